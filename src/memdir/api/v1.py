@@ -1,0 +1,227 @@
+"""Our own calls, `/v1`: exact bytes with revisions, an ordered changes feed, search that answers with lines.
+
+Paths on the wire are absolute in the container (`/work/a.md`). A revision is the sequence number of the change that made
+it: it grows with every put or move of that path, and `ETag` is the revision in quotes. JSON is camelCase.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+from memdir.core.limits import (
+    BATCH_MAX_ITEMS,
+    CHANGES_PAGE_MAX,
+    QUERY_MAX_CHARS,
+    SEARCH_LIMIT_MAX,
+)
+
+
+class Wire(BaseModel):
+    """camelCase outside, snake_case inside; unknown fields of an answer are ignored."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True)
+
+
+EntryKind = Literal["file", "dir", "symlink"]
+DocumentStatus = Literal["queued", "extracting", "chunking", "embedding", "indexing", "done", "failed"]
+SEARCHABLE: frozenset[str] = frozenset({"embedding", "indexing", "done"})
+"""From `embedding` on, a document is found by words and by static vectors; `done` adds the transformer's."""
+
+
+class Capabilities(Wire):
+    """GET /v1/capabilities"""
+
+    version: str
+    api: list[str]
+    features: list[str]
+    """Among `changes`, `files`, `move`, `batch`, `search`."""
+    max_file_bytes: int
+    max_batch_bytes: int
+    max_batch_items: int
+
+
+class FileEntry(Wire):
+    """What the server holds at one path."""
+
+    path: str
+    kind: EntryKind
+    content_hash: str
+    """SHA-256 of the bytes (of the target for a symlink, of nothing for a folder), lower-case hex."""
+    size_bytes: int
+    mode: int
+    """Permission bits, e.g. 0o644 as 420."""
+    mtime_ns: int
+    revision: int
+    document_id: str
+    status: DocumentStatus
+    error: str | None = None
+
+
+class Change(Wire):
+    """One step of a container's history, in commit order."""
+
+    seq: int
+    kind: Literal["put", "move", "delete"]
+    path: str
+    """Of a move: where it stands now. A move or delete of a folder covers everything below it, in one change."""
+    from_path: str | None = None
+    entry: FileEntry | None = None
+    """Of a put: the entry as it was at that revision."""
+
+
+class ChangesPage(Wire):
+    """GET /v1/changes?containerTag=&since=SEQ&wait=SECONDS&limit=N
+
+    Answers at once when there is a change behind `since` or the profile is newer than `profileSince`; otherwise waits up to
+    `wait` seconds. `epoch` names this life of the container: another epoch, or a `lastSeq` below what the client has seen,
+    means that the server was wiped or restored, and the client must compare everything again.
+    """
+
+    container_tag: str
+    epoch: str
+    changes: list[Change]
+    last_seq: int
+    has_more: bool
+    profile_version: int
+
+
+class FilesPage(Wire):
+    """GET /v1/files?containerTag=&prefix=/&after=PATH&limit=N: entries in path order, one consistent snapshot per page."""
+
+    entries: list[FileEntry]
+    next_after: str | None
+    last_seq: int
+    epoch: str
+
+
+class MoveRequest(Wire):
+    """POST /v1/files:move. `to` may be an existing file when `replace`; moving a folder moves all below it."""
+
+    container_tag: str
+    from_path: str
+    to_path: str
+    if_match: int | None = None
+    replace: bool = True
+    idempotency_key: str | None = None
+
+
+class MoveResult(Wire):
+    seq: int
+    moved_count: int
+    entry: FileEntry
+
+
+class DeleteResult(Wire):
+    seq: int
+    deleted_count: int
+
+
+class BatchOperation(Wire):
+    """One item of POST /v1/files:batch, the same as the single call of that name."""
+
+    op: Literal["put", "delete", "move"]
+    path: str
+    from_path: str | None = None
+    kind: EntryKind = "file"
+    content_base64: str | None = None
+    mode: int = 0o644
+    mtime_ns: int = 0
+    if_match: int | None = None
+    if_none_match: bool = False
+    """True: only if nothing stands there."""
+    recursive: bool = False
+    idempotency_key: str | None = None
+
+
+class BatchRequest(Wire):
+    container_tag: str
+    operations: Annotated[list[BatchOperation], Field(min_length=1, max_length=BATCH_MAX_ITEMS)]
+
+
+class BatchItemResult(Wire):
+    """`status` as the single call would have answered: 200, 201, 404, 409, 412, 413, 422 …"""
+
+    status: int
+    entry: FileEntry | None = None
+    """After a success: the new entry. With 412: what stands there now, or null for nothing."""
+    seq: int | None = None
+    error: str | None = None
+
+
+class BatchResult(Wire):
+    """Results in the order of the operations; each operation stands for itself, a failed one stops none of the others."""
+
+    results: list[BatchItemResult]
+
+
+class PreconditionFailed(Wire):
+    """Body of a 412."""
+
+    error: str
+    current: FileEntry | None
+
+
+class SearchRequest(Wire):
+    """POST /v1/search: ranked lines.
+
+    `filepath` is the scope: a folder (with or without trailing slash), or one file; `/` is everything. With `waitMs` the
+    server first waits (at most that long) until everything in scope up to `waitSeq` is searchable.
+    """
+
+    container_tag: str
+    q: Annotated[str, Field(min_length=1, max_length=QUERY_MAX_CHARS)]
+    filepath: str = "/"
+    limit: Annotated[int, Field(ge=1, le=SEARCH_LIMIT_MAX)] = 10
+    mode: Literal["semantic", "literal"] = "semantic"
+    wait_seq: int = 0
+    wait_ms: Annotated[int, Field(ge=0, le=30_000)] = 0
+    explain: bool = False
+
+
+class SearchHit(Wire):
+    """Lines are counted from 1 and both ends belong to the hit; bytes are half open."""
+
+    path: str
+    document_id: str
+    kind: Literal["chunk", "memory", "literal"]
+    start_line: int
+    end_line: int
+    start_byte: int
+    end_byte: int
+    text: str
+    """The exact text of the best lines, at most 2,000 characters."""
+    score: float
+    """0 to 1, higher is better."""
+    title: str | None = None
+    signals: dict[str, float] | None = None
+    """With `explain`: lexical, static, dense, … as they entered the fusion."""
+
+
+class SearchResponse(Wire):
+    results: list[SearchHit]
+    total: int
+    pending: list[str]
+    """Paths in scope (at most 1,000) that were not searchable yet when the search ran."""
+    timing_ms: float
+    stages_ms: dict[str, float] | None = None
+
+
+class Health(Wire):
+    """GET /healthz, without a key."""
+
+    status: Literal["ok"]
+    version: str
+    pid: int
+
+
+class Problem(Wire):
+    """Every error answer."""
+
+    error: str
+    details: object | None = None
+
+
+CHANGES_LIMIT_DEFAULT = CHANGES_PAGE_MAX

@@ -1,0 +1,28 @@
+"""Bounds that more than one room must agree on. Every queue, loop and reply refers to one of these or states its own."""
+
+from __future__ import annotations
+
+from typing import Final
+
+KIB: Final = 1024
+MIB: Final = 1024 * KIB
+
+NAME_MAX_BYTES: Final = 255
+PATH_MAX_BYTES: Final = 4096
+SYMLINK_MAX_BYTES: Final = 4095
+
+FILE_SYNC_MAX_BYTES: Final = 512 * MIB
+"""The largest file that is sent to the server; a larger one stays in the mount and is parked with this reason."""
+
+BATCH_MAX_ITEMS: Final = 256
+BATCH_MAX_BYTES: Final = 8 * MIB
+"""One `POST /v1/files:batch`: sum of decoded contents."""
+
+CHANGES_PAGE_MAX: Final = 1000
+CHANGES_WAIT_MAX_S: Final = 60.0
+
+SEARCH_LIMIT_MAX: Final = 200
+QUERY_MAX_CHARS: Final = 4096
+
+CONTROL_MESSAGE_MAX_BYTES: Final = 16 * MIB
+"""One request or answer on the daemon's control socket."""

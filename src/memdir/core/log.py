@@ -1,0 +1,47 @@
+"""Logging to a bounded file, one line an event, with API keys blanked out.
+
+Nothing leaves the machine. `memdir logs` reads these files.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+
+from memdir.core.limits import MIB
+from memdir.core.paths import ensure_dir
+
+_SECRET = re.compile(r"\bmd_[A-Za-z0-9_-]{16,}")
+_FORMAT = "%(asctime)s %(levelname)s %(name)s %(message)s"
+
+
+class _Redact(logging.Filter):
+    def filter(self, record: logging.LogRecord) -> bool:
+        text = record.getMessage()
+        if "md_" in text:
+            record.msg, record.args = _SECRET.sub("md_[redacted]", text), None
+        return True
+
+
+def log_to_file(path: Path, *, level: int = logging.INFO) -> None:
+    """Send the `memdir` loggers to `path`: 0600, at most 3 files of 4 MiB."""
+    ensure_dir(path.parent)
+    os.close(os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+    handler = RotatingFileHandler(path, maxBytes=4 * MIB, backupCount=2, encoding="utf-8", errors="backslashreplace")
+    _install(handler, level)
+
+
+def log_to_stderr(*, level: int = logging.INFO) -> None:
+    """Send the `memdir` loggers to standard error (foreground runs)."""
+    _install(logging.StreamHandler(), level)
+
+
+def _install(handler: logging.Handler, level: int) -> None:
+    handler.setFormatter(logging.Formatter(_FORMAT))
+    handler.addFilter(_Redact())
+    root = logging.getLogger("memdir")
+    root.setLevel(level)
+    root.addHandler(handler)

@@ -1,0 +1,133 @@
+"""Where memdir keeps things: the XDG base directories, or everything under `$MEMDIR_HOME`.
+
+Every folder made here is 0700. Unix socket paths are limited to 107 bytes by the kernel (`sun_path`), so sockets live in
+the runtime folder under short names.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from memdir.core.errors import UsageError
+
+ENV_HOME = "MEMDIR_HOME"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppPaths:
+    """The five folders of one user's memdir. Not created until `ensure` is called on one of them."""
+
+    config_dir: Path
+    data_dir: Path
+    state_dir: Path
+    cache_dir: Path
+    runtime_dir: Path
+
+    @property
+    def mounts_dir(self) -> Path:
+        """One folder per mount: `mount.json`, the cache database, its journal, the sync database, the log."""
+        return self.data_dir / "mounts"
+
+    @property
+    def server_dir(self) -> Path:
+        """The local server's data: database, blobs, derived models."""
+        return self.data_dir / "server"
+
+    @property
+    def server_state_file(self) -> Path:
+        """Written by a running server: url, pid, version, data_dir (0600)."""
+        return self.state_dir / "server.json"
+
+    @property
+    def credentials_file(self) -> Path:
+        """The API key of this user for the local server (0600)."""
+        return self.config_dir / "credentials.json"
+
+    @property
+    def models_dir(self) -> Path:
+        """Model files derived from package weights; can be deleted and come back."""
+        return self.cache_dir / "models"
+
+
+def ensure_dir(path: Path) -> Path:
+    """Create `path` (and parents) with mode 0700 and return it."""
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return path
+
+
+def app_paths() -> AppPaths:
+    """The folders for this process's user and environment."""
+    home = os.environ.get(ENV_HOME)
+    if home:
+        base = Path(home)
+        if not base.is_absolute():
+            raise UsageError(f"{ENV_HOME} must be an absolute path, not {home!r}")
+        return AppPaths(
+            config_dir=base / "config",
+            data_dir=base / "data",
+            state_dir=base / "state",
+            cache_dir=base / "cache",
+            runtime_dir=_short_runtime_dir(base / "run"),
+        )
+    user_home = Path.home()
+    return AppPaths(
+        config_dir=_xdg("XDG_CONFIG_HOME", user_home / ".config") / "memdir",
+        data_dir=_xdg("XDG_DATA_HOME", user_home / ".local" / "share") / "memdir",
+        state_dir=_xdg("XDG_STATE_HOME", user_home / ".local" / "state") / "memdir",
+        cache_dir=_xdg("XDG_CACHE_HOME", user_home / ".cache") / "memdir",
+        runtime_dir=_short_runtime_dir(_runtime_base(user_home)),
+    )
+
+
+def _xdg(variable: str, default: Path) -> Path:
+    """The specification says that a relative value must be ignored."""
+    value = os.environ.get(variable, "")
+    return Path(value) if value.startswith("/") else default
+
+
+def _runtime_base(user_home: Path) -> Path:
+    runtime = os.environ.get("XDG_RUNTIME_DIR", "")
+    if runtime.startswith("/") and os.access(runtime, os.W_OK):
+        return Path(runtime) / "memdir"
+    return _xdg("XDG_STATE_HOME", user_home / ".local" / "state") / "memdir" / "run"
+
+
+def _short_runtime_dir(wanted: Path) -> Path:
+    """Socket names below the folder take up to 24 bytes; a deeper folder falls back to a private one in TMPDIR.
+
+    The fallback name is fixed by the wanted path, so that every process of the user finds the same folder; ownership and
+    mode are checked by `ensure_private_dir` before anything is put into it.
+    """
+    if len(os.fsencode(wanted)) <= 80:
+        return wanted
+    import hashlib
+
+    tag = hashlib.sha256(os.fsencode(wanted)).hexdigest()[:16]
+    return Path(tempfile.gettempdir()) / f"memdir-{os.getuid()}-{tag}"
+
+
+def ensure_private_dir(path: Path) -> Path:
+    """Like `ensure_dir`, and refuses a folder that belongs to another user or that others may enter."""
+    ensure_dir(path)
+    info = path.lstat()
+    if info.st_uid != os.getuid() or (info.st_mode & 0o170000) != 0o040000:
+        raise UsageError(f"{path} is not a folder of this user", hint="remove it, or set MEMDIR_HOME to a folder of yours")
+    if info.st_mode & 0o077:
+        path.chmod(0o700)
+    return path
+
+
+def write_private(path: Path, data: bytes) -> None:
+    """Replace `path` atomically with `data`, mode 0600."""
+    ensure_dir(path.parent)
+    fd, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(fd, "wb") as out:
+            out.write(data)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,149 @@
+"""SQLite through apsw: one serialized writer, a reader per thread, numbered migrations.
+
+The SQL lives in `.sql` files beside the room that owns the tables: `NNNN_name.sql`, applied in order inside one
+transaction each; `PRAGMA user_version` holds the last one applied. Journal mode WAL; `synchronous=NORMAL` keeps every
+commit over a crash of the process, and a consistent earlier state over a power cut (sqlite.org/pragma.html).
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib import resources
+from pathlib import Path
+from typing import Any, Final
+
+import apsw
+
+from memdir.core.errors import CorruptError, VersionError
+from memdir.core.paths import ensure_dir
+
+Row = tuple[Any, ...]
+Bindings = Sequence[Any] | dict[str, Any]
+
+BUSY_TIMEOUT_MS: Final = 10_000
+_READERS_MAX: Final = 64
+
+
+class Database:
+    """A database file with one writer and any number of reading threads.
+
+    `write()` is a transaction: it commits when the block ends and rolls back when it raises. Transactions do not nest.
+    """
+
+    def __init__(self, path: Path, *, migrations: str, page_size: int = 4096, cache_mib: int = 16) -> None:
+        """Open or create `path` (0600). `migrations` is the package that holds the `.sql` files.
+
+        Raises VersionError when the file was written by a newer memdir, CorruptError when it is not a database.
+        """
+        ensure_dir(path.parent)
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
+        self.path = path
+        self._page_size = page_size
+        self._cache_mib = cache_mib
+        self._lock = threading.RLock()
+        self._local = threading.local()
+        self._readers: list[apsw.Connection] = []
+        self._closed = False
+        try:
+            self._writer = self._connect()
+            self._migrate(migrations)
+        except apsw.NotADBError as error:
+            raise CorruptError(f"{path} is not a SQLite database") from error
+
+    def _connect(self) -> apsw.Connection:
+        connection = apsw.Connection(str(self.path))
+        connection.set_busy_timeout(BUSY_TIMEOUT_MS)
+        for pragma in (
+            f"page_size={self._page_size}",
+            "journal_mode=wal",
+            "synchronous=normal",
+            "foreign_keys=on",
+            "secure_delete=on",
+            "temp_store=memory",
+            f"cache_size=-{self._cache_mib * 1024}",
+        ):
+            connection.execute(f"pragma {pragma}")
+        return connection
+
+    def _migrate(self, package: str) -> None:
+        steps = migration_steps(package)
+        (current,) = next(iter(self._writer.execute("pragma user_version")))
+        if current > len(steps):
+            raise VersionError(
+                f"{self.path} has schema {current}, this memdir knows {len(steps)}",
+                hint="install the newer memdir again, or move the file away",
+            )
+        for number, sql in enumerate(steps, start=1):
+            if number <= current:
+                continue
+            with self.write() as connection:
+                connection.execute(sql)
+                connection.execute(f"pragma user_version={number}")
+
+    @contextmanager
+    def write(self) -> Iterator[apsw.Connection]:
+        """The writer inside an immediate transaction, held by this thread alone until the block ends."""
+        with self._lock:
+            self._writer.execute("begin immediate")
+            try:
+                yield self._writer
+            except BaseException:
+                if self._writer.in_transaction:
+                    self._writer.execute("rollback")
+                raise
+            self._writer.execute("commit")
+
+    @property
+    def reader(self) -> apsw.Connection:
+        """This thread's read connection; sees every commit made before its statement began."""
+        connection: apsw.Connection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = self._connect()
+            connection.execute("pragma query_only=on")
+            self._local.connection = connection
+            with self._lock:
+                if len(self._readers) >= _READERS_MAX:
+                    raise RuntimeError(f"more than {_READERS_MAX} threads read {self.path.name}")
+                self._readers.append(connection)
+        return connection
+
+    def all(self, sql: str, bindings: Bindings = ()) -> list[Row]:
+        """Every row of a query on this thread's reader."""
+        return list(self.reader.execute(sql, bindings))
+
+    def one(self, sql: str, bindings: Bindings = ()) -> Row | None:
+        """The first row, or None."""
+        return next(iter(self.reader.execute(sql, bindings)), None)
+
+    def checkpoint(self) -> None:
+        """Move the write-ahead log into the database file and empty it."""
+        with self._lock:
+            self._writer.execute("pragma wal_checkpoint(truncate)").fetchall()
+
+    def integrity_errors(self) -> list[str]:
+        """What `PRAGMA integrity_check` finds, at most 100 lines; empty when all is well."""
+        rows = [str(row[0]) for row in self.reader.execute("pragma integrity_check(100)")]
+        return [] if rows == ["ok"] else rows
+
+    def close(self) -> None:
+        """Checkpoint and close every connection. Calling it twice is allowed."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            for connection in self._readers:
+                connection.close()
+            self._writer.execute("pragma wal_checkpoint(truncate)").fetchall()
+            self._writer.close()
+
+
+def migration_steps(package: str) -> list[str]:
+    """The texts of `NNNN_*.sql` in `package`, in order; numbers must be 1, 2, 3 … without a gap."""
+    files = sorted((entry.name, entry) for entry in resources.files(package).iterdir() if entry.name.endswith(".sql"))
+    for expected, (name, _) in enumerate(files, start=1):
+        if not name.startswith(f"{expected:04d}_"):
+            raise CorruptError(f"{package}: expected migration {expected:04d}, found {name}")
+    return [entry.read_text(encoding="utf-8") for _, entry in files]

@@ -1,0 +1,1 @@
+"""A filesystem in SQLite and the ways to reach it. `vfs` is the contract; `cache` and `memory` fulfil it; `fuse` serves it."""

@@ -1,0 +1,74 @@
+"""The second face of a filesystem: the one the sync engine works on, by path.
+
+The first face (`vfs.Vfs`) records an `Intent` with every change, in the same durable step. This face reads those intents,
+reads exact versions of contents, and applies what came from the server. Applying records no intent, tells the
+`Invalidator`, and is a compare-and-set: it happens only when the path still looks as the caller believes, so an unsynced
+local edit can never be overwritten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from memdir.core.errors import MemdirError
+from memdir.fs.types import Intent, LocalFact
+from memdir.fs.vfs import IntentListener, Invalidator
+
+
+class LocalChangedError(MemdirError):
+    """What stands at the path is not what the caller expected; nothing was changed. Plan again."""
+
+
+class SyncTree(Protocol):
+    """Paths are absolute in the mount (`/a/b`). `expected` is the fact the caller planned with, None for "nothing there"."""
+
+    def listen(self, listener: IntentListener) -> None:
+        """Call `listener` after every recorded intent."""
+        ...
+
+    def connect(self, invalidator: Invalidator) -> None:
+        """Tell `invalidator` of every applied change."""
+        ...
+
+    def intents(self, after_seq: int, limit: int) -> Sequence[Intent]:
+        """Recorded intents behind `after_seq`, in order. A path written many times before it is read here appears once."""
+        ...
+
+    def acknowledge(self, seq: int) -> None:
+        """The intents up to `seq` are safe in the sync engine's own records and may be dropped here."""
+        ...
+
+    def fact(self, path: str) -> LocalFact | None:
+        """What stands at `path` now, None for nothing or for a type that is never synced (fifo, socket, device)."""
+        ...
+
+    def children(self, folder: str) -> Sequence[LocalFact]:
+        """The facts directly below `folder`, by name. Empty when it is no folder."""
+        ...
+
+    def read(self, fact: LocalFact, offset: int, size: int) -> bytes:
+        """Bytes of exactly the version in `fact`; LocalChangedError once the contents moved on or the inode is gone."""
+        ...
+
+    def put_file(
+        self, path: str, content: Iterable[bytes], *, mode: int, mtime_ns: int, expected: LocalFact | None
+    ) -> LocalFact:
+        """Put a file at `path` (and missing parents). Existing contents are replaced at once, never partly visible.
+
+        LocalChangedError when `path` does not match `expected`; FsError ENOSPC, ENOTDIR."""
+        ...
+
+    def put_dir(self, path: str, *, mode: int, expected: LocalFact | None) -> LocalFact: ...
+
+    def put_symlink(self, path: str, target: bytes, *, expected: LocalFact | None) -> LocalFact: ...
+
+    def set_mode(self, path: str, *, mode: int, expected: LocalFact) -> LocalFact: ...
+
+    def delete(self, path: str, *, expected: LocalFact) -> None:
+        """Remove a file, a symlink or an empty folder; FsError ENOTEMPTY for a folder with anything in it."""
+        ...
+
+    def move(self, source: str, path: str, *, expected: LocalFact) -> LocalFact:
+        """Rename what `expected` describes at `source` to `path`, where nothing may stand (LocalChangedError)."""
+        ...

@@ -1,0 +1,1 @@
+"""What the server keeps: containers, documents, blobs, chunks, memories, jobs, changes. `protocols` are the seams."""

@@ -1,0 +1,95 @@
+"""The seams of the store. One contract suite runs over every implementation (SQLite now, PostgreSQL later).
+
+Writes of one call are one transaction. Reads see every write that returned before they began. All methods may be called
+from any thread and block the caller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from memdir.store.types import Chunk, Document, Matrix, Memory, MemoryCandidate, Scope, StoredChunk, VectorSnapshot
+
+
+class ContentStore(Protocol):
+    """Originals, byte for byte."""
+
+    def content(self, content_hash: str) -> bytes:
+        """The bytes of a blob; NotFoundError when it is gone."""
+        ...
+
+
+class ChunkStore(Protocol):
+    """Chunks, their words and their vectors. Derived data: every row carries the document revision it came from."""
+
+    def replace_chunks(self, document: Document, chunks: Sequence[Chunk], *, model: str, vectors: Matrix) -> Sequence[int]:
+        """Put `chunks` in place of the document's earlier ones, with their words and their vectors of `model`
+        (shape len(chunks) x dim). Does nothing and returns () when the document has moved on to a newer revision.
+        Returns the chunk ids in order."""
+        ...
+
+    def add_vectors(self, chunk_ids: Sequence[int], *, model: str, vectors: Matrix) -> int:
+        """Vectors of a further model; chunks that are gone meanwhile are passed over. Returns how many were stored."""
+        ...
+
+    def vectors_by_text(self, text_hashes: Sequence[bytes], *, model: str) -> dict[bytes, bytes]:
+        """Vectors (float32, little endian) already computed for the same embedded text, so that it is never embedded twice."""
+        ...
+
+    def missing_vectors(self, *, model: str, limit: int) -> Sequence[StoredChunk]:
+        """Chunks without a vector of `model`, newest documents first."""
+        ...
+
+    def lexical(self, scope: Scope, match: str, limit: int) -> list[tuple[int, float]]:
+        """Chunk ids and BM25 (higher is better) for an FTS5 match expression, best first, ties by id."""
+        ...
+
+    def vectors(self, container_id: int, *, model: str) -> VectorSnapshot:
+        """The current vectors; cached and kept up to date incrementally, so a call without changes costs nothing."""
+        ...
+
+    def chunks(self, chunk_ids: Sequence[int]) -> dict[int, StoredChunk]:
+        """The stored chunks that still exist."""
+        ...
+
+    def document_chunks(self, document_id: str) -> Sequence[StoredChunk]:
+        """All chunks of a document in order."""
+        ...
+
+
+class MemoryStore(Protocol):
+    """Generated memories with their provenance."""
+
+    def latest(self, container_id: int, *, limit: int = 1000) -> Sequence[Memory]:
+        """Memories that hold now, most important first (static before dynamic, newer first)."""
+        ...
+
+    def of_document(self, document_id: str) -> Sequence[Memory]:
+        """The latest memories drawn from a document."""
+        ...
+
+    def apply(self, document: Document, changes: Sequence[MemoryChange]) -> bool:
+        """Apply what `memory.reconcile` decided, and grow the container's profile version when anything changed.
+        Returns whether anything changed; does nothing when the document has moved on to a newer revision."""
+        ...
+
+
+class MemoryChange(Protocol):
+    """One decision of the reconciler."""
+
+    @property
+    def action(self) -> str:
+        """`add`, `supersede`, `remove` or `strengthen`."""
+        ...
+
+    @property
+    def candidate(self) -> MemoryCandidate | None: ...
+
+    @property
+    def memory_id(self) -> str | None:
+        """The existing memory that is superseded, removed or strengthened."""
+        ...
+
+    @property
+    def relation(self) -> str | None: ...

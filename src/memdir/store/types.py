@@ -1,0 +1,135 @@
+"""The nouns of the store. Times are milliseconds since the epoch unless the name says otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Matrix = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Container:
+    """One memory: a tree of documents, its changes feed, its memories."""
+
+    id: int
+    org_id: str
+    tag: str
+    epoch: str
+    last_seq: int
+    profile_version: int
+    memory_paths: tuple[str, ...]
+    """Trailing slash: the folder and all below; without: that file. Empty: no memories."""
+    created_at_ms: int
+    updated_at_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """A file, folder or symlink of a container at its current revision. `path` is None for a document without a place."""
+
+    id: str
+    container_id: int
+    container_tag: str
+    custom_id: str | None
+    path: str | None
+    kind: str
+    title: str | None
+    media_type: str
+    status: str
+    error: str | None
+    content_hash: str
+    size_bytes: int
+    mode: int
+    mtime_ns: int
+    revision: int
+    metadata: Mapping[str, Any]
+    created_at_ms: int
+    updated_at_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chunk:
+    """A passage of a document's text, before it is stored. Bytes are half open, lines counted from 1, both inclusive."""
+
+    ordinal: int
+    start_byte: int
+    end_byte: int
+    start_line: int
+    end_line: int
+    text: str
+    """Exactly the bytes of the span, decoded."""
+    context: str
+    """Title and headings above it: embedded and indexed with the text, never shown as it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredChunk:
+    """A chunk as it is found again."""
+
+    id: int
+    document_id: str
+    path: str | None
+    revision: int
+    updated_at_ms: int
+    chunk: Chunk
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryCandidate:
+    """A fact that a rule (or a model) read in a document, before it is reconciled with what is known."""
+
+    kind: str
+    """`static` (durable) or `dynamic` (recent context)."""
+    subject: str
+    text: str
+    confidence: float
+    start_line: int
+    end_line: int
+    start_byte: int
+    end_byte: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """A fact with its provenance. Superseded facts stay, with `is_latest` false."""
+
+    id: str
+    container_id: int
+    document_id: str
+    revision: int
+    root_id: str
+    parent_id: str | None
+    relation: str | None
+    """To the parent: `updates`, `extends`, `derives`, `contradicts`."""
+    version: int
+    is_latest: bool
+    is_forgotten: bool
+    candidate: MemoryCandidate
+    created_at_ms: int
+    updated_at_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VectorSnapshot:
+    """All vectors of one model in one container: `ids[i]` is the chunk of row `i`; rows are L2-normalised float32.
+
+    `paths[i]` is the document's path now ('' for none), so that scope is applied before ranking.
+    """
+
+    ids: npt.NDArray[np.int64]
+    matrix: Matrix
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """Where to search: `folder` '/' is everything; `exact` names one file."""
+
+    container_id: int
+    folder: str = "/"
+    exact: bool = False
