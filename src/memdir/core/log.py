@@ -18,12 +18,11 @@ _SECRET = re.compile(r"\bmd_[A-Za-z0-9_-]{16,}")
 _FORMAT = "%(asctime)s %(levelname)s %(name)s %(message)s"
 
 
-class _Redact(logging.Filter):
-    def filter(self, record: logging.LogRecord) -> bool:
-        text = record.getMessage()
-        if "md_" in text:
-            record.msg, record.args = _SECRET.sub("md_[redacted]", text), None
-        return True
+class _RedactingFormatter(logging.Formatter):
+    """Blanks keys in the finished line, so that arguments and tracebacks are covered too."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return _SECRET.sub("md_[redacted]", super().format(record))
 
 
 def log_to_file(path: Path, *, level: int = logging.INFO) -> None:
@@ -40,8 +39,7 @@ def log_to_stderr(*, level: int = logging.INFO) -> None:
 
 
 def _install(handler: logging.Handler, level: int) -> None:
-    handler.setFormatter(logging.Formatter(_FORMAT))
-    handler.addFilter(_Redact())
+    handler.setFormatter(_RedactingFormatter(_FORMAT))
     root = logging.getLogger("memdir")
     root.setLevel(level)
     root.addHandler(handler)
