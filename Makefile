@@ -1,0 +1,52 @@
+# Everything a person or a CI job does with a checkout. `make setup` once; every target runs it first (a stamp makes it quick).
+PYTHON_BIN := .venv/bin/python
+CODE := src tests scripts
+PYTEST_WORKERS ?= 2
+PYTEST_FLAGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo picture test long lint format typecheck imports docs check bench clean
+
+help: ## this list
+	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: ## Debian packages when root, .venv, locked dependencies
+	@bash scripts/setup.sh
+
+demo: setup ## mount a memory, search it by meaning, unmount: the whole product in a minute
+	@$(PYTHON_BIN) scripts/demo.py
+
+picture: setup ## record the demo again as docs/images/demo.svg
+	@$(PYTHON_BIN) scripts/demo.py --svg docs/images/demo.svg
+
+test: setup ## the test lane
+	@$(PYTHON_BIN) -m pytest -n $(PYTEST_WORKERS) --dist loadfile -m "not long" $(PYTEST_FLAGS)
+
+long: setup ## the same properties with more cases
+	@$(PYTHON_BIN) -m pytest -n $(PYTEST_WORKERS) --dist loadfile -m long $(PYTEST_FLAGS)
+
+lint: setup ## ruff, rules and format
+	@$(PYTHON_BIN) -m ruff check $(CODE)
+	@$(PYTHON_BIN) -m ruff format --check $(CODE)
+
+format: setup ## let ruff rewrite the code
+	@$(PYTHON_BIN) -m ruff check --fix $(CODE)
+	@$(PYTHON_BIN) -m ruff format $(CODE)
+
+typecheck: setup ## mypy --strict
+	@$(PYTHON_BIN) -m mypy
+
+imports: setup ## the rooms import downwards only
+	@.venv/bin/lint-imports
+
+docs: setup ## write docs/cli.md again from --help
+	@$(PYTHON_BIN) -m memdir.cli.docs
+
+check: lint typecheck imports test ## what CI runs
+
+bench: setup ## the figures of docs/benchmarks.md, as JSON
+	@.venv/bin/memdir bench smoke --json
+
+clean: ## remove caches and build output, keep .venv
+	@rm -rf dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis demo-run
+	@find src tests scripts -name __pycache__ -type d -prune -exec rm -rf {} +
