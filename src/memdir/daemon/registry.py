@@ -1,0 +1,348 @@
+"""Which mounts this user has: one folder each, `mounts/<id>/`, with `mount.json` and a lock that its daemon holds for life.
+
+Imports the standard library and `core` only, because every `memdir grep` starts with it. Nothing here touches a mounted
+filesystem: a path is resolved outside mounts and read lexically inside, so a hung or dead mount cannot block a command.
+
+The lock is an open-file-description lock (fcntl(2), F_OFD_SETLK): it dies with the process, however that ends, and others can
+ask for it (F_OFD_GETLK) without taking it for a moment, so that a `memdir list` can never make a starting daemon fail.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import errno
+import fcntl
+import json
+import logging
+import os
+import secrets
+import struct
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from memdir.core.errors import BusyError, CorruptError, NotFoundError
+from memdir.core.paths import AppPaths, ensure_dir, ensure_private_dir, write_private
+
+log = logging.getLogger(__name__)
+
+_RECORD_FILE: Final = "mount.json"
+_LOCK_FILE: Final = "lock"
+_REGISTRY_LOCK_FILE: Final = ".registry.lock"
+_SYMLINKS_MAX: Final = 40
+"""As the kernel: more symlinks in one path is ELOOP."""
+_RECORD_MAX_BYTES: Final = 1 << 20
+
+_FLOCK = struct.Struct("hhqqi4x")
+"""struct flock of fcntl(2) on 64-bit Linux: l_type, l_whence, l_start, l_len, l_pid."""
+
+State = Literal["alive", "dead", "stopped"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MountSpec:
+    """What the user asked for. `mount_id` pins a folder that was allocated before (after an import)."""
+
+    name: str
+    path: str
+    sync: bool = True
+    read_only: bool = False
+    profile: str = "fast"
+    imported: bool = False
+    created_dir: bool = False
+    drain_timeout_s: float = 30.0
+    mount_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MountRecord:
+    """One mount as `mount.json` holds it. `path` is absolute with its symlinks resolved; `pid` is None after a clean end."""
+
+    id: str
+    name: str
+    path: str
+    pid: int | None
+    started_at_ms: int
+    sync: bool
+    log_file: str
+    socket_file: str
+    cache_dir: str
+    read_only: bool = False
+    profile: str = "fast"
+    imported: bool = False
+    created_dir: bool = False
+    """The mountpoint was made by `memdir mount`, and may be removed again when it is empty after the unmount."""
+    drain_timeout_s: float = 30.0
+
+    @property
+    def lock_file(self) -> Path:
+        return Path(self.cache_dir) / _LOCK_FILE
+
+    def is_alive(self) -> bool:
+        """Whether its daemon runs: the process exists and the lock of the mount folder is held."""
+        return self.pid is not None and _process_exists(self.pid) and lock_holder_exists(self.lock_file)
+
+    @property
+    def state(self) -> State:
+        """`alive`, `dead` (the daemon was killed; the mountpoint may hang in ENOTCONN) or `stopped` (ended cleanly)."""
+        if self.pid is None:
+            return "stopped"
+        return "alive" if self.is_alive() else "dead"
+
+
+class MountLock:
+    """The lock of one mount folder, held until `release` or the end of the process."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+
+    @classmethod
+    def acquire(cls, path: Path) -> MountLock:
+        """Take the lock or raise BusyError at once."""
+        ensure_dir(path.parent)
+        fd = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.fcntl(fd, fcntl.F_OFD_SETLK, _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
+        except OSError as error:
+            os.close(fd)
+            if error.errno in (errno.EAGAIN, errno.EACCES):
+                raise BusyError(f"another process uses {path.parent}", hint="`memdir list` shows what is mounted") from error
+            raise
+        return cls(fd)
+
+    def release(self) -> None:
+        """Give the lock back. Calling it twice is allowed."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+
+def lock_holder_exists(path: Path) -> bool:
+    """Whether some open file description holds the lock. Takes nothing."""
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        asked = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+        answer = _FLOCK.unpack(fcntl.fcntl(fd, fcntl.F_OFD_GETLK, asked))
+        return bool(answer[0] != fcntl.F_UNLCK)
+    finally:
+        os.close(fd)
+
+
+class MountRegistry:
+    """The mounts of one user. Every method reads the disk anew; records are replaced atomically."""
+
+    def __init__(self, paths: AppPaths) -> None:
+        self._paths = paths
+
+    def all(self) -> list[MountRecord]:
+        """Every readable record, by name, then newest first. Unreadable ones are logged and listed by `damaged`."""
+        records = []
+        for folder in self._folders():
+            try:
+                records.append(_load(folder))
+            except CorruptError as error:
+                log.warning("%s", error)
+        return sorted(records, key=lambda record: (record.name, -record.started_at_ms, record.id))
+
+    def damaged(self) -> list[CorruptError]:
+        """Why records could not be read; empty when all is well."""
+        found = []
+        for folder in self._folders():
+            try:
+                _load(folder)
+            except CorruptError as error:
+                found.append(error)
+        return found
+
+    def get(self, mount_id: str) -> MountRecord:
+        """The record of an id; NotFoundError."""
+        folder = self._paths.mounts_dir / mount_id
+        if not (folder / _RECORD_FILE).is_file():
+            raise NotFoundError(f"there is no mount with the id {mount_id}", hint="`memdir list` shows the mounts")
+        return _load(folder)
+
+    def find_by_name(self, name: str) -> list[MountRecord]:
+        """Every record of a container name: running ones first, then crashed, then stopped; newest first in each."""
+        found = [record for record in self.all() if record.name == name]
+        return sorted(found, key=lambda record: _STATE_RANK[record.state])
+
+    def find_by_path(self, path: Path) -> tuple[MountRecord, str] | None:
+        """The mount that contains `path` and the path inside it (`/…`), or None.
+
+        `path` need not exist. A running mount wins over a crashed one, that one over a stopped one (check `.state`); among
+        equals the longest mountpoint wins.
+        """
+        records = self.all()
+        if not records:
+            return None
+        resolved = resolve_outside(path, {record.path for record in records})
+        best: tuple[tuple[int, int, int], MountRecord] | None = None
+        for record in records:
+            if not _within(resolved, record.path):
+                continue
+            rank = (_STATE_RANK[record.state], -len(record.path), -record.started_at_ms)
+            if best is None or rank < best[0]:
+                best = (rank, record)
+        if best is None:
+            return None
+        inside = resolved[len(best[1].path.rstrip("/")) :]
+        return best[1], inside or "/"
+
+    def save(self, record: MountRecord) -> None:
+        """Write the record (0600, atomically)."""
+        data = json.dumps(dataclasses.asdict(record), indent=1).encode("ascii")
+        ensure_dir(self._paths.mounts_dir)
+        write_private(Path(record.cache_dir) / _RECORD_FILE, data)
+
+    def remove(self, mount_id: str) -> None:
+        """Forget the record. The cache files in its folder stay where they are."""
+        (self._paths.mounts_dir / mount_id / _RECORD_FILE).unlink(missing_ok=True)
+
+    def allocate(self, spec: MountSpec) -> MountRecord:
+        """The record for a new start of `spec`, saved: the same name at the same place keeps its folder; else a folder of
+        that name that nobody uses is adopted, with what it holds; else a new one.
+
+        BusyError when a running mount stands at that place under another name, or the pinned folder is in use. Callers
+        that go on to start a daemon hold `exclusive()` around both.
+        """
+        path = resolve_outside(Path(spec.path), {record.path for record in self.all()})
+        for record in self.all():
+            if record.path == path and record.state == "alive":
+                raise BusyError(f"{path} is already mounted as {record.name}", hint=f"memdir unmount {record.name}")
+        chosen = self._choose_folder(spec, path)
+        folder = ensure_private_dir(self._paths.mounts_dir / (chosen.id if chosen else _new_mount_id()))
+        record = MountRecord(
+            id=folder.name,
+            name=spec.name,
+            path=path,
+            pid=None,
+            started_at_ms=time.time_ns() // 1_000_000,
+            sync=spec.sync,
+            log_file=str(folder / "daemon.log"),
+            socket_file=str(ensure_private_dir(self._paths.runtime_dir) / f"m-{folder.name}.sock"),
+            cache_dir=str(folder),
+            read_only=spec.read_only,
+            profile=spec.profile,
+            imported=spec.imported or (chosen is not None and chosen.imported and chosen.path == path),
+            created_dir=spec.created_dir or (chosen is not None and chosen.created_dir and chosen.path == path),
+            drain_timeout_s=spec.drain_timeout_s,
+        )
+        self.save(record)
+        return record
+
+    def _choose_folder(self, spec: MountSpec, path: str) -> MountRecord | None:
+        if spec.mount_id is not None:
+            pinned = self.get(spec.mount_id)
+            if lock_holder_exists(pinned.lock_file):
+                raise BusyError(f"the memory {pinned.name} is already mounted at {pinned.path}")
+            return pinned
+        free = [record for record in self.find_by_name(spec.name) if not lock_holder_exists(record.lock_file)]
+        same_place = [record for record in free if record.path == path]
+        candidates = same_place or free
+        return max(candidates, key=lambda record: record.started_at_ms) if candidates else None
+
+    @contextmanager
+    def exclusive(self, timeout_s: float = 20.0) -> Iterator[None]:
+        """One starter of mounts at a time. BusyError after `timeout_s`."""
+        folder = ensure_private_dir(self._paths.mounts_dir)
+        with open(folder / _REGISTRY_LOCK_FILE, "ab") as handle:
+            deadline = time.monotonic() + timeout_s
+            while True:
+                try:
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    if time.monotonic() >= deadline:
+                        raise BusyError(
+                            "another memdir mount is starting and does not finish", hint="try again, or see `memdir list`"
+                        ) from None
+                    time.sleep(0.02)
+            yield
+
+    def _folders(self) -> list[Path]:
+        try:
+            entries = sorted(self._paths.mounts_dir.iterdir())
+        except FileNotFoundError:
+            return []
+        return [entry for entry in entries if (entry / _RECORD_FILE).is_file()]
+
+
+_STATE_RANK: Final[dict[State, int]] = {"alive": 0, "dead": 1, "stopped": 2}
+
+
+def resolve_outside(path: Path, mountpoints: set[str]) -> str:
+    """`path` absolute, with symlinks resolved up to the first of `mountpoints` it enters; lexical from there on.
+
+    Like realpath(3) for paths that may not exist, but it makes no system call on anything at or below a mountpoint. More than
+    40 symlinks, or one that cannot be read, are left as they are.
+    """
+    pending = os.path.join(os.getcwd(), os.fspath(path)).split("/")[::-1]
+    done: list[str] = []
+    links = 0
+    while pending:
+        part = pending.pop()
+        if part in ("", "."):
+            continue
+        if part == "..":
+            if done:
+                done.pop()
+            continue
+        done.append(part)
+        here = "/" + "/".join(done)
+        if links >= _SYMLINKS_MAX or any(_within(here, mountpoint) for mountpoint in mountpoints):
+            continue
+        try:
+            target = os.readlink(here)
+        except OSError:
+            continue  # not a symlink, not there, or not readable: the name stands for itself
+        links += 1
+        done.pop()
+        if target.startswith("/"):
+            done.clear()
+        pending.extend(reversed(target.split("/")))
+    return "/" + "/".join(done)
+
+
+def _within(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def _new_mount_id() -> str:
+    """12 hex digits: short, because the id is part of a socket's path (107 bytes at most)."""
+    return secrets.token_hex(6)
+
+
+def _process_exists(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _load(folder: Path) -> MountRecord:
+    file = folder / _RECORD_FILE
+    try:
+        with open(file, "rb") as handle:
+            fields: Any = json.loads(handle.read(_RECORD_MAX_BYTES))
+        known = {field.name for field in dataclasses.fields(MountRecord)}
+        record = MountRecord(**{key: value for key, value in fields.items() if key in known})
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        raise CorruptError(f"{file} cannot be read: {error}", hint=f"remove {file}; `memdir mount` writes it again") from error
+    if record.id != folder.name:
+        raise CorruptError(f"{file} says that it is mount {record.id!r}", hint=f"remove {file}")
+    for field, kind in (("name", str), ("path", str), ("log_file", str), ("socket_file", str), ("started_at_ms", int)):
+        if not isinstance(getattr(record, field), kind):
+            raise CorruptError(f"{file}: {field} is missing or of the wrong type", hint=f"remove {file}")
+    pid: Any = fields.get("pid")
+    if pid is not None and (not isinstance(pid, int) or pid <= 0):
+        raise CorruptError(f"{file}: pid {pid!r} is no process id", hint=f"remove {file}")
+    return dataclasses.replace(record, cache_dir=str(folder))
