@@ -1,0 +1,277 @@
+"""Every sentence that the product promises, with the test that holds it named by id.
+
+A row is `open` as long as no test proves it; `tests/test_promises.py` fails on a promise that is neither open nor tested, on
+an open one that has a test, and on a test that names an unknown id. The sentences of the first release come from issue 2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Promise:
+    """One sentence a user may hold us to. `source` says where it was given."""
+
+    id: str
+    sentence: str
+    source: str
+    open: bool = False
+
+
+OPEN: frozenset[str] = frozenset(
+    {
+        "demo.one-command",
+        "demo.corpus",
+        "demo.words-absent",
+        "demo.says-which",
+        "setup.test-command",
+        "setup.ci-order",
+        "setup.readme-runs",
+        "setup.pip-install",
+        "mount.default-path",
+        "mount.within-2s",
+        "mount.starts-server",
+        "mount.private-server",
+        "mount.xdg",
+        "mount.foreground",
+        "mount.path",
+        "mount.refuse-non-empty",
+        "mount.import",
+        "mount.import-skips",
+        "mount.no-sync",
+        "mount.sigterm",
+        "mount.ctrl-c",
+        "mount.after-kill",
+        "mount.as-root",
+        "mount.as-user",
+        "files.shell",
+        "files.git-clone",
+        "files.vim-save",
+        "files.sed-in-place",
+        "files.rsync",
+        "files.tar",
+        "files.survive-remount",
+        "files.acknowledged",
+        "grep.by-meaning",
+        "grep.anywhere",
+        "grep.outside-error",
+        "grep.container",
+        "grep.scope-all",
+        "grep.scope-folder",
+        "grep.scope-file",
+        "grep.line-format",
+        "grep.relative-path",
+        "grep.best-first",
+        "grep.limit",
+        "grep.json",
+        "grep.literal",
+        "grep.exit-codes",
+        "grep.own-writes",
+        "grep.offline-marked",
+        "grep.scope-exact-lines",
+        "profile.first-second",
+        "profile.read-only",
+        "profile.facts",
+        "cli.unmount",
+        "cli.list",
+        "cli.status",
+        "cli.sync",
+        "cli.logs",
+        "cli.server",
+        "cli.server-status",
+        "cli.doctor",
+        "cli.doctor-live",
+        "parts.fuse-direct",
+        "parts.readdirplus",
+        "parts.timeouts",
+        "parts.invalidation",
+        "parts.large-requests",
+        "parts.contract",
+        "parts.stateful",
+        "parts.three-facts",
+        "parts.api-calls",
+        "parts.keys",
+        "parts.worker",
+        "parts.exact-ranges",
+        "parts.local-model",
+        "parts.lexical",
+        "parts.imports",
+        "bench.smoke-json",
+        "bench.searchable-1s",
+        "bench.search-60ms",
+        "bench.grep-250ms",
+        "bench.help-150ms",
+        "bench.native-ratios",
+    }
+)
+"""No test proves these yet. Take a line out in the commit that brings the test."""
+
+
+def _group(source: str, prefix: str, sentences: dict[str, str]) -> list[Promise]:
+    return [
+        Promise(id=f"{prefix}.{key}", sentence=text, source=source, open=f"{prefix}.{key}" in OPEN)
+        for key, text in sentences.items()
+    ]
+
+
+_DEMO = _group(
+    "issue 2, what must work, 1",
+    "demo",
+    {
+        "one-command": "`make demo` in a fresh clone sets everything up, shows the product and exits 0.",
+        "corpus": "examples/ holds at least 60 varied real-looking text files of many kinds, in several languages.",
+        "words-absent": "The demo's four greps find files in which the words of the query do not occur.",
+        "says-which": "When a step of the demo goes wrong it exits non-zero and says which.",
+    },
+)
+
+_SETUP = _group(
+    "issue 2, what must work, 2",
+    "setup",
+    {
+        "test-command": "`make test` sets everything up and passes the tests.",
+        "ci-order": "`.ci/run` runs lint, types and import rules, then `make test`.",
+        "readme-runs": "The README's commands run in a fresh clone.",
+        "pip-install": "`pip install .` in any environment gives a working `memdir` command.",
+    },
+)
+
+_MOUNT = _group(
+    "issue 2, by hand, mount",
+    "mount",
+    {
+        "default-path": "`memdir mount notes` mounts at ./notes in the background.",
+        "within-2s": "It returns within 2 s, once the directory is usable.",
+        "starts-server": "A local server is started by itself when none runs, one per user.",
+        "private-server": "The local server listens on loopback with a token, or on a unix socket.",
+        "xdg": "Data lives under the XDG folders.",
+        "foreground": "`--foreground` stays in the terminal until it is unmounted.",
+        "path": "`--path DIR` mounts at another place.",
+        "refuse-non-empty": "A folder that is not empty is refused.",
+        "import": "`--import` copies the folder in first.",
+        "import-skips": "The import skips what .memdirignore, .gitignore and a secret scan say, and lists what it skipped.",
+        "no-sync": "`--no-sync` keeps everything local.",
+        "sigterm": "SIGTERM unmounts cleanly.",
+        "ctrl-c": "Ctrl-C unmounts cleanly.",
+        "after-kill": "After kill -9 of the daemon a new mount clears the dead mount and goes on with nothing lost.",
+        "as-root": "Root mounts with mount(2).",
+        "as-user": "An ordinary user mounts through fusermount3.",
+    },
+)
+
+_FILES = _group(
+    "issue 2, by hand, files",
+    "files",
+    {
+        "shell": "echo >, mv, rm, mkdir -p and cp -r work in a mount.",
+        "git-clone": "`git clone` works in a mount.",
+        "vim-save": "Saves as vim makes them work in a mount.",
+        "sed-in-place": "`sed -i` works in a mount.",
+        "rsync": "`rsync -a` works in a mount.",
+        "tar": "`tar x` works in a mount.",
+        "survive-remount": "The bytes survive unmount and mount again.",
+        "acknowledged": "After kill -9 during a copy fsck is clean and every acknowledged byte is there.",
+    },
+)
+
+_GREP = _group(
+    "issue 2, by hand, grep",
+    "grep",
+    {
+        "by-meaning": "`memdir grep` finds a file by meaning.",
+        "anywhere": "It works from anywhere inside or outside the mount.",
+        "outside-error": "A path outside any mount is an error that says what to do.",
+        "container": "`--container NAME` searches without a mount.",
+        "scope-all": "Without a path the whole container is searched.",
+        "scope-folder": "A folder as path means that subtree and nothing else.",
+        "scope-file": "A file as path means that file and nothing else.",
+        "line-format": "A line is `path:12:text` or `path:12-15:text`, its text on one line.",
+        "relative-path": "Paths are relative to the current directory inside the mount.",
+        "best-first": "The best hit comes first.",
+        "limit": "`-k N` bounds the number of hits.",
+        "json": "`--json` gives path, start_line, end_line, text, score, kind and document id.",
+        "literal": "`--literal` is byte-exact substring search, like grep -rnF.",
+        "exit-codes": "Exit 0 when something is found, 1 when nothing, 2 on an error.",
+        "own-writes": "What was just written is found by the next grep.",
+        "offline-marked": "What could not be waited for is searched lexically in place and marked.",
+        "scope-exact-lines": "Hits name exact lines.",
+    },
+)
+
+_PROFILE = _group(
+    "issue 2, by hand, profile",
+    "profile",
+    {
+        "first-second": "profile.md exists from the first second.",
+        "read-only": "profile.md is read-only.",
+        "facts": "profile.md lists facts drawn by rules from files under the memory paths.",
+    },
+)
+
+_COMMANDS = _group(
+    "issue 2, by hand, commands",
+    "cli",
+    {
+        "unmount": "`memdir unmount` unmounts.",
+        "list": "`memdir list` lists the mounts, with `--json`.",
+        "status": "`memdir status NAME --json` is one object with name, path, pid, uptime_s, queue_length and server.",
+        "sync": "`memdir sync` waits until everything is pushed and searchable, with `--json`.",
+        "logs": "`memdir logs` shows a mount's log, with `--json`.",
+        "server": "`memdir server run|start|stop|status` controls the local server.",
+        "server-status": "`memdir server status --json` has url, pid, data_dir and version.",
+        "doctor": "`memdir doctor` checks FUSE, permissions, server, model and disk and says how to repair what fails.",
+        "doctor-live": "`memdir doctor` runs one live write-search round trip.",
+    },
+)
+
+_PARTS = _group(
+    "issue 2, parts",
+    "parts",
+    {
+        "fuse-direct": "FUSE is spoken directly on /dev/fuse.",
+        "readdirplus": "READDIRPLUS is served.",
+        "timeouts": "Entries and attributes are cached by the kernel with long timeouts.",
+        "invalidation": "Remote changes invalidate the kernel's caches.",
+        "large-requests": "Requests are up to 1 MiB.",
+        "contract": "MemoryFs, the SQLite cache and a real mount pass one contract.",
+        "stateful": "Random operations against a model show no difference.",
+        "three-facts": "The push queue, pusher and puller follow the three-facts model.",
+        "api-calls": "The server answers the documents, list, search and profile calls that a mount needs.",
+        "keys": "API keys are created at first start and stored hashed.",
+        "worker": "A worker takes documents through chunking, embedding and indexing, with statuses.",
+        "exact-ranges": "Chunks carry exact byte and line ranges.",
+        "local-model": "The embedding model is local, arrives as a package and runs without torch.",
+        "lexical": "FTS5 works beside the vectors, and the two are fused.",
+        "imports": "The import rules of the architecture are enforced.",
+        "promises": "tests/promises.py lists every promise, and a test fails when one has no test.",
+    },
+)
+
+_FIGURES = _group(
+    "issue 2, figures",
+    "bench",
+    {
+        "smoke-json": "`memdir bench smoke` prints its figures as JSON.",
+        "searchable-1s": "A file is searchable within 1 s p95 after close.",
+        "search-60ms": "The search in the running server takes under 60 ms p95 on 5,000 chunks.",
+        "grep-250ms": "The whole grep command, process start included, takes under 250 ms p95.",
+        "help-150ms": "`memdir grep --help` starts in at most 150 ms.",
+        "native-ratios": "Create, stat and read reach the prototype's ratios to the native filesystem.",
+    },
+)
+
+PROMISES: tuple[Promise, ...] = (
+    *_DEMO,
+    *_SETUP,
+    *_MOUNT,
+    *_FILES,
+    *_GREP,
+    *_PROFILE,
+    *_COMMANDS,
+    *_PARTS,
+    *_FIGURES,
+)
+
+if OPEN - {promise.id for promise in PROMISES}:
+    raise ValueError(f"open ids that are no promise: {sorted(OPEN - {promise.id for promise in PROMISES})}")

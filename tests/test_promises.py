@@ -1,0 +1,80 @@
+"""Every promise has a test, every test's promise exists: read from the source, so that no test has to run for it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.promises import PROMISES
+
+TESTS = Path(__file__).parent
+
+
+def marked_ids(source: str) -> Iterator[str]:
+    """The ids in every `pytest.mark.promise("…", …)` of a module, decorators and `pytestmark` alike."""
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != "promise":
+            continue
+        owner = node.func.value
+        if not (isinstance(owner, ast.Attribute) and owner.attr == "mark"):
+            continue
+        if not node.args or node.keywords:
+            raise TypeError(f"line {node.lineno}: promise() takes at least one id and no keywords")
+        for argument in node.args:
+            if not (isinstance(argument, ast.Constant) and isinstance(argument.value, str)):
+                raise TypeError(f"line {node.lineno}: a promise id is written out as a string")
+            yield argument.value
+
+
+def proven_ids() -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for path in sorted(TESTS.rglob("test_*.py")):
+        for promise_id in marked_ids(path.read_text(encoding="utf-8")):
+            found.setdefault(promise_id, set()).add(str(path.relative_to(TESTS)))
+    return found
+
+
+def test_ids_are_unique_and_sentences_are_sentences() -> None:
+    ids = [promise.id for promise in PROMISES]
+    assert len(ids) == len(set(ids))
+    assert [promise.id for promise in PROMISES if not promise.sentence.endswith(".") or not promise.source] == []
+
+
+@pytest.mark.promise("parts.promises")
+def test_no_test_names_an_unknown_promise() -> None:
+    known = {promise.id for promise in PROMISES}
+    assert {name: files for name, files in proven_ids().items() if name not in known} == {}
+
+
+@pytest.mark.promise("parts.promises")
+def test_every_promise_that_is_not_open_has_a_test() -> None:
+    proven = proven_ids()
+    assert [promise.id for promise in PROMISES if not promise.open and promise.id not in proven] == []
+
+
+@pytest.mark.promise("parts.promises")
+def test_a_promise_with_a_test_is_not_listed_as_open() -> None:
+    proven = proven_ids()
+    assert [promise.id for promise in PROMISES if promise.open and promise.id in proven] == []
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("@pytest.mark.promise('a.b')\ndef test_x(): ...", ["a.b"]),
+        ("pytestmark = pytest.mark.promise('a', 'b')", ["a", "b"]),
+        ("pytestmark = [pytest.mark.mount, pytest.mark.promise('c')]", ["c"]),
+        ("self.promise('no marker')", []),
+    ],
+)
+def test_markers_are_read_wherever_they_stand(source: str, expected: list[str]) -> None:
+    assert list(marked_ids(source)) == expected
+
+
+@pytest.mark.parametrize("source", ["pytest.mark.promise()", "pytest.mark.promise(NAME)", "pytest.mark.promise('a', ids=1)"])
+def test_a_marker_that_cannot_be_read_is_refused(source: str) -> None:
+    with pytest.raises(TypeError, match="line 1"):
+        list(marked_ids(source))
