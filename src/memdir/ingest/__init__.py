@@ -1,0 +1,1 @@
+"""From bytes to passages: decoding and structure-aware chunking. Extractors for other formats join here."""

@@ -1,0 +1,83 @@
+"""Structure-aware chunking: a splitter per kind of text finds blocks, one packer makes passages of bounded size.
+
+A splitter says where structure begins; it never copies text. The packer joins small neighbours, cuts what is too long,
+and keeps exact byte and line ranges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+from memdir.ingest.chunker import code, dialogue, mail, markdown, plain, records
+from memdir.ingest.chunker.blocks import Block, Outline
+from memdir.ingest.chunker.pack import CHUNKS_MAX, pack
+from memdir.ingest.text import DecodedText
+from memdir.store.types import Chunk
+
+__all__ = ["CHUNKS_MAX", "chunk", "note", "title"]
+
+_MARKDOWN: Final = frozenset({"md", "markdown", "mdx", "qmd", "rmd", "rst", "adoc", "asciidoc", "org"})
+_MAIL: Final = frozenset({"eml", "mbox", "msg"})
+_SUBTITLES: Final = frozenset({"vtt", "srt"})
+
+
+def chunk(text: DecodedText, path: str) -> Sequence[Chunk]:
+    """The passages of a document, in order; at most CHUNKS_MAX. `path` is used for its suffix only."""
+    return pack(text, _outline(text.text, path))
+
+
+def title(text: DecodedText, path: str) -> str | None:
+    """What the document calls itself: front matter title, first heading, mail subject; None when it does not say."""
+    return _outline(text.text, path).title or None
+
+
+def note(text: DecodedText, chunks: Sequence[Chunk]) -> str | None:
+    """One sentence for the document's status when its end is not searchable, else None."""
+    if not text.truncated and len(chunks) < CHUNKS_MAX:
+        return None
+    reached = chunks[-1].end_line if chunks else 0
+    return f"too long to index whole: searchable up to line {reached} ({len(chunks)} passages)"
+
+
+def _suffix(path: str) -> str:
+    name = path.rsplit("/", 1)[-1]
+    return name.rsplit(".", 1)[-1].lower() if "." in name else ""
+
+
+def _outline(text: str, path: str) -> Outline:
+    suffix = _suffix(path)
+    by_suffix: Iterable[tuple[frozenset[str], Callable[[str], Outline]]] = (
+        (_MARKDOWN, markdown.outline),
+        (_MAIL, mail.outline),
+        (_SUBTITLES, dialogue.subtitles),
+        (records.TABLES, records.table),
+        (records.JSON, records.json_like),
+        (records.LINES, records.json_lines),
+        (records.KEYED, records.keyed),
+        (code.SUFFIXES, code.outline),
+    )
+    for suffixes, splitter in by_suffix:
+        if suffix in suffixes:
+            if splitter is markdown.outline and dialogue.looks_like(text):
+                return dialogue.outline(text)
+            return splitter(text)
+    if mail.looks_like(text):
+        return mail.outline(text)
+    if dialogue.looks_like(text):
+        return dialogue.outline(text)
+    if text.startswith("#!") or code.looks_like(text):
+        return code.outline(text)
+    if markdown.looks_like(text):
+        return markdown.outline(text)
+    return plain.outline(text)
+
+
+def _covers(blocks: Sequence[Block], length: int) -> bool:
+    """Whether blocks lie in order without gaps, the contract between splitters and the packer (used by the tests)."""
+    position = 0
+    for block in blocks:
+        if block.start != position or block.end < block.start:
+            return False
+        position = block.end
+    return position == length

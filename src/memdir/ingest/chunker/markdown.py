@@ -1,0 +1,141 @@
+"""Markdown and its relatives: front matter, headings, fences, tables, list items, paragraphs."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from memdir.ingest.chunker.blocks import Block, Line, Outline, clip, lines_of
+
+_ATX: Final = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*$")
+_OTHER_HEADING: Final = re.compile(r"(?P<mark>={1,6}|\*{1,6})[ \t]+(?P<text>\S.*)$")
+_FENCE: Final = re.compile(r"[ \t]{0,3}(`{3,}|~{3,})")
+_ITEM: Final = re.compile(r"[-*+•][ \t]+|\d{1,9}[.)][ \t]+")
+_UNDERLINE: Final = re.compile(r"(=+|-+|~+|\^+)[ \t]*$")
+_TITLE: Final = re.compile(r"title[ \t]*:[ \t]*[\"']?(.+?)[\"']?[ \t]*$", re.IGNORECASE)
+_FRONT_MATTER_MAX_LINES: Final = 200
+
+
+def looks_like(text: str) -> bool:
+    """Headings or front matter near the top."""
+    return text.startswith("---\n") or any(_ATX.match(line.text) for line in lines_of(text[:20_000]))
+
+
+def outline(text: str) -> Outline:
+    """Blocks under their heading path; the first heading (or the front matter's title) is the title."""
+    lines = list(lines_of(text))
+    scanner = _Scanner(lines)
+    blocks = scanner.run()
+    return Outline(title=clip(scanner.title or scanner.first_heading, 120), blocks=blocks)
+
+
+class _Scanner:
+    """One pass over the lines; `_open` is where the block being read began."""
+
+    def __init__(self, lines: list[Line]) -> None:
+        self._lines = lines
+        self._blocks: list[Block] = []
+        self._headings: list[tuple[int, str]] = []
+        self._open = 0
+        self._note = ""
+        self.title = ""
+        self.first_heading = ""
+
+    def run(self) -> list[Block]:
+        index = self._front_matter()
+        fence = ""
+        while index < len(self._lines):
+            line = self._lines[index]
+            mark = _FENCE.match(line.text)
+            if fence:
+                if mark and mark.group(1).startswith(fence) and not line.text.strip("`~ \t"):
+                    fence = ""
+                index += 1
+                continue
+            if mark:
+                self._flush(line.start)
+                fence = mark.group(1)
+                index += 1
+                continue
+            index += self._plain_line(index, line)
+        self._flush(self._lines[-1].end if self._lines else 0)
+        return self._blocks
+
+    def _plain_line(self, index: int, line: Line) -> int:
+        """Handles one line outside fences; returns how many lines were used."""
+        previous = self._lines[index - 1] if index else None
+        heading, used = self._heading_at(index)
+        if heading is not None:
+            self._flush(line.start)
+            level, text = heading
+            while self._headings and self._headings[-1][0] >= level:
+                self._headings.pop()
+            self._headings.append((level, clip(text, 100)))
+            self.first_heading = self.first_heading or text
+            return used
+        table = line.text.lstrip().startswith("|")
+        was_table = previous is not None and previous.text.lstrip().startswith("|")
+        starts_block = (
+            (previous is not None and previous.blank and not line.blank and not self._only_heading_open())
+            or (line.indent == 0 and _ITEM.match(line.text) is not None and not self._only_heading_open())
+            or table != was_table
+            or (table and was_table)
+        )
+        if starts_block and not line.blank and not (table != was_table and self._only_heading_open()):
+            self._flush(line.start)
+        if table and not was_table:
+            self._note = clip(line.text.strip().strip("|").replace("|", ", "), 120)
+        elif not table and not line.blank:
+            self._note = ""
+        return 1
+
+    def _only_heading_open(self) -> bool:
+        """A heading goes with the first block below it."""
+        return bool(self._headings) and self._blocks_since_heading() == 0
+
+    def _blocks_since_heading(self) -> int:
+        wanted = self._path()
+        return sum(1 for block in self._blocks[-1:] if block.heading == wanted)
+
+    def _heading_at(self, index: int) -> tuple[tuple[int, str] | None, int]:
+        line = self._lines[index]
+        found = _ATX.match(line.text)
+        if found:
+            return (len(found.group(1)), found.group(2)), 1
+        other = _OTHER_HEADING.match(line.text)
+        if other and (other["mark"].startswith("=") or len(other["mark"]) > 1):
+            return (len(other["mark"]), other["text"].rstrip(" =")), 1
+        under = self._lines[index + 1] if index + 1 < len(self._lines) else None
+        alone = index == 0 or self._lines[index - 1].blank
+        if (
+            under is not None
+            and alone
+            and not line.blank
+            and line.indent == 0
+            and not line.text.startswith(("|", "-", "*", ">"))
+        ):
+            mark = _UNDERLINE.match(under.text)
+            if mark and len(mark.group(1)) >= 3:
+                return (1 if mark.group(1)[0] == "=" else 2, line.text.strip()), 2
+        return None, 0
+
+    def _front_matter(self) -> int:
+        if not self._lines or self._lines[0].text.rstrip() != "---":
+            return 0
+        for index, line in enumerate(self._lines[1:_FRONT_MATTER_MAX_LINES], start=1):
+            if line.text.rstrip() in {"---", "..."}:
+                self._flush(line.end)
+                return index + 1
+            found = _TITLE.match(line.text)
+            if found:
+                self.title = found.group(1)
+        self.title = ""
+        return 0
+
+    def _path(self) -> tuple[str, ...]:
+        return tuple(text for _, text in self._headings)
+
+    def _flush(self, end: int) -> None:
+        if end > self._open:
+            self._blocks.append(Block(start=self._open, end=end, heading=self._path(), note=self._note))
+            self._open = end
