@@ -1,0 +1,289 @@
+"""The only caller of the server: typed `/v1` calls (and the few of `/v3`, `/v4` that a mount needs) over httpx.
+
+Thread-safe. Retries are not made here: whoever calls knows whether a repetition is wanted, and has the idempotency key.
+The key is sent in a header and never logged or put into an error.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Final, TypeVar
+from urllib.parse import quote
+
+import httpx
+from pydantic import BaseModel, ValidationError
+
+from memdir.api import v1
+from memdir.client.errors import ClientError, OfflineError, ServerError, from_status
+from memdir.core.limits import CHANGES_PAGE_MAX, CHANGES_WAIT_MAX_S
+
+M = TypeVar("M", bound=BaseModel)
+
+TIMEOUT_S: Final = 30.0
+CONNECT_TIMEOUT_S: Final = 5.0
+_CONNECTIONS_MAX: Final = 16
+_ERROR_TEXT_MAX: Final = 2000
+_PIECE_BYTES: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expect:
+    """The precondition of a write: at this revision, or nothing there (`revision` None)."""
+
+    revision: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """What `/v4/profile` knows: lasting facts and recent ones."""
+
+    static: tuple[str, ...]
+    dynamic: tuple[str, ...]
+
+
+class Client:
+    """Calls to one server with one key."""
+
+    def __init__(
+        self,
+        base_url: str,
+        api_key: str,
+        *,
+        timeout_s: float = TIMEOUT_S,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        self.base_url = base_url.rstrip("/")
+        self._http = httpx.Client(
+            base_url=self.base_url,
+            headers={"Authorization": f"Bearer {api_key}", "User-Agent": "memdir"},
+            timeout=httpx.Timeout(timeout_s, connect=CONNECT_TIMEOUT_S),
+            limits=httpx.Limits(max_connections=_CONNECTIONS_MAX, max_keepalive_connections=_CONNECTIONS_MAX),
+            transport=transport or httpx.HTTPTransport(limits=httpx.Limits(max_connections=_CONNECTIONS_MAX)),
+            trust_env=False,
+            follow_redirects=False,
+        )
+
+    def close(self) -> None:
+        """Close the connections; calls under way fail with OfflineError."""
+        self._http.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    # --- files ---------------------------------------------------------------------------------------------------
+
+    def put_file(
+        self,
+        container: str,
+        path: str,
+        content: bytes | Iterable[bytes],
+        *,
+        kind: v1.EntryKind = "file",
+        mode: int = 0o644,
+        mtime_ns: int = 0,
+        expect: Expect | None = None,
+        idempotency_key: str | None = None,
+    ) -> v1.FileEntry:
+        """PUT the exact bytes. An iterable is streamed and never held whole."""
+        params = {"containerTag": container, "kind": kind, "mode": str(mode), "mtimeNs": str(mtime_ns)}
+        headers = {"Content-Type": "application/octet-stream", **_conditions(expect, idempotency_key)}
+        return self._call(v1.FileEntry, "PUT", _file_url(path), params=params, headers=headers, content=content)
+
+    @contextmanager
+    def open_file(self, container: str, path: str) -> Iterator[tuple[int, Iterator[bytes]]]:
+        """The revision and the bytes of a file, streamed in pieces."""
+        try:
+            with self._http.stream("GET", _file_url(path), params={"containerTag": container}) as response:
+                if response.status_code >= 300:
+                    response.read()
+                    raise _error(response)
+                yield _revision(response), _pieces(response)
+        except httpx.HTTPError as error:
+            raise _offline(error) from error
+
+    def read_file(self, container: str, path: str) -> bytes:
+        """All bytes of a file."""
+        with self.open_file(container, path) as (_, pieces):
+            return b"".join(pieces)
+
+    def delete_file(
+        self,
+        container: str,
+        path: str,
+        *,
+        recursive: bool = False,
+        expect: Expect | None = None,
+        idempotency_key: str | None = None,
+    ) -> v1.DeleteResult:
+        """Delete what stands at `path`; a folder with something in it only when `recursive`."""
+        params = {"containerTag": container, "recursive": "true" if recursive else "false"}
+        headers = _conditions(expect, idempotency_key)
+        return self._call(v1.DeleteResult, "DELETE", _file_url(path), params=params, headers=headers)
+
+    def list_files(
+        self, container: str, *, prefix: str = "/", after: str | None = None, limit: int = CHANGES_PAGE_MAX
+    ) -> v1.FilesPage:
+        """One page of entries in path order."""
+        params = {"containerTag": container, "prefix": prefix, "limit": str(limit)}
+        if after is not None:
+            params["after"] = after
+        return self._call(v1.FilesPage, "GET", "/v1/files", params=params)
+
+    def move(self, request: v1.MoveRequest) -> v1.MoveResult:
+        """Rename a file or a subtree."""
+        return self._call(v1.MoveResult, "POST", "/v1/files:move", json=_body(request))
+
+    def batch(self, container: str, operations: Sequence[v1.BatchOperation]) -> list[v1.BatchItemResult]:
+        """Several operations in order; each result stands for itself."""
+        request = v1.BatchRequest(container_tag=container, operations=list(operations))
+        results = self._call(v1.BatchResult, "POST", "/v1/files:batch", json=_body(request)).results
+        if len(results) != len(operations):
+            raise ServerError(f"the server answered {len(results)} results for {len(operations)} operations")
+        return results
+
+    # --- feed, search, profile -----------------------------------------------------------------------------------
+
+    def changes(self, container: str, *, since: int, wait_s: float = 0.0, profile_since: int | None = None) -> v1.ChangesPage:
+        """Changes behind `since`; with `wait_s` the call may take that long."""
+        wait_s = min(wait_s, CHANGES_WAIT_MAX_S)
+        params = {"containerTag": container, "since": str(since), "wait": f"{wait_s:g}", "limit": str(CHANGES_PAGE_MAX)}
+        if profile_since is not None:
+            params["profileSince"] = str(profile_since)
+        timeout = httpx.Timeout(wait_s + 15.0, connect=CONNECT_TIMEOUT_S)
+        return self._call(v1.ChangesPage, "GET", "/v1/changes", params=params, timeout=timeout)
+
+    def search(self, request: v1.SearchRequest) -> v1.SearchResponse:
+        """Ranked lines."""
+        timeout = httpx.Timeout(request.wait_ms / 1000 + 15.0, connect=CONNECT_TIMEOUT_S)
+        return self._call(v1.SearchResponse, "POST", "/v1/search", json=_body(request), timeout=timeout)
+
+    def processing_count(self, container: str) -> int:
+        """How many documents of the container are neither done nor failed."""
+        answer = self._json("GET", "/v3/documents/processing", params={"containerTag": container})
+        count = answer.get("totalCount")
+        if not isinstance(count, int):
+            raise ServerError("the server's answer about processing documents has no totalCount")
+        return count
+
+    def profile(self, container: str) -> Profile:
+        """The facts of the container's profile."""
+        answer = self._json("POST", "/v4/profile", json={"containerTag": container})
+        profile = answer.get("profile")
+        if not isinstance(profile, dict):
+            raise ServerError("the server's answer has no profile")
+        return Profile(static=_texts(profile.get("static")), dynamic=_texts(profile.get("dynamic")))
+
+    def capabilities(self) -> v1.Capabilities:
+        """What the server can do."""
+        return self._call(v1.Capabilities, "GET", "/v1/capabilities")
+
+    def health(self) -> v1.Health:
+        """Whether the server lives; needs no key."""
+        return self._call(v1.Health, "GET", "/healthz")
+
+    # --- plumbing ------------------------------------------------------------------------------------------------
+
+    def _call(self, model: type[M], method: str, url: str, **arguments: Any) -> M:
+        response = self._request(method, url, **arguments)
+        try:
+            return model.model_validate_json(response.content)
+        except ValidationError as error:
+            raise ServerError(f"the server's answer to {method} {url} has another shape than expected") from error
+
+    def _json(self, method: str, url: str, **arguments: Any) -> dict[str, Any]:
+        try:
+            answer = self._request(method, url, **arguments).json()
+        except ValueError as error:
+            raise ServerError(f"the server's answer to {method} {url} is not JSON") from error
+        if not isinstance(answer, dict):
+            raise ServerError(f"the server's answer to {method} {url} is not an object")
+        return answer
+
+    def _request(self, method: str, url: str, **arguments: Any) -> httpx.Response:
+        try:
+            response = self._http.request(method, url, **arguments)
+        except httpx.HTTPError as error:
+            raise _offline(error) from error
+        except RuntimeError as error:  # httpx: the client was closed under us
+            raise OfflineError(f"the connection was closed: {error}") from error
+        if response.status_code >= 300:
+            raise _error(response)
+        return response
+
+
+def inline(content: bytes) -> str:
+    """Contents as a batch operation carries them."""
+    return base64.b64encode(content).decode("ascii")
+
+
+def item_error(result: v1.BatchItemResult) -> ClientError | None:
+    """The error of one batch item, None when it succeeded."""
+    if result.status < 300:
+        return None
+    return from_status(result.status, result.error or "refused", current=result.entry)
+
+
+def _file_url(path: str) -> str:
+    if not path.startswith("/"):
+        raise ValueError(f"{path!r} is not absolute")
+    return "/v1/files" + quote(path, safe="/")
+
+
+def _conditions(expect: Expect | None, idempotency_key: str | None) -> dict[str, str]:
+    headers = {}
+    if expect is not None:
+        if expect.revision is None:
+            headers["If-None-Match"] = "*"
+        else:
+            headers["If-Match"] = f'"{expect.revision}"'
+    if idempotency_key is not None:
+        headers["Idempotency-Key"] = idempotency_key
+    return headers
+
+
+def _body(model: BaseModel) -> Any:
+    return model.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+def _revision(response: httpx.Response) -> int:
+    try:
+        return int(response.headers.get("ETag", "").removeprefix("W/").strip('"'))
+    except ValueError as error:
+        raise ServerError("the server sent a file without its revision") from error
+
+
+def _pieces(response: httpx.Response) -> Iterator[bytes]:
+    yield from response.iter_bytes(_PIECE_BYTES)
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()
+
+
+def _offline(error: httpx.HTTPError) -> OfflineError:
+    reason = str(error) or type(error).__name__
+    return OfflineError(f"the server does not answer: {reason}", hint="`memdir server status` shows the local server")
+
+
+def _error(response: httpx.Response) -> ClientError:
+    message, current = "", None
+    try:
+        body = response.json()
+    except ValueError:
+        body = None
+    if isinstance(body, dict):
+        message = str(body.get("error") or "")[:_ERROR_TEXT_MAX]
+        if response.status_code == 412 and isinstance(body.get("current"), dict):
+            try:
+                current = v1.FileEntry.model_validate(body["current"])
+            except ValidationError as error:
+                return ServerError(f"the server sent a 412 that cannot be read: {error.error_count()} fields")
+    message = message or response.reason_phrase or "the server refused"
+    return from_status(response.status_code, message, current=current, retry_after=response.headers.get("Retry-After"))

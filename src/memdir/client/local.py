@@ -1,0 +1,254 @@
+"""Finding, starting and stopping the local server: one per user and data folder. Standard library and `core` only.
+
+A running server says where it is in `server.json`. That file may be stale (a crash, a reboot, a reused pid), so it is believed
+only when the address answers `/healthz` with the same pid. Starting happens under a lock, so that ten commands started at once
+bring up one server. The child reports over a pipe: `ready\n`, or the text of its error.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import http.client
+import json
+import logging
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from memdir.core.errors import BusyError, MemdirError, UsageError
+from memdir.core.paths import AppPaths, ensure_dir
+
+log = logging.getLogger(__name__)
+
+ENV_URL: Final = "MEMDIR_SERVER_URL"
+ENV_KEY: Final = "MEMDIR_API_KEY"
+START_TIMEOUT_S: Final = 30.0
+STOP_TIMEOUT_S: Final = 15.0
+_PROBE_TIMEOUT_S: Final = 2.0
+_START_LOCK_FILE: Final = "server-start.lock"
+_FILE_MAX_BYTES: Final = 1 << 16
+_READY_TEXT_MAX: Final = 1 << 16
+
+
+class ServerStartError(MemdirError):
+    """The local server did not come up; the message holds its own words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerInfo:
+    """Where the server is and the key for it. `pid` is 0 and `data_dir` empty for a server named by the environment."""
+
+    url: str
+    pid: int
+    data_dir: str
+    version: str
+    api_key: str
+
+    def __repr__(self) -> str:
+        return f"ServerInfo(url={self.url!r}, pid={self.pid}, version={self.version!r})"
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is this user's own server, found by `server.json`."""
+        return self.pid != 0
+
+
+def configured_server() -> ServerInfo | None:
+    """The server that MEMDIR_SERVER_URL and MEMDIR_API_KEY name; no local server is started then."""
+    url = os.environ.get(ENV_URL, "").strip()
+    if not url:
+        return None
+    if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
+        raise UsageError(f"{ENV_URL} must be an http(s) address, not {url!r}")
+    key = os.environ.get(ENV_KEY, "").strip()
+    if not key:
+        raise UsageError(f"{ENV_URL} is set, but {ENV_KEY} is not", hint=f"set {ENV_KEY} to a key of that server")
+    return ServerInfo(url=url.rstrip("/"), pid=0, data_dir="", version="", api_key=key)
+
+
+def running_server(paths: AppPaths) -> ServerInfo | None:
+    """The configured server (unchecked), or the local one when it really runs; None otherwise. Starts nothing."""
+    configured = configured_server()
+    if configured is not None:
+        return configured
+    state = _read_json(paths.server_state_file)
+    if state is None:
+        return None
+    url, pid = state.get("url"), state.get("pid")
+    if not isinstance(url, str) or not isinstance(pid, int):
+        return None
+    health = _probe(url)
+    if health is None or health.get("pid") != pid:
+        return None
+    key = _api_key(paths)
+    if key is None:
+        return None
+    return ServerInfo(
+        url=url, pid=pid, data_dir=str(state.get("data_dir", "")), version=str(health.get("version", "")), api_key=key
+    )
+
+
+def ensure_server(paths: AppPaths, *, timeout_s: float = START_TIMEOUT_S) -> ServerInfo:
+    """The running server, started when there is none. ServerStartError when it does not come up in `timeout_s`."""
+    found = running_server(paths)
+    if found is not None:
+        return _noted(found)
+    deadline = time.monotonic() + timeout_s
+    with _start_lock(paths, deadline):
+        found = running_server(paths)  # another starter may have been first
+        if found is None:
+            _start(paths, deadline)
+            found = running_server(paths)
+    if found is None:
+        raise ServerStartError(
+            "the local server started but cannot be reached",
+            hint=f"look into {paths.state_dir / 'server.log'}, then `memdir server start`",
+        )
+    return _noted(found)
+
+
+def stop_server(paths: AppPaths, *, timeout_s: float = STOP_TIMEOUT_S) -> bool:
+    """Ask the local server to end (SIGTERM) and wait for it. False when none ran; BusyError when it does not end."""
+    if configured_server() is not None:
+        raise UsageError(f"the server is named by {ENV_URL}; it is not ours to stop")
+    found = running_server(paths)
+    if found is None:
+        return False
+    try:
+        handle = os.pidfd_open(found.pid)
+    except ProcessLookupError:
+        return True
+    try:
+        signal.pidfd_send_signal(handle, signal.SIGTERM)
+        if not select.select([handle], [], [], timeout_s)[0]:
+            raise BusyError(
+                f"the server (pid {found.pid}) did not end within {timeout_s:g} s",
+                hint=f"kill -9 {found.pid} is safe: everything it acknowledged is on disk",
+            )
+    finally:
+        os.close(handle)
+    return True
+
+
+def _noted(found: ServerInfo) -> ServerInfo:
+    from memdir import __version__
+
+    if found.is_local and found.version != __version__:
+        log.warning("the server is memdir %s, this is %s; `memdir server stop` lets the next command start the new one",
+                    found.version, __version__)  # fmt: skip
+    return found
+
+
+def _start(paths: AppPaths, deadline: float) -> None:
+    log_file = ensure_dir(paths.state_dir) / "server.log"
+    reading, writing = os.pipe()
+    try:
+        log_fd = os.open(log_file, os.O_CREAT | os.O_APPEND | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+        try:
+            child = subprocess.Popen(
+                [sys.executable, "-m", "memdir.server", "--ready-fd", str(writing)],
+                stdin=subprocess.DEVNULL, stdout=log_fd, stderr=log_fd,
+                pass_fds=(writing,), start_new_session=True, cwd="/",
+            )  # fmt: skip
+        finally:
+            os.close(log_fd)
+            os.close(writing)
+        text = read_ready(reading, deadline)
+    finally:
+        os.close(reading)
+    if text == "ready":
+        detach(child)
+        return
+    if text is None:
+        child.terminate()
+        detach(child)
+        raise ServerStartError("the local server did not come up in time", hint=f"look into {log_file}")
+    code = child.wait(timeout=5.0) if text == "" else None
+    detach(child)
+    raise ServerStartError(
+        f"the local server did not start: {text or f'it ended with exit code {code}'}", hint=f"look into {log_file}"
+    )
+
+
+def read_ready(fd: int, deadline: float) -> str | None:
+    """What a child reports on its ready pipe: its first line (or all, at most 64 KiB, when it closes the pipe); None when
+    nothing complete came until `deadline` (monotonic)."""
+    data = b""
+    while len(data) < _READY_TEXT_MAX:
+        left = deadline - time.monotonic()
+        if left <= 0 or not select.select([fd], [], [], left)[0]:
+            return None
+        piece = os.read(fd, 4096)
+        if not piece:
+            break
+        data += piece
+        if data.startswith(b"ready\n"):
+            break
+    return data.decode("utf-8", "replace").strip()
+
+
+def detach(child: subprocess.Popen[bytes]) -> None:
+    """Let a background child live on without a warning when this process's object for it goes away."""
+    child.returncode = child.poll() if child.poll() is not None else 0
+
+
+@contextmanager
+def _start_lock(paths: AppPaths, deadline: float) -> Iterator[None]:
+    with open(ensure_dir(paths.state_dir) / _START_LOCK_FILE, "ab") as handle:
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() >= deadline:
+                    raise BusyError("another process is starting the server and does not finish") from None
+                time.sleep(0.02)
+        yield
+
+
+def _probe(url: str) -> dict[str, Any] | None:
+    """The `/healthz` of a local address, None when nothing sensible answers."""
+    parts = urlsplit(url)
+    if parts.scheme != "http" or not parts.hostname:
+        return None
+    connection = http.client.HTTPConnection(parts.hostname, parts.port or 80, timeout=_PROBE_TIMEOUT_S)
+    try:
+        connection.request("GET", "/healthz")
+        response = connection.getresponse()
+        body = json.loads(response.read(_FILE_MAX_BYTES)) if response.status == 200 else None
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        log.debug("no server at %s: %s", url, error)
+        return None
+    finally:
+        connection.close()
+    return body if isinstance(body, dict) else None
+
+
+def _api_key(paths: AppPaths) -> str | None:
+    """MEMDIR_API_KEY, or the key that the server wrote at its first start."""
+    key = os.environ.get(ENV_KEY, "").strip()
+    if key:
+        return key
+    stored = (_read_json(paths.credentials_file) or {}).get("api_key")
+    return stored if isinstance(stored, str) and stored else None
+
+
+def _read_json(file: Path) -> dict[str, Any] | None:
+    try:
+        with open(file, "rb") as handle:
+            value = json.loads(handle.read(_FILE_MAX_BYTES))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        log.warning("%s cannot be read: %s", file, error)
+        return None
+    return value if isinstance(value, dict) else None
