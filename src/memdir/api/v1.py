@@ -2,6 +2,10 @@
 
 Paths on the wire are absolute in the container (`/work/a.md`). A revision is the sequence number of the change that made
 it: it grows with every put or move of that path, and `ETag` is the revision in quotes. JSON is camelCase.
+
+`PUT /v1/files/{path}?containerTag=&kind=file&mode=420&mtimeNs=0`: the body is the exact bytes (of a symlink: its target; of
+a folder: nothing); headers `If-Match: "REVISION"` or `If-None-Match: *`, and `Idempotency-Key`; answers a FileEntry. `GET`
+answers the bytes with `ETag`; `DELETE …?containerTag=&recursive=false` a DeleteResult.
 """
 
 from __future__ import annotations
