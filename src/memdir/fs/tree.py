@@ -32,7 +32,10 @@ class SyncTree(Protocol):
         ...
 
     def intents(self, after_seq: int, limit: int) -> Sequence[Intent]:
-        """Recorded intents behind `after_seq`, in order. A path written many times before it is read here appears once."""
+        """Recorded intents behind `after_seq`, in order. A path written many times before it is read here appears once.
+
+        PUT and DELETE say "look at this path" only; a MOVE says everything about its target, also that something it replaced
+        is gone. An exchange, or a rename out of a local-only folder, gives one PUT or DELETE for each path below."""
         ...
 
     def acknowledge(self, seq: int) -> None:
@@ -41,6 +44,11 @@ class SyncTree(Protocol):
 
     def fact(self, path: str) -> LocalFact | None:
         """What stands at `path` now, None for nothing or for a type that is never synced (fifo, socket, device)."""
+        ...
+
+    def is_local_only(self, path: str) -> bool:
+        """Whether `path` stays on this machine (`fs.localonly` and `.memdirignore`). Such paths leave no intent; `fact` and
+        `children` still show them, so a scan must ask."""
         ...
 
     def children(self, folder: str) -> Sequence[LocalFact]:

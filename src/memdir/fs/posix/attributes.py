@@ -1,0 +1,149 @@
+"""Attributes, references and extended attributes."""
+
+from __future__ import annotations
+
+import errno
+import stat
+from collections.abc import Sequence
+from typing import Final
+
+from memdir.core.limits import KIB, NAME_MAX_BYTES
+from memdir.fs.errors import FsError
+from memdir.fs.posix.notes import Notes
+from memdir.fs.posix.state import SIZE_MAX_BYTES
+from memdir.fs.posix.txn import CUT, Txn
+from memdir.fs.types import XATTR_CREATE, XATTR_REPLACE, AttrChange, Inode
+
+XATTR_VALUE_MAX_BYTES: Final = 64 * KIB
+XATTR_TOTAL_MAX_BYTES: Final = 1024 * KIB
+"""Names and values of one inode together; ENOSPC past it, as on ext4."""
+
+
+def without_privileges(mode: int) -> int:
+    """The mode after somebody wrote to or took over a regular file: no setuid, and no setgid where the group may execute
+    (setgid without group execution means mandatory locking; inode(7))."""
+    if not stat.S_ISREG(mode):
+        return mode
+    mode &= ~stat.S_ISUID
+    return mode & ~stat.S_ISGID if mode & stat.S_IXGRP else mode
+
+
+class AttributeOps(Notes):
+    """See `fs.vfs.Vfs` for what each method promises."""
+
+    def get(self, ino: int) -> Inode:
+        with self._lock:
+            return self._inodes.get(ino) or self._inode(ino)
+
+    def retain(self, ino: int, count: int = 1) -> None:
+        with self._lock:
+            self._inode(ino).lookups += count
+
+    def forget(self, ino: int, count: int) -> None:
+        with self._lock:
+            inode = self._inodes.get(ino)
+            if inode is None:
+                return
+            inode.lookups = max(inode.lookups - count, 0)
+            if not inode.lookups and not inode.nlink:
+                txn = self._begin(quiet=True)
+                txn.gone.append(ino)
+                self._commit(txn)
+
+    def setattr(self, ino: int, change: AttrChange) -> Inode:
+        with self._lock:
+            self._prepare()
+            inode = self._inode(ino)
+            txn = self._begin()
+            self._stage_attributes(txn, inode, change)
+            self._commit(txn)
+        self._announce()
+        return inode
+
+    def _stage_attributes(self, txn: Txn, inode: Inode, change: AttrChange) -> None:
+        draft = txn.edit(inode)
+        if change.size is not None:
+            self._stage_size(txn, inode, draft, change.size)
+        if change.uid is not None:
+            draft.uid = change.uid
+        if change.gid is not None:
+            draft.gid = change.gid
+        if change.mode is not None:
+            draft.mode = stat.S_IFMT(inode.mode) | stat.S_IMODE(change.mode)
+        elif change.uid is not None or change.gid is not None or change.size is not None:
+            draft.mode = without_privileges(draft.mode)
+        if change.atime_ns is not None:
+            draft.atime_ns = change.atime_ns
+        if change.mtime_ns is not None:
+            draft.mtime_ns = change.mtime_ns
+        draft.ctime_ns = txn.now_ns if change.ctime_ns is None else change.ctime_ns
+        if draft.mode != inode.mode or draft.version != inode.version:
+            self._note_put(txn, inode)
+
+    def _stage_size(self, txn: Txn, inode: Inode, draft: Inode, size: int) -> None:
+        """truncate(2): the time of modification moves even when the size stays."""
+        if inode.is_dir:
+            raise FsError(errno.EISDIR)
+        if not inode.is_file or size < 0:
+            raise FsError(errno.EINVAL)
+        if size > SIZE_MAX_BYTES:
+            raise FsError(errno.EFBIG)
+        if size < inode.size:
+            txn.contents.append((CUT, inode.ino, size, 0))
+        if size != inode.size:
+            draft.size = size
+            draft.version += 1
+        draft.mtime_ns = txn.now_ns
+
+    def readlink(self, ino: int) -> bytes:
+        with self._lock:
+            target = self._inode(ino).target
+        if target is None:
+            raise FsError(errno.EINVAL)
+        return target
+
+    def getxattr(self, ino: int, name: bytes) -> bytes:
+        with self._lock:
+            values = self._xattrs.get(ino)
+            if values is None:
+                values = self._xattrs_of(ino)
+            value = values.get(name)
+        if value is None:
+            raise FsError(errno.ENODATA)
+        return value
+
+    def setxattr(self, ino: int, name: bytes, value: bytes, flags: int = 0) -> None:
+        if not 0 < len(name) <= NAME_MAX_BYTES or b"\0" in name:
+            raise FsError(errno.ERANGE)
+        if len(value) > XATTR_VALUE_MAX_BYTES:
+            raise FsError(errno.E2BIG)
+        if flags not in (0, XATTR_CREATE, XATTR_REPLACE):
+            raise FsError(errno.EINVAL)
+        with self._lock:
+            self._prepare()
+            values = self._xattrs_of(ino)
+            if flags == XATTR_CREATE and name in values:
+                raise FsError(errno.EEXIST)
+            if flags == XATTR_REPLACE and name not in values:
+                raise FsError(errno.ENODATA)
+            others = sum(len(other) + len(held) for other, held in values.items() if other != name)
+            if others + len(name) + len(value) > XATTR_TOTAL_MAX_BYTES:
+                raise FsError(errno.ENOSPC, "the extended attributes of one file hold at most 1 MiB")
+            self._change_xattr(ino, name, bytes(value))
+
+    def listxattr(self, ino: int) -> Sequence[bytes]:
+        with self._lock:
+            return tuple(self._xattrs_of(ino))
+
+    def removexattr(self, ino: int, name: bytes) -> None:
+        with self._lock:
+            self._prepare()
+            if name not in self._xattrs_of(ino):
+                raise FsError(errno.ENODATA)
+            self._change_xattr(ino, name, None)
+
+    def _change_xattr(self, ino: int, name: bytes, value: bytes | None) -> None:
+        txn = self._begin()
+        txn.edit(self._inode(ino)).ctime_ns = txn.now_ns
+        txn.xattrs.append((ino, name, value))
+        self._commit(txn)

@@ -1,0 +1,142 @@
+"""Bytes of regular files: read, write, holes."""
+
+from __future__ import annotations
+
+import errno
+from typing import Final
+
+from memdir.fs.errors import FsError
+from memdir.fs.posix.attributes import without_privileges
+from memdir.fs.posix.notes import Notes
+from memdir.fs.posix.state import CHUNK_BYTES, SIZE_MAX_BYTES
+from memdir.fs.posix.txn import PATCH, ZERO
+from memdir.fs.types import (
+    FALLOC_KEEP_SIZE,
+    FALLOC_PUNCH_HOLE,
+    FALLOC_ZERO_RANGE,
+    Data,
+    Inode,
+    ReadResult,
+)
+
+_ZEROS: Final = memoryview(bytes(CHUNK_BYTES))
+_FALLOC_MODES: Final = (
+    0,
+    FALLOC_KEEP_SIZE,
+    FALLOC_PUNCH_HOLE | FALLOC_KEEP_SIZE,
+    FALLOC_ZERO_RANGE,
+    FALLOC_ZERO_RANGE | FALLOC_KEEP_SIZE,
+)
+
+
+class ContentOps(Notes):
+    """See `fs.vfs.Vfs` for what each method promises. Buffers that `read` returns never change afterwards."""
+
+    def _file(self, ino: int) -> Inode:
+        """A regular file; EISDIR, EINVAL."""
+        inode = self._inodes.get(ino) or self._inode(ino)
+        if not inode.is_file:
+            raise FsError(errno.EISDIR if inode.is_dir else errno.EINVAL)
+        return inode
+
+    def read(self, ino: int, offset: int, size: int) -> ReadResult:
+        if offset < 0 or size < 0:
+            raise FsError(errno.EINVAL)
+        with self._lock:
+            end = min(offset + size, self._file(ino).size)
+            if offset >= end:
+                return b""
+            return self._read(ino, offset, end)
+
+    def _read(self, ino: int, offset: int, end: int) -> ReadResult:
+        contents = self._contents(ino)
+        index, start = divmod(offset, CHUNK_BYTES)
+        parts: list[Data] = []
+        while offset < end:
+            stop = min(start + end - offset, CHUNK_BYTES)
+            chunk = self._chunk(contents, ino, index)
+            if chunk is None or start >= len(chunk):
+                parts.append(_ZEROS[: stop - start])
+            else:
+                parts.append(chunk if start == 0 and stop == len(chunk) and type(chunk) is bytes else bytes(chunk[start:stop]))
+                if stop > len(chunk):
+                    parts.append(_ZEROS[: stop - max(start, len(chunk))])
+            offset += stop - start
+            index, start = index + 1, 0
+        return parts[0] if len(parts) == 1 else parts
+
+    def write(self, ino: int, offset: int, data: Data) -> int:
+        size = len(data)
+        if offset < 0:
+            raise FsError(errno.EINVAL)
+        with self._lock:
+            self._prepare()
+            inode = self._file(ino)
+            if offset + size > SIZE_MAX_BYTES:
+                raise FsError(errno.EFBIG)
+            if not size:
+                return 0
+            txn = self._begin()
+            draft = txn.edit(inode)
+            draft.size = max(draft.size, offset + size)
+            draft.version += 1
+            draft.mtime_ns = draft.ctime_ns = txn.now_ns
+            draft.mode = without_privileges(draft.mode)
+            txn.contents.append((PATCH, ino, offset, data))
+            self._note_put(txn, inode)
+            self._commit(txn)
+        self._announce()
+        return size
+
+    def fallocate(self, ino: int, offset: int, length: int, mode: int) -> None:
+        if mode not in _FALLOC_MODES:
+            raise FsError(errno.EOPNOTSUPP)
+        if offset < 0 or length <= 0:
+            raise FsError(errno.EINVAL)
+        with self._lock:
+            self._prepare()
+            inode = self._file(ino)
+            end = offset + length
+            if end > SIZE_MAX_BYTES:
+                raise FsError(errno.EFBIG)
+            txn = self._begin()
+            draft = txn.edit(inode)
+            grown = not mode & FALLOC_KEEP_SIZE and end > inode.size
+            if grown:
+                draft.size = end
+            zeroed = bool(mode & (FALLOC_PUNCH_HOLE | FALLOC_ZERO_RANGE)) and offset < inode.size
+            if zeroed:
+                txn.contents.append((ZERO, ino, offset, min(end, inode.size)))
+            if grown or zeroed:
+                draft.version += 1
+                draft.mtime_ns = draft.ctime_ns = txn.now_ns
+                draft.mode = without_privileges(draft.mode)
+                self._note_put(txn, inode)
+            self._commit(txn)
+        self._announce()
+
+    def seek_data(self, ino: int, offset: int, *, hole: bool) -> int:
+        with self._lock:
+            inode = self._file(ino)
+            if offset < 0 or offset >= inode.size:
+                raise FsError(errno.ENXIO)
+            contents = self._contents(ino)
+            held = contents.chunks.keys() | contents.stored
+            index = offset // CHUNK_BYTES
+            if hole:
+                while index in held:
+                    index += 1
+                return min(max(offset, index * CHUNK_BYTES), inode.size)
+            if index in held:
+                return offset
+            following = [other for other in held if other > index]
+            if not following:
+                raise FsError(errno.ENXIO)
+            return min(following) * CHUNK_BYTES
+
+
+def joined(parts: ReadResult) -> bytes:
+    """A read result in one piece."""
+    if isinstance(parts, bytes | bytearray | memoryview):
+        return bytes(parts)
+    return b"".join(parts)

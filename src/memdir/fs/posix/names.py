@@ -1,0 +1,289 @@
+"""Operations on names: lookup, creation, links, removal, rename, listing."""
+
+from __future__ import annotations
+
+import errno
+import stat
+from bisect import bisect_right
+from collections.abc import Sequence
+from typing import Final
+
+from memdir.core.limits import NAME_MAX_BYTES, SYMLINK_MAX_BYTES
+from memdir.fs.errors import FsError
+from memdir.fs.posix.notes import Notes, is_synced_type
+from memdir.fs.posix.txn import Txn
+from memdir.fs.types import RENAME_EXCHANGE, RENAME_NOREPLACE, ROOT_INO, DirEntry, Inode, IntentKind, Owner
+
+LINK_MAX: Final = 65_000
+_DOTS: Final = (b".", b"..")
+_CREATABLE: Final = (stat.S_IFREG, stat.S_IFSOCK, stat.S_IFIFO, stat.S_IFCHR, stat.S_IFBLK)
+
+
+def check_name(name: bytes) -> None:
+    """A single component; ENAMETOOLONG, EINVAL."""
+    if len(name) > NAME_MAX_BYTES:
+        raise FsError(errno.ENAMETOOLONG)
+    if not name or b"/" in name or b"\0" in name:
+        raise FsError(errno.EINVAL, "a name is 1 to 255 bytes without '/' and NUL")
+
+
+class NameOps(Notes):
+    """See `fs.vfs.Vfs` for what each method promises."""
+
+    def lookup(self, parent: int, name: bytes) -> Inode:
+        with self._lock:
+            directory = self._dirs.get(parent)
+            if directory is None:
+                directory = self._directory(parent)
+            entry = directory.entries.get(name)
+            if entry is None:
+                return self._lookup_rare(parent, name)
+            return self._inodes.get(entry[0]) or self._inode(entry[0])
+
+    def _lookup_rare(self, parent: int, name: bytes) -> Inode:
+        if name == b".":
+            return self._inode(parent)
+        if name == b"..":
+            return self._inode(self._inode(parent).parent)
+        check_name(name)
+        raise FsError(errno.ENOENT)
+
+    def readdir(self, ino: int, after_cookie: int = 0) -> Sequence[DirEntry]:
+        with self._lock:
+            directory = self._directory(ino)
+            listing = directory.listing
+            if listing is None:
+                inode = self._inode
+                listing = [DirEntry(cookie, name, inode(child)) for name, (child, cookie) in directory.entries.items()]
+                directory.listing = listing
+            if not after_cookie:
+                return tuple(listing)
+            return listing[bisect_right(listing, after_cookie, key=_cookie) :]
+
+    def create(self, parent: int, name: bytes, mode: int, owner: Owner, rdev: int = 0) -> Inode:
+        if stat.S_IFMT(mode) not in _CREATABLE:
+            raise FsError(errno.EINVAL, "not a file type that can be created")
+        return self._make(parent, name, mode, owner, rdev=rdev)
+
+    def mkdir(self, parent: int, name: bytes, mode: int, owner: Owner) -> Inode:
+        return self._make(parent, name, stat.S_IFDIR | stat.S_IMODE(mode), owner)
+
+    def symlink(self, parent: int, name: bytes, target: bytes, owner: Owner) -> Inode:
+        if not target:
+            raise FsError(errno.ENOENT, "a symlink cannot be empty")
+        if len(target) > SYMLINK_MAX_BYTES:
+            raise FsError(errno.ENAMETOOLONG)
+        if b"\0" in target:
+            raise FsError(errno.EINVAL, "a symlink cannot contain NUL")
+        return self._make(parent, name, stat.S_IFLNK | 0o777, owner, target=target)
+
+    def _make(self, parent: int, name: bytes, mode: int, owner: Owner, *, rdev: int = 0, target: bytes | None = None) -> Inode:
+        with self._lock:
+            self._prepare()
+            txn = self._begin()
+            draft = self._stage_new(txn, parent, name, mode, owner, rdev=rdev, target=target)
+            self._note_name(txn, IntentKind.PUT, parent, name, mode)
+            self._commit(txn)
+            live = self._inodes[draft.ino]
+        self._announce()
+        return live
+
+    def _stage_new(
+        self, txn: Txn, parent: int, name: bytes, mode: int, owner: Owner, *, rdev: int = 0, target: bytes | None = None,
+        replaces: bool = False,
+    ) -> Inode:  # fmt: skip
+        """A new inode under a free name, with the setgid rule of inode(7): the group, and for folders the bit, come down."""
+        if not replaces:
+            self._check_free(parent, name)
+        above = txn.edit(self._inode(parent))
+        gid = owner.gid
+        if above.mode & stat.S_ISGID:
+            gid = above.gid
+            if stat.S_ISDIR(mode):
+                mode |= stat.S_ISGID
+        is_dir = stat.S_ISDIR(mode)
+        now_ns = txn.now_ns
+        draft = Inode(
+            ino=txn.next_ino, mode=mode, uid=owner.uid, gid=gid, nlink=2 if is_dir else 1,
+            size=len(target) if target is not None else 0, atime_ns=now_ns, mtime_ns=now_ns, ctime_ns=now_ns, rdev=rdev,
+            target=target, parent=parent,
+        )  # fmt: skip
+        txn.next_ino += 1
+        txn.inodes[draft.ino] = draft
+        self._stage_name(txn, parent, name, draft.ino)
+        if is_dir:
+            above.nlink += 1
+        return draft
+
+    def _check_free(self, parent: int, name: bytes) -> None:
+        """A name that may be created in a living directory; EEXIST, ENOENT, ENOTDIR and what `check_name` says."""
+        entries = self._directory(parent).entries
+        if name in entries or name in _DOTS:
+            raise FsError(errno.EEXIST)
+        check_name(name)
+        if not self._inode(parent).nlink:
+            raise FsError(errno.ENOENT)
+
+    def _stage_name(self, txn: Txn, parent: int, name: bytes, ino: int) -> None:
+        """Let `name` stand for `ino` (0: for nothing) from now on; the directory's times follow."""
+        cookie = 0
+        if ino:
+            cookie = txn.next_cookie
+            txn.next_cookie += 1
+        txn.dentries.append((parent, name, ino, cookie))
+        above = txn.edit(self._inode(parent))
+        above.mtime_ns = above.ctime_ns = txn.now_ns
+
+    def _entry(self, parent: int, name: bytes) -> Inode:
+        """What an existing name stands for; ENOENT."""
+        entry = self._directory(parent).entries.get(name)
+        if entry is None:
+            check_name(name)
+            raise FsError(errno.ENOENT)
+        return self._inode(entry[0])
+
+    def link(self, ino: int, parent: int, name: bytes) -> Inode:
+        with self._lock:
+            self._prepare()
+            inode = self._inode(ino)
+            if inode.is_dir:
+                raise FsError(errno.EPERM, "a directory has one name only")
+            self._check_free(parent, name)
+            if not inode.nlink:
+                raise FsError(errno.ENOENT)
+            if inode.nlink >= LINK_MAX:
+                raise FsError(errno.EMLINK)
+            txn = self._begin()
+            draft = txn.edit(inode)
+            draft.nlink += 1
+            draft.ctime_ns = txn.now_ns
+            self._stage_name(txn, parent, name, ino)
+            self._note_name(txn, IntentKind.PUT, parent, name, inode.mode)
+            self._commit(txn)
+        self._announce()
+        return inode
+
+    def unlink(self, parent: int, name: bytes) -> None:
+        if name in _DOTS:
+            raise FsError(errno.EISDIR)
+        with self._lock:
+            self._prepare()
+            inode = self._entry(parent, name)
+            if inode.is_dir:
+                raise FsError(errno.EISDIR)
+            self._remove(parent, name, inode)
+        self._announce()
+
+    def rmdir(self, parent: int, name: bytes) -> None:
+        if name in _DOTS:
+            raise FsError(errno.EINVAL if name == b"." else errno.ENOTEMPTY)
+        with self._lock:
+            self._prepare()
+            inode = self._entry(parent, name)
+            if not inode.is_dir:
+                raise FsError(errno.ENOTDIR)
+            if self._directory(inode.ino).entries:
+                raise FsError(errno.ENOTEMPTY)
+            self._remove(parent, name, inode)
+        self._announce()
+
+    def _remove(self, parent: int, name: bytes, inode: Inode) -> None:
+        txn = self._begin()
+        self._stage_drop(txn, parent, inode)
+        self._stage_name(txn, parent, name, 0)
+        self._note_name(txn, IntentKind.DELETE, parent, name, inode.mode)
+        self._commit(txn)
+
+    def _stage_drop(self, txn: Txn, parent: int, inode: Inode) -> None:
+        """`inode` loses a name in `parent`: link counts, and its end when nothing refers to it any more."""
+        draft = txn.edit(inode)
+        draft.ctime_ns = txn.now_ns
+        if inode.is_dir:
+            draft.nlink = 0
+            txn.edit(self._inode(parent)).nlink -= 1
+        else:
+            draft.nlink -= 1
+        if not draft.nlink and not inode.lookups:
+            txn.gone.append(inode.ino)
+
+    def rename(self, parent: int, name: bytes, new_parent: int, new_name: bytes, flags: int = 0) -> None:
+        if flags not in (0, RENAME_NOREPLACE, RENAME_EXCHANGE):
+            raise FsError(errno.EINVAL)
+        if name in _DOTS or new_name in _DOTS:
+            raise FsError(errno.EBUSY)
+        with self._lock:
+            self._prepare()
+            txn = self._begin()
+            if self._stage_rename(txn, (parent, name), (new_parent, new_name), flags):
+                self._commit(txn)
+        self._announce()
+
+    def _stage_rename(self, txn: Txn, source: tuple[int, bytes], target: tuple[int, bytes], flags: int) -> bool:
+        """Stage rename(2); False when both names are the same file already, which POSIX calls a success without effect."""
+        (parent, name), (new_parent, new_name) = source, target
+        moved = self._entry(parent, name)
+        check_name(new_name)
+        found = self._directory(new_parent).entries.get(new_name)
+        replaced = self._inode(found[0]) if found else None
+        if flags == RENAME_NOREPLACE and replaced is not None:
+            raise FsError(errno.EEXIST)
+        if flags == RENAME_EXCHANGE and replaced is None:
+            raise FsError(errno.ENOENT)
+        if not self._inode(new_parent).nlink:
+            raise FsError(errno.ENOENT)
+        self._check_not_within(moved, new_parent)
+        if replaced is not None and flags == RENAME_EXCHANGE:
+            self._check_not_within(replaced, parent)
+        if replaced is moved:
+            return False
+        old_path, new_path = self._path(parent, name), self._path(new_parent, new_name)
+        if replaced is not None and flags == RENAME_EXCHANGE:
+            self._note_exchange(txn, moved, old_path, replaced, new_path)
+            self._stage_exchange(txn, source, moved, target, replaced)
+            return True
+        if replaced is not None:
+            self._check_replaceable(moved, replaced)
+            self._stage_drop(txn, new_parent, replaced)
+            if is_synced_type(replaced.mode) and not is_synced_type(moved.mode):
+                self._note_name(txn, IntentKind.DELETE, new_parent, new_name, replaced.mode)
+        self._note_move(txn, moved, old_path, new_path)
+        self._stage_name(txn, parent, name, 0)
+        self._stage_name(txn, new_parent, new_name, moved.ino)
+        self._stage_moved(txn, moved, parent, new_parent)
+        return True
+
+    def _stage_exchange(
+        self, txn: Txn, source: tuple[int, bytes], first: Inode, target: tuple[int, bytes], second: Inode
+    ) -> None:
+        self._stage_name(txn, *source, second.ino)
+        self._stage_name(txn, *target, first.ino)
+        self._stage_moved(txn, first, source[0], target[0])
+        self._stage_moved(txn, second, target[0], source[0])
+
+    def _stage_moved(self, txn: Txn, inode: Inode, old_parent: int, new_parent: int) -> None:
+        draft = txn.edit(inode)
+        draft.ctime_ns = txn.now_ns
+        draft.parent = new_parent
+        if inode.is_dir and old_parent != new_parent:
+            txn.edit(self._inode(old_parent)).nlink -= 1
+            txn.edit(self._inode(new_parent)).nlink += 1
+
+    def _check_not_within(self, moved: Inode, folder: int) -> None:
+        """EINVAL when `folder` is `moved` or below it."""
+        if moved.is_dir:
+            while folder != ROOT_INO:
+                if folder == moved.ino:
+                    raise FsError(errno.EINVAL, "a directory cannot move into itself")
+                folder = self._inode(folder).parent
+
+    def _check_replaceable(self, moved: Inode, replaced: Inode) -> None:
+        if moved.is_dir and not replaced.is_dir:
+            raise FsError(errno.ENOTDIR)
+        if not moved.is_dir and replaced.is_dir:
+            raise FsError(errno.EISDIR)
+        if replaced.is_dir and self._directory(replaced.ino).entries:
+            raise FsError(errno.ENOTEMPTY)
+
+
+def _cookie(entry: DirEntry) -> int:
+    return entry.cookie

@@ -1,0 +1,166 @@
+"""Which intents an operation leaves: the only place that decides what the sync engine hears of."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterator
+
+from memdir.fs import path as paths
+from memdir.fs.localonly import IGNORE_FILE, IGNORE_FILE_MAX_BYTES, LocalOnlyRules
+from memdir.fs.posix.state import CHUNK_BYTES, State
+from memdir.fs.posix.txn import Txn
+from memdir.fs.types import ROOT_INO, Inode, IntentKind
+
+_SYNCED_TYPES = (stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK)
+
+
+def is_synced_type(mode: int) -> bool:
+    """Files, folders and symlinks; sockets, fifos and devices stay in the mount."""
+    return stat.S_IFMT(mode) in _SYNCED_TYPES
+
+
+class Notes(State):
+    """Staging of intents. Nothing here touches a table."""
+
+    def _prepare(self) -> None:
+        """The start of every change: rules as the ignore file has them now, and room for one more change."""
+        if self._rules_stale:
+            self._refresh_rules()
+        self._make_room()
+
+    def _refresh_rules(self) -> None:
+        """Read the ignore file; what it named before and names no more becomes a PUT."""
+        old, new = self._rules, LocalOnlyRules(self._ignore_text())
+        if old != new and self._records_intents:
+            txn = self._begin()
+            for path, inode in self._walk(self._inode(ROOT_INO), "/"):
+                is_dir = inode.is_dir
+                freed = old.matches(path, is_dir=is_dir) and not new.matches(path, is_dir=is_dir)
+                if freed and path != "/" and is_synced_type(inode.mode):
+                    self._intents.stage(txn, IntentKind.PUT, path)
+            if txn.intents:
+                self._commit(txn)
+        self._rules = new
+        self._rules_stale = False
+
+    def is_local_only(self, path: str) -> bool:
+        """Whether `path` is never sent: a name left behind by the system, or one that `.memdirignore` names."""
+        with self._lock:
+            if self._rules_stale:
+                self._refresh_rules()
+            found = self._find(path)
+            return self._rules.matches(path, is_dir=found is not None and found.is_dir)
+
+    def _find(self, path: str) -> Inode | None:
+        """What stands at an absolute path, symlinks not followed."""
+        inode = self._inode(ROOT_INO)
+        for part in path.split("/"):
+            if part:
+                if not stat.S_ISDIR(inode.mode):
+                    return None
+                entry = self._directory(inode.ino).entries.get(paths.encode(part))
+                if entry is None:
+                    return None
+                inode = self._inode(entry[0])
+        return inode
+
+    def _ignore_text(self) -> str:
+        entry = self._directory(ROOT_INO).entries.get(IGNORE_FILE)
+        self._ignore_ino = entry[0] if entry else 0
+        inode = self._inode(entry[0]) if entry else None
+        if inode is None or not inode.is_file:
+            return ""
+        contents = self._contents(inode.ino)
+        raw = bytearray(min(inode.size, IGNORE_FILE_MAX_BYTES))
+        for index in range((len(raw) + CHUNK_BYTES - 1) // CHUNK_BYTES):
+            chunk = (self._chunk(contents, inode.ino, index) or b"")[: len(raw) - index * CHUNK_BYTES]
+            raw[index * CHUNK_BYTES : index * CHUNK_BYTES + len(chunk)] = chunk
+        return raw.decode("utf-8", "surrogateescape")
+
+    def _note_put(self, txn: Txn, inode: Inode) -> None:
+        """Contents or mode of `inode` change: PUT for each of its paths."""
+        ino = inode.ino
+        if txn.quiet or not self._records_intents or ino in self._intents.covered or not is_synced_type(inode.mode):
+            return
+        rules = self._rules
+        for path in self._paths_of(ino):
+            if path != "/" and not rules.matches(path, is_dir=inode.is_dir):
+                self._intents.stage(txn, IntentKind.PUT, path)
+        txn.covers = ino
+
+    def _note_name(self, txn: Txn, kind: IntentKind, parent: int, name: bytes, mode: int) -> None:
+        """A name appears (PUT) or goes (DELETE)."""
+        if txn.quiet or not self._records_intents or not is_synced_type(mode):
+            return
+        path = self._path(parent, name)
+        if not self._rules.matches(path, is_dir=stat.S_ISDIR(mode)):
+            self._intents.stage(txn, kind, path)
+
+    def _note_move(self, txn: Txn, moved: Inode, source: str, path: str) -> None:
+        """`moved` goes from `source` to `path`. Called while staging: the tables still show the old place.
+
+        Between a local-only name and a normal one a move is no move for the server: an editor's save by rename is a PUT of
+        the real path; a file renamed to a backup name is a DELETE of what it was.
+        """
+        rules = self._rules
+        is_dir = moved.is_dir
+        if txn.quiet or not self._records_intents or not is_synced_type(moved.mode):
+            return
+        was_local = rules.matches(source, is_dir=is_dir)
+        is_local = rules.matches(path, is_dir=is_dir)
+        if not was_local and not is_local:
+            self._intents.stage(txn, IntentKind.MOVE, path, source)
+            if is_dir and rules.has_patterns:
+                self._note_rules_crossed(txn, moved, source, path)
+        elif not is_local:
+            for below, inode in self._walk(moved, path):
+                if is_synced_type(inode.mode) and not rules.matches(below, is_dir=inode.is_dir):
+                    self._intents.stage(txn, IntentKind.PUT, below)
+        elif not was_local:
+            self._note_deleted_tree(txn, moved, source)
+
+    def _note_rules_crossed(self, txn: Txn, moved: Inode, source: str, path: str) -> None:
+        """Inside a moved folder a pattern may hold for the old path and not for the new one, or the other way round."""
+        rules = self._rules
+        for below, inode in self._walk(moved, path):
+            if not is_synced_type(inode.mode):
+                continue
+            was_local = rules.matches(paths.rebase(below, path, source), is_dir=inode.is_dir)
+            is_local = rules.matches(below, is_dir=inode.is_dir)
+            if was_local != is_local:
+                self._intents.stage(txn, IntentKind.DELETE if is_local else IntentKind.PUT, below)
+
+    def _note_deleted_tree(self, txn: Txn, top: Inode, path: str) -> None:
+        """DELETE for everything below `path`, deepest first."""
+        rules = self._rules
+        for below, inode in reversed(list(self._walk(top, path))):
+            if is_synced_type(inode.mode) and not rules.matches(below, is_dir=inode.is_dir):
+                self._intents.stage(txn, IntentKind.DELETE, below)
+
+    def _note_exchange(self, txn: Txn, first: Inode, first_path: str, second: Inode, second_path: str) -> None:
+        """After an exchange each path below both places is looked at: PUT where something stands, DELETE where not."""
+        if txn.quiet or not self._records_intents:
+            return
+        rules = self._rules
+        before, after = {}, {}
+        for inode, old, new in ((first, first_path, second_path), (second, second_path, first_path)):
+            for below, node in self._walk(inode, old):
+                if is_synced_type(node.mode):
+                    before[below] = node.is_dir
+                    after[paths.rebase(below, old, new)] = node.is_dir
+        for path in sorted(before.keys() - after.keys(), reverse=True):
+            if not rules.matches(path, is_dir=before[path]):
+                self._intents.stage(txn, IntentKind.DELETE, path)
+        for path, is_dir in sorted(after.items()):
+            if not rules.matches(path, is_dir=is_dir):
+                self._intents.stage(txn, IntentKind.PUT, path)
+
+    def _walk(self, top: Inode, path: str) -> Iterator[tuple[str, Inode]]:
+        """`top`, said to stand at `path`, and everything below it; a folder comes before what is in it."""
+        stack = [(path, top)]
+        while stack:
+            where, inode = stack.pop()
+            yield where, inode
+            if inode.is_dir:
+                entries = self._directory(inode.ino).entries
+                stack.extend((paths.join(where, paths.decode(name)), self._inode(ino)) for name, (ino, _) in entries.items())

@@ -1,0 +1,83 @@
+"""One transaction: the new values of every row that an operation changes. It is logged as one record and applied as a whole."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from memdir.fs.types import Data, Inode, Intent
+
+PATCH: Final = 1
+"""(PATCH, ino, offset, data): these bytes stand at `offset` now."""
+CUT: Final = 2
+"""(CUT, ino, size): no byte at or behind `size` is kept."""
+ZERO: Final = 3
+"""(ZERO, ino, offset, end): the range reads as zeros; whole chunks in it become holes."""
+
+ContentChange = tuple[int, int, int, "Data | int"]
+
+
+class Txn:
+    """What an operation will change. Values are absolute, so that applying a record needs nothing but the state before it.
+
+    `inodes` holds private copies ("drafts") that are never written again after commit: they double as the rows that the
+    cache's flusher writes later. `quiet` transactions come from the server and record no intent.
+    """
+
+    __slots__ = (
+        "acknowledged", "contents", "covers", "dentries", "dropped", "gone", "inodes", "intents", "next_cookie", "next_ino",
+        "now_ns", "quiet", "xattrs",
+    )  # fmt: skip
+
+    def __init__(self, now_ns: int, *, next_ino: int, next_cookie: int, quiet: bool = False) -> None:
+        self.now_ns = now_ns
+        self.next_ino = next_ino
+        self.next_cookie = next_cookie
+        self.quiet = quiet
+        self.inodes: dict[int, Inode] = {}
+        self.dentries: list[tuple[int, bytes, int, int]] = []
+        """(parent, name, ino, cookie) in order; ino 0 removes the name."""
+        self.contents: list[ContentChange] = []
+        self.xattrs: list[tuple[int, bytes, bytes | None]] = []
+        self.gone: list[int] = []
+        """Inodes deleted for good, with contents and xattrs."""
+        self.intents: list[Intent] = []
+        self.dropped: list[int] = []
+        """Sequence numbers of unread intents that a newer one replaces."""
+        self.covers = 0
+        """An inode of which every path has an unread PUT once this is applied; 0 for none."""
+        self.acknowledged = 0
+        """Intents up to this sequence number are no longer needed; 0 for none."""
+
+    def edit(self, inode: Inode) -> Inode:
+        """The draft of `inode` in this transaction, made on first use."""
+        draft = self.inodes.get(inode.ino)
+        if draft is None:
+            draft = self.inodes[inode.ino] = copy_of(inode)
+        return draft
+
+
+def copy_of(inode: Inode) -> Inode:
+    """The attributes as they are now; by hand, because this runs with every write."""
+    draft = Inode.__new__(Inode)
+    draft.ino = inode.ino
+    draft.lookups = 0
+    draft.encoded = None
+    assign(draft, inode)
+    return draft
+
+
+def assign(live: Inode, draft: Inode) -> None:
+    """Give `live` the attributes of `draft`; drops the edge's encoded form, keeps the kernel's references."""
+    live.mode = draft.mode
+    live.uid = draft.uid
+    live.gid = draft.gid
+    live.nlink = draft.nlink
+    live.size = draft.size
+    live.atime_ns = draft.atime_ns
+    live.mtime_ns = draft.mtime_ns
+    live.ctime_ns = draft.ctime_ns
+    live.rdev = draft.rdev
+    live.target = draft.target
+    live.parent = draft.parent
+    live.version = draft.version
+    live.encoded = None
