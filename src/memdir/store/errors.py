@@ -1,0 +1,34 @@
+"""What the store refuses, and why. The server maps each class to a status in one table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from memdir.core.errors import MemdirError
+
+if TYPE_CHECKING:
+    from memdir.store.types import Document
+
+
+class StoreError(MemdirError):
+    """Root of this layer; nothing was changed."""
+
+
+class InvalidError(StoreError):
+    """The request cannot be carried out whatever the store holds (a bad path, a folder moved into itself)."""
+
+
+class ConflictError(StoreError):
+    """The request does not fit what stands there (a file over a folder, a folder that is not empty)."""
+
+
+class PreconditionError(StoreError):
+    """If-Match or If-None-Match did not hold. `current` is what stands there now."""
+
+    def __init__(self, message: str, *, current: Document | None) -> None:
+        super().__init__(message)
+        self.current = current
+
+
+class IdempotencyError(StoreError):
+    """The key was used before, for another request."""

@@ -1,0 +1,66 @@
+"""Paths inside a container: absolute, `/`-separated, valid Unicode kept as it is (no normalisation)."""
+
+from __future__ import annotations
+
+from memdir.core.limits import NAME_MAX_BYTES, PATH_MAX_BYTES
+from memdir.store.errors import InvalidError
+
+
+def checked_path(path: str, *, root: bool = False) -> str:
+    """`path` without a trailing slash; InvalidError when it is relative, climbs, has empty or `.` components, NUL, a lone
+    surrogate, or is too long. The root itself is allowed only with `root`."""
+    if "\0" in path:
+        raise InvalidError("a path cannot contain NUL")
+    if not path.startswith("/"):
+        raise InvalidError(f"a path must begin with '/', this is {path[:80]!r}")
+    trimmed = path.rstrip("/") if path.strip("/") else "/"
+    if trimmed == "/":
+        if root and path == "/":
+            return "/"
+        raise InvalidError(
+            "the root of a container cannot be changed" if path == "/" else f"{path[:80]!r} has an empty component"
+        )
+    if path.endswith("//"):
+        raise InvalidError(f"{path[:80]!r} has an empty component")
+    try:
+        raw = trimmed.encode()
+    except UnicodeEncodeError:
+        raise InvalidError("a path must be valid Unicode") from None
+    if len(raw) > PATH_MAX_BYTES:
+        raise InvalidError(f"a path can have at most {PATH_MAX_BYTES} bytes, this has {len(raw)}")
+    for part in trimmed[1:].split("/"):
+        if part in ("", ".", ".."):
+            raise InvalidError(f"{path[:80]!r} has the component {part!r}", hint="send a path without '.', '..' and '//'")
+        if len(part) * 4 > NAME_MAX_BYTES and len(part.encode()) > NAME_MAX_BYTES:
+            raise InvalidError(f"a name can have at most {NAME_MAX_BYTES} bytes")
+    return trimmed
+
+
+def ancestors(path: str) -> list[str]:
+    """The folders above `path`, nearest last, without the root: `/a/b/c` has `/a` and `/a/b`."""
+    parts = path.split("/")[1:-1]
+    return ["/" + "/".join(parts[: count + 1]) for count in range(len(parts))]
+
+
+def below(folder: str) -> tuple[str, str]:
+    """Bounds of everything below `folder`: first included, second excluded. The root's are all absolute paths."""
+    return ("/", "0") if folder == "/" else (folder + "/", folder + "0")
+
+
+def is_within(path: str, folder: str) -> bool:
+    """Whether `path` is `folder` or stands below it."""
+    return folder == "/" or path == folder or path.startswith(folder + "/")
+
+
+def suffix(path: str) -> str:
+    """The extension in lower case with its dot, or ''; a leading dot alone is not one."""
+    name = path.rpartition("/")[2]
+    stem, dot, extension = name.rpartition(".")
+    return dot + extension.lower() if stem else ""
+
+
+def under_memory_paths(path: str | None, memory_paths: tuple[str, ...]) -> bool:
+    """Whether a document at `path` is a source of memories. A trailing slash means the folder and all below it."""
+    if path is None:
+        return False
+    return any(path == entry or (entry.endswith("/") and path.startswith(entry)) for entry in memory_paths)

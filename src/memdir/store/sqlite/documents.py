@@ -1,0 +1,267 @@
+"""Reading documents, and the steps of their processing. What changes the tree is in `files`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import apsw
+
+from memdir.core.clock import Clock
+from memdir.core.errors import NotFoundError
+from memdir.core.sqlite import Database, Row
+from memdir.store.paths import below
+from memdir.store.sqlite import jobs
+from memdir.store.sqlite.jobs import Job
+from memdir.store.sqlite.sql import fetch
+from memdir.store.types import Document, Scope
+
+DOCUMENT_COLUMNS: Final = (
+    "d.id, d.container_id, k.tag, d.custom_id, d.path, d.kind, d.title, d.media_type, d.status, d.error, d.content_hash, "
+    "d.size_bytes, d.mode, d.mtime_ns, d.revision, d.metadata, d.created_at_ms, d.updated_at_ms"
+)
+SELECT_DOCUMENT: Final = f"select {DOCUMENT_COLUMNS} from document d join container k on k.id = d.container_id "  # noqa: S608
+PENDING_MAX: Final = 1000
+
+
+def document_of(row: Row) -> Document:
+    """A row of `DOCUMENT_COLUMNS`."""
+    return Document(
+        id=row[0],
+        container_id=row[1],
+        container_tag=row[2],
+        custom_id=row[3],
+        path=row[4],
+        kind=row[5],
+        title=row[6],
+        media_type=row[7],
+        status=row[8],
+        error=row[9],
+        content_hash=row[10],
+        size_bytes=row[11],
+        mode=row[12],
+        mtime_ns=row[13],
+        revision=row[14],
+        metadata=json.loads(row[15]),
+        created_at_ms=row[16],
+        updated_at_ms=row[17],
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilesSnapshot:
+    """A page of entries in path order, and the container's counters from the same moment."""
+
+    entries: list[Document]
+    has_more: bool
+    last_seq: int
+    epoch: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """What `DocumentStore.listing` is asked for. `path` with a trailing slash is a prefix, else exact."""
+
+    container_ids: tuple[int, ...]
+    path: str | None = None
+    sort: Literal["created_at_ms", "updated_at_ms"] = "created_at_ms"
+    descending: bool = True
+    files_only: bool = True
+
+
+class DocumentStore:
+    """The document table, read."""
+
+    def __init__(self, db: Database, clock: Clock) -> None:
+        self._db = db
+        self._clock = clock
+
+    @contextmanager
+    def snapshot(self) -> Iterator[apsw.Connection]:
+        """This thread's reader, held at one moment for several statements."""
+        reader = self._db.reader
+        reader.execute("begin")
+        try:
+            yield reader
+        finally:
+            reader.execute("rollback")
+
+    def get(self, document_id: str) -> Document | None:
+        """By id, in any container."""
+        return self._first("where d.id = ?", (document_id,))
+
+    def at(self, container_id: int, path: str) -> Document | None:
+        """What was put at `path`."""
+        return self._first("where d.container_id = ? and d.path = ?", (container_id, path))
+
+    def by_custom_id(self, container_id: int, custom_id: str) -> Document | None:
+        """By the client's own name."""
+        return self._first("where d.container_id = ? and d.custom_id = ?", (container_id, custom_id))
+
+    def by_any_id(self, org_id: str, name: str) -> Document | None:
+        """By id, else by custom id in any container of the organisation (the oldest one when several carry it)."""
+        return self._first("where d.id = ? and k.org_id = ?", (name, org_id)) or self._first(
+            "where d.custom_id = ? and k.org_id = ? order by d.created_at_ms, d.id", (name, org_id)
+        )
+
+    def has_children(self, container_id: int, path: str) -> bool:
+        """Whether anything stands below `path`."""
+        first, end = below(path)
+        row = self._db.one(
+            "select 1 from document where container_id = ? and path > ? and path < ? limit 1", (container_id, first, end)
+        )
+        return row is not None
+
+    def _first(self, condition: str, bindings: tuple[Any, ...]) -> Document | None:
+        row = self._db.one(f"{SELECT_DOCUMENT} {condition} limit 1", bindings)
+        return None if row is None else document_of(row)
+
+    def files(self, container_id: int, *, prefix: str, after: str, limit: int) -> FilesSnapshot:
+        """Entries at and below `prefix` whose path is greater than `after`. NotFoundError when the container is gone."""
+        first, end = below(prefix)
+        with self.snapshot() as reader:
+            counters = fetch(reader, "select last_seq, epoch from container where id = ?", (container_id,))
+            if not counters:
+                raise NotFoundError("the container is gone")
+            rows = []
+            if prefix != "/" and after < prefix:
+                rows = fetch(reader, f"{SELECT_DOCUMENT} where d.container_id = ? and d.path = ?", (container_id, prefix))
+            rows += fetch(
+                reader,
+                f"{SELECT_DOCUMENT} where d.container_id = ? and d.path > ? and d.path < ? order by d.path limit ?",
+                (container_id, max(after, first), end, limit + 1 - len(rows)),
+            )
+        entries = [document_of(row) for row in rows[:limit]]
+        return FilesSnapshot(entries=entries, has_more=len(rows) > limit, last_seq=counters[0][0], epoch=counters[0][1])
+
+    def listing(self, query: Listing, *, limit: int, offset: int = 0) -> list[Document]:
+        """Documents of some containers, sorted; ties by id, so that pages do not overlap."""
+        condition, bindings = _listing_condition(query)
+        direction = "desc" if query.descending else "asc"
+        rows = self._db.all(
+            f"{SELECT_DOCUMENT} where {condition} order by d.{query.sort} {direction}, d.id {direction} limit ? offset ?",
+            (*bindings, limit, offset),
+        )
+        return [document_of(row) for row in rows]
+
+    def count(self, query: Listing) -> int:
+        """How many documents `listing` would give without a limit."""
+        condition, bindings = _listing_condition(query)
+        row = self._db.one(f"select count(*) from document d where {condition}", bindings)  # noqa: S608
+        assert row is not None
+        total: int = row[0]
+        return total
+
+    def unfinished(self, container_ids: Sequence[int], *, limit: int = 1000) -> list[Document]:
+        """Documents still in the pipeline, oldest change first."""
+        marks = ",".join("?" * len(container_ids))
+        rows = self._db.all(
+            f"{SELECT_DOCUMENT} where d.container_id in ({marks}) and d.status not in ('done', 'failed') "
+            "order by d.updated_at_ms, d.id limit ?",
+            (*container_ids, limit),
+        )
+        return [document_of(row) for row in rows]
+
+    def unfinished_count(self, container_ids: Sequence[int]) -> int:
+        """How many documents are still in the pipeline."""
+        marks = ",".join("?" * len(container_ids))
+        row = self._db.one(
+            f"select count(*) from document where container_id in ({marks}) and status not in ('done', 'failed')",  # noqa: S608
+            tuple(container_ids),
+        )
+        assert row is not None
+        total: int = row[0]
+        return total
+
+    def not_searchable(self, scope: Scope, *, up_to_revision: int | None = None, limit: int = PENDING_MAX) -> list[str]:
+        """Paths in scope that no search can find yet, in path order (documents without a path as their id)."""
+        first, end = below(scope.folder)
+        condition = "d.path = :path or (d.path >= :first and d.path < :end)"
+        if scope.exact:
+            condition = "d.path = :path"
+        elif scope.folder == "/":
+            condition = "true"
+        rows = self._db.all(
+            "select coalesce(d.path, d.id) from document d where d.container_id = :container "  # noqa: S608
+            "and d.status in ('queued', 'extracting', 'chunking') and d.status not in ('done', 'failed') "
+            f"and d.revision <= :revision and ({condition}) order by 1 limit :limit",
+            {
+                "container": scope.container_id,
+                "revision": (1 << 62) if up_to_revision is None else up_to_revision,
+                "path": scope.folder,
+                "first": first,
+                "end": end,
+                "limit": limit,
+            },
+        )
+        return [row[0] for row in rows]
+
+    def indexed_hash(self, document_id: str) -> str | None:
+        """Content hash that the document's chunks were made from."""
+        row = self._db.one("select indexed_hash from document where id = ?", (document_id,))
+        return None if row is None else row[0]
+
+    def set_status(self, document: Document, status: str, *, error: str | None = None) -> bool:
+        """Move a document on in the pipeline, unless its content changed meanwhile. Returns whether it still was the one."""
+        with self._db.write() as connection:
+            connection.execute(
+                "update document set status = ?, error = ? where id = ? and content_hash = ?",
+                (status, error, document.id, document.content_hash),
+            )
+            return bool(connection.changes())
+
+    def set_indexed(
+        self,
+        document: Document,
+        job: Job,
+        *,
+        status: str,
+        error: str | None,
+        media_type: str,
+        title: str | None,
+        follow_up: Sequence[str],
+    ) -> bool:
+        """The document's chunks were made from the content it has: record that, end the job, and ask for the kinds of work
+        in `follow_up`, in one transaction. False, and only the job is freed, when it has another content or place now."""
+        with self._db.write() as connection:
+            connection.execute(
+                "update document set status = ?, error = ?, indexed_hash = content_hash, media_type = ?, title = ? "
+                "where id = ? and content_hash = ? and revision = ?",
+                (status, error, media_type, title, document.id, document.content_hash, document.revision),
+            )
+            if not connection.changes():
+                connection.execute(
+                    "update job set leased_until_ms = 0 where document_id = ? and kind = ?", (job.document_id, job.kind)
+                )
+                return False
+            jobs.finish(connection, job)
+            now_ms = self._clock.now_ns() // 1_000_000
+            for kind in follow_up:
+                jobs.enqueue(
+                    connection,
+                    document_id=document.id,
+                    container_id=document.container_id,
+                    kind=kind,
+                    priority=job.priority,
+                    now_ms=now_ms,
+                )
+            return True
+
+
+def _listing_condition(query: Listing) -> tuple[str, tuple[Any, ...]]:
+    marks = ",".join("?" * len(query.container_ids))
+    condition = f"d.container_id in ({marks})"
+    bindings: tuple[Any, ...] = query.container_ids
+    if query.files_only:
+        condition += " and d.kind = 'file'"
+    if query.path is not None:
+        if query.path.endswith("/"):
+            condition += " and d.path >= ? and d.path < ?"
+            bindings += below(query.path.rstrip("/") or "/")
+        else:
+            condition += " and d.path = ?"
+            bindings += (query.path,)
+    return condition, bindings

@@ -1,0 +1,105 @@
+"""Changing a container's tree: put, move, delete. One call is one transaction: rows, blobs, history, jobs, counters.
+
+Folders are implicit: `/a/b.md` needs no entry `/a`. What stands at a path is a row, or a folder because something stands
+below it. Preconditions are judged inside the transaction. See `schema/0001_core.sql` for the tables.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import apsw
+
+from memdir.core.clock import Clock
+from memdir.core.errors import MemdirError, NotFoundError
+from memdir.core.sqlite import Database
+from memdir.store.sqlite.blobs import BlobStore
+from memdir.store.sqlite.idempotency import IdempotencyStore
+from memdir.store.sqlite.operations import Operation, Outcome, Put
+from memdir.store.sqlite.sql import fetch
+from memdir.store.sqlite.step import Step
+from memdir.store.types import Container
+
+
+class FileTree:
+    """The one place where the tree changes."""
+
+    def __init__(self, db: Database, clock: Clock, blobs: BlobStore, notify: Callable[[int], None]) -> None:
+        """`notify` gets the container's id after every commit that changed something."""
+        self._db = db
+        self._clock = clock
+        self._blobs = blobs
+        self._notify = notify
+        self._idempotency = IdempotencyStore()
+
+    def apply(self, container: Container, operation: Operation) -> Outcome:
+        """One operation in a transaction of its own. Raises what `apply_all` returns."""
+        result = self.apply_all(container, [operation])[0]
+        if isinstance(result, MemdirError):
+            raise result
+        return result
+
+    def apply_all(self, container: Container, operations: Sequence[Operation]) -> list[Outcome | MemdirError]:
+        """The operations in order, each for itself: one that is refused changes nothing and stops none of the others. All
+        that succeed are committed together. An unexpected error rolls everything back."""
+        now_ms = self._clock.now_ns() // 1_000_000
+        results: list[Outcome | MemdirError] = []
+        try:
+            with self._db.write() as connection:
+                step = Step(connection, container, now_ms, self._blobs, self._idempotency)
+                for operation in operations:
+                    try:
+                        with _savepoint(connection):
+                            results.append(step.run(operation))
+                    except MemdirError as error:
+                        results.append(error)
+                        step.orphans += _staged_files([operation])
+        except BaseException:
+            self._blobs.remove_files(_staged_files(operations))
+            raise
+        if step.orphans:
+            self._blobs.remove_files(step.orphans)
+        if step.changed:
+            self._notify(container.id)
+        return results
+
+    def set_metadata(self, document_id: str, metadata: dict[str, Any]) -> None:
+        """Replace a document's metadata; its bytes, revision and history stay."""
+        with self._db.write() as connection:
+            connection.execute(
+                "update document set metadata = ?, updated_at_ms = ? where id = ?",
+                (json.dumps(metadata, ensure_ascii=False), self._clock.now_ns() // 1_000_000, document_id),
+            )
+            if not connection.changes():
+                raise NotFoundError("the document is gone")
+
+    def delete_container(self, container: Container) -> None:
+        """The container with all that is in it; its tag can begin a new life."""
+        with self._db.write() as connection:
+            rows = fetch(
+                connection, "select content_hash from document where container_id = ? and kind <> 'dir'", (container.id,)
+            )
+            orphans = self._blobs.release(connection, [row[0] for row in rows])
+            connection.execute("delete from container where id = ?", (container.id,))
+        self._blobs.remove_files(orphans)
+        self._notify(container.id)
+
+
+def _staged_files(operations: Sequence[Operation]) -> list[str]:
+    """Hashes of the large contents that came with `operations`: their files may already be in place."""
+    return [op.blob.hash for op in operations if isinstance(op, Put) and op.blob is not None and op.blob.file is not None]
+
+
+@contextmanager
+def _savepoint(connection: apsw.Connection) -> Iterator[None]:
+    connection.execute("savepoint operation")
+    try:
+        yield
+    except BaseException:
+        connection.execute("rollback to operation")
+        connection.execute("release operation")
+        raise
+    connection.execute("release operation")
