@@ -22,7 +22,6 @@ class Promise:
 OPEN: frozenset[str] = frozenset(
     {
         "demo.one-command",
-        "demo.corpus",
         "demo.words-absent",
         "demo.says-which",
         "setup.test-command",
