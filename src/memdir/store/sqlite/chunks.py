@@ -1,0 +1,256 @@
+"""Chunks in SQLite: rows, words (FTS5) and vectors, and the vectors of each container held in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import apsw
+import numpy as np
+
+from memdir.core.sqlite import Database, Row
+from memdir.store.sqlite.snapshots import SnapshotCache
+from memdir.store.texts import grams, text_hash
+from memdir.store.types import Chunk, Document, Matrix, Scope, StoredChunk, VectorSnapshot
+
+_COLUMNS: Final = (
+    "c.id, c.document_id, d.path, c.revision, d.updated_at_ms, "
+    "c.ordinal, c.start_byte, c.end_byte, c.start_line, c.end_line, c.text, c.context"
+)
+_FROM: Final = "from chunk c join document d on d.id = c.document_id "
+_IN_MAX: Final = 500
+"""Values in one `in (…)`; SQLite allows 32,766, short statements stay in the statement cache."""
+
+BM25_WEIGHTS: Final = (1.0, 0.7, 0.8)
+"""Of text, context and grams: a word in a heading counts, a word in the passage counts more."""
+
+
+class SqliteChunkStore:
+    """`store.protocols.ChunkStore` over the server's database."""
+
+    def __init__(self, db: Database, *, cache_max_bytes: int = 1 << 30) -> None:
+        """`cache_max_bytes` bounds the vectors held in memory; the least used container goes first."""
+        self._db = db
+        self._models: dict[str, int] = {}
+        self._snapshots = SnapshotCache(db, max_bytes=cache_max_bytes)
+
+    def replace_chunks(self, document: Document, chunks: Sequence[Chunk], *, model: str, vectors: Matrix) -> Sequence[int]:
+        """Put `chunks` in place of the document's earlier ones.
+
+        A passage whose embedded text did not change keeps its id, its words and all its vectors; only its position
+        is written anew. A new passage takes over vectors that any model already made of the same text. Returns the ids
+        in order, () when the document is gone or has other content by now.
+        """
+        if len(vectors) != len(chunks):
+            raise ValueError(f"{len(chunks)} chunks but {len(vectors)} vectors")
+        hashes = [text_hash(chunk) for chunk in chunks]
+        with self._db.write() as connection:
+            if not _is_current(connection, document):
+                return ()
+            model_id = self._model_id(connection, model)
+            kept = _existing(connection, document.id)
+            known = self._vectors_of(connection, hashes, except_model=model_id)
+            ids: list[int] = []
+            for ordinal, (chunk, digest) in enumerate(zip(chunks, hashes, strict=True)):
+                same = kept.get(digest)
+                if same:
+                    chunk_id = same.pop(0)
+                    _reposition(connection, chunk_id, document.revision, ordinal, chunk)
+                else:
+                    chunk_id = _insert(connection, document, ordinal, chunk, digest)
+                    for other_id, blob in known.get(digest, {}).items():
+                        connection.execute("insert into chunk_vector values (?, ?, ?)", (other_id, chunk_id, blob))
+                connection.execute(
+                    "insert or ignore into chunk_vector values (?, ?, ?)", (model_id, chunk_id, _pack(vectors[ordinal]))
+                )
+                ids.append(chunk_id)
+            for chunk_id in (left for rest in kept.values() for left in rest):
+                connection.execute("delete from chunk where id = ?", (chunk_id,))
+            self._snapshots.prune(connection)
+        return ids
+
+    def add_vectors(self, chunk_ids: Sequence[int], *, model: str, vectors: Matrix) -> int:
+        """Vectors of a further model; chunks that are gone meanwhile are passed over."""
+        if len(vectors) != len(chunk_ids):
+            raise ValueError(f"{len(chunk_ids)} chunks but {len(vectors)} vectors")
+        stored = 0
+        with self._db.write() as connection:
+            model_id = self._model_id(connection, model)
+            for chunk_id, vector in zip(chunk_ids, vectors, strict=True):
+                connection.execute(
+                    "insert or ignore into chunk_vector select ?, id, ? from chunk where id = ?",
+                    (model_id, _pack(vector), chunk_id),
+                )
+                stored += connection.changes()
+            self._snapshots.prune(connection)
+        return stored
+
+    def vectors_by_text(self, text_hashes: Sequence[bytes], *, model: str) -> dict[bytes, bytes]:
+        """Vectors (float32, little endian) already computed for the same embedded text."""
+        model_id = self._known_model(model)
+        if model_id is None:
+            return {}
+        reader = self._db.reader
+        found = self._vectors_of(reader, text_hashes, only_model=model_id)
+        return {digest: _unpack(by_model[model_id]).tobytes() for digest, by_model in found.items()}
+
+    def missing_vectors(self, *, model: str, limit: int) -> Sequence[StoredChunk]:
+        """Chunks without a vector of `model`, newest documents first, each document from its beginning."""
+        rows = self._db.all(
+            f"select {_COLUMNS} {_FROM} where not exists ("  # noqa: S608
+            "select 1 from chunk_vector v where v.chunk_id = c.id "
+            "and v.model_id = (select id from vector_model where name = ?)) "
+            "order by d.updated_at_ms desc, d.id desc, c.ordinal limit ?",
+            (model, limit),
+        )
+        return [_stored(row) for row in rows]
+
+    def lexical(self, scope: Scope, match: str, limit: int) -> list[tuple[int, float]]:
+        """Chunk ids and BM25 (higher is better) for an FTS5 match expression, best first, ties by id."""
+        where, bindings = scope_condition(scope)
+        rows = self._db.all(
+            f"select c.id, -bm25(chunk_words, {BM25_WEIGHTS[0]}, {BM25_WEIGHTS[1]}, {BM25_WEIGHTS[2]}) as score "  # noqa: S608
+            f"from chunk_words join chunk c on c.id = chunk_words.rowid {where} and chunk_words match ? "
+            "order by score desc, c.id limit ?",
+            (*bindings, match, limit),
+        )
+        return [(row[0], row[1]) for row in rows]
+
+    def vectors(self, container_id: int, *, model: str) -> VectorSnapshot:
+        """The current vectors. A row whose chunk is gone has id -1."""
+        return self._snapshots.get(container_id, model)
+
+    def chunks(self, chunk_ids: Sequence[int]) -> dict[int, StoredChunk]:
+        """The stored chunks that still exist."""
+        found: dict[int, StoredChunk] = {}
+        for first in range(0, len(chunk_ids), _IN_MAX):
+            part = [int(chunk_id) for chunk_id in chunk_ids[first : first + _IN_MAX]]
+            marks = ",".join("?" * len(part))
+            rows = self._db.all(f"select {_COLUMNS} {_FROM} where c.id in ({marks})", part)
+            found.update((row[0], _stored(row)) for row in rows)
+        return found
+
+    def document_chunks(self, document_id: str) -> Sequence[StoredChunk]:
+        """All chunks of a document in order."""
+        rows = self._db.all(f"select {_COLUMNS} {_FROM} where c.document_id = ? order by c.ordinal", (document_id,))
+        return [_stored(row) for row in rows]
+
+    def _model_id(self, connection: apsw.Connection, name: str) -> int:
+        """The number of a model, made when it is new; remembered only once it is committed (by a later read)."""
+        known = self._models.get(name)
+        if known is not None:
+            return known
+        connection.execute("insert or ignore into vector_model (name) values (?)", (name,))
+        rows: list[Row] = connection.execute("select id from vector_model where name = ?", (name,)).fetchall()
+        return int(rows[0][0])
+
+    def _known_model(self, name: str) -> int | None:
+        if name not in self._models:
+            row = self._db.one("select id from vector_model where name = ?", (name,))
+            if row is None:
+                return None
+            self._models[name] = int(row[0])
+        return self._models[name]
+
+    def _vectors_of(
+        self,
+        connection: apsw.Connection,
+        hashes: Sequence[bytes],
+        *,
+        only_model: int | None = None,
+        except_model: int | None = None,
+    ) -> dict[bytes, dict[int, bytes]]:
+        """Stored vectors by text hash and model."""
+        found: dict[bytes, dict[int, bytes]] = {}
+        unique = list(dict.fromkeys(hashes))
+        for first in range(0, len(unique), _IN_MAX):
+            part = unique[first : first + _IN_MAX]
+            marks = ",".join("?" * len(part))
+            rows = connection.execute(
+                "select c.text_hash, v.model_id, v.vector from chunk c join chunk_vector v on v.chunk_id = c.id "  # noqa: S608
+                f"where c.text_hash in ({marks}) and v.model_id = coalesce(?, v.model_id) and v.model_id is not ?",
+                (*part, only_model, except_model),
+            )
+            for digest, model_id, blob in rows:
+                found.setdefault(digest, {}).setdefault(model_id, blob)
+        return found
+
+
+def scope_condition(scope: Scope) -> tuple[str, tuple[object, ...]]:
+    """Join and condition that keep chunks `c` inside `scope`. Below a folder is the range from `folder/` to `folder0`."""
+    if scope.folder == "/" and not scope.exact:
+        return "where c.container_id = ?", (scope.container_id,)
+    join = "join document d on d.id = c.document_id where c.container_id = ? and "
+    if scope.exact:
+        return join + "d.path = ?", (scope.container_id, scope.folder)
+    folder = scope.folder.rstrip("/")
+    return join + "d.path >= ? and d.path < ?", (scope.container_id, folder + "/", folder + "0")
+
+
+def _is_current(connection: apsw.Connection, document: Document) -> bool:
+    """Derived data depends on the bytes alone: a document that only moved is still the same."""
+    row = connection.execute("select revision, content_hash from document where id = ?", (document.id,)).fetchone()
+    return row is not None and (row[0] == document.revision or row[1] == document.content_hash)
+
+
+def _existing(connection: apsw.Connection, document_id: str) -> dict[bytes, list[int]]:
+    kept: dict[bytes, list[int]] = {}
+    rows = connection.execute("select text_hash, id from chunk where document_id = ? order by ordinal", (document_id,))
+    for digest, chunk_id in rows:
+        kept.setdefault(digest, []).append(chunk_id)
+    return kept
+
+
+def _insert(connection: apsw.Connection, document: Document, ordinal: int, chunk: Chunk, digest: bytes) -> int:
+    connection.execute(
+        "insert into chunk (document_id, container_id, revision, ordinal, start_byte, end_byte, start_line, end_line, "
+        "text, context, grams, text_hash) select id, container_id, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? from document where id = ?",
+        (
+            document.revision,
+            ordinal,
+            chunk.start_byte,
+            chunk.end_byte,
+            chunk.start_line,
+            chunk.end_line,
+            chunk.text,
+            chunk.context,
+            grams(chunk),
+            digest,
+            document.id,
+        ),
+    )
+    return connection.last_insert_rowid()
+
+
+def _reposition(connection: apsw.Connection, chunk_id: int, revision: int, ordinal: int, chunk: Chunk) -> None:
+    connection.execute(
+        "update chunk set revision = ?, ordinal = ?, start_byte = ?, end_byte = ?, start_line = ?, end_line = ? where id = ?",
+        (revision, ordinal, chunk.start_byte, chunk.end_byte, chunk.start_line, chunk.end_line, chunk_id),
+    )
+
+
+def _stored(row: Row) -> StoredChunk:
+    return StoredChunk(
+        id=row[0],
+        document_id=row[1],
+        path=row[2],
+        revision=row[3],
+        updated_at_ms=row[4],
+        chunk=Chunk(
+            ordinal=row[5],
+            start_byte=row[6],
+            end_byte=row[7],
+            start_line=row[8],
+            end_line=row[9],
+            text=row[10],
+            context=row[11],
+        ),
+    )
+
+
+def _pack(vector: Matrix) -> bytes:
+    return vector.astype("<f2").tobytes()
+
+
+def _unpack(blob: bytes) -> Matrix:
+    return np.frombuffer(blob, dtype="<f2").astype(np.float32)

@@ -1,0 +1,56 @@
+"""What of a chunk is embedded and indexed, in one place: the worker and every store must agree on it."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import Final
+
+from memdir.store.types import Chunk
+
+GRAMS_MAX_CHARS: Final = 8000
+"""Of one chunk; a chunk holds about 1,200 characters, so this is never reached by what people write."""
+
+_UNSPACED: Final = re.compile(
+    "[\u0e00-\u0eff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
+    "\uf900-\ufaff\U00020000-\U0003ffff]+"
+)
+_CAMEL: Final = re.compile(r"[A-Za-z]*[a-z0-9][A-Z][A-Za-z0-9]*")
+_PART: Final = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
+
+
+def embedded_text(chunk: Chunk) -> str:
+    """The text that a model sees: context, then passage."""
+    return f"{chunk.context}\n{chunk.text}" if chunk.context else chunk.text
+
+
+def text_hash(chunk: Chunk) -> bytes:
+    """SHA-256 of `embedded_text`; equal hashes have equal vectors."""
+    return hashlib.sha256(embedded_text(chunk).encode("utf-8", "replace")).digest()
+
+
+def unspaced_runs(text: str) -> list[str]:
+    """Runs of scripts written without spaces between words (Chinese, Japanese, Korean, Thai, Khmer …)."""
+    return _UNSPACED.findall(text)
+
+
+def bigrams(run: str) -> list[str]:
+    """Overlapping pairs of characters; a single character stands for itself."""
+    return [run] if len(run) == 1 else [run[i : i + 2] for i in range(len(run) - 1)]
+
+
+def name_parts(text: str) -> list[str]:
+    """The words inside camelCase and PascalCase names."""
+    return [part for name in _CAMEL.findall(text) for part in _PART.findall(name) if len(part) > 1]
+
+
+def grams(chunk: Chunk) -> str:
+    """Words to index beside the text: CJK characters and bigrams, parts of compound names."""
+    text = embedded_text(chunk)
+    words: list[str] = []
+    for run in unspaced_runs(text):
+        words.extend(bigrams(run))
+        if len(run) > 1:
+            words.extend(run)
+    words.extend(name_parts(text))
+    return " ".join(words)[:GRAMS_MAX_CHARS]
