@@ -1,0 +1,98 @@
+"""Requests about the contents of files."""
+
+from __future__ import annotations
+
+import errno
+import os
+from typing import Final
+
+from memdir.core.limits import MIB
+from memdir.fs.fuse import abi
+from memdir.fs.fuse.wire import OK, Handler, Header, MalformedRequestError, Reply
+from memdir.fs.types import Data, ReadResult
+from memdir.fs.vfs import Vfs
+
+_PIECES_MAX: Final = 1000
+"""Buffers of one writev(2) beside the header: IOV_MAX is 1024."""
+_COPY_STEP_BYTES: Final = MIB
+_COPY_MAX_BYTES: Final = 8 * MIB
+"""One COPY_FILE_RANGE request copies at most this much and says so; the caller asks again. Longer ones would make everybody
+else wait."""
+
+
+class ContentHandlers:
+    """READ, WRITE, FSYNC, LSEEK, FALLOCATE, COPY_FILE_RANGE."""
+
+    def __init__(self, vfs: Vfs) -> None:
+        self._vfs = vfs
+        self._read = vfs.read
+        self._write = vfs.write
+
+    def handlers(self) -> dict[int, Handler]:
+        return {
+            abi.Op.READ: self.read,
+            abi.Op.WRITE: self.write,
+            abi.Op.FSYNC: self.fsync,
+            abi.Op.FSYNCDIR: self.fsync,
+            abi.Op.SYNCFS: self.fsync,
+            abi.Op.LSEEK: self.lseek,
+            abi.Op.FALLOCATE: self.fallocate,
+            abi.Op.COPY_FILE_RANGE: self.copy_file_range,
+            abi.Op.COPY_FILE_RANGE_64: self.copy_file_range_64,
+        }
+
+    def read(self, ino: int, body: memoryview, header: Header) -> Reply:
+        _, offset, size, _, _, _, _ = abi.READ_IN.unpack_from(body)
+        data = self._read(ino, offset, size)
+        if type(data) is bytes:
+            return data
+        pieces = _pieces(data)
+        return pieces if len(pieces) <= _PIECES_MAX else b"".join(pieces)
+
+    def write(self, ino: int, body: memoryview, header: Header) -> Reply:
+        _, offset, size, _, _, _, _ = abi.WRITE_IN.unpack_from(body)
+        data = body[abi.WRITE_IN.size :]
+        if len(data) != size:
+            raise MalformedRequestError(f"{size} bytes to write were announced and {len(data)} came")
+        return abi.WRITE_OUT.pack(self._write(ino, offset, data), 0)
+
+    def fsync(self, ino: int, body: memoryview, header: Header) -> Reply:
+        self._vfs.fsync(ino)
+        return OK
+
+    def lseek(self, ino: int, body: memoryview, header: Header) -> Reply:
+        """The kernel does SEEK_SET, SEEK_CUR and SEEK_END itself."""
+        _, offset, whence, _ = abi.LSEEK_IN.unpack_from(body)
+        if whence not in (os.SEEK_DATA, os.SEEK_HOLE):
+            return errno.EINVAL
+        return abi.LSEEK_OUT.pack(self._vfs.seek_data(ino, offset, hole=whence == os.SEEK_HOLE))
+
+    def fallocate(self, ino: int, body: memoryview, header: Header) -> Reply:
+        _, offset, length, mode, _ = abi.FALLOCATE_IN.unpack_from(body)
+        self._vfs.fallocate(ino, offset, length, mode)
+        return OK
+
+    def copy_file_range(self, ino: int, body: memoryview, header: Header) -> Reply:
+        return abi.WRITE_OUT.pack(self._copy(ino, body), 0)
+
+    def copy_file_range_64(self, ino: int, body: memoryview, header: Header) -> Reply:
+        return abi.COPY_FILE_RANGE_OUT.pack(self._copy(ino, body))
+
+    def _copy(self, ino: int, body: memoryview) -> int:
+        """Bytes copied. The kernel has refused overlapping ranges of one file. The pieces are copied before they are written,
+        because they may be views of the very buffers that the write changes."""
+        _, source, target_ino, _, target, length, flags = abi.COPY_FILE_RANGE_IN.unpack_from(body)
+        if flags:
+            raise MalformedRequestError(f"copy_file_range knows no flags, not even {flags:#x}")
+        done = 0
+        wanted = min(length, _COPY_MAX_BYTES)
+        while done < wanted:
+            data = b"".join(_pieces(self._read(ino, source + done, min(_COPY_STEP_BYTES, wanted - done))))
+            if not data:
+                break
+            done += self._write(target_ino, target + done, data)
+        return done
+
+
+def _pieces(data: ReadResult) -> list[Data]:
+    return [data] if isinstance(data, bytes | bytearray | memoryview) else list(data)

@@ -1,0 +1,199 @@
+"""One mount: the connection to the kernel, the loop that answers its requests, and the end of both.
+
+    session = FuseSession(vfs, Path("/home/me/notes"))
+    session.mount()                                   # the directory is a mount now; calls into it wait
+    threading.Thread(target=session.run).start()      # and are answered from here on
+    session.unmount()                                 # run() returns
+
+The loop is one thread: with the GIL a second one gains nothing (measured), and the order of changes is the order of requests.
+No thread of this process may touch the mount while holding the GIL (ordinary os calls release it; page faults of an mmap do
+not), and the loop's own thread never may.
+"""
+
+from __future__ import annotations
+
+import errno
+import gc
+import logging
+import os
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from memdir.core.clock import Clock, SystemClock
+from memdir.fs.fuse import abi
+from memdir.fs.fuse.dispatch import Dispatcher
+from memdir.fs.fuse.errors import MountBusyError, MountError
+from memdir.fs.fuse.mounting import mount_path, unmount_path
+from memdir.fs.fuse.mountpoint import check_mountable, clear_dead_mount, is_mountpoint
+from memdir.fs.fuse.notify import Notifier
+from memdir.fs.fuse.options import FuseOptions, OpenObserver, Profile
+from memdir.fs.vfs import Invalidator, Vfs
+
+__all__ = [
+    "FuseOptions",
+    "FuseSession",
+    "FuseStats",
+    "MountBusyError",
+    "MountError",
+    "OpenObserver",
+    "Profile",
+    "clear_dead_mount",
+    "is_mountpoint",
+]
+
+_log = logging.getLogger(__name__)
+
+_ENDED: Final = frozenset({errno.ENODEV, errno.ECONNABORTED})
+"""read(2) on the connection after an unmount, or after an abort through /sys/fs/fuse/connections."""
+_AGAIN: Final = frozenset({errno.EINTR, errno.EAGAIN, errno.ENOENT})
+"""ENOENT: the request was interrupted before we could read it."""
+_NOTIFIER_STOP_S: Final = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FuseStats:
+    """What the loop did so far."""
+
+    requests: Mapping[str, int]
+    """By name of the opcode, only those that occurred."""
+    failures: int
+    """Malformed requests and defects, answered EIO and logged."""
+    notifications: int
+    overflows: int
+    """How often the notification queue was replaced by an invalidation of everything."""
+    cpu_s: float
+    """Processor time of the loop's thread."""
+
+
+class FuseSession:
+    """`vfs` at `mountpoint`. The filesystem is not closed here: its owner does that after `run` has returned."""
+
+    def __init__(self, vfs: Vfs, mountpoint: Path, options: FuseOptions | None = None, *, clock: Clock | None = None) -> None:
+        self._options = options or FuseOptions()
+        self._mountpoint = mountpoint
+        self._dispatcher = Dispatcher(vfs, self._options, clock or SystemClock(), on_init=self._start_notifier)
+        self._notifier = Notifier(vfs, queue_max=self._options.notify_queue_max)
+        self._fd = -1
+        self._thread_id = 0
+        self._cpu_clock: int | None = None
+        self._cpu_s = 0.0
+
+    @property
+    def mountpoint(self) -> Path:
+        """The real path once `mount` has returned."""
+        return self._mountpoint
+
+    @property
+    def invalidator(self) -> Invalidator:
+        """To be connected to the filesystem; usable before `mount` and after `run` too."""
+        return self._notifier
+
+    def wait_notified(self, timeout_s: float) -> bool:
+        """Wait until every invalidation so far has reached the kernel; False when that takes longer."""
+        return self._notifier.wait_idle(timeout_s)
+
+    def mount(self) -> None:
+        """Mount; calls into the mount wait until `run` answers them. MountError with a hint."""
+        self._mountpoint = check_mountable(self._mountpoint)
+        self._fd = mount_path(self._mountpoint, self._options)
+
+    def run(self) -> None:
+        """Answer requests until the mount is gone, whoever unmounted it; then release the connection.
+
+        Moves all present objects out of the garbage collector's sight, since a full collection over a large cache would stop
+        every caller for its duration.
+        """
+        if self._fd < 0:
+            raise MountError("mount first", hint="call mount() before run()")
+        gc.freeze()
+        self._thread_id = threading.get_ident()
+        self._cpu_clock = time.pthread_getcpuclockid(self._thread_id)
+        try:
+            self._loop()
+        finally:
+            self._cpu_s = time.thread_time()
+            self._cpu_clock = None
+            self._release()
+
+    def unmount(self, *, lazy: bool = False) -> None:
+        """Unmount; `run` returns soon after, or with `lazy` when the last user of the mount is gone.
+
+        MountBusyError while somebody uses the mount. Nothing happens when it is unmounted already. Call it from another thread
+        than the one in `run`: the kernel writes back mapped files during an unmount and waits for our answers.
+        """
+        if threading.get_ident() == self._thread_id:
+            raise MountError("the request loop cannot unmount itself", hint="call unmount() from another thread")
+        if is_mountpoint(self._mountpoint):
+            unmount_path(self._mountpoint, lazy=lazy)
+
+    def close(self) -> None:
+        """Give up a mount whose `run` was never called; whoever waits in it gets ENOTCONN."""
+        if self._thread_id == 0:
+            self._release()
+
+    def stats(self) -> FuseStats:
+        """Counters; from any thread."""
+        names = {op.value: op.name for op in abi.Op}
+        counts = {names.get(opcode, "OTHER"): count for opcode, count in enumerate(self._dispatcher.counts) if count}
+        cpu_clock = self._cpu_clock
+        return FuseStats(
+            requests=counts,
+            failures=self._dispatcher.failures,
+            notifications=self._notifier.sent,
+            overflows=self._notifier.overflows,
+            cpu_s=self._cpu_s if cpu_clock is None else time.clock_gettime(cpu_clock),
+        )
+
+    def _start_notifier(self, minor: int) -> None:
+        self._notifier.start(self._fd, minor=minor)
+
+    def _loop(self) -> None:
+        """Read, answer, write. The buffer holds one request at a time and is used again for the next."""
+        fd = self._fd
+        size = max(self._options.max_write_bytes + abi.READ_BUFFER_SLACK_BYTES, abi.READ_BUFFER_MIN_BYTES)
+        buffer = memoryview(bytearray(size))
+        buffers = [buffer]
+        read, write, answer = os.readv, os.write, self._dispatcher.answer
+        while True:
+            try:
+                length = read(fd, buffers)
+            except OSError as error:
+                if error.errno in _AGAIN:
+                    continue
+                if error.errno in _ENDED:
+                    return
+                raise
+            reply = answer(buffer, length)
+            if reply is None:
+                continue
+            try:
+                if isinstance(reply, bytes):
+                    write(fd, reply)
+                else:
+                    os.writev(fd, reply)
+            except OSError as error:
+                if error.errno in _ENDED:
+                    return
+                if error.errno != errno.ENOENT:  # ENOENT: nobody waits for this answer any more
+                    self._refuse(buffer, error)
+
+    def _refuse(self, buffer: memoryview, reason: OSError) -> None:
+        """The kernel did not take an answer. Its request must not wait for ever: fail it."""
+        _log.error("the kernel refused an answer: %s", reason)
+        try:
+            os.write(self._fd, self._dispatcher.refusal(buffer))
+        except OSError as error:
+            if error.errno not in _ENDED and error.errno != errno.ENOENT:
+                _log.error("the kernel refused an error answer too: %s", error)
+
+    def _release(self) -> None:
+        if not self._notifier.stop(timeout_s=_NOTIFIER_STOP_S):
+            _log.error("a notification still waits in the kernel; its connection stays open until this process ends")
+            return
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            os.close(fd)
