@@ -1,0 +1,226 @@
+"""`memdir`: find the command, run it, turn what happens into an exit code.
+
+Exit codes are grep's: 0 done or found, 1 nothing found (or not finished, see each command), 2 error; 130 after Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+from memdir.cli.command import (
+    EXIT_BROKEN_PIPE,
+    EXIT_ERROR,
+    EXIT_INTERRUPTED,
+    EXIT_OK,
+    Command,
+    wants_json,
+)
+from memdir.core.errors import MemdirError, UsageError
+
+COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
+    "mount": ("mount", "COMMAND", "mount a memory as a directory"),
+    "unmount": ("unmount", "COMMAND", "push what is left, unmount, end the daemon"),
+    "list": ("list", "COMMAND", "list the mounts of this user"),
+    "status": ("status", "COMMAND", "show how a mount, or every mount, is doing"),
+    "grep": ("grep", "COMMAND", "search files by meaning, or for exact bytes"),
+    "sync": ("sync", "COMMAND", "push changes now; with --wait until all is searchable"),
+    "queue": ("queue", "COMMAND", "show the changes that wait to be pushed"),
+    "retry": ("retry", "COMMAND", "push parked changes again"),
+    "logs": ("logs", "COMMAND", "show the log of a mount or of the server"),
+    "server run": ("server", "RUN", "run the local server in the foreground"),
+    "server start": ("server", "START", "start the local server in the background"),
+    "server stop": ("server", "STOP", "stop the local server"),
+    "server status": ("server", "STATUS", "show whether the local server runs, and where"),
+    "doctor": ("doctor", "COMMAND", "check everything a mount needs, and say how to repair it"),
+    "fsck": ("fsck", "COMMAND", "check, and repair, the stored filesystem of a memory"),
+    "bench smoke": ("bench", "SMOKE", "measure this machine's figures"),
+}
+"""Command -> module in memdir.cli, the `Command` in it, one line for the overview."""
+
+ALIASES: Final = {"umount": "unmount", "ls": "list", "search": "grep"}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command line and return its exit code. Prints; raises nothing but what ends the interpreter."""
+    from memdir.cli.output import prepare_streams
+
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    debug = "--debug" in arguments or os.environ.get("MEMDIR_DEBUG", "") not in ("", "0")
+    prepare_streams()
+    try:
+        code = _dispatch(arguments)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        return _leave_broken_pipe()
+    except KeyboardInterrupt:
+        sys.stderr.write("\n")
+        return EXIT_INTERRUPTED
+    except SystemExit as leaving:  # argparse after --help
+        sys.stdout.flush()
+        return leaving.code if isinstance(leaving.code, int) else EXIT_OK
+    except MemdirError as error:
+        if debug:
+            _print_traceback()
+        return _report(error.message, error.hint, json=wants_json(arguments))
+    except Exception as error:  # noqa: BLE001  the last line of defence: say it in one line, keep the traceback in a file
+        if debug:
+            _print_traceback()
+        return _report(*_unexpected(error, arguments), json=wants_json(arguments))
+
+
+def load_command(name: str) -> Command:
+    """Import the module of a command and return its definition."""
+    import importlib
+
+    module_name, attribute, _ = COMMANDS[name]
+    found = getattr(importlib.import_module(f"memdir.cli.{module_name}"), attribute)
+    if not isinstance(found, Command):
+        raise TypeError(f"memdir.cli.{module_name}.{attribute} is not a Command")
+    return found
+
+
+def overview() -> str:
+    """`memdir --help`."""
+    width = max(map(len, COMMANDS))
+    lines = ["usage: memdir COMMAND [OPTIONS]", "", "Memory as a directory: mount it, write files, search them by meaning.", ""]
+    lines += ["commands:"]
+    lines += [f"  {name:<{width}}  {summary}" for name, (_, _, summary) in COMMANDS.items()]
+    lines += [
+        "",
+        "options:",
+        "  --version  show the version and exit",
+        "  -h, --help  show this help and exit; `memdir COMMAND --help` explains one command",
+    ]
+    return "\n".join(lines)
+
+
+def _dispatch(arguments: list[str]) -> int:
+    first = arguments[0] if arguments else ""
+    if first in ("-h", "--help", "help") and len(arguments) == 1:
+        print(overview())
+        return EXIT_OK
+    if first in ("-V", "--version"):
+        return _print_version(arguments[1:])
+    if first == "help":
+        arguments = [*arguments[1:], "--help"]
+    if not arguments:
+        raise UsageError("no command given", hint="see `memdir --help`")
+    name, rest = _find_command(arguments)
+    if name is None:
+        print(_group_overview(arguments[0]))
+        return EXIT_OK
+    command = load_command(name)
+    parsed = command.parser().parse_args(rest)
+    from memdir.cli.output import Output
+
+    return command.run(parsed, Output(json=parsed.json))
+
+
+def _print_version(rest: list[str]) -> int:
+    from memdir import __version__
+
+    if "--json" in rest:
+        print(f'{{"version": "{__version__}"}}')
+    else:
+        print(f"memdir {__version__}")
+    return EXIT_OK
+
+
+def _find_command(arguments: list[str]) -> tuple[str | None, list[str]]:
+    """The command's name and the arguments behind it; the name is None when the help of a group is wanted."""
+    word = ALIASES.get(arguments[0], arguments[0])
+    if word in COMMANDS:
+        return word, arguments[1:]
+    group = [name.split(" ", 1)[1] for name in COMMANDS if name.startswith(word + " ")]
+    if not group:
+        known = [
+            *(name for name in COMMANDS if " " not in name),
+            *sorted({name.split()[0] for name in COMMANDS if " " in name}),
+        ]
+        if word.startswith("-"):
+            raise UsageError(f"the option {word} stands before the command", hint="write `memdir COMMAND [OPTIONS]`")
+        raise UsageError(f"there is no command {word!r}", hint=_did_you_mean(word, [*known, *ALIASES]))
+    rest = arguments[1:]
+    if rest and rest[0] in ("-h", "--help"):
+        return None, []
+    if not rest or rest[0].startswith("-"):
+        raise UsageError(f"memdir {word} needs one of: {', '.join(group)}", hint=f"see `memdir {word} --help`")
+    if rest[0] not in group:
+        raise UsageError(f"there is no command {word + ' ' + rest[0]!r}", hint=_did_you_mean(rest[0], group, prefix=word + " "))
+    return f"{word} {rest[0]}", rest[1:]
+
+
+def _did_you_mean(word: str, known: list[str], *, prefix: str = "") -> str:
+    import difflib
+
+    close = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
+    if close:
+        return f"did you mean `memdir {prefix}{ALIASES.get(close[0], close[0])}`?"
+    return "see `memdir --help`"
+
+
+def _group_overview(group: str) -> str:
+    names = [name for name in COMMANDS if name.startswith(group + " ")]
+    width = max(map(len, names))
+    lines = [f"usage: memdir {group} COMMAND [OPTIONS]", "", "commands:"]
+    return "\n".join(lines + [f"  {name:<{width}}  {COMMANDS[name][2]}" for name in names])
+
+
+def _report(message: str, hint: str, *, json: bool) -> int:
+    from memdir.cli.output import Output
+    from memdir.cli.text import visible
+
+    try:
+        if json:
+            Output(json=True).document({"error": message, "hint": hint})
+            sys.stdout.flush()
+        else:
+            sys.stdout.flush()
+            sys.stderr.write(f"memdir: {visible(message)}\n")
+            if hint:
+                sys.stderr.write(f"  hint: {visible(hint)}\n")
+    except BrokenPipeError:
+        return _leave_broken_pipe()
+    return EXIT_ERROR
+
+
+def _unexpected(error: Exception, arguments: list[str]) -> tuple[str, str]:
+    """One sentence and where the traceback went: `cli-error.log` in the state folder, which holds the latest one only."""
+    import traceback
+
+    text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    try:
+        from memdir.core.paths import app_paths, write_private
+
+        file = app_paths().state_dir / "cli-error.log"
+        command = " ".join(arguments[:1])
+        write_private(file, f"memdir {command}\n{traceback.format_exc()}".encode("utf-8", "backslashreplace"))
+    except (OSError, MemdirError):
+        return f"unexpected error: {text}", "run it again with --debug to see where"
+    return f"unexpected error: {text}", f"the traceback is in {file}"
+
+
+def _print_traceback() -> None:
+    import traceback
+
+    traceback.print_exc()
+
+
+def _leave_broken_pipe() -> int:
+    """The reader went away (`| head`). Point the stream elsewhere, so that the interpreter's last flush is quiet too."""
+    try:
+        fd = sys.stdout.fileno()
+    except (OSError, ValueError):
+        return EXIT_BROKEN_PIPE
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, fd)
+    os.close(null)
+    return EXIT_BROKEN_PIPE
+
+
+if __name__ == "__main__":
+    sys.exit(main())

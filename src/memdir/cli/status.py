@@ -1,0 +1,130 @@
+"""`memdir status`: how a mount is doing: its daemon, its queue, its server."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any, Final
+
+from memdir.cli.command import EXIT_NOTHING, EXIT_OK, Command, Parser
+from memdir.cli.output import Output
+from memdir.cli.text import human_bytes, human_duration, plural, visible
+from memdir.core.errors import MemdirError
+
+if TYPE_CHECKING:
+    from memdir.daemon.registry import MountRecord
+
+_TIMEOUT_S: Final = 10.0
+
+
+def _configure(parser: Parser) -> None:
+    parser.add_argument("name", metavar="NAME", nargs="?", help="a name or a path (default: every mount)")
+
+
+def _run(args: argparse.Namespace, out: Output) -> int:
+    from memdir.cli.targets import find_mount, open_registry
+
+    registry = open_registry()
+    if args.name is not None:
+        answers = [ask(find_mount(registry, args.name))]
+    else:
+        answers = [ask(record) for record in registry.all() if record.state != "stopped"]
+    if out.json:
+        out.document(answers[0] if args.name is not None else answers)
+    elif not answers:
+        out.note("nothing is mounted; start with `memdir mount NAME`")
+    else:
+        for position, answer in enumerate(answers):
+            if position:
+                out.line()
+            _print(answer, out)
+    return EXIT_OK if all(answer["state"] == "mounted" for answer in answers) else EXIT_NOTHING
+
+
+def ask(record: MountRecord) -> dict[str, Any]:
+    """The daemon's own account, or what can be said about one that does not answer. Always the same leading keys."""
+    from memdir.cli.targets import control, mount_command
+
+    answer: dict[str, Any] = {
+        "name": record.name,
+        "path": record.path,
+        "state": "mounted",
+        "pid": record.pid,
+        "uptime_s": None,
+        "queue_length": None,
+        "server": None,
+        "sync": record.sync,
+        "read_only": record.read_only,
+        "log_file": record.log_file,
+    }
+    state = record.state
+    if state != "alive":
+        dead = state == "dead"
+        return answer | {
+            "state": "dead" if dead else "unmounted",
+            "pid": None,
+            "error": f"the daemon (pid {record.pid}) ended without unmounting" if dead else None,
+            "hint": f"`{mount_command(record)}` goes on where it was; nothing is lost"
+            if dead
+            else f"`{mount_command(record)}`",
+        }
+    try:
+        return answer | control(record).call("status", _TIMEOUT_S)
+    except MemdirError as error:
+        return answer | {"state": "unresponsive", "error": error.message, "hint": error.hint or "see `memdir logs`"}
+
+
+def _print(answer: dict[str, Any], out: Output) -> None:
+    kind = {"mounted": "ok", "dead": "fail", "unresponsive": "fail"}.get(answer["state"], "dim")
+    out.line(f"{out.style(out.name(answer['name']), 'bold')}  {out.style(answer['state'], kind)}")
+    rows: list[tuple[str, str]] = [("path", out.name(answer["path"]))]
+    if answer.get("error"):
+        rows += [("problem", visible(answer["error"])), ("what to do", visible(answer["hint"]))]
+    elif answer["state"] == "unmounted":
+        rows.append(("what to do", visible(answer["hint"])))
+    if answer["uptime_s"] is not None:
+        rows.append(("daemon", f"pid {answer['pid']}, up {human_duration(answer['uptime_s'])}"))
+        rows.append(("server", _server_line(answer)))
+        rows.append(("queue", _queue_line(answer)))
+        if answer.get("conflicts"):
+            rows.append(("conflicts", f"{plural(answer['conflicts'], 'file')} kept twice; look for '(conflict' in the names"))
+        if answer.get("cache_bytes") is not None:
+            rows.append(("local data", human_bytes(int(answer["cache_bytes"]))))
+        if answer.get("last_synced_at"):
+            rows.append(("last sync", visible(str(answer["last_synced_at"]))))
+    rows.append(("log", out.name(answer["log_file"])))
+    for label, text in rows:
+        out.line(f"  {label:<10}  {text}")
+
+
+def _server_line(answer: dict[str, Any]) -> str:
+    server = answer.get("server")
+    if not answer.get("sync"):
+        return "none (--no-sync: everything stays on this machine's disk)"
+    if not isinstance(server, dict) or not server.get("url"):
+        return "not found yet"
+    if server.get("online"):
+        return f"{visible(str(server['url']))}, online"
+    since = f" since {server['since']}" if server.get("since") else ""
+    reason = f": {server['error']}" if server.get("error") else ""
+    return visible(f"{server['url']}, offline{since}{reason}")
+
+
+def _queue_line(answer: dict[str, Any]) -> str:
+    waiting = int(answer.get("queue_length") or 0)
+    parked = int(answer.get("parked") or 0)
+    text = "empty" if not waiting else f"{plural(waiting, 'change')} to push"
+    return text + (f"; {parked} parked, see `memdir queue`" if parked else "")
+
+
+COMMAND = Command(
+    name="status",
+    usage="[OPTIONS] [NAME]",
+    description="Show how a mount is doing: its daemon, how many changes wait to be pushed, its server.",
+    examples=[
+        ("memdir status", "every mount"),
+        ("memdir status notes --json", "one object: name, path, state, pid, uptime_s, queue_length, server, …"),
+    ],
+    exit_codes=[(0, "all is well"), (1, "a mount is dead, does not answer, or is not mounted")],
+    configure=_configure,
+    run=_run,
+)

@@ -1,0 +1,89 @@
+"""`memdir sync`: push now; with `--wait`, until the server can find all of it."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from memdir.cli.command import EXIT_NOTHING, EXIT_OK, Command, Parser, seconds
+from memdir.cli.output import Output, Progress
+from memdir.cli.text import plural
+from memdir.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from memdir.daemon.registry import MountRecord
+
+_TIMEOUT_DEFAULT_S: Final = 600.0
+_SLICE_S: Final = 1.0
+"""One question to the daemon waits this long; then progress is shown and it is asked again."""
+_ANSWER_TIMEOUT_S: Final = 30.0
+
+
+def _configure(parser: Parser) -> None:
+    parser.add_argument(
+        "name", metavar="NAME", nargs="?", help="a name or a path (default: the mount around you, or the only one)"
+    )
+    parser.add_argument("--wait", action="store_true", help="wait until every change is pushed and searchable")
+    parser.add_argument(
+        "--timeout",
+        metavar="S",
+        type=seconds(),
+        default=_TIMEOUT_DEFAULT_S,
+        help=f"wait at most S seconds (default: {_TIMEOUT_DEFAULT_S:g})",
+    )
+
+
+def _run(args: argparse.Namespace, out: Output) -> int:
+    from memdir.cli.targets import find_mount, open_registry, require_running
+
+    record = require_running(find_mount(open_registry(), args.name))
+    if not record.sync:
+        raise UsageError(f"{record.name} is mounted with --no-sync", hint="unmount it and mount it again without --no-sync")
+    result = _wait(record, args.timeout) if args.wait else _ask(record, wait=False, timeout_s=0.0)
+    if out.json:
+        out.document({"name": record.name, "path": record.path} | result)
+    else:
+        out.line(_sentence(record.name, result, waited=args.wait))
+    finished = result.get("drained") and result.get("searchable")
+    return EXIT_OK if finished or not args.wait else EXIT_NOTHING
+
+
+def _ask(record: MountRecord, *, wait: bool, timeout_s: float) -> dict[str, Any]:
+    from memdir.cli.targets import control
+
+    return control(record).call("sync", timeout_s + _ANSWER_TIMEOUT_S, wait=wait, timeout_s=timeout_s)
+
+
+def _wait(record: MountRecord, timeout_s: float) -> dict[str, Any]:
+    deadline = time.monotonic() + timeout_s
+    with Progress("waiting:", noun="change left", many="changes left") as progress:
+        while True:
+            left_s = deadline - time.monotonic()
+            result = _ask(record, wait=True, timeout_s=max(0.0, min(_SLICE_S, left_s)))
+            if (result.get("drained") and result.get("searchable")) or left_s <= _SLICE_S:
+                return result
+            waiting = int(result.get("queue_length") or 0)
+            progress.update(waiting, detail="" if waiting else "the server is indexing")
+
+
+def _sentence(name: str, result: dict[str, Any], *, waited: bool) -> str:
+    waiting, parked = int(result.get("queue_length") or 0), int(result.get("parked") or 0)
+    if result.get("drained") and result.get("searchable"):
+        text = f"{name}: everything is pushed and searchable"
+    elif result.get("drained"):
+        text = f"{name}: everything is pushed; the server is still indexing"
+    else:
+        text = f"{name}: {plural(waiting, 'change')} still to push" + ("" if waited else ", in the background")
+    return text + (f"; {parked} parked, see `memdir queue`" if parked else "")
+
+
+COMMAND = Command(
+    name="sync",
+    usage="[OPTIONS] [NAME]",
+    description="Push changes now instead of a moment later. With --wait, return when all of it can be found on the server.",
+    examples=[("memdir sync", "start pushing, do not wait"), ("memdir sync notes --wait --timeout 60", "for scripts")],
+    exit_codes=[(0, "done; without --wait: started"), (1, "--wait ended before all was pushed and searchable")],
+    configure=_configure,
+    run=_run,
+)

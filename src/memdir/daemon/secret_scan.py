@@ -1,0 +1,228 @@
+"""Does this file hold a secret? Asked before a folder is imported, so that keys do not wander into a memory and its server.
+
+Two ways to find out: by name (`id_rsa`, `.env`, `*.pem`, …) and by content (the published formats of well-known tokens, and
+generic `api_key = "…"` assignments whose value looks random). The formats are the ones that the issuers document for secret
+scanning (docs.github.com/code-security/secret-scanning, docs.aws.amazon.com/IAM identifiers, and so on). A finding names the
+rule and the line, never the secret.
+
+What this cannot do: recognise a password that reads like a word, or anything inside an archive or an encrypted file.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import BinaryIO, Final
+
+_WINDOW_BYTES: Final = 1024 * 1024
+_OVERLAP_BYTES: Final = 8 * 1024
+"""Longer than any token below, so that none is cut in two."""
+SCAN_MAX_BYTES: Final = 256 * 1024 * 1024
+"""Contents behind this are not looked at: text that a person keeps is far smaller."""
+_ENTROPY_MIN_BITS: Final = 3.5
+"""Shannon entropy per character of a generic secret; English words lie near 3, random base 62 above 4 at 20 characters."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecretFinding:
+    """Why a file is held back. `line` is None when its name alone says it."""
+
+    rule: str
+    line: int | None = None
+
+    def __str__(self) -> str:
+        return self.rule if self.line is None else f"{self.rule} in line {self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    name: str
+    anchors: tuple[bytes, ...]
+    """Lower-case literals; without one of them in the text the pattern cannot match and is not tried (speed)."""
+    pattern: re.Pattern[bytes]
+
+
+def _rule(name: str, anchors: str, pattern: str, flags: int = 0) -> _Rule:
+    return _Rule(name, tuple(anchors.encode().split()), re.compile(pattern.encode(), flags))
+
+
+_START: Final = r"(?<![A-Za-z0-9_])"
+_END: Final = r"(?![A-Za-z0-9_])"
+
+_RULES: Final = (
+    _rule("AWS access key id", "akia asia abia acca", _START + r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}" + _END),
+    _rule(
+        "AWS secret key", "aws",
+        r"aws.{0,20}?(?:secret|key).{0,20}?[=:]\s*[\"']?([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])", re.IGNORECASE,
+    ),
+    _rule("GitHub token", "ghp_ gho_ ghu_ ghs_ ghr_", _START + r"gh[pousr]_[A-Za-z0-9]{36,255}" + _END),
+    _rule("GitHub token", "github_pat_", _START + r"github_pat_[A-Za-z0-9_]{22,255}" + _END),
+    _rule("GitLab token", "glpat- gldt- glrt-", _START + r"gl(?:pat|dt|rt)-[A-Za-z0-9_-]{20,}"),
+    _rule("Slack token", "xox", _START + r"xox[abeoprs]-(?:\d+-)?[A-Za-z0-9-]{10,}"),
+    _rule("Slack token", "xapp-", _START + r"xapp-\d-[A-Z0-9]+-\d+-[a-z0-9]{32,}"),
+    _rule("Slack webhook", "hooks.slack.com", r"hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9+/]{20,}"),
+    _rule("Google API key", "aiza", _START + r"AIza[A-Za-z0-9_-]{35}" + _END),
+    _rule("Google OAuth secret", "gocspx-", _START + r"GOCSPX-[A-Za-z0-9_-]{28}" + _END),
+    _rule("Google OAuth token", "ya29.", _START + r"ya29\.[A-Za-z0-9_-]{30,}"),
+    _rule("Stripe key", "k_live_ k_test_", _START + r"[srp]k_(?:live|test)_[A-Za-z0-9]{16,}" + _END),
+    _rule("Stripe webhook secret", "whsec_", _START + r"whsec_[A-Za-z0-9+/=]{24,}"),
+    _rule("private key", "private key", r"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----"),
+    _rule("PuTTY private key", "putty-user-key-file-", r"PuTTY-User-Key-File-\d:"),
+    _rule("age secret key", "age-secret-key-1", r"AGE-SECRET-KEY-1[0-9A-Z]{58}"),
+    _rule("OpenAI key", "sk-", _START + r"sk-(?:proj|svcacct|admin)-[A-Za-z0-9_-]{40,}"),
+    _rule("OpenAI key", "t3blbkfj", _START + r"sk-[A-Za-z0-9]{20}T3BlbkFJ[A-Za-z0-9]{20}" + _END),
+    _rule("Anthropic key", "sk-ant-", _START + r"sk-ant-[a-z]+\d{2}-[A-Za-z0-9_-]{40,}"),
+    _rule("npm token", "npm_", _START + r"npm_[A-Za-z0-9]{36}" + _END),
+    _rule("npm registry password", "_authtoken _password", r"(?m)^\s*(?://\S+:)?_(?:authToken|password)\s*=\s*[^\s$]{8,}"),
+    _rule("PyPI token", "pypi-", _START + r"pypi-[A-Za-z0-9_-]{50,}"),
+    _rule("Hugging Face token", "hf_", _START + r"hf_[A-Za-z]{34}" + _END),
+    _rule("SendGrid key", "sg.", _START + r"SG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{32,64}"),
+    _rule("Mailgun key", "key-", _START + r"key-[0-9a-f]{32}" + _END),
+    _rule("Telegram bot token", ":aa", _START + r"\d{8,10}:AA[A-Za-z0-9_-]{33}" + _END),
+    _rule("DigitalOcean token", "_v1_", _START + r"do[opr]_v1_[a-f0-9]{64}" + _END),
+    _rule("Shopify token", "shp", _START + r"shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}" + _END),
+    _rule("Azure storage key", "accountkey=", r"(?i:AccountKey)=[A-Za-z0-9+/]{86}=="),
+    _rule("memdir API key", "md_", _START + r"md_[A-Za-z0-9_-]{43}(?![A-Za-z0-9_-])"),
+    _rule(
+        "JSON web token", "eyj",
+        _START + r"eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{16,}",
+    ),
+    _rule(
+        "authorization header", "authorization",
+        r"(?i:authorization)[\"']?\s*[:=]\s*[\"']?(?i:bearer|basic|token)\s+([A-Za-z0-9+/=_.~-]{20,})",
+    ),
+    _rule("password in a URL", "://", r"[a-z][a-z0-9+.-]{1,20}://[^\s:@/\"'<>]{1,80}:([^\s:@/\"'<>]{6,200})@[A-Za-z0-9.\[-]"),
+    _rule(
+        "generic secret", "key secret token passw pwd credential",
+        r"(?:api[_-]?key|access[_-]?key|secret(?:[_-]?key)?|client[_-]?secret|auth[_-]?token|access[_-]?token|token|passwd|password"
+        r"|pwd|credentials?)[A-Za-z0-9_-]{0,20}[\"']?\s{0,4}(?::=|=>|=|:)\s{0,4}[\"'`]?([A-Za-z0-9+/=_.~!@#$%^&*-]{16,256})",
+        re.IGNORECASE,
+    ),
+)  # fmt: skip
+
+_PLACEHOLDER: Final = re.compile(
+    rb"example|placeholder|changeme|change_me|redacted|dummy|sample|your[_-]|insert|todo|xxxx|\*\*\*\*|\.\.\.\.|0000000|1234567|abcdef",
+    re.IGNORECASE,
+)
+_VARIABLE: Final = re.compile(rb"^(?:\$|%|\{\{|<)|^(?:process\.env|os\.environ|env|settings|config|self|request|args)\b[.\[]")
+_EASY_PASSWORDS: Final = frozenset({b"password", b"passwd", b"secret", b"postgres", b"hunter2", b"admin123", b"123456"})
+
+_KEY_NAMES: Final = re.compile(
+    r"""(?:
+        id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)? | .+\.(?:pem|p12|pfx|jks|keystore|kdbx|ppk|p8)
+      | [._]netrc | \.pgpass | \.my\.cnf | \.htpasswd | \.pypirc | \.git-credentials | \.vault-token
+      | \.env | \.env\.(?!example$|sample$|template$|dist$|defaults$).+ | \.envrc
+    )\Z""",
+    re.VERBOSE | re.IGNORECASE | re.DOTALL,
+)
+_KEY_PATHS: Final = re.compile(
+    r"(?:^|/)(?:\.aws/credentials|\.docker/config\.json|\.kube/config|\.gnupg/.+|\.config/gh/hosts\.yml|\.cargo/credentials(?:\.toml)?)\Z",
+    re.DOTALL,
+)
+
+
+def scan_name(path: str) -> SecretFinding | None:
+    """What the name alone says. `path` is relative, `/`-separated."""
+    name = path.rpartition("/")[2]
+    if _KEY_NAMES.fullmatch(name) or _KEY_PATHS.search(path):
+        return SecretFinding(rule=f"{name} usually holds a secret")
+    return None
+
+
+def scan_bytes(content: bytes) -> SecretFinding | None:
+    """The first secret in `content`, or None."""
+    return _scan_windows([content])
+
+
+def scan_stream(stream: BinaryIO) -> SecretFinding | None:
+    """The first secret in what is left of `stream`, read in pieces; looks at the first SCAN_MAX_BYTES."""
+    return _scan_windows(_pieces(stream))
+
+
+def _pieces(stream: BinaryIO) -> Iterator[bytes]:
+    left = SCAN_MAX_BYTES
+    while left > 0:
+        piece = stream.read(min(_WINDOW_BYTES, left))
+        if not piece:
+            return
+        left -= len(piece)
+        yield piece
+
+
+def _scan_windows(pieces: Iterable[bytes]) -> SecretFinding | None:
+    """Windows overlap; a line number counts the newlines in front of a finding, over all windows."""
+    codec: str | None = None
+    kept = b""
+    lines_before = 1
+    for number, raw in enumerate(pieces):
+        if number == 0:
+            codec = _wide_codec(raw)
+        piece = raw if codec is None else raw.decode(codec, "replace").encode("utf-8", "replace")
+        window = kept + piece
+        found = _first_match(window)
+        if found is not None:
+            rule, start = found
+            return SecretFinding(rule=rule, line=lines_before + window.count(b"\n", 0, start))
+        kept = window[-_OVERLAP_BYTES:]
+        lines_before += window.count(b"\n", 0, len(window) - len(kept))
+    return None
+
+
+def _wide_codec(first: bytes) -> str | None:
+    """UTF-16 hides every pattern behind NULs; it is recognised by its mark. Pieces have an even length, so none is cut."""
+    if first.startswith(b"\xff\xfe"):
+        return "utf-16-le"
+    return "utf-16-be" if first.startswith(b"\xfe\xff") else None
+
+
+def _first_match(window: bytes) -> tuple[str, int] | None:
+    lowered = window.lower()
+    best: tuple[str, int] | None = None
+    for rule in _RULES:
+        if not any(anchor in lowered for anchor in rule.anchors):
+            continue
+        for match in rule.pattern.finditer(window):
+            if best is not None and match.start() >= best[1]:
+                break
+            if _is_real(rule, match):
+                best = (rule.name, match.start())
+                break
+    return best
+
+
+def _is_real(rule: _Rule, match: re.Match[bytes]) -> bool:
+    """Documentation is full of examples: placeholders and references to variables are no secrets."""
+    if rule.pattern.groups == 0:
+        return rule.name != "AWS access key id" or not match.group().endswith(b"EXAMPLE")
+    value = match.group(1)
+    if _PLACEHOLDER.search(value) or _VARIABLE.search(value):
+        return False
+    if rule.name == "password in a URL":
+        return value.lower() not in _EASY_PASSWORDS
+    if rule.name == "generic secret":
+        return _looks_random(value)
+    return True
+
+
+def _looks_random(value: bytes) -> bool:
+    digits = sum(48 <= byte <= 57 for byte in value)
+    letters = sum(65 <= byte <= 90 or 97 <= byte <= 122 for byte in value)
+    return digits >= 2 and letters >= 4 and entropy_bits(value) >= _ENTROPY_MIN_BITS and not _reads_like_code(value)
+
+
+def _reads_like_code(value: bytes) -> bool:
+    """`module.attribute2.call`, `/a/path/v2`, a date or a file name: separators between words and no mixing inside them."""
+    words = re.split(rb"[/._\-=]+", value)
+    mixed = sum(1 for word in words if re.search(rb"\d[A-Za-z]|[A-Za-z]\d", word) and len(word) >= 8)
+    return len(words) > 1 and mixed == 0
+
+
+def entropy_bits(value: bytes) -> float:
+    """Shannon entropy of the bytes of `value`, in bits per byte."""
+    if not value:
+        return 0.0
+    total = len(value)
+    return -sum(count / total * math.log2(count / total) for count in Counter(value).values())
