@@ -80,6 +80,7 @@ class FuseSession:
         self._fd = -1
         self._thread_id = 0
         self._cpu_clock: int | None = None
+        self._cpu_start_s = 0.0
         self._cpu_s = 0.0
 
     @property
@@ -111,11 +112,12 @@ class FuseSession:
             raise MountError("mount first", hint="call mount() before run()")
         gc.freeze()
         self._thread_id = threading.get_ident()
+        self._cpu_start_s = time.thread_time()
         self._cpu_clock = time.pthread_getcpuclockid(self._thread_id)
         try:
             self._loop()
         finally:
-            self._cpu_s = time.thread_time()
+            self._cpu_s = time.thread_time() - self._cpu_start_s
             self._cpu_clock = None
             self._release()
 
@@ -145,7 +147,7 @@ class FuseSession:
             failures=self._dispatcher.failures,
             notifications=self._notifier.sent,
             overflows=self._notifier.overflows,
-            cpu_s=self._cpu_s if cpu_clock is None else time.clock_gettime(cpu_clock),
+            cpu_s=self._cpu_s if cpu_clock is None else time.clock_gettime(cpu_clock) - self._cpu_start_s,
         )
 
     def _start_notifier(self, minor: int) -> None:

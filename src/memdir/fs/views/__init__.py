@@ -1,0 +1,21 @@
+"""Virtual nodes over a filesystem: `/profile.md` and `/.memdir/`. Made on reading, unchangeable, never synced."""
+
+from memdir.fs.views.names import HIDDEN_NAME, PROFILE_NAME, is_virtual
+from memdir.fs.views.nodes import VirtualDir, VirtualFile, VirtualNode
+from memdir.fs.views.overlay import View, ViewVfs
+from memdir.fs.views.profile import ProfileView, render_profile
+from memdir.fs.views.status import StatusView
+
+__all__ = [
+    "HIDDEN_NAME",
+    "PROFILE_NAME",
+    "ProfileView",
+    "StatusView",
+    "View",
+    "ViewVfs",
+    "VirtualDir",
+    "VirtualFile",
+    "VirtualNode",
+    "is_virtual",
+    "render_profile",
+]
