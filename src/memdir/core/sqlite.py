@@ -21,6 +21,8 @@ from memdir.core.errors import CorruptError, VersionError
 from memdir.core.paths import ensure_dir
 
 Row = tuple[Any, ...]
+Connection = apsw.Connection
+"""For annotations in rooms that may not import apsw."""
 Bindings = Sequence[Any] | dict[str, Any]
 
 BUSY_TIMEOUT_MS: Final = 10_000
@@ -84,9 +86,14 @@ class Database:
                 connection.execute(f"pragma user_version={number}")
 
     @contextmanager
-    def write(self) -> Iterator[apsw.Connection]:
-        """The writer inside an immediate transaction, held by this thread alone until the block ends."""
+    def write(self, *, durable: bool = False) -> Iterator[apsw.Connection]:
+        """The writer inside an immediate transaction, held by this thread alone until the block ends.
+
+        With `durable` this commit and every earlier one survive a power cut when the block has ended (the write-ahead log is
+        synced), otherwise only the death of the process.
+        """
         with self._lock:
+            self._writer.execute("pragma synchronous=full" if durable else "pragma synchronous=normal")
             self._writer.execute("begin immediate")
             try:
                 yield self._writer

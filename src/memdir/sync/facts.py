@@ -1,0 +1,244 @@
+"""The stored two of the three facts: what the server holds (`remote`) and what was agreed on (`base`).
+
+`remote` changes only by the feed, in order, so it is always one consistent state of the server: the one at `watermark`. Our
+own writes are known earlier, from their answers; they stand in `base` with a revision that the feed has not reached, and
+count as the remote fact until it has. This is what keeps a slow feed from bringing back what was just overwritten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, cast
+
+from memdir.api.v1 import FileEntry
+from memdir.core.sqlite import Connection, Database
+from memdir.fs.path import decode, encode
+from memdir.sync.model import Fact, Stamp
+
+_TOMBSTONE: Final = ""
+_PAGE: Final = 1000
+
+
+def below(path: str) -> tuple[bytes, bytes]:
+    """The half-open range of keys of everything strictly below `path`."""
+    raw = b"" if path == "/" else encode(path)
+    return raw + b"/", raw + b"0"
+
+
+class Facts:
+    """Reads see every committed write. Writes take the open transaction `tx` of the caller."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    # --- single values -------------------------------------------------------------------------------------------
+
+    def text(self, key: str, default: str = "") -> str:
+        row = self._db.one("select value from meta where key = ?", (key,))
+        return default if row is None else str(row[0])
+
+    def number(self, key: str) -> int:
+        return int(self.text(key, "0"))
+
+    def set_value(self, tx: Connection, key: str, value: str | int) -> None:
+        tx.execute(
+            "insert into meta (key, value) values (?, ?) on conflict (key) do update set value = excluded.value",
+            (key, str(value)),
+        )
+
+    @property
+    def watermark(self) -> int:
+        return self.number("watermark")
+
+    # --- one path ------------------------------------------------------------------------------------------------
+
+    def base(self, path: str) -> Fact | None:
+        """What was agreed on, None for nothing (a tombstone included)."""
+        row = self._db.one("select kind, content_hash, mode, revision from base where path = ?", (encode(path),))
+        return None if row is None or row[0] == _TOMBSTONE else _fact(row)
+
+    def base_stamp(self, path: str) -> tuple[Stamp, str] | None:
+        """Which local contents the agreed hash was computed from, and that hash."""
+        row = self._db.one("select ino, version, content_hash from base where path = ? and ino != 0", (encode(path),))
+        return None if row is None else (Stamp(ino=row[0], version=row[1]), row[2])
+
+    def remote(self, path: str) -> Fact | None:
+        """What the server holds as far as is known: the feed's state, or our own later write."""
+        key = encode(path)
+        row = self._db.one("select r.kind, r.content_hash, r.mode, r.revision from remote r where r.path = ?1", (key,))
+        known = None if row is None else _fact(row)
+        ours = self._db.one("select kind, content_hash, mode, revision from base where path = ?", (key,))
+        if ours is None or ours[3] <= self.watermark or (known is not None and known.revision >= ours[3]):
+            return known
+        return None if ours[0] == _TOMBSTONE else _fact(ours)
+
+    def remote_times(self, path: str) -> tuple[int, int]:
+        """Size in bytes and mtime in ns of the feed's state; (0, 0) when it has none."""
+        row = self._db.one("select size_bytes, mtime_ns from remote where path = ?", (encode(path),))
+        return (0, 0) if row is None else (int(row[0]), int(row[1]))
+
+    def set_base(self, tx: Connection, path: str, fact: Fact | None, stamp: Stamp | None = None) -> None:
+        """Note an agreement; None forgets the path."""
+        if fact is None:
+            tx.execute("delete from base where path = ?", (encode(path),))
+            return
+        tx.execute(
+            "insert or replace into base (path, kind, content_hash, mode, revision, ino, version) values (?,?,?,?,?,?,?)",
+            (
+                encode(path), fact.kind, fact.content_hash, fact.mode, fact.revision,
+                stamp.ino if stamp else 0, stamp.version if stamp else 0,
+            ),
+        )  # fmt: skip
+
+    def set_tombstone(self, tx: Connection, path: str, revision: int) -> None:
+        """Note that both sides agreed on nothing at `revision`."""
+        tx.execute(
+            "insert or replace into base (path, kind, content_hash, mode, revision) values (?, '', '', 0, ?)",
+            (encode(path), revision),
+        )
+
+    # --- the feed ------------------------------------------------------------------------------------------------
+
+    def set_remote(self, tx: Connection, path: str, entry: FileEntry) -> bool:
+        """The feed or a listing says what stands at `path`. False when something newer is known already."""
+        tx.execute(
+            "insert into remote (path, kind, content_hash, mode, revision, size_bytes, mtime_ns) values (?,?,?,?,?,?,?)"
+            " on conflict (path) do update set kind = excluded.kind, content_hash = excluded.content_hash,"
+            " mode = excluded.mode, revision = excluded.revision, size_bytes = excluded.size_bytes,"
+            " mtime_ns = excluded.mtime_ns where excluded.revision > remote.revision",
+            (
+                encode(path), entry.kind, entry.content_hash, entry.mode & 0o7777, entry.revision, entry.size_bytes,
+                entry.mtime_ns,
+            ),
+        )  # fmt: skip
+        return tx.changes() > 0
+
+    def delete_remote(self, tx: Connection, path: str, seq: int) -> list[str]:
+        """The feed says that `path` and all below it went at `seq`. The paths that went, deepest first."""
+        low, high = below(path)
+        rows = tx.execute(
+            "delete from remote where (path = ?1 or (path >= ?2 and path < ?3)) and revision < ?4 returning path",
+            (encode(path), low, high, seq),
+        ).fetchall()
+        return sorted((decode(cast(bytes, row[0])) for row in rows), reverse=True)
+
+    def move_remote(self, tx: Connection, source: str, path: str, seq: int) -> list[tuple[str, str]]:
+        """The feed says that `source` and all below it stands at `path` since `seq`. Pairs of old and new paths."""
+        return _rekey(tx, "remote", "kind, content_hash, mode, size_bytes, mtime_ns", source, path, seq, keep_newer=True)
+
+    def move_base(self, tx: Connection, source: str, path: str, seq: int) -> None:
+        """Both sides moved: so does the agreement, at the revision `seq`, where it was up to date before."""
+        _rekey(tx, "base", "kind, content_hash, mode, ino, version", source, path, seq, keep_newer=False)
+
+    def drop_tombstones(self, tx: Connection, watermark: int) -> None:
+        """Forget those that the feed has passed."""
+        tx.execute("delete from base where kind = '' and revision <= ?", (watermark,))
+
+    # --- subtrees ------------------------------------------------------------------------------------------------
+
+    def known_under(self, path: str) -> Iterator[str]:
+        """Every path at or below `path` that either table knows, in key order, read in pages."""
+        low, high = below(path)
+        after = b""
+        while True:
+            rows = self._db.all(
+                "select path from (select path from base where kind != '' union select path from remote)"
+                " where (path = ?1 or (path >= ?2 and path < ?3)) and path > ?4 order by path limit ?5",
+                (encode(path), low, high, after, _PAGE),
+            )
+            for row in rows:
+                yield decode(row[0])
+            if len(rows) < _PAGE:
+                return
+            after = rows[-1][0]
+
+    def has_base(self, path: str) -> bool:
+        """Whether something was agreed on at or below `path`."""
+        low, high = below(path)
+        return self._db.one(
+            "select 1 from base where (path = ?1 or (path >= ?2 and path < ?3)) and kind != '' limit 1",
+            (encode(path), low, high),
+        ) is not None  # fmt: skip
+
+    def is_free(self, path: str) -> bool:
+        """Whether neither table knows anything at or below `path`."""
+        return next(self.known_under(path), None) is None
+
+    def in_agreement(self, path: str) -> bool:
+        """Whether base and remote hold the same revisions at and below `path`."""
+        low, high = below(path)
+        window = (encode(path), low, high)
+        ahead = self._db.one(
+            "select 1 from base b left join remote r on r.path = b.path"
+            " where (b.path = ?1 or (b.path >= ?2 and b.path < ?3))"
+            " and (r.revision is null or r.revision != b.revision) limit 1",
+            window,
+        )
+        unseen = self._db.one(
+            "select 1 from remote r left join base b on b.path = r.path"
+            " where (r.path = ?1 or (r.path >= ?2 and r.path < ?3)) and b.path is null limit 1",
+            window,
+        )
+        return ahead is None and unseen is None
+
+    def base_count(self) -> int:
+        row = self._db.one("select count(*) from base where kind != ''")
+        return int(row[0]) if row else 0
+
+    # --- conflicts -----------------------------------------------------------------------------------------------
+
+    def add_conflict(self, tx: Connection, path: str, original: str, at_ms: int) -> None:
+        tx.execute("insert or replace into conflict values (?, ?, ?)", (encode(path), encode(original), at_ms))
+
+    def conflicts(self, limit: int) -> Sequence[tuple[str, str]]:
+        """Copies and what they are copies of, newest first."""
+        rows = self._db.all("select path, original from conflict order by at_ms desc limit ?", (limit,))
+        return [(decode(row[0]), decode(row[1])) for row in rows]
+
+    def conflict_count(self) -> int:
+        row = self._db.one("select count(*) from conflict")
+        return int(row[0]) if row else 0
+
+    def forget_conflict(self, tx: Connection, path: str) -> None:
+        """The copy is gone: somebody settled it."""
+        tx.execute("delete from conflict where path = ?", (encode(path),))
+
+
+def _fact(row: tuple[str, str, int, int] | tuple[object, ...]) -> Fact:
+    kind, content_hash, mode, revision = row
+    assert isinstance(kind, str)
+    assert isinstance(content_hash, str)
+    assert isinstance(mode, int)
+    assert isinstance(revision, int)
+    return Fact(kind=kind, content_hash=content_hash, mode=mode, revision=revision)
+
+
+def _rekey(
+    tx: Connection, table: str, columns: str, source: str, path: str, seq: int, *, keep_newer: bool
+) -> list[tuple[str, str]]:
+    """Move rows at and below `source` to `path` with the revision `seq`. With `keep_newer`, rows that are younger than `seq`
+    stay, and a younger row at the new place wins."""
+    low, high = below(source)
+    raw_source, raw_path = encode(source), encode(path)
+    rows = tx.execute(
+        f"select path, revision, {columns} from {table}"  # noqa: S608
+        " where path = ?1 or (path >= ?2 and path < ?3)",
+        (raw_source, low, high),
+    ).fetchall()
+    moved = []
+    for found in rows:
+        old, revision, *values = cast("tuple[bytes, int, *tuple[Any, ...]]", found)
+        if keep_newer and revision >= seq:
+            continue
+        new = raw_path + old[len(raw_source) :]
+        tx.execute(f"delete from {table} where path = ?", (old,))  # noqa: S608
+        marks = ", ".join("?" * len(values))
+        tx.execute(
+            f"insert into {table} (path, revision, {columns}) values (?, ?, {marks})"  # noqa: S608
+            f" on conflict (path) do update set (revision, {columns}) = (excluded.revision, "
+            + ", ".join(f"excluded.{column.strip()}" for column in columns.split(","))
+            + f") where excluded.revision > {table}.revision",
+            (new, seq, *values),
+        )
+        moved.append((decode(old), decode(new)))
+    return moved

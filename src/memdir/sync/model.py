@@ -1,0 +1,102 @@
+"""The nouns of synchronisation: what is known of a path on one side, and what can be done about it. No I/O."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+EMPTY_HASH: Final = hashlib.sha256(b"").hexdigest()
+"""The content hash of a folder."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """What stands at a path on one side. `revision` is the server's number of it, 0 when this side has none."""
+
+    kind: str
+    """`file`, `dir` or `symlink`."""
+    content_hash: str
+    """SHA-256, lower-case hex: of the bytes, of a symlink's target, of nothing for a folder."""
+    mode: int
+    """Permission bits; a symlink's never matter and are 0o777."""
+    revision: int = 0
+
+    def same_content(self, other: Fact | None) -> bool:
+        """Whether kind and bytes are equal."""
+        return other is not None and self.kind == other.kind and self.content_hash == other.content_hash
+
+    def same(self, other: Fact | None) -> bool:
+        """Whether kind, bytes and mode are equal; revisions do not matter."""
+        return self.same_content(other) and other is not None and (self.kind == "symlink" or self.mode == other.mode)
+
+
+class Step(Enum):
+    """What the planner can ask for."""
+
+    NOTHING = "nothing"
+    ADOPT = "adopt"
+    """Both sides are equal: note that as agreed."""
+    PUSH = "push"
+    """Put the local state on the server, on top of the remote revision that was planned with."""
+    PULL = "pull"
+    """Put the remote state into the mount, on top of the local state that was planned with."""
+    PULL_MODE = "pull_mode"
+    """Only the mode of the local entry follows the server; then plan again."""
+    DELETE_LOCAL = "delete_local"
+    DELETE_REMOTE = "delete_remote"
+    CONFLICT = "conflict"
+    """Both changed: the local state moves aside under a conflict name, the remote state takes the path."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Action:
+    """A step for one path. `mode` belongs to PULL and PULL_MODE: the permission bits the local entry shall get."""
+
+    step: Step
+    mode: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One path that must be looked at, as the queue holds it."""
+
+    path: str
+    seq: int
+    """Order of arrival."""
+    generation: int
+    """Grows with every new change of the path; a result applies only to the generation that was claimed."""
+    state: str
+    """`ready`, `inflight` or `parked`."""
+    attempts: int
+    due_at_s: float
+    first_seen_ms: int
+    error: str
+    sent_hash: str | None
+    sent_mode: int
+    """What was last sent without a known answer: when the server turns out to hold it, it is ours."""
+    key_seed: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """A rename of a file or subtree that the server should repeat. `id` orders them."""
+
+    id: int
+    source: str
+    path: str
+    attempts: int
+    due_at_s: float
+    answered_seq: int
+    """The server did it at this sequence number and the feed has not brought it yet; 0 before."""
+    key_seed: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stamp:
+    """Which version of which inode a content hash was computed from."""
+
+    ino: int
+    version: int

@@ -1,0 +1,382 @@
+"""What must still be looked at, on disk: one row a path, latest wins; renames beside it, in order.
+
+A row is a claim check, not an operation: whoever works on it reads the three facts and plans anew. So a row that is there too
+much costs a comparison, and the only mistake that would matter, a row too few, is excluded by recording it in the same
+transaction as what made it necessary. All methods are thread-safe; those with `tx` belong into the caller's transaction.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+from memdir.core.clock import Clock
+from memdir.core.ids import new_id
+from memdir.core.sqlite import Connection, Database
+from memdir.core.sqlite import Row as SqlRow
+from memdir.fs.path import decode, encode, is_within, rebase
+from memdir.sync.facts import below
+from memdir.sync.model import Move, Row
+from memdir.sync.pathindex import PathIndex
+
+QUIET_S: Final = 0.2
+"""A path is left alone until it was quiet this long …"""
+BURST_MAX_S: Final = 2.0
+"""… but at most this long after its first change."""
+BACKOFF_BASE_S: Final = 0.5
+BACKOFF_MAX_S: Final = 120.0
+CLAIM_MAX: Final = 64
+_SCAN_MAX: Final = 4096
+"""Rows looked at in one claim: a long run of blocked rows is left for the next one."""
+_MOVES_SCAN_MAX: Final = 1024
+_COLUMNS: Final = "path, seq, generation, state, attempts, due_at_s, first_seen_ms, error, sent_hash, sent_mode, key_seed"
+
+
+class Queue:
+    """The queue of one mount. Claims live in memory: after a restart every row is ready and due."""
+
+    def __init__(self, db: Database, *, clock: Clock, rng: random.Random) -> None:
+        self._db = db
+        self._clock = clock
+        self._rng = rng
+        self._claiming = threading.Lock()
+        """Held around a whole claim, and taken before any transaction; `_lock` is the innermost one."""
+        self._lock = threading.Lock()
+        self._inflight = PathIndex()
+        self._moves = PathIndex()
+        self._moves_inflight: set[int] = set()
+        with db.write() as tx:
+            tx.execute("update queue set state = 'ready', inflight_started_at_ms = null where state = 'inflight'")
+            tx.execute("update queue set due_at_s = 0, burst_at_s = 0")
+            tx.execute("update move set due_at_s = 0")
+            row = next(iter(tx.execute("select coalesce(max(seq), 0) from queue")))
+            self._seq = int(row[0])
+        self._load_moves()
+
+    def _load_moves(self) -> None:
+        index = PathIndex()
+        for source, path in self._db.all("select source, path from move"):
+            index.add(decode(source))
+            index.add(decode(path))
+        with self._lock:
+            self._moves = index
+
+    # --- entering ------------------------------------------------------------------------------------------------
+
+    def add(self, tx: Connection, path: str, *, delay_s: float = 0.0) -> None:
+        """Look at `path` again, when it was quiet for `delay_s`. A parked row gets a new life."""
+        with self._lock:
+            self._seq += 1
+            seq = self._seq
+        now_s = self._clock.monotonic_s()
+        tx.execute(
+            "insert into queue (path, seq, generation, state, due_at_s, burst_at_s, first_seen_ms, key_seed)"
+            " values (?1, ?2, 1, 'ready', ?3 + ?4, ?3, ?5, ?6)"
+            " on conflict (path) do update set generation = generation + 1,"
+            " state = iif(state = 'inflight', state, 'ready'),"
+            " burst_at_s = iif(state = 'ready' and attempts = 0 and burst_at_s > 0, burst_at_s, ?3),"
+            " due_at_s = min(?3 + ?4,"
+            "   iif(state = 'ready' and attempts = 0 and burst_at_s > 0, burst_at_s, ?3) + ?7),"
+            " attempts = 0, error = ''",
+            (encode(path), seq, now_s, delay_s, self._now_ms(), new_id(), BURST_MAX_S),
+        )
+
+    def add_all(self, tx: Connection, paths: Iterable[str], *, delay_s: float = 0.0) -> None:
+        for path in paths:
+            self.add(tx, path, delay_s=delay_s)
+
+    def rekey(self, tx: Connection, source: str, path: str, *, delay_s: float) -> None:
+        """What was waiting at or below `source` now waits below `path`. Claimed rows stay, and are noted at both places."""
+        low, high = below(source)
+        rows: list[SqlRow] = tx.execute(
+            "select path, state from queue where path = ?1 or (path >= ?2 and path < ?3) order by seq",
+            (encode(source), low, high),
+        ).fetchall()
+        for raw, state in rows:
+            if state != "inflight":
+                tx.execute("delete from queue where path = ?", (raw,))
+            self.add(tx, rebase(decode(raw), source, path), delay_s=delay_s)
+
+    def add_move(self, tx: Connection, source: str, path: str) -> None:
+        """Repeat a rename on the server, after everything that is on its way there."""
+        tx.execute("insert into move (source, path, key_seed) values (?, ?, ?)", (encode(source), encode(path), new_id()))
+        with self._lock:
+            self._moves.add(source)
+            self._moves.add(path)
+
+    def touches_move(self, path: str) -> bool:
+        """Whether a waiting rename begins or ends at, above or below `path`."""
+        with self._lock:
+            return self._moves.overlaps(path)
+
+    def is_inflight(self, path: str) -> bool:
+        """Whether something at, above or below `path` is being worked on."""
+        with self._lock:
+            return self._inflight.overlaps(path)
+
+    # --- claiming ------------------------------------------------------------------------------------------------
+
+    def claim(self, limit: int = CLAIM_MAX) -> list[Row]:
+        """Due rows that overlap with nothing under way and with no waiting rename, in order; they are ours until finished.
+
+        Rows of one claim may overlap with each other: they are worked on in their order.
+        """
+        with self._claiming:
+            taken = self._choose(limit)
+            if not taken:
+                return []
+            with self._db.write() as tx:
+                tx.executemany(
+                    "update queue set state = 'inflight', inflight_started_at_ms = ? where path = ?",
+                    [(self._now_ms(), encode(row.path)) for row in taken],
+                )
+                # A change may have come in since the rows were chosen: what is claimed is the newest generation.
+                taken = [self._read_row(tx, row.path) for row in taken]
+            with self._lock:
+                for row in taken:
+                    self._inflight.add(row.path)
+            return taken
+
+    def _choose(self, limit: int) -> list[Row]:
+        statement = f"select {_COLUMNS} from queue where state = 'ready' and due_at_s <= ? order by seq limit ?"  # noqa: S608
+        chosen: list[Row] = []
+        found = self._db.all(statement, (self._clock.monotonic_s(), _SCAN_MAX))
+        with self._lock:
+            for columns in found:
+                path = decode(columns[0])
+                if self._inflight.overlaps(path) or self._moves.overlaps(path):
+                    continue
+                chosen.append(_row(columns))
+                if len(chosen) == limit:
+                    break
+        return chosen
+
+    def _read_row(self, tx: Connection, path: str) -> Row:
+        return _row(next(iter(tx.execute(f"select {_COLUMNS} from queue where path = ?", (encode(path),)))))  # noqa: S608
+
+    def claim_moves(self, limit: int = CLAIM_MAX) -> list[Move]:
+        """Due renames that overlap with nothing under way, with no earlier rename, and not with each other."""
+        now_s = self._clock.monotonic_s()
+        with self._claiming:
+            with self._lock:
+                if not self._moves:
+                    return []
+            waiting = self.moves(_MOVES_SCAN_MAX)
+            with self._lock:
+                taken = self._choose_moves(waiting, now_s, limit)
+                self._moves_inflight.update(move.id for move in taken)
+                for move in taken:
+                    self._inflight.add(move.source)
+                    self._inflight.add(move.path)
+            return taken
+
+    def _choose_moves(self, waiting: Sequence[Move], now_s: float, limit: int) -> list[Move]:
+        earlier = PathIndex()
+        taken: list[Move] = []
+        for move in waiting:
+            ends = (move.source, move.path)
+            free = not any(index.overlaps(path) for index in (self._inflight, earlier) for path in ends)
+            for path in ends:
+                earlier.add(path)
+            if free and not move.answered_seq and move.due_at_s <= now_s and move.id not in self._moves_inflight:
+                taken.append(move)
+                if len(taken) == limit:
+                    break
+        return taken
+
+    # --- finishing -----------------------------------------------------------------------------------------------
+
+    def finished(self, tx: Connection, row: Row) -> None:
+        """The claimed generation is settled. A newer one stays and is due."""
+        key = encode(row.path)
+        tx.execute("delete from queue where path = ? and generation = ?", (key, row.generation))
+        tx.execute(
+            "update queue set state = 'ready', attempts = 0, error = '', sent_hash = null, key_seed = ?,"
+            " inflight_started_at_ms = null where path = ?",
+            (new_id(), key),
+        )
+
+    def again(self, tx: Connection, row: Row, *, delay_s: float = 0.0, answered: bool = True) -> None:
+        """Plan the row anew: what it was planned with is outdated. `answered`: nothing is open at the server."""
+        tx.execute(
+            "update queue set state = 'ready', due_at_s = ?, inflight_started_at_ms = null where path = ?",
+            (self._clock.monotonic_s() + delay_s, encode(row.path)),
+        )
+        if answered:
+            tx.execute("update queue set sent_hash = null, key_seed = ? where path = ?", (new_id(), encode(row.path)))
+
+    def outdated(self, tx: Connection, row: Row, error: str) -> None:
+        """The server holds something else than planned with. Once at once, then with the delays of a failure."""
+        self.failed(tx, row, error)
+        delay_s = 0.0 if row.attempts == 0 else self.backoff_s(row.attempts)
+        self.again(tx, row, delay_s=delay_s)
+
+    def failed(self, tx: Connection, row: Row, error: str) -> None:
+        """Try again later: capped exponential delay with full jitter. A change that came in meanwhile goes at once."""
+        now_s = self._clock.monotonic_s()
+        delay_s = self.backoff_s(row.attempts)
+        tx.execute(
+            "update queue set state = 'ready', inflight_started_at_ms = null,"
+            " attempts = iif(generation = ?1, attempts + 1, 0), error = ?2,"
+            " due_at_s = iif(generation = ?1, ?3, due_at_s) where path = ?4",
+            (row.generation, error, now_s + delay_s, encode(row.path)),
+        )
+
+    def parked(self, tx: Connection, row: Row, reason: str) -> None:
+        """Leave the row with its reason until its path changes or somebody asks for a retry."""
+        tx.execute(
+            "update queue set state = iif(generation = ?1, 'parked', 'ready'), error = ?2, attempts = attempts + 1,"
+            " sent_hash = null, key_seed = ?3, inflight_started_at_ms = null where path = ?4",
+            (row.generation, reason, new_id(), encode(row.path)),
+        )
+
+    def sent(self, tx: Connection, row: Row, content_hash: str, mode: int) -> None:
+        """Note before sending what is sent, so that a lost answer does not look like somebody else's change."""
+        tx.execute("update queue set sent_hash = ?, sent_mode = ? where path = ?", (content_hash, mode, encode(row.path)))
+
+    def release(self, rows: Iterable[Row]) -> None:
+        """Give the claims back, after the transaction that finished them."""
+        with self._lock:
+            for row in rows:
+                self._inflight.discard(row.path)
+
+    def move_answered(self, tx: Connection, move: Move, seq: int) -> None:
+        """The server did it at `seq`; its paths stay closed until the feed brings it."""
+        tx.execute("update move set answered_seq = ?, error = '' where id = ?", (seq, move.id))
+
+    def move_failed(self, tx: Connection, move: Move, error: str) -> None:
+        due_at_s = self._clock.monotonic_s() + self.backoff_s(move.attempts)
+        tx.execute("update move set attempts = attempts + 1, due_at_s = ?, error = ? where id = ?", (due_at_s, error, move.id))
+
+    def drop_move(self, tx: Connection, move: Move) -> None:
+        """The rename is settled."""
+        tx.execute("delete from move where id = ?", (move.id,))
+        if tx.changes():
+            with self._lock:
+                self._moves.discard(move.source)
+                self._moves.discard(move.path)
+
+    def release_moves(self, moves: Iterable[Move]) -> None:
+        with self._lock:
+            for move in moves:
+                self._moves_inflight.discard(move.id)
+                self._inflight.discard(move.source)
+                self._inflight.discard(move.path)
+
+    # --- looking -------------------------------------------------------------------------------------------------
+
+    def moves(self, limit: int) -> list[Move]:
+        """Waiting renames in order."""
+        rows = self._db.all(
+            "select id, source, path, attempts, due_at_s, answered_seq, key_seed, error from move order by id limit ?",
+            (limit,),
+        )
+        return [
+            Move(
+                id=row[0], source=decode(row[1]), path=decode(row[2]), attempts=row[3], due_at_s=row[4],
+                answered_seq=row[5], key_seed=row[6], error=row[7],
+            )
+            for row in rows
+        ]  # fmt: skip
+
+    def rows(self, limit: int, *, state: str | None = None) -> list[Row]:
+        """Rows in order of arrival."""
+        where, bindings = ("where state = ?", (state, limit)) if state else ("", (limit,))
+        return [
+            _row(found)
+            for found in self._db.all(f"select {_COLUMNS} from queue {where} order by seq limit ?", bindings)  # noqa: S608
+        ]
+
+    def row(self, path: str) -> Row | None:
+        found = self._db.one(f"select {_COLUMNS} from queue where path = ?", (encode(path),))  # noqa: S608
+        return None if found is None else _row(found)
+
+    def lengths(self) -> tuple[int, int]:
+        """How many paths and renames wait or are under way, and how many rows are parked."""
+        counted = self._db.one(
+            "select (select count(*) from queue where state != 'parked') + (select count(*) from move),"
+            " (select count(*) from queue where state = 'parked')"
+        )
+        assert counted is not None
+        return int(counted[0]), int(counted[1])
+
+    def waiting_under(self, scope: str, limit: int) -> list[str]:
+        """Paths at or below `scope` that are not settled (parked ones are), renames by where they lead."""
+        low, high = below(scope)
+        window = (encode(scope), low, high, limit)
+        found = self._db.all(
+            "select path from queue where (path = ?1 or (path >= ?2 and path < ?3)) and state != 'parked'"
+            " order by seq limit ?4",
+            window,
+        )
+        paths = [decode(row[0]) for row in found]
+        paths += [
+            move.path
+            for move in self.moves(_MOVES_SCAN_MAX)
+            if is_within(move.path, scope) or is_within(scope, move.path) or is_within(move.source, scope)
+        ]
+        return paths[:limit]
+
+    def next_due_s(self) -> float | None:
+        """When (monotonic) the next row or rename becomes due; None for never. Blocked ones count as due."""
+        found = self._db.one(
+            "select min(due) from (select min(due_at_s) as due from queue where state = 'ready'"
+            " union all select min(due_at_s) from move where answered_seq = 0)"
+        )
+        return None if found is None or found[0] is None else float(found[0])
+
+    # --- hurrying ------------------------------------------------------------------------------------------------
+
+    def hurry(self, scope: str) -> None:
+        """End the debounce (not the backoff) of everything at or below `scope`."""
+        low, high = below(scope)
+        with self._db.write() as tx:
+            tx.execute(
+                "update queue set due_at_s = 0 where (path = ?1 or (path >= ?2 and path < ?3)) and attempts = 0",
+                (encode(scope), low, high),
+            )
+
+    def hurry_all(self) -> None:
+        """The server is back: end every backoff."""
+        with self._db.write() as tx:
+            tx.execute("update queue set due_at_s = 0 where state = 'ready'")
+            tx.execute("update move set due_at_s = 0")
+
+    def retry(self, path: str | None) -> int:
+        """Give parked and delayed rows a new try; how many."""
+        low, high = below(path or "/")
+        with self._db.write() as tx:
+            tx.execute(
+                "update queue set state = 'ready', attempts = 0, due_at_s = 0, error = ''"
+                " where (path = ?1 or (path >= ?2 and path < ?3)) and (state = 'parked' or (state = 'ready' and attempts > 0))",
+                (encode(path or "/"), low, high),
+            )
+            return tx.changes()
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """The transaction that facts and queue share."""
+        try:
+            with self._db.write() as tx:
+                yield tx
+        except BaseException:
+            self._load_moves()  # what was noted in memory for a rename did not happen
+            raise
+
+    def backoff_s(self, attempts: int) -> float:
+        """Full jitter (aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter), never under 50 ms."""
+        ceiling = min(BACKOFF_MAX_S, BACKOFF_BASE_S * 2.0 ** min(attempts, 20))
+        return max(0.05, self._rng.uniform(0.0, ceiling))
+
+    def _now_ms(self) -> int:
+        return self._clock.now_ns() // 1_000_000
+
+
+def _row(found: SqlRow) -> Row:
+    return Row(
+        path=decode(found[0]), seq=found[1], generation=found[2], state=found[3], attempts=found[4], due_at_s=found[5],
+        first_seen_ms=found[6], error=found[7], sent_hash=found[8], sent_mode=found[9], key_seed=found[10],
+    )  # fmt: skip
