@@ -1,8 +1,8 @@
 """`memdir bench smoke`: the figures of this machine, each beside its goal.
 
 Everything runs through the real command line, daemon and server in a private MEMDIR_HOME. Takes some minutes, most of them
-for the transformer's vectors of 1,000 files. Filesystem figures alternate between the native folder and the mount in the same run, so
-that a busy machine slows both.
+for the transformer's vectors of 1,000 files. Filesystem figures alternate between the native folder and the mount in
+the same run, so that a busy machine slows both.
 """
 
 from __future__ import annotations
