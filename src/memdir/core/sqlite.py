@@ -97,11 +97,11 @@ class Database:
             self._writer.execute("begin immediate")
             try:
                 yield self._writer
-            except BaseException:
+                self._writer.execute("commit")
+            except BaseException:  # a commit that fails (disk full) leaves the transaction open, too
                 if self._writer.in_transaction:
                     self._writer.execute("rollback")
                 raise
-            self._writer.execute("commit")
 
     @property
     def reader(self) -> apsw.Connection:

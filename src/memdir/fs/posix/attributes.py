@@ -18,6 +18,10 @@ XATTR_VALUE_MAX_BYTES: Final = 64 * KIB
 XATTR_TOTAL_MAX_BYTES: Final = 1024 * KIB
 """Names and values of one inode together; ENOSPC past it, as on ext4."""
 
+_TIME_MAX_NS: Final = (1 << 63) - 1
+_ID_MAX: Final = (1 << 32) - 2
+"""uid and gid 2**32 - 1 mean "leave as it is" in chown(2)."""
+
 
 def without_privileges(mode: int) -> int:
     """The mode after somebody wrote to or took over a regular file: no setuid, and no setgid where the group may execute
@@ -26,6 +30,11 @@ def without_privileges(mode: int) -> int:
         return mode
     mode &= ~stat.S_ISUID
     return mode & ~stat.S_ISGID if mode & stat.S_IXGRP else mode
+
+
+def _clamped(time_ns: int) -> int:
+    """Times outside of signed 64-bit nanoseconds (1677 to 2262) become the nearest that can be kept, as Linux does it."""
+    return min(max(time_ns, -_TIME_MAX_NS - 1), _TIME_MAX_NS)
 
 
 class AttributeOps(Notes):
@@ -64,6 +73,8 @@ class AttributeOps(Notes):
         draft = txn.edit(inode)
         if change.size is not None:
             self._stage_size(txn, inode, draft, change.size)
+        if not (0 <= (change.uid or 0) <= _ID_MAX and 0 <= (change.gid or 0) <= _ID_MAX):
+            raise FsError(errno.EINVAL)
         if change.uid is not None:
             draft.uid = change.uid
         if change.gid is not None:
@@ -73,10 +84,10 @@ class AttributeOps(Notes):
         elif change.uid is not None or change.gid is not None or change.size is not None:
             draft.mode = without_privileges(draft.mode)
         if change.atime_ns is not None:
-            draft.atime_ns = change.atime_ns
+            draft.atime_ns = _clamped(change.atime_ns)
         if change.mtime_ns is not None:
-            draft.mtime_ns = change.mtime_ns
-        draft.ctime_ns = txn.now_ns if change.ctime_ns is None else change.ctime_ns
+            draft.mtime_ns = _clamped(change.mtime_ns)
+        draft.ctime_ns = txn.now_ns if change.ctime_ns is None else _clamped(change.ctime_ns)
         if draft.mode != inode.mode or draft.version != inode.version:
             self._note_put(txn, inode)
 

@@ -53,6 +53,7 @@ class NameOps(Notes):
             directory = self._directory(ino)
             listing = directory.listing
             if listing is None:
+                self._fetch_children(ino, directory.entries)
                 inode = self._inode
                 listing = [DirEntry(cookie, name, inode(child)) for name, (child, cookie) in directory.entries.items()]
                 directory.listing = listing

@@ -22,8 +22,10 @@ def is_synced_type(mode: int) -> bool:
 class Notes(State):
     """Staging of intents. Nothing here touches a table."""
 
-    def _prepare(self) -> None:
-        """The start of every change: rules as the ignore file has them now, and room for one more change."""
+    def _prepare(self, *, quiet: bool = False) -> None:
+        """The start of every change: rules as the ignore file has them now, and room for one more change. `quiet` changes come
+        from the server."""
+        del quiet  # for a filesystem that refuses local changes
         if self._rules_stale:
             self._refresh_rules()
         self._make_room()

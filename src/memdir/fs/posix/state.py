@@ -96,6 +96,9 @@ class State:
         """The stored names of a directory in cookie order."""
         return {}
 
+    def _fetch_children(self, ino: int, entries: dict[bytes, tuple[int, int]]) -> None:
+        """All inodes of a folder are about to be read: a chance to bring them in with one query."""
+
     def _fetch_indexes(self, ino: int) -> set[int]:  # noqa: ARG002 - a hook
         """Which chunks of a file are stored."""
         return set()
@@ -114,6 +117,9 @@ class State:
 
     def _note_chunk(self, ino: int, index: int, chunk: Chunk | None) -> None:
         """A chunk has a new value; None for a hole."""
+
+    def _forget_contents(self, ino: int, contents: Contents) -> None:
+        """A file is gone for good, with these chunks."""
 
     def _make_room(self) -> None:
         """Called at the start of every change, without a transaction: may wait, may raise FsError."""
@@ -242,7 +248,9 @@ class State:
             self._inodes.pop(ino, None)
             self._links.pop(ino, None)
             self._dirs.pop(ino, None)
-            self._files.pop(ino, None)
+            held = self._files.pop(ino, None)
+            if held is not None:
+                self._forget_contents(ino, held)
             self._xattrs.pop(ino, None)
         self._intents.apply(txn)
 

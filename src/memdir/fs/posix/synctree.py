@@ -109,7 +109,7 @@ class SyncOps(NameOps, ContentOps, AttributeOps):
 
     def _put_small(self, path: str, data: bytes, mode: int, mtime_ns: int, expected: LocalFact | None) -> LocalFact:
         with self._lock:
-            self._prepare()
+            self._prepare(quiet=True)
             self._check(path, expected)
             touched = _Touched()
             parent = self._make_parents(path, touched)
@@ -144,7 +144,7 @@ class SyncOps(NameOps, ContentOps, AttributeOps):
                 for start in range(0, len(piece), _STAGE_BYTES):
                     offset += self._append_unnamed(staged, offset, piece[start : start + _STAGE_BYTES])
             with self._lock:
-                self._prepare()
+                self._prepare(quiet=True)
                 self._check(path, expected)
                 touched = _Touched()
                 parent = self._make_parents(path, touched)
@@ -167,7 +167,7 @@ class SyncOps(NameOps, ContentOps, AttributeOps):
     def _stage_unnamed(self, mode: int) -> int:
         """A file without a name, kept by one reference; a crash leaves it to the clean-up at open."""
         with self._lock:
-            self._prepare()
+            self._prepare(quiet=True)
             txn = self._begin(quiet=True)
             ino, now_ns = txn.next_ino, txn.now_ns
             txn.next_ino += 1
@@ -181,7 +181,7 @@ class SyncOps(NameOps, ContentOps, AttributeOps):
 
     def _append_unnamed(self, ino: int, offset: int, piece: bytes) -> int:
         with self._lock:
-            self._prepare()
+            self._prepare(quiet=True)
             if offset + len(piece) > SIZE_MAX_BYTES:
                 raise FsError(errno.EFBIG)
             txn = self._begin(quiet=True)
@@ -201,7 +201,7 @@ class SyncOps(NameOps, ContentOps, AttributeOps):
     def _put_node(self, path: str, mode: int, target: bytes | None, expected: LocalFact | None) -> LocalFact:
         path = paths.checked(path)
         with self._lock:
-            self._prepare()
+            self._prepare(quiet=True)
             self._check(path, expected)
             touched = _Touched()
             inode = self._find(path)
@@ -220,7 +220,7 @@ class SyncOps(NameOps, ContentOps, AttributeOps):
     def set_mode(self, path: str, *, mode: int, expected: LocalFact) -> LocalFact:
         path = paths.checked(path)
         with self._lock:
-            self._prepare()
+            self._prepare(quiet=True)
             touched = _Touched()
             self._change_mode(self._check(path, expected), mode, touched)
             fact = self._fact_at(path)
@@ -240,7 +240,7 @@ class SyncOps(NameOps, ContentOps, AttributeOps):
         if path == "/":
             raise FsError(errno.EBUSY, "the root of a mount stays")
         with self._lock:
-            self._prepare()
+            self._prepare(quiet=True)
             inode = self._check(path, expected)
             parent, name = self._place(path)
             txn = self._begin(quiet=True)
@@ -257,7 +257,7 @@ class SyncOps(NameOps, ContentOps, AttributeOps):
         if "/" in (source, path):
             raise FsError(errno.EBUSY, "the root of a mount stays")
         with self._lock:
-            self._prepare()
+            self._prepare(quiet=True)
             inode = self._check(source, expected)
             self._check(path, None)
             if inode.is_dir and paths.is_within(path, source):

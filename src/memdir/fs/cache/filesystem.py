@@ -1,0 +1,313 @@
+"""`SqliteFs`: the filesystem of a mount, kept in one folder."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import logging
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from memdir.core.clock import Clock, SystemClock
+from memdir.core.errors import BusyError, CorruptError
+from memdir.core.limits import MIB
+from memdir.core.paths import ensure_dir
+from memdir.fs.cache import record
+from memdir.fs.cache.flusher import Flusher
+from memdir.fs.cache.journal import Journal, Torn, replay, segment_paths
+from memdir.fs.cache.overlay import Overlay
+from memdir.fs.cache.tables import Meta, Tables
+from memdir.fs.errors import FsError
+from memdir.fs.posix.notes import is_synced_type
+from memdir.fs.posix.txn import Txn
+from memdir.fs.types import ROOT_INO, FsStats, IntentKind
+
+LOCK_NAME: Final = "cache.lock"
+DIRTY_MAX_BYTES: Final = 128 * MIB
+"""Journal bytes and changed chunks that SQLite does not hold yet; a writer waits for the flusher past it."""
+_REPLAY_BATCH_BYTES: Final = 32 * MIB
+_INODES: Final = 1 << 39
+
+_log = logging.getLogger(__name__)
+
+
+class SqliteFs(Overlay):
+    """`fs.vfs.Vfs` and `fs.tree.SyncTree` over a redo journal and SQLite. Open it with `SqliteFs.open`."""
+
+    def __init__(
+        self, folder: Path, tables: Tables, lock_fd: int, *, clock: Clock, uid: int, gid: int, read_only: bool, sync: bool
+    ) -> None:
+        super().__init__(tables, clock=clock, uid=uid, gid=gid)
+        self._folder = folder
+        self._lock_fd = lock_fd
+        self._read_only = read_only
+        self._records_intents = sync
+        self._closed = False
+        meta = tables.meta()
+        self._was_unsynced = meta.unsynced
+        self._changed_unsynced = meta.unsynced
+        self._next_ino = self._stored_next_ino = meta.next_ino
+        self._next_cookie = meta.next_cookie
+        self._intents.restore(tables.intents(), meta.next_seq)
+        self._room = threading.Condition(self._lock)
+        self._refused: FsError | None = None
+        """Why the flusher cannot write, until it can."""
+        self._applied_lsn = meta.applied_lsn
+        self._flusher = Flusher(self)
+        self._journal = Journal(folder, fs_id=meta.fs_id, next_lsn=self._replay(meta))
+
+    @classmethod
+    def open(
+        cls,
+        folder: Path,
+        *,
+        clock: Clock | None = None,
+        uid: int | None = None,
+        gid: int | None = None,
+        read_only: bool = False,
+        sync: bool = True,
+    ) -> SqliteFs:
+        """Open the filesystem in `folder` or make one; what a crash left in the journal is applied first.
+
+        `read_only` refuses every change (EROFS) but those that come from the server. Without `sync` no intents are recorded;
+        the next open with `sync` then names every path. BusyError: another process has it open; CorruptError: run fsck.
+        """
+        ensure_dir(folder)
+        clock = clock or SystemClock()
+        uid = os.getuid() if uid is None else uid
+        gid = os.getgid() if gid is None else gid
+        lock_fd = lock_folder(folder)
+        with contextlib.ExitStack() as undo:
+            undo.callback(os.close, lock_fd)
+            tables = Tables(folder, uid=uid, gid=gid, now_ns=clock.now_ns())
+            undo.callback(tables.close)
+            fs = cls(folder, tables, lock_fd, clock=clock, uid=uid, gid=gid, read_only=read_only, sync=sync)
+            fs._recover()
+            undo.pop_all()
+        fs._flusher.start()
+        return fs
+
+    # ---- start
+
+    def _replay(self, meta: Meta) -> int:
+        """Apply what the journal holds and SQLite does not; returns the next lsn."""
+        last = meta.applied_lsn
+
+        def apply(lsn: int, body: bytes) -> None:
+            nonlocal last
+            txn = record.decode(body)
+            for ino in txn.inodes:
+                self._bring(ino)
+            self._apply(txn)
+            self._note(txn)
+            last = lsn
+            self._batch.lsn = lsn
+            self._batch.size_bytes += len(body)
+            if self._pending_bytes() > _REPLAY_BATCH_BYTES:
+                self._write_now()
+                self._evict_inodes()
+
+        torn = replay(self._folder, fs_id=meta.fs_id, applied_lsn=meta.applied_lsn, apply=apply)
+        if torn is not None:
+            self._judge(torn)
+        return last + 1
+
+    def _bring(self, ino: int) -> None:
+        """Bring a stored inode into memory, so that its new attributes do not look like those of a new inode."""
+        if ino not in self._inodes:
+            found = self._fetch_inode(ino)
+            if found is not None:
+                self._inodes[ino], self._links[ino] = found
+
+    def _judge(self, torn: Torn) -> None:
+        if torn.damaged:
+            raise CorruptError(
+                f"{torn.path} is damaged at byte {torn.offset}: {torn.reason}; operations behind it would be lost",
+                hint="run memdir fsck --repair to go on without them",
+            )
+        _log.warning("%s ends in an unfinished write at byte %d (%s)", torn.path, torn.offset, torn.reason)
+
+    def _recover(self) -> None:
+        """Finish what the last process could not: write the replayed state, drop its segments, delete nameless inodes."""
+        if self._batch:
+            self._write_now()
+        for path in segment_paths(self._folder):
+            path.unlink()
+        txn = self._begin(quiet=True)
+        txn.gone = [ino for ino in self._tables.unlinked() if not self._inode(ino).nlink]
+        if txn.gone:
+            self._commit(txn)
+        self._rules_stale = False
+        self._refresh_rules_silently()
+        if self._was_unsynced and self._records_intents:
+            self._name_everything()
+        if self._batch:
+            self._write_now()
+
+    def _refresh_rules_silently(self) -> None:
+        """The ignore file as found at open is what was in force before: nothing to catch up with."""
+        records, self._records_intents = self._records_intents, False
+        self._refresh_rules()
+        self._records_intents = records
+
+    def _name_everything(self) -> None:
+        """Changes were made without intents: PUT for every path."""
+        txn = self._begin()
+        for path, inode in self._walk(self._inode(ROOT_INO), "/"):
+            if path != "/" and is_synced_type(inode.mode) and not self._rules.matches(path, is_dir=inode.is_dir):
+                self._intents.stage(txn, IntentKind.PUT, path)
+        self._changed_unsynced = False
+        self._commit(txn)
+
+    def _write_now(self) -> None:
+        """Write the collected batch in this thread; at open, before the flusher runs."""
+        batch = self._take_batch()
+        self._tables.write(batch, durable=True)
+        self._flushed(batch)
+
+    # ---- hooks
+
+    def _prepare(self, *, quiet: bool = False) -> None:
+        if self._closed:
+            raise FsError(errno.ESHUTDOWN, "the filesystem is closed")
+        if self._read_only and not quiet:
+            raise FsError(errno.EROFS)
+        super()._prepare(quiet=quiet)
+
+    def _make_room(self) -> None:
+        while self._pending_bytes() > DIRTY_MAX_BYTES:
+            if self._refused is not None:
+                raise FsError(self._refused.errno, self._refused.message)
+            self._flusher.wake()
+            self._room.wait()
+
+    def _pending_bytes(self) -> int:
+        pending = self._batch.size_bytes + self._batch.chunk_bytes
+        flushing = self._flushing
+        return pending if flushing is None else pending + flushing.size_bytes + flushing.chunk_bytes
+
+    def _log(self, txn: Txn) -> None:
+        size_bytes = self._journal.append(record.encode(txn))
+        batch = self._batch
+        batch.lsn = self._journal.last_lsn
+        batch.size_bytes += size_bytes
+        if not self._records_intents and not txn.quiet:
+            self._changed_unsynced = True
+        self._flusher.note(batch.size_bytes + batch.chunk_bytes)
+
+    def _unsynced(self) -> bool:
+        return self._changed_unsynced
+
+    def _ask_for_eviction(self) -> None:
+        self._flusher.wake()
+
+    # ---- flush, called by the flusher
+
+    def take_batch(self) -> tuple[bool, bool]:
+        """Freeze the collected rows unless a refused batch still waits. (something to write, must be durable)"""
+        with self._lock:
+            if self._flushing is None and self._batch:
+                self._take_batch()
+            self._evict_inodes()
+            return self._flushing is not None, self._journal.needs_release()
+
+    def write_batch(self, *, durable: bool) -> None:
+        """Write the frozen batch, without the lock. FsError: it stays frozen and is tried again."""
+        batch = self._flushing
+        assert batch is not None
+        try:
+            self._tables.write(batch, durable=durable)
+        except FsError as error:
+            self.refuse(error)
+            raise
+        with self._lock:
+            self._refused = None
+            self._flushed(batch)
+            self._room.notify_all()
+        if durable:
+            self._journal.release(batch.lsn)
+
+    def refuse(self, error: FsError) -> None:
+        """Nothing can be written for now: tell the writers that wait for room."""
+        with self._lock:
+            self._refused = error
+            self._room.notify_all()
+
+    # ---- Vfs
+
+    def flush(self, *, timeout_s: float = 60.0) -> None:
+        """Wait until SQLite holds everything acknowledged so far. FsError: why it does not (ETIMEDOUT after `timeout_s`)."""
+        with self._lock:
+            target_lsn = self._journal.last_lsn
+
+            self._flusher.wake()
+            if not self._room.wait_for(lambda: self._refused is not None or self._applied_lsn >= target_lsn, timeout_s):
+                raise FsError(errno.ETIMEDOUT, "the cache was not written in time")
+            if self._refused is not None:
+                raise FsError(self._refused.errno, self._refused.message)
+
+    def statfs(self) -> FsStats:
+        """The truth of the filesystem that holds the folder."""
+        found = os.statvfs(self._folder)
+        with self._lock:
+            used = self._next_ino
+        return FsStats(
+            block_size=found.f_frsize, blocks=found.f_blocks, blocks_free=found.f_bfree, blocks_available=found.f_bavail,
+            inodes=_INODES, inodes_free=_INODES - used,
+        )  # fmt: skip
+
+    def fsync(self, ino: int) -> None:
+        self.get(ino)
+        self._journal.sync()
+
+    def close(self) -> None:
+        """Write everything to SQLite and release the folder. When the disk refuses, the journal is kept and nothing is lost."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+        self._flusher.stop()
+        durable_lsn = -1
+        try:
+            for _ in range(2):  # the batch that the disk refused before, and the one that collected behind it
+                if self.take_batch()[0]:
+                    self.write_batch(durable=True)
+            self._tables.sync()
+            durable_lsn = self._journal.last_lsn
+        finally:
+            self._journal.close(durable_lsn=durable_lsn)
+            try:
+                self._tables.close()
+            finally:
+                os.close(self._lock_fd)
+
+    def __enter__(self) -> SqliteFs:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def lock_folder(folder: Path) -> int:
+    """Take the folder for this process; the descriptor holds it. BusyError."""
+    fd = os.open(folder / LOCK_NAME, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(fd)
+        raise BusyError(f"{folder} is in use by another process", hint="unmount it there first") from error
+    return fd
+
+
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold the folder for a block."""
+    fd = lock_folder(folder)
+    try:
+        yield
+    finally:
+        os.close(fd)

@@ -1,0 +1,85 @@
+"""The thread that brings the journal's contents into SQLite, in batches, behind the caller's back."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import threading
+from typing import TYPE_CHECKING, Final
+
+from memdir.core.limits import MIB
+from memdir.fs.errors import FsError
+
+if TYPE_CHECKING:
+    from memdir.fs.cache.filesystem import SqliteFs
+
+DELAY_S: Final = 0.5
+"""How long changes collect before they are written, so that a file written and deleted at once never reaches SQLite."""
+BATCH_BYTES: Final = 32 * MIB
+"""Journal bytes and changed chunks after which a batch is written without waiting longer."""
+RETRY_S: Final = 1.0
+"""Pause after SQLite refused a batch (disk full)."""
+
+_log = logging.getLogger(__name__)
+
+
+class Flusher:
+    """One thread. `note` and `wake` are cheap and never block."""
+
+    def __init__(self, fs: SqliteFs) -> None:
+        self._fs = fs
+        self._dirty = threading.Event()
+        self._now = threading.Event()
+        self._stopping = False
+        self._thread = threading.Thread(target=self._run, name="cache-flusher", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def note(self, size_bytes: int) -> None:
+        """Something was appended; the collected batch holds `size_bytes`."""
+        if not self._dirty.is_set():
+            self._dirty.set()
+        if size_bytes >= BATCH_BYTES and not self._now.is_set():
+            self._now.set()
+
+    def wake(self) -> None:
+        """Write what there is without waiting."""
+        self._now.set()
+        self._dirty.set()
+
+    def stop(self) -> None:
+        """Let the batch in work finish, then end the thread."""
+        self._stopping = True
+        self.wake()
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    def _run(self) -> None:
+        while True:
+            self._dirty.wait()
+            if not self._stopping:
+                self._now.wait(DELAY_S)
+            self._dirty.clear()
+            self._now.clear()
+            if self._stopping:
+                return
+            self._write()
+
+    def _write(self) -> None:
+        try:
+            ready, durable = self._fs.take_batch()
+            if ready:
+                self._fs.write_batch(durable=durable)
+        except FsError as error:
+            _log.error("the cache cannot be written, will try again: %s", error.message)
+            self._pause()
+        except Exception as error:  # noqa: BLE001 - a bug must not leave writers waiting for room that never comes
+            _log.exception("the cache's flusher failed")
+            self._fs.refuse(FsError(errno.EIO, f"the cache's flusher failed: {error}"))
+            self._pause()
+
+    def _pause(self) -> None:
+        """Before the next try; woken early by `stop`."""
+        self._dirty.set()
+        self._now.wait(RETRY_S)

@@ -1,0 +1,219 @@
+"""The tables in memory as an overlay over SQLite: what is fetched, what is dirty, what may be evicted.
+
+Truth is memory over the batch being flushed over SQLite. Two batches exist at most: `_batch` collects, `_flushing` is being
+written by the flusher. A row in either is in memory too and never evicted; everything else in memory is a copy of SQLite.
+"""
+
+from __future__ import annotations
+
+import stat
+from typing import Final
+
+from memdir.core.clock import Clock
+from memdir.core.limits import MIB
+from memdir.fs.cache.batch import Batch
+from memdir.fs.cache.tables import Tables
+from memdir.fs.posix.state import INDEX_BITS, Chunk, Contents, Directory, Link
+from memdir.fs.posix.synctree import SyncOps
+from memdir.fs.posix.txn import Txn
+from memdir.fs.types import ROOT_INO, Inode
+
+INODES_MAX: Final = 65_536
+"""Inodes in memory, beside those that the kernel refers to and those not flushed yet."""
+CLEAN_MAX_BYTES: Final = 32 * MIB
+"""Chunks in memory that SQLite holds as well. The kernel's page cache stands before this one, so it may be small."""
+_CHILDREN_MAX: Final = 1024
+"""Folders with up to this many names bring their children's inodes along when they are first read."""
+_CHILDREN_MIN: Final = 4
+"""Fewer missing inodes than this are fetched one by one."""
+_INDEX_MASK: Final = (1 << INDEX_BITS) - 1
+
+
+class Overlay(SyncOps):
+    """The fetch and note hooks of `State` over `Tables`."""
+
+    def __init__(self, tables: Tables, *, clock: Clock, uid: int, gid: int) -> None:
+        super().__init__(clock=clock, uid=uid, gid=gid)
+        self._tables = tables
+        self._batch = Batch()
+        self._flushing: Batch | None = None
+        self._stored_next_ino = 0
+        """Inode numbers from here on are in no earlier batch: nothing to delete in SQLite when they are gone."""
+        self._applied_lsn = 0
+        self._crowd_at = INODES_MAX
+        """How many inodes in memory call for eviction."""
+        self._clean: dict[int, int] = {}
+        """Key and size of chunks that may be evicted, oldest first."""
+        self._clean_bytes = 0
+
+    # ---- fetch
+
+    def _fetch_inode(self, ino: int) -> tuple[Inode, tuple[Link, ...]] | None:
+        if self._batch.holds(ino) or (self._flushing is not None and self._flushing.holds(ino)):
+            return None  # gone, and SQLite does not know it yet
+        self._check_crowd()
+        return self._tables.inode(ino)
+
+    def _fetch_entries(self, ino: int) -> dict[bytes, tuple[int, int]]:
+        entries = self._tables.entries(ino)
+        if len(entries) <= _CHILDREN_MAX:
+            self._fetch_children(ino, entries)
+        return entries
+
+    def _fetch_children(self, ino: int, entries: dict[bytes, tuple[int, int]]) -> None:
+        """Bring the inodes of a folder into memory with one query, unless most of them are there."""
+        missing = [child for child, _ in entries.values() if child not in self._inodes]
+        if len(missing) < _CHILDREN_MIN:
+            return
+        self._check_crowd()
+        held = [self._batch] if self._flushing is None else [self._batch, self._flushing]
+        for name, inode in self._tables.children(ino):
+            child = inode.ino
+            if child in self._inodes or any(batch.holds(child) for batch in held):
+                continue
+            one_name = inode.nlink == 1 or stat.S_ISDIR(inode.mode)
+            self._links[child] = ((ino, name),) if one_name else self._tables.links(child)
+            self._inodes[child] = inode
+
+    def _fetch_indexes(self, ino: int) -> set[int]:
+        return self._tables.indexes(ino)
+
+    def _fetch_chunk(self, ino: int, index: int) -> bytes:
+        key = ino << INDEX_BITS | index
+        data = self._tables.chunk(key)
+        self._count_clean(key, len(data))
+        return data
+
+    def _fetch_xattrs(self, ino: int) -> dict[bytes, bytes]:
+        return self._tables.xattrs(ino)
+
+    # ---- note
+
+    def _note(self, txn: Txn) -> None:
+        batch = self._batch
+        batch.inodes.update(txn.inodes)
+        for parent, name, ino, cookie in txn.dentries:
+            batch.dentries[parent, name] = (ino, cookie) if ino else None
+        for ino, name, value in txn.xattrs:
+            batch.xattrs[ino, name] = value
+        for ino in txn.gone:
+            self._note_gone(ino)
+        for seq in txn.dropped:
+            batch.intents[seq] = None
+        for intent in txn.intents:
+            batch.intents[intent.seq] = intent
+        if txn.acknowledged:
+            batch.acknowledged = txn.acknowledged
+
+    def _note_gone(self, ino: int) -> None:
+        batch = self._batch
+        batch.inodes.pop(ino, None)
+        for key in [key for key in batch.xattrs if key[0] == ino] if batch.xattrs else ():
+            del batch.xattrs[key]
+        if ino < self._stored_next_ino:
+            batch.gone.add(ino)
+
+    def _note_chunk(self, ino: int, index: int, chunk: Chunk | None) -> None:
+        key = ino << INDEX_BITS | index
+        chunks = self._batch.chunks
+        if chunk is not None and key not in chunks:
+            self._batch.chunk_bytes += len(chunk)
+        chunks[key] = chunk
+        size = self._clean.pop(key, None)
+        if size is not None:
+            self._clean_bytes -= size
+
+    def _forget_contents(self, ino: int, contents: Contents) -> None:
+        """Hook of `_apply`: a file is gone; its chunks need not be written any more."""
+        base = ino << INDEX_BITS
+        for index in contents.chunks:
+            self._batch.chunks.pop(base | index, None)
+            size = self._clean.pop(base | index, None)
+            if size is not None:
+                self._clean_bytes -= size
+
+    # ---- flush, the parts that need the lock
+
+    def _take_batch(self) -> Batch:
+        """Freeze what was collected; from now on changes go into a new batch. O(1)."""
+        batch = self._batch
+        batch.next_ino = self._next_ino
+        batch.next_cookie = self._next_cookie
+        batch.next_seq = self._intents.next_seq
+        batch.unsynced = self._unsynced()
+        self._batch = Batch()
+        self._flushing = batch
+        self._frozen = {key: chunk for key, chunk in batch.chunks.items() if chunk is not None and type(chunk) is bytearray}
+        self._stored_next_ino = self._next_ino
+        return batch
+
+    def _unsynced(self) -> bool:
+        """Whether changes were made that left no intent."""
+        raise TypeError("implemented by SqliteFs")
+
+    def _flushed(self, batch: Batch) -> None:
+        """`batch` is in SQLite: its chunks are clean unless they changed again."""
+        files = self._files
+        for key, chunk in batch.chunks.items():
+            contents = files.get(key >> INDEX_BITS)
+            if chunk is not None and contents is not None:
+                index = key & _INDEX_MASK
+                if contents.chunks.get(index) is chunk and key not in self._batch.chunks:
+                    contents.stored.add(index)
+                    self._count_clean(key, len(chunk))
+        self._flushing = None
+        self._frozen = {}
+        self._applied_lsn = batch.lsn
+
+    # ---- evict
+
+    def _count_clean(self, key: int, size_bytes: int) -> None:
+        """A chunk in memory equals its row. Over the bound the oldest such chunk leaves memory."""
+        if key in self._clean:
+            return
+        self._clean[key] = size_bytes
+        self._clean_bytes += size_bytes
+        while self._clean_bytes > CLEAN_MAX_BYTES and len(self._clean) > 1:
+            oldest = next(iter(self._clean))
+            self._clean_bytes -= self._clean.pop(oldest)
+            contents = self._files.get(oldest >> INDEX_BITS)
+            if contents is not None:
+                contents.chunks.pop(oldest & _INDEX_MASK, None)
+
+    def _check_crowd(self) -> None:
+        """Called when an inode is fetched: nothing may be evicted in the middle of an operation, so only ask for it."""
+        if len(self._inodes) > self._crowd_at:
+            self._crowd_at = len(self._inodes) + INODES_MAX // 8
+            self._ask_for_eviction()
+
+    def _ask_for_eviction(self) -> None:
+        raise TypeError("implemented by SqliteFs")
+
+    def _evict_inodes(self) -> None:
+        """Between operations: when memory is crowded, drop the oldest clean inodes that the kernel does not refer to, with all
+        that hangs on them, until 7/8 of the bound are left."""
+        surplus = len(self._inodes) - INODES_MAX * 7 // 8
+        if surplus <= INODES_MAX // 8:
+            return
+        held = [self._batch] if self._flushing is None else [self._batch, self._flushing]
+        victims: list[int] = []
+        for ino, inode in self._inodes.items():
+            if len(victims) >= surplus:
+                break
+            if not inode.lookups and inode.nlink and ino != ROOT_INO and not any(batch.holds(ino) for batch in held):
+                victims.append(ino)
+        self._crowd_at = max(INODES_MAX, len(self._inodes) - len(victims) + INODES_MAX // 8)
+        for ino in victims:
+            del self._inodes[ino]
+            self._links.pop(ino, None)
+            self._dirs.pop(ino, None)
+            self._xattrs.pop(ino, None)
+            contents = self._files.pop(ino, None)
+            if contents is not None:
+                for index in contents.chunks:
+                    self._clean_bytes -= self._clean.pop(ino << INDEX_BITS | index, 0)
+        for directory in self._dirs.values():
+            directory.listing = None  # may hold evicted inodes
+
+
+__all__ = ["CLEAN_MAX_BYTES", "INODES_MAX", "Directory", "Overlay"]

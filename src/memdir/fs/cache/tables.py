@@ -1,0 +1,234 @@
+"""SQL of the cache: rows in, rows out. Nothing else knows the schema."""
+
+from __future__ import annotations
+
+import errno
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import apsw
+
+from memdir.core.errors import CorruptError
+from memdir.core.sqlite import Database
+from memdir.fs import path as paths
+from memdir.fs.cache.batch import Batch
+from memdir.fs.cache.journal import FS_ID_BYTES
+from memdir.fs.errors import FsError
+from memdir.fs.memory import root_inode
+from memdir.fs.posix.state import COOKIE_FIRST, INDEX_BITS, Link
+from memdir.fs.types import ROOT_INO, Inode, Intent, IntentKind
+
+DATABASE_NAME: Final = "cache.db"
+SCHEMA: Final = "memdir.fs.cache.schema"
+PAGE_BYTES: Final = 16 * 1024
+_CACHE_MIB: Final = 16
+
+_COLUMNS: Final = "ino, mode, uid, gid, nlink, size, atime_ns, mtime_ns, ctime_ns, rdev, parent, version, target"
+_PUT_INODE: Final = f"insert or replace into inode ({_COLUMNS}) values (?,?,?,?,?,?,?,?,?,?,?,?,?)"  # noqa: S608 - constants
+_GET_INODE: Final = f"select {_COLUMNS} from inode where ino = ?"  # noqa: S608 - constants
+_GET_CHILDREN: Final = (
+    "select dentry.name, " + ", ".join(f"inode.{name}" for name in _COLUMNS.split(", "))  # noqa: S608 - constants
+    + " from dentry join inode on inode.ino = dentry.ino where dentry.parent = ?"
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meta:
+    """The counters of a filesystem as of `applied_lsn`."""
+
+    fs_id: bytes
+    applied_lsn: int
+    next_ino: int
+    next_cookie: int
+    next_seq: int
+    unsynced: bool
+
+
+class Tables:
+    """One database. Reading methods may be called from any thread; `write` from one at a time."""
+
+    def __init__(self, folder: Path, *, uid: int, gid: int, now_ns: int) -> None:
+        """Open or create; a new database gets its root folder, owned by uid and gid."""
+        self.path = folder / DATABASE_NAME
+        self.database = Database(self.path, migrations=SCHEMA, page_size=PAGE_BYTES, cache_mib=_CACHE_MIB)
+        try:
+            if self.database.one("select 1 from meta") is None:
+                self._create(uid, gid, now_ns)
+        except BaseException:
+            self.database.close()
+            raise
+
+    def _create(self, uid: int, gid: int, now_ns: int) -> None:
+        with self.database.write() as connection:
+            connection.execute(
+                "insert into meta (id, fs_id, applied_lsn, next_ino, next_cookie, next_seq) values (1, ?, 0, ?, ?, 1)",
+                (os.urandom(FS_ID_BYTES), ROOT_INO + 1, COOKIE_FIRST),
+            )
+            connection.execute(_PUT_INODE, _row(root_inode(uid, gid, now_ns)))
+
+    def meta(self) -> Meta:
+        """The counters; CorruptError when the row is missing."""
+        row = self.database.one("select fs_id, applied_lsn, next_ino, next_cookie, next_seq, unsynced from meta")
+        if row is None:
+            raise CorruptError(f"{self.path} has no meta row", hint="run memdir fsck")
+        fs_id, applied_lsn, next_ino, next_cookie, next_seq, unsynced = row
+        return Meta(
+            fs_id=fs_id, applied_lsn=applied_lsn, next_ino=next_ino, next_cookie=next_cookie, next_seq=next_seq,
+            unsynced=bool(unsynced),
+        )  # fmt: skip
+
+    # ---- reading
+
+    def inode(self, ino: int) -> tuple[Inode, tuple[Link, ...]] | None:
+        """An inode and its names."""
+        row = self._one(_GET_INODE, (ino,))
+        return None if row is None else (_inode(row), self.links(ino))
+
+    def links(self, ino: int) -> tuple[Link, ...]:
+        """The names of an inode."""
+        return tuple((parent, name) for parent, name in self._all("select parent, name from dentry where ino = ?", (ino,)))
+
+    def entries(self, ino: int) -> dict[bytes, tuple[int, int]]:
+        """The names in a folder, in cookie order."""
+        rows = self._all("select name, ino, cookie from dentry where parent = ? order by cookie", (ino,))
+        return {name: (child, cookie) for name, child, cookie in rows}
+
+    def children(self, ino: int) -> list[tuple[bytes, Inode]]:
+        """The inodes that stand in a folder, with the name they have there, in one query."""
+        return [(row[0], _inode(row[1:])) for row in self._all(_GET_CHILDREN, (ino,))]
+
+    def indexes(self, ino: int) -> set[int]:
+        """Which chunks of a file are stored."""
+        first = ino << INDEX_BITS
+        rows = self._all("select key from chunk where key between ? and ?", (first, first | (1 << INDEX_BITS) - 1))
+        return {key - first for (key,) in rows}
+
+    def chunk(self, key: int) -> bytes:
+        """A chunk; EIO when it is not there."""
+        row = self._one("select data from chunk where key = ?", (key,))
+        if row is None:
+            raise FsError(errno.EIO, f"chunk {key & (1 << INDEX_BITS) - 1} of inode {key >> INDEX_BITS} is not there")
+        data: bytes = row[0]
+        return data
+
+    def xattrs(self, ino: int) -> dict[bytes, bytes]:
+        return dict(self._all("select name, value from xattr where ino = ? order by name", (ino,)))
+
+    def intents(self) -> list[Intent]:
+        """Every unacknowledged intent in order."""
+        return [
+            Intent(
+                seq=seq, kind=IntentKind(kind), path=paths.decode(path),
+                source=None if source is None else paths.decode(source),
+            )
+            for seq, kind, path, source in self._all("select seq, kind, path, source from intent order by seq", ())
+        ]  # fmt: skip
+
+    def unlinked(self) -> list[int]:
+        """Inodes without a name."""
+        return [ino for (ino,) in self._all("select ino from inode where nlink = 0", ())]
+
+    def inode_count(self) -> int:
+        row = self._one("select count(*) from inode", ())
+        return 0 if row is None else int(row[0])
+
+    def _all(self, sql: str, bindings: tuple[Any, ...]) -> list[Any]:
+        try:
+            return self.database.all(sql, bindings)
+        except apsw.Error as error:
+            raise FsError(errno_of(error), f"the cache cannot be read: {error}") from error
+
+    def _one(self, sql: str, bindings: tuple[Any, ...]) -> Any:
+        rows = self._all(sql, bindings)
+        return rows[0] if rows else None
+
+    # ---- writing
+
+    def write(self, batch: Batch, *, durable: bool) -> None:
+        """The whole batch and its lsn in one transaction; with `durable` it survives a power cut when this returns.
+
+        FsError ENOSPC, EIO: nothing of it was written.
+        """
+        try:
+            with self.database.write(durable=durable) as connection:
+                self._write_rows(connection, batch)
+        except apsw.Error as error:
+            raise FsError(errno_of(error), f"the cache cannot be written: {error}") from error
+
+    @staticmethod
+    def _write_rows(connection: apsw.Connection, batch: Batch) -> None:
+        execute_many = connection.executemany
+        removed = [key for key, value in batch.dentries.items() if value is None]
+        execute_many("delete from dentry where parent = ? and name = ?", removed)
+        execute_many(
+            "insert or replace into dentry (parent, name, ino, cookie) values (?,?,?,?)",
+            ((*key, *value) for key, value in batch.dentries.items() if value is not None),
+        )
+        execute_many(_PUT_INODE, (_row(inode) for inode in batch.inodes.values()))
+        execute_many("delete from chunk where key = ?", ((key,) for key, data in batch.chunks.items() if data is None))
+        execute_many(
+            "insert or replace into chunk (key, data) values (?,?)",
+            ((key, data) for key, data in sorted(batch.chunks.items()) if data is not None),
+        )
+        execute_many("delete from xattr where ino = ? and name = ?", (key for key, v in batch.xattrs.items() if v is None))
+        execute_many(
+            "insert or replace into xattr (ino, name, value) values (?,?,?)",
+            ((*key, value) for key, value in batch.xattrs.items() if value is not None),
+        )
+        for ino in batch.gone:
+            connection.execute("delete from inode where ino = ?", (ino,))
+            connection.execute("delete from xattr where ino = ?", (ino,))
+            first = ino << INDEX_BITS
+            connection.execute("delete from chunk where key between ? and ?", (first, first | (1 << INDEX_BITS) - 1))
+        execute_many("delete from intent where seq = ?", ((seq,) for seq, intent in batch.intents.items() if intent is None))
+        execute_many(
+            "insert or replace into intent (seq, kind, path, source) values (?,?,?,?)",
+            (_intent_row(intent) for intent in batch.intents.values() if intent is not None),
+        )
+        connection.execute("delete from intent where seq <= ?", (batch.acknowledged,))
+        connection.execute(
+            "update meta set applied_lsn = ?, next_ino = ?, next_cookie = ?, next_seq = ?, unsynced = ?",
+            (batch.lsn, batch.next_ino, batch.next_cookie, batch.next_seq, int(batch.unsynced)),
+        )
+
+    def sync(self) -> None:
+        """Everything written so far survives a power cut when this returns. FsError."""
+        try:
+            with self.database.write(durable=True) as connection:
+                connection.execute("update meta set applied_lsn = applied_lsn")
+        except apsw.Error as error:
+            raise FsError(errno_of(error), f"the cache cannot be synced: {error}") from error
+
+    def close(self) -> None:
+        self.database.close()
+
+
+def errno_of(error: apsw.Error) -> int:
+    """The errno a failed SQLite call stands for."""
+    if isinstance(error, apsw.FullError):
+        return errno.ENOSPC
+    if isinstance(error, apsw.ReadOnlyError):
+        return errno.EROFS
+    return errno.EIO
+
+
+def _row(inode: Inode) -> tuple[object, ...]:
+    return (
+        inode.ino, inode.mode, inode.uid, inode.gid, inode.nlink, inode.size, inode.atime_ns, inode.mtime_ns,
+        inode.ctime_ns, inode.rdev, inode.parent, inode.version, inode.target,
+    )  # fmt: skip
+
+
+def _inode(row: tuple[Any, ...]) -> Inode:
+    ino, mode, uid, gid, nlink, size, atime_ns, mtime_ns, ctime_ns, rdev, parent, version, target = row
+    return Inode(
+        ino=ino, mode=mode, uid=uid, gid=gid, nlink=nlink, size=size, atime_ns=atime_ns, mtime_ns=mtime_ns,
+        ctime_ns=ctime_ns, rdev=rdev, parent=parent, version=version, target=target,
+    )  # fmt: skip
+
+
+def _intent_row(intent: Intent) -> tuple[object, ...]:
+    source = None if intent.source is None else paths.encode(intent.source)
+    return (intent.seq, intent.kind.value, paths.encode(intent.path), source)
