@@ -180,6 +180,10 @@ class Client:
             raise ServerError("the server's answer has no profile")
         return Profile(static=_texts(profile.get("static")), dynamic=_texts(profile.get("dynamic")))
 
+    def delete_container(self, container: str) -> None:
+        """Delete a container with everything in it, for good."""
+        self._request("DELETE", f"/v3/container-tags/{quote(container, safe='')}")
+
     def capabilities(self) -> v1.Capabilities:
         """What the server can do."""
         return self._call(v1.Capabilities, "GET", "/v1/capabilities")

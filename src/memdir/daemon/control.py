@@ -36,8 +36,9 @@ class ControlClient:
     def __init__(self, socket_file: str | Path) -> None:
         self._socket_file = str(socket_file)
 
-    def call(self, op: str, timeout_s: float, **args: Any) -> dict[str, Any]:
-        """Run `op` in the daemon and return its result. `timeout_s` bounds the whole exchange."""
+    def call(self, op: str, timeout_s: float, /, **args: Any) -> dict[str, Any]:
+        """Run `op` in the daemon and return its result. `timeout_s` bounds the whole exchange; it is positional only, because
+        operations have arguments of that name too."""
         deadline = time.monotonic() + timeout_s
         line = json.dumps({"op": op, "args": args}).encode("ascii") + b"\n"
         if len(line) > CONTROL_MESSAGE_MAX_BYTES:
