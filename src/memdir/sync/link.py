@@ -10,11 +10,12 @@ from __future__ import annotations
 import logging
 import random
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from memdir.client.errors import AuthError, ClientError, OfflineError, RateLimitedError
+from memdir.client.errors import AuthError, ClientError, OfflineError, RateLimitedError, ServerError
 from memdir.client.http import Client
 from memdir.core.clock import Clock
 from memdir.core.errors import MemdirError
@@ -59,11 +60,17 @@ class Link:
         self.on_open: Callable[[], None] = _nothing
 
     def call(self, action: Callable[[Client], T]) -> T:
-        """Run `action` with a client. Raises what it raises, after drawing the consequences for the link; raises
+        """Run `action` with a client; see `lend`."""
+        with self.lend() as client:
+            return action(client)
+
+    @contextmanager
+    def lend(self) -> Iterator[Client]:
+        """A client for one exchange. What the exchange raises passes through, after drawing the consequences for the link;
         OfflineError at once while the link is closed and its next try is not due."""
         client = self._ready_client()
         try:
-            result = action(client)
+            yield client
         except OfflineError as error:
             self._close(client, error)
             raise
@@ -73,11 +80,12 @@ class Link:
         except RateLimitedError as error:
             self.pause(error.retry_after_s)
             raise
+        except ServerError:
+            raise
         except ClientError:
             self._opened(client)
             raise
         self._opened(client)
-        return result
 
     def pause(self, seconds: float) -> None:
         """Send nothing for a while: the server asked for it."""

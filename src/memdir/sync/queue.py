@@ -282,6 +282,13 @@ class Queue:
             for row in rows
         ]  # fmt: skip
 
+    def find_move(self, tx: Connection, source: str, path: str) -> Move | None:
+        """The first waiting rename of `source` to `path`, as this transaction sees it."""
+        found = tx.execute(
+            "select id from move where source = ? and path = ? order by id limit 1", (encode(source), encode(path))
+        ).fetchall()
+        return next((move for move in self.moves(_MOVES_SCAN_MAX) if found and move.id == found[0][0]), None)
+
     def rows(self, limit: int, *, state: str | None = None) -> list[Row]:
         """Rows in order of arrival."""
         where, bindings = ("where state = ?", (state, limit)) if state else ("", (limit,))

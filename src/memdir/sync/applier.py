@@ -1,0 +1,177 @@
+"""What the server has and the mount has not: put into the tree as compare-and-set, never over an unsynced edit."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import logging
+from collections.abc import Iterator
+from typing import Final
+
+from memdir.core.clock import iso_ms
+from memdir.core.limits import NAME_MAX_BYTES
+from memdir.fs.errors import FsError
+from memdir.fs.localonly import is_local_only
+from memdir.fs.path import encode, join, split
+from memdir.fs.tree import LocalChangedError
+from memdir.fs.types import LocalFact
+from memdir.sync.context import Context
+from memdir.sync.intake import walk
+from memdir.sync.localview import MODE_MASK, stamp_of
+from memdir.sync.model import Fact, Row
+
+log = logging.getLogger(__name__)
+
+_CONFLICT_NAMES_MAX: Final = 99
+_CONFLICT_HOLD_S: Final = 5.0
+
+
+class OutdatedError(Exception):
+    """The server moved on while its file was read; nothing was changed here. Read the feed and plan again."""
+
+
+class Applier:
+    """The steps of a plan that change the mount."""
+
+    def __init__(self, ctx: Context) -> None:
+        self._ctx = ctx
+
+    def pull(self, row: Row, entry: LocalFact | None, local: Fact | None, remote: Fact, mode: int) -> None:
+        """Make `path` what `remote` says, with `mode`. LocalChangedError, OutdatedError, FsError, ClientError."""
+        ctx = self._ctx
+        _, mtime_ns = ctx.facts.remote_times(row.path)
+        if entry is not None and remote.same_content(local):
+            applied = ctx.tree.set_mode(row.path, mode=(entry.mode & ~MODE_MASK) | mode, expected=entry)
+        elif remote.kind == "dir":
+            applied = ctx.tree.put_dir(row.path, mode=mode, expected=entry)
+        elif remote.kind == "symlink":
+            target = b"".join(self._download(row.path, remote))
+            applied = ctx.tree.put_symlink(row.path, target, expected=entry)
+        else:
+            pieces = self._download(row.path, remote)
+            applied = ctx.tree.put_file(row.path, pieces, mode=mode, mtime_ns=mtime_ns, expected=entry)
+        if applied.kind == "file":
+            ctx.local.remember(applied, remote.content_hash)
+        ctx.counters.pulled += 1
+        with ctx.queue.transaction() as tx:
+            ctx.facts.set_base(tx, row.path, remote, stamp_of(applied))
+            if mode != remote.mode and remote.kind != "symlink":
+                ctx.queue.again(tx, row)  # the mode from here still has to go there
+            else:
+                ctx.queue.finished(tx, row)
+
+    def pull_mode(self, row: Row, entry: LocalFact, base: Fact | None, remote: Fact, mode: int) -> None:
+        """Only the permission bits follow the server; the row is planned again."""
+        ctx = self._ctx
+        ctx.tree.set_mode(row.path, mode=(entry.mode & ~MODE_MASK) | mode, expected=entry)
+        with ctx.queue.transaction() as tx:
+            if base is not None and remote.same_content(base):
+                ctx.facts.set_base(tx, row.path, remote)
+            ctx.queue.again(tx, row)
+
+    def delete(self, row: Row, entry: LocalFact) -> None:
+        """The server deleted it and nothing was done to it here. A folder in which something new stands, stays."""
+        ctx = self._ctx
+        try:
+            ctx.tree.delete(row.path, expected=entry)
+        except FsError as error:
+            if error.errno != errno.ENOTEMPTY:
+                raise
+            self._keep_folder(row)
+            return
+        with ctx.queue.transaction() as tx:
+            ctx.facts.set_base(tx, row.path, None)
+            ctx.facts.forget_conflict(tx, row.path)
+            ctx.queue.finished(tx, row)
+        self._prune_parent(row.path)
+
+    def conflict(self, row: Row, entry: LocalFact) -> None:
+        """Keep both: the local state moves aside, and will be pushed under its new name; the path is planned again."""
+        ctx = self._ctx
+        aside = self._conflict_path(row.path, entry.kind)
+        with ctx.queue.transaction() as tx:
+            # Noted before it happens: a crash right after the move must not leave a copy that nobody pushes.
+            ctx.queue.add(tx, aside, delay_s=_CONFLICT_HOLD_S)
+            ctx.facts.add_conflict(tx, aside, row.path, ctx.now_ms())
+        try:
+            ctx.tree.move(row.path, aside, expected=entry)
+        except (LocalChangedError, FsError):
+            with ctx.queue.transaction() as tx:
+                ctx.facts.forget_conflict(tx, aside)
+            raise
+        ctx.counters.conflicts += 1
+        log.warning("conflict at %s: the local version is kept as %s", row.path, aside)
+        with ctx.queue.transaction() as tx:
+            ctx.queue.add_all(tx, walk(ctx, aside))
+            ctx.queue.add_all(tx, [path for path in ctx.facts.known_under(row.path) if path != row.path])
+            ctx.facts.set_base(tx, row.path, None)
+            ctx.queue.again(tx, row)
+
+    def _download(self, path: str, remote: Fact) -> Iterator[bytes]:
+        """The bytes of exactly `remote`; OutdatedError at the end when they were others."""
+        digest = hashlib.sha256()
+        with (
+            self._ctx.link.lend() as client,
+            client.open_file(self._ctx.container, path) as (revision, pieces),
+        ):
+            if revision != remote.revision:
+                raise OutdatedError(f"{path} is at revision {revision}, not {remote.revision}")
+            for piece in pieces:
+                digest.update(piece)
+                yield piece
+        # Whoever takes all pieces gets here before the end of them, so wrong bytes are never put into the tree.
+        if digest.hexdigest() != remote.content_hash:
+            raise OutdatedError(f"{path}: the bytes received are not those announced")
+
+    def _keep_folder(self, row: Row) -> None:
+        """A delete of a folder against something in it that the server has not got."""
+        ctx = self._ctx
+        below = [path for path in walk(ctx, row.path) if path != row.path]
+        waiting = [path for path in below if ctx.queue.row(path) is not None or ctx.facts.base(path) is not None]
+        with ctx.queue.transaction() as tx:
+            if waiting:
+                ctx.queue.add_all(tx, [path for path in waiting if ctx.queue.row(path) is None])
+                ctx.queue.outdated(tx, row, "waits for what stands in the folder")
+                if row.attempts >= 1:
+                    ctx.facts.set_base(tx, row.path, None)  # those stay: then the folder is pushed again
+                return
+            ctx.facts.set_base(tx, row.path, None)
+            if any(not is_local_only(path) for path in below):
+                ctx.queue.again(tx, row)
+            else:
+                ctx.queue.finished(tx, row)  # only leftovers of editors: the folder is no longer synced
+
+    def _prune_parent(self, path: str) -> None:
+        """A folder that came into being only because something was pulled into it goes with its last entry."""
+        ctx = self._ctx
+        parent = split(path)[0]
+        if parent == "/" or ctx.facts.base(parent) is not None or ctx.facts.remote(parent) is not None:
+            return
+        entry = ctx.tree.fact(parent)
+        if entry is None or ctx.queue.row(parent) is not None:
+            return
+        try:
+            ctx.tree.delete(parent, expected=entry)
+        except (FsError, LocalChangedError) as error:
+            log.debug("%s stays: %s", parent, error)
+            return
+        self._prune_parent(parent)
+
+    def _conflict_path(self, path: str, kind: str) -> str:
+        """`name (conflict 2026-11-21 host).md`, numbered when that is taken, cut to what a name may hold."""
+        parent, name = split(path)
+        stem, dot, suffix = name.rpartition(".") if kind != "dir" else (name, "", "")
+        if not stem:
+            stem, dot, suffix = name, "", ""
+        day = iso_ms(self._ctx.now_ms())[:10]
+        for number in range(1, _CONFLICT_NAMES_MAX + 1):
+            count = "" if number == 1 else f" {number}"
+            tail = f" (conflict {day} {self._ctx.host}{count}){dot}{suffix}"
+            room = NAME_MAX_BYTES - len(encode(tail))
+            if room < 1:
+                tail, room = tail[: -len(dot + suffix)], NAME_MAX_BYTES - len(encode(tail)) + len(encode(dot + suffix))
+            head = encode(stem)[:room].decode("utf-8", "ignore") or "_"
+            candidate = join(parent, head + tail)
+            if self._ctx.tree.fact(candidate) is None and self._ctx.facts.is_free(candidate):
+                return candidate
+        raise FsError(errno.EEXIST, f"{path} has {_CONFLICT_NAMES_MAX} conflict copies of today; settle some of them")

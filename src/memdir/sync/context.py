@@ -1,0 +1,58 @@
+"""What every part of the engine shares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from memdir.core.clock import Clock
+from memdir.fs.tree import SyncTree
+from memdir.sync.facts import Facts
+from memdir.sync.link import Link
+from memdir.sync.localview import LocalView
+from memdir.sync.queue import Queue
+
+
+@dataclass(slots=True, kw_only=True)
+class Counters:
+    """What happened since the start, for `memdir status`. Written under no lock: they are only ever shown."""
+
+    pushed: int = 0
+    pulled: int = 0
+    conflicts: int = 0
+    last_pushed_seq: int = 0
+    last_synced_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """One mount's engine: its tree, its records, its server."""
+
+    container: str
+    host: str
+    """Names this machine in conflict copies."""
+    tree: SyncTree
+    facts: Facts
+    queue: Queue
+    link: Link
+    local: LocalView
+    clock: Clock
+    is_virtual: Callable[[str], bool]
+    """Paths that exist only as views of this mount and are never synced in either direction."""
+    counters: Counters = field(default_factory=Counters)
+
+    def now_ms(self) -> int:
+        return self.clock.now_ns() // 1_000_000
+
+    def is_excluded(self, path: str) -> bool:
+        """Whether the engine has nothing to do with `path`."""
+        return path == "/" or self.is_virtual(path)
+
+
+def is_wire_name(path: str) -> bool:
+    """Whether the path can be said in JSON and URLs: its names are UTF-8."""
+    try:
+        path.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True

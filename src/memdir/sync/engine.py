@@ -1,0 +1,324 @@
+"""The engine of one mount: small machines with a step each, driven by threads in production and by the caller in tests.
+
+Threads: one takes in intents, one follows the feed, WORKERS work on the queue. They sleep on a condition until something
+happened or something becomes due.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import socket
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from memdir.client.errors import ClientError
+from memdir.client.http import Client
+from memdir.core.clock import Clock, SystemClock
+from memdir.core.sqlite import Database
+from memdir.fs.tree import SyncTree
+from memdir.sync.context import Context
+from memdir.sync.facts import Facts
+from memdir.sync.intake import take_in
+from memdir.sync.link import Link, LinkState
+from memdir.sync.localview import LocalView
+from memdir.sync.model import Row
+from memdir.sync.puller import Puller
+from memdir.sync.pusher import Pusher
+from memdir.sync.queue import Queue
+from memdir.sync.renames import Renames
+from memdir.sync.scanner import HELD_KEY, Scanner
+
+log = logging.getLogger(__name__)
+
+WORKERS: Final = 4
+FEED_WAIT_S: Final = 25.0
+_GATHER_S: Final = 0.03
+"""After an intent, wait this long for its successors: many writes to one path become one row."""
+_IDLE_WAIT_S: Final = 5.0
+_STEPS_MAX: Final = 100_000
+_HOST_MAX_CHARS: Final = 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineStatus:
+    """For `memdir status`."""
+
+    queue_length: int
+    parked: int
+    conflicts: int
+    link: LinkState
+    last_synced_ms: int
+    profile_version: int
+    held_deletions: int
+    caught_up: bool
+
+
+class Engine:
+    """Sync of one mount. `start` once, then `stop`; without `start`, `run_until_idle` does everything in the caller's thread."""
+
+    def __init__(
+        self,
+        *,
+        folder: Path,
+        container: str,
+        tree: SyncTree,
+        factory: Callable[[], Client],
+        clock: Clock | None = None,
+        rng: random.Random | None = None,
+        host: str | None = None,
+        is_virtual: Callable[[str], bool] | None = None,
+        on_profile: Callable[[int], None] | None = None,
+    ) -> None:
+        """Open the records in `folder`/sync.db. Nothing is sent before `start`."""
+        clock = clock or SystemClock()
+        rng = rng or random.SystemRandom()
+        self._db = Database(folder / "sync.db", migrations="memdir.sync.schema")
+        facts = Facts(self._db)
+        self._ctx = Context(
+            container=container,
+            host=_host_label(host if host is not None else socket.gethostname()),
+            tree=tree,
+            facts=facts,
+            queue=Queue(self._db, clock=clock, rng=rng),
+            link=Link(factory, clock=clock, rng=rng),
+            local=LocalView(tree, facts),
+            clock=clock,
+            is_virtual=is_virtual or _is_view,
+        )
+        self._on_profile = on_profile
+        self._renames = Renames(self._ctx)
+        self._scanner = Scanner(self._ctx)
+        self._puller = Puller(self._ctx, self._renames, self._scanner, self._profile_grew)
+        self._pusher = Pusher(self._ctx, self._puller.read_all)
+        self._changed = threading.Condition()
+        self._events = 0
+        """Counts what happened; whoever waits compares it with what it saw last."""
+        self._intents = threading.Event()
+        self._hurried = threading.Event()
+        self._stopping = threading.Event()
+        self._taking_in = threading.Lock()
+        self._threads: list[threading.Thread] = []
+        self._ctx.link.on_open = self._link_opened
+
+    # --- life ----------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Begin to sync in the background."""
+        self._ctx.tree.listen(self._intents.set)
+        self._intents.set()
+        loops: list[tuple[str, Callable[[], None]]] = [("intake", self._intake_loop), ("feed", self._feed_loop)]
+        loops += [(f"worker-{number}", self._worker_loop) for number in range(WORKERS)]
+        self._threads = [threading.Thread(target=loop, name=f"sync-{name}", daemon=True) for name, loop in loops]
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self, *, drain_timeout_s: float = 0.0) -> int:
+        """Push what waits for at most `drain_timeout_s`, then end all threads and close. How much is left for the next start."""
+        self.drain(drain_timeout_s)
+        self._stopping.set()
+        self._intents.set()
+        self._ctx.link.close()
+        self._announce()
+        for thread in self._threads:
+            thread.join(timeout=30.0)
+        while take_in(self._ctx):
+            pass
+        left, _ = self._ctx.queue.lengths()
+        self._db.close()
+        return left
+
+    def drain(self, timeout_s: float) -> int:
+        """Hurry, and wait until nothing waits, the server is away, or `timeout_s` is over. How much is left."""
+        if timeout_s > 0:
+            self.flush("/", timeout_s)
+        return self._ctx.queue.lengths()[0]
+
+    # --- questions -----------------------------------------------------------------------------------------------
+
+    def status(self) -> EngineStatus:
+        queue_length, parked = self._ctx.queue.lengths()
+        return EngineStatus(
+            queue_length=queue_length,
+            parked=parked,
+            conflicts=self._ctx.facts.conflict_count(),
+            link=self._ctx.link.state(),
+            last_synced_ms=self._ctx.counters.last_synced_ms,
+            profile_version=self._ctx.facts.number("profile_version"),
+            held_deletions=self._ctx.facts.number(HELD_KEY),
+            caught_up=self._puller.caught_up.is_set(),
+        )
+
+    def queue_rows(self, limit: int) -> list[Row]:
+        """What waits or is parked, in order of arrival."""
+        return self._ctx.queue.rows(limit)
+
+    def parked_rows(self, limit: int) -> list[Row]:
+        return self._ctx.queue.rows(limit, state="parked")
+
+    def renames(self, limit: int) -> Sequence[tuple[str, str]]:
+        """Renames that wait: old and new path."""
+        return [(move.source, move.path) for move in self._ctx.queue.moves(limit)]
+
+    @property
+    def last_pushed_seq(self) -> int:
+        """The server's number of our newest write in this run."""
+        return self._ctx.counters.last_pushed_seq
+
+    @property
+    def link(self) -> Link:
+        """The connection, for calls beside the sync (search, profile)."""
+        return self._ctx.link
+
+    # --- requests ------------------------------------------------------------------------------------------------
+
+    def flush(self, scope: str, timeout_s: float, *, limit: int = 1000) -> list[str]:
+        """Push everything at and below `scope` now, wait at most `timeout_s`; what still waits (at most `limit` paths).
+
+        Returns at once with what waits while the server is away.
+        """
+        self._hurried.set()
+        try:
+            self._take_in_all()
+            deadline_s = self._ctx.clock.monotonic_s() + timeout_s
+            while True:
+                seen = self._events
+                self._ctx.queue.hurry(scope)
+                self._announce()
+                seen += 1
+                waiting = self._ctx.queue.waiting_under(scope, limit)
+                left_s = deadline_s - self._ctx.clock.monotonic_s()
+                away = not self._ctx.link.state().online and self._puller.caught_up.is_set()
+                if not waiting or left_s <= 0 or away or self._stopping.is_set():
+                    return waiting
+                with self._changed:
+                    self._changed.wait_for(lambda seen=seen: self._events > seen, timeout=min(left_s, 0.25))  # type: ignore[misc]
+        finally:
+            self._hurried.clear()
+
+    def retry(self, path: str | None) -> int:
+        """Give parked and delayed paths at and below `path` (None: all) a new try; how many."""
+        self._ctx.link.hurry()
+        count = self._ctx.queue.retry(path)
+        self._announce()
+        return count
+
+    def confirm_deletions(self) -> None:
+        """Let the deletions that were held back happen."""
+        self._scanner.confirm_deletions()
+        self._announce()
+
+    # --- loops ---------------------------------------------------------------------------------------------------
+
+    def run_until_idle(self) -> None:
+        """Everything that can be done now, in this thread, in a fixed order. For tests and the simulator."""
+        for _ in range(_STEPS_MAX):
+            busy = self._take_in_all()
+            try:
+                self._puller.read_all()
+            except ClientError as error:
+                log.debug("feed: %s", error.message)
+            busy = self._renames.work_once() or busy
+            busy = self._pusher.work_once() or busy
+            if not busy:
+                return
+        raise RuntimeError(f"the engine is not idle after {_STEPS_MAX} steps")
+
+    def close(self) -> None:
+        """Close the records of an engine that was never started."""
+        self._ctx.link.close()
+        self._db.close()
+
+    def _take_in_all(self) -> bool:
+        busy = False
+        with self._taking_in:
+            while take_in(self._ctx):
+                busy = True
+        return busy
+
+    def _intake_loop(self) -> None:
+        while not self._stopping.is_set():
+            self._intents.wait(_IDLE_WAIT_S)
+            if not self._hurried.is_set():
+                self._stopping.wait(_GATHER_S)
+            self._intents.clear()
+            try:
+                if self._take_in_all():
+                    self._announce()
+            except Exception:
+                log.exception("intents could not be taken in")
+                self._stopping.wait(1.0)
+                self._intents.set()
+
+    def _feed_loop(self) -> None:
+        ctx = self._ctx
+        while not self._stopping.is_set():
+            wait_s = ctx.link.wait_s()
+            if wait_s > 0:
+                self._pause(wait_s)
+                continue
+            try:
+                wait_s = FEED_WAIT_S if self._puller.caught_up.is_set() else 0.0
+                self._puller.read_page(wait_s=wait_s)
+                self._announce()
+            except ClientError as error:
+                self._puller.caught_up.set()  # as far as that is possible now
+                ctx.link.fail(error)
+                self._announce()
+            except Exception:
+                log.exception("the feed could not be applied")
+                self._stopping.wait(1.0)
+
+    def _worker_loop(self) -> None:
+        while not self._stopping.is_set():
+            seen = self._events
+            try:
+                busy = self._renames.work_once()
+                busy = self._pusher.work_once() or busy
+            except Exception:
+                log.exception("the sync worker failed")
+                self._stopping.wait(1.0)
+                continue
+            if busy:
+                self._announce()
+            else:
+                self._pause(self._idle_s(), seen)
+
+    def _idle_s(self) -> float:
+        """Until the next row is due; a row that is due and blocked is woken by the end of what blocks it."""
+        due_s = self._ctx.queue.next_due_s()
+        if due_s is None or not self._ctx.link.is_open():
+            return max(self._ctx.link.wait_s(), _IDLE_WAIT_S)
+        return min(max(due_s - self._ctx.clock.monotonic_s(), 0.05), _IDLE_WAIT_S)
+
+    def _pause(self, seconds: float, seen: int | None = None) -> None:
+        with self._changed:
+            known = self._events if seen is None else seen
+            self._changed.wait_for(lambda: self._events != known or self._stopping.is_set(), timeout=seconds)
+
+    def _announce(self) -> None:
+        with self._changed:
+            self._events += 1
+            self._changed.notify_all()
+
+    def _link_opened(self) -> None:
+        self._ctx.queue.hurry_all()
+        self._announce()
+
+    def _profile_grew(self, version: int) -> None:
+        if self._on_profile is not None:
+            self._on_profile(version)
+
+
+def _is_view(path: str) -> bool:
+    """The virtual nodes of a mount (`fs.views`), by name."""
+    return path in ("/profile.md", "/.memdir") or path.startswith("/.memdir/")
+
+
+def _host_label(name: str) -> str:
+    """The host's name as it may stand in a file name."""
+    label = "".join(char if char.isalnum() or char in "-_." else "-" for char in name.split(".", maxsplit=1)[0])
+    return label[:_HOST_MAX_CHARS] or "host"

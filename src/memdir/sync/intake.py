@@ -1,0 +1,65 @@
+"""From the filesystem's intents to rows of the queue, in durable steps.
+
+The intents are read, written into the queue together with the number of the last one, and only then acknowledged. A crash
+between any two of these steps repeats work and loses none: intents up to the noted number are skipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from memdir.core.sqlite import Connection
+from memdir.fs.types import Intent, IntentKind
+from memdir.sync.context import Context
+from memdir.sync.queue import QUIET_S
+
+_PAGE: Final = 1000
+_INTENTS_KEY: Final = "intents_seq"
+
+
+def take_in(ctx: Context) -> int:
+    """Read one page of intents; how many there were. Call again while it is not 0."""
+    done = ctx.facts.number(_INTENTS_KEY)
+    intents = ctx.tree.intents(done, _PAGE)
+    if not intents:
+        return 0
+    with ctx.queue.transaction() as tx:
+        for intent in intents:
+            _record(ctx, tx, intent)
+        ctx.facts.set_value(tx, _INTENTS_KEY, intents[-1].seq)
+    ctx.tree.acknowledge(intents[-1].seq)
+    return len(intents)
+
+
+def _record(ctx: Context, tx: Connection, intent: Intent) -> None:
+    if intent.kind is IntentKind.MOVE and intent.source is not None:
+        _record_move(ctx, tx, intent.source, intent.path)
+    elif not ctx.is_excluded(intent.path):
+        ctx.queue.add(tx, intent.path, delay_s=QUIET_S)
+
+
+def _record_move(ctx: Context, tx: Connection, source: str, path: str) -> None:
+    """Rows that wait below the old name wait below the new one. The rename itself is for the server only when it knows
+    something at the old name, or will: by an earlier rename, or by what is on its way just now."""
+    ctx.queue.rekey(tx, source, path, delay_s=QUIET_S)
+    if not ctx.is_excluded(path):
+        ctx.queue.add(tx, path, delay_s=QUIET_S)
+    if ctx.facts.has_base(source) or ctx.queue.is_inflight(source) or ctx.queue.touches_move(source):
+        ctx.queue.add_move(tx, source, path)
+
+
+def walk(ctx: Context, folder: str) -> Iterator[str]:
+    """Every local path at and below `folder` that can be synced, parents first. Depth is bounded by the path limit."""
+    entry = ctx.tree.fact(folder)
+    if entry is None:
+        return
+    pending = [entry]
+    while pending:
+        entry = pending.pop()
+        if not ctx.is_excluded(entry.path):
+            yield entry.path
+        elif entry.path != "/":
+            continue
+        if entry.kind == "dir":
+            pending.extend(reversed(ctx.tree.children(entry.path)))

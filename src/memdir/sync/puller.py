@@ -1,0 +1,122 @@
+"""The feed: what the server reports, in its order, becomes the `remote` facts, and the touched paths are looked at.
+
+The watermark moves in the same transaction as the facts. A page is applied only on top of the watermark it was asked for.
+An unknown epoch, or a server that counts less than it did, was wiped or restored: then everything is compared again, and
+nothing is deleted because of it.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import Final
+
+from memdir.api.v1 import Change, ChangesPage
+from memdir.client.errors import CursorGoneError
+from memdir.core.sqlite import Connection
+from memdir.sync.context import Context
+from memdir.sync.renames import Renames
+from memdir.sync.scanner import Scanner
+
+log = logging.getLogger(__name__)
+
+_PAGES_MAX: Final = 100_000
+
+
+class Puller:
+    """`on_profile` is called with the profile's version whenever it grew."""
+
+    def __init__(self, ctx: Context, renames: Renames, scanner: Scanner, on_profile: Callable[[int], None]) -> None:
+        self._ctx = ctx
+        self._renames = renames
+        self._scanner = scanner
+        self._on_profile = on_profile
+        self._applying = threading.RLock()
+        self.caught_up = threading.Event()
+        """Set once the feed was read to its end after the start."""
+
+    def read_all(self) -> None:
+        """Bring the facts up to date with the server as it is now. ClientError."""
+        for _ in range(_PAGES_MAX):
+            if not self.read_page(wait_s=0.0):
+                return
+
+    def read_page(self, *, wait_s: float) -> bool:
+        """Read and apply one page; True when there is more at once. ClientError."""
+        ctx = self._ctx
+        since, epoch = ctx.facts.watermark, ctx.facts.text("epoch")
+        if not epoch or ctx.facts.text("rescan"):
+            with self._applying:
+                self._scanner.compare_everything()
+            return True
+        profile_since = ctx.facts.number("profile_version")
+        try:
+            page = ctx.link.call(
+                lambda client: client.changes(ctx.container, since=since, wait_s=wait_s, profile_since=profile_since)
+            )
+        except CursorGoneError:
+            log.warning("the feed does not reach back to %d: comparing everything", since)
+            with self._applying:
+                self._scanner.compare_everything()
+            return True
+        with self._applying:
+            if ctx.facts.watermark != since or ctx.facts.text("epoch") != epoch:
+                return True  # another thread was first
+            return self._apply(page, epoch, since)
+
+    def _apply(self, page: ChangesPage, epoch: str, since: int) -> bool:
+        ctx = self._ctx
+        if page.epoch != epoch or page.last_seq < since:
+            log.warning("the server's history is another than before (epoch or count): comparing everything")
+            self._scanner.compare_everything()
+            return True
+        profile_grew = page.profile_version > ctx.facts.number("profile_version")
+        if page.changes or profile_grew or page.last_seq > since:
+            with ctx.queue.transaction() as tx:
+                for change in page.changes:
+                    self._note(tx, change)
+                watermark = page.changes[-1].seq if page.has_more and page.changes else max(since, page.last_seq)
+                ctx.facts.set_value(tx, "watermark", watermark)
+                ctx.facts.set_value(tx, "profile_version", page.profile_version)
+                ctx.facts.drop_tombstones(tx, watermark)
+                for move in ctx.queue.moves(1000):
+                    if 0 < move.answered_seq <= watermark and not _brings(page, move.source, move.path):
+                        self._renames.fall_apart(tx, move)
+        if profile_grew:
+            self._on_profile(page.profile_version)
+        if not page.has_more:
+            self.caught_up.set()
+        return page.has_more
+
+    def _note(self, tx: Connection, change: Change) -> None:
+        ctx = self._ctx
+        if change.kind == "put" and change.entry is not None:
+            if ctx.facts.set_remote(tx, change.path, change.entry):
+                base = ctx.facts.base(change.path)
+                if base is None or base.revision != change.entry.revision:  # else it is the echo of our own write
+                    ctx.queue.add(tx, change.path)
+        elif change.kind == "delete":
+            ctx.queue.add_all(tx, ctx.facts.delete_remote(tx, change.path, change.seq))
+        elif change.kind == "move" and change.from_path is not None:
+            self._note_move(tx, change.from_path, change.path, change.seq)
+
+    def _note_move(self, tx: Connection, source: str, path: str, seq: int) -> None:
+        ctx = self._ctx
+        replaced = ctx.facts.delete_remote(tx, path, seq)
+        pairs = ctx.facts.move_remote(tx, source, path, seq)
+        ours = ctx.queue.find_move(tx, source, path)
+        if ours is not None:
+            ctx.facts.move_base(tx, source, path, seq)
+            ctx.queue.drop_move(tx, ours)
+        else:
+            self._renames.repeat_here(tx, source, path, seq)
+        ctx.queue.add_all(tx, replaced)
+        for old, new in pairs:
+            # Even after a rename that went through on both sides: comparing is cheap, and something may have got between.
+            ctx.queue.add(tx, old)
+            ctx.queue.add(tx, new)
+
+
+def _brings(page: ChangesPage, source: str, path: str) -> bool:
+    return any(change.kind == "move" and (change.from_path, change.path) == (source, path) for change in page.changes)

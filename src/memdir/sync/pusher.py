@@ -1,0 +1,408 @@
+"""The worker: claims what waits, plans each path from its three facts, and does it. Pushes go together in batches.
+
+Any number of threads may run `work_once`; the queue gives out only work that does not overlap. Every outcome of every call
+ends in exactly one of: settled, plan again, try later, parked with a reason.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from memdir.api.v1 import BatchItemResult, BatchOperation, FileEntry
+from memdir.client.errors import (
+    AuthError,
+    ClientError,
+    ConflictError,
+    NotFoundError,
+    OfflineError,
+    PreconditionFailedError,
+    RateLimitedError,
+    RejectedError,
+)
+from memdir.client.http import Expect, inline, item_error
+from memdir.core.limits import BATCH_MAX_BYTES, FILE_SYNC_MAX_BYTES, MIB
+from memdir.core.sqlite import Connection
+from memdir.fs.errors import FsError
+from memdir.fs.tree import LocalChangedError
+from memdir.fs.types import LocalFact
+from memdir.sync.applier import Applier, OutdatedError
+from memdir.sync.context import Context, is_wire_name
+from memdir.sync.localview import stamp_of
+from memdir.sync.model import Fact, Row, Step
+from memdir.sync.planner import plan
+from memdir.sync.queue import QUIET_S
+
+log = logging.getLogger(__name__)
+
+INLINE_MAX_BYTES: Final = MIB
+"""A larger file is streamed in a call of its own."""
+NAME_REASON: Final = "the name is not UTF-8; the server cannot store it. Rename the file"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Push:
+    """A planned change of the server: `fact` is what it shall hold, None for nothing."""
+
+    row: Row
+    entry: LocalFact | None
+    fact: Fact | None
+    remote: Fact | None
+
+
+class Pusher:
+    """`read_feed` brings the knowledge of the server up to date, before an outdated plan is made anew."""
+
+    def __init__(self, ctx: Context, read_feed: Callable[[], object]) -> None:
+        self._ctx = ctx
+        self._applier = Applier(ctx)
+        self._read_feed = read_feed
+
+    def work_once(self) -> bool:
+        """Do one claim of rows; False when nothing can be done now."""
+        ctx = self._ctx
+        if not ctx.link.is_open():
+            return False
+        rows = ctx.queue.claim()
+        if not rows:
+            return False
+        open_rows = {row.path: row for row in rows}
+        try:
+            self._work(rows, open_rows)
+        except Exception as error:
+            log.exception("the sync worker failed")
+            with ctx.queue.transaction() as tx:
+                for row in open_rows.values():
+                    ctx.queue.failed(tx, row, f"internal error: {error!r}")
+        finally:
+            ctx.queue.release(rows)
+        return True
+
+    def _work(self, rows: list[Row], open_rows: dict[str, Row]) -> None:
+        batch: list[tuple[Push, bytes]] = []
+        size_bytes = 0
+        for row in rows:
+            push = self._guarded(row)
+            if push is None:
+                del open_rows[row.path]
+                continue
+            if push.entry is not None and push.entry.kind == "file" and push.entry.size > INLINE_MAX_BYTES:
+                self._guard(row, lambda push=push: self._push_large(push))  # type: ignore[misc]
+                del open_rows[row.path]
+                continue
+            content = self._content(push)
+            if content is None:
+                del open_rows[row.path]
+                continue
+            batch.append((push, content))
+            size_bytes += len(content)
+            if size_bytes + INLINE_MAX_BYTES > BATCH_MAX_BYTES:
+                self._push_batch(batch, open_rows)
+                batch, size_bytes = [], 0
+        if batch:
+            self._push_batch(batch, open_rows)
+
+    # --- planning ------------------------------------------------------------------------------------------------
+
+    def _guarded(self, row: Row) -> Push | None:
+        found: list[Push] = []
+
+        def plan_row() -> None:
+            push = self._plan(row)
+            if push is not None:
+                found.append(push)
+
+        self._guard(row, plan_row)
+        return found[0] if found else None
+
+    def _guard(self, row: Row, action: Callable[[], None]) -> None:
+        """Run `action` for a row; every expected failure becomes the row's next state."""
+        ctx = self._ctx
+        try:
+            action()
+        except LocalChangedError as error:
+            with ctx.queue.transaction() as tx:
+                ctx.queue.failed(tx, row, error.message)
+                ctx.queue.again(tx, row, delay_s=QUIET_S)
+        except OutdatedError as error:
+            self._outdated(row, str(error))
+        except FsError as error:
+            with ctx.queue.transaction() as tx:
+                ctx.queue.failed(tx, row, f"the mount refused it: {error.message}")
+        except ClientError as error:
+            self._settle_error(row, error)
+
+    def _plan(self, row: Row) -> Push | None:
+        """Do the local part of a plan. A Push when the server's part is to be done, else None and the row is settled."""
+        ctx, path = self._ctx, row.path
+        if ctx.is_excluded(path):
+            self._finish(row)
+            return None
+        entry = ctx.tree.fact(path)
+        if not is_wire_name(path):
+            if entry is None:
+                self._finish(row)
+            else:
+                self._park(row, NAME_REASON)
+            return None
+        if entry is not None and entry.kind == "file" and entry.size > FILE_SYNC_MAX_BYTES:
+            self._park(row, f"larger than {FILE_SYNC_MAX_BYTES // MIB} MiB; it stays in this mount only")
+            return None
+        local = None if entry is None else ctx.local.fact_of(entry)
+        remote, base = ctx.facts.remote(path), ctx.facts.base(path)
+        if _was_ours(row, remote):
+            base = remote  # the answer to our own write was lost: what stands there is ours
+        action = plan(local, remote, base)
+        match action.step:
+            case Step.PUSH | Step.DELETE_REMOTE:
+                return Push(row=row, entry=entry, fact=local, remote=remote)
+            case Step.ADOPT | Step.NOTHING:
+                self._agree(row, entry, remote)
+            case Step.PULL:
+                assert remote is not None
+                assert action.mode is not None
+                self._applier.pull(row, entry, local, remote, action.mode)
+            case Step.PULL_MODE:
+                assert entry is not None
+                assert remote is not None
+                assert action.mode is not None
+                self._applier.pull_mode(row, entry, base, remote, action.mode)
+            case Step.DELETE_LOCAL:
+                assert entry is not None
+                self._applier.delete(row, entry)
+            case Step.CONFLICT:
+                assert entry is not None
+                self._applier.conflict(row, entry)
+        return None
+
+    def _finish(self, row: Row) -> None:
+        with self._ctx.queue.transaction() as tx:
+            self._ctx.queue.finished(tx, row)
+
+    def _park(self, row: Row, reason: str) -> None:
+        log.warning("parked %r: %s", row.path, reason)
+        with self._ctx.queue.transaction() as tx:
+            self._ctx.queue.parked(tx, row, reason)
+
+    def _agree(self, row: Row, entry: LocalFact | None, remote: Fact | None) -> None:
+        ctx = self._ctx
+        with ctx.queue.transaction() as tx:
+            if remote is not None and entry is not None:
+                ctx.facts.set_base(tx, row.path, remote, stamp_of(entry))
+            elif ctx.facts.base(row.path) is not None:
+                ctx.facts.set_base(tx, row.path, None)
+            if entry is None:
+                ctx.facts.forget_conflict(tx, row.path)
+            ctx.queue.finished(tx, row)
+
+    # --- pushing -------------------------------------------------------------------------------------------------
+
+    def _content(self, push: Push) -> bytes | None:
+        if push.entry is None:
+            return b""
+        held: list[bytes] = []
+        entry = push.entry
+        self._guard(push.row, lambda: held.append(self._ctx.local.content(entry)))
+        return held[0] if held else None
+
+    def _push_batch(self, batch: list[tuple[Push, bytes]], open_rows: dict[str, Row]) -> None:
+        ctx = self._ctx
+        operations: list[BatchOperation] = []
+        slots: list[int] = []
+        """For every push, the index of its last operation."""
+        for push, content in batch:
+            operations += _operations(push, content)
+            slots.append(len(operations) - 1)
+        with ctx.queue.transaction() as tx:
+            for push, _ in batch:
+                ctx.queue.sent(tx, push.row, *_sent(push))
+        try:
+            results = ctx.link.call(lambda client: client.batch(ctx.container, operations))
+        except ClientError as error:
+            with ctx.queue.transaction() as tx:
+                outdated = [self._settle(tx, push.row, error) for push, _ in batch]
+            for push, _ in batch:
+                del open_rows[push.row.path]
+            if any(outdated):
+                self._refresh()
+            return
+        refused: list[Push] = []
+        with ctx.queue.transaction() as tx:
+            for (push, _), slot in zip(batch, slots, strict=True):
+                failure = _first_error(results, slot, _operation_count(push))
+                if failure is None:
+                    self._accepted(tx, push, results[slot].entry, results[slot].seq)
+                elif self._settle(tx, push.row, failure):
+                    refused.append(push)
+        for push, _ in batch:
+            del open_rows[push.row.path]
+        if refused:
+            self._refresh()
+            self._restore_folders(refused)
+
+    def _push_large(self, push: Push) -> None:
+        ctx, entry = self._ctx, push.entry
+        assert entry is not None
+        assert push.fact is not None
+        fact = push.fact
+        with ctx.queue.transaction() as tx:
+            ctx.queue.sent(tx, push.row, *_sent(push))
+        expect = Expect(revision=push.remote.revision if push.remote else None)
+        if _changes_kind(push):
+            assert push.remote is not None
+            before = Expect(revision=push.remote.revision)
+            ctx.link.call(lambda client: client.delete_file(ctx.container, push.row.path, expect=before))
+            expect = Expect(revision=None)
+        answer = ctx.link.call(
+            lambda client: client.put_file(
+                ctx.container, push.row.path, ctx.local.pieces(entry), kind="file", mode=fact.mode,
+                mtime_ns=entry.mtime_ns, expect=expect, idempotency_key=_key(push, "put"),
+            )
+        )  # fmt: skip
+        with ctx.queue.transaction() as tx:
+            self._accepted(tx, push, answer, answer.revision)
+
+    def _accepted(self, tx: Connection, push: Push, entry: FileEntry | None, seq: int | None) -> None:
+        """The server did it: that is agreed now."""
+        ctx = self._ctx
+        revision = entry.revision if entry is not None else seq
+        if revision is None:
+            ctx.queue.outdated(tx, push.row, "the server did not say at which revision")
+            return
+        if push.fact is None:
+            ctx.facts.set_tombstone(tx, push.row.path, revision)
+            ctx.facts.forget_conflict(tx, push.row.path)
+        elif entry is not None and entry.content_hash == push.fact.content_hash:
+            agreed = dataclasses.replace(push.fact, revision=revision)
+            ctx.facts.set_base(tx, push.row.path, agreed, stamp_of(push.entry) if push.entry else None)
+        else:
+            ctx.queue.failed(tx, push.row, "the server acknowledged other bytes than were sent")
+            return
+        ctx.queue.finished(tx, push.row)
+        ctx.counters.pushed += 1
+        ctx.counters.last_synced_ms = ctx.now_ms()
+        ctx.counters.last_pushed_seq = max(ctx.counters.last_pushed_seq, revision)
+
+    # --- refusals ------------------------------------------------------------------------------------------------
+
+    def _settle(self, tx: Connection, row: Row, error: ClientError) -> bool:
+        """The table of sync.md: what an answer means for a row. True when the feed must be read before planning again."""
+        ctx = self._ctx
+        if isinstance(error, (PreconditionFailedError, ConflictError, NotFoundError)):
+            ctx.queue.outdated(tx, row, error.message)
+            return True
+        if isinstance(error, RejectedError):
+            log.warning("parked %r: %s", row.path, error.message)
+            ctx.queue.parked(tx, row, error.message)
+        elif isinstance(error, OfflineError):
+            ctx.queue.again(tx, row, answered=False)
+        elif isinstance(error, RateLimitedError):
+            ctx.link.pause(error.retry_after_s)
+            ctx.queue.again(tx, row)
+        elif isinstance(error, AuthError):
+            ctx.link.fail(error)
+            ctx.queue.again(tx, row)
+        else:
+            ctx.queue.failed(tx, row, error.message)
+        return False
+
+    def _settle_error(self, row: Row, error: ClientError) -> None:
+        with self._ctx.queue.transaction() as tx:
+            outdated = self._settle(tx, row, error)
+        if outdated:
+            self._refresh()
+
+    def _outdated(self, row: Row, reason: str) -> None:
+        with self._ctx.queue.transaction() as tx:
+            self._ctx.queue.outdated(tx, row, reason)
+        self._refresh()
+
+    def _refresh(self) -> None:
+        try:
+            self._read_feed()
+        except ClientError as error:
+            log.info("the feed could not be read: %s", error.message)
+
+    def _restore_folders(self, pushes: list[Push]) -> None:
+        """A folder was removed here while something was put into it there: it comes back with that."""
+        ctx = self._ctx
+        for push in pushes:
+            if push.fact is not None or push.remote is None or push.remote.kind != "dir":
+                continue
+            below = [path for path in ctx.facts.known_under(push.row.path) if path != push.row.path]
+            if any(ctx.facts.remote(path) is not None and not self._goes_too(path) for path in below):
+                with ctx.queue.transaction() as tx:
+                    ctx.facts.set_base(tx, push.row.path, None)
+
+    def _goes_too(self, path: str) -> bool:
+        """Whether the delete of `path` is waiting in the queue."""
+        row = self._ctx.queue.row(path)
+        return (
+            row is not None
+            and row.state != "parked"
+            and self._ctx.facts.base(path) is not None
+            and self._ctx.tree.fact(path) is None
+        )
+
+
+def _was_ours(row: Row, remote: Fact | None) -> bool:
+    return (
+        row.sent_hash is not None
+        and remote is not None
+        and remote.content_hash == row.sent_hash
+        and (remote.kind == "symlink" or remote.mode == row.sent_mode)
+    )
+
+
+def _sent(push: Push) -> tuple[str, int]:
+    return ("", 0) if push.fact is None else (push.fact.content_hash, push.fact.mode)
+
+
+def _changes_kind(push: Push) -> bool:
+    return push.fact is not None and push.remote is not None and push.fact.kind != push.remote.kind
+
+
+def _operation_count(push: Push) -> int:
+    return 2 if _changes_kind(push) else 1
+
+
+def _operations(push: Push, content: bytes) -> list[BatchOperation]:
+    path, remote = push.row.path, push.remote
+    if push.fact is None:
+        assert remote is not None
+        return [BatchOperation(op="delete", path=path, if_match=remote.revision, idempotency_key=_key(push, "delete"))]
+    operations = []
+    if _changes_kind(push):
+        assert remote is not None
+        operations.append(
+            BatchOperation(op="delete", path=path, if_match=remote.revision, idempotency_key=_key(push, "replace"))
+        )
+        remote = None
+    operations.append(
+        BatchOperation(
+            op="put", path=path, kind=push.fact.kind, content_base64=inline(content), mode=push.fact.mode,  # type: ignore[arg-type]
+            mtime_ns=push.entry.mtime_ns if push.entry else 0, if_match=remote.revision if remote else None,
+            if_none_match=remote is None, idempotency_key=_key(push, "put"),
+        )
+    )  # fmt: skip
+    return operations
+
+
+def _key(push: Push, what: str) -> str:
+    """The same for a repetition of the same request, another for everything else: the seed changes with every answer."""
+    fact = push.fact
+    version = "" if fact is None else f"{fact.kind[0]}{fact.content_hash[:16]}{fact.mode:o}"
+    revision = push.remote.revision if push.remote else 0
+    return f"{push.row.key_seed}-{what}-{revision}-{version}"
+
+
+def _first_error(results: list[BatchItemResult], slot: int, count: int) -> ClientError | None:
+    """The first failure among the operations of one push; a delete that found nothing is none when a put follows."""
+    for index in range(slot - count + 1, slot + 1):
+        error = item_error(results[index])
+        if error is not None and not (index < slot and isinstance(error, NotFoundError)):
+            return error
+    return None
