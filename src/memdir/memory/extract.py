@@ -1,0 +1,288 @@
+"""Facts from text by rules: front matter, list items, `key: value` lines, table rows, statements, dated events.
+
+Everything found is said by the document in so many words; nothing is inferred. Each candidate carries its exact span.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from memdir.memory.guard import is_instruction, is_secret
+from memdir.store.types import MemoryCandidate
+
+CANDIDATES_MAX: Final = 500
+"""Of one document; what comes after is searchable but not remembered."""
+TEXT_MIN_CHARS: Final = 6
+TEXT_MAX_CHARS: Final = 400
+_LOOK_MAX_CHARS: Final = 400_000
+
+_HEADING: Final = re.compile(r"(#{1,6})\s+(.+?)\s*#*$")
+_ITEM: Final = re.compile(r"(\s*)(?:[-*+•]|\d{1,3}[.)])\s+(?:\[(?P<box>[ xX])\]\s+)?")
+_FENCE: Final = re.compile(r"\s{0,3}(`{3,}|~{3,})")
+_KEY_VALUE: Final = re.compile(r"(?P<key>[A-Za-z\u00c0-\u024f][\w '’/-]{0,39}?)\s*:\s+(?P<value>\S.*)$")
+_FRONT_KEY: Final = re.compile(r"(?P<key>[A-Za-z_][\w -]{0,39}?)\s*:\s+(?P<value>\S.*)$")
+_FRONT_SKIP: Final = frozenset(
+    {
+        *("title", "date", "created", "updated", "modified", "tags", "tag", "id", "uuid", "type", "layout", "slug", "draft"),
+        *("aliases", "category", "categories", "source", "author", "version", "topic", "permalink", "status", "description"),
+        "summary",
+    }
+)
+_SENTENCE: Final = re.compile(r"[^.!?…。！？]+(?:[.!?…](?!\s|$)[^.!?…。！？]*)*[.!?…。！？]*[\"')\]”»]*")
+_STATIC: Final = re.compile(
+    r"\b(?:always|never|prefers?|preferred|likes?|loves?|hates?|dislikes?|uses?|wants?|needs?|requires?|avoids?"
+    r"|works? (?:at|for|as|in|on|with)|lives? (?:in|at|with)|is|are|am|was|were|born|has|have|owns?|speaks?|studied|graduated"
+    r"|married|allergic|means|stands for|called|named|runs?|writes?|manages?|leads?|reports? to|looks? after|responsible for"
+    r"|decided|agreed|chose|chosen|settled on|committed to|must|stays?|favou?rite|birthday|timezone|expires?"
+    r"|immer|nie|bevorzugt|mag|wohnt|arbeitet|heißt|ist|hat|entschieden|toujours|jamais|préfère|habite|travaille|est|décidé"
+    r"|siempre|nunca|prefiere|vive|trabaja|es|tiene|decidió)\b|です|ます|する|是|喜欢|住在|总是|从不",
+    re.IGNORECASE,
+)
+_DECIDED: Final = re.compile(
+    r"\b(?:decided|agreed|chose|chosen|settled on|resolved|entschieden|beschlossen|décidé|decidió)\b", re.IGNORECASE
+)
+_DATE: Final = re.compile(
+    r"\b\d{4}-\d{2}-\d{2}\b|\b\d{1,2}[./]\d{1,2}[./]\d{4}\b"
+    r"|\b\d{1,2}\.? (?:January|February|March|April|May|June|July|August|September|October|November|December)\b"
+)
+_RECENT: Final = re.compile(
+    r"\b(?:today|yesterday|tomorrow|tonight|currently|right now|at the moment|this (?:week|month|morning|afternoon|sprint)"
+    r"|this quarter|last (?:week|night|month)|next (?:week|month|up)|now|in progress|working on|waiting for|blocked|todo|to do|due|deadline"
+    r"|upcoming|recently|just (?:finished|started|shipped)|heute|gestern|aujourd'hui|demain|hoy|mañana|ayer)\b|^next:",
+    re.IGNORECASE,
+)
+_RECENT_HEADING: Final = re.compile(
+    r"\b(?:recent|current|now|today|this week|in progress|to ?do|next|log|journal|diary|status|going on|upcoming"
+    r"|open|tasks?)\b",
+    re.IGNORECASE,
+)
+_USER_STEMS: Final = frozenset(
+    {
+        *("user", "me", "about", "about-me", "profile", "memory", "preferences", "prefs", "settings", "readme", "index"),
+        *("notes", "identity"),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Piece:
+    """One statement: characters `start` to `end`, and what stands around it."""
+
+    start: int
+    end: int
+    text: str
+    form: str
+    """`item`, `pair`, `front` or `sentence`."""
+    heading: str
+
+
+def extract(text: str, path: str, *, byte_at: Callable[[int], int]) -> tuple[MemoryCandidate, ...]:
+    """Candidates in order of the text, at most CANDIDATES_MAX; `byte_at` gives the original byte of a character.
+
+    Pure. Questions, quotations, code, instructions to a model and secrets are left out.
+    """
+    subject = _subject_of(path)
+    found: list[MemoryCandidate] = []
+    seen: set[str] = set()
+    line, counted = 1, 0
+    for piece in _pieces(text[:_LOOK_MAX_CHARS]):
+        candidate = _candidate(piece, subject)
+        if candidate is None or candidate[1].casefold() in seen:
+            continue
+        kind, said, about, confidence = candidate
+        seen.add(said.casefold())
+        line += text.count("\n", counted, piece.start)
+        counted = piece.start
+        found.append(
+            MemoryCandidate(
+                kind=kind,
+                subject=about,
+                text=said,
+                confidence=confidence,
+                start_line=line,
+                end_line=line + text.count("\n", piece.start, piece.end),
+                start_byte=byte_at(piece.start),
+                end_byte=byte_at(piece.end),
+            )
+        )
+        if len(found) >= CANDIDATES_MAX:
+            break
+    return tuple(found)
+
+
+def _subject_of(path: str) -> str:
+    """`user` for files about the user, else what the file is called."""
+    name = path.rsplit("/", 1)[-1]
+    base = re.sub(r"^\d{4}-\d{2}-\d{2}[-_ ]?", "", name.rsplit(".", 1)[0]).replace("_", "-").casefold()
+    return "user" if base in _USER_STEMS or not base or path.startswith("/user/") else base.replace("-", " ")
+
+
+def _candidate(piece: _Piece, subject: str) -> tuple[str, str, str, float] | None:
+    """Kind, text, subject and confidence; None when the piece states nothing that may be remembered."""
+    said = _clean(piece.text)
+    if not TEXT_MIN_CHARS <= len(said) <= TEXT_MAX_CHARS or said.endswith("?"):
+        return None
+    if is_instruction(said) or is_secret(said):
+        return None
+    recent = _RECENT.search(said) or _RECENT_HEADING.search(piece.heading)
+    dated = _DATE.search(said)
+    decided = _DECIDED.search(said)
+    if piece.form == "sentence" and not (_STATIC.search(said) or decided or dated):
+        return None
+    if piece.form == "sentence" and len(said.split()) < 3 and said.isascii():
+        return None
+    durable = decided and not _RECENT_HEADING.search(piece.heading)
+    # A date at the beginning makes an event; one further in is a detail of a durable fact.
+    event = recent or (dated is not None and dated.start() <= 12)
+    kind = "dynamic" if event and not durable else "static"
+    confidence = {"front": 0.95, "pair": 0.9, "item": 0.85, "sentence": 0.7}[piece.form]
+    if piece.form == "sentence" and (decided or re.search(r"\b(?:always|never|prefers?)\b", said, re.IGNORECASE)):
+        confidence = 0.8
+    about = subject
+    if piece.form in {"front", "pair"} and subject != "user" and not said.casefold().startswith(subject):
+        said = f"{subject[:1].upper()}{subject[1:]} – {said}"
+    elif piece.form == "item" and piece.heading and not _STATIC.search(said) and len(said.split()) < 4:
+        said = f"{piece.heading}: {said}"
+    return kind, said, about, confidence
+
+
+def _clean(text: str) -> str:
+    """Without Markdown emphasis, links and folded white space; one line."""
+    text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text)
+    text = re.sub(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1", r"\2", text)
+    return " ".join(text.replace("`", "").split())
+
+
+def _pieces(text: str) -> Iterator[_Piece]:
+    """Statements in order. Fenced code, quotations, tables and HTML comments are passed over."""
+    position, front = _front_matter(text)
+    yield from front
+    yield from _Reader(text).read(position)
+
+
+class _Reader:
+    """One pass over the lines; a list item or a paragraph is open until something ends it."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._headings: list[tuple[int, str]] = []
+        self._item: tuple[int, int] | None = None
+        self._paragraph: tuple[int, int] | None = None
+        self._fence = ""
+
+    def read(self, position: int) -> Iterator[_Piece]:
+        while position < len(self._text):
+            newline = self._text.find("\n", position)
+            stop = len(self._text) if newline < 0 else newline
+            yield from self._line(position, stop)
+            position = stop + 1
+        yield from self._close()
+
+    def _line(self, start: int, stop: int) -> Iterator[_Piece]:
+        line = self._text[start:stop]
+        stripped = line.strip()
+        if self._in_fence(line) or not stripped or stripped.startswith((">", "|", "<!--", "---", "===")):
+            yield from self._close()
+            return
+        heading = _HEADING.match(line)
+        item = _ITEM.match(line)
+        if heading is not None:
+            yield from self._close()
+            level = len(heading.group(1))
+            while self._headings and self._headings[-1][0] >= level:
+                self._headings.pop()
+            self._headings.append((level, _clean(heading.group(2))))
+        elif item is not None:
+            yield from self._close()
+            if item["box"] not in {"x", "X"}:
+                self._item = (start + item.end(), stop)
+        elif self._item is not None and line[:1].isspace():
+            self._item = (self._item[0], stop)
+        else:
+            if self._item is not None:
+                yield from self._close()
+            first = start + len(line) - len(line.lstrip())
+            self._paragraph = (self._paragraph[0] if self._paragraph else first, stop)
+
+    def _in_fence(self, line: str) -> bool:
+        mark = _FENCE.match(line)
+        if mark is None:
+            return bool(self._fence)
+        if not self._fence:
+            self._fence = mark.group(1)[0]
+        elif mark.group(1)[0] == self._fence:
+            self._fence = ""
+        return True
+
+    def _close(self) -> Iterator[_Piece]:
+        heading = self._headings[-1][1] if self._headings else ""
+        item, paragraph = self._item, self._paragraph
+        self._item = self._paragraph = None
+        if item is not None:
+            yield from _item(self._text, *item, heading)
+        if paragraph is not None:
+            yield from _sentences(self._text, *paragraph, heading)
+
+
+def _front_matter(text: str) -> tuple[int, list[_Piece]]:
+    """Where the text goes on, and the pairs of the front matter that say something about their subject."""
+    if not text.startswith(("---\n", "---\r\n")):
+        return 0, []
+    end = re.compile(r"^(?:---|\.\.\.)[ \t]*\r?$", re.MULTILINE).search(text, 4)
+    if end is None or end.start() > 20_000:
+        return 0, []
+    pieces = []
+    position = text.index("\n") + 1
+    while position < end.start():
+        stop = text.index("\n", position)
+        line = text[position:stop].rstrip("\r")
+        found = _FRONT_KEY.match(line)
+        if found is not None and found["key"].casefold() not in _FRONT_SKIP:
+            value = found["value"].strip().strip("\"'")
+            said = f"{found['key'][:1].upper()}{found['key'][1:]}: {value}"
+            pieces.append(_Piece(start=position, end=position + len(line), text=said, form="front", heading=""))
+        position = stop + 1
+    return end.end(), pieces
+
+
+def _is_pair(line: str) -> bool:
+    """`key: value` with a short name for a key; "Decided on 3 May: …" and "X is Y: …" are statements."""
+    found = _KEY_VALUE.match(_clean(line))
+    if found is None:
+        return False
+    key = found["key"]
+    return len(key.split()) <= 3 and not any(char.isdigit() for char in key) and _STATIC.search(key) is None
+
+
+def _item(text: str, start: int, end: int, heading: str) -> Iterator[_Piece]:
+    """A list item is one statement; one that only opens a nested list is none."""
+    while end > start and text[end - 1].isspace():
+        end -= 1
+    said = text[start:end]
+    if not said or said.rstrip("*_ ").endswith(":"):
+        return
+    form = "pair" if _is_pair(said) else "item"
+    yield _Piece(start=start, end=end, text=said, form=form, heading=heading)
+
+
+def _sentences(text: str, start: int, end: int, heading: str) -> Iterator[_Piece]:
+    """The sentences of a paragraph; lines of `key: value` and bold definitions stand for themselves."""
+    lines = text[start:end].split("\n")
+    if all(_is_pair(line) or re.match(r"\s*\*\*[^*]+\*\*\s+\S", line) for line in lines):
+        position = start
+        for line in lines:
+            lead = len(line) - len(line.lstrip())
+            form = "pair" if _is_pair(line) else "sentence"
+            stop = position + len(line.rstrip())
+            yield _Piece(start=position + lead, end=stop, text=line.strip(), form=form, heading=heading)
+            position += len(line) + 1
+        return
+    for found in _SENTENCE.finditer(text, start, end):
+        said = found.group(0)
+        first = found.start() + len(said) - len(said.lstrip())
+        last = found.end() - (len(said) - len(said.rstrip()))
+        if last > first:
+            yield _Piece(start=first, end=last, text=text[first:last], form="sentence", heading=heading)

@@ -1,0 +1,108 @@
+"""Which facts are shown, in which order: the content of `profile.md` and of the profile call. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from memdir.memory.reconcile import fact_of, same_text
+from memdir.store.types import Memory
+
+BUDGET_TOKENS: Final = 2000
+DYNAMIC_SHARE: Final = 0.4
+"""At most this share of the budget goes to recent context when there are durable facts enough to fill the rest."""
+HALF_LIFE_DAYS: Final = 14.0
+"""Recent context counts half as much after this long."""
+FORGOTTEN_BELOW: Final = 0.05
+_DAY_MS: Final = 86_400_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """Facts in order of importance; `left_out` did not fit the budget."""
+
+    static: tuple[Memory, ...]
+    dynamic: tuple[Memory, ...]
+    left_out: int
+
+    @property
+    def static_texts(self) -> list[str]:
+        return [memory.candidate.text for memory in self.static]
+
+    @property
+    def dynamic_texts(self) -> list[str]:
+        return [memory.candidate.text for memory in self.dynamic]
+
+
+def profile(memories: Sequence[Memory], *, now_ms: int, budget_tokens: int = BUDGET_TOKENS) -> Profile:
+    """The facts that hold and fit, never two that say the same or contradict each other.
+
+    Importance of a durable fact: its confidence, then how recently it was stated. Of a recent one: confidence times
+    2^(-age / half-life); below FORGOTTEN_BELOW it is left out and stays searchable.
+    """
+    unique = _without_doubles(memories)
+    static = sorted(
+        (memory for memory in unique if memory.candidate.kind == "static"),
+        key=lambda memory: (-memory.candidate.confidence, -memory.updated_at_ms, memory.candidate.start_byte, memory.id),
+    )
+    weighed = [(freshness(memory, now_ms=now_ms), memory) for memory in unique if memory.candidate.kind == "dynamic"]
+    dynamic = [
+        memory
+        for weight, memory in sorted(weighed, key=lambda item: (-item[0], -item[1].candidate.start_byte, item[1].id))
+        if weight >= FORGOTTEN_BELOW
+    ]
+    for_dynamic = min(sum(map(_tokens, dynamic)), int(budget_tokens * DYNAMIC_SHARE))
+    shown_static, used = _fill(static, budget_tokens - for_dynamic)
+    shown_dynamic, _ = _fill(dynamic, budget_tokens - used)
+    return Profile(
+        static=shown_static,
+        dynamic=shown_dynamic,
+        left_out=len(static) + len(dynamic) - len(shown_static) - len(shown_dynamic),
+    )
+
+
+def freshness(memory: Memory, *, now_ms: int) -> float:
+    """Confidence, halved every HALF_LIFE_DAYS since it was last stated."""
+    age_days = max(0.0, (now_ms - memory.updated_at_ms) / _DAY_MS)
+    return float(memory.candidate.confidence * 2.0 ** (-age_days / HALF_LIFE_DAYS))
+
+
+def _without_doubles(memories: Sequence[Memory]) -> list[Memory]:
+    """Of facts with the same text or the same single-valued attribute the most recently stated one stays.
+
+    Two values in one document are no contradiction: a list may have two lines "Contact: …".
+    """
+    kept: list[Memory] = []
+    texts: set[str] = set()
+    facts: dict[tuple[str, str], str] = {}
+    newest_first = sorted(memories, key=lambda memory: (-memory.updated_at_ms, -memory.candidate.confidence, memory.id))
+    for memory in newest_first:
+        if not memory.is_latest or memory.is_forgotten:
+            continue
+        text, fact = same_text(memory.candidate.text), fact_of(memory.candidate)
+        if text in texts or (fact is not None and facts.get(fact, memory.document_id) != memory.document_id):
+            continue
+        texts.add(text)
+        if fact is not None:
+            facts[fact] = memory.document_id
+        kept.append(memory)
+    return kept
+
+
+def _tokens(memory: Memory) -> int:
+    """About four characters a token, one for each character beyond ASCII, two for the list mark."""
+    text = memory.candidate.text
+    ascii_count = sum(char.isascii() for char in text)
+    return 2 + (ascii_count + 3) // 4 + len(text) - ascii_count
+
+
+def _fill(memories: Sequence[Memory], budget_tokens: int) -> tuple[tuple[Memory, ...], int]:
+    shown: list[Memory] = []
+    used = 0
+    for memory in memories:
+        cost = _tokens(memory)
+        if used + cost <= budget_tokens:
+            shown.append(memory)
+            used += cost
+    return tuple(shown), used
