@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from typing import Final
 
 from memdir.core.limits import MIB
 from memdir.fs.fuse import abi
-from memdir.fs.fuse.wire import OK, Handler, Header, MalformedRequestError, Reply
-from memdir.fs.types import Data, ReadResult
+from memdir.fs.fuse.wire import OK, SETID_BITS, Handler, Header, MalformedRequestError, Reply
+from memdir.fs.types import AttrChange, Data, ReadResult
 from memdir.fs.vfs import Vfs
 
 _PIECES_MAX: Final = 1000
@@ -25,6 +26,7 @@ class ContentHandlers:
 
     def __init__(self, vfs: Vfs) -> None:
         self._vfs = vfs
+        self._get = vfs.get
         self._read = vfs.read
         self._write = vfs.write
 
@@ -50,11 +52,17 @@ class ContentHandlers:
         return pieces if len(pieces) <= _PIECES_MAX else b"".join(pieces)
 
     def write(self, ino: int, body: memoryview, header: Header) -> Reply:
-        _, offset, size, _, _, _, _ = abi.WRITE_IN.unpack_from(body)
+        """The filesystem clears setuid and setgid with every write; a writer who may keep them (CAP_FSETID: the kernel
+        tells by a missing flag) gets them back."""
+        _, offset, size, flags, _, _, _ = abi.WRITE_IN.unpack_from(body)
         data = body[abi.WRITE_IN.size :]
         if len(data) != size:
             raise MalformedRequestError(f"{size} bytes to write were announced and {len(data)} came")
-        return abi.WRITE_OUT.pack(self._write(ino, offset, data), 0)
+        mode = self._get(ino).mode
+        written = self._write(ino, offset, data)
+        if mode & SETID_BITS and not flags & abi.WRITE_KILL_SUIDGID:
+            self._vfs.setattr(ino, AttrChange(mode=stat.S_IMODE(mode)))
+        return abi.WRITE_OUT.pack(written, 0)
 
     def fsync(self, ino: int, body: memoryview, header: Header) -> Reply:
         self._vfs.fsync(ino)

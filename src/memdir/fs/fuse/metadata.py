@@ -11,7 +11,7 @@ from memdir.core.clock import Clock
 from memdir.core.limits import KIB
 from memdir.fs.fuse import abi
 from memdir.fs.fuse.attributes import AttributeEncoder
-from memdir.fs.fuse.wire import OK, Handler, Header, MalformedRequestError, Reply, one_name
+from memdir.fs.fuse.wire import OK, SETID_BITS, Handler, Header, MalformedRequestError, Reply, one_name
 from memdir.fs.types import AttrChange
 from memdir.fs.vfs import Vfs
 
@@ -57,7 +57,7 @@ class MetadataHandlers:
         )
         now_ns = self._clock.now_ns
         change = AttrChange(
-            mode=stat.S_IMODE(mode) if valid & abi.FATTR_MODE else None,
+            mode=stat.S_IMODE(mode) if valid & abi.FATTR_MODE else self._kept_mode(ino, valid),
             uid=uid if valid & abi.FATTR_UID else None,
             gid=gid if valid & abi.FATTR_GID else None,
             size=size if valid & abi.FATTR_SIZE else None,
@@ -66,6 +66,14 @@ class MetadataHandlers:
             ctime_ns=ctime_s * _SECOND_NS + ctime_part if valid & abi.FATTR_CTIME else None,
         )
         return self._encode(self._vfs.setattr(ino, change))[abi.ATTR_OUT_OFFSET :]
+
+    def _kept_mode(self, ino: int, valid: int) -> int | None:
+        """The mode to state so that a truncation keeps setuid and setgid: when the kernel does not ask to clear them (the
+        caller has CAP_FSETID). A change of owner always clears them."""
+        if not valid & abi.FATTR_SIZE or valid & (abi.FATTR_KILL_SUIDGID | abi.FATTR_UID | abi.FATTR_GID):
+            return None
+        mode = self._get(ino).mode
+        return stat.S_IMODE(mode) if mode & SETID_BITS else None
 
     def statfs(self, ino: int, body: memoryview, header: Header) -> Reply:
         stats = self._vfs.statfs()

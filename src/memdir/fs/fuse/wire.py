@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
@@ -24,6 +25,8 @@ Handler: TypeAlias = Callable[[int, memoryview, Header], Reply]
 """Takes the inode number, the bytes behind the header and the header. The bytes are valid during the call only."""
 
 OK: Final = b""
+
+SETID_BITS: Final = stat.S_ISUID | stat.S_ISGID
 
 
 class MalformedRequestError(ValueError):

@@ -1,0 +1,48 @@
+"""Mounts for the tests of the driver. One mount serves many tests, each in a folder of its own."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.fuse.harness import MountProcess
+
+KINDS = ["memory"]
+
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="session", params=KINDS)
+def shared_mount(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MountProcess]:
+    """A fast-profile mount without views; unmounts cleanly and leaves an empty log at the end of the run."""
+    base = tmp_path_factory.mktemp(f"mount-{request.param}")
+    (base / "mnt").mkdir()
+    (base / "data").mkdir()
+    with MountProcess(base / "mnt", kind=request.param, folder=base / "data") as mount:
+        yield mount
+
+
+@pytest.fixture
+def place(shared_mount: MountProcess) -> Path:
+    """An empty folder in the shared mount."""
+    folder = shared_mount.path / f"test-{next(_numbers)}"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def mountpoint(tmp_path: Path) -> Path:
+    """An empty directory to mount on."""
+    folder = tmp_path / "mnt"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def own_mount(mountpoint: Path) -> Iterator[MountProcess]:
+    """A mount of this test alone, with views."""
+    with MountProcess(mountpoint, views=True) as mount:
+        yield mount

@@ -1,0 +1,181 @@
+"""A child process that serves one mount for the tests: `python -m tests.fuse.serve CONFIG_JSON`.
+
+It prints one JSON line when the mount is up (`{"ready": true}` or an error), then answers one JSON line for every command line
+on its standard input, and ends when the mount is gone. A child, because a test that maps a file of a mount served by its own
+process would deadlock on the GIL.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+from memdir.core.errors import MemdirError
+from memdir.fs.fuse.session import FuseOptions, FuseSession, Profile
+from memdir.fs.memory import MemoryFs
+from memdir.fs.types import LocalFact
+from memdir.fs.views import ProfileView, StatusView, ViewVfs
+
+
+class Observer:
+    """Remembers what the observed profile tells."""
+
+    def __init__(self) -> None:
+        self.events: list[list[int]] = []
+
+    def opened(self, ino: int, pid: int, flags: int) -> None:
+        self.events.append([1, ino, pid, flags & os.O_ACCMODE])
+
+    def closed(self, ino: int) -> None:
+        self.events.append([0, ino])
+
+
+class Server:
+    """The filesystem, its mount and the commands on them."""
+
+    def __init__(self, config: dict[str, Any]) -> None:
+        self.observer = Observer()
+        self.fs = _open(config)
+        self.profile = ProfileView()
+        self.errors: dict[str, str] = {}
+        self.status: dict[str, object] = {"state": "fresh"}
+        views = [self.profile, StatusView(status=lambda: self.status, queue=list, errors=lambda: self.errors)]
+        vfs = ViewVfs(self.fs, views if config.get("views") else [])
+        options = dict(config.get("options", {}))
+        if "profile" in options:
+            options["profile"] = Profile(options["profile"])
+        self.session = FuseSession(vfs, Path(config["mountpoint"]), FuseOptions(observer=self.observer, **options))
+        self.fs.connect(self.session.invalidator)
+        vfs.connect(self.session.invalidator)
+
+    def run_command(self, command: dict[str, Any]) -> object:
+        """One command; its arguments are those of the method."""
+        name = command.pop("op")
+        return getattr(self, f"do_{name}")(**command)
+
+    def _fact(self, path: str) -> LocalFact | None:
+        return self.fs.fact(path)
+
+    def _known(self, path: str) -> LocalFact:
+        fact = self.fs.fact(path)
+        assert fact is not None, path
+        return fact
+
+    def do_put(self, path: str, text: str, mode: int = 0o644) -> None:
+        self.fs.put_file(path, [text.encode()], mode=mode, mtime_ns=1_000_000_000, expected=self._fact(path))
+        self._settle()
+
+    def do_put_dir(self, path: str) -> None:
+        self.fs.put_dir(path, mode=0o755, expected=self._fact(path))
+        self._settle()
+
+    def do_set_mode(self, path: str, mode: int) -> None:
+        self.fs.set_mode(path, mode=mode, expected=self._known(path))
+        self._settle()
+
+    def do_delete(self, path: str) -> None:
+        self.fs.delete(path, expected=self._known(path))
+        self._settle()
+
+    def do_move(self, source: str, path: str) -> None:
+        self.fs.move(source, path, expected=self._known(source))
+        self._settle()
+
+    def do_put_many(self, folder: str, count: int, text: str) -> None:
+        """Without waiting in between, so that notifications pile up."""
+        for number in range(count):
+            path = f"{folder}/{number}"
+            self.fs.put_file(path, [text.encode()], mode=0o644, mtime_ns=0, expected=self._fact(path))
+        self._settle()
+
+    def do_delete_many(self, folder: str, count: int) -> None:
+        for number in range(count):
+            self.fs.delete(f"{folder}/{number}", expected=self._known(f"{folder}/{number}"))
+        self._settle()
+
+    def do_profile(self, text: str) -> None:
+        self.profile.set_text(text)
+        self._settle()
+
+    def do_set_status(self, value: dict[str, object]) -> None:
+        self.status = value
+
+    def do_set_errors(self, value: dict[str, str]) -> None:
+        self.errors = value
+
+    def do_read(self, path: str) -> str | None:
+        """What the filesystem itself holds."""
+        fact = self.fs.fact(path)
+        return None if fact is None else self.fs.read(fact, 0, fact.size).decode()
+
+    def do_events(self) -> list[list[int]]:
+        return self.observer.events
+
+    def do_stats(self) -> dict[str, object]:
+        stats = self.session.stats()
+        return {
+            "requests": dict(stats.requests),
+            "failures": stats.failures,
+            "notifications": stats.notifications,
+            "overflows": stats.overflows,
+            "cpu_s": stats.cpu_s,
+        }
+
+    def do_unmount(self, lazy: bool = False) -> None:
+        self.session.unmount(lazy=lazy)
+
+    def _settle(self) -> None:
+        """The change is in the filesystem; wait until the kernel knows."""
+        assert self.session.wait_notified(30.0)
+
+
+def _open(config: dict[str, Any]) -> Any:
+    if config["kind"] == "memory":
+        return MemoryFs()
+    from memdir.fs.cache import SqliteFs
+
+    return SqliteFs.open(Path(config["folder"]), uid=os.getuid(), gid=os.getgid())
+
+
+def _say(message: object) -> None:
+    sys.stdout.write(json.dumps(message) + "\n")
+    sys.stdout.flush()
+
+
+def _commands(server: Server) -> None:
+    for line in sys.stdin:
+        try:
+            _say({"result": server.run_command(json.loads(line))})
+        except (MemdirError, AssertionError) as error:
+            _say({"error": f"{type(error).__name__}: {error}"})
+
+
+def main() -> None:
+    config = json.loads(sys.argv[1])
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING)
+    if "uid" in config:
+        os.setgroups([])
+        os.setresgid(config["uid"], config["uid"], config["uid"])
+        os.setresuid(config["uid"], config["uid"], config["uid"])
+    try:
+        server = Server(config)
+        server.session.mount()
+    except MemdirError as error:
+        _say({"ready": False, "error": error.message, "hint": error.hint, "type": type(error).__name__})
+        sys.exit(3)
+    threading.Thread(target=_commands, args=[server], daemon=True).start()
+    _say({"ready": True})
+    server.session.run()
+    failures = server.session.stats().failures
+    server.fs.close()
+    sys.stdout.flush()
+    os._exit(4 if failures else 0)  # the command thread may sit in a read of standard input
+
+
+if __name__ == "__main__":
+    main()
