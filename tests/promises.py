@@ -22,7 +22,6 @@ class Promise:
 OPEN: frozenset[str] = frozenset(
     {
         "setup.test-command",
-        "setup.ci-order",
         "setup.pip-install",
         "mount.as-root",
         "mount.as-user",
@@ -39,7 +38,6 @@ OPEN: frozenset[str] = frozenset(
         "parts.worker",
         "parts.exact-ranges",
         "parts.lexical",
-        "parts.imports",
         "bench.smoke-json",
         "bench.searchable-1s",
         "bench.search-60ms",
