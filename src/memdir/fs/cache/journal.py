@@ -226,6 +226,11 @@ def segment_paths(folder: Path) -> list[Path]:
     return sorted(path for path in folder.iterdir() if path.name.startswith(PREFIX) and _first_lsn(path) is not None)
 
 
+def damaged_name(path: Path) -> Path:
+    """Where a segment is set aside, out of the sight of replay."""
+    return path.with_name(f"damaged-{path.name}")
+
+
 def _first_lsn(path: Path) -> int | None:
     digits = path.name[len(PREFIX) :]
     try:

@@ -1,0 +1,240 @@
+"""Check a cache folder that nobody has open, and repair what can be repaired. Nothing that has bytes is thrown away: a file
+without a path gets one in `/lost+found`."""
+
+from __future__ import annotations
+
+import stat
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+import apsw
+
+from memdir.core.clock import Clock, SystemClock
+from memdir.core.errors import CorruptError, NotFoundError
+from memdir.core.sqlite import Database
+from memdir.fs.cache import record
+from memdir.fs.cache.filesystem import SqliteFs, locked
+from memdir.fs.cache.invariants import AFTER_REACH, BEFORE_REACH, UNREACHED, Invariant
+from memdir.fs.cache.journal import Torn, damaged_name, replay
+from memdir.fs.cache.tables import DATABASE_NAME, PAGE_BYTES, SCHEMA
+from memdir.fs.types import ROOT_INO
+
+FINDINGS_MAX: Final = 1000
+"""Findings reported at most; a check stops looking behind them."""
+LOST_FOUND: Final = b"lost+found"
+_ROUNDS_MAX: Final = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that is not as it must be."""
+
+    kind: str
+    detail: str
+    repaired: bool = False
+
+
+def check(folder: Path) -> list[Finding]:
+    """Every broken invariant; changes nothing. BusyError while the folder is in use, NotFoundError when it holds no cache."""
+    with locked(_existing(folder)):
+        return _check(folder)
+
+
+def repair(folder: Path, *, clock: Clock | None = None) -> list[Finding]:
+    """Mend what `check` finds; each finding says whether it was. A damaged end of the journal is set aside as
+    `damaged-journal-…` and the operations in it are lost, which a finding says."""
+    clock = clock or SystemClock()
+    with locked(_existing(folder)):
+        findings = _check(folder)
+        if not findings:
+            return []
+        _repair_tables(folder, clock)
+        torn = _journal_damage(folder)
+        if torn is not None:
+            torn.path.rename(damaged_name(torn.path))
+            _keep_good_part(torn)
+    SqliteFs.open(folder, clock=clock).close()  # replays the journal
+    with locked(folder):
+        _repair_tables(folder, clock)
+        left = {(finding.kind, finding.detail) for finding in _check(folder)}
+    return [replace(finding, repaired=(finding.kind, finding.detail) not in left) for finding in findings]
+
+
+def _existing(folder: Path) -> Path:
+    if not (folder / DATABASE_NAME).exists():
+        raise NotFoundError(f"{folder} holds no filesystem", hint="name the mount, or the folder with cache.db in it")
+    return folder
+
+
+def _open(folder: Path) -> Database:
+    return Database(folder / DATABASE_NAME, migrations=SCHEMA, page_size=PAGE_BYTES)
+
+
+def _check(folder: Path) -> list[Finding]:
+    try:
+        database = _open(folder)
+    except CorruptError as error:
+        return [Finding(kind="database", detail=error.message)]
+    try:
+        return _check_tables(database)[:FINDINGS_MAX] + _check_journal(folder, database)
+    except apsw.Error as error:
+        return [Finding(kind="database", detail=f"SQLite cannot read it: {error}")]
+    finally:
+        database.close()
+
+
+def _check_tables(database: Database) -> list[Finding]:
+    findings = [Finding(kind="database", detail=line) for line in database.integrity_errors()]
+    if database.one("select 1 from meta") is None:
+        findings.append(Finding(kind="meta", detail="the row with the counters is missing"))
+    mode = database.one("select mode from inode where ino = 1")
+    if mode is None or not stat.S_ISDIR(mode[0]):
+        findings.append(Finding(kind="root", detail="the root folder is missing"))
+    for invariant in BEFORE_REACH:
+        findings.extend(_exceptions(database, invariant))
+    for ino, is_folder, named in database.all(UNREACHED)[:FINDINGS_MAX]:
+        what = "folder" if is_folder else "file"
+        how = "stands in a folder that no path leads to" if named else "has no name"
+        findings.append(Finding(kind="orphan", detail=f"{what} {ino} {how}"))
+    for invariant in AFTER_REACH:
+        findings.extend(_exceptions(database, invariant))
+    return findings
+
+
+def _exceptions(database: Database, invariant: Invariant) -> list[Finding]:
+    return [
+        Finding(kind=invariant.kind, detail=invariant.sentence.format(*row))
+        for row in database.all(invariant.find)[:FINDINGS_MAX]
+    ]
+
+
+def _check_journal(folder: Path, database: Database) -> list[Finding]:
+    row = database.one("select fs_id, applied_lsn from meta")
+    if row is None:
+        return []
+    try:
+        torn = replay(folder, fs_id=row[0], applied_lsn=row[1], apply=lambda _, body: _must_decode(body))
+    except CorruptError as error:
+        return [Finding(kind="journal", detail=error.message)]
+    if torn is None or not torn.damaged:
+        return []
+    return [Finding(kind="journal", detail=f"{torn.path.name} is damaged at byte {torn.offset}: {torn.reason}")]
+
+
+def _must_decode(body: bytes) -> None:
+    record.decode(body)
+
+
+def _journal_damage(folder: Path) -> Torn | None:
+    database = _open(folder)
+    try:
+        row = database.one("select fs_id, applied_lsn from meta")
+        if row is None:
+            return None
+        torn = replay(folder, fs_id=row[0], applied_lsn=row[1], apply=lambda _, body: _must_decode(body))
+        return torn if torn is not None and torn.damaged else None
+    finally:
+        database.close()
+
+
+def _keep_good_part(torn: Torn) -> None:
+    """The records before the damage go on as a segment of the old name; later segments are of no use without the lost ones."""
+    data = damaged_name(torn.path).read_bytes()
+    if torn.offset:
+        torn.path.write_bytes(data[: torn.offset])
+    for later in sorted(torn.path.parent.glob("journal-*")):
+        if later.name > torn.path.name:
+            later.rename(damaged_name(later))
+
+
+def _repair_tables(folder: Path, clock: Clock) -> None:
+    try:
+        database = _open(folder)
+    except CorruptError:
+        return  # reported as a finding that stays
+    try:
+        with database.write(durable=True) as connection:
+            if database.integrity_errors():
+                connection.execute("reindex")
+            for _ in range(_ROUNDS_MAX):
+                _repair_round(connection, clock.now_ns())
+    except apsw.Error:
+        return  # the transaction is rolled back; the second check reports what is left
+    finally:
+        database.close()
+
+
+def _repair_round(connection: apsw.Connection, now_ns: int) -> None:
+    _repair_root(connection, now_ns)
+    for invariant in BEFORE_REACH:
+        _mend(connection, invariant)
+    _reattach(connection, now_ns)
+    for invariant in AFTER_REACH:
+        _mend(connection, invariant)
+
+
+def _repair_root(connection: apsw.Connection, now_ns: int) -> None:
+    connection.execute(
+        "insert or ignore into meta (id, fs_id, applied_lsn, next_ino, next_cookie, next_seq)"
+        " values (1, randomblob(16), 0, 2, 16, 1)"
+    )
+    connection.execute(
+        "insert or ignore into inode (ino, mode, uid, gid, nlink, size, atime_ns, mtime_ns, ctime_ns, parent, version)"
+        " select 1, ?, coalesce(min(uid), 0), coalesce(min(gid), 0), 2, 0, ?2, ?2, ?2, 1, 0 from inode",
+        (stat.S_IFDIR | 0o755, now_ns),
+    )
+    connection.execute("update inode set mode = ? | (mode & 4095) where ino = 1", (stat.S_IFDIR,))
+
+
+def _mend(connection: apsw.Connection, invariant: Invariant) -> None:
+    for row in connection.execute(invariant.find).fetchall():
+        for statement in invariant.mend:
+            used = tuple(row)[: 2 if "?2" in statement else 1 if "?1" in statement else 0]
+            connection.execute(statement, used)
+
+
+def _reattach(connection: apsw.Connection, now_ns: int) -> None:
+    """Give every inode that no path leads to a name in /lost+found. A ring of folders is opened at its lowest number."""
+    while unreached := list[Any](connection.execute(UNREACHED)):
+        tops = [int(ino) for ino, _, named in unreached if not named]
+        if not tops:
+            # Only folders can hold each other up; a file below them comes along.
+            tops = [min(int(ino) for ino, is_folder, _ in unreached if is_folder)]
+            connection.execute("delete from dentry where ino = ?", (tops[0],))
+        home = _lost_found(connection, now_ns)
+        for ino in tops:
+            _add_name(connection, home, f"#{ino}".encode(), ino)
+
+
+def _lost_found(connection: apsw.Connection, now_ns: int) -> int:
+    row = next(iter(connection.execute("select ino from dentry where parent = 1 and name = ?", (LOST_FOUND,))), None)
+    if row is not None and _is_folder(connection, row[0]):
+        return int(row[0])
+    name = LOST_FOUND if row is None else LOST_FOUND + b"-memdir"
+    row = next(iter(connection.execute("select ino from dentry where parent = 1 and name = ?", (name,))), None)
+    if row is not None:
+        return int(row[0])
+    # Far ahead of the counter: records that still wait in the journal may hold the next numbers.
+    ((ino,),) = connection.execute(
+        "select max(next_ino, (select max(ino) from inode), (select coalesce(max(ino), 0) from dentry)) + 1000000 from meta"
+    )
+    connection.execute(
+        "insert into inode (ino, mode, uid, gid, nlink, size, atime_ns, mtime_ns, ctime_ns, parent, version)"
+        " select ?1, ?2, uid, gid, 2, 0, ?3, ?3, ?3, 1, 0 from inode where ino = 1",
+        (ino, stat.S_IFDIR | 0o700, now_ns),
+    )
+    _add_name(connection, ROOT_INO, name, ino)
+    return int(ino)
+
+
+def _is_folder(connection: apsw.Connection, ino: int) -> bool:
+    row: Any = next(iter(connection.execute("select mode from inode where ino = ?", (ino,))), None)
+    return row is not None and stat.S_ISDIR(row[0])
+
+
+def _add_name(connection: apsw.Connection, parent: int, name: bytes, ino: int) -> None:
+    connection.execute(
+        "insert or replace into dentry (parent, name, ino, cookie) select ?, ?, ?, next_cookie from meta", (parent, name, ino)
+    )
+    connection.execute("update meta set next_cookie = next_cookie + 1")

@@ -1,0 +1,56 @@
+"""Filesystems under test. Every one on disk ends with fsck: a test that leaves a finding behind fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from memdir.core.clock import FakeClock
+from memdir.fs.cache.filesystem import SqliteFs
+from memdir.fs.cache.fsck import check
+from memdir.fs.memory import MemoryFs
+
+UID, GID = 1000, 1000
+
+AnyFs = MemoryFs | SqliteFs
+Factory = Callable[..., SqliteFs]
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def opened(folder: Path, clock: FakeClock) -> Iterator[Factory]:
+    """`opened(**options)` opens the cache in `folder`; at the end everything is closed and checked."""
+    held: list[SqliteFs] = []
+
+    def open_fs(where: Path = folder, **options: bool) -> SqliteFs:
+        fs = SqliteFs.open(where, clock=clock, uid=UID, gid=GID, **options)
+        held.append(fs)
+        return fs
+
+    yield open_fs
+    for fs in held:
+        fs.close()
+    if (folder / "cache.db").exists():
+        assert check(folder) == []
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def fs(request: pytest.FixtureRequest, clock: FakeClock) -> Iterator[AnyFs]:
+    """Each implementation of the contract."""
+    if request.param == "memory":
+        memory = MemoryFs(clock=clock, uid=UID, gid=GID)
+        yield memory
+        memory.close()
+    else:
+        yield request.getfixturevalue("opened")()
