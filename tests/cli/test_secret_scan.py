@@ -36,19 +36,16 @@ PLANTED: dict[str, str] = {
     "AWS access key id": "AKIA" + chars(16, UPPER32),
     "AWS session key id": "ASIA" + chars(16, UPPER32),
     "AWS secret key": "aws_secret_" + "access_key = " + chars(40),
+    "AWS documentation's key id": "AKIAIOSF" + "ODNN7EXAMPLE",
+    "AWS documentation's secret": "AWS_SECRET_" + "ACCESS_KEY=" + "wJalrXUtnFEMI/" + "K7MDENG/bPxRfiCYEXAMPLEKEY",
     "GitHub personal token": "ghp" + "_" + chars(36),
     "GitHub server token": "ghs" + "_" + chars(36),
     "GitHub fine-grained token": "github" + "_pat_" + chars(82),
     "GitLab token": "glpat" + "-" + chars(20),
     "Slack bot token": "xoxb" + "-" + chars(12, string.digits) + "-" + chars(24),
-    "Slack app token": "xapp"
-    + "-1-"
-    + "A02"
-    + chars(8, string.ascii_uppercase)
-    + "-"
-    + chars(12, string.digits)
-    + "-"
-    + chars(64, HEX),
+    "Slack app token": "-".join(
+        ["xapp", "1", "A02" + chars(8, string.ascii_uppercase), chars(12, string.digits), chars(64, HEX)]
+    ),
     "Slack webhook": "https://hooks.slack" + ".com/services/T" + chars(8, UPPER32) + "/B" + chars(8, UPPER32) + "/" + chars(24),
     "Google API key": "AIza" + chars(35),
     "Google OAuth secret": "GOCSPX" + "-" + chars(28),
@@ -84,14 +81,16 @@ PLANTED: dict[str, str] = {
     "generic json": '{"accessToken": "' + chars(40) + '"}',
     "generic env": "MY_SECRET_KEY=" + chars(48),
     "generic hex token": "token: " + hashlib.sha256(b"x").hexdigest(),
+    "plain password": "password: Sum" + "mer2024!",
     "password": "DB_PASSWORD='" + chars(20) + "!'",
 }
 
 HARMLESS: dict[str, str] = {
     "prose": "The secret of a good password is length. The token of our friendship: a key to the city.",
-    "AWS example": "".join(["AKIAIOSFODNN7", "EXAMPLE"]),
     "placeholder": 'api_key = "your-api-key-goes-here-123456"',
     "variable": "password: ${DB_PASSWORD_FROM_VAULT_2024}",
+    "call": "password = get_password2(user)",
+    "form": "Password: see the note in the safe, page 12",
     "python": "token = settings.AUTH_TOKEN_PROVIDER.get_token2(request)",
     "environment": 'secret = os.environ["SECRET_KEY_2024_PRODUCTION"]',
     "path": "key: /etc/ssl/private/server-2024/name.key",
@@ -171,9 +170,9 @@ def test_an_empty_file_has_no_secret() -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        "id_rsa", ".ssh/id_ed25519", "deploy/server.pem", "cert.p12", "release.keystore", ".netrc", ".env", "app/.env.production",
-        ".pgpass", ".git-credentials", ".aws/credentials", "home/.kube/config", "KEYS.PEM", "passwords.kdbx", ".htpasswd",
-        ".docker/config.json", ".gnupg/private-keys-v1.d/x.key", ".envrc",
+        "id_rsa", ".ssh/id_ed25519", "deploy/server.pem", "cert.p12", "release.keystore", ".netrc", ".env",
+        "app/.env.production", ".pgpass", ".git-credentials", ".aws/credentials", "home/.kube/config", "KEYS.PEM",
+        "passwords.kdbx", ".htpasswd", ".docker/config.json", ".gnupg/private-keys-v1.d/x.key", ".envrc",
     ],
 )  # fmt: skip
 def test_names_that_hold_secrets_are_known(path: str) -> None:

@@ -19,7 +19,12 @@ def _no_options(_parser: Parser) -> None:
 
 def _configure_run(parser: Parser) -> None:
     parser.add_argument("--host", metavar="ADDRESS", default="127.0.0.1", help="the address to listen on (default: 127.0.0.1)")
-    parser.add_argument("--port", metavar="N", type=bounded_int(0, 65535), help="the port to listen on (default: a free one)")
+    parser.add_argument(
+        "--port", metavar="N", type=bounded_int(0, 65535), help="the port to listen on (default: 8848, or a free one)"
+    )
+    parser.add_argument(
+        "--allowed-host", metavar="NAME", action="append", default=[], help="a further host name to be called by"
+    )
 
 
 def _start(_args: argparse.Namespace, out: Output) -> int:
@@ -98,13 +103,11 @@ def _run(args: argparse.Namespace, out: Output) -> int:
         raise BusyError(
             f"the server already runs at {running.url} (pid {running.pid})", hint="stop it with `memdir server stop`"
         )
-    from memdir.server.__main__ import main
+    from memdir.server.lifecycle import ServerOptions, run
 
     out.flush()
-    options = ["--foreground", "--host", args.host]
-    if args.port is not None:
-        options += ["--port", str(args.port)]
-    return main(options)
+    run(ServerOptions(host=args.host, port=args.port, foreground=True, hosts=args.allowed_host))
+    return EXIT_OK
 
 
 RUN = Command(

@@ -22,6 +22,8 @@ _OVERLAP_BYTES: Final = 8 * 1024
 """Longer than any token below, so that none is cut in two."""
 SCAN_MAX_BYTES: Final = 256 * 1024 * 1024
 """Contents behind this are not looked at: text that a person keeps is far smaller."""
+_TOKEN_MIN_CHARS: Final = 16
+_PASSWORD_ENTROPY_MIN_BITS: Final = 2.5
 _ENTROPY_MIN_BITS: Final = 3.5
 """Shannon entropy per character of a generic secret; English words lie near 3, random base 62 above 4 at 20 characters."""
 
@@ -41,7 +43,8 @@ class SecretFinding:
 class _Rule:
     name: str
     anchors: tuple[bytes, ...]
-    """Lower-case literals; without one of them in the text the pattern cannot match and is not tried (speed)."""
+    """Lower-case literals that a match begins with. They are looked for first, at memory speed; the pattern is tried only
+    where one stands (searching for 40 patterns everywhere was 20 times slower)."""
     pattern: re.Pattern[bytes]
 
 
@@ -53,7 +56,7 @@ _START: Final = r"(?<![A-Za-z0-9_])"
 _END: Final = r"(?![A-Za-z0-9_])"
 
 _RULES: Final = (
-    _rule("AWS access key id", "akia asia abia acca", _START + r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}" + _END),
+    _rule("AWS access key id", "akia asia abia acca", _START + r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}" + _END),
     _rule(
         "AWS secret key", "aws",
         r"aws.{0,20}?(?:secret|key).{0,20}?[=:]\s*[\"']?([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])", re.IGNORECASE,
@@ -67,23 +70,23 @@ _RULES: Final = (
     _rule("Google API key", "aiza", _START + r"AIza[A-Za-z0-9_-]{35}" + _END),
     _rule("Google OAuth secret", "gocspx-", _START + r"GOCSPX-[A-Za-z0-9_-]{28}" + _END),
     _rule("Google OAuth token", "ya29.", _START + r"ya29\.[A-Za-z0-9_-]{30,}"),
-    _rule("Stripe key", "k_live_ k_test_", _START + r"[srp]k_(?:live|test)_[A-Za-z0-9]{16,}" + _END),
+    _rule("Stripe key", "sk_live_ sk_test_ rk_live_ rk_test_", _START + r"[sr]k_(?:live|test)_[A-Za-z0-9]{16,}" + _END),
     _rule("Stripe webhook secret", "whsec_", _START + r"whsec_[A-Za-z0-9+/=]{24,}"),
-    _rule("private key", "private key", r"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----"),
+    _rule("private key", "-----begin", r"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----"),
     _rule("PuTTY private key", "putty-user-key-file-", r"PuTTY-User-Key-File-\d:"),
     _rule("age secret key", "age-secret-key-1", r"AGE-SECRET-KEY-1[0-9A-Z]{58}"),
-    _rule("OpenAI key", "sk-", _START + r"sk-(?:proj|svcacct|admin)-[A-Za-z0-9_-]{40,}"),
-    _rule("OpenAI key", "t3blbkfj", _START + r"sk-[A-Za-z0-9]{20}T3BlbkFJ[A-Za-z0-9]{20}" + _END),
+    _rule("OpenAI key", "sk-proj- sk-svcacct- sk-admin-", _START + r"sk-(?:proj|svcacct|admin)-[A-Za-z0-9_-]{40,}"),
+    _rule("OpenAI key", "sk-", _START + r"sk-[A-Za-z0-9]{20}T3BlbkFJ[A-Za-z0-9]{20}" + _END),
     _rule("Anthropic key", "sk-ant-", _START + r"sk-ant-[a-z]+\d{2}-[A-Za-z0-9_-]{40,}"),
     _rule("npm token", "npm_", _START + r"npm_[A-Za-z0-9]{36}" + _END),
-    _rule("npm registry password", "_authtoken _password", r"(?m)^\s*(?://\S+:)?_(?:authToken|password)\s*=\s*[^\s$]{8,}"),
+    _rule("npm registry password", "_authtoken _password", _START + r"_(?:authToken|password)\s*=\s*([A-Za-z0-9+/=_-]{16,})"),
     _rule("PyPI token", "pypi-", _START + r"pypi-[A-Za-z0-9_-]{50,}"),
-    _rule("Hugging Face token", "hf_", _START + r"hf_[A-Za-z]{34}" + _END),
+    _rule("Hugging Face token", "hf_", _START + r"hf_[A-Za-z0-9]{34}" + _END),
     _rule("SendGrid key", "sg.", _START + r"SG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{32,64}"),
     _rule("Mailgun key", "key-", _START + r"key-[0-9a-f]{32}" + _END),
-    _rule("Telegram bot token", ":aa", _START + r"\d{8,10}:AA[A-Za-z0-9_-]{33}" + _END),
-    _rule("DigitalOcean token", "_v1_", _START + r"do[opr]_v1_[a-f0-9]{64}" + _END),
-    _rule("Shopify token", "shp", _START + r"shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}" + _END),
+    _rule("Telegram bot token", ":aa", r"(?<=\d{8}):AA[A-Za-z0-9_-]{33}" + _END),
+    _rule("DigitalOcean token", "dop_v1_ doo_v1_ dor_v1_", _START + r"do[opr]_v1_[a-f0-9]{64}" + _END),
+    _rule("Shopify token", "shpat_ shpca_ shppa_ shpss_", _START + r"shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}" + _END),
     _rule("Azure storage key", "accountkey=", r"(?i:AccountKey)=[A-Za-z0-9+/]{86}=="),
     _rule("memdir API key", "md_", _START + r"md_[A-Za-z0-9_-]{43}(?![A-Za-z0-9_-])"),
     _rule(
@@ -94,11 +97,12 @@ _RULES: Final = (
         "authorization header", "authorization",
         r"(?i:authorization)[\"']?\s*[:=]\s*[\"']?(?i:bearer|basic|token)\s+([A-Za-z0-9+/=_.~-]{20,})",
     ),
-    _rule("password in a URL", "://", r"[a-z][a-z0-9+.-]{1,20}://[^\s:@/\"'<>]{1,80}:([^\s:@/\"'<>]{6,200})@[A-Za-z0-9.\[-]"),
+    _rule("password in a URL", "://", r"(?<=[A-Za-z0-9])://[^\s:@/\"'<>]{1,80}:([^\s:@/\"'<>]{6,200})@[A-Za-z0-9.\[-]"),
     _rule(
-        "generic secret", "key secret token passw pwd credential",
-        r"(?:api[_-]?key|access[_-]?key|secret(?:[_-]?key)?|client[_-]?secret|auth[_-]?token|access[_-]?token|token|passwd|password"
-        r"|pwd|credentials?)[A-Za-z0-9_-]{0,20}[\"']?\s{0,4}(?::=|=>|=|:)\s{0,4}[\"'`]?([A-Za-z0-9+/=_.~!@#$%^&*-]{16,256})",
+        "generic secret",
+        "api_key api-key apikey access_key access-key accesskey private_key encryption_key secret token passw pwd credential",
+        r"(?:api[_-]?key|access[_-]?key|private_key|encryption_key|secret|token|passw(?:or)?d|pwd|credentials?)[A-Za-z0-9_-]{0,20}"
+        r"[\"']?\s{0,4}(?::=|=>|=|:)\s{0,4}[\"'`]?([A-Za-z0-9+/=_.~!@#$%^&*-]{8,256}+)(?![(\[{])",
         re.IGNORECASE,
     ),
 )  # fmt: skip
@@ -182,35 +186,46 @@ def _first_match(window: bytes) -> tuple[str, int] | None:
     lowered = window.lower()
     best: tuple[str, int] | None = None
     for rule in _RULES:
-        if not any(anchor in lowered for anchor in rule.anchors):
-            continue
-        for match in rule.pattern.finditer(window):
-            if best is not None and match.start() >= best[1]:
-                break
-            if _is_real(rule, match):
-                best = (rule.name, match.start())
-                break
+        for anchor in rule.anchors:
+            end = len(window) if best is None else best[1]
+            start = lowered.find(anchor, 0, end)
+            while start >= 0:
+                match = rule.pattern.match(window, start)
+                if match is not None and _is_real(rule, match):
+                    best = (rule.name, start)
+                    break
+                start = lowered.find(anchor, start + 1, end)
     return best
 
 
 def _is_real(rule: _Rule, match: re.Match[bytes]) -> bool:
-    """Documentation is full of examples: placeholders and references to variables are no secrets."""
+    """In assignments, placeholders and references to variables are no secrets. A well-known format always counts, even when it
+    is the example of its issuer's documentation: leaving a file out is listed and easy to repair, a leaked key is neither."""
     if rule.pattern.groups == 0:
-        return rule.name != "AWS access key id" or not match.group().endswith(b"EXAMPLE")
+        return True
     value = match.group(1)
+    if rule.name == "AWS secret key":
+        return True
     if _PLACEHOLDER.search(value) or _VARIABLE.search(value):
         return False
     if rule.name == "password in a URL":
         return value.lower() not in _EASY_PASSWORDS
     if rule.name == "generic secret":
-        return _looks_random(value)
+        is_password = match.group().lower().startswith((b"passw", b"pwd"))
+        return _looks_random(value, is_password=is_password)
     return True
 
 
-def _looks_random(value: bytes) -> bool:
+def _looks_random(value: bytes, *, is_password: bool) -> bool:
+    """People choose passwords that are shorter and plainer than the tokens that machines make."""
     digits = sum(48 <= byte <= 57 for byte in value)
     letters = sum(65 <= byte <= 90 or 97 <= byte <= 122 for byte in value)
-    return digits >= 2 and letters >= 4 and entropy_bits(value) >= _ENTROPY_MIN_BITS and not _reads_like_code(value)
+    entropy = entropy_bits(value)
+    if is_password:
+        random = digits >= 1 and letters >= 2 and entropy >= _PASSWORD_ENTROPY_MIN_BITS
+    else:
+        random = len(value) >= _TOKEN_MIN_CHARS and digits >= 2 and letters >= 4 and entropy >= _ENTROPY_MIN_BITS
+    return random and not _reads_like_code(value)
 
 
 def _reads_like_code(value: bytes) -> bool:
