@@ -1,7 +1,7 @@
 """Inside a passage: the one to three lines that answer best, with exact positions.
 
-Lines are scored by the words they share with the query (rare ones count more) and by the static embedding of the line. Long
-lines are taken apart into sentences, so that a paragraph on one line still gives a short answer.
+Lines are scored by the words they share with the query (rare ones count more) and by their vectors. Long lines are taken
+apart into sentences, so that a paragraph on one line still gives a short answer.
 """
 
 from __future__ import annotations
@@ -14,73 +14,47 @@ from typing import Final
 
 import numpy as np
 
+from memdir.retrieval.units import Unit, flows
 from memdir.retrieval.words import Query, stems
 from memdir.store.types import Chunk, Matrix
 
 HIT_TEXT_MAX_CHARS: Final = 2000
 LINES_MAX: Final = 3
-_LONG_LINE_CHARS: Final = 240
-_UNITS_MAX: Final = 120
-"""Lines or sentences looked at in one passage."""
 _LEXICAL_SHARE: Final = 0.45
 _NEIGHBOUR_SHARE: Final = 0.8
 """A neighbouring line joins the answer when it scores at least this share of the best line."""
-_SENTENCE: Final = re.compile(r".+?(?:[.!?…]+[\"')\]»”]*(?=\s)|[。！？]|$)", re.DOTALL)
 _HEADING: Final = re.compile(r"\s*(?:#{1,6}\s|={2,}\s|\*{2,}\s|---|\"\"\")")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unit:
-    """A line or a sentence of a passage: characters `start` to `end` of its text, `line` counted from 0."""
-
-    start: int
-    end: int
-    line: int
-
-
-def units_of(text: str) -> list[Unit]:
-    """Lines without their blanks at both ends; long ones as sentences. Blank lines are left out."""
-    units: list[Unit] = []
-    position = 0
-    for number, raw in enumerate(text.split("\n")):
-        if len(units) >= _UNITS_MAX:
-            break
-        start = position + len(raw) - len(raw.lstrip())
-        end = position + len(raw.rstrip())
-        position += len(raw) + 1
-        if start >= end:
-            continue
-        if end - start <= _LONG_LINE_CHARS:
-            units.append(Unit(start=start, end=end, line=number))
-            continue
-        for found in _SENTENCE.finditer(text, start, end):
-            first = found.start() + len(found.group(0)) - len(found.group(0).lstrip())
-            if first < found.end():
-                units.append(Unit(start=first, end=found.end(), line=number))
-    return units[:_UNITS_MAX]
-
-
 def choose(text: str, units: Sequence[Unit], query: Query, cosines: Matrix) -> tuple[int, int]:
-    """First and last unit of the answer, inclusive. `cosines[i]` compares the query with unit i."""
+    """First and last unit of the answer, inclusive. `cosines[i]` compares the query with unit i.
+
+    The best unit, the rest of its sentence when the line is wrapped, then neighbours that are nearly as good.
+    """
     scores = _scores(text, units, query, cosines)
     best = int(np.argmax(scores))
     first = last = best
+    while last - first + 1 < LINES_MAX and last + 1 < len(units) and flows(text, units[last], units[last + 1]):
+        last += 1
+    while last - first + 1 < LINES_MAX and first > 0 and flows(text, units[first - 1], units[first]):
+        first -= 1
     wanted = max(float(scores[best]) * _NEIGHBOUR_SHARE, 0.05)
-    heading = _HEADING.match(text[units[best].start : units[best].end]) is not None
+    if _HEADING.match(text[units[best].start : units[best].end]) and last == best and best + 1 < len(units):
+        last += 1
     while last - first + 1 < LINES_MAX:
         after = scores[last + 1] if last + 1 < len(units) and _near(units[last], units[last + 1]) else -1.0
         before = scores[first - 1] if first > 0 and _near(units[first - 1], units[first]) else -1.0
-        if (heading and last == best and after >= 0) or after >= max(before, wanted):
-            last += 1
-        elif before >= wanted and not heading:
-            first -= 1
-        else:
+        if max(after, before) < wanted:
             break
+        if after >= before:
+            last += 1
+        else:
+            first -= 1
     return first, last
 
 
 def _near(left: Unit, right: Unit) -> bool:
-    return right.line - left.line <= 2
+    return right.line - left.line <= 1
 
 
 def _scores(text: str, units: Sequence[Unit], query: Query, cosines: Matrix) -> Matrix:

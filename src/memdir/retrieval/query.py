@@ -16,9 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from memdir.retrieval import lines
-from memdir.retrieval.embed.port import Embedder
+from memdir.retrieval.embed.port import Embedder, unpack_lines
 from memdir.retrieval.paths import PathSignal
 from memdir.retrieval.types import Hit, SearchOutcome, SearchQuery
+from memdir.retrieval.units import units_of
 from memdir.retrieval.words import ABBREVIATIONS, Query, prepare, stem, words
 from memdir.store.protocols import ChunkStore
 from memdir.store.texts import embedded_text
@@ -29,11 +30,16 @@ CANDIDATES: Final = 150
 
 WEIGHTS: Final = {"lexical": 0.35, "static": 0.10, "dense": 0.50, "path": 0.05}
 WEIGHTS_WITHOUT_DENSE: Final = {"lexical": 0.35, "static": 0.60, "path": 0.05}
+CERTAINTY_LOOK: Final = 12
+"""Best passages whose words are counted to tell how sure the answer is."""
 NEXT_IN_FILE: Final = 0.85
 """Each further passage of the same file counts this much less, so that other files are seen too."""
 
 THRESHOLD: Final = 0.30
 """Scores below are not shown unless asked for; measured on the example memory, see tests/retrieval."""
+
+STATIC_LINE_SHARE: Final = 0.3
+"""Of the static cosine beside the dense one when lines of a passage are compared."""
 
 _DENSE_RANGE: Final = (0.12, 0.52)
 """Cosines of MiniLM between which certainty goes from 0 to 1: unrelated passages stay below .15, paraphrases reach .5."""
@@ -50,7 +56,7 @@ class _Candidate:
     dense: float | None = None
     path: float = 0.0
     coverage: float = 0.0
-    fused: float = 0.0
+    certainty: float = 0.0
     score: float = 0.0
 
     @property
@@ -105,17 +111,29 @@ class Searcher:
         timer.lap("fuse")
         threshold = THRESHOLD if query.threshold is None else query.threshold
         passing = [candidate for candidate in ranked if candidate.score >= threshold]
-        hits = [self._hit(candidate, prepared, static_query, query) for candidate in passing[: query.limit]]
+        shown = passing[: query.limit]
+        packed: dict[int, bytes] = {}
+        if self._dense is not None and query.lines:
+            packed = self._chunks.line_vectors([candidate.stored.id for candidate in shown], model=self._dense.name)
+        vectors = _QueryVectors(static=static_query, dense=dense_query)
+        hits = [self._hit(candidate, prepared, vectors, packed.get(candidate.stored.id), query) for candidate in shown]
         timer.lap("lines")
         return SearchOutcome(hits=hits, total=len(passing), stages_ms=timer.stages_ms)
 
-    def _hit(self, candidate: _Candidate, prepared: Query, static_query: Matrix, query: SearchQuery) -> Hit:
+    def _hit(
+        self, candidate: _Candidate, prepared: Query, vectors: _QueryVectors, packed: bytes | None, query: SearchQuery
+    ) -> Hit:
         chunk = candidate.stored.chunk
         start, end = 0, len(chunk.text)
-        units = lines.units_of(chunk.text) if query.lines else []
+        units = units_of(chunk.text) if query.lines else []
         if len(units) > 1:
-            vectors = self._static.embed_passages([chunk.text[unit.start : unit.end] for unit in units])
-            first, last = lines.choose(chunk.text, units, prepared, vectors @ static_query)
+            texts = [chunk.text[unit.start : unit.end] for unit in units]
+            cosines = self._static.embed_passages(texts) @ vectors.static
+            if packed and vectors.dense is not None:
+                states = unpack_lines(packed, dim=len(vectors.dense))
+                if len(states) == len(units):
+                    cosines = STATIC_LINE_SHARE * cosines + states @ vectors.dense
+            first, last = lines.choose(chunk.text, units, prepared, cosines)
             start, end = units[first].start, units[last].end
         elif units:
             start, end = units[0].start, units[0].end
@@ -141,6 +159,12 @@ class Searcher:
             title=chunk.context.split(" › ", 1)[0] or None,
             signals=signals,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _QueryVectors:
+    static: Matrix
+    dense: Matrix | None
 
 
 class _Timer:
@@ -208,29 +232,26 @@ def _ranked(candidates: list[_Candidate], query: Query, *, use_dense: bool) -> l
     top_static = max(1e-6, *(candidate.static for candidate in candidates))
     top_dense = max(1e-6, *(candidate.dense or 0.0 for candidate in candidates))
     weights = WEIGHTS if use_dense else WEIGHTS_WITHOUT_DENSE
-    certainty = 0.0
     for candidate in candidates:
-        candidate.coverage = _coverage(candidate, query)
-        sure = _certainty(candidate, use_dense=use_dense)
-        certainty = max(certainty, sure)
+        candidate.certainty = _semantic_certainty(candidate, use_dense=use_dense)
         candidate.lexical = candidate.lexical / top_lexical if top_lexical > 0 else 0.0
         candidate.static = max(0.0, candidate.static) / top_static
         fused = weights["lexical"] * candidate.lexical + weights["static"] * candidate.static + weights["path"] * candidate.path
         if use_dense:
             candidate.dense = max(0.0, candidate.dense or 0.0) / top_dense
             fused += weights["dense"] * candidate.dense
-        candidate.fused = fused
-        candidate.score = sure
-    best = max(candidate.fused for candidate in candidates)
-    for candidate in candidates:
-        relative = candidate.fused / best if best > 0 else 0.0
-        candidate.score = relative * certainty
+        candidate.score = fused
     ranked = sorted(candidates, key=lambda candidate: candidate.order)
+    best = ranked[0].score
+    certainty = 0.0
+    for candidate in ranked[:CERTAINTY_LOOK]:
+        candidate.coverage = _coverage(candidate, query)
+        certainty = max(certainty, _certainty(candidate))
     seen: dict[str, int] = {}
     for candidate in ranked:
         times = seen.get(candidate.stored.document_id, 0)
         seen[candidate.stored.document_id] = times + 1
-        candidate.score *= NEXT_IN_FILE**times
+        candidate.score = candidate.score / best * certainty * NEXT_IN_FILE**times if best > 0 else 0.0
     return sorted(ranked, key=lambda candidate: candidate.order)
 
 
@@ -258,8 +279,12 @@ def _coverage(candidate: _Candidate, query: Query) -> float:
     return found / len(query.terms)
 
 
-def _certainty(candidate: _Candidate, *, use_dense: bool) -> float:
-    """How sure the best signal is in absolute terms: a close vector, or most of the query's words."""
-    semantic = _ramp(candidate.dense or 0.0, _DENSE_RANGE) if use_dense else _ramp(candidate.static, _STATIC_RANGE)
+def _semantic_certainty(candidate: _Candidate, *, use_dense: bool) -> float:
+    return _ramp(candidate.dense or 0.0, _DENSE_RANGE) if use_dense else _ramp(candidate.static, _STATIC_RANGE)
+
+
+def _certainty(candidate: _Candidate) -> float:
+    """How sure the signals are in absolute terms: a close vector, or most of the query's words, or some of both."""
     lexical = candidate.coverage**2
-    return max(semantic, lexical, 0.5 * (semantic + lexical) + 0.25 * min(semantic, lexical), 0.9 * candidate.path)
+    semantic = candidate.certainty
+    return min(1.0, max(semantic, lexical, 0.9 * candidate.path) + 0.25 * min(semantic, lexical))

@@ -98,6 +98,10 @@ ABBREVIATIONS: Final = _both_ways()
 def words(text: str) -> list[str]:
     """Folded words; runs of unspaced scripts as bigrams; parts of camelCase names beside the whole."""
     found: list[str] = []
+    if text.isascii():
+        found = _WORD.findall(text.replace("_", " ").lower())
+        found.extend(part.lower() for part in name_parts(text))
+        return found
     for word in _WORD.findall(fold(text.replace("_", " "))):
         runs = unspaced_runs(word)
         if runs:

@@ -29,8 +29,15 @@ class ChunkStore(Protocol):
         Returns the chunk ids in order."""
         ...
 
-    def add_vectors(self, chunk_ids: Sequence[int], *, model: str, vectors: Matrix) -> int:
-        """Vectors of a further model; chunks that are gone meanwhile are passed over. Returns how many were stored."""
+    def add_vectors(
+        self, chunk_ids: Sequence[int], *, model: str, vectors: Matrix, lines: Sequence[bytes] | None = None
+    ) -> int:
+        """Vectors of a further model, with those of the lines of each chunk when the model makes them (opaque bytes).
+        Chunks that are gone meanwhile are passed over. Returns how many were stored."""
+        ...
+
+    def line_vectors(self, chunk_ids: Sequence[int], *, model: str) -> dict[int, bytes]:
+        """What `add_vectors` got as `lines`, for those chunks that have it."""
         ...
 
     def vectors_by_text(self, text_hashes: Sequence[bytes], *, model: str) -> dict[bytes, bytes]:

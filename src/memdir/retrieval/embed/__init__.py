@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memdir.retrieval.embed.minilm import MiniLmEmbedder
-from memdir.retrieval.embed.port import Embedder, ModelUnavailableError
+from memdir.retrieval.embed.port import Embedder, LineEmbedder, ModelUnavailableError
 from memdir.retrieval.embed.static import StaticEmbedder
 
-__all__ = ["Embedder", "MiniLmEmbedder", "ModelUnavailableError", "StaticEmbedder"]
+__all__ = ["Embedder", "LineEmbedder", "MiniLmEmbedder", "ModelUnavailableError", "StaticEmbedder"]

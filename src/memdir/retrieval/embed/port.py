@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
+
+import numpy as np
 
 from memdir.core.errors import MemdirError
-from memdir.store.types import Matrix
+from memdir.store.types import Chunk, Matrix
 
 
 class ModelUnavailableError(MemdirError):
@@ -36,6 +39,29 @@ class Embedder(Protocol):
     def embed_passages(self, texts: list[str]) -> Matrix:
         """Shape (len(texts), dim), in the order given."""
         ...
+
+
+@runtime_checkable
+class LineEmbedder(Embedder, Protocol):
+    """A model that gives the vectors of a passage's lines with those of the passage."""
+
+    def embed_chunks(self, chunks: Sequence[Chunk]) -> tuple[Matrix, list[bytes]]:
+        """Vectors of the chunks (as `embed_passages` of their embedded texts) and, packed, those of their `units_of`."""
+        ...
+
+
+def pack_lines(vectors: Matrix) -> bytes:
+    """Rows as int8, each scaled to its largest component: enough to compare lines with each other, a quarter of float32."""
+    scale = np.abs(vectors).max(axis=1, keepdims=True)
+    return bytes(np.round(vectors * 127.0 / np.where(scale > 0, scale, 1.0)).astype(np.int8).tobytes())
+
+
+def unpack_lines(packed: bytes, *, dim: int) -> Matrix:
+    """The rows, normalised; a row of zeros (no token was in reach of the model) stays zero."""
+    rows = np.frombuffer(packed, dtype=np.int8).reshape(-1, dim).astype(np.float32)
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    normalised: Matrix = (rows / np.where(norms > 0, norms, 1.0)).astype(np.float32)
+    return normalised
 
 
 def package_file(package: str, *parts: str, distribution: str) -> Path:

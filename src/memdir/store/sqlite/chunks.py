@@ -58,10 +58,10 @@ class SqliteChunkStore:
                     _reposition(connection, chunk_id, document.revision, ordinal, chunk)
                 else:
                     chunk_id = _insert(connection, document, ordinal, chunk, digest)
-                    for other_id, blob in known.get(digest, {}).items():
-                        connection.execute("insert into chunk_vector values (?, ?, ?)", (other_id, chunk_id, blob))
+                    for other_id, (blob, lines) in known.get(digest, {}).items():
+                        connection.execute("insert into chunk_vector values (?, ?, ?, ?)", (other_id, chunk_id, blob, lines))
                 connection.execute(
-                    "insert or ignore into chunk_vector values (?, ?, ?)", (model_id, chunk_id, _pack(vectors[ordinal]))
+                    "insert or ignore into chunk_vector values (?, ?, ?, null)", (model_id, chunk_id, _pack(vectors[ordinal]))
                 )
                 ids.append(chunk_id)
             for chunk_id in (left for rest in kept.values() for left in rest):
@@ -69,17 +69,20 @@ class SqliteChunkStore:
             self._snapshots.prune(connection)
         return ids
 
-    def add_vectors(self, chunk_ids: Sequence[int], *, model: str, vectors: Matrix) -> int:
-        """Vectors of a further model; chunks that are gone meanwhile are passed over."""
-        if len(vectors) != len(chunk_ids):
+    def add_vectors(
+        self, chunk_ids: Sequence[int], *, model: str, vectors: Matrix, lines: Sequence[bytes] | None = None
+    ) -> int:
+        """Vectors of a further model, with those of the lines if the model makes them; chunks that are gone meanwhile are
+        passed over."""
+        if len(vectors) != len(chunk_ids) or (lines is not None and len(lines) != len(chunk_ids)):
             raise ValueError(f"{len(chunk_ids)} chunks but {len(vectors)} vectors")
         stored = 0
         with self._db.write() as connection:
             model_id = self._model_id(connection, model)
-            for chunk_id, vector in zip(chunk_ids, vectors, strict=True):
+            for row, chunk_id in enumerate(chunk_ids):
                 connection.execute(
-                    "insert or ignore into chunk_vector select ?, id, ? from chunk where id = ?",
-                    (model_id, _pack(vector), chunk_id),
+                    "insert or ignore into chunk_vector select ?, id, ?, ? from chunk where id = ?",
+                    (model_id, _pack(vectors[row]), lines[row] if lines is not None else None, chunk_id),
                 )
                 stored += connection.changes()
             self._snapshots.prune(connection)
@@ -92,7 +95,23 @@ class SqliteChunkStore:
             return {}
         reader = self._db.reader
         found = self._vectors_of(reader, text_hashes, only_model=model_id)
-        return {digest: _unpack(by_model[model_id]).tobytes() for digest, by_model in found.items()}
+        return {digest: _unpack(by_model[model_id][0]).tobytes() for digest, by_model in found.items()}
+
+    def line_vectors(self, chunk_ids: Sequence[int], *, model: str) -> dict[int, bytes]:
+        """What `add_vectors` got as `lines`, for those chunks that have it."""
+        model_id = self._known_model(model)
+        found: dict[int, bytes] = {}
+        for first in range(0, len(chunk_ids) if model_id is not None else 0, _IN_MAX):
+            part = [int(chunk_id) for chunk_id in chunk_ids[first : first + _IN_MAX]]
+            marks = ",".join("?" * len(part))
+            found.update(
+                self._db.all(
+                    f"select chunk_id, lines from chunk_vector where model_id = ? and chunk_id in ({marks}) "  # noqa: S608
+                    "and lines is not null",
+                    (model_id, *part),
+                )
+            )
+        return found
 
     def missing_vectors(self, *, model: str, limit: int) -> Sequence[StoredChunk]:
         """Chunks without a vector of `model`, newest documents first, each document from its beginning."""
@@ -159,20 +178,20 @@ class SqliteChunkStore:
         *,
         only_model: int | None = None,
         except_model: int | None = None,
-    ) -> dict[bytes, dict[int, bytes]]:
-        """Stored vectors by text hash and model."""
-        found: dict[bytes, dict[int, bytes]] = {}
+    ) -> dict[bytes, dict[int, tuple[bytes, bytes | None]]]:
+        """Stored vectors and line vectors by text hash and model."""
+        found: dict[bytes, dict[int, tuple[bytes, bytes | None]]] = {}
         unique = list(dict.fromkeys(hashes))
         for first in range(0, len(unique), _IN_MAX):
             part = unique[first : first + _IN_MAX]
             marks = ",".join("?" * len(part))
             rows = connection.execute(
-                "select c.text_hash, v.model_id, v.vector from chunk c join chunk_vector v on v.chunk_id = c.id "  # noqa: S608
+                "select c.text_hash, v.model_id, v.vector, v.lines from chunk c join chunk_vector v on v.chunk_id = c.id "  # noqa: S608
                 f"where c.text_hash in ({marks}) and v.model_id = coalesce(?, v.model_id) and v.model_id is not ?",
                 (*part, only_model, except_model),
             )
-            for digest, model_id, blob in rows:
-                found.setdefault(digest, {}).setdefault(model_id, blob)
+            for digest, model_id, blob, lines in rows:
+                found.setdefault(digest, {}).setdefault(model_id, (blob, lines))
         return found
 
 

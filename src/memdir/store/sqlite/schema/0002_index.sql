@@ -50,6 +50,7 @@ create table chunk_vector (
     model_id integer not null references vector_model (id),
     chunk_id integer not null references chunk (id) on delete cascade,
     vector blob not null,
+    lines blob,                                   -- vectors of its lines for choosing among them; packed by the model's side
     primary key (model_id, chunk_id)
 ) strict;
 

@@ -1,0 +1,57 @@
+"""The pieces of a passage that an answer is chosen from: lines, and the sentences of long lines."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+UNITS_MAX: Final = 64
+"""Of one passage; a passage holds about 1,200 characters."""
+LONG_LINE_CHARS: Final = 240
+
+_SENTENCE: Final = re.compile(r".+?(?:[.!?…]+[\"')\]»”]*(?=\s)|[。！？]|$)")
+_WORDS: Final = re.compile(r"[^\W\d_]+")
+_STARTS_ANEW: Final = re.compile(r"\s*(?:[-*+•>|#\[{}<]|\d+[.)]\s|\S{1,30}:\s|//|--|@)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unit:
+    """A line or a sentence of a passage: characters `start` to `end` of its text, `line` counted from 0."""
+
+    start: int
+    end: int
+    line: int
+
+
+def units_of(text: str) -> list[Unit]:
+    """Lines without their blanks at both ends; long ones as sentences. Blank lines are left out.
+
+    The same text always gives the same units: vectors of units are kept beside the passage.
+    """
+    units: list[Unit] = []
+    position = 0
+    for number, raw in enumerate(text.split("\n")):
+        start = position + len(raw) - len(raw.lstrip())
+        end = position + len(raw.rstrip())
+        position += len(raw) + 1
+        if start >= end:
+            continue
+        if end - start <= LONG_LINE_CHARS:
+            units.append(Unit(start=start, end=end, line=number))
+            continue
+        for found in _SENTENCE.finditer(text, start, end):
+            first = found.start() + len(found.group(0)) - len(found.group(0).lstrip())
+            if first < found.end():
+                units.append(Unit(start=first, end=found.end(), line=number))
+    return units[:UNITS_MAX]
+
+
+def flows(text: str, left: Unit, right: Unit) -> bool:
+    """Whether a sentence of prose goes on from `left` to `right`: a line wrapped in the middle."""
+    if right.line - left.line != 1:
+        return False
+    before, after = text[left.start : left.end], text[right.start : right.end]
+    if _STARTS_ANEW.match(after) or (not before[-1].isalnum() and before[-1] not in ",’'-–—"):
+        return False
+    return len(_WORDS.findall(before)) >= 6
