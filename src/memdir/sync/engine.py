@@ -58,7 +58,7 @@ class EngineStatus:
 
 
 class Engine:
-    """Sync of one mount. `start` once, then `stop`; without `start`, `run_until_idle` does everything in the caller's thread."""
+    """Sync of one mount. `start` once, then `stop`; without `start`, `run_until_idle` does it all in the caller's thread."""
 
     def __init__(
         self,
@@ -117,7 +117,7 @@ class Engine:
             thread.start()
 
     def stop(self, *, drain_timeout_s: float = 0.0) -> int:
-        """Push what waits for at most `drain_timeout_s`, then end all threads and close. How much is left for the next start."""
+        """Push what waits for at most `drain_timeout_s`, then end all threads and close. How much is left."""
         self.drain(drain_timeout_s)
         self._stopping.set()
         self._intents.set()
@@ -136,6 +136,11 @@ class Engine:
         if timeout_s > 0:
             self.flush("/", timeout_s)
         return self._ctx.queue.lengths()[0]
+
+    def end_drain(self) -> None:
+        """Let a `flush` or `drain` under way return at once."""
+        self._stopping.set()
+        self._announce()
 
     # --- questions -----------------------------------------------------------------------------------------------
 

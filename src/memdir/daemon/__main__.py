@@ -1,0 +1,55 @@
+"""`python -m memdir.daemon ID [--ready-fd N]`: the process behind one mount."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+from pathlib import Path
+
+from memdir.core.errors import MemdirError
+from memdir.core.log import log_to_file
+from memdir.core.paths import app_paths
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Mount what `mount.json` of the id says and serve it until it is unmounted. 2 when it could not start."""
+    parser = argparse.ArgumentParser(prog="python -m memdir.daemon", description="Serve one mount.")
+    parser.add_argument("id", help="the mount's id: the name of its folder")
+    parser.add_argument("--ready-fd", type=int, help="file descriptor that gets 'ready', or an error and its hint")
+    options = parser.parse_args(arguments)
+
+    def report(text: str) -> None:
+        if options.ready_fd is not None:
+            fd, options.ready_fd = options.ready_fd, None
+            try:
+                os.write(fd, text.encode("utf-8", "backslashreplace") + b"\n")
+            except BrokenPipeError:
+                logging.getLogger(__name__).info("whoever started the mount did not wait for it")
+            finally:
+                os.close(fd)
+
+    try:
+        from memdir.daemon.lifecycle import MountDaemon
+        from memdir.daemon.registry import MountRegistry
+
+        paths = app_paths()
+        record = MountRegistry(paths).get(options.id)
+        log_to_file(Path(record.log_file))
+        daemon = MountDaemon(paths, record)
+        daemon.prepare()
+    except MemdirError as error:
+        logging.getLogger(__name__).warning("not mounted: %s", error.message)
+        report(f"{error.message}\n{error.hint}")
+        return 2
+    except Exception as error:
+        logging.getLogger(__name__).exception("not mounted")
+        report(f"{type(error).__name__}: {error}")
+        return 2
+    daemon.serve(on_ready=lambda: report("ready"))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,144 @@
+"""Search from the mount's side: read-your-writes, and an answer without a server.
+
+Before a search by meaning, what is dirty under its scope is pushed and waited for, within a bound. What could not be waited for
+(or everything, with the server away) is searched here by words and marked as pending. A literal search never asks the server.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from memdir.core.errors import UsageError
+from memdir.core.limits import QUERY_MAX_CHARS, SEARCH_LIMIT_MAX
+from memdir.daemon.syncing import Syncing
+from memdir.daemon.wordsearch import LiteralSearch, WordSearch, scope_files
+from memdir.fs.path import checked, is_within
+
+if TYPE_CHECKING:
+    from memdir.api.v1 import SearchResponse
+    from memdir.fs.tree import SyncTree
+    from memdir.sync.engine import Engine
+
+Json = dict[str, Any]
+
+WAIT_MS: Final = 2500
+_WAIT_MAX_MS: Final = 30_000
+_PENDING_SHOWN_MAX: Final = 1000
+NO_SYNC_NOTE: Final = "this mount does not sync: searched by words in the local files"
+
+
+class Grep:
+    """The `grep` operation."""
+
+    def __init__(self, container: str, tree: SyncTree, syncing: Syncing) -> None:
+        self._container = container
+        self._tree = tree
+        self._syncing = syncing
+
+    def run(self, args: Json) -> Json:
+        """`{q, path, limit, mode, explain, wait_ms}` to `{hits, pending, offline, note, timing_ms}`."""
+        started_s = time.monotonic()
+        query, scope, limit = _checked_args(args)
+        if self._tree.fact(scope) is None and scope not in ("/", "/profile.md"):
+            raise UsageError(f"there is no {scope} in the mount")
+        if args.get("mode", "semantic") == "literal":
+            answer = self._literal(query, scope, limit)
+        else:
+            wait_ms = args.get("wait_ms", WAIT_MS)
+            wait_ms = WAIT_MS if wait_ms is None else max(0, min(int(wait_ms), _WAIT_MAX_MS))
+            answer = self._semantic(query, scope, limit, wait_ms / 1000, explain=bool(args.get("explain")))
+        answer["timing_ms"] = round((time.monotonic() - started_s) * 1000, 3)
+        return answer
+
+    def _literal(self, query: str, scope: str, limit: int) -> Json:
+        search = LiteralSearch(self._tree, query)
+        hits = search.run(scope, limit)
+        return {"hits": hits, "pending": [], "offline": False, "note": search.note}
+
+    def _semantic(self, query: str, scope: str, limit: int, wait_s: float, *, explain: bool) -> Json:
+        deadline_s = time.monotonic() + wait_s
+        engine = self._syncing.wait_engine(max(wait_s, 0.001))
+        if engine is None:
+            note = NO_SYNC_NOTE if not self._syncing.enabled else self._syncing.error or "sync is still starting"
+            return self._in_place(query, scope, limit, note, offline=False)
+        from memdir.client.errors import ClientError
+
+        waiting = engine.flush(scope, wait_s)
+        left_ms = max(0, int((deadline_s - time.monotonic()) * 1000))
+        try:
+            response = self._ask(engine, query, scope, limit, left_ms, explain=explain)
+        except ClientError as error:
+            note = f"searched by words in the local files, because the server was not reached: {error.message}"
+            return self._in_place(query, scope, limit, note, offline=True)
+        return self._merged(query, scope, limit, response, waiting)
+
+    def _ask(self, engine: Engine, query: str, scope: str, limit: int, wait_ms: int, *, explain: bool) -> SearchResponse:
+        from memdir.api.v1 import SearchRequest
+
+        request = SearchRequest(
+            container_tag=self._container,
+            q=query,
+            filepath=scope,
+            limit=limit,
+            wait_seq=engine.last_pushed_seq,
+            wait_ms=wait_ms,
+            explain=explain,
+        )
+        return engine.link.call(lambda client: client.search(request))
+
+    def _merged(self, query: str, scope: str, limit: int, response: SearchResponse, waiting: list[str]) -> Json:
+        """The server's hits, but for what is newer or gone here, and what is searched here instead."""
+        dirty = set(waiting)
+        pending = sorted(path for path in {*waiting, *response.pending} if is_within(path, scope) and self._is_file(path))
+        hits = [
+            {
+                "path": hit.path,
+                "document_id": hit.document_id,
+                "kind": hit.kind,
+                "start_line": hit.start_line,
+                "end_line": hit.end_line,
+                "text": hit.text,
+                "score": hit.score,
+                "title": hit.title,
+                "signals": hit.signals,
+            }
+            for hit in response.results
+            if hit.path not in dirty and self._tree.fact(hit.path) is not None
+        ]
+        note = None
+        if pending:
+            search = WordSearch(self._tree, query)
+            found = search.run(pending, limit)
+            note = search.note
+            hits = sorted((*hits, *found), key=lambda hit: -float(hit["score"]))[:limit]
+        return {"hits": hits, "pending": pending[:_PENDING_SHOWN_MAX], "offline": False, "note": note}
+
+    def _in_place(self, query: str, scope: str, limit: int, note: str, *, offline: bool) -> Json:
+        search = WordSearch(self._tree, query)
+        hits = search.run(scope_files(self._tree, scope), limit)
+        return {
+            "hits": hits,
+            "pending": [],
+            "offline": offline,
+            "note": f"{note}; {search.note}" if search.note else note,
+        }
+
+    def _is_file(self, path: str) -> bool:
+        entry = self._tree.fact(path)
+        return entry is not None and entry.kind == "file"
+
+
+def _checked_args(args: Json) -> tuple[str, str, int]:
+    query, path, limit = args.get("q"), args.get("path", "/"), args.get("limit", 10)
+    if not isinstance(query, str) or not query.strip():
+        raise UsageError("the query is empty")
+    if len(query) > QUERY_MAX_CHARS:
+        raise UsageError(f"the query is longer than {QUERY_MAX_CHARS} characters")
+    if not isinstance(path, str) or not path.startswith("/"):
+        raise UsageError(f"{path!r} is no path in the mount")
+    if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= SEARCH_LIMIT_MAX:
+        raise UsageError(f"the limit must be from 1 to {SEARCH_LIMIT_MAX}")
+    if args.get("mode", "semantic") not in ("semantic", "literal"):
+        raise UsageError(f"unknown mode {args.get('mode')!r}")
+    return query, checked(path), limit

@@ -1,0 +1,84 @@
+"""Starting the daemon of a mount: in the background (a detached process that reports over a pipe) or in this process."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Final
+
+from memdir.client.local import detach, read_ready
+from memdir.core.errors import MemdirError
+from memdir.core.paths import app_paths
+from memdir.daemon.registry import MountRecord, MountRegistry, MountSpec
+
+__all__ = ["MountSpec", "StartError", "start"]
+
+START_TIMEOUT_S: Final = 20.0
+
+
+class StartError(MemdirError):
+    """The daemon did not come up; the message is its own."""
+
+
+def start(spec: MountSpec, *, foreground: bool, timeout_s: float = START_TIMEOUT_S) -> MountRecord:
+    """Mount `spec`. In the background it returns once the directory is usable; in the foreground when the mount has ended.
+
+    BusyError when something is mounted there, StartError with the daemon's words when it fails.
+    """
+    registry = MountRegistry(app_paths())
+    if foreground:
+        return _run_here(registry, spec)
+    with registry.exclusive():
+        known = {record.id for record in registry.all()}
+        record = registry.allocate(spec)
+        try:
+            _spawn(record, time.monotonic() + timeout_s)
+        except BaseException:
+            if record.id not in known:
+                registry.remove(record.id)
+            raise
+        return registry.get(record.id)
+
+
+def _run_here(registry: MountRegistry, spec: MountSpec) -> MountRecord:
+    from memdir.core.log import log_to_stderr
+    from memdir.daemon.lifecycle import MountDaemon
+
+    with registry.exclusive():
+        record = registry.allocate(spec)
+        daemon = MountDaemon(app_paths(), record)
+        daemon.prepare()
+    log_to_stderr()
+    daemon.serve()
+    return registry.get(record.id)
+
+
+def _spawn(record: MountRecord, deadline: float) -> None:
+    reading, writing = os.pipe()
+    try:
+        log_fd = os.open(record.log_file, os.O_CREAT | os.O_APPEND | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+        try:
+            child = subprocess.Popen(
+                [sys.executable, "-m", "memdir.daemon", record.id, "--ready-fd", str(writing)],
+                stdin=subprocess.DEVNULL, stdout=log_fd, stderr=log_fd,
+                pass_fds=(writing,), start_new_session=True, cwd="/",
+            )  # fmt: skip
+        finally:
+            os.close(log_fd)
+            os.close(writing)
+        text = read_ready(reading, deadline)
+    finally:
+        os.close(reading)
+    if text == "ready":
+        detach(child)
+        return
+    if text is None:
+        child.terminate()
+        detach(child)
+        raise StartError("the mount did not come up in time", hint=f"look into {Path(record.log_file)}")
+    code = child.wait(timeout=10.0)
+    message, _, hint = text.partition("\n")
+    raise StartError(message or f"the daemon ended with exit code {code}", hint=hint or f"look into {record.log_file}")

@@ -1,0 +1,162 @@
+"""The life of a mount's process.
+
+Up: lock, open the filesystem (replaying its journal), clear a dead mount, mount, answer requests, report ready; only then,
+in the background, the sync engine with its heavy imports. Down (a signal, `memdir unmount`, or somebody's umount): drain,
+unmount, stop the engine, close the filesystem. A kill at any moment is a legal way down too: everything acknowledged is in
+the journal.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Final
+
+from memdir import __version__
+from memdir.core.errors import MemdirError
+from memdir.core.paths import AppPaths
+from memdir.daemon.control_server import ControlServer
+from memdir.daemon.registry import MountLock, MountRecord, MountRegistry
+from memdir.daemon.service import MountService
+from memdir.daemon.syncing import Syncing
+from memdir.fs.cache.filesystem import SqliteFs
+from memdir.fs.fuse.session import FuseOptions, FuseSession, MountBusyError, Profile, clear_dead_mount
+from memdir.fs.views import ProfileView, StatusView, ViewVfs
+
+log = logging.getLogger(__name__)
+
+SWITCH_INTERVAL_S: Final = 0.0005
+"""A sync thread gives the interpreter to the request loop within half a millisecond (5 ms by default)."""
+_UNMOUNT_TRIES: Final = 20
+_UNMOUNT_PAUSE_S: Final = 0.1
+_LOOP_END_S: Final = 10.0
+
+
+class MountDaemon:
+    """One mount: `prepare`, then `serve`."""
+
+    def __init__(self, paths: AppPaths, record: MountRecord) -> None:
+        self._paths = paths
+        self._record = record
+        self._registry = MountRegistry(paths)
+        self._stop = threading.Event()
+        self._drain_timeout_s = record.drain_timeout_s
+        self._undo: list[Callable[[], None]] = []
+
+    def prepare(self) -> None:
+        """Everything up to the mount itself. On an error everything is given back, and it is raised."""
+        try:
+            self._prepare()
+        except BaseException:
+            self._give_back()
+            raise
+
+    def _prepare(self) -> None:
+        record, folder = self._record, Path(self._record.cache_dir)
+        self._lock = MountLock.acquire(record.lock_file)
+        self._undo.append(self._lock.release)
+        if clear_dead_mount(Path(record.path)):
+            log.warning("cleared the dead mount at %s", record.path)
+        self._fs = SqliteFs.open(folder, read_only=record.read_only, sync=record.sync)
+        self._undo.append(self._fs.close)
+        profile = ProfileView()
+        self._syncing = Syncing(self._paths, record, self._fs, profile)
+        self._service = MountService(
+            record, self._fs, self._syncing, started_s=time.monotonic(), request_stop=self.request_stop
+        )
+        status = StatusView(status=self._service.status_view, queue=self._service.queue_view, errors=self._service.errors_view)
+        vfs = ViewVfs(self._fs, [profile, status])
+        options = FuseOptions(profile=Profile(record.profile), read_only=record.read_only, source=f"memdir:{record.name}")
+        self._session = FuseSession(vfs, Path(record.path), options)
+        self._fs.connect(self._session.invalidator)
+        vfs.connect(self._session.invalidator)
+        self._session.mount()
+        self._undo.append(self._session.close)
+        self._control = ControlServer(Path(record.socket_file), self._service.operations())
+        self._control.start()
+        self._undo.append(self._control.stop)
+        self._record = dataclasses.replace(record, pid=os.getpid(), started_at_ms=time.time_ns() // 1_000_000)
+        self._registry.save(self._record)
+
+    def serve(self, on_ready: Callable[[], None] = lambda: None) -> None:
+        """Answer until the mount ends; call from the main thread."""
+        sys.setswitchinterval(SWITCH_INTERVAL_S)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, self._on_signal)
+        loop = threading.Thread(target=self._loop, name="fuse", daemon=True)
+        loop.start()
+        log.info("memdir %s: %s is mounted at %s (pid %d)", __version__, self._record.name, self._record.path, os.getpid())
+        on_ready()
+        self._syncing.start()
+        while not self._stop.wait(3600.0):
+            pass
+        self._end(loop)
+
+    def request_stop(self, drain_timeout_s: float | None = None) -> None:
+        """End the mount soon; returns at once."""
+        if drain_timeout_s is not None:
+            self._drain_timeout_s = drain_timeout_s
+        self._stop.set()
+
+    def _loop(self) -> None:
+        try:
+            self._session.run()
+            log.info("the mount is gone")
+        except Exception:
+            log.exception("the request loop failed")
+        finally:
+            self._stop.set()
+
+    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
+        if self._stop.is_set():
+            self._drain_timeout_s = 0.0  # asked twice: do not wait any longer
+            self._syncing.hurry_stop()
+        self._stop.set()
+
+    def _end(self, loop: threading.Thread) -> None:
+        self._syncing.drain(self._drain_timeout_s)
+        self._unmount(loop)
+        self._undo.remove(self._session.close)
+        left = self._syncing.stop()
+        if left:
+            log.warning("%d changes are left for the next mount", left)
+        self._registry.save(dataclasses.replace(self._record, pid=None))
+        self._give_back()
+        log.info("ended")
+
+    def _unmount(self, loop: threading.Thread) -> None:
+        """Unmount; when somebody still uses it after 2 s, take it out of the tree and let them finish for at most 10 s."""
+        for _ in range(_UNMOUNT_TRIES):
+            try:
+                self._session.unmount()
+                break
+            except MountBusyError:
+                loop.join(timeout=_UNMOUNT_PAUSE_S)
+            except (MemdirError, OSError) as error:
+                log.warning("unmount: %s", error)
+                break
+        else:
+            log.warning("%s is in use; detaching it", self._record.path)
+            try:
+                self._session.unmount(lazy=True)
+            except (MemdirError, OSError) as error:
+                log.warning("unmount: %s", error)
+        loop.join(timeout=_LOOP_END_S)
+        if loop.is_alive():
+            log.warning("files of the mount are still open; their users will see it disconnected")
+
+    def _give_back(self) -> None:
+        while self._undo:
+            step = self._undo.pop()
+            try:
+                step()
+            except (MemdirError, OSError) as error:
+                log.warning("while ending: %s", error)

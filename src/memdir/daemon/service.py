@@ -1,0 +1,224 @@
+"""What the control socket and `/.memdir/` can ask of a mount: status, grep, sync, queue, retry, stop."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from memdir import __version__
+from memdir.core.clock import iso_ms
+from memdir.core.errors import UsageError
+from memdir.daemon.grep import Grep
+from memdir.daemon.registry import MountRecord
+from memdir.daemon.syncing import Syncing
+
+if TYPE_CHECKING:
+    from memdir.daemon.control_server import Operation
+    from memdir.fs.tree import SyncTree
+    from memdir.sync.engine import Engine
+    from memdir.sync.model import Row
+
+Json = dict[str, Any]
+
+_QUEUE_VIEW_MAX: Final = 200
+_QUEUE_MAX: Final = 10_000
+_SYNC_TIMEOUT_MAX_S: Final = 24 * 3600.0
+_SYNC_TIMEOUT_S: Final = 60.0
+_POLL_S: Final = 0.1
+_DRAIN_MAX_S: Final = 24 * 3600.0
+
+
+class MountService:
+    """Thread-safe: every operation may run in several threads at once."""
+
+    def __init__(
+        self,
+        record: MountRecord,
+        tree: SyncTree,
+        syncing: Syncing,
+        *,
+        started_s: float,
+        request_stop: Callable[[float | None], None],
+    ) -> None:
+        self._record = record
+        self._syncing = syncing
+        self._started_s = started_s
+        self._request_stop = request_stop
+        self._grep = Grep(record.name, tree, syncing)
+        self._waiting = threading.Event()
+        """Never set: something to wait on with a bound while asking the server again."""
+
+    def operations(self) -> dict[str, Operation]:
+        """By the names of the protocol."""
+        return {
+            "status": self._status,
+            "grep": self._grep.run,
+            "sync": self._sync,
+            "queue": self._queue,
+            "retry": self._retry,
+            "confirm": self._confirm,
+            "stop": self._stop,
+        }
+
+    # --- status --------------------------------------------------------------------------------------------------
+
+    def _status(self, _: Json) -> Json:
+        return self.status_view()
+
+    def status_view(self) -> Json:
+        """The mount at a glance; quick, asks nobody."""
+        record = self._record
+        answer: Json = {
+            "name": record.name,
+            "path": record.path,
+            "pid": os.getpid(),
+            "uptime_s": round(time.monotonic() - self._started_s, 3),
+            "version": __version__,
+            "log_file": record.log_file,
+            "sync": record.sync,
+            "read_only": record.read_only,
+            "profile": record.profile,
+            "cache_bytes": _folder_bytes(Path(record.cache_dir)),
+            "queue_length": 0,
+            "parked": 0,
+            "conflicts": 0,
+            "held_deletions": 0,
+            "last_synced_at": None,
+            "profile_version": 0,
+            "server": {"url": None, "online": False, "since": None, "error": self._syncing.error},
+        }
+        engine = self._syncing.engine
+        if engine is not None:
+            status = engine.status()
+            link = status.link
+            answer |= {
+                "queue_length": status.queue_length,
+                "parked": status.parked,
+                "conflicts": status.conflicts,
+                "held_deletions": status.held_deletions,
+                "last_synced_at": iso_ms(status.last_synced_ms) if status.last_synced_ms else None,
+                "profile_version": status.profile_version,
+                "server": {
+                    "url": link.url,
+                    "online": link.online,
+                    "since": iso_ms(link.since_ms) if link.since_ms else None,
+                    "error": link.error,
+                    "hint": link.hint,
+                },
+            }
+        return answer
+
+    def queue_view(self) -> Json:
+        return self._queue({"limit": _QUEUE_VIEW_MAX})
+
+    def errors_view(self) -> Mapping[str, str]:
+        """Parked paths and why."""
+        engine = self._syncing.engine
+        return {} if engine is None else {row.path: row.error for row in engine.parked_rows(_QUEUE_VIEW_MAX)}
+
+    # --- queue ---------------------------------------------------------------------------------------------------
+
+    def _queue(self, args: Json) -> Json:
+        limit = _number(args, "limit", _QUEUE_VIEW_MAX, 1, _QUEUE_MAX)
+        engine = self._syncing.engine
+        if engine is None:
+            return {"rows": []}
+        rows = [_row_json(row) for row in engine.queue_rows(int(limit))]
+        rows += [
+            {"path": path, "op": "move", "from": source, "state": "ready", "attempts": 0, "since": None, "error": ""}
+            for source, path in engine.renames(int(limit))
+        ]
+        return {"rows": rows[: int(limit)]}
+
+    def _retry(self, args: Json) -> Json:
+        path = args.get("path")
+        if path is not None and not (isinstance(path, str) and path.startswith("/")):
+            raise UsageError(f"{path!r} is no path in the mount")
+        engine = self._syncing.engine
+        return {"requeued": 0 if engine is None else engine.retry(path)}
+
+    def _confirm(self, _: Json) -> Json:
+        """Let deletions happen that were held back because they were so many."""
+        engine = self._syncing.engine
+        if engine is not None:
+            engine.confirm_deletions()
+        return {}
+
+    def _sync(self, args: Json) -> Json:
+        """Push everything; with `wait` until all is pushed and every document of the container is indexed."""
+        timeout_s = _number(args, "timeout_s", _SYNC_TIMEOUT_S, 0.0, _SYNC_TIMEOUT_MAX_S)
+        engine = self._syncing.wait_engine()
+        if engine is None:
+            raise UsageError(
+                self._syncing.error or f"{self._record.name} is mounted without sync",
+                hint="mount it again without --no-sync",
+            )
+        deadline_s = time.monotonic() + timeout_s
+        waiting = engine.flush("/", timeout_s if args.get("wait") else 0.0)
+        searchable = False
+        while args.get("wait") and not waiting:
+            searchable = self._all_done(engine)
+            if searchable or time.monotonic() >= deadline_s or not engine.link.state().online:
+                break
+            self._waiting.wait(_POLL_S)
+            waiting = engine.flush("/", max(0.0, deadline_s - time.monotonic()))
+        status = engine.status()
+        return {
+            "queue_length": status.queue_length,
+            "parked": status.parked,
+            "drained": status.queue_length == 0,
+            "searchable": searchable,
+        }
+
+    def _all_done(self, engine: Engine) -> bool:
+        from memdir.client.errors import ClientError
+
+        try:
+            return engine.link.call(lambda client: client.processing_count(self._record.name)) == 0
+        except ClientError:
+            return False
+
+    # --- stop ----------------------------------------------------------------------------------------------------
+
+    def _stop(self, args: Json) -> Json:
+        """Drain and say what is left; the mount ends right after the answer."""
+        default_s = self._record.drain_timeout_s
+        drain_timeout_s = _number(args, "drain_timeout_s", default_s, 0.0, _DRAIN_MAX_S)
+        left = self._syncing.drain(drain_timeout_s)
+        self._request_stop(0.0)
+        return {"left": left}
+
+
+def _row_json(row: Row) -> Json:
+    return {
+        "path": row.path,
+        "op": "put",
+        "state": row.state,
+        "attempts": row.attempts,
+        "since": iso_ms(row.first_seen_ms),
+        "error": row.error,
+    }
+
+
+def _number(args: Json, name: str, default: float, low: float, high: float) -> float:
+    value = args.get(name, default)
+    if value is None:
+        return default
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high:
+        raise UsageError(f"{name} must be a number from {low:g} to {high:g}")
+    return value
+
+
+def _folder_bytes(folder: Path) -> int:
+    total = 0
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            try:
+                total += entry.stat(follow_symlinks=False).st_size
+            except FileNotFoundError:
+                continue  # a journal segment that was just retired
+    return total

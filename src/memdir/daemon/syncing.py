@@ -1,0 +1,167 @@
+"""The sync engine as the daemon has it: started in the background, absent at first, and for ever with `--no-sync`.
+
+httpx and pydantic are imported by the starting thread, after the mount is usable.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from memdir.core.errors import MemdirError
+from memdir.core.paths import AppPaths, write_private
+from memdir.daemon.registry import MountRecord
+from memdir.fs.views import ProfileView, is_virtual
+
+if TYPE_CHECKING:
+    from memdir.client.http import Client
+    from memdir.fs.tree import SyncTree
+    from memdir.sync.engine import Engine
+
+log = logging.getLogger(__name__)
+
+_PROFILE_FILE: Final = "profile.md"
+_PROFILE_MAX_BYTES: Final = 1 << 20
+_START_WAIT_S: Final = 5.0
+_PROFILE_RETRY_S: Final = 5.0
+
+
+class Syncing:
+    """The engine's life, and the profile that comes with it."""
+
+    def __init__(self, paths: AppPaths, record: MountRecord, tree: SyncTree, profile: ProfileView) -> None:
+        self._paths = paths
+        self._record = record
+        self._tree = tree
+        self._profile = profile
+        self._profile_file = Path(record.cache_dir) / _PROFILE_FILE
+        self._engine: Engine | None = None
+        self._started = threading.Event()
+        self._profile_wanted = threading.Event()
+        self._stopping = threading.Event()
+        self._threads: list[threading.Thread] = []
+        self._server_started = False
+        self.error: str | None = None
+        """Why the engine could not be started."""
+        self._show_stored_profile()
+
+    @property
+    def enabled(self) -> bool:
+        return self._record.sync
+
+    @property
+    def engine(self) -> Engine | None:
+        """The engine once it runs."""
+        return self._engine
+
+    def wait_engine(self, timeout_s: float = _START_WAIT_S) -> Engine | None:
+        """The engine, waited for while it is starting; None without sync or when it failed."""
+        if self.enabled:
+            self._started.wait(timeout_s)
+        return self._engine
+
+    def start(self) -> None:
+        """Begin in the background."""
+        if not self.enabled:
+            self._started.set()
+            return
+        self._threads = [threading.Thread(target=self._start, name="sync-start", daemon=True)]
+        self._threads[0].start()
+
+    def drain(self, timeout_s: float) -> int:
+        """Push what waits for at most `timeout_s`; how much is left."""
+        engine = self.wait_engine() if timeout_s > 0 else self._engine
+        return engine.drain(timeout_s) if engine is not None else 0
+
+    def hurry_stop(self) -> None:
+        """End a drain that is under way."""
+        self._stopping.set()
+        if self._engine is not None:
+            self._engine.end_drain()
+
+    def stop(self) -> int:
+        """End the engine; how much is left for the next mount."""
+        self._stopping.set()
+        self._profile_wanted.set()
+        for thread in self._threads:
+            thread.join(timeout=30.0)
+        return self._engine.stop() if self._engine is not None else 0
+
+    def _start(self) -> None:
+        try:
+            from memdir.sync.engine import Engine
+
+            engine = Engine(
+                folder=Path(self._record.cache_dir),
+                container=self._record.name,
+                tree=self._tree,
+                factory=self._client,
+                is_virtual=is_virtual,
+                on_profile=lambda _: self._profile_wanted.set(),
+            )
+        except Exception as error:
+            self.error = f"sync could not be started: {error}"
+            log.exception("sync could not be started")
+            self._started.set()
+            return
+        if self._stopping.is_set():
+            engine.close()
+            self._started.set()
+            return
+        engine.start()
+        self._engine = engine
+        self._started.set()
+        self._profile_wanted.set()
+        self._profile_loop(engine)
+
+    def _client(self) -> Client:
+        """A client of the server. The local server is started once, and again when it crashed; not when somebody stopped it."""
+        from memdir.client.http import Client
+        from memdir.client.local import ensure_server, running_server
+
+        crashed = self._paths.server_state_file.exists()
+        if not self._server_started or crashed:
+            info = ensure_server(self._paths)
+            self._server_started = True
+        else:
+            found = running_server(self._paths)
+            if found is None:
+                raise MemdirError("the local server is stopped", hint="start it with `memdir server start`")
+            info = found
+        return Client(info.url, info.api_key)
+
+    def _profile_loop(self, engine: Engine) -> None:
+        """Fetch the profile whenever it grew; after a failure again in a while."""
+        from memdir.client.errors import ClientError
+        from memdir.fs.views import render_profile
+
+        failed = False
+        while not self._stopping.is_set():
+            self._profile_wanted.wait(_PROFILE_RETRY_S if failed else None)
+            self._profile_wanted.clear()
+            if self._stopping.is_set():
+                return
+            try:
+                profile = engine.link.call(lambda client: client.profile(self._record.name))
+            except ClientError as error:
+                failed = True
+                log.debug("the profile could not be fetched: %s", error.message)
+                continue
+            failed = False
+            text = render_profile(profile.static, profile.dynamic)
+            self._profile.set_text(text)
+            try:
+                write_private(self._profile_file, text.encode("utf-8", "surrogateescape"))
+            except OSError as error:
+                log.warning("the profile could not be kept for the next start: %s", error)
+
+    def _show_stored_profile(self) -> None:
+        try:
+            with open(self._profile_file, "rb") as handle:
+                self._profile.set_text(handle.read(_PROFILE_MAX_BYTES).decode("utf-8", "surrogateescape"))
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            log.warning("the stored profile could not be read: %s", error)

@@ -1,0 +1,188 @@
+"""Searching the local files themselves: by words, where meaning is not to be had, and byte for byte."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from memdir.core.limits import MIB
+from memdir.fs.errors import FsError
+from memdir.fs.tree import LocalChangedError
+
+if TYPE_CHECKING:
+    from memdir.fs.tree import SyncTree
+    from memdir.fs.types import LocalFact
+
+FILES_MAX: Final = 500
+BYTES_MAX: Final = 16 * MIB
+LITERAL_BYTES_MAX: Final = 1024 * MIB
+LITERAL_FILE_MAX_BYTES: Final = 64 * MIB
+_PROBE_BYTES: Final = 8192
+_TEXT_MAX_CHARS: Final = 2000
+_HITS_A_FILE: Final = 3
+_PIECE_BYTES: Final = MIB
+_SCORE_MAX: Final = 0.5
+"""Words found in place never outrank what was found by meaning with confidence."""
+
+_WORD: Final = re.compile(r"\w+", re.UNICODE)
+_COMMON: Final = frozenset(
+    """
+    a an and are as at be by did do does for from had has have he her his how i in is it its me my of on or our she so that
+    the their them they this to us was we were what when where which who why will with you your
+    """.split()  # noqa: SIM905
+)
+_ENDINGS: Final = ("ingly", "edly", "ings", "ing", "ies", "ied", "ed", "es", "ly", "s")
+
+Json = dict[str, Any]
+
+
+def scope_files(tree: SyncTree, scope: str) -> Iterator[str]:
+    """Regular files at and below `scope`, in path order."""
+    for entry in _entries(tree, scope):
+        yield entry.path
+
+
+def _entries(tree: SyncTree, scope: str) -> Iterator[LocalFact]:
+    first = tree.fact(scope)
+    pending = [] if first is None else [first]
+    while pending:
+        entry = pending.pop()
+        if entry.kind == "dir":
+            pending.extend(reversed(tree.children(entry.path)))
+        elif entry.kind == "file":
+            yield entry
+
+
+def _contents(tree: SyncTree, entry: LocalFact) -> bytes | None:
+    """All bytes of one version, tried again once when it changes meanwhile; None when it is gone."""
+    for _ in range(2):
+        try:
+            return b"".join(tree.read(entry, offset, _PIECE_BYTES) for offset in range(0, max(entry.size, 1), _PIECE_BYTES))
+        except (LocalChangedError, FsError):
+            found = tree.fact(entry.path)
+            if found is None or found.kind != "file":
+                return None
+            entry = found
+    return None
+
+
+def _is_binary(data: bytes) -> bool:
+    """As grep decides it: a NUL in the first block."""
+    return b"\0" in data[:_PROBE_BYTES]
+
+
+@dataclass(slots=True)
+class _Scored:
+    path: str
+    line: int
+    text: str
+    terms: frozenset[str]
+
+
+class WordSearch:
+    """Lines by their rare query words (inverse document frequency over the searched lines), within bounds."""
+
+    def __init__(self, tree: SyncTree, query: str) -> None:
+        self._tree = tree
+        words = [word.casefold() for word in _WORD.findall(query)]
+        self._terms = frozenset(_stem(word) for word in words if word not in _COMMON) or frozenset(map(_stem, words))
+        self.note: str | None = None
+        """What was left out because of the bounds."""
+
+    def run(self, paths: Iterable[str], limit: int) -> list[Json]:
+        """The best lines, best first."""
+        found: list[_Scored] = []
+        frequency: Counter[str] = Counter()
+        files = size_bytes = lines = 0
+        for path in paths:
+            entry = self._tree.fact(path)
+            if entry is None or entry.kind != "file":
+                continue
+            if files >= FILES_MAX or size_bytes + entry.size > BYTES_MAX:
+                self.note = f"only {files} files ({size_bytes / MIB:.1f} MiB) were searched in place"
+                break
+            files, size_bytes = files + 1, size_bytes + entry.size
+            data = _contents(self._tree, entry)
+            if data is None or _is_binary(data):
+                continue
+            candidates = []
+            for number, line in enumerate(data.decode("utf-8", "replace").splitlines(), start=1):
+                lines += 1
+                terms = self._terms.intersection(_stem(word.casefold()) for word in _WORD.findall(line))
+                if terms:
+                    frequency.update(terms)
+                    candidates.append(_Scored(path, number, line[:_TEXT_MAX_CHARS], frozenset(terms)))
+            candidates.sort(key=lambda hit: -len(hit.terms))
+            found += candidates[:_HITS_A_FILE]
+        return self._ranked(found, frequency, lines, limit)
+
+    def _ranked(self, found: list[_Scored], frequency: Counter[str], lines: int, limit: int) -> list[Json]:
+        weight = {term: math.log(1 + lines / (1 + frequency[term])) for term in self._terms}
+        whole = sum(weight.values()) or 1.0
+        scored = sorted(
+            ((sum(weight[term] for term in hit.terms) / whole, hit) for hit in found),
+            key=lambda pair: (-pair[0], pair[1].path, pair[1].line),
+        )
+        return [
+            _hit(hit.path, hit.line, hit.text.strip(), kind="pending", score=round(_SCORE_MAX * score, 6))
+            for score, hit in scored[:limit]
+        ]
+
+
+class LiteralSearch:
+    """Lines that contain a string byte for byte, in path order, as `grep -rnF` finds them."""
+
+    def __init__(self, tree: SyncTree, query: str) -> None:
+        self._tree = tree
+        self._needle = query.encode("utf-8", "surrogateescape")
+        self.note: str | None = None
+
+    def run(self, scope: str, limit: int) -> list[Json]:
+        hits: list[Json] = []
+        size_bytes = skipped = 0
+        for entry in _entries(self._tree, scope):
+            if entry.size > LITERAL_FILE_MAX_BYTES:
+                skipped += 1
+                continue
+            if size_bytes + entry.size > LITERAL_BYTES_MAX:
+                self.note = f"stopped after {LITERAL_BYTES_MAX // MIB} MiB; search a smaller folder"
+                break
+            size_bytes += entry.size
+            data = _contents(self._tree, entry)
+            if data is None or self._needle not in data or _is_binary(data):
+                continue
+            for number, line in enumerate(data.split(b"\n"), start=1):
+                if self._needle in line:
+                    text = line.decode("utf-8", "replace").rstrip("\r")[:_TEXT_MAX_CHARS]
+                    hits.append(_hit(entry.path, number, text, kind="literal", score=1.0))
+                    if len(hits) == limit:
+                        return hits
+        if skipped:
+            self.note = f"{skipped} files larger than {LITERAL_FILE_MAX_BYTES // MIB} MiB were left out"
+        return hits
+
+
+def _hit(path: str, line: int, text: str, *, kind: str, score: float) -> Json:
+    return {
+        "path": path,
+        "document_id": None,
+        "kind": kind,
+        "start_line": line,
+        "end_line": line,
+        "text": text,
+        "score": score,
+        "title": None,
+        "signals": None,
+    }
+
+
+def _stem(word: str) -> str:
+    """Cut common English endings; crude, and the same for query and text."""
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            return word[: -len(ending)]
+    return word
