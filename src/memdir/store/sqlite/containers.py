@@ -149,8 +149,3 @@ def next_seq(connection: apsw.Connection, container_id: int) -> int:
         raise NotFoundError("the container is gone")
     seq: int = rows[0][0]
     return seq
-
-
-def bump_profile(connection: apsw.Connection, container_id: int) -> None:
-    """Say that the memories may read differently now, inside the caller's transaction."""
-    connection.execute("update container set profile_version = profile_version + 1 where id = ?", (container_id,))

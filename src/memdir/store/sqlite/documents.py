@@ -176,9 +176,13 @@ class DocumentStore:
         total: int = row[0]
         return total
 
-    def not_searchable(self, scope: Scope, *, up_to_revision: int | None = None, limit: int = PENDING_MAX) -> list[str]:
-        """Paths in scope that no search can find yet, in path order (documents without a path as their id)."""
+    def not_searchable(
+        self, scope: Scope, *, up_to_revision: int | None = None, limit: int = PENDING_MAX, unfinished: bool = False
+    ) -> list[str]:
+        """Paths in scope that no search can find yet, in path order (documents without a path as their id). With `unfinished`
+        also those that are found, but not yet as well as they will be."""
         first, end = below(scope.folder)
+        found = "" if unfinished else ", 'embedding', 'indexing'"
         condition = "d.path = :path or (d.path >= :first and d.path < :end)"
         if scope.exact:
             condition = "d.path = :path"
@@ -186,7 +190,7 @@ class DocumentStore:
             condition = "true"
         rows = self._db.all(
             "select coalesce(d.path, d.id) from document d where d.container_id = :container "  # noqa: S608
-            "and d.status in ('queued', 'extracting', 'chunking') and d.status not in ('done', 'failed') "
+            f"and d.status not in ('done', 'failed'{found}) and d.status not in ('done', 'failed') "
             f"and d.revision <= :revision and ({condition}) order by 1 limit :limit",
             {
                 "container": scope.container_id,
@@ -198,6 +202,13 @@ class DocumentStore:
             },
         )
         return [row[0] for row in rows]
+
+    def indexed(self, document_ids: Sequence[str]) -> dict[str, Document]:
+        """Those of the documents whose chunks were made from the content that they have now."""
+        unique = list(dict.fromkeys(document_ids))
+        marks = ",".join("?" * len(unique))
+        rows = self._db.all(f"{SELECT_DOCUMENT} where d.id in ({marks}) and d.indexed_hash = d.content_hash", unique)
+        return {row[0]: document_of(row) for row in rows}
 
     def indexed_hash(self, document_id: str) -> str | None:
         """Content hash that the document's chunks were made from."""
@@ -225,12 +236,12 @@ class DocumentStore:
         follow_up: Sequence[str],
     ) -> bool:
         """The document's chunks were made from the content it has: record that, end the job, and ask for the kinds of work
-        in `follow_up`, in one transaction. False, and only the job is freed, when it has another content or place now."""
+        in `follow_up`, in one transaction. False, and only the job is freed, when it has another content now."""
         with self._db.write() as connection:
             connection.execute(
                 "update document set status = ?, error = ?, indexed_hash = content_hash, media_type = ?, title = ? "
-                "where id = ? and content_hash = ? and revision = ?",
-                (status, error, media_type, title, document.id, document.content_hash, document.revision),
+                "where id = ? and content_hash = ?",
+                (status, error, media_type, title, document.id, document.content_hash),
             )
             if not connection.changes():
                 connection.execute(

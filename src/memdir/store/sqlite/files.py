@@ -16,6 +16,8 @@ import apsw
 from memdir.core.clock import Clock
 from memdir.core.errors import MemdirError, NotFoundError
 from memdir.core.sqlite import Database
+from memdir.store.paths import under_memory_paths
+from memdir.store.sqlite import jobs
 from memdir.store.sqlite.blobs import BlobStore
 from memdir.store.sqlite.idempotency import IdempotencyStore
 from memdir.store.sqlite.operations import Operation, Outcome, Put
@@ -42,9 +44,12 @@ class FileTree:
             raise result
         return result
 
-    def apply_all(self, container: Container, operations: Sequence[Operation]) -> list[Outcome | MemdirError]:
+    def apply_all(
+        self, container: Container, operations: Sequence[Operation], *, together: bool = False
+    ) -> list[Outcome | MemdirError]:
         """The operations in order, each for itself: one that is refused changes nothing and stops none of the others. All
-        that succeed are committed together. An unexpected error rolls everything back."""
+        that succeed are committed together. An unexpected error, and with `together` any refusal, rolls everything back and
+        is raised."""
         now_ms = self._clock.now_ns() // 1_000_000
         results: list[Outcome | MemdirError] = []
         try:
@@ -55,6 +60,8 @@ class FileTree:
                         with _savepoint(connection):
                             results.append(step.run(operation))
                     except MemdirError as error:
+                        if together:
+                            raise
                         results.append(error)
                         step.orphans += _staged_files([operation])
         except BaseException:
@@ -75,6 +82,31 @@ class FileTree:
             )
             if not connection.changes():
                 raise NotFoundError("the document is gone")
+
+    def reread_memories(self, container: Container, before: tuple[str, ...]) -> int:
+        """The memory paths changed from `before` to those of `container`: ask for the documents concerned. Returns how many."""
+        now_ms = self._clock.now_ns() // 1_000_000
+        count = 0
+        with self._db.write() as connection:
+            rows = fetch(
+                connection,
+                "select id, path from document where container_id = ? and kind = 'file' and path is not null "
+                "and status in ('embedding', 'indexing', 'done')",
+                (container.id,),
+            )
+            for document_id, path in rows:
+                if under_memory_paths(path, before) != under_memory_paths(path, container.memory_paths):
+                    jobs.enqueue(
+                        connection,
+                        document_id=document_id,
+                        container_id=container.id,
+                        kind="memory",
+                        priority=jobs.BULK,
+                        now_ms=now_ms,
+                    )
+                    count += 1
+        self._notify(container.id)
+        return count
 
     def delete_container(self, container: Container) -> None:
         """The container with all that is in it; its tag can begin a new life."""

@@ -47,19 +47,20 @@ class JobStore:
     def _now_ms(self) -> int:
         return self._clock.now_ns() // 1_000_000
 
-    def claim(self, kind: str, *, limit: int = 1) -> list[Job]:
-        """At most `limit` jobs that are due and free, interactive first, then oldest first."""
+    def claim(self, kind: str, *, limit: int = 1, priority_max: int = BULK) -> list[Job]:
+        """At most `limit` jobs that are due and free, no less urgent than `priority_max`; interactive first, then oldest
+        first."""
         now_ms = self._now_ms()
-        due = "select 1 from job where kind = ? and not_before_ms <= ? and leased_until_ms <= ? limit 1"
-        if self._db.one(due, (kind, now_ms, now_ms)) is None:
+        due = "kind = ? and not_before_ms <= ? and leased_until_ms <= ? and priority <= ?"
+        bindings = (kind, now_ms, now_ms, priority_max)
+        if self._db.one(f"select 1 from job where {due} limit 1", bindings) is None:  # noqa: S608
             return []
         with self._db.write() as connection:
             rows = fetch(
                 connection,
-                "select document_id, container_id, priority, generation, attempts from job "
-                "where kind = ? and not_before_ms <= ? and leased_until_ms <= ? "
+                f"select document_id, container_id, priority, generation, attempts from job where {due} "  # noqa: S608
                 "order by priority, created_at_ms, document_id limit ?",
-                (kind, now_ms, now_ms, limit),
+                (*bindings, limit),
             )
             connection.executemany(
                 "update job set leased_until_ms = ? where document_id = ? and kind = ?",
@@ -109,10 +110,15 @@ class JobStore:
             connection.execute("update job set leased_until_ms = 0 where leased_until_ms > 0")
             return connection.changes()
 
-    def next_due_ms(self, kind: str) -> int | None:
-        """When the next job can be claimed (milliseconds since the epoch, maybe past); None when there is none."""
-        row = self._db.one("select min(max(not_before_ms, leased_until_ms)) from job where kind = ?", (kind,))
-        return None if row is None else row[0]
+    def next_due_s(self, kind: str, *, priority_max: int = BULK) -> float | None:
+        """Seconds until the next job can be claimed (0 when one can now); None when there is none."""
+        row = self._db.one(
+            "select min(max(not_before_ms, leased_until_ms)) from job where kind = ? and priority <= ?", (kind, priority_max)
+        )
+        if row is None or row[0] is None:
+            return None
+        due_ms: int = row[0]
+        return max(0.0, (due_ms - self._now_ms()) / 1000)
 
     def count(self, kind: str | None = None) -> int:
         """Jobs waiting or running."""

@@ -14,7 +14,7 @@ from memdir.store.errors import ConflictError, InvalidError, PreconditionError
 from memdir.store.paths import below, checked_path, is_within, suffix, under_memory_paths
 from memdir.store.sqlite import changes, jobs
 from memdir.store.sqlite.blobs import EMPTY_HASH, BlobStore
-from memdir.store.sqlite.containers import bump_profile, next_seq
+from memdir.store.sqlite.containers import next_seq
 from memdir.store.sqlite.idempotency import IdempotencyStore
 from memdir.store.sqlite.operations import Delete, Move, Operation, Outcome, Put, Remove, check_if_match, check_put, request_of
 from memdir.store.sqlite.sql import fetch
@@ -307,12 +307,10 @@ class Step:
         rows = fetch(
             self._connection,
             "delete from document where container_id = ? and (path = ? or (path >= ? and path < ?)) "
-            "returning path, kind, content_hash",
+            "returning kind, content_hash",
             (self._container.id, path, first, end),
         )
-        self.orphans += self._blobs.release(self._connection, [row[2] for row in rows if row[1] != "dir"])
-        if any(under_memory_paths(row[0], self._container.memory_paths) for row in rows):
-            bump_profile(self._connection, self._container.id)
+        self.orphans += self._blobs.release(self._connection, [row[1] for row in rows if row[0] != "dir"])
         changes.add_delete(self._connection, container_id=self._container.id, seq=seq, path=path, at_ms=self._now_ms)
         return Outcome(seq=seq, count=len(rows))
 
@@ -334,8 +332,6 @@ class Step:
         self._connection.execute("delete from document where id = ?", (document.id,))
         if document.kind != "dir":
             self.orphans += self._blobs.release(self._connection, [document.content_hash])
-        if under_memory_paths(document.path, self._container.memory_paths):
-            bump_profile(self._connection, self._container.id)
 
     def _enqueue(self, document_id: str, kind: str, priority: int) -> None:
         jobs.enqueue(

@@ -12,6 +12,7 @@ from memdir.store.sqlite.blobs import BlobStore
 from memdir.store.sqlite.changes import ChangeStore
 from memdir.store.sqlite.containers import ContainerStore
 from memdir.store.sqlite.documents import DocumentStore
+from memdir.store.sqlite.embedding import EmbeddingQueue
 from memdir.store.sqlite.files import FileTree
 from memdir.store.sqlite.jobs import JobStore
 from memdir.store.sqlite.keys import KeyStore
@@ -30,12 +31,14 @@ class SqliteStore:
     def __init__(self, db: Database, folder: Path, clock: Clock) -> None:
         self.db = db
         self.folder = folder
+        self._clock = clock
         self._listeners: list[Callable[[int], None]] = []
         self.containers = ContainerStore(db, clock)
         self.documents = DocumentStore(db, clock)
         self.blobs = BlobStore(db, folder)
         self.changes = ChangeStore(db)
         self.jobs = JobStore(db, clock)
+        self.embedding = EmbeddingQueue(db, clock)
         self.keys = KeyStore(db, clock)
         self.files = FileTree(db, clock, self.blobs, self.notify)
 
@@ -59,6 +62,10 @@ class SqliteStore:
         """Tell the listeners that something happened in a container."""
         for listener in tuple(self._listeners):
             listener(container_id)
+
+    def now_ms(self) -> int:
+        """The store's clock, milliseconds since the epoch."""
+        return self._clock.now_ns() // 1_000_000
 
     def close(self) -> None:
         """Close the database; the store cannot be used after that."""

@@ -1,0 +1,40 @@
+"""`python -m memdir.server`: the local server as a process of its own."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run; the exit code is 0 after a signal, 2 when it could not start."""
+    parser = argparse.ArgumentParser(prog="python -m memdir.server", description="Run the local memory server.")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
+    parser.add_argument("--port", type=int, help="port to listen on (default: 8848, or a free one when it is taken)")
+    parser.add_argument("--allowed-host", action="append", default=[], help="a further host name to be called by; repeatable")
+    parser.add_argument("--ready-fd", type=int, help="file descriptor that gets 'ready' or an error text")
+    parser.add_argument("--foreground", action="store_true", help="log to standard error instead of the log file")
+    options = parser.parse_args(arguments)
+
+    from memdir.core.errors import MemdirError
+    from memdir.server.lifecycle import ServerOptions, run
+
+    try:
+        run(
+            ServerOptions(
+                host=options.host,
+                port=options.port,
+                ready_fd=options.ready_fd,
+                foreground=options.foreground,
+                hosts=options.allowed_host,
+            )
+        )
+    except MemdirError as error:
+        sys.stderr.write(f"{error.message}{f' ({error.hint})' if error.hint else ''}\n")
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

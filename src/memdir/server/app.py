@@ -1,0 +1,76 @@
+"""The ASGI application: routes, errors, and the guard around them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp
+
+import memdir
+from memdir.core.errors import MemdirError
+from memdir.server.engine import Engine
+from memdir.server.errors import status_of, text_of
+from memdir.server.guard import Guard
+from memdir.server.hub import Hub
+from memdir.server.routes import files, service, v3, v4
+from memdir.server.services.files import entry_of
+from memdir.store.errors import PreconditionError
+from memdir.store.sqlite.store import SqliteStore
+
+_DETAILS_MAX = 20
+_INPUT_MAX_CHARS = 200
+
+
+def create_app(store: SqliteStore, hub: Hub, engine: Engine, *, hosts: Iterable[str] = ()) -> ASGIApp:
+    """The application over a store; `hosts` are further names it may be called by."""
+    app = FastAPI(title="memdir", version=memdir.__version__, docs_url=None, redoc_url=None)
+    app.state.store = store
+    app.state.hub = hub
+    app.state.engine = engine
+    app.add_exception_handler(MemdirError, _on_memdir_error)
+    app.add_exception_handler(RequestValidationError, _on_invalid)
+    app.add_exception_handler(HTTPException, _on_http_error)
+    app.add_exception_handler(UnicodeEncodeError, _on_unicode)
+    for router in (service.router, files.router, v3.router, v4.router):
+        app.include_router(router)
+    return Guard(app, keys=store.keys, hosts=hosts)
+
+
+async def _on_memdir_error(_: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, MemdirError)
+    body: dict[str, object] = {"error": text_of(error)}
+    if isinstance(error, PreconditionError):
+        current = error.current
+        placed = current is not None and current.path is not None
+        body["current"] = entry_of(current).model_dump(by_alias=True) if placed and current is not None else None
+    headers = {"Retry-After": "2"} if status_of(error) == 503 else None
+    return JSONResponse(body, status_code=status_of(error), headers=headers)
+
+
+async def _on_invalid(_: Request, error: Exception) -> JSONResponse:
+    """A request of the wrong shape: which field, and why, without repeating what was sent at length."""
+    assert isinstance(error, RequestValidationError)
+    details = [
+        {"field": ".".join(str(part) for part in item["loc"]), "message": str(item["msg"])[:_INPUT_MAX_CHARS]}
+        for item in error.errors()[:_DETAILS_MAX]
+    ]
+    first = f"{details[0]['field']}: {details[0]['message']}" if details else "the request has the wrong shape"
+    text = first.encode("utf-8", "replace").decode()
+    return JSONResponse({"error": text, "details": details}, status_code=400)
+
+
+async def _on_http_error(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, HTTPException)
+    text = str(error.detail)
+    if error.status_code == 404:
+        text = f"there is no {request.method} {request.url.path[:200]}"
+    return JSONResponse({"error": text}, status_code=error.status_code, headers=error.headers)
+
+
+async def _on_unicode(_: Request, __: Exception) -> JSONResponse:
+    """JSON can spell half a character (a lone surrogate), which is no text and cannot be stored."""
+    return JSONResponse({"error": "the request holds text that is not valid Unicode (a lone surrogate)"}, status_code=400)

@@ -1,0 +1,139 @@
+"""The models and what searches with them. They load in the background, so that the server answers at once.
+
+The static model is needed to index and to search; the transformer makes both better and is used as soon as it is there.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from memdir.core.errors import BusyError, MemdirError
+
+if TYPE_CHECKING:
+    from memdir.retrieval.embed import Embedder
+    from memdir.retrieval.query import Searcher
+    from memdir.store.sqlite.chunks import SqliteChunkStore
+    from memdir.store.sqlite.memories import SqliteMemoryStore
+    from memdir.store.sqlite.store import SqliteStore
+
+log = logging.getLogger(__name__)
+
+LOAD_WAIT_S: Final = 30.0
+"""How long a search waits for the first model after the server began."""
+SETTLE_WAIT_S: Final = 5.0
+"""How long it then waits for the transformer, which finds more; loading takes about 1 s, the very first time about 3 s."""
+
+
+class Engine:
+    """Chunk store, memory store, models, searcher. Thread-safe."""
+
+    def __init__(self, store: SqliteStore, models_dir: Path) -> None:
+        self._store = store
+        self._models_dir = models_dir
+        self._first = threading.Event()
+        self._settled = threading.Event()
+        self._chunks: SqliteChunkStore | None = None
+        self._memories: SqliteMemoryStore | None = None
+        self._static: Embedder | None = None
+        self._dense: Embedder | None = None
+        self._searcher: Searcher | None = None
+        self._error: MemdirError | None = None
+        self._thread: threading.Thread | None = None
+
+    def start(self, ready: Callable[[], None]) -> None:
+        """Load in the background; `ready` is called after each model."""
+        self._thread = threading.Thread(target=self._load, args=(ready,), name="memdir-models", daemon=True)
+        self._thread.start()
+
+    def _load(self, ready: Callable[[], None]) -> None:
+        try:
+            from memdir.retrieval.embed import MiniLmEmbedder, StaticEmbedder
+            from memdir.retrieval.query import Searcher
+            from memdir.store.sqlite.chunks import SqliteChunkStore
+            from memdir.store.sqlite.memories import SqliteMemoryStore
+
+            self._chunks = SqliteChunkStore(self._store.db)
+            self._memories = SqliteMemoryStore(self._store.db)
+            self._static = StaticEmbedder()
+            self._searcher = Searcher(self._chunks, self._static, None)
+        except Exception as error:
+            log.exception("the search engine cannot start")
+            self._error = error if isinstance(error, MemdirError) else MemdirError(f"the search engine cannot start: {error}")
+            self._first.set()
+            self._settled.set()
+            return
+        self._first.set()
+        ready()
+        try:
+            self._dense = MiniLmEmbedder(self._models_dir)
+            self._searcher = Searcher(self._chunks, self._static, self._dense)
+            count = self._store.embedding.backfill(model=self._dense.name)
+            log.info("model %s is ready, %d documents to embed", self._dense.name, count)
+        except Exception:
+            log.exception("the transformer model is not available; searching with words and static vectors only")
+            self._store.embedding.abandon()
+        self._settled.set()
+        ready()
+
+    def _wait(self) -> None:
+        if not self._first.wait(LOAD_WAIT_S):
+            raise BusyError("the search engine is still loading", hint="try again in a few seconds")
+        if self._error is not None:
+            raise BusyError(self._error.message, hint=self._error.hint or "run `memdir doctor`")
+
+    @property
+    def ready(self) -> bool:
+        """Whether documents can be indexed."""
+        return self._first.is_set() and self._error is None
+
+    @property
+    def settled(self) -> bool:
+        """Whether loading is over, one way or the other."""
+        return self._settled.is_set()
+
+    def wait_settled(self, timeout_s: float) -> bool:
+        """Wait until loading is over, at most `timeout_s` and SETTLE_WAIT_S."""
+        return self._settled.wait(min(max(0.0, timeout_s), SETTLE_WAIT_S))
+
+    @property
+    def searcher(self) -> Searcher:
+        """Waits for the models; BusyError when there is none."""
+        self._wait()
+        self.wait_settled(SETTLE_WAIT_S)
+        assert self._searcher is not None
+        return self._searcher
+
+    @property
+    def chunks(self) -> SqliteChunkStore:
+        """Waits like `searcher`."""
+        self._wait()
+        assert self._chunks is not None
+        return self._chunks
+
+    @property
+    def memories(self) -> SqliteMemoryStore:
+        """Waits like `searcher`."""
+        self._wait()
+        assert self._memories is not None
+        return self._memories
+
+    @property
+    def static(self) -> Embedder:
+        """Waits like `searcher`."""
+        self._wait()
+        assert self._static is not None
+        return self._static
+
+    @property
+    def dense(self) -> Embedder | None:
+        """The transformer, None when it is not (yet) there."""
+        return self._dense
+
+    def join(self) -> None:
+        """Wait until loading is over."""
+        if self._thread is not None:
+            self._thread.join()

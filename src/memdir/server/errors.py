@@ -1,0 +1,53 @@
+"""Errors of the server's own, and the one table from error classes to statuses."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from memdir.core.errors import BusyError, CorruptError, MemdirError, NotFoundError, UsageError
+from memdir.store.errors import ConflictError, IdempotencyError, InvalidError, PreconditionError
+
+
+class AuthenticationError(MemdirError):
+    """No key, or none that we know."""
+
+
+class ForbiddenError(MemdirError):
+    """The key is known and may not do this; or the request comes from where none may come from."""
+
+
+class TooLargeError(MemdirError):
+    """More bytes than the server takes."""
+
+
+class NotImplementedHereError(MemdirError):
+    """A call of another service's API that this server does not offer, said plainly."""
+
+
+STATUS: Final[tuple[tuple[type[MemdirError], int], ...]] = (
+    (AuthenticationError, 401),
+    (ForbiddenError, 403),
+    (TooLargeError, 413),
+    (NotImplementedHereError, 501),
+    (PreconditionError, 412),
+    (ConflictError, 409),
+    (IdempotencyError, 422),
+    (InvalidError, 400),
+    (UsageError, 400),
+    (NotFoundError, 404),
+    (BusyError, 503),
+    (CorruptError, 500),
+)
+
+
+def status_of(error: MemdirError) -> int:
+    """The HTTP status for an error; 500 for one that no rule names."""
+    for kind, status in STATUS:
+        if isinstance(error, kind):
+            return status
+    return 500
+
+
+def text_of(error: MemdirError) -> str:
+    """The sentence for the caller, with the hint."""
+    return f"{error.message} ({error.hint})" if error.hint else error.message

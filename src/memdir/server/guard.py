@@ -1,0 +1,200 @@
+"""What stands before every route, cheapest and most suspicious first: Host, Origin, size of the body, the key.
+
+Pure ASGI. A browser page of another site cannot reach the server even by DNS rebinding: the Host must be ours, and a request
+that a foreign page caused says so in `Origin` or `Sec-Fetch-Site` (w3.org/TR/fetch-metadata).
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterable
+from typing import Any, Final
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from memdir.core.errors import MemdirError
+from memdir.core.limits import BATCH_MAX_BYTES, FILE_SYNC_MAX_BYTES, MIB
+from memdir.server.errors import AuthenticationError, ForbiddenError, TooLargeError, status_of, text_of
+from memdir.store.errors import InvalidError
+from memdir.store.sqlite.keys import KeyStore
+
+log = logging.getLogger(__name__)
+
+BODY_MAX_BYTES: Final = BATCH_MAX_BYTES * 2
+"""Of a JSON body: a full batch in base64, with room for names."""
+UPLOAD_MAX_BYTES: Final = FILE_SYNC_MAX_BYTES
+UPLOAD_OVERHEAD_BYTES: Final = MIB
+"""What a multipart form may hold beside the file."""
+LOOPBACK_HOSTS: Final = frozenset({"127.0.0.1", "localhost", "[::1]"})
+_OPEN_PATHS: Final = frozenset({"/healthz"})
+_UPLOAD_PATHS: Final = ("/v1/files/", "/v3/documents/file")
+_KEY_HEADER_MAX: Final = 512
+
+
+class Guard:
+    """Wraps the application."""
+
+    def __init__(self, app: ASGIApp, *, keys: KeyStore, hosts: Iterable[str] = ()) -> None:
+        """`hosts` are further host names under which the server may be called."""
+        self._app = app
+        self._keys = keys
+        self._hosts = LOOPBACK_HOSTS | {host.lower() for host in hosts}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            if scope["type"] == "websocket":
+                await send({"type": "websocket.close", "code": 1008})
+                return
+            await self._app(scope, receive, send)
+            return
+        started = False
+
+        async def watched_send(message: Message) -> None:
+            nonlocal started
+            started = started or message["type"] == "http.response.start"
+            await send(message)
+
+        try:
+            receive = await self._admit(scope, receive)
+            await self._app(scope, receive, watched_send)
+        except MemdirError as error:
+            if started:
+                raise
+            await send_problem(send, error)
+        except ClientGoneError:
+            return
+        except Exception:
+            log.exception("%s %s failed", scope["method"], scope["path"])
+            if started:
+                raise
+            await send_json(send, 500, {"error": "internal error; the server's log has the details"})
+
+    async def _admit(self, scope: Scope, receive: Receive) -> Receive:
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        if sum(name == b"host" for name, _ in scope["headers"]) > 1:
+            raise InvalidError("more than one Host header")
+        self._check_host(headers)
+        self._check_origin(headers)
+        path = scope["path"]
+        upload = path.startswith(_UPLOAD_PATHS)
+        limit = UPLOAD_MAX_BYTES + UPLOAD_OVERHEAD_BYTES if upload else BODY_MAX_BYTES
+        _check_length(headers, limit)
+        if path not in _OPEN_PATHS:
+            scope.setdefault("state", {})["key"] = self._authenticate(headers)
+        return _counted(receive, limit) if upload else await _buffered(receive, limit)
+
+    def _check_host(self, headers: dict[str, str]) -> None:
+        host = headers.get("host", "")
+        if _host_name(host) not in self._hosts:
+            raise ForbiddenError(f"Host {host[:100]!r} is not served here", hint="call the server by the address it listens on")
+
+    def _check_origin(self, headers: dict[str, str]) -> None:
+        origin = headers.get("origin")
+        if origin is not None:
+            scheme, separator, rest = origin.partition("://")
+            own = separator and scheme in ("http", "https") and rest == headers["host"] and _host_name(rest) in self._hosts
+            if not own:
+                raise ForbiddenError("requests from other web pages are refused")
+        if headers.get("sec-fetch-site", "none").lower() not in ("none", "same-origin"):
+            raise ForbiddenError("requests from other web pages are refused")
+
+    def _authenticate(self, headers: dict[str, str]) -> object:
+        scheme, _, secret = headers.get("authorization", "").partition(" ")
+        secret = secret.strip()
+        if scheme.lower() != "bearer" or not secret or len(secret) > _KEY_HEADER_MAX:
+            raise AuthenticationError("an API key is needed", hint="send the header 'Authorization: Bearer <key>'")
+        key = self._keys.authenticate(secret)
+        if key is None:
+            raise AuthenticationError("this API key is not known here", hint="take the key of this server")
+        return key
+
+
+class ClientGoneError(Exception):
+    """The client went away while it was sending."""
+
+
+def _host_name(host: str) -> str:
+    """A Host header without its port, lower case; '' when it makes no sense."""
+    name, _, port = host.rpartition(":")
+    if host.endswith("]") or not name:
+        return host.lower()
+    return name.lower() if port.isdigit() else ""
+
+
+def _check_length(headers: dict[str, str], limit: int) -> None:
+    length = headers.get("content-length")
+    if length is None:
+        return
+    if not length.isascii() or not length.isdigit():
+        raise InvalidError("Content-Length is not a number")
+    if len(length) > 19 or int(length) > limit:
+        raise too_large(limit)
+
+
+def too_large(limit: int) -> TooLargeError:
+    """The one wording of a 413."""
+    return TooLargeError(f"the body is larger than {limit} bytes", hint="split the request, or leave this file out")
+
+
+async def _buffered(receive: Receive, limit: int) -> Receive:
+    """Read the whole body, at most `limit` bytes, and hand it on as one message."""
+    pieces: list[bytes] = []
+    size = 0
+    more = True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientGoneError
+        piece = message.get("body", b"")
+        size += len(piece)
+        if size > limit:
+            raise too_large(limit)
+        pieces.append(piece)
+        more = message.get("more_body", False)
+    body: bytes | None = b"".join(pieces)
+
+    async def replay() -> Message:
+        nonlocal body
+        if body is None:
+            return await receive()
+        message: dict[str, Any] = {"type": "http.request", "body": body, "more_body": False}
+        body = None
+        return message
+
+    return replay
+
+
+def _counted(receive: Receive, limit: int) -> Receive:
+    """Pass the body on as it comes, at most `limit` bytes."""
+    size = 0
+
+    async def counted() -> Message:
+        nonlocal size
+        message = await receive()
+        size += len(message.get("body", b""))
+        if size > limit:
+            raise too_large(limit)
+        return message
+
+    return counted
+
+
+async def send_problem(send: Send, error: MemdirError) -> None:
+    """Answer with an error of ours."""
+    status = status_of(error)
+    headers = [(b"www-authenticate", b"Bearer")] if status == 401 else []
+    await send_json(send, status, {"error": text_of(error)}, headers)
+
+
+async def send_json(send: Send, status: int, body: object, headers: Iterable[tuple[bytes, bytes]] = ()) -> None:
+    """A small JSON answer without a framework."""
+    raw = json.dumps(body).encode()
+    start = [
+        (b"content-type", b"application/json"),
+        (b"content-length", str(len(raw)).encode()),
+        (b"x-content-type-options", b"nosniff"),
+        *headers,
+    ]
+    await send({"type": "http.response.start", "status": status, "headers": start})
+    await send({"type": "http.response.body", "body": raw})

@@ -1,0 +1,288 @@
+"""One server process: lock the folder, open the store, listen, say so, work until a signal, close in order."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import json
+import logging
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import uvicorn
+
+import memdir
+from memdir.core.errors import BusyError, MemdirError
+from memdir.core.log import log_to_file, log_to_stderr
+from memdir.core.paths import AppPaths, app_paths, ensure_private_dir, write_private
+from memdir.server.app import create_app
+from memdir.server.engine import Engine
+from memdir.server.hub import Hub
+from memdir.server.worker import Worker
+from memdir.store.sqlite.store import SqliteStore
+
+log = logging.getLogger(__name__)
+
+PORT_DEFAULT: Final = 8848
+ORG_LOCAL: Final = "local"
+LOCK_NAME: Final = "lock"
+GRACE_S: Final = 5
+"""How long requests under way may take to end after SIGTERM; long polls end at once."""
+CONCURRENCY_MAX: Final = 512
+BACKLOG: Final = 128
+KEEP_ALIVE_S: Final = 75
+SWITCH_INTERVAL_S: Final = 0.001
+"""A request thread gets the interpreter within a millisecond even while a document is being cut into passages."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerOptions:
+    """How to run. `port` None: the default one, or any free one when it is taken."""
+
+    host: str = "127.0.0.1"
+    port: int | None = None
+    ready_fd: int | None = None
+    foreground: bool = False
+    hosts: Sequence[str] = ()
+
+
+def run(options: ServerOptions, paths: AppPaths | None = None) -> None:
+    """Run until SIGTERM or SIGINT. BusyError when another server owns the data folder or the wanted port is taken."""
+    paths = paths or app_paths()
+    with _report(options.ready_fd) as ready, _owned(paths.server_dir):
+        _logging(options, paths)
+        sys.setswitchinterval(SWITCH_INTERVAL_S)
+        with _listening(options) as listener, _store(paths) as store:
+            bootstrap(store, paths, _url(listener))
+            asyncio.run(_serve(options, paths, store, listener, ready))
+
+
+class _Ready:
+    """The pipe to whoever started us: `ready`, or the text of an error."""
+
+    def __init__(self, fd: int | None) -> None:
+        self._fd = fd
+
+    def say(self, text: str) -> None:
+        """Write and close; only the first call counts."""
+        if self._fd is None:
+            return
+        fd, self._fd = self._fd, None
+        try:
+            os.write(fd, text.encode("utf-8", "replace") + b"\n")
+        except BrokenPipeError:
+            log.info("whoever started the server did not wait for it")
+        finally:
+            os.close(fd)
+
+
+@contextmanager
+def _report(fd: int | None) -> Iterator[_Ready]:
+    ready = _Ready(fd)
+    try:
+        yield ready
+    except MemdirError as error:
+        ready.say(f"{error.message} ({error.hint})" if error.hint else error.message)
+        raise
+    except Exception as error:
+        ready.say(f"{type(error).__name__}: {error}")
+        raise
+
+
+@contextmanager
+def _owned(folder: Path) -> Iterator[None]:
+    """The data folder belongs to one process at a time; the kernel frees the lock with the process."""
+    ensure_private_dir(folder)
+    fd = os.open(folder / LOCK_NAME, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            owner = os.pread(fd, 32, 0).decode("ascii", "replace").strip()
+            raise BusyError(
+                f"another server (pid {owner or 'unknown'}) runs on {folder}",
+                hint="`memdir server status` shows it, `memdir server stop` ends it",
+            ) from None
+        os.ftruncate(fd, 0)
+        os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
+        yield
+    finally:
+        os.close(fd)
+
+
+def _logging(options: ServerOptions, paths: AppPaths) -> None:
+    if options.foreground:
+        log_to_stderr()
+    else:
+        log_to_file(paths.state_dir / "server.log")
+    ours = logging.getLogger("memdir")
+    ours.propagate = False  # a library that configures the root logger must not print our lines a second time
+    framework = logging.getLogger("uvicorn.error")
+    framework.setLevel(logging.WARNING)
+    framework.handlers = list(ours.handlers)
+    framework.propagate = False
+
+
+@contextmanager
+def _listening(options: ServerOptions) -> Iterator[socket.socket]:
+    """A bound socket; without a wanted port the default one, else any free one."""
+    family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
+    wanted = [options.port] if options.port is not None else [PORT_DEFAULT, 0]
+    # asyncio switches Nagle's algorithm off only for sockets that say they are TCP; with it, each answer costs 40 ms.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        for port in wanted:
+            try:
+                listener.bind((options.host, port))
+                listener.listen(BACKLOG)
+                break
+            except OSError as error:
+                if port == wanted[-1]:
+                    raise BusyError(
+                        f"cannot listen on {options.host} port {port}: {error.strerror}", hint="choose another --port"
+                    ) from error
+        yield listener
+    finally:
+        listener.close()
+
+
+def _url(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    if host in ("0.0.0.0", "::"):  # noqa: S104
+        host = "127.0.0.1"
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+@contextmanager
+def _store(paths: AppPaths) -> Iterator[SqliteStore]:
+    store = SqliteStore.open(paths.server_dir)
+    try:
+        store.recover()
+        yield store
+    finally:
+        store.close()
+
+
+def bootstrap(store: SqliteStore, paths: AppPaths, url: str) -> None:
+    """Make sure that this user's credentials file holds a key that works here, and says where."""
+    secret = _stored_key(paths)
+    if secret is None or store.keys.authenticate(secret) is None:
+        _, secret = store.keys.create(org_id=ORG_LOCAL, name="local user")
+        log.info("made a new API key and wrote it to %s", paths.credentials_file)
+    text = json.dumps({"url": url, "api_key": secret}, indent=2) + "\n"
+    write_private(paths.credentials_file, text.encode())
+
+
+def _stored_key(paths: AppPaths) -> str | None:
+    try:
+        stored = json.loads(paths.credentials_file.read_bytes())
+    except FileNotFoundError:
+        return None
+    except ValueError:
+        log.warning("%s is not JSON and is written anew", paths.credentials_file)
+        return None
+    key = stored.get("api_key") if isinstance(stored, dict) else None
+    return key if isinstance(key, str) and key else None
+
+
+class _Uvicorn(uvicorn.Server):
+    """Says when it answers, and ends long polls before it waits for requests under way. Signals are the caller's."""
+
+    def __init__(self, config: uvicorn.Config, hub: Hub, started: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._hub = hub
+        self._started = started
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._started()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._hub.close()
+        await super().shutdown(sockets)
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Uvicorn would raise the signal again when it is done, and end the process before the store is closed."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._stop)
+        try:
+            yield
+        finally:
+            for number in (signal.SIGTERM, signal.SIGINT):
+                loop.remove_signal_handler(number)
+                signal.signal(number, signal.SIG_IGN)
+
+    def _stop(self) -> None:
+        self.should_exit = True
+
+
+async def _serve(options: ServerOptions, paths: AppPaths, store: SqliteStore, listener: socket.socket, ready: _Ready) -> None:
+    hub = Hub()
+    hub.attach()
+    engine = Engine(store, paths.models_dir)
+    worker = Worker(store, engine)
+    store.listen(hub.notify)
+    hosts = [*options.hosts, *([] if options.host in ("0.0.0.0", "::") else [options.host])]  # noqa: S104
+    config = uvicorn.Config(
+        create_app(store, hub, engine, hosts=hosts),
+        http="httptools",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        date_header=False,
+        proxy_headers=False,
+        limit_concurrency=CONCURRENCY_MAX,
+        timeout_keep_alive=KEEP_ALIVE_S,
+        timeout_graceful_shutdown=GRACE_S,
+    )
+    server = _Uvicorn(config, hub, lambda: _announce(paths, listener, ready))
+    engine.start(worker.wake)
+    worker.start()
+    try:
+        await server.serve(sockets=[listener])
+    finally:
+        _withdraw(paths)
+        stopped = await asyncio.to_thread(worker.stop)
+        if not stopped:
+            log.warning("a worker step did not end in time; it is repeated after the next start")
+        hub.shutdown()
+        engine.join()
+        log.info("stopped")
+
+
+def _announce(paths: AppPaths, listener: socket.socket, ready: _Ready) -> None:
+    """Requests are answered now: server.json, then the ready pipe."""
+    url = _url(listener)
+    state = {
+        "url": url,
+        "pid": os.getpid(),
+        "data_dir": str(paths.server_dir),
+        "version": memdir.__version__,
+        "started_at_ms": time.time_ns() // 1_000_000,
+    }
+    write_private(paths.server_state_file, (json.dumps(state, indent=2) + "\n").encode())
+    log.info("listening on %s, data in %s", url, paths.server_dir)
+    ready.say("ready")
+
+
+def _withdraw(paths: AppPaths) -> None:
+    """Take server.json away if it is ours."""
+    try:
+        state = json.loads(paths.server_state_file.read_bytes())
+    except (FileNotFoundError, ValueError):
+        return
+    if isinstance(state, dict) and state.get("pid") == os.getpid():
+        paths.server_state_file.unlink(missing_ok=True)

@@ -1,0 +1,223 @@
+"""`/v1/files`, `/v1/changes`: exact bytes with revisions, and the ordered feed. Thin over `services.files`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Iterable, Iterator
+from typing import Annotated, Final
+from urllib.parse import unquote_to_bytes
+
+from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from fastapi.responses import StreamingResponse
+
+from memdir.api import v1
+from memdir.core.limits import CHANGES_PAGE_MAX, CHANGES_WAIT_MAX_S
+from memdir.server.access import Caller, caller_of
+from memdir.server.hub import Hub
+from memdir.server.services import files
+from memdir.store.errors import InvalidError
+from memdir.store.sqlite.blobs import INLINE_MAX_BYTES
+from memdir.store.sqlite.operations import INT64_MAX, Delete, Put
+from memdir.store.types import Document
+
+router = APIRouter()
+_PREFIX: Final = b"/v1/files"
+Calling = Annotated[Caller, Depends(caller_of)]
+Tag = Annotated[str, Query(alias="containerTag")]
+
+
+def hub_of(request: Request) -> Hub:
+    """The server's hub."""
+    hub: Hub = request.app.state.hub
+    return hub
+
+
+Hubbing = Annotated[Hub, Depends(hub_of)]
+
+
+def path_of(request: Request) -> str:
+    """The path in the container, from the raw bytes of the URL: no silent replacement of what is not Unicode."""
+    raw = request.scope.get("raw_path") or request.scope["path"].encode()
+    try:
+        return unquote_to_bytes(raw.split(b"?", 1)[0][len(_PREFIX) :]).decode()
+    except UnicodeDecodeError:
+        raise InvalidError("the path is not valid UTF-8") from None
+
+
+def revision_of(if_match: str | None) -> int | None:
+    """The revision in an If-Match header, None without one."""
+    if if_match is None:
+        return None
+    text = if_match.strip()
+    if text.startswith('"') and text.endswith('"') and len(text) >= 2:
+        text = text[1:-1]
+    if not text.isascii() or not text.isdigit() or len(text) > 18:
+        raise InvalidError("If-Match must be a revision in quotes", hint='for example If-Match: "7"')
+    return int(text)
+
+
+def only_new(if_none_match: str | None) -> bool:
+    """Whether If-None-Match asks that nothing stands there."""
+    if if_none_match is None:
+        return False
+    if if_none_match.strip() != "*":
+        raise InvalidError("If-None-Match can only be *")
+    return True
+
+
+@router.get("/v1/files", response_model=v1.FilesPage)
+async def list_files(
+    caller: Calling,
+    hub: Hubbing,
+    container_tag: Tag,
+    prefix: str = "/",
+    after: str = "",
+    limit: Annotated[int, Query(ge=1, le=CHANGES_PAGE_MAX)] = CHANGES_PAGE_MAX,
+) -> Response:
+    page = await hub.run(files.listing, caller, container_tag, prefix=prefix, after=after, limit=limit)
+    return model_response(page)
+
+
+@router.put("/v1/files/{path:path}", response_model=v1.FileEntry)
+async def put_file(
+    request: Request,
+    caller: Calling,
+    hub: Hubbing,
+    container_tag: Tag,
+    kind: v1.EntryKind = "file",
+    mode: Annotated[int, Query(ge=0, le=0o7777)] = 0o644,
+    mtime_ns: Annotated[int, Query(alias="mtimeNs", ge=-INT64_MAX, le=INT64_MAX)] = 0,
+    if_match: Annotated[str | None, Header()] = None,
+    if_none_match: Annotated[str | None, Header()] = None,
+    idempotency_key: Annotated[str | None, Header()] = None,
+) -> Response:
+    wanted = Put(
+        path=path_of(request),
+        kind=kind,
+        mode=mode,
+        mtime_ns=mtime_ns,
+        if_match=revision_of(if_match),
+        if_none_match=only_new(if_none_match),
+        idempotency_key=idempotency_key,
+    )
+    if int(request.headers.get("content-length", INLINE_MAX_BYTES + 1)) <= INLINE_MAX_BYTES:
+        body = await request.body()
+        outcome = await hub.run(files.put_bytes, caller, container_tag, wanted, body)
+    else:
+        await hub.run(caller.ensured, container_tag, "write")
+        upload, blob = await files.receive(hub, caller.store.blobs, request.stream())
+        with upload:
+            outcome = await hub.run(files.put, caller, container_tag, wanted, blob)
+    assert outcome.document is not None
+    answer = model_response(files.entry_of(outcome.document), status=201 if outcome.created else 200)
+    answer.headers["etag"] = f'"{outcome.document.revision}"'
+    return answer
+
+
+@router.get("/v1/files/{path:path}", response_class=Response)
+async def get_file(
+    request: Request,
+    caller: Calling,
+    hub: Hubbing,
+    container_tag: Tag,
+    if_none_match: Annotated[str | None, Header()] = None,
+) -> Response:
+    document, pieces = await hub.run(files.content_response_parts, caller, container_tag, path_of(request))
+    headers = _content_headers(document)
+    if if_none_match is not None and headers["etag"] in [tag.strip() for tag in if_none_match.split(",")]:
+        return Response(status_code=304, headers={"etag": headers["etag"]})
+    return StreamingResponse(_streamed(hub, pieces), headers=headers, media_type="application/octet-stream")
+
+
+@router.head("/v1/files/{path:path}", response_class=Response)
+async def head_file(request: Request, caller: Calling, hub: Hubbing, container_tag: Tag) -> Response:
+    document = await hub.run(files.find, caller, container_tag, path_of(request))
+    return Response(headers=_content_headers(document), media_type="application/octet-stream")
+
+
+@router.delete("/v1/files/{path:path}", response_model=v1.DeleteResult)
+async def delete_file(
+    request: Request,
+    caller: Calling,
+    hub: Hubbing,
+    container_tag: Tag,
+    recursive: bool = False,
+    if_match: Annotated[str | None, Header()] = None,
+    idempotency_key: Annotated[str | None, Header()] = None,
+) -> Response:
+    operation = Delete(
+        path=path_of(request), recursive=recursive, if_match=revision_of(if_match), idempotency_key=idempotency_key
+    )
+    return model_response(await hub.run(files.delete, caller, container_tag, operation))
+
+
+@router.post("/v1/files:move", response_model=v1.MoveResult)
+async def move_file(
+    body: v1.MoveRequest,
+    caller: Calling,
+    hub: Hubbing,
+    idempotency_key: Annotated[str | None, Header()] = None,
+) -> Response:
+    if body.idempotency_key is None and idempotency_key is not None:
+        body = body.model_copy(update={"idempotency_key": idempotency_key})
+    return model_response(await hub.run(files.move, caller, body))
+
+
+@router.post("/v1/files:batch", response_model=v1.BatchResult)
+async def batch(body: v1.BatchRequest, caller: Calling, hub: Hubbing) -> Response:
+    return model_response(await hub.run(files.batch, caller, body))
+
+
+@router.get("/v1/changes", response_model=v1.ChangesPage)
+async def changes(
+    caller: Calling,
+    hub: Hubbing,
+    container_tag: Tag,
+    since: Annotated[int, Query(ge=0, le=INT64_MAX)] = 0,
+    wait: Annotated[float, Query(ge=0, le=CHANGES_WAIT_MAX_S, allow_inf_nan=False)] = 0.0,
+    limit: Annotated[int, Query(ge=1, le=CHANGES_PAGE_MAX)] = CHANGES_PAGE_MAX,
+    profile_since: Annotated[int | None, Query(alias="profileSince", ge=0, le=INT64_MAX)] = None,
+) -> Response:
+    """Wakes on an event. Answers at once, too, when `since` lies ahead of the container: it was restored."""
+    container = await hub.run(caller.ensured, container_tag, "read")
+    deadline = time.monotonic() + wait
+    with hub.watch(container.id) as watch:
+        while True:
+            page = await hub.run(files.changes_page, caller, container, since=since, limit=limit)
+            news = page.changes or page.last_seq < since
+            news = news or (profile_since is not None and page.profile_version > profile_since)
+            left_s = deadline - time.monotonic()
+            if news or left_s <= 0 or hub.closing:
+                return model_response(page)
+            await watch.wait(left_s)
+
+
+def model_response(model: v1.Wire, *, status: int = 200) -> Response:
+    """A model as JSON, rendered once."""
+    return Response(model.model_dump_json(by_alias=True), status_code=status, media_type="application/json")
+
+
+def _content_headers(document: Document) -> dict[str, str]:
+    """The bytes are data for whoever reads them, never a page of this origin."""
+    return {
+        "etag": f'"{document.revision}"',
+        "content-length": str(document.size_bytes),
+        "content-disposition": "attachment",
+        "content-security-policy": "sandbox; default-src 'none'",
+        "x-memdir-kind": document.kind,
+        "x-memdir-content-hash": document.content_hash,
+        "x-memdir-mode": str(document.mode),
+        "x-memdir-mtime-ns": str(document.mtime_ns),
+    }
+
+
+async def _streamed(hub: Hub, pieces: Iterable[bytes]) -> AsyncIterator[bytes]:
+    """Pieces read on threads; the file is closed also when the client goes away."""
+    source: Iterator[bytes] = iter(pieces)
+    try:
+        while (piece := await hub.run(next, source, b"")) != b"":
+            yield piece
+    finally:
+        close = getattr(source, "close", None)
+        if close is not None:
+            close()

@@ -1,0 +1,50 @@
+"""`/healthz`, `/v1/capabilities`, `/v1/search`."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Request, Response
+
+import memdir
+from memdir.api import v1
+from memdir.core.limits import BATCH_MAX_BYTES, BATCH_MAX_ITEMS, FILE_SYNC_MAX_BYTES
+from memdir.server.engine import Engine
+from memdir.server.routes.files import Calling, Hubbing, model_response
+from memdir.server.services import search
+
+router = APIRouter()
+
+
+def engine_of(request: Request) -> Engine:
+    """The server's engine."""
+    engine: Engine = request.app.state.engine
+    return engine
+
+
+Searching = Annotated[Engine, Depends(engine_of)]
+
+
+@router.get("/healthz", response_model=v1.Health)
+async def health() -> Response:
+    return model_response(v1.Health(status="ok", version=memdir.__version__, pid=os.getpid()))
+
+
+@router.get("/v1/capabilities", response_model=v1.Capabilities)
+async def capabilities() -> Response:
+    return model_response(
+        v1.Capabilities(
+            version=memdir.__version__,
+            api=["v1", "v3", "v4"],
+            features=["changes", "files", "move", "batch", "search"],
+            max_file_bytes=FILE_SYNC_MAX_BYTES,
+            max_batch_bytes=BATCH_MAX_BYTES,
+            max_batch_items=BATCH_MAX_ITEMS,
+        )
+    )
+
+
+@router.post("/v1/search", response_model=v1.SearchResponse)
+async def search_lines(body: v1.SearchRequest, caller: Calling, hub: Hubbing, engine: Searching) -> Response:
+    return model_response(await search.search(caller, hub, engine, body))

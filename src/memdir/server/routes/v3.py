@@ -1,0 +1,137 @@
+"""Supermemory's `/v3` calls. Thin over `services`."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Query, Request, Response
+from pydantic import ValidationError
+from starlette.datastructures import UploadFile
+
+from memdir.api import v3
+from memdir.server.hub import Hub
+from memdir.server.routes.files import Calling, Hubbing, model_response
+from memdir.server.routes.service import Searching
+from memdir.server.services import containers, documents, results
+from memdir.server.services.files import check_size
+from memdir.store.errors import InvalidError
+from memdir.store.sqlite.blobs import PIECE_BYTES, BlobStore, StagedBlob, Upload
+
+router = APIRouter()
+_FORM_FIELD_MAX_BYTES = 256 * 1024
+
+
+@router.get("/v3/session", response_model=v3.Session)
+async def session(caller: Calling) -> Response:
+    user = v3.User(id=caller.key.id, name=caller.key.name, email="local@localhost")
+    return model_response(
+        v3.Session(org=v3.Organisation(id=caller.key.org_id, name=caller.key.org_id), user=user, plan="self-hosted")
+    )
+
+
+@router.post("/v3/documents", response_model=v3.Added)
+async def add(body: v3.AddDocument, caller: Calling, hub: Hubbing) -> Response:
+    return model_response(await hub.run(documents.add, caller, body))
+
+
+@router.post("/v3/documents/batch", response_model=v3.AddedBatch)
+async def add_many(body: v3.AddDocuments, caller: Calling, hub: Hubbing) -> Response:
+    return model_response(await hub.run(documents.add_many, caller, body))
+
+
+@router.post("/v3/documents/file", response_model=v3.Added)
+async def add_file(request: Request, caller: Calling, hub: Hubbing) -> Response:
+    """Multipart: `file`, `containerTag`, `filepath`, `metadata` (JSON text), `customId`."""
+    async with request.form(max_files=1, max_fields=20, max_part_size=_FORM_FIELD_MAX_BYTES) as form:
+        file = form.get("file")
+        if not isinstance(file, UploadFile):
+            raise InvalidError("the form has no file", hint="send multipart/form-data with a part named file")
+        fields = {name: value for name, value in form.items() if isinstance(value, str)}
+        body = _file_request(fields)
+        upload, blob = await _take(hub, caller.store.blobs, file)
+        with upload:
+            return model_response(await hub.run(documents.add_blob, caller, body, blob))
+
+
+async def _take(hub: Hub, blobs: BlobStore, file: UploadFile) -> tuple[Upload, StagedBlob]:
+    upload = blobs.upload()
+    try:
+        while piece := await file.read(PIECE_BYTES):
+            check_size(upload.size_bytes + len(piece))
+            await hub.run(upload.write, piece)
+        return upload, await hub.run(upload.finish)
+    except BaseException:
+        upload.__exit__(None, None, None)
+        raise
+
+
+def _file_request(fields: dict[str, str]) -> v3.AddDocument:
+    tags = fields.get("containerTags")
+    try:
+        return v3.AddDocument.model_validate(
+            {
+                "content": "",
+                "containerTag": fields.get("containerTag") or None,
+                "containerTags": None if not tags else (json.loads(tags) if tags.startswith("[") else [tags]),
+                "filepath": fields.get("filepath") or None,
+                "customId": fields.get("customId") or None,
+                "metadata": json.loads(fields["metadata"]) if fields.get("metadata") else None,
+            }
+        )
+    except (ValidationError, ValueError, RecursionError) as error:
+        raise InvalidError(f"a field of the form is not what it must be: {str(error)[:300]}") from None
+
+
+@router.post("/v3/documents/list", response_model=v3.DocumentPage)
+async def page(body: v3.ListDocuments, caller: Calling, hub: Hubbing) -> Response:
+    return model_response(await hub.run(documents.page, caller, body))
+
+
+@router.get("/v3/documents/processing", response_model=v3.Processing)
+async def processing(
+    caller: Calling, hub: Hubbing, container_tag: Annotated[str | None, Query(alias="containerTag")] = None
+) -> Response:
+    return model_response(await hub.run(documents.processing, caller, container_tag))
+
+
+@router.delete("/v3/documents/bulk", response_model=v3.Deleted)
+async def delete_many(body: v3.DeleteDocuments, caller: Calling, hub: Hubbing) -> Response:
+    return model_response(await hub.run(documents.delete_many, caller, body))
+
+
+@router.get("/v3/documents/{name}", response_model=v3.DocumentView)
+async def get(name: str, caller: Calling, hub: Hubbing) -> Response:
+    return model_response(await hub.run(documents.get, caller, name))
+
+
+@router.patch("/v3/documents/{name}", response_model=v3.Added)
+async def change(name: str, body: v3.ChangeDocument, caller: Calling, hub: Hubbing) -> Response:
+    return model_response(await hub.run(documents.change, caller, name, body))
+
+
+@router.delete("/v3/documents/{name}", status_code=204, response_class=Response)
+async def delete(name: str, caller: Calling, hub: Hubbing) -> Response:
+    await hub.run(documents.delete, caller, name)
+    return Response(status_code=204)
+
+
+@router.get("/v3/container-tags/{tag}")
+async def settings(tag: str, caller: Calling, hub: Hubbing) -> dict[str, Any]:
+    return await hub.run(containers.settings, caller, tag)
+
+
+@router.patch("/v3/container-tags/{tag}")
+async def change_settings(tag: str, body: Annotated[dict[str, Any], Body()], caller: Calling, hub: Hubbing) -> dict[str, Any]:
+    return await hub.run(containers.change_settings, caller, tag, body)
+
+
+@router.delete("/v3/container-tags/{tag}", status_code=204, response_class=Response)
+async def delete_container(tag: str, caller: Calling, hub: Hubbing) -> Response:
+    await hub.run(containers.delete, caller, tag)
+    return Response(status_code=204)
+
+
+@router.post("/v3/search", response_model=v3.DocumentResults)
+async def search(body: v3.SearchDocuments, caller: Calling, hub: Hubbing, engine: Searching) -> Response:
+    return model_response(await hub.run(results.search_documents, caller, engine, body))

@@ -1,0 +1,1 @@
+"""What the routes do, once: every wire (v1, v3, v4) calls these functions."""

@@ -1,0 +1,47 @@
+"""Containers and their settings."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from memdir.core.clock import iso_ms
+from memdir.server.access import Caller
+from memdir.store.errors import InvalidError
+from memdir.store.sqlite.containers import MEMORY_PATHS_KEY
+from memdir.store.types import Container
+
+
+def _answer(container: Container, settings: dict[str, Any]) -> dict[str, Any]:
+    return settings | {
+        "containerTag": container.tag,
+        "createdAt": iso_ms(container.created_at_ms),
+        "updatedAt": iso_ms(container.updated_at_ms),
+    }
+
+
+def settings(caller: Caller, tag: str) -> dict[str, Any]:
+    """All settings."""
+    container = caller.container(tag, "read")
+    return _answer(container, caller.store.containers.settings(container.id))
+
+
+def change_settings(caller: Caller, tag: str, changes: dict[str, Any]) -> dict[str, Any]:
+    """Merge settings. Documents that come under the memory paths, or leave them, are read again for memories."""
+    changes = {name: value for name, value in changes.items() if name not in ("containerTag", "createdAt", "updatedAt")}
+    try:
+        json.dumps(changes, allow_nan=False)
+    except ValueError as error:
+        raise InvalidError(f"settings must be plain JSON: {error}") from None
+    before = caller.ensured(tag, "write")
+    caller.store.containers.change_settings(before.id, changes)
+    after = caller.container(tag, "write")
+    if MEMORY_PATHS_KEY in changes and before.memory_paths != after.memory_paths:
+        caller.store.files.reread_memories(after, before.memory_paths)
+    return settings(caller, tag)
+
+
+def delete(caller: Caller, tag: str) -> None:
+    """Delete a container with all that is in it."""
+    container = caller.container(tag, "admin")
+    caller.store.files.delete_container(container)

@@ -1,0 +1,263 @@
+"""Documents as `/v3` knows them, over the same tree as `/v1/files`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from memdir.api import v3
+from memdir.core.clock import iso_ms
+from memdir.core.errors import MemdirError, NotFoundError
+from memdir.server.access import Caller
+from memdir.server.errors import text_of
+from memdir.server.pipeline import decoded
+from memdir.server.services.filters import predicate
+from memdir.store.errors import InvalidError
+from memdir.store.paths import checked_path
+from memdir.store.sqlite.blobs import StagedBlob, Upload
+from memdir.store.sqlite.documents import Listing
+from memdir.store.sqlite.jobs import BULK, INTERACTIVE
+from memdir.store.sqlite.operations import Move, Operation, Put, Remove
+from memdir.store.types import Container, Document
+
+CONTAINER_DEFAULT: Final = "default"
+_PAGE: Final = 500
+_SCAN_MAX: Final = 100_000
+"""Documents that one filtered listing looks at."""
+_TYPES: Final = (
+    ("application/pdf", "pdf"),
+    ("image/", "image"),
+    ("video/", "video"),
+    ("audio/", "audio"),
+    ("text/html", "webpage"),
+)
+
+
+def view(document: Document, *, content: str | None = None) -> v3.DocumentView:
+    """A document as the wire says it."""
+    return v3.DocumentView(
+        id=document.id,
+        custom_id=document.custom_id,
+        filepath=document.path,
+        title=document.title,
+        content=content,
+        status=document.status,  # type: ignore[arg-type]
+        error=document.error,
+        type=type_of(document),
+        dreaming_status="done" if document.status in ("done", "failed") else "queued",
+        latest_revision=document.revision,
+        container_tags=[document.container_tag],
+        metadata=dict(document.metadata),
+        created_at=iso_ms(document.created_at_ms),
+        updated_at=iso_ms(document.updated_at_ms),
+    )
+
+
+def type_of(document: Document) -> str:
+    """`text`, unless the media type says more."""
+    return next((name for prefix, name in _TYPES if document.media_type.startswith(prefix)), "text")
+
+
+def text_content(caller: Caller, document: Document) -> str | None:
+    """The document's text, None when it is not text."""
+    try:
+        text = decoded(caller.store, document)
+    except NotFoundError:  # replaced while we looked
+        return None
+    return None if text is None else text.text
+
+
+def add(caller: Caller, request: v3.AddDocument, *, priority: int = INTERACTIVE) -> v3.Added:
+    """Take a text in; the same custom id or path again replaces."""
+    with caller.store.blobs.upload() as upload:
+        upload.write(request.content.encode())
+        return add_blob(caller, request, upload.finish(), priority=priority)
+
+
+def add_blob(caller: Caller, request: v3.AddDocument, blob: StagedBlob, *, priority: int = INTERACTIVE) -> v3.Added:
+    """Take bytes in, under the names of `request` (its content is not looked at)."""
+    container = caller.ensured(request.tag or CONTAINER_DEFAULT, "write")
+    path = None if request.filepath is None else checked_path(request.filepath)
+    existing = None
+    if request.custom_id is not None:
+        existing = caller.store.documents.by_custom_id(container.id, request.custom_id)
+    elif path is not None:
+        existing = caller.store.documents.at(container.id, path)
+    document = _write(caller, container, existing, path, blob, request, priority)
+    return v3.Added(id=document.id, status=document.status)  # type: ignore[arg-type]
+
+
+def _write(
+    caller: Caller,
+    container: Container,
+    existing: Document | None,
+    path: str | None,
+    blob: StagedBlob,
+    request: v3.AddDocument | v3.ChangeDocument,
+    priority: int,
+) -> Document:
+    operations: list[Operation] = []
+    here = None if existing is None else existing.path
+    if path is not None and here is not None and path != here:
+        operations.append(Move(from_path=here, path=path, replace=False))
+    target = path or here
+    operations.append(
+        Put(
+            path=target,
+            blob=blob,
+            mode=0o644 if existing is None else existing.mode,
+            mtime_ns=caller.store.now_ms() * 1_000_000,
+            document_id=existing.id if existing is not None and here is None else None,
+            custom_id=request.custom_id,
+            metadata=request.metadata,
+            priority=priority,
+        )
+    )
+    document = None
+    for result in caller.store.files.apply_all(container, operations, together=True):
+        if isinstance(result, MemdirError):
+            raise result
+        document = result.document
+    assert document is not None
+    return document
+
+
+def add_many(caller: Caller, request: v3.AddDocuments) -> v3.AddedBatch:
+    """Several texts, each for itself."""
+    items: Sequence[v3.AddDocument | str] = request.documents if request.documents is not None else request.contents or []
+    if not items:
+        raise InvalidError("documents or contents must hold at least one item")
+    results = []
+    for item in items:
+        single = v3.AddDocument(content=item, metadata=request.metadata) if isinstance(item, str) else item
+        if single.tag is None:
+            single = single.model_copy(
+                update={"container_tag": request.container_tag, "container_tags": request.container_tags}
+            )
+        try:
+            added = add(caller, single, priority=BULK)
+            results.append(v3.AddedItem(id=added.id, status="done" if added.status == "done" else "queued"))
+        except MemdirError as error:
+            results.append(v3.AddedItem(id=None, status="error", error=text_of(error)))
+    failed = sum(item.status == "error" for item in results)
+    return v3.AddedBatch(results=results, success=len(results) - failed, failed=failed)
+
+
+def change(caller: Caller, name: str, request: v3.ChangeDocument) -> v3.Added:
+    """Change what was sent, keep the rest."""
+    container, document = caller.document(name, "write")
+    path = None if request.filepath is None else checked_path(request.filepath)
+    moved = path is not None and path != document.path
+    if document.kind != "file" and (request.content is not None or moved):
+        raise InvalidError(f"{document.path} is not a file", hint="use /v1/files")
+    if request.content is None and not moved and request.custom_id is None:
+        if request.metadata is not None:
+            caller.store.files.set_metadata(document.id, request.metadata)
+        return v3.Added(id=document.id, status=document.status)  # type: ignore[arg-type]
+    with caller.store.blobs.upload() as upload:
+        if request.content is None:
+            _copy(caller, document, upload)
+        else:
+            upload.write(request.content.encode())
+        changed = _write(caller, container, document, path, upload.finish(), request, INTERACTIVE)
+    return v3.Added(id=changed.id, status=changed.status)  # type: ignore[arg-type]
+
+
+def _copy(caller: Caller, document: Document, upload: Upload) -> None:
+    for piece in caller.store.blobs.pieces(document.content_hash):
+        upload.write(piece)
+
+
+def get(caller: Caller, name: str) -> v3.DocumentView:
+    """A document with its text."""
+    _, document = caller.document(name, "read")
+    return view(document, content=text_content(caller, document))
+
+
+def delete(caller: Caller, name: str) -> None:
+    """Delete one document, by id or custom id."""
+    container, document = caller.document(name, "write")
+    caller.store.files.apply(container, Remove(document_id=document.id))
+
+
+def delete_many(caller: Caller, request: v3.DeleteDocuments) -> v3.Deleted:
+    """Delete by ids, or all below a path of some containers."""
+    if request.ids:
+        count, errors = 0, []
+        for name in request.ids:
+            try:
+                delete(caller, name)
+                count += 1
+            except NotFoundError as error:
+                errors.append({"id": name, "error": text_of(error)})
+        return v3.Deleted(success=not errors, deleted_count=count, errors=errors or None)
+    if not request.container_tags:
+        raise InvalidError("ids or containerTags must name what to delete")
+    count = 0
+    for tag in request.container_tags:
+        container = caller.found(tag, "write")
+        if container is not None:
+            count += _delete_below(caller, container, listing_path(request.filepath))
+    return v3.Deleted(success=True, deleted_count=count)
+
+
+def _delete_below(caller: Caller, container: Container, path: str | None) -> int:
+    query = Listing(container_ids=(container.id,), path=path, files_only=False)
+    count = 0
+    while documents := caller.store.documents.listing(query, limit=_PAGE):
+        results = caller.store.files.apply_all(container, [Remove(document_id=document.id) for document in documents])
+        gone = sum(not isinstance(result, MemdirError) for result in results)
+        count += gone
+        if not gone:  # others deleted them first
+            break
+    return count
+
+
+def listing_path(filepath: str | None) -> str | None:
+    """A path filter as the store takes it: a trailing slash is kept."""
+    if filepath is None:
+        return None
+    if filepath == "/":
+        return "/"
+    return checked_path(filepath) + ("/" if filepath.endswith("/") else "")
+
+
+def containers(caller: Caller, tags: Sequence[str] | None) -> list[Container]:
+    """The containers named, those that exist; without names all that the key may read."""
+    if tags:
+        found = (caller.found(tag, "read") for tag in dict.fromkeys(tags))
+        return [container for container in found if container is not None]
+    caller.allow("read")
+    return [c for c in caller.store.containers.all(caller.key.org_id) if caller.key.allows("read", c.tag)]
+
+
+def page(caller: Caller, request: v3.ListDocuments) -> v3.DocumentPage:
+    """A page of documents."""
+    ids = tuple(container.id for container in containers(caller, request.container_tags))
+    query = Listing(
+        container_ids=ids,
+        path=listing_path(request.filepath),
+        sort="updated_at_ms" if request.sort == "updatedAt" else "created_at_ms",
+        descending=request.order == "desc",
+    )
+    offset = (request.page - 1) * request.limit
+    wanted = predicate(request.filters)
+    if wanted is None:
+        documents = caller.store.documents.listing(query, limit=request.limit, offset=offset)
+        total = caller.store.documents.count(query)
+    else:
+        matching = [d for d in caller.store.documents.listing(query, limit=_SCAN_MAX) if wanted(d.metadata)]
+        documents, total = matching[offset : offset + request.limit], len(matching)
+    views = [view(d, content=text_content(caller, d) if request.include_content else None) for d in documents]
+    pages = -(-total // request.limit)
+    return v3.DocumentPage(
+        memories=views,
+        pagination=v3.Pagination(current_page=request.page, limit=request.limit, total_items=total, total_pages=pages),
+    )
+
+
+def processing(caller: Caller, tag: str | None) -> v3.Processing:
+    """What is still in the pipeline (at most 1,000 documents; the count is exact)."""
+    ids = [container.id for container in containers(caller, None if tag is None else [tag])]
+    documents = caller.store.documents.unfinished(ids)
+    return v3.Processing(documents=[view(d) for d in documents], total_count=caller.store.documents.unfinished_count(ids))

@@ -1,0 +1,168 @@
+"""Search: ranked lines for `/v1`, results for `/v3` and `/v4`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Final
+
+from memdir.api import v1
+from memdir.core.errors import NotFoundError
+from memdir.retrieval import literal
+from memdir.retrieval.types import Hit, SearchOutcome, SearchQuery
+from memdir.server.access import Caller
+from memdir.server.engine import Engine
+from memdir.server.hub import Hub
+from memdir.store.paths import checked_path
+from memdir.store.sqlite.operations import INT64_MAX
+from memdir.store.types import Document, Scope
+
+SPARE_HITS: Final = 10
+"""Further hits asked for, in place of those whose document was edited and is not indexed again yet."""
+EMBED_WAIT_S: Final = 0.5
+EMBED_WAIT_FILES: Final = 16
+HIT_TEXT_MAX_CHARS: Final = 2000
+LITERAL_FILES_MAX: Final = 20_000
+_PAGE: Final = 500
+
+
+async def search(caller: Caller, hub: Hub, engine: Engine, request: v1.SearchRequest) -> v1.SearchResponse:
+    """Wait as far as the request wants, then search. A container that does not exist has nothing in it."""
+    began = time.perf_counter()
+    container = await hub.run(caller.found, request.container_tag, "read")
+    path = checked_path(request.filepath, root=True)
+    if container is None:
+        return v1.SearchResponse(results=[], total=0, pending=[], timing_ms=0.0)
+    scope = await hub.run(scope_of, caller, container.id, path, folder=request.filepath.endswith("/"))
+    pending: list[str] = []
+    if request.wait_ms and request.wait_seq > 0:
+        await _until_searchable(caller, hub, engine, scope, request.wait_seq, request.wait_ms / 1000)
+    waited = time.perf_counter()
+    if request.mode == "literal":
+        results = await hub.run(_literal, caller, scope, request)
+        total, stages = len(results), None
+    else:
+        pending = await hub.run(caller.store.documents.not_searchable, scope)
+        results, total, stages = await hub.run(_semantic, caller, engine, scope, request)
+    now = time.perf_counter()
+    if stages is not None:
+        stages["wait"] = round((waited - began) * 1000, 3)
+    return v1.SearchResponse(
+        results=results,
+        total=total,
+        pending=pending,
+        timing_ms=round((now - waited) * 1000, 3),
+        stages_ms=stages if request.explain else None,
+    )
+
+
+def scope_of(caller: Caller, container_id: int, path: str, *, folder: bool) -> Scope:
+    """A file when one stands there and no trailing slash was sent, else a folder."""
+    if path != "/" and not folder:
+        document = caller.store.documents.at(container_id, path)
+        if document is not None and document.kind != "dir":
+            return Scope(container_id=container_id, folder=path, exact=True)
+    return Scope(container_id=container_id, folder=path)
+
+
+async def _until_searchable(caller: Caller, hub: Hub, engine: Engine, scope: Scope, seq: int, wait_s: float) -> None:
+    """Until everything in scope up to `seq` is found by a search, at most `wait_s`; of what is left of it, up to EMBED_WAIT_S
+    for the transformer's vectors of a few fresh edits, which are then found by meaning and not only by words."""
+    deadline = time.monotonic() + wait_s
+    seq = min(seq, INT64_MAX)
+    missing = caller.store.documents.not_searchable
+    with hub.watch(scope.container_id) as watch:
+        while await hub.run(missing, scope, up_to_revision=seq, limit=1):
+            left_s = deadline - time.monotonic()
+            if left_s <= 0 or hub.closing:
+                return
+            await watch.wait(left_s)
+        await hub.run(engine.wait_settled, deadline - time.monotonic())
+        deadline = min(deadline, time.monotonic() + EMBED_WAIT_S)
+        while left := await hub.run(missing, scope, up_to_revision=seq, limit=EMBED_WAIT_FILES + 1, unfinished=True):
+            left_s = deadline - time.monotonic()
+            if left_s <= 0 or hub.closing or len(left) > EMBED_WAIT_FILES:
+                return
+            await watch.wait(left_s)
+
+
+def current_hits(caller: Caller, engine: Engine, query: SearchQuery) -> tuple[list[tuple[Hit, Document]], SearchOutcome]:
+    """Hits with their documents, without those whose text is not the document's any more."""
+    outcome = engine.searcher.search(query)
+    documents = caller.store.documents.indexed([hit.document_id for hit in outcome.hits])
+    hits = [(hit, documents[hit.document_id]) for hit in outcome.hits if hit.document_id in documents]
+    return hits, outcome
+
+
+def _semantic(
+    caller: Caller, engine: Engine, scope: Scope, request: v1.SearchRequest
+) -> tuple[list[v1.SearchHit], int, dict[str, float]]:
+    query = SearchQuery(text=request.q, scope=scope, limit=request.limit + SPARE_HITS, explain=request.explain)
+    found, outcome = current_hits(caller, engine, query)
+    placed = [(hit, document) for hit, document in found if document.path is not None]
+    results = [
+        v1.SearchHit(
+            path=document.path or "",
+            document_id=document.id,
+            kind="chunk",
+            start_line=hit.start_line,
+            end_line=hit.end_line,
+            start_byte=hit.start_byte,
+            end_byte=hit.end_byte,
+            text=hit.text[:HIT_TEXT_MAX_CHARS],
+            score=hit.score,
+            title=document.title or hit.title,
+            signals=None if hit.signals is None else dict(hit.signals),
+        )
+        for hit, document in placed[: request.limit]
+    ]
+    left_out = len(outcome.hits) - len(placed)
+    return results, outcome.total - left_out, dict(outcome.stages_ms)
+
+
+def _literal(caller: Caller, scope: Scope, request: v1.SearchRequest) -> list[v1.SearchHit]:
+    needle = request.q.encode()
+    hits = literal.search(_sources(caller, scope), needle, limit=request.limit)
+    return [
+        v1.SearchHit(
+            path=hit.path,
+            document_id=hit.document_id,
+            kind="literal",
+            start_line=hit.line,
+            end_line=hit.line,
+            start_byte=hit.start_byte,
+            end_byte=hit.end_byte,
+            text=hit.text[:HIT_TEXT_MAX_CHARS],
+            score=1.0,
+        )
+        for hit in hits
+    ]
+
+
+def _sources(caller: Caller, scope: Scope) -> Iterator[literal.LiteralSource]:
+    """Files in scope in path order, read one after the other; at most LITERAL_FILES_MAX."""
+    documents = caller.store.documents
+    if scope.exact:
+        document = documents.at(scope.container_id, scope.folder)
+        if document is not None and document.kind == "file":
+            yield _source(caller, document)
+        return
+    after = ""
+    for _ in range(0, LITERAL_FILES_MAX, _PAGE):
+        page = documents.files(scope.container_id, prefix=scope.folder, after=after, limit=_PAGE)
+        for document in page.entries:
+            after = document.path or after
+            if document.kind == "file":
+                yield _source(caller, document)
+        if not page.has_more:
+            return
+
+
+def _source(caller: Caller, document: Document) -> literal.LiteralSource:
+    def read() -> bytes:
+        try:
+            return caller.store.blobs.content(document.content_hash)
+        except NotFoundError:  # deleted since the page was read
+            return b""
+
+    return literal.LiteralSource(path=document.path or "", document_id=document.id, read=read)
