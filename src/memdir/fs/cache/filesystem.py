@@ -100,9 +100,12 @@ class SqliteFs(Overlay):
         def apply(lsn: int, body: bytes) -> None:
             nonlocal last
             txn = record.decode(body)
-            for ino in txn.inodes:
-                self._bring(ino)
-            self._apply(txn)
+            try:
+                for ino in txn.inodes:
+                    self._bring(ino)
+                self._apply(txn)
+            except FsError as error:
+                raise CorruptError(f"record {lsn} does not fit the tables: {error.message}") from error
             self._note(txn)
             last = lsn
             self._batch.lsn = lsn

@@ -3,6 +3,7 @@ without a path gets one in `/lost+found`."""
 
 from __future__ import annotations
 
+import os
 import stat
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from memdir.core.sqlite import Database
 from memdir.fs.cache import record
 from memdir.fs.cache.filesystem import SqliteFs, locked
 from memdir.fs.cache.invariants import AFTER_REACH, BEFORE_REACH, UNREACHED, Invariant
-from memdir.fs.cache.journal import Torn, damaged_name, replay
+from memdir.fs.cache.journal import FS_ID_BYTES, Torn, damaged_name, identity, replay
 from memdir.fs.cache.tables import DATABASE_NAME, PAGE_BYTES, SCHEMA
 from memdir.fs.types import ROOT_INO
 
@@ -49,7 +50,8 @@ def repair(folder: Path, *, clock: Clock | None = None) -> list[Finding]:
         findings = _check(folder)
         if not findings:
             return []
-        _repair_tables(folder, clock)
+        if not _repair_tables(folder, clock):
+            return findings
         torn = _journal_damage(folder)
         if torn is not None:
             torn.path.rename(damaged_name(torn.path))
@@ -113,10 +115,7 @@ def _check_journal(folder: Path, database: Database) -> list[Finding]:
     row = database.one("select fs_id, applied_lsn from meta")
     if row is None:
         return []
-    try:
-        torn = replay(folder, fs_id=row[0], applied_lsn=row[1], apply=lambda _, body: _must_decode(body))
-    except CorruptError as error:
-        return [Finding(kind="journal", detail=error.message)]
+    torn = replay(folder, fs_id=row[0], applied_lsn=row[1], apply=lambda _, body: _must_decode(body))
     if torn is None or not torn.damaged:
         return []
     return [Finding(kind="journal", detail=f"{torn.path.name} is damaged at byte {torn.offset}: {torn.reason}")]
@@ -148,25 +147,27 @@ def _keep_good_part(torn: Torn) -> None:
             later.rename(damaged_name(later))
 
 
-def _repair_tables(folder: Path, clock: Clock) -> None:
+def _repair_tables(folder: Path, clock: Clock) -> bool:
+    """False when SQLite cannot even read or write the file: what the findings say stays true."""
     try:
         database = _open(folder)
     except CorruptError:
-        return  # reported as a finding that stays
+        return False
     try:
         with database.write(durable=True) as connection:
             if database.integrity_errors():
                 connection.execute("reindex")
             for _ in range(_ROUNDS_MAX):
-                _repair_round(connection, clock.now_ns())
+                _repair_round(connection, folder, clock.now_ns())
     except apsw.Error:
-        return  # the transaction is rolled back; the second check reports what is left
+        return False  # the transaction is rolled back
     finally:
         database.close()
+    return True
 
 
-def _repair_round(connection: apsw.Connection, now_ns: int) -> None:
-    _repair_root(connection, now_ns)
+def _repair_round(connection: apsw.Connection, folder: Path, now_ns: int) -> None:
+    _repair_root(connection, folder, now_ns)
     for invariant in BEFORE_REACH:
         _mend(connection, invariant)
     _reattach(connection, now_ns)
@@ -174,10 +175,12 @@ def _repair_round(connection: apsw.Connection, now_ns: int) -> None:
         _mend(connection, invariant)
 
 
-def _repair_root(connection: apsw.Connection, now_ns: int) -> None:
+def _repair_root(connection: apsw.Connection, folder: Path, now_ns: int) -> None:
+    # Without the counters nobody knows what SQLite holds already; applying all of the journal again leads to the same end.
+    fs_id, first_lsn = identity(folder) or (os.urandom(FS_ID_BYTES), 1)
     connection.execute(
-        "insert or ignore into meta (id, fs_id, applied_lsn, next_ino, next_cookie, next_seq)"
-        " values (1, randomblob(16), 0, 2, 16, 1)"
+        "insert or ignore into meta (id, fs_id, applied_lsn, next_ino, next_cookie, next_seq) values (1, ?, ?, 2, 16, 1)",
+        (fs_id, first_lsn - 1),
     )
     connection.execute(
         "insert or ignore into inode (ino, mode, uid, gid, nlink, size, atime_ns, mtime_ns, ctime_ns, parent, version)"

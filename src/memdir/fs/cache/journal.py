@@ -226,6 +226,17 @@ def segment_paths(folder: Path) -> list[Path]:
     return sorted(path for path in folder.iterdir() if path.name.startswith(PREFIX) and _first_lsn(path) is not None)
 
 
+def identity(folder: Path) -> tuple[bytes, int] | None:
+    """The filesystem's id and the first lsn that the segments tell of; None without a readable segment."""
+    for path in segment_paths(folder):
+        head = path.read_bytes()[: _HEAD.size]
+        if len(head) == _HEAD.size:
+            magic, fs_id, first_lsn = _HEAD.unpack(head)
+            if magic == _MAGIC:
+                return fs_id, first_lsn
+    return None
+
+
 def damaged_name(path: Path) -> Path:
     """Where a segment is set aside, out of the sight of replay."""
     return path.with_name(f"damaged-{path.name}")
@@ -242,7 +253,7 @@ def _first_lsn(path: Path) -> int | None:
 def replay(folder: Path, *, fs_id: bytes, applied_lsn: int, apply: Callable[[int, bytes], None]) -> Torn | None:
     """Call `apply(lsn, body)` for every record behind `applied_lsn`, in order; says where and why it had to stop early.
 
-    CorruptError when a segment belongs to another filesystem. Memory: one segment at a time.
+    Memory: one segment at a time.
     """
     expected = applied_lsn + 1
     segments = segment_paths(folder)
@@ -259,16 +270,19 @@ def replay(folder: Path, *, fs_id: bytes, applied_lsn: int, apply: Callable[[int
             damaged = _vouched(data, 0, expected, later)
             return Torn(path=path, offset=0, reason="the header is damaged", damaged=damaged)
         if owner != fs_id:
-            raise CorruptError(f"{path} belongs to another filesystem", hint="move it out of this folder")
+            return Torn(path=path, offset=0, reason="it belongs to another filesystem", damaged=True)
         if first_lsn > expected:
             damaged = _vouched(b"", 0, expected, [path, *later])
             return Torn(path=path, offset=0, reason=f"records {expected} to {first_lsn - 1} are missing", damaged=damaged)
         at = _HEAD.size
         for end, lsn, body in _records(data, first_lsn):
-            at = end
             if lsn >= expected:
-                apply(lsn, body)
+                try:
+                    apply(lsn, body)
+                except CorruptError as error:
+                    return Torn(path=path, offset=at, reason=error.message, damaged=True)
                 expected = lsn + 1
+            at = end
         if at < len(data):
             damaged = _vouched(data, at, expected, later)
             return Torn(path=path, offset=at, reason="a record is cut off or fails its checksum", damaged=damaged)
