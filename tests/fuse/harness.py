@@ -45,8 +45,12 @@ class MountProcess:
         return self._answer()
 
     def __enter__(self) -> MountProcess:
-        first = self.start()
-        assert first == {"ready": True}, f"{first}\n{self.log}"
+        try:
+            first = self.start()
+            assert first == {"ready": True}, f"{first}\n{self.log}"
+        except BaseException:
+            self.kill()
+            raise
         return self
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
@@ -63,13 +67,17 @@ class MountProcess:
 
     def call(self, op: str, **arguments: Any) -> Any:
         """Run a command in the child."""
+        self.send(op, **arguments)
+        answer = self._answer()
+        assert "error" not in answer, answer["error"]
+        return answer["result"]
+
+    def send(self, op: str, **arguments: Any) -> None:
+        """Give a command that ends the child, which may be gone before it answers."""
         assert self._process is not None
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps({"op": op, **arguments}).encode() + b"\n")
         self._process.stdin.flush()
-        answer = self._answer()
-        assert "error" not in answer, answer["error"]
-        return answer["result"]
 
     def kill(self) -> None:
         """SIGKILL: leaves a dead mount."""

@@ -7,19 +7,26 @@ process would deadlock on the GIL.
 
 from __future__ import annotations
 
+import ctypes
 import json
 import logging
 import os
+import stat
 import sys
 import threading
 from pathlib import Path
 from typing import Any
 
 from memdir.core.errors import MemdirError
+from memdir.fs.fuse.mountpoint import clear_dead_mount, is_dead, is_mountpoint
 from memdir.fs.fuse.session import FuseOptions, FuseSession, Profile
 from memdir.fs.memory import MemoryFs
 from memdir.fs.types import LocalFact
 from memdir.fs.views import ProfileView, StatusView, ViewVfs
+
+_CLONE_NEWNS = 0x20000
+_MS_BIND, _MS_REC, _MS_PRIVATE = 4096, 16384, 1 << 18
+_libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Observer:
@@ -129,6 +136,20 @@ class Server:
     def do_unmount(self, lazy: bool = False) -> None:
         self.session.unmount(lazy=lazy)
 
+    def do_is_mounted(self) -> bool:
+        return is_mountpoint(self.session.mountpoint)
+
+    def do_die_and_clear(self) -> list[bool]:
+        """A second mount of the same user loses its connection, as it does when its process is killed."""
+        place = Path(f"/tmp/memdir-dead-{os.getpid()}")
+        place.mkdir()
+        session = FuseSession(MemoryFs(), place)
+        session.mount()
+        session.close()
+        seen = [is_mountpoint(place), is_dead(place), clear_dead_mount(place), is_mountpoint(place)]
+        place.rmdir()
+        return seen
+
     def _settle(self) -> None:
         """The change is in the filesystem; wait until the kernel knows."""
         assert self.session.wait_notified(30.0)
@@ -140,6 +161,17 @@ def _open(config: dict[str, Any]) -> Any:
     from memdir.fs.cache import SqliteFs
 
     return SqliteFs.open(Path(config["folder"]), uid=os.getuid(), gid=os.getgid())
+
+
+def _bring_own_device(node: Path) -> None:
+    """Put a /dev/fuse that everybody may open (what udev makes on most systems) into a mount namespace of this process, so that
+    the machine's own stays as it is. The mount is then visible in this namespace only."""
+    if _libc.unshare(_CLONE_NEWNS) != 0 or _libc.mount(b"none", b"/", None, _MS_REC | _MS_PRIVATE, None) != 0:
+        raise OSError(ctypes.get_errno(), "unshare")
+    os.mknod(node, stat.S_IFCHR | 0o666, os.stat("/dev/fuse").st_rdev)
+    node.chmod(0o666)
+    if _libc.mount(os.fsencode(node), b"/dev/fuse", None, _MS_BIND, None) != 0:
+        raise OSError(ctypes.get_errno(), "bind mount of /dev/fuse")
 
 
 def _say(message: object) -> None:
@@ -158,6 +190,8 @@ def _commands(server: Server) -> None:
 def main() -> None:
     config = json.loads(sys.argv[1])
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING)
+    if config.get("private_device"):
+        _bring_own_device(Path(config["private_device"]))
     if "uid" in config:
         os.setgroups([])
         os.setresgid(config["uid"], config["uid"], config["uid"])

@@ -24,8 +24,9 @@ else wait."""
 class ContentHandlers:
     """READ, WRITE, FSYNC, LSEEK, FALLOCATE, COPY_FILE_RANGE."""
 
-    def __init__(self, vfs: Vfs) -> None:
+    def __init__(self, vfs: Vfs, *, read_max_bytes: int) -> None:
         self._vfs = vfs
+        self._read_max_bytes = read_max_bytes
         self._get = vfs.get
         self._read = vfs.read
         self._write = vfs.write
@@ -45,7 +46,7 @@ class ContentHandlers:
 
     def read(self, ino: int, body: memoryview, header: Header) -> Reply:
         _, offset, size, _, _, _, _ = abi.READ_IN.unpack_from(body)
-        data = self._read(ino, offset, size)
+        data = self._read(ino, offset, min(size, self._read_max_bytes))
         if type(data) is bytes:
             return data
         pieces = _pieces(data)

@@ -62,7 +62,7 @@ class Dispatcher:
         self._families = (
             NameHandlers(vfs, self._encoder, negative_timeout_s=options.timeout_s),
             MetadataHandlers(vfs, self._encoder, clock),
-            ContentHandlers(vfs),
+            ContentHandlers(vfs, read_max_bytes=options.max_write_bytes),
             ListingHandlers(vfs, self._encoder),
         )
         self._opens = OpenHandlers(vfs, self._encoder, options.observer)

@@ -192,6 +192,8 @@ def _helper_error(path: Path, helper: str, complaint: bytes) -> MountError:
     hint = "run: memdir doctor"
     if "user_allow_other" in text:
         hint = "uncomment user_allow_other in /etc/fuse.conf, or mount without allow_other"
+    elif "/dev/fuse" in text and "ermission" in text:
+        hint = "let users open the device, as udev does on most systems: chmod 666 /dev/fuse"
     elif "/dev/fuse" in text or "modprobe" in text:
         hint = "load the kernel module with: modprobe fuse; in a container add: --device /dev/fuse"
     elif "ermission" in text or "not permitted" in text or "no write access" in text:

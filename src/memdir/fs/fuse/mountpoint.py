@@ -87,12 +87,15 @@ def is_mountpoint(path: Path) -> bool:
 
 
 def is_dead(path: Path, *, timeout_s: float = _PROBE_TIMEOUT_S) -> bool:
-    """Whether the mount at `path` has lost its daemon. One that does not answer within `timeout_s` is busy, not dead."""
+    """Whether the mount at `path` has lost its daemon. One that does not answer within `timeout_s` is busy, not dead.
+
+    Asked with statfs: attributes and listings of a dead mount may still come from the kernel's cache, statfs never does.
+    """
     outcome: list[int] = []
 
     def probe() -> None:
         try:
-            os.stat(path)
+            os.statvfs(path)
         except OSError as error:
             outcome.append(error.errno or errno.EIO)
         else:
