@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,6 +17,17 @@ UID, GID = 1000, 1000
 
 AnyFs = MemoryFs | SqliteFs
 Factory = Callable[..., SqliteFs]
+
+
+def crashed_copy(fs: SqliteFs, target: Path) -> Path:
+    """The folder as a process that is killed at this moment leaves it."""
+    target.mkdir()
+    with fs._lock, fs._tables.database._lock:  # SQLite's own crash safety is not what is tested: no write of it is cut in two
+        for path in sorted(fs._folder.iterdir()):
+            if not path.name.endswith("-shm"):
+                with contextlib.suppress(FileNotFoundError):  # a segment that is released meanwhile
+                    (target / path.name).write_bytes(path.read_bytes())
+    return target
 
 
 @pytest.fixture

@@ -13,9 +13,9 @@ from memdir.core.errors import BusyError, CorruptError, NotFoundError
 from memdir.fs.cache import journal
 from memdir.fs.cache.filesystem import SqliteFs
 from memdir.fs.cache.fsck import check, repair
-from memdir.fs.types import ROOT_INO, Inode
+from memdir.fs.types import ROOT_INO, AttrChange, Inode
 
-from .conftest import Factory
+from .conftest import Factory, crashed_copy
 from .contract import CHUNK, ME, make, refuses, text
 
 # /d (2) with a (3), /d/e (4) with b (5), symlink s (6), file big of two chunks (7) with an xattr and two names
@@ -119,15 +119,9 @@ def tree(fs: SqliteFs) -> list[Inode]:
             elif entry.inode.is_file and entry.inode.size < 1 << 30:
                 found.append(entry.inode)
             elif entry.inode.is_file:
-                fs.setattr(entry.inode.ino, _cut())
+                fs.setattr(entry.inode.ino, AttrChange(size=3))
                 found.append(entry.inode)
     return found
-
-
-def _cut() -> object:
-    from memdir.fs.types import AttrChange
-
-    return AttrChange(size=3)
 
 
 def test_a_lost_file_is_found_in_lost_and_found(filled: Path, opened: Factory) -> None:
@@ -158,20 +152,7 @@ def test_a_file_that_is_no_database_is_a_finding(filled: Path, tmp_path: Path) -
     other.mkdir()
     (other / "cache.db").write_bytes(b"garbage" * 1000)
     assert [finding.kind for finding in check(other)] == ["database"]
-    assert [finding.repaired for finding in repair_quietly(other)] == [False]
-
-
-def repair_quietly(folder: Path) -> list[object]:
-    return list(repair(folder))
-
-
-def crashed_copy(fs: SqliteFs, target: Path) -> None:
-    """What a killed process leaves: the files as they are."""
-    source = fs._folder
-    target.mkdir()
-    for path in source.iterdir():
-        if not path.name.endswith("-shm"):
-            (target / path.name).write_bytes(path.read_bytes())
+    assert [finding.repaired for finding in repair(other)] == [False]
 
 
 @pytest.fixture
