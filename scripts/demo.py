@@ -32,16 +32,16 @@ LINE_COLUMNS: Final = 160
 """Longer lines of output are cut on the screen (the checks see them whole)."""
 
 GREPS: Final = (
-    ("defective hygrometers show excessive values", "notes/2026-11-14-probe-drift.md"),
+    ("recipe for homemade loaf with natural yeast", "notes/2026-11-17-sourdough.md"),
     ("fraudulent email that steals credentials", "mail/2026-10-27-phishing-warning.eml"),
     ("exponentially increasing delay among repeated transmissions", "code/retry_queue.go"),
-    ("literature for cold evenings", "notes/2026-10-30-reading-list.md"),
+    ("client demands erasure of records", "runbooks/data-deletion.md"),
 )
 """Query and the file it must find; that they share no word is checked before each search."""
 
-EDITED_FILE: Final = "notes/2026-11-12-garden-shed.md"
-EDIT: Final = "The hedgehog moved in behind the mower. Leave the dry leaves for him until March."
-EDIT_QUERY: Final = "small spiny mammal hibernating"
+EDITED_FILE: Final = "user/health.md"
+EDIT: Final = "- Root canal on 20 November; the molar has to be looked at again in January."
+EDIT_QUERY: Final = "tooth treatment by the dentist"
 
 
 class StepError(Exception):
@@ -189,7 +189,7 @@ class Demo:
         shared = shared_stems(EDIT_QUERY, (self.mount / EDITED_FILE).read_text(encoding="utf-8"))
         if shared:
             raise StepError(f"the query and the edited file share words: {', '.join(sorted(shared))}")
-        self.expect_first(EDIT_QUERY, EDITED_FILE, "hedgehog")
+        self.expect_first(EDIT_QUERY, EDITED_FILE, "molar")
 
     def unmount(self) -> None:
         self.session.run("memdir unmount notes")

@@ -55,12 +55,12 @@ def test_a_missing_corpus_is_named(checkout: Path, tmp_path: Path) -> None:
 @pytest.mark.mount
 @pytest.mark.promise("demo.says-which", "demo.words-absent")
 def test_a_target_that_shares_a_word_with_its_query_is_named(checkout: Path, tmp_path: Path) -> None:
-    with open(checkout / "examples" / "atlas" / "notes" / "2026-11-14-probe-drift.md", "a", encoding="utf-8") as out:
-        out.write("\nA hygrometer again.\n")
+    with open(checkout / "examples" / "atlas" / "notes" / "2026-11-17-sourdough.md", "a", encoding="utf-8") as out:
+        out.write("\nMy favourite recipes.\n")
     done = play(checkout, tmp_path)
     assert done.returncode == 1
     assert "step 'grep 1 of 4' failed" in done.stderr
-    assert "hygromet" in done.stderr
+    assert "recip" in done.stderr
 
 
 @pytest.mark.promise("demo.says-which")
