@@ -51,7 +51,8 @@ _DATE: Final = re.compile(
 _RECENT: Final = re.compile(
     r"\b(?:today|yesterday|tomorrow|tonight|currently|right now|at the moment|this (?:week|month|morning|afternoon|sprint)"
     r"|this quarter|last (?:week|night|month)|next (?:week|month|up)|now|in progress|working on|waiting for"
-    r"|blocked|todo|to do|due|deadline|upcoming|recently|just (?:finished|started|shipped)|heute|gestern|aujourd'hui|demain|hoy|mañana|ayer)\b|^next:",
+    r"|blocked|todo|to do|due|deadline|upcoming|recently|just (?:finished|started|shipped)"
+    r"|heute|gestern|aujourd'hui|demain|hoy|mañana|ayer)\b|^next:",
     re.IGNORECASE,
 )
 _RECENT_HEADING: Final = re.compile(

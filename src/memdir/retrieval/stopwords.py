@@ -5,6 +5,7 @@ One list for all would lose words: "war", "die", "hat" and "son" are stop words 
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable
 from typing import Final
@@ -50,10 +51,13 @@ _TEXTS: Final = {
 }
 
 
+_ACCENTS: Final = re.compile("[\u0300-\u036f]")
+
+
 def fold(text: str) -> str:
-    """Case and accents folded, as the index does it."""
-    decomposed = unicodedata.normalize("NFKD", text.casefold())
-    return "".join(char for char in decomposed if not unicodedata.combining(char))
+    """Case folded, accents of letters taken off, as the index does it; marks that make another letter (ガ, Hangul) stay."""
+    decomposed = unicodedata.normalize("NFD", text.casefold())
+    return unicodedata.normalize("NFC", _ACCENTS.sub("", decomposed))
 
 
 _SETS: Final = {language: frozenset(fold(text).split()) for language, text in _TEXTS.items()}

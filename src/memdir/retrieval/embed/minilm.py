@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,8 +31,6 @@ _DATA_SHA256: Final = "60c758432aa596c30a122942dfe594c457d4d713f890926f1c5f920bd
 
 MAX_TOKENS: Final = 256
 """What the model was trained with; what is longer is cut."""
-_BATCH_TOKENS_MAX: Final = 4096
-"""Padded tokens in one run of the network: bounds memory to some tens of MB and the wait of the batch thread."""
 _TEXT_MAX_CHARS: Final = 4000
 
 
@@ -81,15 +79,14 @@ class MiniLmEmbedder:
     def embed_query(self, text: str) -> Matrix:
         """Shape (384,)."""
         with self._query_lock:
-            hidden, mask = _run(self._query_session, [self._ids(text)])
-        vector: Matrix = _pooled(hidden, mask)[0]
-        return vector
+            hidden = _states(self._query_session, self._tokenizer.encode(_clean(text)).ids)
+        return _pooled(hidden)
 
     def embed_passages(self, texts: list[str]) -> Matrix:
-        """Shape (len(texts), 384). Texts of similar length run together, so that little is padded."""
+        """Shape (len(texts), 384)."""
         out = np.zeros((len(texts), self.dim), dtype=np.float32)
-        for rows, hidden, mask in self._batches([self._ids(text) for text in texts]):
-            out[rows] = _pooled(hidden, mask)
+        for row, text in enumerate(texts):
+            out[row] = _pooled(_states(self._passage_session, self._tokenizer.encode(_clean(text)).ids))
         return out
 
     def embed_chunks(self, chunks: Sequence[Chunk]) -> tuple[Matrix, list[bytes]]:
@@ -99,30 +96,13 @@ class MiniLmEmbedder:
         al., arXiv:2409.04701): it costs nothing more and tells lines apart better than embedding each alone.
         """
         out = np.zeros((len(chunks), self.dim), dtype=np.float32)
-        lines = [b""] * len(chunks)
-        encodings = [self._tokenizer.encode(_clean(embedded_text(chunk))) for chunk in chunks]
-        for rows, hidden, mask in self._batches([encoding.ids for encoding in encodings]):
-            out[rows] = _pooled(hidden, mask)
-            for place, row in enumerate(rows):
-                lines[row] = pack_lines(_line_states(chunks[row], encodings[row].offsets, hidden[place]))
+        lines: list[bytes] = []
+        for row, chunk in enumerate(chunks):
+            encoding = self._tokenizer.encode(_clean(embedded_text(chunk)))
+            hidden = _states(self._passage_session, encoding.ids)
+            out[row] = _pooled(hidden)
+            lines.append(pack_lines(_line_states(chunk, encoding.offsets, hidden)))
         return out, lines
-
-    def _ids(self, text: str) -> list[int]:
-        ids: list[int] = self._tokenizer.encode(_clean(text)).ids
-        return ids
-
-    def _batches(self, tokens: list[list[int]]) -> Iterator[tuple[list[int], Matrix, Matrix]]:
-        """Rows, hidden states and mask of runs of at most _BATCH_TOKENS_MAX padded tokens."""
-        order = sorted(range(len(tokens)), key=lambda index: (len(tokens[index]), index))
-        first = 0
-        while first < len(order):
-            last = first + 1
-            while last < len(order) and len(tokens[order[last]]) * (last + 1 - first) <= _BATCH_TOKENS_MAX:
-                last += 1
-            rows = order[first:last]
-            hidden, mask = _run(self._passage_session, [tokens[row] for row in rows])
-            yield rows, hidden, mask
-            first = last
 
 
 def _clean(text: str) -> str:
@@ -130,24 +110,23 @@ def _clean(text: str) -> str:
     return text[:_TEXT_MAX_CHARS].encode("utf-8", "replace").decode("utf-8")
 
 
-def _run(session: Any, batch: list[list[int]]) -> tuple[Matrix, Matrix]:
-    """Hidden states (texts, tokens, 384) and the mask of real tokens (texts, tokens)."""
-    longest = max(len(ids) for ids in batch)
-    input_ids = np.zeros((len(batch), longest), dtype=np.int64)
-    mask = np.zeros((len(batch), longest), dtype=np.int64)
-    for row, ids in enumerate(batch):
-        input_ids[row, : len(ids)] = ids
-        mask[row, : len(ids)] = 1
-    feed = {"input_ids": input_ids, "attention_mask": mask, "token_type_ids": np.zeros_like(input_ids)}
-    return session.run(["last_hidden_state"], feed)[0], mask.astype(np.float32)
+def _states(session: Any, ids: list[int]) -> Matrix:
+    """Hidden states of the tokens of one text, shape (tokens, 384).
+
+    One text a run: int8 scales its activations to the largest in the run, so the neighbours in a batch would change a
+    text's vector (cosine down to .983), and at the length of passages a batch is no faster on a processor.
+    """
+    input_ids = np.array([ids], dtype=np.int64)
+    feed = {"input_ids": input_ids, "attention_mask": np.ones_like(input_ids), "token_type_ids": np.zeros_like(input_ids)}
+    hidden: Matrix = session.run(["last_hidden_state"], feed)[0][0]
+    return hidden
 
 
-def _pooled(hidden: Matrix, mask: Matrix) -> Matrix:
-    """Mean over the real tokens of each text (special tokens included, as the model was trained), normalised."""
-    weights = mask[:, :, np.newaxis]
-    pooled = (hidden * weights).sum(axis=1) / weights.sum(axis=1)
-    normalised: Matrix = (pooled / np.linalg.norm(pooled, axis=1, keepdims=True)).astype(np.float32)
-    return normalised
+def _pooled(hidden: Matrix) -> Matrix:
+    """Mean over the tokens (special ones included, as the model was trained), normalised."""
+    mean = hidden.mean(axis=0, dtype=np.float32)
+    vector: Matrix = (mean / np.linalg.norm(mean)).astype(np.float32)
+    return vector
 
 
 def _line_states(chunk: Chunk, offsets: list[tuple[int, int]], hidden: Matrix) -> Matrix:
@@ -160,7 +139,7 @@ def _line_states(chunk: Chunk, offsets: list[tuple[int, int]], hidden: Matrix) -
     for row, unit in enumerate(units):
         inside = (ends > starts) & (starts >= unit.start + lead) & (ends <= unit.end + lead)
         if inside.any():
-            out[row] = hidden[: len(offsets)][inside].mean(axis=0)
+            out[row] = hidden[inside].mean(axis=0)
     return out
 
 

@@ -21,7 +21,7 @@ class ModelUnavailableError(MemdirError):
 class Embedder(Protocol):
     """Text to vectors. Vectors are L2-normalised float32; a text without any token gives the zero vector.
 
-    Deterministic: equal texts give equal vectors on the same machine, up to the order of a batch (1e-4). Any thread may call.
+    Deterministic: equal texts give equal vectors on the same machine, whatever stands beside them. Any thread may call.
     """
 
     @property

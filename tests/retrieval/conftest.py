@@ -1,0 +1,135 @@
+"""A database with containers and documents made by hand, the real models, and a small memory to search in."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from memdir.core.clock import FakeClock
+from memdir.core.sqlite import Database
+from memdir.ingest.chunker import chunk
+from memdir.ingest.text import decode
+from memdir.retrieval.embed import Embedder, LineEmbedder, MiniLmEmbedder, StaticEmbedder
+from memdir.store.sqlite.chunks import SqliteChunkStore
+from memdir.store.sqlite.memories import SqliteMemoryStore
+from memdir.store.texts import embedded_text
+from memdir.store.types import Document
+
+
+@pytest.fixture(scope="session")
+def static() -> StaticEmbedder:
+    return StaticEmbedder()
+
+
+@pytest.fixture(scope="session")
+def models_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One folder for all workers of a run: the int8 model is made once."""
+    base = tmp_path_factory.getbasetemp()
+    return (base.parent if base.name.startswith("popen-") else base) / "memdir-models"
+
+
+@pytest.fixture(scope="session")
+def minilm(models_dir: Path) -> MiniLmEmbedder:
+    return MiniLmEmbedder(models_dir)
+
+
+class World:
+    """The tables of a server with the stores over them, and documents put by hand."""
+
+    def __init__(self, folder: Path) -> None:
+        self.db = Database(folder / "memdir.db", migrations="memdir.store.sqlite.schema")
+        self.clock = FakeClock()
+        self.chunks = SqliteChunkStore(self.db)
+        self.memories = SqliteMemoryStore(self.db, self.clock)
+        self.documents: dict[tuple[int, str], Document] = {}
+        for container_id in (1, 2):
+            self.sql(
+                "insert into container (id, org_id, tag, epoch, created_at_ms, updated_at_ms) values (?, 'o', ?, 'e', 0, 0)",
+                container_id,
+                f"c{container_id}",
+            )
+
+    def sql(self, statement: str, *bindings: object) -> None:
+        with self.db.write() as connection:
+            connection.execute(statement, bindings)
+
+    def document(self, path: str, data: bytes, *, container_id: int = 1) -> Document:
+        """A new document, or the next revision of the one at `path`."""
+        digest = hashlib.sha256(data).hexdigest()
+        known = self.documents.get((container_id, path))
+        if known is None:
+            document = Document(
+                id=f"d{container_id}{path}",
+                container_id=container_id,
+                container_tag=f"c{container_id}",
+                custom_id=None,
+                path=path,
+                kind="file",
+                title=None,
+                media_type="text/plain",
+                status="done",
+                error=None,
+                content_hash=digest,
+                size_bytes=len(data),
+                mode=0o644,
+                mtime_ns=0,
+                revision=1,
+                metadata={},
+                created_at_ms=0,
+                updated_at_ms=len(self.documents),
+            )
+            self.sql(
+                "insert into document (id, container_id, path, kind, status, content_hash, size_bytes, mode, mtime_ns, "
+                "revision, created_at_ms, updated_at_ms) values (?, ?, ?, 'file', 'done', ?, ?, 420, 0, 1, 0, ?)",
+                document.id,
+                container_id,
+                path,
+                digest,
+                len(data),
+                document.updated_at_ms,
+            )
+        else:
+            document = replace(known, content_hash=digest, size_bytes=len(data), revision=known.revision + 1)
+            self.sql("update document set content_hash = ?, revision = ? where id = ?", digest, document.revision, document.id)
+        self.documents[container_id, path] = document
+        return document
+
+    def put(self, path: str, data: bytes | str, static: Embedder, *, container_id: int = 1) -> Document:
+        """Put a document and index it with the static model."""
+        raw = data.encode() if isinstance(data, str) else data
+        document = self.document(path, raw, container_id=container_id)
+        text = decode(raw)
+        chunks = chunk(text, path) if text is not None else ()
+        vectors = static.embed_passages([embedded_text(item) for item in chunks])
+        self.chunks.replace_chunks(document, chunks, model=static.name, vectors=vectors)
+        return document
+
+    def embed(self, model: LineEmbedder, *, rounds_max: int = 100) -> int:
+        """Give every chunk its vector of `model`; returns how many were made."""
+        made = 0
+        for _ in range(rounds_max):
+            missing = self.chunks.missing_vectors(model=model.name, limit=64)
+            if not missing:
+                return made
+            vectors, lines = model.embed_chunks([stored.chunk for stored in missing])
+            made += self.chunks.add_vectors([stored.id for stored in missing], model=model.name, vectors=vectors, lines=lines)
+        raise AssertionError("the queue of missing vectors does not end")
+
+    def move(self, path: str, to: str, *, container_id: int = 1) -> None:
+        document = self.documents.pop((container_id, path))
+        self.documents[container_id, to] = replace(document, path=to)
+        self.sql("update document set path = ? where id = ?", to, document.id)
+
+    def delete(self, path: str, *, container_id: int = 1) -> None:
+        self.sql("delete from document where id = ?", self.documents.pop((container_id, path)).id)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    made = World(tmp_path)
+    yield made
+    made.db.close()

@@ -1,0 +1,206 @@
+"""Passages follow structure, stay within bounds, and know exactly where they stand."""
+
+from __future__ import annotations
+
+import sys
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memdir.ingest import chunker
+from memdir.ingest.chunker import chunk
+from memdir.ingest.chunker.pack import MAX_TOKENS, MIN_TOKENS, Measure
+from memdir.ingest.text import decode
+from memdir.store.types import Chunk
+
+SUFFIXES = ["md", "txt", "eml", "csv", "json", "jsonl", "yaml", "py", "go", "vtt", "log", "unknown"]
+
+
+def cut(data: bytes | str, path: str = "/x.md") -> list[Chunk]:
+    raw = data.encode() if isinstance(data, str) else data
+    text = decode(raw)
+    assert text is not None
+    chunks = list(chunk(text, path))
+    check(raw, chunks, text.encoding)
+    return chunks
+
+
+def check(data: bytes, chunks: list[Chunk], encoding: str = "utf-8") -> None:
+    """The promises that hold for every text."""
+    for ordinal, item in enumerate(chunks):
+        span = data[item.start_byte : item.end_byte]
+        assert span.decode(encoding) == item.text
+        assert item.ordinal == ordinal
+        assert item.start_line == lines_before(data, item.start_byte, encoding) + 1
+        assert item.end_line == item.start_line + item.text.count("\n")
+        assert item.text.strip()
+        assert Measure(item.text).tokens(0, len(item.text)) <= MAX_TOKENS + MIN_TOKENS
+    starts = [item.start_byte for item in chunks]
+    assert starts == sorted(set(starts))
+
+
+def lines_before(data: bytes, position: int, encoding: str) -> int:
+    return data[:position].decode(encoding).count("\n")
+
+
+def covered_lines(chunks: list[Chunk]) -> set[int]:
+    return {line for item in chunks for line in range(item.start_line, item.end_line + 1)}
+
+
+texts = st.lists(
+    st.one_of(
+        st.text(max_size=120).filter(lambda text: "\x00" not in text),
+        st.sampled_from(
+            ["", "  ", "# Head", "## Sub ##", "---", "```", "| a | b |", "- item", "1. one", "Anna: hello", "[00:12] Bob: yes"]
+        ),
+        st.sampled_from(
+            ["From: a@b.c", "Subject: x", "def f():", "class A:", '"quoted, field', "key: value", "Title", "=====", "{", "\t}"]
+        ),
+        st.text(alphabet="ab 漢字。.", min_size=200, max_size=2500),
+    ),
+    max_size=30,
+).map("\n".join)
+
+
+@settings(max_examples=150, deadline=None)
+@given(texts, st.sampled_from(SUFFIXES))
+def test_every_passage_is_exactly_its_bytes_and_every_written_line_is_in_one(text: str, suffix: str) -> None:
+    data = text.encode()
+    decoded = decode(data)
+    if decoded is None:
+        return
+    body = data[decoded.bom_bytes :]
+    chunks = list(chunk(decoded, f"/x.{suffix}"))
+    if not decoded.bom_bytes:
+        check(data, chunks, decoded.encoding)
+    written = {number for number, line in enumerate(body.decode().split("\n"), start=1) if line.strip()}
+    assert written <= covered_lines(chunks)
+
+
+@settings(max_examples=60, deadline=None)
+@given(texts, st.sampled_from(["utf-16-le", "utf-16-be"]))
+def test_bytes_are_exact_in_wide_encodings_too(text: str, encoding: str) -> None:
+    bom = b"\xff\xfe" if encoding == "utf-16-le" else b"\xfe\xff"
+    data = bom + text.encode(encoding, "surrogatepass")
+    decoded = decode(data)
+    if decoded is None:
+        return
+    for item in chunk(decoded, "/x.md"):
+        assert data[item.start_byte : item.end_byte].decode(encoding) == item.text
+
+
+def test_a_line_of_a_megabyte_is_cut_with_overlap_and_without_loss() -> None:
+    sentence = "The quick brown fox jumps over the lazy dog while nobody watches. "
+    chunks = cut(sentence * 16_000, "/x.txt")
+    assert 1000 < len(chunks) < 3000
+    assert all(item.start_line == item.end_line == 1 for item in chunks)
+    for left, right in pairwise(chunks):
+        assert left.start_byte < right.start_byte <= left.end_byte + 1
+
+
+def test_text_without_spaces_is_bounded_too() -> None:
+    chunks = cut("漢字仮名交じり文" * 2000, "/x.txt")
+    assert max(len(item.text) for item in chunks) <= MAX_TOKENS
+    assert len(cut("x" * 50_000, "/x.txt")) > 30
+
+
+def test_headings_make_the_context_and_stay_out_of_the_text_below() -> None:
+    body = "Body of the section that says enough to stand alone as a passage of its own. " * 4
+    chunks = cut(f"# Trip to Oslo\n\n## Packing\n\n{body}\n\n## Budget\n\n{body}\n")
+    budget = next(item for item in chunks if "## Budget" in item.text)
+    assert budget.context == "Trip to Oslo › Budget"
+    assert "Packing" not in budget.text
+
+
+def test_small_sections_are_joined() -> None:
+    chunks = cut("# List\n\n" + "".join(f"## Part {n}\n\nOne short line.\n\n" for n in range(6)))
+    assert len(chunks) < 4
+    assert chunks[0].context == "List"
+
+
+def test_a_fence_is_not_searched_for_headings() -> None:
+    chunks = cut("# Real\n\n```sh\n# not a heading\nmake\n```\n\nafter\n")
+    assert all("not a heading" not in item.context for item in chunks)
+
+
+def test_front_matter_gives_the_title() -> None:
+    assert cut("---\ntitle: Tax return 2025\n---\n\nPaid in March.\n")[0].context.startswith("Tax return 2025")
+
+
+def test_table_rows_know_their_header() -> None:
+    rows = "".join(f"{n},Oslo,{n * 3},a remark that fills the row with words\n" for n in range(200))
+    chunks = cut("station,city,level,remark\n" + rows, "/x.csv")
+    assert len(chunks) > 5
+    assert all("station, city, level" in item.context for item in chunks[1:])
+    assert all(item.text.startswith(tuple("0123456789s")) for item in chunks)
+
+
+def test_a_quoted_field_keeps_its_lines_together() -> None:
+    chunks = cut('a,b\n1,"first\nsecond\nthird"\n2,x\n', "/x.csv")
+    assert any('"first\nsecond\nthird"' in item.text for item in chunks)
+
+
+def test_turns_of_a_conversation_are_not_cut() -> None:
+    turns = [f"{('Anna', 'Bo')[n % 2]}: turn number {n} says something of middling length here." for n in range(80)]
+    chunks = cut("\n".join(turns), "/talk.txt")
+    assert len(chunks) > 3
+    for item in chunks:
+        assert item.text.split("\n")[0].startswith(("Anna:", "Bo:"))
+        assert item.text in "\n".join(turns)
+
+
+def test_mail_passages_know_subject_and_sender() -> None:
+    body = "\n\n".join(f"Paragraph {n} of the letter with a little more than nothing in it." * 4 for n in range(12))
+    data = f"From: Ana Ruiz <ana@example.org>\nTo: me@example.org\nSubject: =?utf-8?q?Caf=C3=A9_opening?=\nDate: x\n\n{body}\n"
+    chunks = cut(data, "/m.eml")
+    assert all("Café opening" in item.context and "Ana Ruiz" in item.context for item in chunks)
+
+
+def test_an_encoded_attachment_is_left_out() -> None:
+    blob = "\n".join(["QUJD" * 19] * 400)
+    data = f"From: a@b.c\nTo: d@e.f\nSubject: s\n\nHello there.\n\n{blob}\n\nBye.\n"
+    chunks = cut(data, "/m.eml")
+    assert not any("QUJDQUJD" in item.text for item in chunks)
+    assert any("Bye." in item.text for item in chunks)
+
+
+def test_functions_are_passages_with_their_class_as_context() -> None:
+    body = "        total = 0\n" + "        total += compute(total, limit)\n" * 25 + "        return total\n\n"
+    code = "import os\n\n\nclass Queue:\n" + "".join(
+        f"    # Number {n}\n    def step_{n}(self, limit):\n{body}" for n in range(4)
+    )
+    chunks = cut(code, "/q.py")
+    third = next(item for item in chunks if "def step_2" in item.text)
+    assert "Queue › step_2" in third.context
+    assert third.text.lstrip().startswith("# Number 2")
+
+
+def test_an_empty_or_blank_document_has_no_passages() -> None:
+    assert cut("") == []
+    assert cut(" \n\n\t\n") == []
+
+
+def test_the_number_of_passages_is_bounded_and_the_status_says_where_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["memdir.ingest.chunker.pack"], "CHUNKS_MAX", 5)
+    monkeypatch.setattr(chunker, "CHUNKS_MAX", 5)
+    text = decode(("A line of the log that is long enough to count for something.\n" * 500).encode())
+    assert text is not None
+    chunks = chunk(text, "/x.log")
+    assert len(chunks) == 5
+    assert chunker.note(text, chunks) == f"too long to index whole: searchable up to line {chunks[-1].end_line} (5 passages)"
+    short = decode(b"one line\n")
+    assert short is not None
+    assert chunker.note(short, chunk(short, "/x")) is None
+
+
+def test_the_title_is_what_the_document_calls_itself() -> None:
+    for data, path, expected in (
+        (b"# Garden plan\n\ntext", "/x.md", "Garden plan"),
+        (b"From: a@b.c\nTo: b@c.d\nSubject: Lease\n\nbody", "/x.eml", "Lease"),
+        (b"no heading at all, just a sentence.", "/x.txt", None),
+    ):
+        text = decode(data)
+        assert text is not None
+        assert chunker.title(text, path) == expected
