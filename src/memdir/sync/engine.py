@@ -40,6 +40,11 @@ _GATHER_S: Final = 0.03
 """After an intent, wait this long for its successors: many writes to one path become one row."""
 _IDLE_WAIT_S: Final = 5.0
 _STEPS_MAX: Final = 100_000
+_FLUSH_LOOK_S: Final = 0.25
+_JOIN_S: Final = 30.0
+_FEED_JOIN_S: Final = 0.5
+_FIRST_TRY_S: Final = 2.0
+"""While the server is away, a flush waits this long for one more try to reach it."""
 _HOST_MAX_CHARS: Final = 32
 
 
@@ -100,6 +105,7 @@ class Engine:
         self._intents = threading.Event()
         self._hurried = threading.Event()
         self._stopping = threading.Event()
+        self._feed_tries = 0
         self._taking_in = threading.Lock()
         self._threads: list[threading.Thread] = []
         self._ctx.link.on_open = self._link_opened
@@ -124,9 +130,10 @@ class Engine:
         self._ctx.link.close()
         self._announce()
         for thread in self._threads:
-            thread.join(timeout=30.0)
-        while take_in(self._ctx):
-            pass
+            # The feed may sit in a long poll that nothing can interrupt; it touches nothing after `close`.
+            thread.join(timeout=_FEED_JOIN_S if thread.name == "sync-feed" else _JOIN_S)
+        self._puller.close()
+        self._take_in_all()
         left, _ = self._ctx.queue.lengths()
         self._db.close()
         return left
@@ -185,22 +192,24 @@ class Engine:
 
         Returns at once with what waits while the server is away.
         """
+        clock, link = self._ctx.clock, self._ctx.link
+        begun_s, tries = clock.monotonic_s(), self._feed_tries
         self._hurried.set()
         try:
             self._take_in_all()
-            deadline_s = self._ctx.clock.monotonic_s() + timeout_s
+            if not link.state().online:
+                link.hurry()
             while True:
-                seen = self._events
                 self._ctx.queue.hurry(scope)
-                self._announce()
-                seen += 1
+                seen = self._announce()
                 waiting = self._ctx.queue.waiting_under(scope, limit)
-                left_s = deadline_s - self._ctx.clock.monotonic_s()
-                away = not self._ctx.link.state().online and self._puller.caught_up.is_set()
+                now_s = clock.monotonic_s()
+                tried = self._feed_tries > tries or now_s - begun_s > _FIRST_TRY_S
+                away = tried and not link.state().online
+                left_s = begun_s + timeout_s - now_s
                 if not waiting or left_s <= 0 or away or self._stopping.is_set():
                     return waiting
-                with self._changed:
-                    self._changed.wait_for(lambda seen=seen: self._events > seen, timeout=min(left_s, 0.25))  # type: ignore[misc]
+                self._pause(min(left_s, _FLUSH_LOOK_S), seen)
         finally:
             self._hurried.clear()
 
@@ -235,6 +244,7 @@ class Engine:
     def close(self) -> None:
         """Close the records of an engine that was never started."""
         self._ctx.link.close()
+        self._puller.close()
         self._db.close()
 
     def _take_in_all(self) -> bool:
@@ -268,14 +278,13 @@ class Engine:
             try:
                 wait_s = FEED_WAIT_S if self._puller.caught_up.is_set() else 0.0
                 self._puller.read_page(wait_s=wait_s)
-                self._announce()
             except ClientError as error:
-                self._puller.caught_up.set()  # as far as that is possible now
                 ctx.link.fail(error)
-                self._announce()
             except Exception:
                 log.exception("the feed could not be applied")
                 self._stopping.wait(1.0)
+            self._feed_tries += 1
+            self._announce()
 
     def _worker_loop(self) -> None:
         while not self._stopping.is_set():
@@ -304,10 +313,12 @@ class Engine:
             known = self._events if seen is None else seen
             self._changed.wait_for(lambda: self._events != known or self._stopping.is_set(), timeout=seconds)
 
-    def _announce(self) -> None:
+    def _announce(self) -> int:
+        """Wake everybody who waits; the number of this event."""
         with self._changed:
             self._events += 1
             self._changed.notify_all()
+            return self._events
 
     def _link_opened(self) -> None:
         self._ctx.queue.hurry_all()

@@ -33,8 +33,14 @@ class Puller:
         self._scanner = scanner
         self._on_profile = on_profile
         self._applying = threading.RLock()
+        self._closed = False
         self.caught_up = threading.Event()
         """Set once the feed was read to its end after the start."""
+
+    def close(self) -> None:
+        """Touch the records no more: what a call under way still brings is dropped."""
+        with self._applying:
+            self._closed = True
 
     def read_all(self) -> None:
         """Bring the facts up to date with the server as it is now. ClientError."""
@@ -45,10 +51,11 @@ class Puller:
     def read_page(self, *, wait_s: float) -> bool:
         """Read and apply one page; True when there is more at once. ClientError."""
         ctx = self._ctx
+        if self._is_closed():
+            return False
         since, epoch = ctx.facts.watermark, ctx.facts.text("epoch")
         if not epoch or ctx.facts.text("rescan"):
-            with self._applying:
-                self._scanner.compare_everything()
+            self._compare_everything()
             return True
         profile_since = ctx.facts.number("profile_version")
         try:
@@ -57,13 +64,22 @@ class Puller:
             )
         except CursorGoneError:
             log.warning("the feed does not reach back to %d: comparing everything", since)
-            with self._applying:
-                self._scanner.compare_everything()
+            self._compare_everything()
             return True
         with self._applying:
+            if self._is_closed():
+                return False
             if ctx.facts.watermark != since or ctx.facts.text("epoch") != epoch:
                 return True  # another thread was first
             return self._apply(page, epoch, since)
+
+    def _is_closed(self) -> bool:
+        return self._closed
+
+    def _compare_everything(self) -> None:
+        with self._applying:
+            if not self._closed:
+                self._scanner.compare_everything()
 
     def _apply(self, page: ChangesPage, epoch: str, since: int) -> bool:
         ctx = self._ctx

@@ -12,6 +12,7 @@ from memdir.api.v1 import MoveRequest
 from memdir.client.errors import ClientError, ConflictError, NotFoundError, PreconditionFailedError, RejectedError
 from memdir.core.sqlite import Connection
 from memdir.fs.errors import FsError
+from memdir.fs.path import rebase
 from memdir.fs.tree import LocalChangedError
 from memdir.sync.context import Context, is_wire_name
 from memdir.sync.intake import walk
@@ -109,5 +110,12 @@ class Renames:
             return False
         ctx.facts.move_base(tx, source, path, seq)
         ctx.queue.rekey(tx, source, path, delay_s=0.0)
-        ctx.queue.add_all(tx, walk(ctx, path))
+        for moved in walk(ctx, path):
+            # A folder that nobody put, and that is there only for what stands in it, stays nobody's.
+            if ctx.facts.base(rebase(moved, path, source)) is not None or not self._is_used_folder(moved):
+                ctx.queue.add(tx, moved)
         return True
+
+    def _is_used_folder(self, path: str) -> bool:
+        entry = self._ctx.tree.fact(path)
+        return entry is not None and entry.kind == "dir" and bool(self._ctx.tree.children(path))
