@@ -51,6 +51,8 @@ class Mount:
         raise AssertionError(f"not settled: {self.engine.queue_rows(20)} {self.engine.renames(20)}")
 
     def step(self) -> None:
+        """Take in what the user did, let the debounce pass, and do what is due."""
+        self.engine.run_until_idle()
         self.clock.advance(3.0)
         self.engine.run_until_idle()
 
