@@ -8,21 +8,24 @@ from pathlib import Path
 
 import pytest
 
+from memdir.fs.cache.fsck import check
 from tests.fuse.harness import MountProcess
 
-KINDS = ["memory"]
+KINDS = ["memory", "sqlite"]
 
 _numbers = itertools.count()
 
 
 @pytest.fixture(scope="session", params=KINDS)
 def shared_mount(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MountProcess]:
-    """A fast-profile mount without views; unmounts cleanly and leaves an empty log at the end of the run."""
+    """A fast-profile mount without views. At the end it unmounts cleanly, its log is empty, and fsck finds nothing."""
     base = tmp_path_factory.mktemp(f"mount-{request.param}")
     (base / "mnt").mkdir()
     (base / "data").mkdir()
     with MountProcess(base / "mnt", kind=request.param, folder=base / "data") as mount:
         yield mount
+    if request.param == "sqlite":
+        assert check(base / "data") == []
 
 
 @pytest.fixture

@@ -104,8 +104,8 @@ def test_init_takes_only_what_is_offered_and_wanted(fs: MemoryFs) -> None:
     assert background > 0
     wanted = Init.DO_READDIRPLUS | Init.EXPLICIT_INVAL_DATA | Init.NO_OPEN_SUPPORT | Init.INIT_EXT | Init.HANDLE_KILLPRIV_V2
     assert flags & wanted == wanted
-    writeback, posix_acl = 1 << 16, 1 << 20
-    assert not flags & (writeback | posix_acl)
+    writeback, posix_acl, posix_locks = 1 << 16, 1 << 20, 1 << 1
+    assert not flags & (writeback | posix_acl | posix_locks)
     assert flags2 == 0
     assert kernel.minors == [45]
 
@@ -234,6 +234,7 @@ def test_attribute_lists_are_probed_sized_and_refused(kernel: Kernel, fs: Memory
     assert get(4) == (errno.ERANGE, b"")
     assert get(100, b"security.capability") == (errno.ENODATA, b"")
     assert get(100, b"system.posix_acl_access") == (errno.EOPNOTSUPP, b"")
+    assert get(100, b"security.selinux") == (errno.EOPNOTSUPP, b"")
     assert kernel.ask(Op.LISTXATTR, ROOT_INO, abi.GETXATTR_IN.pack(0, 0)) == (0, abi.GETXATTR_OUT.pack(7, 0))
     assert kernel.ask(Op.LISTXATTR, ROOT_INO, abi.GETXATTR_IN.pack(7, 0)) == (0, b"user.a\0")
     assert kernel.ask(Op.LISTXATTR, ROOT_INO, abi.GETXATTR_IN.pack(6, 0)) == (errno.ERANGE, b"")

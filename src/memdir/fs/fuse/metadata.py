@@ -19,15 +19,15 @@ _SECOND_NS: Final = 1_000_000_000
 _XATTR_LIST_MAX_BYTES: Final = 64 * KIB
 """XATTR_LIST_MAX of Linux; a longer list is E2BIG there too."""
 _CAPABILITY: Final = b"security.capability"
-_SUPPORTED_NAMESPACES: Final = (b"user.", b"trusted.", b"security.")
-"""`system.` holds POSIX ACLs and the like, which are not supported: modes are all there is."""
+_SUPPORTED_NAMESPACES: Final = (b"user.", b"trusted.")
+"""`system.` holds POSIX ACLs, `security.` labels and capabilities; modes are all there is. Saying so (EOPNOTSUPP, not ENODATA)
+makes `ls -l` and `cp` ask once and not for every file."""
 
 
 class MetadataHandlers:
     """GETATTR, SETATTR, STATFS and the four xattr requests.
 
-    `security.capability` cannot be stored and is always absent: the mount is nosuid, and the kernel may ask for it before
-    every write, so the answer must cost nothing.
+    `security.capability` is always absent: the kernel may ask for it before every write, so the answer must cost nothing.
     """
 
     def __init__(self, vfs: Vfs, encoder: AttributeEncoder, clock: Clock) -> None:
@@ -104,7 +104,7 @@ class MetadataHandlers:
         if end < 0 or len(raw) - end - 1 != size:
             raise MalformedRequestError("an extended attribute is a name, a NUL and as many bytes as announced")
         name = raw[:end]
-        if name == _CAPABILITY or not name.startswith(_SUPPORTED_NAMESPACES):
+        if not name.startswith(_SUPPORTED_NAMESPACES):
             return errno.EOPNOTSUPP
         self._vfs.setxattr(ino, name, raw[end + 1 :], flags)
         return OK
