@@ -1,0 +1,111 @@
+"""Scripted workloads as endless streams of operations: the same for the same seed, on any filesystem. Run as a module it is
+the child that gets killed: it writes one byte to standard output for every operation that was answered."""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from memdir.fs.types import ROOT_INO, AttrChange
+from memdir.fs.vfs import Vfs
+
+from .contract import CHUNK, FILE, ME
+
+KINDS = ("copy", "save", "append", "churn", "big")
+
+
+def operations(fs: Vfs, kind: str, seed: int) -> Iterator[None]:
+    """Run one operation a step."""
+    rng = random.Random(f"{kind} {seed}")
+    return {"copy": _copy, "save": _save, "append": _append, "churn": _churn, "big": _big}[kind](fs, rng)
+
+
+def _copy(fs: Vfs, rng: random.Random) -> Iterator[None]:
+    """cp -r: folders, and files written in pieces."""
+    number = 0
+    while True:
+        folder = fs.mkdir(ROOT_INO, b"folder-%d" % number, 0o755, ME).ino
+        yield
+        for name in range(rng.randrange(1, 20)):
+            ino = fs.create(folder, b"file-%d" % name, FILE, ME).ino
+            yield
+            for piece in range(rng.randrange(4)):
+                fs.write(ino, piece * 3000, rng.randbytes(3000))
+                yield
+            fs.setattr(ino, AttrChange(mode=0o600, mtime_ns=number))
+            yield
+        number += 1
+
+
+def _save(fs: Vfs, rng: random.Random) -> Iterator[None]:
+    """Editors: a temporary file over the real one."""
+    while True:
+        name = b"note-%d" % rng.randrange(5)
+        ino = fs.create(ROOT_INO, b"temporary", FILE, ME).ino
+        yield
+        fs.write(ino, 0, rng.randbytes(rng.randrange(1, 9000)))
+        yield
+        fs.fsync(ino)
+        yield
+        fs.rename(ROOT_INO, b"temporary", ROOT_INO, name)
+        yield
+
+
+def _append(fs: Vfs, rng: random.Random) -> Iterator[None]:
+    """A log that grows and is rotated."""
+    while True:
+        ino = fs.create(ROOT_INO, b"log", FILE, ME).ino
+        yield
+        for _ in range(rng.randrange(10, 60)):
+            fs.write(ino, fs.get(ino).size, rng.randbytes(rng.randrange(1, 6000)))
+            yield
+        fs.setattr(ino, AttrChange(size=rng.randrange(3000)))
+        yield
+        fs.rename(ROOT_INO, b"log", ROOT_INO, b"log.1")
+        yield
+
+
+def _churn(fs: Vfs, rng: random.Random) -> Iterator[None]:
+    """Names come, move and go; links and symlinks too."""
+    while True:
+        a, b = (b"n%d" % rng.randrange(8) for _ in range(2))
+        there = {entry.name: entry.inode for entry in fs.readdir(ROOT_INO)}
+        if a not in there:
+            ino = fs.create(ROOT_INO, a, FILE, ME).ino if rng.random() < 0.7 else fs.symlink(ROOT_INO, a, b"to", ME).ino
+            yield
+            fs.setxattr(ino, b"user.k", rng.randbytes(5))
+        elif rng.random() < 0.4:
+            fs.unlink(ROOT_INO, a)
+        elif b not in there and rng.random() < 0.5:
+            fs.link(there[a].ino, ROOT_INO, b)
+        else:
+            fs.rename(ROOT_INO, a, ROOT_INO, b)
+        yield
+
+
+def _big(fs: Vfs, rng: random.Random) -> Iterator[None]:
+    """Large writes, holes and cuts in a few files."""
+    inos = [fs.create(ROOT_INO, b"big-%d" % number, FILE, ME).ino for number in range(3)]
+    while True:
+        ino = rng.choice(inos)
+        if rng.random() < 0.8:
+            fs.write(ino, rng.randrange(4 * CHUNK), rng.randbytes(rng.randrange(1, 3 * CHUNK)))
+        else:
+            fs.setattr(ino, AttrChange(size=rng.randrange(6 * CHUNK)))
+        yield
+
+
+def main() -> None:
+    from memdir.fs.cache.filesystem import SqliteFs
+
+    folder, kind, seed = sys.argv[1:]
+    fs = SqliteFs.open(Path(folder))
+    for _ in operations(fs, kind, int(seed)):
+        os.write(1, b".")
+
+
+if __name__ == "__main__":
+    main()
