@@ -113,7 +113,8 @@ class TestFullDatabase:
         fs.flush()
         self.limit(fs, 1)
         yield fs
-        self.limit(fs, 1 << 30)
+        if not fs._closed:
+            self.limit(fs, 1 << 30)
 
     @staticmethod
     def limit(fs: SqliteFs, pages: int) -> None:
@@ -137,7 +138,7 @@ class TestFullDatabase:
 
     @staticmethod
     def until_flushed(fs: SqliteFs) -> None:
-        for _ in range(1000):
+        for _ in range(10):  # an attempt that began before the room came may still fail
             try:
                 fs.flush(timeout_s=10)
             except FsError:
@@ -180,7 +181,7 @@ def test_a_chunk_that_cannot_be_read_is_an_error_and_not_zeros(fs: SqliteFs, ope
     assert text(fs, 2) == b"text"
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(16))
 def test_a_power_cut_loses_nothing_that_was_synced(opened: Factory, tmp_path: Path, seed: int) -> None:
     """What was not synced may be cut off, or be zeros, at any byte; SQLite's last durable state is the one at the start."""
     rng = random.Random(seed)

@@ -56,6 +56,7 @@ class SqliteFs(Overlay):
         self._room = threading.Condition(self._lock)
         self._refused: FsError | None = None
         """Why the flusher cannot write, until it can."""
+        self._refusals = 0
         self._applied_lsn = meta.applied_lsn
         self._flusher = Flusher(self)
         self._journal = Journal(folder, fs_id=meta.fs_id, next_lsn=self._replay(meta))
@@ -238,6 +239,7 @@ class SqliteFs(Overlay):
         """Nothing can be written for now: tell the writers that wait for room."""
         with self._lock:
             self._refused = error
+            self._refusals += 1
             self._room.notify_all()
 
     # ---- Vfs
@@ -245,12 +247,11 @@ class SqliteFs(Overlay):
     def flush(self, *, timeout_s: float = 60.0) -> None:
         """Wait until SQLite holds everything acknowledged so far. FsError: why it does not (ETIMEDOUT after `timeout_s`)."""
         with self._lock:
-            target_lsn = self._journal.last_lsn
-
+            target_lsn, refusals = self._journal.last_lsn, self._refusals
             self._flusher.wake()
-            if not self._room.wait_for(lambda: self._refused is not None or self._applied_lsn >= target_lsn, timeout_s):
+            if not self._room.wait_for(lambda: self._applied_lsn >= target_lsn or self._refusals > refusals, timeout_s):
                 raise FsError(errno.ETIMEDOUT, "the cache was not written in time")
-            if self._refused is not None:
+            if self._applied_lsn < target_lsn and self._refused is not None:
                 raise FsError(self._refused.errno, self._refused.message)
 
     def statfs(self) -> FsStats:
