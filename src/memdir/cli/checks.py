@@ -249,7 +249,7 @@ def check_models(paths: AppPaths) -> Check:
     names = []
     try:
         for embedder in (StaticEmbedder(), MiniLmEmbedder(paths.models_dir)):
-            question = embedder.embed_query("a boat on the water")[0]
+            question = embedder.embed_query("a boat on the water").ravel()
             near, far = embedder.embed_passages(["the ship sails on the sea", "the tax form is due in April"])
             if float(question @ near) <= float(question @ far):
                 detail = f"{embedder.name} does not tell near from far"

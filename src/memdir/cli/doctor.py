@@ -91,12 +91,12 @@ def _live(paths: AppPaths, registry: MountRegistry) -> Iterator[Check]:
 def _guarded(name: str, check: Callable[[], Check | list[Check]]) -> Iterator[Check]:
     """A check that breaks is a finding too, and stops none of the others."""
     from memdir.cli.checks import Check
-    from memdir.core.errors import MemdirError
 
     try:
         found = check()
-    except (MemdirError, OSError) as error:
-        found = Check(name=name, status="fail", detail=f"could not be checked: {error}", repair=getattr(error, "hint", ""))
+    except Exception as error:  # noqa: BLE001  whatever it is, it is reported, and the next check runs
+        detail = f"could not be checked: {type(error).__name__}: {error}"
+        found = Check(name=name, status="fail", detail=detail, repair=getattr(error, "hint", ""))
     yield from found if isinstance(found, list) else [found]
 
 

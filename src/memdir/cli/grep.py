@@ -208,8 +208,10 @@ def _print_notes(answer: dict[str, Any], out: Output, *, full: bool, limit: int)
         out.note(str(answer["note"]))
     elif answer.get("pending"):
         count = len(answer["pending"])
-        what = "1 file is" if count == 1 else f"{count} files are"
-        out.note(f"{what} not searchable by meaning yet and were searched by words only")
+        if count == 1:
+            out.note("1 file is not searchable by meaning yet and was searched by words only")
+        else:
+            out.note(f"{count} files are not searchable by meaning yet and were searched by words only")
     if full:
         out.note(f"these are the first {limit} matches, there may be more")
 

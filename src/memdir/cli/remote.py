@@ -44,6 +44,7 @@ def search_container(
     began_s = time.monotonic()
     with Client(server.url, server.api_key) as client:
         try:
+            client.container_settings(name)  # so that a misspelt name is an error and does not become a new memory
             newest = client.list_files(name, prefix=scope, limit=1).last_seq if wait_ms else 0
             response = client.search(
                 v1.SearchRequest(

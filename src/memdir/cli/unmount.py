@@ -17,7 +17,7 @@ from memdir.core.errors import BusyError, MemdirError
 from memdir.daemon.control import DaemonGoneError
 from memdir.daemon.registry import MountRecord, MountRegistry
 
-_EXIT_WAIT_S: Final = 20.0
+_EXIT_WAIT_S: Final = 30.0
 """From the daemon's answer to its end: unmounting and closing the cache."""
 _ANSWER_EXTRA_S: Final = 15.0
 _KILL_WAIT_S: Final = 5.0

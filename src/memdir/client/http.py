@@ -180,6 +180,10 @@ class Client:
             raise ServerError("the server's answer has no profile")
         return Profile(static=_texts(profile.get("static")), dynamic=_texts(profile.get("dynamic")))
 
+    def container_settings(self, container: str) -> dict[str, Any]:
+        """The settings of a container; NotFoundError when there is none (most other calls make it by being asked)."""
+        return self._json("GET", f"/v3/container-tags/{quote(container, safe='')}")
+
     def delete_container(self, container: str) -> None:
         """Delete a container with everything in it, for good."""
         self._request("DELETE", f"/v3/container-tags/{quote(container, safe='')}")
