@@ -1,0 +1,123 @@
+"""Searching local files by words and byte for byte."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from memdir.core.errors import UsageError
+from memdir.core.paths import app_paths
+from memdir.daemon.grep import NO_SYNC_NOTE, Grep
+from memdir.daemon.registry import MountRegistry, MountSpec
+from memdir.daemon.syncing import Syncing
+from memdir.daemon.wordsearch import LiteralSearch, WordSearch, scope_files
+from memdir.fs.memory import MemoryFs
+from memdir.fs.views import ProfileView
+
+
+@pytest.fixture
+def tree() -> MemoryFs:
+    fs = MemoryFs(uid=os.getuid(), gid=os.getgid())
+    for path, content in {
+        "/a.md": b"first line\nThe launch is planned for March.\r\nlast",
+        "/dir/b.md": b"launches\nnothing here\n",
+        "/dir.md": b"launch\n",
+        "/bin": b"launch\0launch\n",
+        "/empty": b"",
+        "/latin": "launch caf\xe9\n".encode("latin-1"),
+    }.items():
+        fs.put_file(path, [content], mode=0o644, mtime_ns=0, expected=None)
+    return fs
+
+
+def test_a_literal_search_is_grep_rnf(tree: MemoryFs) -> None:
+    hits = LiteralSearch(tree, "launch").run("/", 100)
+    assert [(hit["path"], hit["start_line"], hit["text"]) for hit in hits] == [
+        ("/a.md", 2, "The launch is planned for March."),
+        ("/dir/b.md", 1, "launches"),
+        ("/dir.md", 1, "launch"),
+        ("/latin", 1, "launch caf\ufffd"),
+    ]
+    assert {hit["kind"] for hit in hits} == {"literal"}
+
+
+def test_a_literal_search_is_exact_and_keeps_its_scope_and_limit(tree: MemoryFs) -> None:
+    assert LiteralSearch(tree, "Launch").run("/", 100) == []
+    assert LiteralSearch(tree, "l.unch").run("/", 100) == []
+    assert [hit["path"] for hit in LiteralSearch(tree, "launch").run("/dir", 100)] == ["/dir/b.md"]
+    assert [hit["path"] for hit in LiteralSearch(tree, "launch").run("/dir.md", 100)] == ["/dir.md"]
+    assert len(LiteralSearch(tree, "launch").run("/", 2)) == 2
+
+
+def test_words_are_found_in_other_forms_and_the_fullest_line_is_first(tree: MemoryFs) -> None:
+    hits = WordSearch(tree, "When are the launches planned?").run(scope_files(tree, "/"), 10)
+    assert (hits[0]["path"], hits[0]["start_line"]) == ("/a.md", 2)
+    assert {hit["path"] for hit in hits} == {"/a.md", "/dir/b.md", "/dir.md", "/latin"}
+    assert all(0 <= hit["score"] <= 0.5 for hit in hits)
+    assert {hit["kind"] for hit in hits} == {"pending"}
+
+
+def test_a_query_of_common_words_only_still_works(tree: MemoryFs) -> None:
+    assert WordSearch(tree, "the is").run(scope_files(tree, "/"), 10)[0]["path"] == "/a.md"
+    assert WordSearch(tree, "?!").run(scope_files(tree, "/"), 10) == []
+
+
+def test_a_search_of_too_many_files_says_so() -> None:
+    fs = MemoryFs(uid=os.getuid(), gid=os.getgid())
+    for number in range(510):
+        fs.put_file(f"/{number:04d}", [b"word\n"], mode=0o644, mtime_ns=0, expected=None)
+    search = WordSearch(fs, "word")
+    search.run(scope_files(fs, "/"), 10)
+    assert "only 500 files" in (search.note or "")
+
+
+@pytest.fixture
+def grep(tree: MemoryFs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Grep:
+    monkeypatch.setenv("MEMDIR_HOME", str(tmp_path / "home"))
+    record = MountRegistry(app_paths()).allocate(MountSpec(name="n", path=str(tmp_path / "n"), sync=False))
+    syncing = Syncing(app_paths(), record, tree, ProfileView())
+    syncing.start()
+    return Grep("n", tree, syncing)
+
+
+def test_without_sync_a_search_is_by_words_and_says_so(grep: Grep) -> None:
+    answer = grep.run({"q": "planned launch", "path": "/"})
+    assert answer["hits"][0]["path"] == "/a.md"
+    assert answer["note"] == NO_SYNC_NOTE
+    assert answer["offline"] is False
+    assert answer["timing_ms"] >= 0
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        {"q": ""},
+        {"q": "  \n"},
+        {"q": None},
+        {"q": "x" * 5000},
+        {"q": "x", "path": "relative"},
+        {"q": "x", "path": "/../etc"},
+        {"q": "x", "path": "/missing"},
+        {"q": "x", "limit": 0},
+        {"q": "x", "limit": 201},
+        {"q": "x", "limit": True},
+        {"q": "x", "mode": "regex"},
+    ],
+)
+def test_bad_arguments_are_refused_with_a_sentence(grep: Grep, args: dict[str, object]) -> None:
+    from memdir.core.errors import MemdirError
+
+    with pytest.raises(MemdirError) as caught:
+        grep.run(args)
+    assert caught.value.message
+
+
+def test_a_trailing_slash_and_doubled_ones_are_the_same_scope(grep: Grep) -> None:
+    assert grep.run({"q": "launch", "path": "//dir/"})["hits"] == grep.run({"q": "launch", "path": "/dir"})["hits"]
+
+
+def test_usage_errors_are_of_the_project(grep: Grep) -> None:
+    with pytest.raises(UsageError, match="no /missing"):
+        grep.run({"q": "x", "path": "/missing"})
