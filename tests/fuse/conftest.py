@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from memdir.fs.cache.fsck import check
+from memdir.fs.fuse.mounting import unmount_path
+from memdir.fs.fuse.mountpoint import is_mountpoint
 from tests.fuse.harness import MountProcess
 
 KINDS = ["memory", "sqlite"]
@@ -37,15 +39,20 @@ def place(shared_mount: MountProcess) -> Path:
 
 
 @pytest.fixture
-def mountpoint(tmp_path: Path) -> Path:
-    """An empty directory to mount on."""
+def mountpoint(tmp_path: Path) -> Iterator[Path]:
+    """An empty directory to mount on. What a failing test leaves mounted is detached, which also ends its serving process."""
     folder = tmp_path / "mnt"
     folder.mkdir()
-    return folder
+    yield folder
+    if is_mountpoint(folder):
+        unmount_path(folder, lazy=True)
 
 
-@pytest.fixture
-def own_mount(mountpoint: Path) -> Iterator[MountProcess]:
+@pytest.fixture(params=KINDS)
+def own_mount(request: pytest.FixtureRequest, tmp_path: Path, mountpoint: Path) -> Iterator[MountProcess]:
     """A mount of this test alone, with views."""
-    with MountProcess(mountpoint, views=True) as mount:
+    (tmp_path / "data").mkdir()
+    with MountProcess(mountpoint, kind=request.param, folder=tmp_path / "data", views=True) as mount:
         yield mount
+    if request.param == "sqlite":
+        assert check(tmp_path / "data") == []
