@@ -19,6 +19,7 @@ def memdir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memdir]:
     (base / "work").mkdir()
     runner = Memdir(folder=base / "work", home=base / "home")
     try:
+        runner.warm_up()
         yield runner
     finally:
         runner.close()

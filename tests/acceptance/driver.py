@@ -82,6 +82,13 @@ class Memdir:
         assert ran.code in expected, f"{command}\nexit {ran.code}, expected {expected}\n{ran.out[-2000:]}\n{ran.err[-4000:]}"
         return ran
 
+    def warm_up(self) -> None:
+        """Start the server and let it load its models: a busy machine takes longer for that than a grep waits."""
+        place = self.mount("warm-up")
+        (place / "hello.md").write_text("Hello.\n")
+        self.run("sync", place, "--wait")
+        self.run("unmount", place)
+
     def mount(self, name: str, *options: str | Path) -> Path:
         self.run("mount", name, *options)
         place = self.folder / name
