@@ -8,15 +8,14 @@ scores from how sure the best signals are in absolute terms, so that a query abo
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from memdir.retrieval import lines
 from memdir.retrieval.embed.port import Embedder, unpack_lines
+from memdir.retrieval.fuse import BACKGROUND, Rows, Scores, Signals, fuse
 from memdir.retrieval.paths import PathSignal
 from memdir.retrieval.types import Hit, SearchOutcome, SearchQuery
 from memdir.retrieval.units import units_of
@@ -28,36 +27,36 @@ from memdir.store.types import Matrix, Scope, StoredChunk, VectorSnapshot
 CANDIDATES: Final = 150
 """Best passages of each signal that enter the fusion."""
 
-WEIGHTS: Final = {"lexical": 0.35, "static": 0.10, "dense": 0.50, "path": 0.05}
-WEIGHTS_WITHOUT_DENSE: Final = {"lexical": 0.35, "static": 0.60, "path": 0.05}
+BACKGROUND_MIN: Final = 30
+"""Passages in scope from which the mean cosine says something."""
+FETCHED_MIN: Final = 60
+"""Passages that are read for ranking by file."""
+COVERAGE_POWER: Final = 0.5
 CERTAINTY_LOOK: Final = 12
 """Best passages whose words are counted to tell how sure the answer is."""
 NEXT_IN_FILE: Final = 0.85
 """Each further passage of the same file counts this much less, so that other files are seen too."""
 
-THRESHOLD: Final = 0.30
+THRESHOLD: Final = 0.25
 """Scores below are not shown unless asked for; measured on the example memory, see tests/retrieval."""
 
 STATIC_LINE_SHARE: Final = 0.3
 """Of the static cosine beside the dense one when lines of a passage are compared."""
 
-_DENSE_RANGE: Final = (0.12, 0.52)
-"""Cosines of MiniLM between which certainty goes from 0 to 1: unrelated passages stay below .15, paraphrases reach .5."""
-_STATIC_RANGE: Final = (0.18, 0.62)
-
-Rows = npt.NDArray[np.int64]
-
 
 @dataclass(slots=True, kw_only=True)
 class _Candidate:
+    """One passage. `lexical`, `static`, `dense` and `path` are as they enter the fusion, 0 to 1."""
+
     stored: StoredChunk
-    lexical: float = 0.0
-    static: float = 0.0
-    dense: float | None = None
-    path: float = 0.0
+    lexical: float
+    static: float
+    dense: float | None
+    path: float
+    semantic: float
+    """Certainty of the vectors, see `_semantic`."""
+    score: float
     coverage: float = 0.0
-    certainty: float = 0.0
-    score: float = 0.0
 
     @property
     def order(self) -> tuple[float, str, int]:
@@ -83,32 +82,14 @@ class Searcher:
         static_query = self._static.embed_query(prepared.text)
         dense_query = self._dense.embed_query(prepared.text) if self._dense is not None else None
         timer.lap("embed")
-        lexical = dict(self._chunks.lexical(query.scope, prepared.match, CANDIDATES)) if prepared.match else {}
+        found = self._chunks.lexical(query.scope, prepared.match, CANDIDATES) if prepared.match else []
         timer.lap("lexical")
-        static = self._chunks.vectors(query.scope.container_id, model=self._static.name)
-        dense = None
-        if self._dense is not None:
-            dense = self._chunks.vectors(query.scope.container_id, model=self._dense.name)
-        static_scores = _cosines(static, static_query, query.scope)
-        dense_scores = _cosines(dense, dense_query, query.scope) if dense is not None and dense_query is not None else {}
-        path_scores = self._paths.scores(static, prepared, query.scope)
+        signals = self._signals(query.scope, prepared, dict(found), static_query, dense_query)
         timer.lap("vectors")
-        wanted = _union(lexical, _top(static_scores), _top(dense_scores), path_scores)
-        stored = self._chunks.chunks(wanted)
+        candidates = self._fetched(signals, query)
         timer.lap("fetch")
-        candidates = [
-            _Candidate(
-                stored=passage,
-                lexical=lexical.get(chunk_id, 0.0),
-                static=static_scores.get(chunk_id, 0.0),
-                dense=dense_scores.get(chunk_id),
-                path=path_scores.get(chunk_id, 0.0),
-            )
-            for chunk_id, passage in stored.items()
-            if _inside(passage, query.scope)
-        ]
-        ranked = _ranked(candidates, prepared, use_dense=bool(dense_scores))
-        timer.lap("fuse")
+        ranked = _ranked(candidates, prepared, lexical_weight=signals.lexical_weight)
+        timer.lap("rank")
         threshold = THRESHOLD if query.threshold is None else query.threshold
         passing = [candidate for candidate in ranked if candidate.score >= threshold]
         shown = passing[: query.limit]
@@ -119,6 +100,50 @@ class Searcher:
         hits = [self._hit(candidate, prepared, vectors, packed.get(candidate.stored.id), query) for candidate in shown]
         timer.lap("lines")
         return SearchOutcome(hits=hits, total=len(passing), stages_ms=timer.stages_ms)
+
+    def _signals(
+        self, scope: Scope, prepared: Query, lexical: dict[int, float], static_query: Matrix, dense_query: Matrix | None
+    ) -> Signals:
+        """The best passages of each signal, with all signals of each."""
+        static = self._chunks.vectors(scope.container_id, model=self._static.name)
+        dense = None
+        if self._dense is not None and dense_query is not None:
+            dense = self._chunks.vectors(scope.container_id, model=self._dense.name)
+        path = self._paths.scores(static, prepared, scope)
+        wanted = dict.fromkeys(lexical)
+        closest, background = _best(static, static_query, scope)
+        wanted.update(dict.fromkeys(closest))
+        if dense is not None and dense_query is not None and len(dense.ids):
+            closest, background = _best(dense, dense_query, scope)
+            wanted.update(dict.fromkeys(closest))
+        wanted.update(dict.fromkeys(path))
+        ids = np.fromiter(wanted, dtype=np.int64, count=len(wanted))
+        return fuse(
+            ids=ids,
+            lexical=np.array([lexical.get(chunk_id, 0.0) for chunk_id in wanted]),
+            static=_cosines(static, static_query, ids),
+            dense=None if dense is None or dense_query is None else _cosines(dense, dense_query, ids),
+            path=np.array([path.get(chunk_id, 0.0) for chunk_id in wanted]),
+            background=BACKGROUND if background is None else background,
+        )
+
+    def _fetched(self, signals: Signals, query: SearchQuery) -> list[_Candidate]:
+        """The passages of the best fused scores, three times as many as are shown."""
+        best = np.lexsort((signals.ids, -signals.fused))[: max(FETCHED_MIN, 3 * query.limit)]
+        stored = self._chunks.chunks(signals.ids[best].tolist())
+        return [
+            _Candidate(
+                stored=stored[int(signals.ids[row])],
+                lexical=float(signals.lexical[row]),
+                static=float(signals.static[row]),
+                dense=None if signals.dense is None else float(signals.dense[row]),
+                path=float(signals.path[row]),
+                semantic=float(signals.semantic[row]),
+                score=float(signals.fused[row]),
+            )
+            for row in best
+            if int(signals.ids[row]) in stored and _inside(stored[int(signals.ids[row])], query.scope)
+        ]
 
     def _hit(
         self, candidate: _Candidate, prepared: Query, vectors: _QueryVectors, packed: bytes | None, query: SearchQuery
@@ -186,87 +211,54 @@ def _inside(passage: StoredChunk, scope: Scope) -> bool:
     return path == scope.folder if scope.exact else path.startswith(scope.folder.rstrip("/") + "/")
 
 
-def _cosines(snapshot: VectorSnapshot | None, query: Matrix | None, scope: Scope) -> dict[int, float]:
-    """Cosine of every passage in scope, by chunk id."""
-    if snapshot is None or query is None or not len(snapshot.ids):
-        return {}
+def _cosines(snapshot: VectorSnapshot, query: Matrix, ids: Rows) -> Scores:
+    """Cosine of each chunk, NaN for one without a vector."""
+    rows = snapshot.rows_of(ids)
+    scores = np.full(len(ids), np.nan)
+    have = rows >= 0
+    if have.any():
+        scores[have] = snapshot.matrix[rows[have]] @ query
+    return scores
+
+
+def _best(snapshot: VectorSnapshot, query: Matrix, scope: Scope) -> tuple[list[int], float | None]:
+    """Ids of the CANDIDATES passages in scope that are closest, and the mean cosine of all when there are enough."""
+    if not len(snapshot.ids):
+        return [], None
     rows = snapshot.rows_in(scope)
-    if rows is None:
-        ids, scores = snapshot.ids, snapshot.matrix @ query
-    elif not len(rows):
-        return {}
-    else:
-        ids, scores = snapshot.ids[rows], snapshot.matrix[rows] @ query
+    ids = snapshot.ids if rows is None else snapshot.ids[rows]
+    scores = (snapshot.matrix if rows is None else snapshot.matrix[rows]) @ query
     alive = ids >= 0
-    return dict(zip(ids[alive].tolist(), scores[alive].tolist(), strict=True))
+    background = float(scores[alive].mean()) if int(alive.sum()) >= BACKGROUND_MIN else None
+    scores[~alive] = -np.inf
+    if len(ids) > CANDIDATES:
+        part = np.argpartition(-scores, CANDIDATES)[:CANDIDATES]
+        ids, scores = ids[part], scores[part]
+    best: list[int] = ids[ids >= 0].tolist()
+    return best, background
 
 
-def _top(scores: dict[int, float]) -> list[int]:
-    """Ids of the best CANDIDATES, ties by id."""
-    if len(scores) <= CANDIDATES:
-        return list(scores)
-    ids = np.fromiter(scores.keys(), dtype=np.int64, count=len(scores))
-    values = np.fromiter(scores.values(), dtype=np.float64, count=len(scores))
-    order = np.lexsort((ids, -values))[:CANDIDATES]
-    top: list[int] = ids[order].tolist()
-    return top
+def _ranked(candidates: list[_Candidate], query: Query, *, lexical_weight: float) -> list[_Candidate]:
+    """Fused scores relative to the best, times how sure the answer is; further passages of a file lowered; best first.
 
-
-def _union(lexical: dict[int, float], *others: Sequence[int] | dict[int, float]) -> list[int]:
-    union = dict.fromkeys(lexical)
-    for ids in others:
-        union.update(dict.fromkeys(ids))
-    return list(union)
-
-
-def _ramp(value: float, bounds: tuple[float, float]) -> float:
-    return min(1.0, max(0.0, (value - bounds[0]) / (bounds[1] - bounds[0])))
-
-
-def _ranked(candidates: list[_Candidate], query: Query, *, use_dense: bool) -> list[_Candidate]:
-    """Fused, weighed by certainty, further passages of a file lowered; best first."""
+    A match of one word of many counts less than BM25 says: its share of the fused score is multiplied by the share of the
+    query's words that the passage holds, to the power COVERAGE_POWER.
+    """
     if not candidates:
         return []
-    _borrow_dense(candidates, use_dense=use_dense)
-    top_lexical = max(candidate.lexical for candidate in candidates)
-    top_static = max(1e-6, *(candidate.static for candidate in candidates))
-    top_dense = max(1e-6, *(candidate.dense or 0.0 for candidate in candidates))
-    weights = WEIGHTS if use_dense else WEIGHTS_WITHOUT_DENSE
     for candidate in candidates:
-        candidate.certainty = _semantic_certainty(candidate, use_dense=use_dense)
-        candidate.lexical = candidate.lexical / top_lexical if top_lexical > 0 else 0.0
-        candidate.static = max(0.0, candidate.static) / top_static
-        fused = weights["lexical"] * candidate.lexical + weights["static"] * candidate.static + weights["path"] * candidate.path
-        if use_dense:
-            candidate.dense = max(0.0, candidate.dense or 0.0) / top_dense
-            fused += weights["dense"] * candidate.dense
-        candidate.score = fused
+        if candidate.lexical > 0:
+            candidate.coverage = _coverage(candidate, query)
+            candidate.score -= lexical_weight * candidate.lexical * (1 - candidate.coverage**COVERAGE_POWER)
     ranked = sorted(candidates, key=lambda candidate: candidate.order)
     best = ranked[0].score
-    certainty = 0.0
-    for candidate in ranked[:CERTAINTY_LOOK]:
-        candidate.coverage = _coverage(candidate, query)
-        certainty = max(certainty, _certainty(candidate))
+    certainty = max(_certainty(candidate) for candidate in ranked[:CERTAINTY_LOOK])
     seen: dict[str, int] = {}
     for candidate in ranked:
         times = seen.get(candidate.stored.document_id, 0)
         seen[candidate.stored.document_id] = times + 1
         candidate.score = candidate.score / best * certainty * NEXT_IN_FILE**times if best > 0 else 0.0
     return sorted(ranked, key=lambda candidate: candidate.order)
-
-
-def _borrow_dense(candidates: list[_Candidate], *, use_dense: bool) -> None:
-    """A passage whose dense vector is still being made gets its static cosine, moved to the dense scale.
-
-    The line through both ranges is used: _STATIC_RANGE is mapped to _DENSE_RANGE.
-    """
-    if not use_dense:
-        return
-    low, high = _STATIC_RANGE
-    dense_low, dense_high = _DENSE_RANGE
-    for candidate in candidates:
-        if candidate.dense is None:
-            candidate.dense = dense_low + (candidate.static - low) / (high - low) * (dense_high - dense_low)
 
 
 def _coverage(candidate: _Candidate, query: Query) -> float:
@@ -279,12 +271,8 @@ def _coverage(candidate: _Candidate, query: Query) -> float:
     return found / len(query.terms)
 
 
-def _semantic_certainty(candidate: _Candidate, *, use_dense: bool) -> float:
-    return _ramp(candidate.dense or 0.0, _DENSE_RANGE) if use_dense else _ramp(candidate.static, _STATIC_RANGE)
-
-
 def _certainty(candidate: _Candidate) -> float:
     """How sure the signals are in absolute terms: a close vector, or most of the query's words, or some of both."""
     lexical = candidate.coverage**2
-    semantic = candidate.certainty
+    semantic = candidate.semantic
     return min(1.0, max(semantic, lexical, 0.9 * candidate.path) + 0.25 * min(semantic, lexical))

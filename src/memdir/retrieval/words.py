@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from memdir.retrieval.stopwords import ENGLISH, fold, stop_words_for
@@ -112,6 +113,7 @@ def words(text: str) -> list[str]:
     return found
 
 
+@lru_cache(maxsize=65_536)
 def stem(word: str) -> str:
     """A light English stem (the plural rules of Harman's S-stemmer, then -ing, -ed, -ly); short words stay."""
     if len(word) > 4 and word.endswith("ies"):

@@ -152,6 +152,7 @@ class VectorSnapshot:
     matrix: Matrix
     paths: tuple[str, ...]
     _index: list[PathIndex] = field(default_factory=list, repr=False, compare=False)
+    _order: list[npt.NDArray[np.int64]] = field(default_factory=list, repr=False, compare=False)
 
     @property
     def by_path(self) -> PathIndex:
@@ -159,6 +160,17 @@ class VectorSnapshot:
         if not self._index:
             self._index.append(PathIndex.of(self.paths))
         return self._index[0]
+
+    def rows_of(self, chunk_ids: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """The row of each chunk, -1 for one that has none."""
+        if not len(self.ids):
+            return np.full(len(chunk_ids), -1, dtype=np.int64)
+        if not self._order:
+            self._order.append(np.argsort(self.ids, kind="stable"))
+        order = self._order[0]
+        places = np.minimum(np.searchsorted(self.ids, chunk_ids, sorter=order), len(order) - 1)
+        rows = order[places]
+        return np.where(self.ids[rows] == chunk_ids, rows, -1)
 
     def rows_in(self, scope: Scope) -> npt.NDArray[np.int64] | None:
         """Rows inside `scope`, in path order; None for all. Costs as much as the scope holds, not the container."""

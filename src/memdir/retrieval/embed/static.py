@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from tokenizers import Tokenizer
+from tokenizers import Encoding, Tokenizer
 
 from memdir.retrieval.embed.port import ModelUnavailableError, check_sha256, package_file
 from memdir.store.types import Matrix
@@ -61,13 +61,20 @@ class StaticEmbedder:
         out = np.zeros((len(texts), self.dim), dtype=np.float32)
         for first in range(0, len(texts), _BATCH):
             part = [_clean(text) for text in texts[first : first + _BATCH]]
-            for row, encoding in enumerate(self._tokenizer.encode_batch(part, add_special_tokens=False), start=first):
+            for row, encoding in enumerate(self._encode(part), start=first):
                 if encoding.ids:
                     # float16 rows are summed in float32: the table stays at half the size in memory.
                     out[row] = self._table[encoding.ids].mean(axis=0, dtype=np.float32)
         norms = np.linalg.norm(out, axis=1, keepdims=True)
         np.divide(out, norms, out=out, where=norms > 0)
         return out
+
+    def _encode(self, texts: list[str]) -> list[Encoding]:
+        """Few texts one by one: handing them to the tokenizer's thread pool costs more than it saves, above all on a busy
+        machine."""
+        if len(texts) >= _BATCH:
+            return self._tokenizer.encode_batch(texts, add_special_tokens=False)
+        return [self._tokenizer.encode(text, add_special_tokens=False) for text in texts]
 
 
 def _clean(text: str) -> str:

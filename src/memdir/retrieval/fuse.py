@@ -1,0 +1,95 @@
+"""From the scores of each signal to one: normalisation, the convex combination, and how sure the vectors are. Pure numbers.
+
+Convex combination of scores normalised by their theoretical minimum and observed maximum ("TM2C2", Bruch, Gai and Ingber, "An
+Analysis of Fusion Functions for Hybrid Retrieval", 2023).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+Rows = npt.NDArray[np.int64]
+Scores = npt.NDArray[np.float64]
+
+WEIGHTS: Final = {"lexical": 0.35, "static": 0.10, "dense": 0.50, "path": 0.05}
+WEIGHTS_WITHOUT_DENSE: Final = {"lexical": 0.35, "static": 0.60, "path": 0.05}
+
+DENSE_RANGE: Final = (0.05, 0.50)
+STATIC_RANGE: Final = (0.15, 0.60)
+"""Cosines of unrelated and of closely related text, by model; used to move one scale onto the other."""
+
+BACKGROUND: Final = 0.06
+"""Mean cosine of a query with everything, when there is too little in scope to measure it."""
+DENSE_CERTAIN: Final = (0.10, 0.42)
+STATIC_CERTAIN: Final = (0.12, 0.45)
+"""Cosines above the background between which certainty goes from 0 to 1. Measured on the example memory: what answers a query
+without sharing a word with it stands .19 to .45 above, the best of nonsense .13 to .18."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signals:
+    """Columns over the candidates. `lexical`, `static`, `dense` and `path` as they entered the fusion, 0 to 1."""
+
+    ids: Rows
+    lexical: Scores
+    static: Scores
+    dense: Scores | None
+    path: Scores
+    semantic: Scores
+    """How sure the vectors are in absolute terms, 0 to 1."""
+    fused: Scores
+    lexical_weight: float
+    """Of `lexical` in `fused`."""
+
+
+def fuse(
+    *, ids: Rows, lexical: Scores, static: Scores, dense: Scores | None, path: Scores, background: float = BACKGROUND
+) -> Signals:
+    """`lexical` is BM25 (0 for no match), `static` and `dense` cosines (NaN for no vector), `path` 0 to 1. `background` is the
+    mean cosine of the query with everything in scope, of the dense model when there is one."""
+    static = np.nan_to_num(static, nan=0.0)
+    lexical = _to_unit(lexical)
+    if dense is None or np.isnan(dense).all():
+        weights, dense, semantic = WEIGHTS_WITHOUT_DENSE, None, ramp(static - background, STATIC_CERTAIN)
+    else:
+        weights, dense = WEIGHTS, borrowed(dense, static)
+        semantic = ramp(dense - background, DENSE_CERTAIN)
+        dense = _to_unit(dense)
+    static = _to_unit(static)
+    fused = weights["lexical"] * lexical + weights["static"] * static + weights["path"] * path
+    if dense is not None:
+        fused = fused + weights["dense"] * dense
+    return Signals(
+        ids=ids,
+        lexical=lexical,
+        static=static,
+        dense=dense,
+        path=path,
+        semantic=semantic,
+        fused=fused,
+        lexical_weight=weights["lexical"],
+    )
+
+
+def borrowed(dense: Scores, static: Scores) -> Scores:
+    """A passage whose dense vector is still being made gets its static cosine, moved to the dense scale (the line that maps
+    STATIC_RANGE to DENSE_RANGE)."""
+    low, high = STATIC_RANGE
+    dense_low, dense_high = DENSE_RANGE
+    moved = dense_low + (static - low) / (high - low) * (dense_high - dense_low)
+    return np.where(np.isnan(dense), moved, dense)
+
+
+def ramp(values: Scores, bounds: tuple[float, float]) -> Scores:
+    """0 below the first bound, 1 above the second, a line between."""
+    return np.clip((values - bounds[0]) / (bounds[1] - bounds[0]), 0.0, 1.0)
+
+
+def _to_unit(values: Scores) -> Scores:
+    """From the theoretical minimum 0 (negative cosines mean nothing) to the observed maximum."""
+    top = float(values.max(initial=0.0))
+    return np.clip(values / top, 0.0, 1.0) if top > 0 else np.zeros_like(values)
