@@ -212,6 +212,24 @@ def test_a_power_cut_loses_nothing_that_was_synced(opened: Factory, tmp_path: Pa
     assert check(start) == []
 
 
+def test_a_file_unlinked_while_open_is_removed_after_a_crash(opened: Factory, tmp_path: Path) -> None:
+    fs = opened()
+    inode = make(fs, b"a", b"x" * 3 * CHUNK)
+    fs.setxattr(inode.ino, b"user.k", b"v")
+    fs.retain(inode.ino)
+    fs.flush()
+    fs.unlink(ROOT_INO, b"a")
+    crashed = crashed_copy(fs, tmp_path / "crashed")
+    with SqliteFs.open(crashed) as after:
+        refuses(errno.ENOENT, lambda: after.get(inode.ino))
+    connection = apsw.Connection(str(crashed / "cache.db"))
+    for table in ("chunk", "xattr", "dentry"):
+        assert list(connection.execute(f"select * from {table}")) == []
+    connection.close()
+    assert text(fs, inode.ino) == b"x" * 3 * CHUNK
+    fs.forget(inode.ino, 1)
+
+
 def test_memory_stays_bounded_over_a_large_tree(opened: Factory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(overlay, "INODES_MAX", 64)
     monkeypatch.setattr(overlay, "CLEAN_MAX_BYTES", 4 * CHUNK)

@@ -254,5 +254,12 @@ def test_a_segment_of_another_filesystem_is_refused(hot_journal: Path, filled: P
 
 def test_a_closed_filesystem_says_so(opened: Factory) -> None:
     fs = opened()
+    inode = make(fs, b"open", b"text")
+    fs.retain(inode.ino)
+    fs.unlink(ROOT_INO, b"open")
+    fs.close()
     fs.close()
     refuses(errno.ESHUTDOWN, lambda: make(fs, b"a"))
+    refuses(errno.ESHUTDOWN, lambda: fs.getxattr(999, b"user.x"))
+    fs.forget(inode.ino, 1)
+    assert journal.segment_paths(fs._folder) == []

@@ -195,6 +195,8 @@ class SqliteFs(Overlay):
         return pending if flushing is None else pending + flushing.size_bytes + flushing.chunk_bytes
 
     def _log(self, txn: Txn) -> None:
+        if self._closed:
+            raise FsError(errno.ESHUTDOWN, "the filesystem is closed")
         size_bytes = self._journal.append(record.encode(txn))
         batch = self._batch
         batch.lsn = self._journal.last_lsn
@@ -243,6 +245,12 @@ class SqliteFs(Overlay):
             self._room.notify_all()
 
     # ---- Vfs
+
+    def forget(self, ino: int, count: int) -> None:
+        """Once closed there is nothing left to forget; an unlinked file that was still open is deleted at the next open."""
+        with self._lock:
+            if not self._closed:
+                super().forget(ino, count)
 
     def flush(self, *, timeout_s: float = 60.0) -> None:
         """Wait until SQLite holds everything acknowledged so far. FsError: why it does not (ETIMEDOUT after `timeout_s`)."""

@@ -52,6 +52,7 @@ class Tables:
     def __init__(self, folder: Path, *, uid: int, gid: int, now_ns: int) -> None:
         """Open or create; a new database gets its root folder, owned by uid and gid."""
         self.path = folder / DATABASE_NAME
+        self._closed = False
         self.database = Database(self.path, migrations=SCHEMA, page_size=PAGE_BYTES, cache_mib=_CACHE_MIB)
         try:
             if self.database.one("select 1 from meta") is None:
@@ -135,6 +136,8 @@ class Tables:
         return 0 if row is None else int(row[0])
 
     def _all(self, sql: str, bindings: tuple[Any, ...]) -> list[Any]:
+        if self._closed:
+            raise FsError(errno.ESHUTDOWN, "the filesystem is closed")
         try:
             return self.database.all(sql, bindings)
         except apsw.Error as error:
@@ -202,6 +205,7 @@ class Tables:
             raise FsError(errno_of(error), f"the cache cannot be synced: {error}") from error
 
     def close(self) -> None:
+        self._closed = True
         self.database.close()
 
 

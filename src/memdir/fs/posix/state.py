@@ -29,7 +29,6 @@ COOKIE_FIRST: Final = 16
 """Cookies below are free for what an edge adds to a listing (`.` and `..`)."""
 
 _ZEROS: Final = memoryview(bytes(CHUNK_BYTES))
-_LISTENERS_MAX: Final = 16
 
 Chunk = bytes | bytearray
 Link = tuple[int, bytes]
