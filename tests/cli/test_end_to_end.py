@@ -131,6 +131,35 @@ def test_after_kill_9_unmount_clears_the_dead_mount(shell: Shell) -> None:
     assert shell.run("unmount", "notes").returncode == 1
 
 
+def test_commands_started_inside_a_dead_mount_explain_themselves(shell: Shell) -> None:
+    notes = shell.cwd / "notes"
+    shell.ok("mount", "notes", "--no-sync")
+    with subprocess.Popen(
+        ["/bin/sh", "-c", 'read go; "$@"', "sh", sys.executable, "-P", "-m", "memdir.cli", "grep", "x"],
+        cwd=notes, env=shell.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as inside:  # fmt: skip
+        os.kill(shell.json("status", "notes")["pid"], signal.SIGKILL)
+        out, err = inside.communicate("\n", timeout=60)
+    assert (inside.returncode, out) == (2, "")
+    assert f"memdir mount notes --path {notes}" in err
+
+
+def test_mounting_the_same_memory_three_times_at_once_mounts_it_once(shell: Shell) -> None:
+    children = [
+        subprocess.Popen(
+            shell.command("mount", "notes", "--no-sync", "--json"), cwd=shell.cwd, env=shell.environment,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
+        )
+        for _ in range(3)
+    ]  # fmt: skip
+    answers = [json.loads(child.communicate(timeout=TIMEOUT_S)[0]) for child in children]
+    assert [child.returncode for child in children] == [0, 0, 0], answers
+    assert sorted(answer["already_mounted"] for answer in answers) == [False, True, True]
+    assert len({answer["pid"] for answer in answers}) == 1
+    lines = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+    assert sum(line.split()[4] == str(shell.cwd / "notes") for line in lines) == 1
+
+
 def test_literal_grep_finds_exact_bytes_from_anywhere(shell: Shell) -> None:
     notes = shell.cwd / "notes"
     shell.ok("mount", "notes", "--no-sync")

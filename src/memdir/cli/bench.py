@@ -16,9 +16,9 @@ def _configure(_parser: Parser) -> None:
 
 
 def _run(_args: argparse.Namespace, out: Output) -> int:
-    from memdir.bench import smoke
+    from memdir.bench.smoke import main
 
-    return smoke.main(["--json"] if out.json else [])
+    return main(["--json"] if out.json else [])
 
 
 SMOKE = Command(

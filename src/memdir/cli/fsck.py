@@ -30,7 +30,7 @@ def _run(args: argparse.Namespace, out: Output) -> int:
         if record.state == "alive" and args.target is None:
             out.note(f"{record.name} is mounted at {record.path} and is left out")
             continue
-        answers.append(_check(record, repair=args.repair))
+        answers.append(_check(record, wants_repair=args.repair))
     if out.json:
         out.document(answers)
     else:
@@ -53,9 +53,9 @@ def _chosen(registry: MountRegistry, target: str | None) -> list[MountRecord]:
     return stored or [find_mount(registry, target)]
 
 
-def _check(record: MountRecord, *, repair: bool) -> dict[str, Any]:
+def _check(record: MountRecord, *, wants_repair: bool) -> dict[str, Any]:
     from memdir.daemon.registry import MountLock
-    from memdir.fs.cache import fsck
+    from memdir.fs.cache.fsck import check, repair
 
     folder = Path(record.cache_dir)
     if record.state == "alive":
@@ -64,10 +64,10 @@ def _check(record: MountRecord, *, repair: bool) -> dict[str, Any]:
         raise NotFoundError(f"{record.name} has no stored filesystem in {folder}", hint="mount it once to make one")
     lock = MountLock.acquire(record.lock_file)
     try:
-        found = fsck.check(folder)
-        if repair and found:
-            fsck.repair(folder)
-            left = fsck.check(folder)
+        found = check(folder)
+        if wants_repair and found:
+            repair(folder)
+            left = check(folder)
         else:
             left = found
     finally:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from memdir.cli.command import EXIT_OK, Command, Parser, seconds
 from memdir.cli.output import Output, Progress
 from memdir.cli.text import human_bytes, plural, visible
-from memdir.core.errors import UsageError
+from memdir.core.errors import MemdirError, UsageError
 
 if TYPE_CHECKING:
     from memdir.daemon.importer import ImportReport, Skipped
@@ -43,7 +43,7 @@ def _configure(parser: Parser) -> None:
 
 def _run(args: argparse.Namespace, out: Output) -> int:
     from memdir.cli.targets import check_container_name, current_folder, open_registry
-    from memdir.daemon.registry import MountSpec, resolve_outside
+    from memdir.daemon.registry import resolve_outside
 
     name = check_container_name(args.name)
     if args.path == "":
@@ -55,6 +55,20 @@ def _run(args: argparse.Namespace, out: Output) -> int:
     existing = _mounted_here(records, name, place)
     if existing is not None:
         return _say_already_mounted(existing, args, out)
+    try:
+        return _mount(registry, name, place, args, out)
+    except MemdirError:
+        # Somebody may have been faster: then it is mounted, which is what was asked for.
+        existing = _mounted_here(registry.all(), name, place)
+        if existing is None or args.import_:
+            raise
+        return _say_already_mounted(existing, args, out)
+
+
+def _mount(registry: MountRegistry, name: str, place: str, args: argparse.Namespace, out: Output) -> int:
+    from memdir.daemon.registry import MountSpec
+
+    records = registry.all()
     others = [record.path for record in records if record.name == name and record.state == "alive"]
     created = _prepare_directory(records, name, place, wants_import=args.import_)
     spec = MountSpec(
@@ -81,9 +95,7 @@ def _run(args: argparse.Namespace, out: Output) -> int:
 def _start(
     registry: MountRegistry, spec: MountSpec, args: argparse.Namespace, out: Output
 ) -> tuple[ImportReport | None, MountRecord]:
-    import dataclasses
-
-    from memdir.daemon import launch
+    from memdir.daemon.launch import start
 
     report = None
     if args.import_:
@@ -92,7 +104,7 @@ def _start(
     if args.foreground:
         out.note(f"mounting {spec.name} at {spec.path}; Ctrl-C unmounts")
         out.flush()
-    record = launch.start(dataclasses.replace(spec), foreground=args.foreground, timeout_s=_START_TIMEOUT_S)
+    record = start(spec, foreground=args.foreground, timeout_s=_START_TIMEOUT_S)
     return report, record
 
 

@@ -27,7 +27,7 @@ _NAME: Final = "round trip"
 
 def check_round_trip(registry: MountRegistry, server: ServerInfo) -> list[Check]:
     """Mount, write, search, unmount, remove; one check for the trip and one more when something could not be removed."""
-    from memdir.daemon import launch
+    from memdir.daemon.launch import start
     from memdir.daemon.registry import MountSpec
 
     name = f"doctor-{secrets.token_hex(6)}"
@@ -37,9 +37,7 @@ def check_round_trip(registry: MountRegistry, server: ServerInfo) -> list[Check]
     record: MountRecord | None = None
     try:
         began_s = time.monotonic()
-        record = launch.start(
-            MountSpec(name=name, path=str(place), drain_timeout_s=5.0), foreground=False, timeout_s=_START_TIMEOUT_S
-        )
+        record = start(MountSpec(name=name, path=str(place), drain_timeout_s=5.0), foreground=False, timeout_s=_START_TIMEOUT_S)
         mount_s = time.monotonic() - began_s
         trip = _write_and_find(record, place, mount_s)
     except (MemdirError, OSError) as error:
