@@ -39,17 +39,13 @@ class Applier:
     def pull(self, row: Row, entry: LocalFact | None, local: Fact | None, remote: Fact, mode: int) -> None:
         """Make `path` what `remote` says, with `mode`. LocalChangedError, OutdatedError, FsError, ClientError."""
         ctx = self._ctx
-        _, mtime_ns = ctx.facts.remote_times(row.path)
-        if entry is not None and remote.same_content(local):
-            applied = ctx.tree.set_mode(row.path, mode=(entry.mode & ~MODE_MASK) | mode, expected=entry)
-        elif remote.kind == "dir":
-            applied = ctx.tree.put_dir(row.path, mode=mode, expected=entry)
-        elif remote.kind == "symlink":
-            target = b"".join(self._download(row.path, remote))
-            applied = ctx.tree.put_symlink(row.path, target, expected=entry)
-        else:
-            pieces = self._download(row.path, remote)
-            applied = ctx.tree.put_file(row.path, pieces, mode=mode, mtime_ns=mtime_ns, expected=entry)
+        try:
+            applied = self._put(row.path, entry, local, remote, mode)
+        except FsError as error:
+            if error.errno != errno.ENOTEMPTY or entry is None:
+                raise
+            self._keep_full_folder(row, entry)
+            return
         if applied.kind == "file":
             ctx.local.remember(applied, remote.content_hash)
         ctx.counters.pulled += 1
@@ -59,6 +55,35 @@ class Applier:
                 ctx.queue.again(tx, row)  # the mode from here still has to go there
             else:
                 ctx.queue.finished(tx, row)
+
+    def _put(self, path: str, entry: LocalFact | None, local: Fact | None, remote: Fact, mode: int) -> LocalFact:
+        tree = self._ctx.tree
+        if entry is not None and remote.same_content(local):
+            return tree.set_mode(path, mode=(entry.mode & ~MODE_MASK) | mode, expected=entry)
+        if remote.kind == "dir":
+            return tree.put_dir(path, mode=mode, expected=entry)
+        pieces = self._download(path, remote)
+        if remote.kind == "symlink":
+            return tree.put_symlink(path, b"".join(pieces), expected=entry)
+        _, mtime_ns = self._ctx.facts.remote_times(path)
+        return tree.put_file(path, pieces, mode=mode, mtime_ns=mtime_ns, expected=entry)
+
+    def _keep_full_folder(self, row: Row, entry: LocalFact) -> None:
+        """A file of the server wants the place of a folder in which something stands. What is to go from the folder goes
+        first; when something new stays, the folder moves aside with it."""
+        if row.attempts == 0 and self._settling_below(row.path):
+            with self._ctx.queue.transaction() as tx:
+                self._ctx.queue.failed(tx, row, "waits for what stands in the folder")
+        else:
+            self.conflict(row, entry)
+
+    def _settling_below(self, path: str) -> bool:
+        """Look again at what stands below and was agreed on once; whether there is any."""
+        ctx = self._ctx
+        known = [below for below in walk(ctx, path) if below != path and ctx.facts.base(below) is not None]
+        with ctx.queue.transaction() as tx:
+            ctx.queue.add_all(tx, [below for below in reversed(known) if ctx.queue.row(below) is None])
+        return bool(known)
 
     def pull_mode(self, row: Row, entry: LocalFact, base: Fact | None, remote: Fact, mode: int) -> None:
         """Only the permission bits follow the server; the row is planned again."""

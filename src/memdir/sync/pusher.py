@@ -241,7 +241,7 @@ class Pusher:
             del open_rows[push.row.path]
         if refused:
             self._refresh()
-            self._restore_folders(refused)
+            self._make_way(refused)
 
     def _push_large(self, push: Push) -> None:
         ctx, entry = self._ctx, push.entry
@@ -326,16 +326,22 @@ class Pusher:
         except ClientError as error:
             log.info("the feed could not be read: %s", error.message)
 
-    def _restore_folders(self, pushes: list[Push]) -> None:
-        """A folder was removed here while something was put into it there: it comes back with that."""
+    def _make_way(self, pushes: list[Push]) -> None:
+        """What the server refused because a folder with something in it stands there. When that was put there by others, the
+        folder stays: a delete of it is taken back, and a file that wanted its place moves aside."""
         ctx = self._ctx
         for push in pushes:
-            if push.fact is not None or push.remote is None or push.remote.kind != "dir":
+            if push.fact is not None and push.fact.kind == "dir":
                 continue
-            below = [path for path in ctx.facts.known_under(push.row.path) if path != push.row.path]
-            if any(ctx.facts.remote(path) is not None and not self._goes_too(path) for path in below):
+            path, entry = push.row.path, push.entry
+            below = [known for known in ctx.facts.known_under(path) if known != path]
+            if not any(ctx.facts.remote(known) is not None and not self._goes_too(known) for known in below):
+                continue
+            if entry is not None:
+                self._guard(push.row, lambda row=push.row, entry=entry: self._applier.conflict(row, entry))  # type: ignore[misc]
+            else:
                 with ctx.queue.transaction() as tx:
-                    ctx.facts.set_base(tx, push.row.path, None)
+                    ctx.facts.set_base(tx, path, None)
 
     def _goes_too(self, path: str) -> bool:
         """Whether the delete of `path` is waiting in the queue."""
