@@ -38,11 +38,9 @@ OPEN: frozenset[str] = frozenset(
         "parts.worker",
         "parts.exact-ranges",
         "parts.lexical",
-        "bench.smoke-json",
         "bench.searchable-1s",
         "bench.search-60ms",
         "bench.grep-250ms",
-        "bench.help-150ms",
         "bench.native-ratios",
     }
 )

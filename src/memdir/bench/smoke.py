@@ -49,9 +49,12 @@ QUERIES: Final = (
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure everything; JSON with `--json`, else a table. Exit 0 when measured, 2 when a part could not be."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that mounts and folders are cleaned up then, too
     as_json = "--json" in (sys.argv[1:] if argv is None else argv)
-    report = run()
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that mounts and folders are cleaned up then, too
+    try:
+        report = run()
+    finally:
+        signal.signal(signal.SIGTERM, before)
     if as_json:
         sys.stdout.write(json.dumps(report, indent=2) + "\n")
     else:
