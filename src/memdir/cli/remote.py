@@ -5,10 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+from urllib.parse import quote
 
 from memdir.core.errors import NotFoundError
 from memdir.core.paths import app_paths
+
+_TIMEOUT_S: Final = 30.0
 
 
 def server_log_file() -> Path:
@@ -31,9 +34,7 @@ def search_container(
 
     NotFoundError when the server has no such container; other errors of `client.errors` pass through.
     """
-    from memdir.api import v1
-    from memdir.client.errors import NotFoundError as MissingError
-    from memdir.client.http import Client
+    from memdir.client.light import LightCallError, call
     from memdir.client.local import ensure_server, running_server
 
     paths = app_paths()
@@ -42,26 +43,49 @@ def search_container(
         note("starting the local server")
         server = ensure_server(paths)
     began_s = time.monotonic()
-    with Client(server.url, server.api_key) as client:
-        try:
-            client.container_settings(name)  # so that a misspelt name is an error and does not become a new memory
-            newest = client.list_files(name, prefix=scope, limit=1).last_seq if wait_ms else 0
-            response = client.search(
-                v1.SearchRequest(
-                    container_tag=name,
-                    q=query,
-                    filepath=scope,
-                    limit=limit,
-                    mode="literal" if literal else "semantic",
-                    wait_seq=newest,
-                    wait_ms=wait_ms,
-                    explain=explain,
-                )
-            )
-        except MissingError as error:
+    try:
+        # Asked first, so that a misspelt name is an error and does not become a new memory.
+        call(server, "GET", f"/v3/container-tags/{quote(name, safe='')}", timeout_s=_TIMEOUT_S)
+    except LightCallError as error:
+        if error.status == 404:
             raise NotFoundError(f"the server has no memory called {name}", hint="`memdir list --all` shows yours") from error
+        raise
+    newest = 0
+    if wait_ms:
+        files = {"containerTag": name, "prefix": scope, "limit": "1"}
+        newest = int(call(server, "GET", "/v1/files", params=files, timeout_s=_TIMEOUT_S).get("lastSeq") or 0)
+    response = call(
+        server,
+        "POST",
+        "/v1/search",
+        body={
+            "containerTag": name,
+            "q": query,
+            "filepath": scope,
+            "limit": limit,
+            "mode": "literal" if literal else "semantic",
+            "waitSeq": newest,
+            "waitMs": wait_ms,
+            "explain": explain,
+        },
+        timeout_s=wait_ms / 1000 + _TIMEOUT_S,
+    )
     return {
-        "hits": [hit.model_dump() for hit in response.results],
-        "pending": response.pending,
+        "hits": [_hit(result) for result in response.get("results") or []],
+        "pending": response.get("pending") or [],
         "timing_ms": (time.monotonic() - began_s) * 1000,
+    }
+
+
+def _hit(result: dict[str, Any]) -> dict[str, Any]:
+    """A search hit of the wire (`api.v1.SearchHit`) as the daemon would hand it on."""
+    return {
+        "path": result["path"],
+        "document_id": result["documentId"],
+        "kind": result["kind"],
+        "start_line": result["startLine"],
+        "end_line": result["endLine"],
+        "text": result["text"],
+        "score": result["score"],
+        "signals": result.get("signals"),
     }
