@@ -261,3 +261,13 @@ def test_a_502_page_instead_of_json_is_an_outage_and_not_a_crash(mount: Mount, s
     mount.clock.advance(300)
     mount.sync()
     assert server.tree() == mount.tree()
+
+
+def test_a_delete_by_another_of_a_put_whose_answer_was_lost_is_final(mount: Mount, server: FakeServer) -> None:
+    mount.write("/a", b"1")
+    server.fault("POST", "/v1/files:batch", status=None, before=False)
+    mount.step()
+    server.remove("/a")
+    mount.clock.advance(60)
+    mount.sync()
+    assert mount.tree() == server.tree() == {}

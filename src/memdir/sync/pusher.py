@@ -281,7 +281,11 @@ class Pusher:
         else:
             ctx.queue.failed(tx, push.row, "the server acknowledged other bytes than were sent")
             return
-        ctx.queue.finished(tx, push.row)
+        if revision <= ctx.facts.watermark:
+            # The recorded answer of an earlier try: the feed has passed it, and what came after it counts.
+            ctx.queue.again(tx, push.row)
+        else:
+            ctx.queue.finished(tx, push.row)
         ctx.counters.pushed += 1
         ctx.counters.last_synced_ms = ctx.now_ms()
         ctx.counters.last_pushed_seq = max(ctx.counters.last_pushed_seq, revision)

@@ -79,7 +79,10 @@ class Renames:
         ctx.counters.last_synced_ms = ctx.now_ms()
         ctx.counters.last_pushed_seq = max(ctx.counters.last_pushed_seq, result.seq)
         with ctx.queue.transaction() as tx:
-            ctx.queue.move_answered(tx, move, result.seq)
+            if result.seq <= ctx.facts.watermark:
+                self.fall_apart(tx, move)  # the recorded answer of an earlier try, which the feed has passed
+            else:
+                ctx.queue.move_answered(tx, move, result.seq)
 
     def _can_repeat(self, move: Move) -> bool:
         ctx = self._ctx
