@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import stat
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,14 @@ def test_sockets_stay_short_when_the_home_is_deep(tmp_path: Path, monkeypatch: p
     runtime = app_paths().runtime_dir
     assert len(str(runtime)) <= 80
     assert app_paths().runtime_dir == runtime
+
+
+def test_sockets_fit_even_when_the_temporary_folder_is_deep(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    deep = tmp_path / ("t" * 100)
+    monkeypatch.setattr(tempfile, "tempdir", str(deep))
+    monkeypatch.setenv("MEMDIR_HOME", str(deep / "home"))
+    assert len(str(app_paths().runtime_dir)) <= 80
+    assert app_paths().runtime_dir == app_paths().runtime_dir
 
 
 def test_a_private_folder_is_closed_to_others_and_a_link_is_refused(tmp_path: Path) -> None:

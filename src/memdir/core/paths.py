@@ -15,6 +15,9 @@ from memdir.core.errors import UsageError
 
 ENV_HOME = "MEMDIR_HOME"
 
+RUNTIME_DIR_MAX_BYTES = 80
+"""`sun_path` holds 107 bytes; a socket's name takes up to 24 of them."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppPaths:
@@ -96,17 +99,19 @@ def _runtime_base(user_home: Path) -> Path:
 
 
 def _short_runtime_dir(wanted: Path) -> Path:
-    """Socket names below the folder take up to 24 bytes; a deeper folder falls back to a private one in TMPDIR.
+    """Socket names below the folder take up to 24 bytes; a deeper folder falls back to a private one in TMPDIR, or in /tmp when
+    TMPDIR itself is that deep.
 
     The fallback name is fixed by the wanted path, so that every process of the user finds the same folder; ownership and
     mode are checked by `ensure_private_dir` before anything is put into it.
     """
-    if len(os.fsencode(wanted)) <= 80:
+    if len(os.fsencode(wanted)) <= RUNTIME_DIR_MAX_BYTES:
         return wanted
     import hashlib
 
     tag = hashlib.sha256(os.fsencode(wanted)).hexdigest()[:16]
-    return Path(tempfile.gettempdir()) / f"memdir-{os.getuid()}-{tag}"
+    candidates = [Path(base) / f"memdir-{os.getuid()}-{tag}" for base in (tempfile.gettempdir(), "/tmp")]  # noqa: S108  checked
+    return next((folder for folder in candidates if len(os.fsencode(folder)) <= RUNTIME_DIR_MAX_BYTES), candidates[0])
 
 
 def ensure_private_dir(path: Path) -> Path:
