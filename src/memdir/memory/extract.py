@@ -255,7 +255,9 @@ def _is_pair(line: str) -> bool:
     if found is None:
         return False
     key = found["key"]
-    return len(key.split()) <= 3 and not any(char.isdigit() for char in key) and _STATIC.search(key) is None
+    if len(key.split()) > 3 or any(char.isdigit() for char in key):
+        return False
+    return " " not in key or _STATIC.search(key) is None
 
 
 def _item(text: str, start: int, end: int, heading: str) -> Iterator[_Piece]:

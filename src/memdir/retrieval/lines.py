@@ -38,9 +38,9 @@ def choose(text: str, units: Sequence[Unit], query: Query, cosines: Matrix) -> t
         last += 1
     while last - first + 1 < LINES_MAX and first > 0 and flows(text, units[first - 1], units[first]):
         first -= 1
-    wanted = max(float(scores[best]) * _NEIGHBOUR_SHARE, 0.05)
-    if _HEADING.match(text[units[best].start : units[best].end]) and last == best and best + 1 < len(units):
+    while last - first + 1 < LINES_MAX and last + 1 < len(units) and _leads_on(text[units[last].start : units[last].end]):
         last += 1
+    wanted = max(float(scores[best]) * _NEIGHBOUR_SHARE, 0.05)
     while last - first + 1 < LINES_MAX:
         after = scores[last + 1] if last + 1 < len(units) and _near(units[last], units[last + 1]) else -1.0
         before = scores[first - 1] if first > 0 and _near(units[first - 1], units[first]) else -1.0
@@ -51,6 +51,11 @@ def choose(text: str, units: Sequence[Unit], query: Query, cosines: Matrix) -> t
         else:
             first -= 1
     return first, last
+
+
+def _leads_on(line: str) -> bool:
+    """A heading, a question, or the opening of a block says what comes next; alone it answers nothing."""
+    return line.endswith(("?", "？", ":", "{", "(")) or _HEADING.match(line) is not None
 
 
 def _near(left: Unit, right: Unit) -> bool:

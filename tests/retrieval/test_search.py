@@ -1,0 +1,234 @@
+"""Search by meaning over a small memory: the file, the line, the scope, the score."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from memdir.retrieval.embed import MiniLmEmbedder, StaticEmbedder
+from memdir.retrieval.query import THRESHOLD, Searcher
+from memdir.retrieval.types import Hit, SearchOutcome, SearchQuery
+from memdir.store.types import Scope
+from tests.retrieval.conftest import World
+from tests.retrieval.corpus import DOCUMENTS, NONSENSE, QUESTIONS
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory, static: StaticEmbedder, minilm: MiniLmEmbedder) -> Iterator[World]:
+    """The corpus, indexed by both models; tests of this module only read it."""
+    made = World(tmp_path_factory.mktemp("search"))
+    for path, text in DOCUMENTS.items():
+        made.put(path, text, static)
+    made.embed(minilm)
+    yield made
+    made.db.close()
+
+
+@pytest.fixture
+def searcher(filled: World, static: StaticEmbedder, minilm: MiniLmEmbedder) -> Searcher:
+    return Searcher(filled.chunks, static, minilm)
+
+
+def ask(searcher: Searcher, text: str, folder: str = "/", *, exact: bool = False, **more: object) -> SearchOutcome:
+    return searcher.search(SearchQuery(text=text, scope=Scope(container_id=1, folder=folder, exact=exact), **more))  # type: ignore[arg-type]
+
+
+def check_place(hit: Hit, data: bytes, encoding: str = "utf-8") -> None:
+    """The text is exactly the bytes, and stands on the lines that are named."""
+    assert data[hit.start_byte : hit.end_byte].decode(encoding) == hit.text
+    before = data[: hit.start_byte].decode(encoding)
+    assert hit.start_line == before.count("\n") + 1
+    assert hit.end_line == hit.start_line + hit.text.count("\n")
+    assert hit.end_line - hit.start_line < 4
+
+
+@pytest.mark.parametrize(("question", "answer"), QUESTIONS.items())
+def test_a_question_without_the_words_finds_the_file_and_the_line(
+    searcher: Searcher, question: str, answer: tuple[str, str]
+) -> None:
+    path, words = answer
+    hits = ask(searcher, question, limit=3).hits
+    hit = next((hit for hit in hits if hit.path == path), None)
+    assert hit is not None, [(hit.path, hit.score) for hit in hits]
+    assert words in hit.text
+
+
+def test_most_questions_are_answered_first(searcher: Searcher) -> None:
+    first = sum(ask(searcher, question).hits[0].path == path for question, (path, _) in QUESTIONS.items())
+    assert first >= len(QUESTIONS) - 3
+
+
+def test_every_hit_stands_exactly_where_it_says(searcher: Searcher) -> None:
+    for question in (*QUESTIONS, *NONSENSE, "日曜日", "Papier Freitag"):
+        for hit in ask(searcher, question, limit=40, threshold=0.0).hits:
+            check_place(hit, DOCUMENTS[hit.path or ""].encode())
+
+
+@pytest.mark.parametrize("question", NONSENSE)
+def test_a_question_about_nothing_here_finds_nothing(searcher: Searcher, question: str) -> None:
+    outcome = ask(searcher, question)
+    assert list(outcome.hits) == []
+    assert outcome.total == 0
+
+
+@pytest.mark.parametrize("question", ["", "   ", "?!", "\x00", "。"])
+def test_a_query_without_words_finds_nothing(searcher: Searcher, question: str) -> None:
+    assert list(ask(searcher, question).hits) == []
+
+
+@pytest.mark.parametrize(
+    "question", ['"', "a AND b", "NEAR(", "text:cat", "cat*", "-cat", "'; drop table chunk; --", "x" * 4000]
+)
+def test_a_query_is_never_syntax(searcher: Searcher, question: str) -> None:
+    ask(searcher, question)
+    assert ask(searcher, "cat").hits[0].path == "/home/cat.md"
+
+
+def test_exact_words_are_found_in_any_script(searcher: Searcher) -> None:
+    assert ask(searcher, "本屋").hits[0].path == "/ja/駅.txt"
+    assert ask(searcher, "Biotonne").hits[0].path == "/de/müll.md"
+    assert ask(searcher, "ball bearings").hits[0].text.startswith("Okano,Nagoya")
+
+
+def test_the_scope_is_never_left(searcher: Searcher) -> None:
+    for folder in ("/home", "/home/", "/work", "/none", "/hom"):
+        for question in QUESTIONS:
+            hits = ask(searcher, question, folder, limit=50, threshold=0.0).hits
+            assert all((hit.path or "").startswith(folder.rstrip("/") + "/") for hit in hits)
+            assert bool(hits) == (folder in {"/home", "/home/", "/work"})
+    only = ask(searcher, "what is our pet scared of", "/home/cat.md", exact=True, threshold=0.0).hits
+    assert {hit.path for hit in only} == {"/home/cat.md"}
+    other = searcher.search(SearchQuery(text="cat", scope=Scope(container_id=2), threshold=0.0))
+    assert list(other.hits) == []
+
+
+def test_the_best_of_a_small_scope_does_not_depend_on_the_rest(searcher: Searcher) -> None:
+    assert ask(searcher, "animal", "/home", threshold=0.0).hits[0].path == "/home/cat.md"
+
+
+def test_results_are_ordered_bounded_and_the_same_every_time(searcher: Searcher) -> None:
+    outcome = ask(searcher, "who repairs things", limit=5, threshold=0.0, explain=True)
+    assert len(outcome.hits) == 5
+    assert outcome.total >= 5
+    scores = [hit.score for hit in outcome.hits]
+    assert scores == sorted(scores, reverse=True)
+    assert all(0 <= score <= 1 for score in scores)
+    assert ask(searcher, "who repairs things", limit=5, threshold=0.0, explain=True).hits == outcome.hits
+    assert set(outcome.stages_ms) == {"embed", "lexical", "vectors", "fetch", "rank", "lines"}
+    for hit in outcome.hits:
+        assert hit.signals is not None
+        assert set(hit.signals) == {"lexical", "static", "dense", "path", "coverage"}
+    assert ask(searcher, "who repairs things", threshold=0.0).hits[0].signals is None
+
+
+def test_a_good_answer_scores_high_and_a_poor_one_low(searcher: Searcher) -> None:
+    good = ask(searcher, "how much pressure does the boiler need").hits[0].score
+    poor = ask(searcher, NONSENSE[0], threshold=0.0).hits[0].score
+    assert good > 0.7
+    assert poor < THRESHOLD
+
+
+def test_the_name_of_a_file_counts(world: World, static: StaticEmbedder, minilm: MiniLmEmbedder) -> None:
+    world.put("/docs/passport.txt", "Expires 2029-03-01, issued in Graz.\n", static)
+    world.put("/docs/library-card.txt", "Expires 2027-01-01, issued in Wien.\n", static)
+    world.embed(minilm)
+    hits = Searcher(world.chunks, static, minilm).search(SearchQuery(text="passport", scope=Scope(container_id=1))).hits
+    assert hits[0].path == "/docs/passport.txt"
+
+
+def test_abbreviations_are_understood_both_ways(world: World, static: StaticEmbedder) -> None:
+    world.put("/a.md", "The k8s cluster has three nodes.", static)
+    world.put("/b.md", "Our kubernetes upgrade is planned for May.", static)
+    searcher = Searcher(world.chunks, static, None)
+    for question in ("k8s", "Kubernetes"):
+        assert {hit.path for hit in ask(searcher, question, threshold=0.0).hits} == {"/a.md", "/b.md"}
+
+
+def test_a_fresh_passage_is_found_before_the_transformer_has_seen_it(
+    world: World, static: StaticEmbedder, minilm: MiniLmEmbedder
+) -> None:
+    for number in range(5):
+        world.put(f"/{number}.md", f"Old note number {number} about the weather in town.", static)
+    world.embed(minilm)
+    world.put("/fresh.md", "The dentist moved the appointment to Tuesday.", static)
+    hits = (
+        Searcher(world.chunks, static, minilm).search(SearchQuery(text="dentist appointment", scope=Scope(container_id=1))).hits
+    )
+    assert hits[0].path == "/fresh.md"
+
+
+def test_moves_edits_and_deletes_are_seen_at_once(world: World, static: StaticEmbedder, minilm: MiniLmEmbedder) -> None:
+    searcher = Searcher(world.chunks, static, minilm)
+    world.put("/a/cat.md", "The cat sleeps on the piano.", static)
+    world.put("/a/dog.md", "The dog digs in the garden.", static)
+    world.embed(minilm)
+    assert ask(searcher, "cat", "/a").hits[0].path == "/a/cat.md"
+    world.move("/a/cat.md", "/b/cat.md")
+    assert all(hit.path != "/a/cat.md" for hit in ask(searcher, "cat", threshold=0.0).hits)
+    assert ask(searcher, "cat", "/b").hits[0].path == "/b/cat.md"
+    world.put("/b/cat.md", "The parrot sleeps on the piano.", static)
+    assert ask(searcher, "parrot").hits[0].text == "The parrot sleeps on the piano."
+    world.delete("/b/cat.md")
+    assert all(hit.path == "/a/dog.md" for hit in ask(searcher, "piano parrot", threshold=0.0).hits)
+
+
+def test_lines_are_exact_in_other_encodings_and_long_lines(
+    world: World, static: StaticEmbedder, minilm: MiniLmEmbedder
+) -> None:
+    lines = ["Erste Zeile über Äpfel.", "Die Birnen sind süß.", "Am Ende kommt Käse."]
+    sources = {
+        "/w.txt": ("\n".join(lines).encode("cp1252"), "cp1252"),
+        "/u16.txt": (b"\xff\xfe" + "\r\n".join(lines).encode("utf-16-le"), "utf-16-le"),
+        "/bom.txt": (b"\xef\xbb\xbf" + "\n".join(lines).encode(), "utf-8"),
+        "/long.txt": (
+            (" ".join(["Filler about nothing at all."] * 60) + " Die Birnen sind süß. " + "More filler. " * 60).encode(),
+            "utf-8",
+        ),
+    }
+    for path, (data, _) in sources.items():
+        world.put(path, data, static)
+    world.embed(minilm)
+    for path, (data, encoding) in sources.items():
+        hits = ask(Searcher(world.chunks, static, minilm), "Birnen", path, exact=True).hits
+        assert "Die Birnen sind süß." in hits[0].text
+        assert len(hits[0].text) < 200
+        assert data[hits[0].start_byte : hits[0].end_byte].decode(encoding) == hits[0].text
+
+
+def test_a_sentence_that_is_wrapped_is_shown_whole(world: World, static: StaticEmbedder, minilm: MiniLmEmbedder) -> None:
+    world.put(
+        "/a.txt",
+        "We met on Friday and talked about many small things before lunch was served.\n"
+        "The harbour master told us that the ferry to the island only runs when the\n"
+        "wind stays below six, and that tickets are sold on board.\n"
+        "Afterwards everybody went home by bus because it was raining.\n",
+        static,
+    )
+    world.embed(minilm)
+    hit = ask(Searcher(world.chunks, static, minilm), "boat to the island in a storm").hits[0]
+    assert (hit.start_line, hit.end_line) == (2, 3)
+
+
+def test_the_example_memory_answers_its_questions(tmp_path: Path, static: StaticEmbedder, minilm: MiniLmEmbedder) -> None:
+    examples = Path(__file__).parents[2] / "examples"
+    questions = json.loads((examples / "questions.json").read_bytes())["questions"]
+    world = World(tmp_path)
+    root = examples / "atlas"
+    for file in sorted(root.rglob("*")):
+        if file.is_file():
+            world.put("/" + file.relative_to(root).as_posix(), file.read_bytes(), static)
+    world.embed(minilm)
+    searcher = Searcher(world.chunks, static, minilm)
+    asked = [question for question in questions if question["kind"] == "meaning"]
+    found = lines = 0
+    for question in asked:
+        hits = ask(searcher, question["query"], "/" + (question["scope"] or ""), limit=question["within"]).hits
+        mine = [hit for hit in hits if hit.path == "/" + question["expect_path"]]
+        found += bool(mine)
+        lines += any(words in hit.text for hit in mine for words in question["expect_line_contains"])
+    world.db.close()
+    assert found >= len(asked) - 1
+    assert lines >= 0.85 * len(asked)
