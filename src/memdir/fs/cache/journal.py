@@ -43,6 +43,9 @@ _CHECKED: Final = struct.Struct("<QQ")
 _LENGTH: Final = struct.Struct("<II")
 _JOIN_MAX_BYTES: Final = 32 * 1024
 """Records up to here are joined and written with `write`; larger ones go piece by piece through `writev`."""
+_SEARCH_LSNS: Final = 64
+_SEARCH_MAX_BYTES: Final = 512 * MIB
+"""Bounds of the search for a good record behind a damaged one."""
 _IOV_MAX: Final = 1024
 """Pieces in one `writev` (Linux UIO_MAXIOV)."""
 
@@ -316,19 +319,30 @@ def _record_at(data: bytes, at: int) -> tuple[int, int, bytes] | None:
 def _vouched(data: bytes, at: int, lost_lsn: int, later: list[Path]) -> bool:
     """Whether a good record behind the bad one at `at` says that record `lost_lsn` was on disk.
 
-    Records behind a damaged length are found by the lsn that they must carry; a few candidates are enough.
+    Records behind a damaged length are found by the lsn that they must carry; a few lsns are enough. Looking costs a bounded
+    amount of work: when contents look like records too often, the answer is the one that throws nothing away.
     """
     if any(_synced_at_start(path) >= lost_lsn for path in later):
         return True
-    for lsn in range(lost_lsn + 1, lost_lsn + 65):
+    budget_bytes = _SEARCH_MAX_BYTES
+    for lsn in range(lost_lsn + 1, lost_lsn + 1 + _SEARCH_LSNS):
         wanted = struct.pack("<Q", lsn)
-        position = data.find(wanted, at)
+        position = data.find(wanted, at + _LENGTH.size)
         while position >= 0:
+            budget_bytes -= _checked_bytes(data, position - _LENGTH.size)
+            if budget_bytes < 0:
+                return True
             found = _record_at(data, position - _LENGTH.size)
             if found is not None and found[0] == lsn and _any_synced(data, position - _LENGTH.size, lost_lsn):
                 return True
             position = data.find(wanted, position + 1)
     return False
+
+
+def _checked_bytes(data: bytes, at: int) -> int:
+    """How many bytes testing for a record at `at` reads."""
+    length = _LENGTH.unpack_from(data, at)[0]
+    return length if at + _RECORD.size + length <= len(data) else _RECORD.size
 
 
 def _any_synced(data: bytes, at: int, lost_lsn: int) -> bool:

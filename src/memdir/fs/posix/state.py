@@ -169,11 +169,14 @@ class State:
         return values
 
     def _paths_of(self, ino: int) -> list[str]:
-        """Every path of an inode; empty when it is unlinked."""
+        """Every path of an inode, sorted; empty when it is unlinked."""
         if ino == ROOT_INO:
             return ["/"]
         self._inode(ino)
-        return [self._path(parent, name) for parent, name in self._links[ino]]
+        links = self._links[ino]
+        if len(links) == 1:
+            return [self._path(*links[0])]
+        return sorted(self._path(parent, name) for parent, name in links)
 
     def _path(self, parent: int, name: bytes) -> str:
         """The path of a name in a directory."""
