@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from pathspec import GitIgnoreSpec
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
 
 IGNORE_FILE: Final = b".memdirignore"
 """At the root of the mount, gitignore syntax (git-scm.com/docs/gitignore). The file itself is synced."""
@@ -58,6 +59,10 @@ class LocalOnlyRules:
 
 def _spec(text: str) -> GitIgnoreSpec | None:
     """Compiled patterns; a line that is no valid pattern is left out, as git does."""
+    if not text.strip():
+        return None
+    from pathspec import GitIgnoreSpec  # only mounts with an ignore file pay for it
+
     lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
     valid = []
     for line in lines:

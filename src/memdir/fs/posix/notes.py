@@ -90,6 +90,14 @@ class Notes(State):
                 self._intents.stage(txn, IntentKind.PUT, path)
         txn.covers = ino
 
+    def _note_other_paths(self, txn: Txn, inode: Inode, path: str) -> None:
+        """The server changed what stands at `path`; through its other names the same file changed without the server's
+        knowing: that is a local change."""
+        if inode.nlink > 1 and inode.is_file and self._records_intents:
+            for other in self._paths_of(inode.ino):
+                if other != path and not self._rules.matches(other):
+                    self._intents.stage(txn, IntentKind.PUT, other)
+
     def _note_name(self, txn: Txn, kind: IntentKind, parent: int, name: bytes, mode: int) -> None:
         """A name appears (PUT) or goes (DELETE)."""
         if txn.quiet or not self._records_intents or not is_synced_type(mode):

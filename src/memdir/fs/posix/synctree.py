@@ -118,6 +118,7 @@ class SyncOps(NameOps, ContentOps, AttributeOps):
             if inode is not None and inode.is_file:
                 draft = txn.edit(inode)
                 txn.contents.append((CUT, inode.ino, 0, 0))
+                self._note_other_paths(txn, inode, path)
             else:
                 draft = self._stage_at(txn, path, parent, inode, stat.S_IFREG | mode)
                 touched.name(parent, path)
@@ -206,7 +207,7 @@ class SyncOps(NameOps, ContentOps, AttributeOps):
             touched = _Touched()
             inode = self._find(path)
             if inode is not None and inode.is_dir and stat.S_ISDIR(mode):
-                self._change_mode(inode, mode, touched)
+                self._change_mode(path, inode, mode, touched)
             elif inode is None or inode.target is None or inode.target != target:
                 parent = self._make_parents(path, touched)
                 txn = self._begin(quiet=True)
@@ -222,16 +223,17 @@ class SyncOps(NameOps, ContentOps, AttributeOps):
         with self._lock:
             self._prepare(quiet=True)
             touched = _Touched()
-            self._change_mode(self._check(path, expected), mode, touched)
+            self._change_mode(path, self._check(path, expected), mode, touched)
             fact = self._fact_at(path)
         self._invalidate(touched)
         return fact
 
-    def _change_mode(self, inode: Inode, mode: int, touched: _Touched) -> None:
+    def _change_mode(self, path: str, inode: Inode, mode: int, touched: _Touched) -> None:
         txn = self._begin(quiet=True)
         draft = txn.edit(inode)
         draft.mode = stat.S_IFMT(inode.mode) | stat.S_IMODE(mode)
         draft.ctime_ns = txn.now_ns
+        self._note_other_paths(txn, inode, path)
         self._commit(txn)
         touched.inodes.append(inode.ino)
 
@@ -321,7 +323,9 @@ class SyncOps(NameOps, ContentOps, AttributeOps):
             entry = self._directory(above).entries.get(paths.encode(folder))
             if entry is None:
                 txn = self._begin(quiet=True)
-                made = self._stage_new(txn, above, paths.encode(folder), stat.S_IFDIR | _CREATED_FOLDER_MODE, self._owner)
+                made = self._stage_new(
+                    txn, above, paths.encode(folder), stat.S_IFDIR | _CREATED_FOLDER_MODE, Owner(self.uid, self.gid)
+                )
                 self._commit(txn)
                 touched.name(above, where)
                 above = made.ino
@@ -330,19 +334,15 @@ class SyncOps(NameOps, ContentOps, AttributeOps):
         self._directory(above)  # ENOTDIR
         return above
 
-    @property
-    def _owner(self) -> Owner:
-        return Owner(self.uid, self.gid)
-
     def _stage_at(
         self, txn: Txn, path: str, parent: int, old: Inode | None, mode: int, *, target: bytes | None = None
     ) -> Inode:
         """Stage a new inode at `path` in the place of `old`, which has another kind or nothing in common with it."""
         name = paths.encode(paths.split(path)[1])
         if old is None:
-            return self._stage_new(txn, parent, name, mode, self._owner, target=target)
+            return self._stage_new(txn, parent, name, mode, Owner(self.uid, self.gid), target=target)
         self._stage_replaced(txn, parent, old)
-        return self._stage_new(txn, parent, name, mode, self._owner, target=target, replaces=True)
+        return self._stage_new(txn, parent, name, mode, Owner(self.uid, self.gid), target=target, replaces=True)
 
     def _stage_replaced(self, txn: Txn, parent: int, old: Inode) -> None:
         if old.is_dir and self._directory(old.ino).entries:
@@ -350,7 +350,8 @@ class SyncOps(NameOps, ContentOps, AttributeOps):
         self._stage_drop(txn, parent, old)
 
     def _invalidate(self, touched: _Touched) -> None:
-        """Tell the kernel's side, with no lock held."""
+        """Tell the kernel's side, with no lock held, and the listeners when other names of the same file changed, too."""
+        self._announce()
         for invalidator in self._invalidators:
             for parent, name in touched.names:
                 invalidator.entry_changed(parent, name)
