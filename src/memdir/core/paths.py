@@ -57,7 +57,11 @@ class AppPaths:
 
 def ensure_dir(path: Path) -> Path:
     """Create `path` (and parents) with mode 0700 and return it."""
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # pathlib gives parents that it creates the default mode, so they are made one by one.
+    missing = [parent for parent in path.parents if not parent.exists()]
+    for parent in reversed(missing):
+        parent.mkdir(mode=0o700, exist_ok=True)
+    path.mkdir(mode=0o700, exist_ok=True)
     return path
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NoReturn
 
 import uvicorn
 
@@ -256,11 +256,18 @@ async def _serve(options: ServerOptions, paths: AppPaths, store: SqliteStore, li
     finally:
         _withdraw(paths)
         stopped = await asyncio.to_thread(worker.stop)
-        if not stopped:
-            log.warning("a worker step did not end in time; it is repeated after the next start")
+        if not stopped or not engine.settled:
+            _leave()
         hub.shutdown()
-        engine.join()
         log.info("stopped")
+
+
+def _leave() -> NoReturn:
+    """End the process although a step of the worker or the loading of a model still runs: every commit is safe, what was not
+    finished is repeated after the next start, and closing the store would wait for it."""
+    log.info("stopped in the middle of background work, which goes on after the next start")
+    logging.shutdown()
+    os._exit(0)
 
 
 def _announce(paths: AppPaths, listener: socket.socket, ready: _Ready) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -27,6 +28,7 @@ EMBED_JOBS: Final = 32
 EMBED_CHUNKS: Final = 32
 """Passages in one go: bounds how long an edit waits behind an import (about half a second) and how much a crash repeats."""
 REASON_MAX_CHARS: Final = 500
+STOP_S: Final = 5.0
 _BLOCKED_S: Final = 1.0
 _IDLE_S: Final = 60.0
 """Upper bound of a wait; wake-ups come from commits, this only limits the cost of a lost one."""
@@ -62,13 +64,14 @@ class Worker:
         for wake in self._wakes:
             wake.set()
 
-    def stop(self, *, timeout_s: float = 10.0) -> bool:
-        """End after the step under way. Returns whether all threads ended in time; one that did not is repeated after the next
-        start, because its lease is released then."""
+    def stop(self, *, timeout_s: float = STOP_S) -> bool:
+        """End after the step under way. Returns whether all threads ended in time; a step that did not is repeated after the
+        next start, because its lease is released then."""
         self._stopping.set()
         self.wake()
+        deadline = time.monotonic() + timeout_s
         for thread in self._threads:
-            thread.join(timeout_s)
+            thread.join(max(0.0, deadline - time.monotonic()))
         return not any(thread.is_alive() for thread in self._threads)
 
     def _loop(self, wake: threading.Event, step: Callable[[], bool], kind: str, priority: int) -> None:

@@ -1,0 +1,153 @@
+"""A store in a folder, and a real server process with a key."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from memdir.core.clock import FakeClock
+from memdir.store.sqlite.operations import Outcome, Put
+from memdir.store.sqlite.store import SqliteStore
+from memdir.store.types import Container
+
+START_S = 60.0
+Putting = Callable[..., Outcome]
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def store(tmp_path: Path, clock: FakeClock) -> Iterator[SqliteStore]:
+    opened = SqliteStore.open(tmp_path / "server", clock=clock)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def container(store: SqliteStore) -> Container:
+    return store.containers.ensure("local", "notes")
+
+
+@pytest.fixture
+def put(store: SqliteStore, container: Container) -> Putting:
+    """Put a file: `put("/a.md", b"text", if_match=3)`."""
+
+    def put_file(path: str | None, content: bytes = b"text", **options: Any) -> Outcome:
+        with store.blobs.upload() as upload:
+            upload.write(content)
+            return store.files.apply(container, Put(path=path, blob=upload.finish(), **options))
+
+    return put_file
+
+
+@dataclass(slots=True, kw_only=True)
+class ServerProcess:
+    """`python -m memdir.server` on a home of its own."""
+
+    home: Path
+    process: subprocess.Popen[bytes]
+    url: str
+    key: str
+
+    def client(self, **headers: str) -> httpx.Client:
+        """A client with the key; further headers replace."""
+        return httpx.Client(
+            base_url=self.url,
+            headers={"Authorization": f"Bearer {self.key}", **headers},
+            timeout=60.0,
+            trust_env=False,
+            verify=False,
+        )
+
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
+        """Send a signal, wait for the end, give the exit code."""
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        return self.process.wait(timeout=30)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_set_of_models(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Derived model files are made once for all servers of a run: each home's `cache` is a link."""
+    Shared.cache = tmp_path_factory.mktemp("cache")
+    yield
+    Shared.cache = None
+
+
+class Shared:
+    """What the servers of one run have in common."""
+
+    cache: Path | None = None
+
+
+def launch(home: Path, *arguments: str) -> tuple[subprocess.Popen[bytes], str]:
+    """Start a server process and wait for what it reports: `ready`, or an error text."""
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if Shared.cache is not None and not (home / "cache").exists():
+        (home / "cache").symlink_to(Shared.cache)
+    reading, writing = os.pipe()
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "memdir.server", "--ready-fd", str(writing), *arguments],
+            pass_fds=(writing,),
+            env={**os.environ, "MEMDIR_HOME": str(home)},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        os.close(writing)
+        text, deadline = b"", time.monotonic() + START_S
+        while not text.endswith(b"\n"):
+            assert select.select([reading], [], [], max(0.0, deadline - time.monotonic()))[0], "the server said nothing"
+            piece = os.read(reading, 4096)
+            if not piece:
+                break
+            text += piece
+    finally:
+        os.close(reading)
+    return process, text.decode().strip()
+
+
+def start(home: Path, *arguments: str) -> ServerProcess:
+    """A running server."""
+    process, said = launch(home, *arguments)
+    assert said == "ready", said
+    url = json.loads((home / "state" / "server.json").read_text())["url"]
+    key = json.loads((home / "config" / "credentials.json").read_text())["api_key"]
+    return ServerProcess(home=home, process=process, url=url, key=key)
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """One server for all tests of a run; each test uses a container of its own (fixture `tag`)."""
+    running = start(tmp_path_factory.mktemp("home"), "--port", "0")
+    yield running
+    assert running.stop() == 0
+
+
+@pytest.fixture
+def client(server: ServerProcess) -> Iterator[httpx.Client]:
+    with server.client() as opened:
+        yield opened
+
+
+@pytest.fixture
+def tag(request: pytest.FixtureRequest) -> str:
+    """A container name that no other test uses."""
+    name = "".join(char if char.isalnum() else "-" for char in request.node.name)
+    return f"{name[:60]}-{os.getpid()}-{time.monotonic_ns()}"

@@ -1,0 +1,54 @@
+"""Stand-ins for the models: real code, deterministic, instant."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+
+from memdir.store.sqlite.chunks import SqliteChunkStore
+from memdir.store.sqlite.memories import SqliteMemoryStore
+from memdir.store.sqlite.store import SqliteStore
+from memdir.store.types import Matrix
+
+DIM = 16
+
+
+class HashEmbedder:
+    """A vector from the text's hash. `poison` in a text makes the whole batch fail, as a broken model would."""
+
+    def __init__(self, name: str, *, poison: str | None = None) -> None:
+        self._name = name
+        self._poison = poison
+        self.seen: list[str] = []
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def dim(self) -> int:
+        return DIM
+
+    def embed_query(self, text: str) -> Matrix:
+        raw = np.frombuffer(hashlib.sha512(text.encode()).digest()[: DIM * 2], dtype=np.int16).astype(np.float32)
+        unit: Matrix = raw / np.float32(np.linalg.norm(raw))
+        return unit
+
+    def embed_passages(self, texts: list[str]) -> Matrix:
+        if self._poison is not None and any(self._poison in text for text in texts):
+            raise RuntimeError("the model broke")
+        self.seen += texts
+        return np.stack([self.embed_query(text) for text in texts]) if texts else np.zeros((0, DIM), dtype=np.float32)
+
+
+class FakeEngine:
+    """What the worker needs of `server.engine.Engine`, loaded at once."""
+
+    def __init__(self, store: SqliteStore, *, dense: HashEmbedder | None = None, poison: str | None = None) -> None:
+        self.chunks = SqliteChunkStore(store.db)
+        self.memories = SqliteMemoryStore(store.db)
+        self.static = HashEmbedder("fake-static", poison=poison)
+        self.dense = dense
+        self.ready = True
+        self.settled = True

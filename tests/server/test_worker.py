@@ -1,0 +1,360 @@
+"""The worker over a real store with models that answer at once."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from memdir.core.clock import SystemClock
+from memdir.server.engine import Engine
+from memdir.server.pipeline import BINARY_NOTE, SupersededError, index
+from memdir.server.worker import Worker
+from memdir.store.sqlite import jobs
+from memdir.store.sqlite.operations import Delete, Move, Put
+from memdir.store.sqlite.store import SqliteStore
+from memdir.store.types import Container, Document
+from tests.server.conftest import Putting
+from tests.server.fakes import FakeEngine, HashEmbedder
+
+WAIT_S = 20.0
+
+
+@pytest.fixture
+def clock() -> SystemClock:
+    """The worker waits in real time."""
+    return SystemClock()
+
+
+@pytest.fixture
+def store(tmp_path: Path, clock: SystemClock, monkeypatch: pytest.MonkeyPatch) -> Iterator[SqliteStore]:
+    monkeypatch.setattr(jobs, "BACKOFF_FIRST_MS", 1)
+    opened = SqliteStore.open(tmp_path / "server", clock=clock)
+    yield opened
+    opened.close()
+
+
+class Events:
+    """Waits on commits instead of sleeping."""
+
+    def __init__(self, store: SqliteStore) -> None:
+        self._condition = threading.Condition()
+        store.listen(self._heard)
+
+    def _heard(self, _: int) -> None:
+        with self._condition:
+            self._condition.notify_all()
+
+    def until(self, true: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + WAIT_S
+        with self._condition:
+            while not true():
+                left_s = deadline - time.monotonic()
+                assert left_s > 0, "it did not happen in time"
+                self._condition.wait(min(left_s, 1.0))
+
+
+@pytest.fixture
+def events(store: SqliteStore) -> Events:
+    return Events(store)
+
+
+@pytest.fixture
+def working(store: SqliteStore) -> Iterator[Callable[[FakeEngine], None]]:
+    """Start a worker on an engine; it stops with the test."""
+    workers: list[Worker] = []
+
+    def start(engine: FakeEngine) -> None:
+        worker = Worker(store, engine)  # type: ignore[arg-type]
+        workers.append(worker)
+        worker.start()
+
+    yield start
+    for worker in workers:
+        assert worker.stop()
+
+
+def status(store: SqliteStore, container: Container, path: str) -> str:
+    document = store.documents.at(container.id, path)
+    assert document is not None
+    return document.status
+
+
+def document_at(store: SqliteStore, container: Container, path: str) -> Document:
+    document = store.documents.at(container.id, path)
+    assert document is not None
+    return document
+
+
+def drained(store: SqliteStore) -> Callable[[], bool]:
+    return lambda: store.jobs.count() == 0
+
+
+def texts(engine: FakeEngine, document: Document) -> list[str]:
+    return [stored.chunk.text for stored in engine.chunks.document_chunks(document.id)]
+
+
+def test_a_text_is_searchable_with_words_and_both_kinds_of_vectors(
+    store: SqliteStore, container: Container, put: Putting, events: Events, working: Callable[[FakeEngine], None]
+) -> None:
+    engine = FakeEngine(store, dense=HashEmbedder("fake-dense"))
+    put("/a.md", b"# Title\n\nSome words.\n")
+    working(engine)
+    events.until(lambda: status(store, container, "/a.md") == "done")
+    document = document_at(store, container, "/a.md")
+    assert (document.title, document.error, document.media_type) == ("Title", None, "text/markdown")
+    (stored,) = engine.chunks.document_chunks(document.id)
+    for model in ("fake-static", "fake-dense"):
+        assert list(engine.chunks.vectors(container.id, model=model).ids) == [stored.id]
+    assert store.jobs.count() == 0
+
+
+def test_a_binary_file_is_done_with_a_note_and_keeps_its_bytes(
+    store: SqliteStore, container: Container, put: Putting, events: Events, working: Callable[[FakeEngine], None]
+) -> None:
+    engine = FakeEngine(store)
+    put("/a.bin", b"words that are cut away by the next put")
+    working(engine)
+    events.until(lambda: status(store, container, "/a.bin") == "done")
+    put("/a.bin", b"\x7fELF\x00\x01\x02" * 100)
+    events.until(lambda: document_at(store, container, "/a.bin").error == BINARY_NOTE)
+    document = document_at(store, container, "/a.bin")
+    assert texts(engine, document) == []
+    assert store.blobs.content(document.content_hash) == b"\x7fELF\x00\x01\x02" * 100
+
+
+def test_an_empty_file_is_done(
+    store: SqliteStore, container: Container, put: Putting, events: Events, working: Callable[[FakeEngine], None]
+) -> None:
+    put("/empty.md", b"")
+    working(FakeEngine(store, dense=HashEmbedder("fake-dense")))
+    events.until(lambda: status(store, container, "/empty.md") == "done")
+
+
+def test_a_move_and_a_touch_do_not_embed_again(
+    store: SqliteStore, container: Container, put: Putting, events: Events, working: Callable[[FakeEngine], None]
+) -> None:
+    dense = HashEmbedder("fake-dense")
+    engine = FakeEngine(store, dense=dense)
+    put("/a/x.md", b"the only text")
+    working(engine)
+    events.until(drained(store))
+    seen = (len(engine.static.seen), len(dense.seen))
+    store.files.apply(container, Move(from_path="/a", path="/b"))
+    put("/b/x.md", b"the only text", mtime_ns=99)
+    assert status(store, container, "/b/x.md") == "done"
+    assert store.jobs.count() == 0
+    assert (len(engine.static.seen), len(dense.seen)) == seen
+
+
+def test_another_extension_cuts_anew_but_embeds_nothing_twice(
+    store: SqliteStore, container: Container, put: Putting, events: Events, working: Callable[[FakeEngine], None]
+) -> None:
+    dense = HashEmbedder("fake-dense")
+    put("/a.tmp", b"the only text")
+    working(FakeEngine(store, dense=dense))
+    events.until(drained(store))
+    store.files.apply(container, Move(from_path="/a.tmp", path="/a.md"))
+    events.until(lambda: drained(store)() and status(store, container, "/a.md") == "done")
+    assert document_at(store, container, "/a.md").media_type == "text/markdown"
+    assert len(dense.seen) == 1
+
+
+def test_a_poisoned_document_fails_alone_with_its_reason(
+    store: SqliteStore, container: Container, put: Putting, events: Events, working: Callable[[FakeEngine], None]
+) -> None:
+    for number in range(5):
+        put(f"/good{number}.md", b"good %d" % number)
+        put(f"/bad{number}.md", b"poison %d" % number)
+    working(FakeEngine(store, poison="poison"))
+    events.until(drained(store))
+    for number in range(5):
+        assert status(store, container, f"/good{number}.md") == "done"
+        bad = document_at(store, container, f"/bad{number}.md")
+        assert (bad.status, bad.error) == ("failed", "RuntimeError: the model broke")
+    put("/bad0.md", b"healed")
+    events.until(drained(store))
+    assert status(store, container, "/bad0.md") == "done"
+
+
+def test_a_text_that_breaks_the_transformer_stays_searchable_by_words(
+    store: SqliteStore, container: Container, put: Putting, events: Events, working: Callable[[FakeEngine], None]
+) -> None:
+    for number in range(6):
+        put(f"/{number}.md", b"poison" if number == 3 else b"good %d" % number)
+    engine = FakeEngine(store, dense=HashEmbedder("fake-dense", poison="poison"))
+    working(engine)
+    events.until(drained(store))
+    for number in range(6):
+        document = document_at(store, container, f"/{number}.md")
+        assert document.status == "done"
+        assert (document.error or "").startswith("found by words only") == (number == 3)
+    assert len(engine.chunks.vectors(container.id, model="fake-dense").ids) == 5
+
+
+def test_an_edit_during_indexing_wins(store: SqliteStore, container: Container, put: Putting) -> None:
+    engine = FakeEngine(store)
+    put("/a.md", b"old words")
+    (job,) = store.jobs.claim("index")
+    original = engine.static.embed_passages
+
+    def edit_meanwhile(passages: list[str]) -> object:
+        put("/a.md", b"new words")
+        return original(passages)
+
+    engine.static.embed_passages = edit_meanwhile  # type: ignore[method-assign, assignment]
+    with pytest.raises(SupersededError):
+        index(store, engine, job)  # type: ignore[arg-type]
+    store.jobs.release([job])
+    engine.static.embed_passages = original  # type: ignore[method-assign]
+    (again,) = store.jobs.claim("index")
+    index(store, engine, again)  # type: ignore[arg-type]
+    assert texts(engine, document_at(store, container, "/a.md")) == ["new words"]
+    assert store.jobs.count() == 0
+
+
+def test_a_move_during_indexing_loses_nothing(store: SqliteStore, container: Container, put: Putting) -> None:
+    engine = FakeEngine(store)
+    put("/a/x.md", b"words")
+    (job,) = store.jobs.claim("index")
+    store.files.apply(container, Move(from_path="/a", path="/b"))
+    index(store, engine, job)  # type: ignore[arg-type]
+    assert status(store, container, "/b/x.md") == "done"
+    assert store.jobs.count() == 0
+
+
+def test_work_under_way_at_a_crash_is_done_after_the_next_start(
+    tmp_path: Path, store: SqliteStore, container: Container, put: Putting, working: Callable[[FakeEngine], None]
+) -> None:
+    put("/a.md", b"words")
+    store.jobs.claim("index")
+    document = document_at(store, container, "/a.md")
+    store.documents.set_status(document, "chunking")
+    store.recover()
+    events = Events(store)
+    working(FakeEngine(store, dense=HashEmbedder("fake-dense")))
+    events.until(lambda: status(store, container, "/a.md") == "done")
+
+
+def test_a_lost_blob_fails_the_document_and_does_not_spin(
+    store: SqliteStore, container: Container, put: Putting, events: Events, working: Callable[[FakeEngine], None]
+) -> None:
+    put("/a.md", b"words")
+    with store.db.write() as connection:
+        connection.execute("delete from blob")
+    working(FakeEngine(store))
+    events.until(lambda: status(store, container, "/a.md") == "failed")
+    assert document_at(store, container, "/a.md").error == "the content is gone"
+
+
+def test_memories_follow_their_document_in_and_out_of_the_memory_paths(
+    store: SqliteStore, container: Container, put: Putting, events: Events, working: Callable[[FakeEngine], None]
+) -> None:
+    engine = FakeEngine(store)
+
+    def facts() -> list[str]:
+        return [memory.candidate.text for memory in engine.memories.latest(container.id)]
+
+    def version() -> int:
+        return store.containers.get("local", container.tag).profile_version
+
+    working(engine)
+    put("/notes/me.md", b"- I prefer tea over coffee.\n")
+    events.until(drained(store))
+    assert (facts(), version()) == ([], 0)
+    store.files.apply(container, Move(from_path="/notes", path="/memory"))
+    events.until(drained(store))
+    assert facts() == ["I prefer tea over coffee."]
+    first = version()
+    assert first > 0
+    put("/memory/me.md", b"- I prefer coffee over tea.\n")
+    events.until(drained(store))
+    assert facts() == ["I prefer coffee over tea."]
+    store.files.apply(container, Move(from_path="/memory", path="/notes"))
+    events.until(drained(store))
+    assert facts() == []
+    store.files.apply(container, Move(from_path="/notes", path="/memory"))
+    events.until(drained(store))
+    before = version()
+    store.files.apply(container, Delete(path="/memory", recursive=True))
+    assert facts() == []
+    assert version() > before > first
+
+
+def test_new_memory_paths_read_the_documents_again(
+    store: SqliteStore, container: Container, put: Putting, events: Events, working: Callable[[FakeEngine], None]
+) -> None:
+    engine = FakeEngine(store)
+    working(engine)
+    put("/facts/me.md", b"- I prefer tea over coffee.\n")
+    put("/memory/me.md", b"- I live in Lisbon.\n")
+    events.until(drained(store))
+    assert [m.candidate.text for m in engine.memories.latest(container.id)] == ["I live in Lisbon."]
+    store.containers.change_settings(container.id, {"memoryFilesystemPaths": ["/facts/"]})
+    changed = store.containers.get("local", container.tag)
+    assert store.files.reread_memories(changed, container.memory_paths) == 2
+    events.until(drained(store))
+    assert [m.candidate.text for m in engine.memories.latest(container.id)] == ["I prefer tea over coffee."]
+
+
+def test_a_model_that_comes_later_gets_its_vectors(
+    store: SqliteStore, container: Container, put: Putting, events: Events, working: Callable[[FakeEngine], None]
+) -> None:
+    put("/a.md", b"words")
+    (job,) = store.jobs.claim("index")
+    index(store, FakeEngine(store), job)  # type: ignore[arg-type]
+    assert status(store, container, "/a.md") == "done"
+    assert store.embedding.backfill(model="fake-dense") == 1
+    engine = FakeEngine(store, dense=HashEmbedder("fake-dense"))
+    working(engine)
+    events.until(drained(store))
+    assert len(engine.chunks.vectors(container.id, model="fake-dense").ids) == 1
+    assert store.embedding.backfill(model="fake-dense") == 0
+
+
+def test_without_a_transformer_what_waited_for_it_is_done(store: SqliteStore, container: Container, put: Putting) -> None:
+    put("/a.md", b"words")
+    (job,) = store.jobs.claim("index")
+    index(store, FakeEngine(store, dense=HashEmbedder("fake-dense")), job)  # type: ignore[arg-type]
+    assert status(store, container, "/a.md") == "embedding"
+    store.embedding.abandon()
+    assert (status(store, container, "/a.md"), store.jobs.count()) == ("done", 0)
+
+
+def test_a_file_longer_than_what_is_decoded_says_so(
+    store: SqliteStore, container: Container, put: Putting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memdir.server.pipeline.TEXT_MAX_BYTES", 1000)
+    monkeypatch.setattr("memdir.ingest.text.TEXT_MAX_BYTES", 1000)
+    put("/long.md", b"words and words\n" * 1000)
+    (job,) = store.jobs.claim("index")
+    index(store, FakeEngine(store), job)  # type: ignore[arg-type]
+    assert "too long" in (document_at(store, container, "/long.md").error or "")
+
+
+def test_the_real_engine_says_what_is_missing_instead_of_hanging(
+    store: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from memdir.core.errors import BusyError
+    from memdir.retrieval.embed import ModelUnavailableError
+
+    def missing() -> None:
+        raise ModelUnavailableError("the package is not installed", hint="install it")
+
+    monkeypatch.setattr("memdir.retrieval.embed.StaticEmbedder", missing)
+    engine = Engine(store, tmp_path)
+    called = threading.Event()
+    engine.start(called.set)
+    engine.join()
+    assert (engine.ready, engine.settled) == (False, True)
+    with pytest.raises(BusyError, match="not installed"):
+        _ = engine.searcher
+
+
+def test_chunks_of_a_symlink_or_folder_are_never_asked_for(store: SqliteStore, container: Container, put: Putting) -> None:
+    put("/link", b"target", kind="symlink")
+    store.files.apply(container, Put(path="/dir", kind="dir"))
+    assert store.jobs.count() == 0
