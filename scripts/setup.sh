@@ -62,7 +62,11 @@ python="$(find_python)" || die "no Python 3.11 to 3.13 with the venv module was 
 for tool in fusermount3 git rsync; do
     command -v "$tool" >/dev/null || say "warning: $tool is missing; some mounts or tests will not work"
 done
-[ -e /dev/fuse ] || say "warning: /dev/fuse is missing; nothing can be mounted on this machine"
+if [ ! -e /dev/fuse ]; then
+    say "warning: /dev/fuse is missing; nothing can be mounted on this machine"
+elif [ ! -w /dev/fuse ]; then
+    say "warning: /dev/fuse is closed to you; as root: chmod 666 /dev/fuse"
+fi
 
 # --- The virtual environment -----------------------------------------------------------------------------------------
 stamp_file=.venv/.memdir-setup
