@@ -18,15 +18,16 @@ KINDS = ["memory", "sqlite"]
 _numbers = itertools.count()
 
 
-@pytest.fixture(scope="session", params=KINDS)
+@pytest.fixture(scope="session", params=[("memory", "fast"), ("sqlite", "fast"), ("memory", "observed")], ids="-".join)
 def shared_mount(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MountProcess]:
-    """A fast-profile mount without views. At the end it unmounts cleanly, its log is empty, and fsck finds nothing."""
-    base = tmp_path_factory.mktemp(f"mount-{request.param}")
+    """A mount without views. At the end it unmounts cleanly, its log is empty, and fsck finds nothing."""
+    kind, profile = request.param
+    base = tmp_path_factory.mktemp(f"mount-{kind}-{profile}")
     (base / "mnt").mkdir()
     (base / "data").mkdir()
-    with MountProcess(base / "mnt", kind=request.param, folder=base / "data") as mount:
+    with MountProcess(base / "mnt", kind=kind, folder=base / "data", options={"profile": profile}) as mount:
         yield mount
-    if request.param == "sqlite":
+    if kind == "sqlite":
         assert check(base / "data") == []
 
 
