@@ -160,6 +160,17 @@ def test_mounting_the_same_memory_three_times_at_once_mounts_it_once(shell: Shel
     assert sum(line.split()[4] == str(shell.cwd / "notes") for line in lines) == 1
 
 
+def test_a_dead_mount_that_nobody_knows_any_more_can_be_cleared(shell: Shell) -> None:
+    notes = shell.cwd / "notes"
+    shell.ok("mount", "notes", "--no-sync")
+    status = shell.json("status", "notes")
+    os.kill(status["pid"], signal.SIGKILL)
+    (Path(status["log_file"]).parent / "mount.json").unlink()
+    assert shell.ok("unmount", "./notes") == f"cleared the dead mount at {notes}\n"
+    assert str(notes) not in mountpoints()
+    assert shell.run("unmount", "./notes").returncode == 2
+
+
 def test_literal_grep_finds_exact_bytes_from_anywhere(shell: Shell) -> None:
     notes = shell.cwd / "notes"
     shell.ok("mount", "notes", "--no-sync")

@@ -230,6 +230,24 @@ def test_another_filesystem_s_mountpoint_is_refused(run: Run, launch: FakeLaunch
     assert "another filesystem is mounted at /proc" in err
 
 
+@pytest.mark.parametrize("what", ["data", "parent of data", "program", "environment", "root"])
+def test_a_mount_may_not_cover_what_memdir_lives_on(what: str, run: Run, launch: FakeLaunch, home: Path) -> None:
+    import memdir
+
+    place = {
+        "data": home / "data",
+        "parent of data": home,
+        "program": Path(memdir.__file__).parent.parent,
+        "environment": Path(sys.prefix),
+        "root": Path("/"),
+    }[what]
+    for extra in ([], ["--import"]):
+        code, _, err = run("mount", "notes", "--path", str(place), *extra)
+        assert code == 2
+        assert "memdir has its" in err
+    assert launch.specs == []
+
+
 def test_the_empty_path_is_refused(run: Run, launch: FakeLaunch) -> None:
     assert run("mount", "notes", "--path", "")[0] == 2
 

@@ -70,6 +70,7 @@ def _mount(registry: MountRegistry, name: str, place: str, args: argparse.Namesp
 
     records = registry.all()
     others = [record.path for record in records if record.name == name and record.state == "alive"]
+    _refuse_own_ground(place)
     created = _prepare_directory(records, name, place, wants_import=args.import_)
     spec = MountSpec(
         name=name,
@@ -125,6 +126,25 @@ def _mounted_here(records: list[MountRecord], name: str, place: str) -> MountRec
                 f"{place} is inside the mount of {record.name} at {record.path}", hint="choose a --path outside of every mount"
             )
     return None
+
+
+def _refuse_own_ground(place: str) -> None:
+    """A mount must not cover what its own daemon lives on: it would wait for itself, and its data would be out of reach."""
+    import sys
+
+    from memdir import __file__ as package_file
+    from memdir.core.paths import app_paths
+
+    paths = app_paths()
+    own = {
+        "its data": [paths.config_dir, paths.data_dir, paths.state_dir, paths.cache_dir, paths.runtime_dir],
+        "its program": [Path(package_file).parent, Path(sys.prefix), Path(sys.executable)],
+    }
+    for what, folders in own.items():
+        for folder in folders:
+            real = os.path.realpath(folder)
+            if place == "/" or real == place or real.startswith(place + "/"):
+                raise UsageError(f"{place} cannot be a mount: memdir has {what} in {real}", hint="choose another --path")
 
 
 def _say_already_mounted(record: MountRecord, args: argparse.Namespace, out: Output) -> int:

@@ -13,7 +13,7 @@ from typing import Final
 from memdir.cli.command import EXIT_NOTHING, EXIT_OK, Command, Parser, seconds
 from memdir.cli.output import Output
 from memdir.cli.text import plural
-from memdir.core.errors import BusyError, MemdirError
+from memdir.core.errors import BusyError, MemdirError, NotFoundError
 from memdir.daemon.control import DaemonGoneError
 from memdir.daemon.registry import MountRecord, MountRegistry
 
@@ -36,7 +36,18 @@ def _run(args: argparse.Namespace, out: Output) -> int:
     from memdir.cli.targets import find_mount, open_registry
 
     registry = open_registry()
-    record = find_mount(registry, args.target, exact=True)
+    try:
+        record = find_mount(registry, args.target, exact=True)
+    except NotFoundError:
+        if not _clear_unknown(args.target):
+            raise
+        if out.json:
+            out.document(
+                {"name": None, "path": os.path.abspath(args.target), "was": "dead", "left": None, "removed_directory": False}
+            )
+        else:
+            out.line(f"cleared the dead mount at {out.name(os.path.abspath(args.target))}")
+        return EXIT_OK
     state = record.state
     left: int | None = None
     if state == "alive":
@@ -59,6 +70,13 @@ def _run(args: argparse.Namespace, out: Output) -> int:
     else:
         out.line(f"{out.name(record.name)}: unmounted from {out.name(record.path)}{_left_sentence(record, state, left)}")
     return EXIT_OK if state != "stopped" or cleared else EXIT_NOTHING
+
+
+def _clear_unknown(target: str) -> bool:
+    """A dead memdir mount that is in no record (its data folder was deleted, or it was another user's) can still be cleared."""
+    from memdir.fs.fuse.mountpoint import clear_dead_mount
+
+    return clear_dead_mount(Path(target))
 
 
 def _left_sentence(record: MountRecord, state: str, left: int | None) -> str:
@@ -156,7 +174,7 @@ def _process_name(pid: str) -> str:
 
 def clear(registry: MountRegistry, record: MountRecord) -> bool:
     """Take away a mount that nobody serves any more, and write down that it is unmounted. Whether there was one."""
-    from memdir.fs.fuse.session import clear_dead_mount
+    from memdir.fs.fuse.mountpoint import clear_dead_mount
 
     current = registry.get(record.id)
     if current.state == "alive":
