@@ -64,6 +64,7 @@ texts = st.lists(
 ).map("\n".join)
 
 
+@pytest.mark.promise("parts.exact-ranges")
 @settings(max_examples=150, deadline=None)
 @given(texts, st.sampled_from(SUFFIXES))
 def test_every_passage_is_exactly_its_bytes_and_every_written_line_is_in_one(text: str, suffix: str) -> None:

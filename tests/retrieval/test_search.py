@@ -61,6 +61,7 @@ def test_most_questions_are_answered_first(searcher: Searcher) -> None:
     assert first >= len(QUESTIONS) - 3
 
 
+@pytest.mark.promise("parts.exact-ranges")
 def test_every_hit_stands_exactly_where_it_says(searcher: Searcher) -> None:
     for question in (*QUESTIONS, *NONSENSE, "日曜日", "Papier Freitag"):
         for hit in ask(searcher, question, limit=40, threshold=0.0).hits:
@@ -87,6 +88,7 @@ def test_a_query_is_never_syntax(searcher: Searcher, question: str) -> None:
     assert ask(searcher, "cat").hits[0].path == "/home/cat.md"
 
 
+@pytest.mark.promise("parts.lexical")
 def test_exact_words_are_found_in_any_script(searcher: Searcher) -> None:
     assert ask(searcher, "本屋").hits[0].path == "/ja/駅.txt"
     assert ask(searcher, "Biotonne").hits[0].path == "/de/müll.md"

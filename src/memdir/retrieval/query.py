@@ -8,6 +8,7 @@ scores from how sure the best signals are in absolute terms, so that a query abo
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -97,7 +98,7 @@ class Searcher:
         if self._dense is not None and query.lines:
             packed = self._chunks.line_vectors([candidate.stored.id for candidate in shown], model=self._dense.name)
         vectors = _QueryVectors(static=static_query, dense=dense_query)
-        hits = [self._hit(candidate, prepared, vectors, packed.get(candidate.stored.id), query) for candidate in shown]
+        hits = self._hits(shown, prepared, vectors, packed, query)
         timer.lap("lines")
         return SearchOutcome(hits=hits, total=len(passing), stages_ms=timer.stages_ms)
 
@@ -145,51 +146,77 @@ class Searcher:
             if int(signals.ids[row]) in stored and _inside(stored[int(signals.ids[row])], query.scope)
         ]
 
-    def _hit(
-        self, candidate: _Candidate, prepared: Query, vectors: _QueryVectors, packed: bytes | None, query: SearchQuery
-    ) -> Hit:
-        chunk = candidate.stored.chunk
-        start, end = 0, len(chunk.text)
-        units = units_of(chunk.text) if query.lines else []
-        if len(units) > 1:
-            texts = [chunk.text[unit.start : unit.end] for unit in units]
-            cosines = self._static.embed_passages(texts) @ vectors.static
-            if packed and vectors.dense is not None:
-                states = unpack_lines(packed, dim=len(vectors.dense))
-                if len(states) == len(units):
-                    cosines = STATIC_LINE_SHARE * cosines + states @ vectors.dense
-            first, last = lines.choose(chunk.text, units, prepared, cosines)
-            start, end = units[first].start, units[last].end
-        elif units:
-            start, end = units[0].start, units[0].end
-        place = lines.extent(chunk, start, end)
-        signals = None
-        if query.explain:
-            signals = {
-                "lexical": round(candidate.lexical, 4),
-                "static": round(candidate.static, 4),
-                "path": round(candidate.path, 4),
-                "coverage": round(candidate.coverage, 4),
-            }
-            if candidate.dense is not None:
-                signals["dense"] = round(candidate.dense, 4)
-        return Hit(
-            stored=candidate.stored,
-            start_line=place.start_line,
-            end_line=place.end_line,
-            start_byte=place.start_byte,
-            end_byte=place.end_byte,
-            text=place.text,
-            score=round(candidate.score, 4),
-            title=chunk.context.split(" › ", 1)[0] or None,
-            signals=signals,
-        )
+    def _hits(
+        self,
+        shown: Sequence[_Candidate],
+        prepared: Query,
+        vectors: _QueryVectors,
+        packed: dict[int, bytes],
+        query: SearchQuery,
+    ) -> list[Hit]:
+        """The best lines of each passage; all lines of all passages go through the static model at once."""
+        units = [units_of(candidate.stored.chunk.text) if query.lines else [] for candidate in shown]
+        texts = [
+            candidate.stored.chunk.text[unit.start : unit.end]
+            for candidate, own in zip(shown, units, strict=True)
+            for unit in own
+            if len(own) > 1
+        ]
+        cosines = self._static.embed_passages(texts) @ vectors.static
+        hits = []
+        first = 0
+        for candidate, own in zip(shown, units, strict=True):
+            text = candidate.stored.chunk.text
+            start, end = (own[0].start, own[0].end) if own else (0, len(text))
+            if len(own) > 1:
+                part = vectors.with_lines(cosines[first : first + len(own)], packed.get(candidate.stored.id))
+                first += len(own)
+                low, high = lines.choose(text, own, prepared, part)
+                start, end = own[low].start, own[high].end
+            hits.append(_hit(candidate, start, end, explain=query.explain))
+        return hits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _QueryVectors:
     static: Matrix
     dense: Matrix | None
+
+    def with_lines(self, cosines: Matrix, packed: bytes | None) -> Matrix:
+        """Static cosines of lines joined by the dense ones, when the passage has its line vectors."""
+        if packed is None or self.dense is None:
+            return cosines
+        states = unpack_lines(packed, dim=len(self.dense))
+        if len(states) != len(cosines):
+            return cosines
+        joined: Matrix = STATIC_LINE_SHARE * cosines + states @ self.dense
+        return joined
+
+
+def _hit(candidate: _Candidate, start: int, end: int, *, explain: bool) -> Hit:
+    chunk = candidate.stored.chunk
+    place = lines.extent(chunk, start, end)
+    signals = None
+    if explain:
+        signals = {
+            "lexical": round(candidate.lexical, 4),
+            "static": round(candidate.static, 4),
+            "path": round(candidate.path, 4),
+            "coverage": round(candidate.coverage, 4),
+        }
+        if candidate.dense is not None:
+            signals["dense"] = round(candidate.dense, 4)
+    return Hit(
+        stored=candidate.stored,
+        start_line=place.start_line,
+        end_line=place.end_line,
+        start_byte=place.start_byte,
+        end_byte=place.end_byte,
+        text=place.text,
+        score=round(candidate.score, 4),
+        title=chunk.context.split(" › ", 1)[0] or None,
+        signals=signals,
+    )
 
 
 class _Timer:

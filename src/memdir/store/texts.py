@@ -16,6 +16,7 @@ _UNSPACED: Final = re.compile(
     "\uf900-\ufaff\U00020000-\U0003ffff]+"
 )
 _CAMEL: Final = re.compile(r"[A-Za-z]*[a-z0-9][A-Z][A-Za-z0-9]*")
+_HUMP: Final = re.compile(r"[a-z0-9][A-Z]")
 _PART: Final = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 
 
@@ -41,6 +42,8 @@ def bigrams(run: str) -> list[str]:
 
 def name_parts(text: str) -> list[str]:
     """The words inside camelCase and PascalCase names."""
+    if _HUMP.search(text) is None:
+        return []
     return [part for name in _CAMEL.findall(text) for part in _PART.findall(name) if len(part) > 1]
 
 

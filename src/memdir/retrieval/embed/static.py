@@ -30,7 +30,7 @@ _BATCH: Final = 256
 
 
 class StaticEmbedder:
-    """Loads in about 0.1 s and holds 16 MB; fast enough to run inside a write's transaction and over the lines of a hit."""
+    """Loads in about 0.1 s and holds 33 MB; fast enough to run inside a write's transaction and over the lines of a hit."""
 
     def __init__(self) -> None:
         """Raises ModelUnavailableError when the package's files are missing or changed."""
@@ -38,7 +38,7 @@ class StaticEmbedder:
         tokenizer = package_file("wordllama", *_TOKENIZER, distribution=_DISTRIBUTION)
         check_sha256(weights, _WEIGHTS_SHA256, distribution=_DISTRIBUTION)
         check_sha256(tokenizer, _TOKENIZER_SHA256, distribution=_DISTRIBUTION)
-        self._table = read_safetensors(weights, "embedding.weight")
+        self._table = read_safetensors(weights, "embedding.weight").astype(np.float32)
         self._tokenizer = Tokenizer.from_file(str(tokenizer))
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
@@ -63,8 +63,8 @@ class StaticEmbedder:
             part = [_clean(text) for text in texts[first : first + _BATCH]]
             for row, encoding in enumerate(self._encode(part), start=first):
                 if encoding.ids:
-                    # float16 rows are summed in float32: the table stays at half the size in memory.
-                    out[row] = self._table[encoding.ids].mean(axis=0, dtype=np.float32)
+                    # The sum has the direction of the mean, and the length is taken out below.
+                    np.add.reduce(self._table[encoding.ids], axis=0, out=out[row])
         norms = np.linalg.norm(out, axis=1, keepdims=True)
         np.divide(out, norms, out=out, where=norms > 0)
         return out
