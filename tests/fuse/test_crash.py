@@ -49,6 +49,7 @@ def _attributes(path: Path) -> tuple[int, ...]:
     return info.st_ino, info.st_mode, info.st_nlink, info.st_uid, info.st_gid, info.st_size, *times
 
 
+@pytest.mark.promise("files.acknowledged")
 @pytest.mark.parametrize("acknowledged_before_the_kill", [1, 7, 40, 150])
 def test_every_answered_operation_survives_a_kill(tmp_path: Path, mountpoint: Path, acknowledged_before_the_kill: int) -> None:
     data = tmp_path / "data"
@@ -77,6 +78,7 @@ def test_every_answered_operation_survives_a_kill(tmp_path: Path, mountpoint: Pa
     assert check(data) == []
 
 
+@pytest.mark.promise("files.survive-remount")
 def test_contents_and_attributes_survive_unmounting_and_mounting_again(tmp_path: Path, mountpoint: Path) -> None:
     data = tmp_path / "data"
     data.mkdir()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -123,6 +124,7 @@ def test_run_without_mount_is_refused(tmp_path: Path) -> None:
 # Real mounts
 
 
+@pytest.mark.promise("mount.as-root", "parts.fuse-direct")
 @pytest.mark.mount
 def test_a_mount_appears_and_goes(mountpoint: Path) -> None:
     mount = MountProcess(mountpoint)
@@ -290,6 +292,7 @@ def test_the_observed_profile_sees_opens_and_closes(mountpoint: Path) -> None:
         assert mount.call("stats")["requests"]["OPEN"] == 3
 
 
+@pytest.mark.promise("parts.timeouts")
 @pytest.mark.mount
 def test_repeated_work_in_the_fast_profile_asks_nothing(mountpoint: Path) -> None:
     """Warm stat, open and read are answered by the kernel alone."""
@@ -325,6 +328,25 @@ class UserMount:
         return subprocess.run([*inside, *drop, *command], capture_output=True, text=True, timeout=60, check=False)
 
 
+@pytest.mark.promise("parts.large-requests", "parts.readdirplus")
+@pytest.mark.mount
+def test_a_mebibyte_is_one_request_and_a_listing_brings_its_attributes(mountpoint: Path) -> None:
+    with MountProcess(mountpoint) as mount:
+        data = random.Random(1).randbytes(1 << 20)  # pages that were never touched go out in small pieces
+        fd = os.open(mountpoint / "big", os.O_CREAT | os.O_WRONLY)
+        for _ in range(8):
+            assert os.write(fd, data) == len(data)
+        os.close(fd)
+        mount.call("put_many", folder="/d", count=300, text="x")
+        with os.scandir(mountpoint / "d") as entries:
+            assert sum(entry.stat().st_size for entry in entries) == 300
+        requests = mount.call("stats")["requests"]
+        assert requests["WRITE"] == 8
+        assert requests["READDIRPLUS"] >= 1
+        assert requests["LOOKUP"] + requests.get("GETATTR", 0) < 60
+
+
+@pytest.mark.promise("mount.as-user")
 @pytest.mark.mount
 def test_an_ordinary_user_mounts_through_the_helper(public_dir: Path, fusermount: str) -> None:
     user = UserMount(public_dir, owner=NOBODY)

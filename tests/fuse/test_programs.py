@@ -57,6 +57,7 @@ def _describe(base: Path) -> dict[str, tuple[object, ...]]:
     return found
 
 
+@pytest.mark.promise("files.shell")
 def test_cp_and_back_again(place: Path, original: Path, tmp_path: Path) -> None:
     in_shell(f"cp -a {original} {place}/copy && cp -a {place}/copy {tmp_path}/back", place)
     assert_same_tree(original, place / "copy")
@@ -66,6 +67,7 @@ def test_cp_and_back_again(place: Path, original: Path, tmp_path: Path) -> None:
     assert in_shell("./copy/run.sh", place) == "ran\n"
 
 
+@pytest.mark.promise("files.tar")
 def test_tar_in_both_directions(place: Path, original: Path, tmp_path: Path) -> None:
     in_shell(f"tar c -C {original} . | tar x -C {place}", place)
     assert_same_tree(original, place)
@@ -73,6 +75,7 @@ def test_tar_in_both_directions(place: Path, original: Path, tmp_path: Path) -> 
     assert_same_tree(original, tmp_path / "out")
 
 
+@pytest.mark.promise("files.rsync")
 def test_rsync_copies_and_then_finds_nothing_to_do(place: Path, original: Path) -> None:
     if shutil.which("rsync") is None:
         # The same steps by hand: rsync writes `.name.XXXXXX` beside the target, sets its attributes, and renames it.
@@ -94,6 +97,7 @@ def test_rsync_copies_and_then_finds_nothing_to_do(place: Path, original: Path) 
     assert in_shell(f"rsync -aHi {original}/ {place}/", place) == ""
 
 
+@pytest.mark.promise("files.git-clone")
 def test_git_works(place: Path) -> None:
     out = in_shell(
         """
@@ -116,6 +120,7 @@ def test_git_works(place: Path) -> None:
     assert not filecmp.dircmp(place / "repo", place / "clone", ignore=[".git"]).diff_files
 
 
+@pytest.mark.promise("files.sed-in-place")
 def test_sed_in_place_keeps_the_mode(place: Path) -> None:
     (place / "f").write_text("one\ntwo\n")
     (place / "f").chmod(0o640)
@@ -137,6 +142,7 @@ def test_an_editor_that_renames_a_new_file_over_the_old_one(place: Path) -> None
     assert os.listdir(place) == ["note.md"]
 
 
+@pytest.mark.promise("files.vim-save")
 def test_an_editor_that_moves_the_old_file_away_first(place: Path) -> None:
     """vim with `backupcopy=no`: note.md becomes note.md~, a new note.md is written, the backup goes."""
     (place / "note.md").write_text("old")
@@ -154,6 +160,7 @@ def test_an_editor_that_moves_the_old_file_away_first(place: Path) -> None:
     assert os.listdir(place) == ["note.md"]
 
 
+@pytest.mark.promise("files.shell")
 def test_shell_redirections(place: Path) -> None:
     out = in_shell(
         "echo one > f; echo two >> f; cat < f; : > f; wc -c < f; set -o noclobber; (echo x > f) 2>/dev/null || echo refused",

@@ -122,6 +122,7 @@ def _short(answers: list[object]) -> list[str]:
     return [repr(answer)[:200] for answer in answers]
 
 
+@pytest.mark.promise("parts.contract")
 @pytest.mark.parametrize("seed", range(20))
 def test_a_mount_answers_like_the_native_filesystem(seed: int, place: Path, tmp_path: Path) -> None:
     native = tmp_path / "native"

@@ -18,6 +18,7 @@ def mount(own_mount: MountProcess) -> MountProcess:
     return own_mount
 
 
+@pytest.mark.promise("parts.invalidation")
 def test_new_contents_reach_whoever_has_read_the_old_ones(mount: MountProcess) -> None:
     mount.call("put", path="/f", text="first contents")
     assert (mount.path / "f").read_text() == "first contents"
@@ -38,6 +39,7 @@ def test_new_contents_reach_an_open_process_that_looks_again(mount: MountProcess
             assert again.read() == "two, longer"
 
 
+@pytest.mark.promise("parts.invalidation")
 def test_a_name_that_was_missing_appears(mount: MountProcess) -> None:
     assert not (mount.path / "later").exists()
     assert not (mount.path / "folder").exists()
@@ -47,6 +49,7 @@ def test_a_name_that_was_missing_appears(mount: MountProcess) -> None:
     assert (mount.path / "folder" / "inner").read_text() == "y"
 
 
+@pytest.mark.promise("parts.invalidation")
 def test_a_deleted_name_is_gone(mount: MountProcess) -> None:
     mount.call("put", path="/f", text="x")
     assert (mount.path / "f").read_text() == "x"

@@ -231,6 +231,7 @@ def test_a_listing_of_the_root_can_be_continued_anywhere(base: MemoryFs, vfs: Vi
 # On a mount
 
 
+@pytest.mark.promise("profile.first-second")
 @pytest.mark.mount
 def test_profile_is_there_from_the_first_second(own_mount: MountProcess) -> None:
     assert os.listdir(own_mount.path) == ["profile.md"]
@@ -253,6 +254,7 @@ def test_profile_grows_and_shrinks_for_every_reader(own_mount: MountProcess) -> 
         assert in_shell("cat profile.md | head -1", own_mount.path) == "medium\n"
 
 
+@pytest.mark.promise("profile.read-only")
 @pytest.mark.mount
 def test_nothing_changes_the_profile_not_even_root(own_mount: MountProcess) -> None:
     path = own_mount.path / "profile.md"
