@@ -69,8 +69,13 @@ class Home:
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
+def home(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
     monkeypatch.setenv("MEMDIR_HOME", str(tmp_path / "home"))
+    base = tmp_path_factory.getbasetemp()
+    models = (base.parent if base.name.startswith("popen-") else base) / "memdir-models"
+    models.mkdir(exist_ok=True)  # derived model files are made once a run, as they are once a user
+    (tmp_path / "home" / "cache").mkdir(parents=True, mode=0o700)
+    (tmp_path / "home" / "cache" / "models").symlink_to(models)
     monkeypatch.delenv("MEMDIR_SERVER_URL", raising=False)
     one = Home(tmp_path)
     yield one
@@ -112,6 +117,25 @@ def test_the_main_job_from_a_write_to_a_search_and_back(home: Home) -> None:
     again = home.mount()
     assert again.id == record.id
     assert (home.place / "travel.md").read_text() == "We fly to Lisbon instead.\n"
+
+
+def test_the_profile_is_there_at_once_read_only_and_grows_with_the_memory(home: Home) -> None:
+    record = home.mount()
+    profile = home.place / "profile.md"
+    assert "## Core Knowledge" in profile.read_text()
+    with pytest.raises(OSError, match="Read-only"):
+        profile.write_text("mine")
+    (home.place / "user.md").write_text("# About me\n\n- I prefer tea over coffee.\n- My name is Ada Winter.\n")
+
+    def shown() -> bool:
+        home.call(record, "sync", wait=True, timeout_s=30)
+        return "tea" in profile.read_text()
+
+    until(shown)
+    home.stop(record)
+    stop_server(app_paths(), timeout_s=STOP_S)
+    home.mount(sync=False)
+    assert "tea" in profile.read_text(), "the last known profile is shown without a server"
 
 
 def test_after_a_kill_a_new_mount_clears_the_dead_one_and_nothing_is_lost(home: Home) -> None:

@@ -37,7 +37,7 @@ SWITCH_INTERVAL_S: Final = 0.0005
 """A sync thread gives the interpreter to the request loop within half a millisecond (5 ms by default)."""
 _UNMOUNT_TRIES: Final = 20
 _UNMOUNT_PAUSE_S: Final = 0.1
-_LOOP_END_S: Final = 10.0
+_LOOP_END_S: Final = 5.0
 
 
 class MountDaemon:
@@ -133,7 +133,7 @@ class MountDaemon:
         log.info("ended")
 
     def _unmount(self, loop: threading.Thread) -> None:
-        """Unmount; when somebody still uses it after 2 s, take it out of the tree and let them finish for at most 10 s."""
+        """Unmount; when somebody still uses it after 2 s, take it out of the tree and let them finish for at most 5 s."""
         for _ in range(_UNMOUNT_TRIES):
             try:
                 self._session.unmount()

@@ -9,10 +9,9 @@ from __future__ import annotations
 import dataclasses
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
-from memdir.api.v1 import BatchItemResult, BatchOperation, FileEntry
+from memdir.api.v1 import BatchOperation, FileEntry
 from memdir.client.errors import (
     AuthError,
     ClientError,
@@ -23,7 +22,7 @@ from memdir.client.errors import (
     RateLimitedError,
     RejectedError,
 )
-from memdir.client.http import Expect, inline, item_error
+from memdir.client.http import Expect
 from memdir.core.limits import BATCH_MAX_BYTES, FILE_SYNC_MAX_BYTES, MIB
 from memdir.core.sqlite import Connection
 from memdir.fs.errors import FsError
@@ -33,6 +32,7 @@ from memdir.sync.applier import Applier, OutdatedError
 from memdir.sync.context import Context, is_wire_name
 from memdir.sync.localview import stamp_of
 from memdir.sync.model import Fact, Row, Step
+from memdir.sync.operations import Push, changes_kind, first_error, key, operation_count, operations, sent
 from memdir.sync.planner import plan
 from memdir.sync.queue import QUIET_S
 
@@ -41,16 +41,6 @@ log = logging.getLogger(__name__)
 INLINE_MAX_BYTES: Final = MIB
 """A larger file is streamed in a call of its own."""
 NAME_REASON: Final = "the name is not UTF-8; the server cannot store it. Rename the file"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Push:
-    """A planned change of the server: `fact` is what it shall hold, None for nothing."""
-
-    row: Row
-    entry: LocalFact | None
-    fact: Fact | None
-    remote: Fact | None
 
 
 class Pusher:
@@ -210,17 +200,17 @@ class Pusher:
 
     def _push_batch(self, batch: list[tuple[Push, bytes]], open_rows: dict[str, Row]) -> None:
         ctx = self._ctx
-        operations: list[BatchOperation] = []
+        batched: list[BatchOperation] = []
         slots: list[int] = []
         """For every push, the index of its last operation."""
         for push, content in batch:
-            operations += _operations(push, content)
-            slots.append(len(operations) - 1)
+            batched += operations(push, content)
+            slots.append(len(batched) - 1)
         with ctx.queue.transaction() as tx:
             for push, _ in batch:
-                ctx.queue.sent(tx, push.row, *_sent(push))
+                ctx.queue.sent(tx, push.row, *sent(push))
         try:
-            results = ctx.link.call(lambda client: client.batch(ctx.container, operations))
+            results = ctx.link.call(lambda client: client.batch(ctx.container, batched))
         except ClientError as error:
             with ctx.queue.transaction() as tx:
                 outdated = [self._settle(tx, push.row, error) for push, _ in batch]
@@ -232,7 +222,7 @@ class Pusher:
         refused: list[Push] = []
         with ctx.queue.transaction() as tx:
             for (push, _), slot in zip(batch, slots, strict=True):
-                failure = _first_error(results, slot, _operation_count(push))
+                failure = first_error(results, slot, operation_count(push))
                 if failure is None:
                     self._accepted(tx, push, results[slot].entry, results[slot].seq)
                 elif self._settle(tx, push.row, failure):
@@ -249,9 +239,9 @@ class Pusher:
         assert push.fact is not None
         fact = push.fact
         with ctx.queue.transaction() as tx:
-            ctx.queue.sent(tx, push.row, *_sent(push))
+            ctx.queue.sent(tx, push.row, *sent(push))
         expect = Expect(revision=push.remote.revision if push.remote else None)
-        if _changes_kind(push):
+        if changes_kind(push):
             assert push.remote is not None
             before = Expect(revision=push.remote.revision)
             ctx.link.call(lambda client: client.delete_file(ctx.container, push.row.path, expect=before))
@@ -259,7 +249,7 @@ class Pusher:
         answer = ctx.link.call(
             lambda client: client.put_file(
                 ctx.container, push.row.path, ctx.local.pieces(entry), kind="file", mode=fact.mode,
-                mtime_ns=entry.mtime_ns, expect=expect, idempotency_key=_key(push, "put"),
+                mtime_ns=entry.mtime_ns, expect=expect, idempotency_key=key(push, "put"),
             )
         )  # fmt: skip
         with ctx.queue.transaction() as tx:
@@ -365,54 +355,3 @@ def _was_ours(row: Row, remote: Fact | None) -> bool:
         and remote.content_hash == row.sent_hash
         and (remote.kind == "symlink" or remote.mode == row.sent_mode)
     )
-
-
-def _sent(push: Push) -> tuple[str, int]:
-    return ("", 0) if push.fact is None else (push.fact.content_hash, push.fact.mode)
-
-
-def _changes_kind(push: Push) -> bool:
-    return push.fact is not None and push.remote is not None and push.fact.kind != push.remote.kind
-
-
-def _operation_count(push: Push) -> int:
-    return 2 if _changes_kind(push) else 1
-
-
-def _operations(push: Push, content: bytes) -> list[BatchOperation]:
-    path, remote = push.row.path, push.remote
-    if push.fact is None:
-        assert remote is not None
-        return [BatchOperation(op="delete", path=path, if_match=remote.revision, idempotency_key=_key(push, "delete"))]
-    operations = []
-    if _changes_kind(push):
-        assert remote is not None
-        operations.append(
-            BatchOperation(op="delete", path=path, if_match=remote.revision, idempotency_key=_key(push, "replace"))
-        )
-        remote = None
-    operations.append(
-        BatchOperation(
-            op="put", path=path, kind=push.fact.kind, content_base64=inline(content), mode=push.fact.mode,  # type: ignore[arg-type]
-            mtime_ns=push.entry.mtime_ns if push.entry else 0, if_match=remote.revision if remote else None,
-            if_none_match=remote is None, idempotency_key=_key(push, "put"),
-        )
-    )  # fmt: skip
-    return operations
-
-
-def _key(push: Push, what: str) -> str:
-    """The same for a repetition of the same request, another for everything else: the seed changes with every answer."""
-    fact = push.fact
-    version = "" if fact is None else f"{fact.kind[0]}{fact.content_hash[:16]}{fact.mode:o}"
-    revision = push.remote.revision if push.remote else 0
-    return f"{push.row.key_seed}-{what}-{revision}-{version}"
-
-
-def _first_error(results: list[BatchItemResult], slot: int, count: int) -> ClientError | None:
-    """The first failure among the operations of one push; a delete that found nothing is none when a put follows."""
-    for index in range(slot - count + 1, slot + 1):
-        error = item_error(results[index])
-        if error is not None and not (index < slot and isinstance(error, NotFoundError)):
-            return error
-    return None

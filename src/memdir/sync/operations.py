@@ -1,0 +1,74 @@
+"""A planned push in the words of the wire: batch operations, preconditions, idempotency keys."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memdir.api.v1 import BatchItemResult, BatchOperation
+from memdir.client.errors import ClientError, NotFoundError
+from memdir.client.http import inline, item_error
+from memdir.fs.types import LocalFact
+from memdir.sync.model import Fact, Row
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Push:
+    """A planned change of the server: `fact` is what it shall hold, None for nothing."""
+
+    row: Row
+    entry: LocalFact | None
+    fact: Fact | None
+    remote: Fact | None
+
+
+def sent(push: Push) -> tuple[str, int]:
+    """What is noted as sent: hash and mode, '' for a delete."""
+    return ("", 0) if push.fact is None else (push.fact.content_hash, push.fact.mode)
+
+
+def changes_kind(push: Push) -> bool:
+    """Whether something of another kind stands there and has to go first."""
+    return push.fact is not None and push.remote is not None and push.fact.kind != push.remote.kind
+
+
+def operation_count(push: Push) -> int:
+    """How many operations `operations` makes of it."""
+    return 2 if changes_kind(push) else 1
+
+
+def operations(push: Push, content: bytes) -> list[BatchOperation]:
+    """The push as the server takes it, on top of the revision that was planned with."""
+    path, remote = push.row.path, push.remote
+    if push.fact is None:
+        assert remote is not None
+        return [BatchOperation(op="delete", path=path, if_match=remote.revision, idempotency_key=key(push, "delete"))]
+    made = []
+    if changes_kind(push):
+        assert remote is not None
+        made.append(BatchOperation(op="delete", path=path, if_match=remote.revision, idempotency_key=key(push, "replace")))
+        remote = None
+    made.append(
+        BatchOperation(
+            op="put", path=path, kind=push.fact.kind, content_base64=inline(content), mode=push.fact.mode,  # type: ignore[arg-type]
+            mtime_ns=push.entry.mtime_ns if push.entry else 0, if_match=remote.revision if remote else None,
+            if_none_match=remote is None, idempotency_key=key(push, "put"),
+        )
+    )  # fmt: skip
+    return made
+
+
+def key(push: Push, what: str) -> str:
+    """The same for a repetition of the same request, another for everything else: the seed changes with every answer."""
+    fact = push.fact
+    version = "" if fact is None else f"{fact.kind[0]}{fact.content_hash[:16]}{fact.mode:o}"
+    revision = push.remote.revision if push.remote else 0
+    return f"{push.row.key_seed}-{what}-{revision}-{version}"
+
+
+def first_error(results: list[BatchItemResult], slot: int, count: int) -> ClientError | None:
+    """The first failure among the operations of one push; a delete that found nothing is none when a put follows."""
+    for index in range(slot - count + 1, slot + 1):
+        error = item_error(results[index])
+        if error is not None and not (index < slot and isinstance(error, NotFoundError)):
+            return error
+    return None
