@@ -18,10 +18,21 @@ def search(client: httpx.Client, tag: str, q: str, **options: Any) -> dict[str, 
     return found
 
 
+def done(client: httpx.Client, tag: str) -> None:
+    """Wait until no document of the container is in the pipeline: the transformer's vectors are there, too."""
+    last = client.get("/v1/changes", params={"containerTag": tag, "limit": 1}).json()["lastSeq"]
+    for _ in range(600):
+        if client.get("/v3/documents/processing", params={"containerTag": tag}).json()["totalCount"] == 0:
+            return
+        client.get("/v1/changes", params={"containerTag": tag, "since": last, "wait": 0.1})
+    raise AssertionError("the documents were not done in time")
+
+
 def test_a_fresh_file_is_found_by_meaning_at_its_exact_line(client: httpx.Client, tag: str) -> None:
     text = "# Prices\n\nWe charge nine euros every month.\n\nThe office cat sleeps all day.\n"
     put(client, tag, "/notes/prices.md", text.encode())
     put(client, tag, "/notes/garden.md", b"Tomatoes need water in summer.\n")
+    done(client, tag)
     found = search(client, tag, "subscription cost", explain=True)
     best = found["results"][0]
     assert (best["path"], best["startLine"], best["endLine"], best["kind"]) == ("/notes/prices.md", 3, 3, "chunk")
@@ -194,10 +205,6 @@ def test_settings_are_merged_and_memory_paths_checked(client: httpx.Client, tag:
 
 def test_processing_counts_down_to_nothing(client: httpx.Client, tag: str) -> None:
     put(client, tag, "/a.md", b"words")
-    search(client, tag, "words")
-    for _ in range(600):
-        answer = client.get("/v3/documents/processing", params={"containerTag": tag}).json()
-        if answer["totalCount"] == 0:
-            break
-        client.get("/v1/changes", params={"containerTag": tag, "since": 1, "wait": 0.05})
+    done(client, tag)
+    answer = client.get("/v3/documents/processing", params={"containerTag": tag}).json()
     assert answer == {"documents": [], "totalCount": 0}

@@ -50,6 +50,6 @@ class Caller:
         return self.container(document.container_tag, action), document
 
 
-def caller_of(request: Request) -> Caller:
-    """The caller of a request, as the guard found it."""
+async def caller_of(request: Request) -> Caller:
+    """The caller of a request, as the guard found it. A coroutine, because FastAPI sends plain functions to a thread."""
     return Caller(key=request.state.key, store=request.app.state.store)

@@ -14,7 +14,7 @@ import memdir
 from memdir.core.errors import MemdirError
 from memdir.server.engine import Engine
 from memdir.server.errors import status_of, text_of
-from memdir.server.guard import Guard
+from memdir.server.guard import INTERNAL_ERROR, Guard
 from memdir.server.hub import Hub
 from memdir.server.routes import files, service, v3, v4
 from memdir.server.services.files import entry_of
@@ -35,6 +35,7 @@ def create_app(store: SqliteStore, hub: Hub, engine: Engine, *, hosts: Iterable[
     app.add_exception_handler(RequestValidationError, _on_invalid)
     app.add_exception_handler(HTTPException, _on_http_error)
     app.add_exception_handler(UnicodeEncodeError, _on_unicode)
+    app.add_exception_handler(Exception, _on_unexpected)
     for router in (service.router, files.router, v3.router, v4.router):
         app.include_router(router)
     return Guard(app, keys=store.keys, hosts=hosts)
@@ -69,6 +70,11 @@ async def _on_http_error(request: Request, error: Exception) -> JSONResponse:
     if error.status_code == 404:
         text = f"there is no {request.method} {request.url.path[:200]}"
     return JSONResponse({"error": text}, status_code=error.status_code, headers=error.headers)
+
+
+async def _on_unexpected(_: Request, __: Exception) -> JSONResponse:
+    """A mistake of ours; the guard logs it. Nothing of it goes to the caller."""
+    return JSONResponse({"error": INTERNAL_ERROR}, status_code=500)
 
 
 async def _on_unicode(_: Request, __: Exception) -> JSONResponse:

@@ -27,6 +27,7 @@ UPLOAD_MAX_BYTES: Final = FILE_SYNC_MAX_BYTES
 UPLOAD_OVERHEAD_BYTES: Final = MIB
 """What a multipart form may hold beside the file."""
 LOOPBACK_HOSTS: Final = frozenset({"127.0.0.1", "localhost", "[::1]"})
+INTERNAL_ERROR: Final = "internal error; the server's log has the details"
 _OPEN_PATHS: Final = frozenset({"/healthz"})
 _UPLOAD_PATHS: Final = ("/v1/files/", "/v3/documents/file")
 _KEY_HEADER_MAX: Final = 512
@@ -48,11 +49,12 @@ class Guard:
                 return
             await self._app(scope, receive, send)
             return
-        started = False
+        started = finished = False
 
         async def watched_send(message: Message) -> None:
-            nonlocal started
+            nonlocal started, finished
             started = started or message["type"] == "http.response.start"
+            finished = finished or (message["type"] == "http.response.body" and not message.get("more_body", False))
             await send(message)
 
         try:
@@ -66,9 +68,10 @@ class Guard:
             return
         except Exception:
             log.exception("%s %s failed", scope["method"], scope["path"])
-            if started:
+            if started and not finished:  # the connection must break, or the client takes half an answer for a whole one
                 raise
-            await send_json(send, 500, {"error": "internal error; the server's log has the details"})
+            if not started:
+                await send_json(send, 500, {"error": INTERNAL_ERROR})
 
     async def _admit(self, scope: Scope, receive: Receive) -> Receive:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}

@@ -26,7 +26,7 @@ Calling = Annotated[Caller, Depends(caller_of)]
 Tag = Annotated[str, Query(alias="containerTag")]
 
 
-def hub_of(request: Request) -> Hub:
+async def hub_of(request: Request) -> Hub:
     """The server's hub."""
     hub: Hub = request.app.state.hub
     return hub

@@ -17,7 +17,7 @@ from memdir.server.services import search
 router = APIRouter()
 
 
-def engine_of(request: Request) -> Engine:
+async def engine_of(request: Request) -> Engine:
     """The server's engine."""
     engine: Engine = request.app.state.engine
     return engine

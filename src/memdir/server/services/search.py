@@ -19,7 +19,7 @@ from memdir.store.types import Document, Scope
 
 SPARE_HITS: Final = 10
 """Further hits asked for, in place of those whose document was edited and is not indexed again yet."""
-EMBED_WAIT_S: Final = 0.5
+EMBED_WAIT_S: Final = 1.0
 EMBED_WAIT_FILES: Final = 16
 HIT_TEXT_MAX_CHARS: Final = 2000
 LITERAL_FILES_MAX: Final = 20_000

@@ -1,0 +1,71 @@
+"""The application without a socket: what a mistake of ours looks like from outside."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from pathlib import Path
+
+import httpx
+import pytest
+
+from memdir.server.app import create_app
+from memdir.server.engine import Engine
+from memdir.server.hub import Hub
+from memdir.store.sqlite.store import SqliteStore
+
+
+def ask(store: SqliteStore, folder: Path, path: str) -> httpx.Response:
+    """One GET with a good key."""
+    _, secret = store.keys.create(org_id="local", name="test")
+
+    async def call() -> httpx.Response:
+        hub = Hub()
+        hub.attach()
+        transport = httpx.ASGITransport(app=create_app(store, hub, Engine(store, folder)))
+        try:
+            async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+                return await client.get(path, headers={"Authorization": f"Bearer {secret}"})
+        finally:
+            hub.shutdown()
+
+    return asyncio.run(call())
+
+
+def test_an_unexpected_error_is_a_plain_500_and_its_details_stay_in_the_log(
+    store: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("canary-secret")
+
+    monkeypatch.setattr(store.changes, "since", broken)
+    with caplog.at_level(logging.ERROR):
+        answer = ask(store, tmp_path, "/v1/changes?containerTag=t")
+    assert (answer.status_code, answer.json()["error"]) == (500, "internal error; the server's log has the details")
+    assert "canary-secret" in caplog.text
+
+
+def test_a_damaged_blob_is_a_500_that_names_it(store: SqliteStore, tmp_path: Path) -> None:
+    from memdir.store.sqlite.operations import Put
+
+    container = store.containers.ensure("local", "t")
+    with store.blobs.upload() as upload:
+        upload.write(b"x" * 300_000)
+        document = store.files.apply(container, Put(path="/a", blob=upload.finish())).document
+    assert document is not None
+    store.blobs.path(document.content_hash).unlink()
+    answer = ask(store, tmp_path, "/v1/files/a?containerTag=t")
+    assert answer.status_code == 500
+    assert "is missing" in answer.json()["error"]
+
+
+def test_every_error_has_the_same_shape(store: SqliteStore, tmp_path: Path) -> None:
+    for path, status in (
+        ("/v1/files/a?containerTag=none", 404),
+        ("/v1/changes?containerTag=a%20b", 400),
+        ("/v1/changes", 400),
+        ("/nowhere", 404),
+    ):
+        answer = ask(store, tmp_path, path)
+        assert answer.status_code == status
+        assert isinstance(answer.json()["error"], str)
