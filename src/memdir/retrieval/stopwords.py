@@ -56,6 +56,8 @@ _ACCENTS: Final = re.compile("[\u0300-\u036f]")
 
 def fold(text: str) -> str:
     """Case folded, accents of letters taken off, as the index does it; marks that make another letter (ガ, Hangul) stay."""
+    if text.isascii():
+        return text.lower()
     decomposed = unicodedata.normalize("NFD", text.casefold())
     return unicodedata.normalize("NFC", _ACCENTS.sub("", decomposed))
 

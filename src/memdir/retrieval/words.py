@@ -98,19 +98,17 @@ ABBREVIATIONS: Final = _both_ways()
 
 def words(text: str) -> list[str]:
     """Folded words; runs of unspaced scripts as bigrams; parts of camelCase names beside the whole."""
-    found: list[str] = []
-    if text.isascii():
-        found = _WORD.findall(text.replace("_", " ").lower())
-        found.extend(part.lower() for part in name_parts(text))
-        return found
-    for word in _WORD.findall(fold(text.replace("_", " "))):
-        runs = unspaced_runs(word)
-        if runs:
-            found.extend(pair for run in runs for pair in bigrams(run))
-        else:
-            found.append(word)
+    found: list[str] = _WORD.findall(fold(text.replace("_", " ")))
+    if not text.isascii() and unspaced_runs(text):
+        found = [part for word in found for part in _parts(word)]
     found.extend(fold(part) for part in name_parts(text))
     return found
+
+
+def _parts(word: str) -> list[str]:
+    """The bigrams of a word in an unspaced script; a word in another script itself."""
+    runs = unspaced_runs(word)
+    return [pair for run in runs for pair in bigrams(run)] if runs else [word]
 
 
 @lru_cache(maxsize=65_536)
