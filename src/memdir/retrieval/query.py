@@ -16,7 +16,7 @@ import numpy as np
 
 from memdir.retrieval import lines
 from memdir.retrieval.embed.port import Embedder, unpack_lines
-from memdir.retrieval.fuse import BACKGROUND, Rows, Scores, Signals, fuse
+from memdir.retrieval.fuse import BACKGROUND, Rows, Scores, Signals, dots, fuse
 from memdir.retrieval.paths import PathSignal
 from memdir.retrieval.types import Hit, SearchOutcome, SearchQuery
 from memdir.retrieval.units import units_of
@@ -162,7 +162,7 @@ class Searcher:
             for unit in own
             if len(own) > 1
         ]
-        cosines = self._static.embed_passages(texts) @ vectors.static
+        cosines = dots(self._static.embed_passages(texts), vectors.static)
         hits = []
         first = 0
         for candidate, own in zip(shown, units, strict=True):
@@ -189,7 +189,7 @@ class _QueryVectors:
         states = unpack_lines(packed, dim=len(self.dense))
         if len(states) != len(cosines):
             return cosines
-        joined: Matrix = STATIC_LINE_SHARE * cosines + states @ self.dense
+        joined: Matrix = STATIC_LINE_SHARE * cosines + dots(states, self.dense)
         return joined
 
 
@@ -244,7 +244,7 @@ def _cosines(snapshot: VectorSnapshot, query: Matrix, ids: Rows) -> Scores:
     scores = np.full(len(ids), np.nan)
     have = rows >= 0
     if have.any():
-        scores[have] = snapshot.matrix[rows[have]] @ query
+        scores[have] = dots(snapshot.matrix[rows[have]], query)
     return scores
 
 
@@ -254,7 +254,7 @@ def _best(snapshot: VectorSnapshot, query: Matrix, scope: Scope) -> tuple[list[i
         return [], None
     rows = snapshot.rows_in(scope)
     ids = snapshot.ids if rows is None else snapshot.ids[rows]
-    scores = (snapshot.matrix if rows is None else snapshot.matrix[rows]) @ query
+    scores = dots(snapshot.matrix if rows is None else snapshot.matrix[rows], query)
     alive = ids >= 0
     background = float(scores[alive].mean()) if int(alive.sum()) >= BACKGROUND_MIN else None
     scores[~alive] = -np.inf
