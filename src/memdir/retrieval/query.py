@@ -30,7 +30,7 @@ CANDIDATES: Final = 150
 
 BACKGROUND_MIN: Final = 30
 """Passages in scope from which the mean cosine says something."""
-FETCHED_MIN: Final = 60
+FETCHED_MIN: Final = 40
 """Passages that are read for ranking by file."""
 COVERAGE_POWER: Final = 0.5
 CERTAINTY_LOOK: Final = 12
