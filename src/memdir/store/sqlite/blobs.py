@@ -61,7 +61,7 @@ class Upload:
             if self.size_bytes <= INLINE_MAX_BYTES:
                 return
             self._file = ensure_dir(self._folder) / f"{new_id()}.part"
-            self._out = self._file.open("xb")
+            self._out = os.fdopen(os.open(self._file, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600), "wb")
             piece = b"".join(self._pieces)
             self._pieces.clear()
         self._out.write(piece)
