@@ -31,7 +31,8 @@ MOUNT_TRIALS: Final = 5
 ROUNDS: Final = 3
 FRESH_TRIES_MAX: Final = 20
 """Greps per fresh file before it counts as not found."""
-SYNC_LIMIT_S: Final = 900
+SYNC_LIMIT_S: Final = 1800
+"""A busy machine may need longer for the transformer; then the other figures are measured all the same, and this is said."""
 
 QUERIES: Final = (
     "who mended the ropes of the ship",
@@ -174,7 +175,10 @@ def search(session: BenchSession) -> list[Figure]:
     session.memdir("server", "start")
     imported = session.mount("memory", "--import", limit_s=300)
     progress("waiting until the corpus is indexed; the transformer takes its time")
-    synced = session.memdir("sync", "memory", "--wait", "--timeout", str(SYNC_LIMIT_S), limit_s=SYNC_LIMIT_S + 30)
+    synced = session.memdir(
+        "sync", "memory", "--wait", "--timeout", str(SYNC_LIMIT_S), limit_s=SYNC_LIMIT_S + 30, allowed=(0, 1)
+    )
+    state = "all done" if synced.code == 0 else f"NOT all done within {SYNC_LIMIT_S} s"
     rate = CORPUS_FILES / imported.elapsed_s
     figures = [
         Figure(name="import_files_per_s", value=rate, unit="files/s", samples=1, better="higher", note="memdir mount --import"),
@@ -183,7 +187,7 @@ def search(session: BenchSession) -> list[Figure]:
             value=imported.elapsed_s + synced.elapsed_s,
             unit="s",
             samples=1,
-            note=f"{chunks} chunks, all done",
+            note=f"{chunks} chunks, {state}",
         ),
         *latency(session, chunks),
         *freshness(session, mount),
