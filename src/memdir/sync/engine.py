@@ -39,6 +39,7 @@ FEED_WAIT_S: Final = 25.0
 _GATHER_S: Final = 0.03
 """After an intent, wait this long for its successors: many writes to one path become one row."""
 _IDLE_WAIT_S: Final = 5.0
+_BUSY_WAIT_S: Final = 0.05
 _STEPS_MAX: Final = 100_000
 _FLUSH_LOOK_S: Final = 0.25
 _JOIN_S: Final = 30.0
@@ -105,7 +106,9 @@ class Engine:
         self._intents = threading.Event()
         self._hurried = threading.Event()
         self._stopping = threading.Event()
+        self._feed: threading.Thread | None = None
         self._feed_tries = 0
+        self._probing = threading.Lock()
         self._taking_in = threading.Lock()
         self._threads: list[threading.Thread] = []
         self._ctx.link.on_open = self._link_opened
@@ -116,7 +119,8 @@ class Engine:
         """Begin to sync in the background."""
         self._ctx.tree.listen(self._intents.set)
         self._intents.set()
-        loops: list[tuple[str, Callable[[], None]]] = [("intake", self._intake_loop), ("feed", self._feed_loop)]
+        self._start_feed()
+        loops: list[tuple[str, Callable[[], None]]] = [("intake", self._intake_loop)]
         loops += [(f"worker-{number}", self._worker_loop) for number in range(WORKERS)]
         self._threads = [threading.Thread(target=loop, name=f"sync-{name}", daemon=True) for name, loop in loops]
         for thread in self._threads:
@@ -130,8 +134,10 @@ class Engine:
         self._ctx.link.close()
         self._announce()
         for thread in self._threads:
-            # The feed may sit in a long poll that nothing can interrupt; it touches nothing after `close`.
-            thread.join(timeout=_FEED_JOIN_S if thread.name == "sync-feed" else _JOIN_S)
+            thread.join(timeout=_JOIN_S)
+        if self._feed is not None:
+            # It may sit in a long poll that nothing can interrupt; it touches nothing after `close`.
+            self._feed.join(timeout=_FEED_JOIN_S)
         self._puller.close()
         self._take_in_all()
         left, _ = self._ctx.queue.lengths()
@@ -268,9 +274,13 @@ class Engine:
                 self._stopping.wait(1.0)
                 self._intents.set()
 
+    def _start_feed(self) -> None:
+        self._feed = threading.Thread(target=self._feed_loop, name="sync-feed", daemon=True)
+        self._feed.start()
+
     def _feed_loop(self) -> None:
         ctx = self._ctx
-        while not self._stopping.is_set():
+        while not self._stopping.is_set() and self._feed is threading.current_thread():
             wait_s = ctx.link.wait_s()
             if wait_s > 0:
                 self._pause(wait_s)
@@ -286,10 +296,24 @@ class Engine:
             self._feed_tries += 1
             self._announce()
 
+    def _probe(self) -> None:
+        """Try to reach a server that was away. Not left to the feed alone: its thread may still sit in a long poll on a
+        connection to a server that died without closing it."""
+        if self._ctx.link.state().online or self._ctx.link.wait_s() > 0 or not self._probing.acquire(blocking=False):
+            return
+        try:
+            self._puller.read_page(wait_s=0.0)
+        except ClientError as error:
+            self._ctx.link.fail(error)
+        finally:
+            self._probing.release()
+            self._feed_tries += 1
+
     def _worker_loop(self) -> None:
         while not self._stopping.is_set():
             seen = self._events
             try:
+                self._probe()
                 busy = self._renames.work_once()
                 busy = self._pusher.work_once() or busy
             except Exception:
@@ -303,10 +327,12 @@ class Engine:
 
     def _idle_s(self) -> float:
         """Until the next row is due; a row that is due and blocked is woken by the end of what blocks it."""
+        if not self._ctx.link.is_open():
+            return min(max(self._ctx.link.wait_s(), _BUSY_WAIT_S), _IDLE_WAIT_S)
         due_s = self._ctx.queue.next_due_s()
-        if due_s is None or not self._ctx.link.is_open():
-            return max(self._ctx.link.wait_s(), _IDLE_WAIT_S)
-        return min(max(due_s - self._ctx.clock.monotonic_s(), 0.05), _IDLE_WAIT_S)
+        if due_s is None:
+            return _IDLE_WAIT_S
+        return min(max(due_s - self._ctx.clock.monotonic_s(), _BUSY_WAIT_S), _IDLE_WAIT_S)
 
     def _pause(self, seconds: float, seen: int | None = None) -> None:
         with self._changed:
@@ -322,6 +348,9 @@ class Engine:
 
     def _link_opened(self) -> None:
         self._ctx.queue.hurry_all()
+        feed = self._feed
+        if feed is not None and feed is not threading.current_thread() and not self._stopping.is_set():
+            self._start_feed()  # the old thread ends with its call
         self._announce()
 
     def _profile_grew(self, version: int) -> None:
