@@ -28,8 +28,6 @@ OPEN: frozenset[str] = frozenset(
         "parts.api-calls",
         "parts.keys",
         "parts.worker",
-        "parts.exact-ranges",
-        "parts.lexical",
         "bench.searchable-1s",
         "bench.search-60ms",
         "bench.grep-250ms",
