@@ -109,7 +109,7 @@ class TestFullDatabase:
     @pytest.fixture
     def full(self, fs: SqliteFs, monkeypatch: pytest.MonkeyPatch) -> Iterator[SqliteFs]:
         monkeypatch.setattr(flusher, "RETRY_S", 0.01)
-        monkeypatch.setattr(flusher, "DELAY_S", 0.01)
+        monkeypatch.setattr(flusher, "QUIET_S", 0.01)
         fs.flush()
         self.limit(fs, 1)
         yield fs

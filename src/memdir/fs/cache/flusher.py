@@ -13,8 +13,11 @@ from memdir.fs.errors import FsError
 if TYPE_CHECKING:
     from memdir.fs.cache.filesystem import SqliteFs
 
-DELAY_S: Final = 0.5
-"""How long changes collect before they are written, so that a file written and deleted at once never reaches SQLite."""
+QUIET_S: Final = 0.25
+"""A batch is written once nothing was changed for this long: the journal holds it anyway, a file written and deleted at once
+never reaches SQLite, and a busy request loop need not share the interpreter with this thread."""
+DELAY_MAX_S: Final = 4.0
+"""A batch is written after this long even when changes never pause."""
 BATCH_BYTES: Final = 32 * MIB
 """Journal bytes and changed chunks after which a batch is written without waiting longer."""
 RETRY_S: Final = 1.0
@@ -31,6 +34,7 @@ class Flusher:
         self._dirty = threading.Event()
         self._now = threading.Event()
         self._stopping = False
+        self._notes = 0
         self._thread = threading.Thread(target=self._run, name="cache-flusher", daemon=True)
 
     def start(self) -> None:
@@ -38,6 +42,7 @@ class Flusher:
 
     def note(self, size_bytes: int) -> None:
         """Something was appended; the collected batch holds `size_bytes`."""
+        self._notes += 1
         if not self._dirty.is_set():
             self._dirty.set()
         if size_bytes >= BATCH_BYTES and not self._now.is_set():
@@ -58,13 +63,19 @@ class Flusher:
     def _run(self) -> None:
         while True:
             self._dirty.wait()
-            if not self._stopping:
-                self._now.wait(DELAY_S)
+            self._collect()
             self._dirty.clear()
             self._now.clear()
             if self._stopping:
                 return
             self._write()
+
+    def _collect(self) -> None:
+        """Wait for a pause in the changes, a full batch or the longest delay."""
+        for _ in range(int(DELAY_MAX_S / QUIET_S)):
+            seen = self._notes
+            if self._stopping or self._now.wait(QUIET_S) or self._notes == seen:
+                return
 
     def _write(self) -> None:
         try:
