@@ -52,6 +52,9 @@ _ENDED: Final = frozenset({errno.ENODEV, errno.ECONNABORTED})
 _AGAIN: Final = frozenset({errno.EINTR, errno.EAGAIN, errno.ENOENT})
 """ENOENT: the request was interrupted before we could read it."""
 _NOTIFIER_STOP_S: Final = 5.0
+_GC_YOUNG_OBJECTS: Final = 50_000
+_GC_GENERATION_RUNS: Final = 50
+"""The tables of a filesystem are millions of objects without cycles: look for cycles 70 times less often than Python does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +114,7 @@ class FuseSession:
         if self._fd < 0:
             raise MountError("mount first", hint="call mount() before run()")
         gc.freeze()
+        gc.set_threshold(_GC_YOUNG_OBJECTS, _GC_GENERATION_RUNS, _GC_GENERATION_RUNS)
         self._thread_id = threading.get_ident()
         self._cpu_start_s = time.thread_time()
         self._cpu_clock = time.pthread_getcpuclockid(self._thread_id)
@@ -133,8 +137,12 @@ class FuseSession:
             unmount_path(self._mountpoint, lazy=lazy)
 
     def close(self) -> None:
-        """Give up a mount whose `run` was never called; whoever waits in it gets ENOTCONN."""
-        if self._thread_id == 0:
+        """Give up a mount whose `run` was never called: it is taken out of the tree, and whoever waits in it gets ENOTCONN."""
+        if self._thread_id == 0 and self._fd >= 0:
+            try:
+                self.unmount(lazy=True)
+            except MountError as error:
+                _log.error("%s stays behind as a dead mount: %s", self._mountpoint, error.message)
             self._release()
 
     def stats(self) -> FuseStats:
