@@ -145,7 +145,8 @@ class Server:
         place.mkdir()
         session = FuseSession(MemoryFs(), place)
         session.mount()
-        session.close()
+        os.close(session._fd)
+        session._fd = -1
         seen = [is_mountpoint(place), is_dead(place), clear_dead_mount(place), is_mountpoint(place)]
         place.rmdir()
         return seen

@@ -162,6 +162,17 @@ def test_a_fresh_passage_is_found_before_the_transformer_has_seen_it(
     assert hits[0].path == "/fresh.md"
 
 
+def test_a_memory_that_is_all_about_one_thing_still_answers(
+    world: World, static: StaticEmbedder, minilm: MiniLmEmbedder
+) -> None:
+    for number in range(50):
+        world.put(f"/deep/{number}.md", f"Entry {number}: the umbrella stands behind the wardrobe.", static)
+    world.embed(minilm)
+    searcher = Searcher(world.chunks, static, minilm)
+    assert len(ask(searcher, "where is protection from rain", limit=10).hits) == 10
+    assert ask(searcher, "quarterly interest rate of the central bank").hits == ()
+
+
 def test_moves_edits_and_deletes_are_seen_at_once(world: World, static: StaticEmbedder, minilm: MiniLmEmbedder) -> None:
     searcher = Searcher(world.chunks, static, minilm)
     world.put("/a/cat.md", "The cat sleeps on the piano.", static)

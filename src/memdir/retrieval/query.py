@@ -30,6 +30,8 @@ CANDIDATES: Final = 150
 
 BACKGROUND_MIN: Final = 30
 """Passages in scope from which the mean cosine says something."""
+BACKGROUND_MAX: Final = 0.15
+"""A higher mean is no background: everything in scope is about what was asked."""
 FETCHED_MIN: Final = 40
 """Passages that are read for ranking by file."""
 COVERAGE_POWER: Final = 0.5
@@ -256,7 +258,7 @@ def _best(snapshot: VectorSnapshot, query: Matrix, scope: Scope) -> tuple[list[i
     ids = snapshot.ids if rows is None else snapshot.ids[rows]
     scores = dots(snapshot.matrix if rows is None else snapshot.matrix[rows], query)
     alive = ids >= 0
-    background = float(scores[alive].mean()) if int(alive.sum()) >= BACKGROUND_MIN else None
+    background = min(float(scores[alive].mean()), BACKGROUND_MAX) if int(alive.sum()) >= BACKGROUND_MIN else None
     scores[~alive] = -np.inf
     if len(ids) > CANDIDATES:
         part = np.argpartition(-scores, CANDIDATES)[:CANDIDATES]
