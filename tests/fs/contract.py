@@ -257,6 +257,16 @@ class RenameContract:
         refuses(errno.EINVAL, lambda: fs.rename(ROOT_INO, b"1", one.ino, b"2", RENAME_EXCHANGE))
         refuses(errno.EINVAL, lambda: fs.rename(one.ino, b"2", ROOT_INO, b"1", RENAME_EXCHANGE))
 
+    def test_a_file_does_not_replace_a_folder_that_it_stands_in(self, fs: Vfs) -> None:
+        above = fs.mkdir(ROOT_INO, b"1", 0o755, ME)
+        folder = fs.mkdir(above.ino, b"2", 0o755, ME)
+        make(fs, b"file", parent=folder.ino)
+        refuses(errno.ENOTEMPTY, lambda: fs.rename(folder.ino, b"file", above.ino, b"2"))
+        refuses(errno.ENOTEMPTY, lambda: fs.rename(folder.ino, b"file", ROOT_INO, b"1"))
+        refuses(errno.EEXIST, lambda: fs.rename(folder.ino, b"file", ROOT_INO, b"1", RENAME_NOREPLACE))
+        make(fs, b"beside")
+        refuses(errno.EISDIR, lambda: fs.rename(ROOT_INO, b"beside", ROOT_INO, b"1"))
+
     def test_flags_are_obeyed(self, fs: Vfs) -> None:
         one, two = make(fs, b"1"), fs.mkdir(ROOT_INO, b"2", 0o755, ME)
         sub = fs.mkdir(ROOT_INO, b"sub", 0o755, ME)

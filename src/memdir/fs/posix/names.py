@@ -243,7 +243,7 @@ class NameOps(Notes):
             self._stage_exchange(txn, source, moved, target, replaced)
             return True
         if replaced is not None:
-            self._check_replaceable(moved, replaced)
+            self._check_replaceable(moved, replaced, parent)
             self._stage_drop(txn, new_parent, replaced)
             if is_synced_type(replaced.mode) and not is_synced_type(moved.mode):
                 self._note_name(txn, IntentKind.DELETE, new_parent, new_name, replaced.mode)
@@ -271,17 +271,22 @@ class NameOps(Notes):
 
     def _check_not_within(self, moved: Inode, folder: int) -> None:
         """EINVAL when `folder` is `moved` or below it."""
-        if moved.is_dir:
-            while folder != ROOT_INO:
-                if folder == moved.ino:
-                    raise FsError(errno.EINVAL, "a directory cannot move into itself")
-                folder = self._inode(folder).parent
+        if moved.is_dir and self._is_within(folder, moved.ino):
+            raise FsError(errno.EINVAL, "a directory cannot move into itself")
 
-    def _check_replaceable(self, moved: Inode, replaced: Inode) -> None:
+    def _is_within(self, folder: int, top: int) -> bool:
+        """Whether `folder` is `top` or below it."""
+        while folder not in (top, ROOT_INO):
+            folder = self._inode(folder).parent
+        return folder == top
+
+    def _check_replaceable(self, moved: Inode, replaced: Inode, parent: int) -> None:
+        """What stands in the way may be replaced by `moved`, which stands in `parent`; errors in the order of Linux."""
         if moved.is_dir and not replaced.is_dir:
             raise FsError(errno.ENOTDIR)
         if not moved.is_dir and replaced.is_dir:
-            raise FsError(errno.EISDIR)
+            # A folder above the file holds something, and Linux says so before it compares the types (do_renameat2).
+            raise FsError(errno.ENOTEMPTY if self._is_within(parent, replaced.ino) else errno.EISDIR)
         if replaced.is_dir and self._directory(replaced.ino).entries:
             raise FsError(errno.ENOTEMPTY)
 
