@@ -30,7 +30,7 @@ CANDIDATES: Final = 150
 
 BACKGROUND_MIN: Final = 30
 """Passages in scope from which the mean cosine says something."""
-BACKGROUND_MAX: Final = 0.15
+BACKGROUND_MAX: Final = 0.10
 """A higher mean is no background: everything in scope is about what was asked."""
 FETCHED_MIN: Final = 40
 """Passages that are read for ranking by file."""
