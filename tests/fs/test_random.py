@@ -280,6 +280,7 @@ def run(*, cases: int, steps: int) -> None:
     )  # fmt: skip
 
 
+@pytest.mark.promise("parts.stateful")
 def test_random_operations_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(journal, "SEGMENT_MAX_BYTES", 2000)  # many segments: rotation and release are part of it
     run(cases=40, steps=40)

@@ -43,6 +43,7 @@ def test_a_taken_port_is_an_error_and_no_wanted_port_takes_another(tmp_path: Pat
         assert first.stop() == 0
 
 
+@pytest.mark.promise("parts.keys")
 def test_state_and_credentials_are_private_and_the_key_survives_restarts(tmp_path: Path) -> None:
     first = start(tmp_path, "--port", "0")
     state = json.loads((tmp_path / "state" / "server.json").read_text())

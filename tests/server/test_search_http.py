@@ -83,6 +83,7 @@ def test_a_search_where_nothing_is_finds_nothing(client: httpx.Client, tag: str)
     assert client.get(f"/v3/container-tags/{tag}").status_code == 404
 
 
+@pytest.mark.promise("parts.api-calls")
 def test_a_profile_follows_what_the_memory_files_say(client: httpx.Client, tag: str) -> None:
     assert client.post("/v4/profile", json={"containerTag": tag}).json()["profile"] == {"static": [], "dynamic": []}
     version = client.get("/v1/changes", params={"containerTag": tag}).json()["profileVersion"]
@@ -96,6 +97,7 @@ def test_a_profile_follows_what_the_memory_files_say(client: httpx.Client, tag: 
     assert client.post("/v4/search", json=body).json()["results"] == []
 
 
+@pytest.mark.promise("parts.api-calls")
 def test_a_document_lives_through_the_v3_calls(client: httpx.Client, tag: str) -> None:
     added = client.post(
         "/v3/documents", json={"content": "one", "containerTag": tag, "customId": f"c-{tag}", "metadata": {"n": 1}}

@@ -280,6 +280,7 @@ def test_what_is_not_searchable_yet_is_known_by_scope_and_revision(
     assert store.documents.not_searchable(Scope(container_id=container.id), up_to_revision=1) == ["/a/1"]
 
 
+@pytest.mark.promise("parts.keys")
 def test_a_key_is_known_by_its_secret_until_it_is_revoked(store: SqliteStore) -> None:
     key, secret = store.keys.create(org_id="local", name="test", containers=("a",), actions=("read",))
     assert store.keys.authenticate(secret) == key

@@ -97,6 +97,7 @@ def texts(engine: FakeEngine, document: Document) -> list[str]:
     return [stored.chunk.text for stored in engine.chunks.document_chunks(document.id)]
 
 
+@pytest.mark.promise("parts.worker")
 def test_a_text_is_searchable_with_words_and_both_kinds_of_vectors(
     store: SqliteStore, container: Container, put: Putting, events: Events, working: Callable[[FakeEngine], None]
 ) -> None:

@@ -39,6 +39,7 @@ TABLE: list[tuple[Fact | None, Fact | None, Fact | None, Step]] = [
 
 
 @pytest.mark.parametrize(("local", "remote", "base", "step"), TABLE)
+@pytest.mark.promise("parts.three-facts")
 def test_every_combination_of_present_absent_and_changed(
     local: Fact | None, remote: Fact | None, base: Fact | None, step: Step
 ) -> None:
@@ -149,6 +150,7 @@ def test_following_the_plan_converges_in_a_few_steps(local: Fact | None, remote:
 
 @settings(max_examples=2000, deadline=None)
 @given(local=facts, remote=facts, base=facts)
+@pytest.mark.promise("parts.three-facts")
 def test_no_unsynced_state_is_overwritten_or_deleted(local: Fact | None, remote: Fact | None, base: Fact | None) -> None:
     step = plan(local, remote, base).step
     local_unsynced = local is not None and not local.same_content(base) and not local.same_content(remote)
