@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from memdir.client.local import ServerInfo, ServerStartError, ensure_server, read_ready, running_server, stop_server
+from memdir.client.local import ServerInfo, ServerStartError, ensure_server, running_server, stop_server
+from memdir.core.background import read_ready
 from memdir.core.errors import UsageError
 from memdir.core.paths import AppPaths, app_paths, write_private
 

@@ -14,8 +14,6 @@ import logging
 import os
 import select
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,6 +22,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from memdir.core.background import start_background
 from memdir.core.errors import BusyError, MemdirError, UsageError
 from memdir.core.paths import AppPaths, ensure_dir
 
@@ -36,7 +35,6 @@ STOP_TIMEOUT_S: Final = 15.0
 _PROBE_TIMEOUT_S: Final = 2.0
 _START_LOCK_FILE: Final = "server-start.lock"
 _FILE_MAX_BYTES: Final = 1 << 16
-_READY_TEXT_MAX: Final = 1 << 16
 
 
 class ServerStartError(MemdirError):
@@ -150,55 +148,13 @@ def _noted(found: ServerInfo) -> ServerInfo:
 
 def _start(paths: AppPaths, deadline: float) -> None:
     log_file = ensure_dir(paths.state_dir) / "server.log"
-    reading, writing = os.pipe()
-    try:
-        log_fd = os.open(log_file, os.O_CREAT | os.O_APPEND | os.O_WRONLY | os.O_CLOEXEC, 0o600)
-        try:
-            child = subprocess.Popen(
-                [sys.executable, "-m", "memdir.server", "--ready-fd", str(writing)],
-                stdin=subprocess.DEVNULL, stdout=log_fd, stderr=log_fd,
-                pass_fds=(writing,), start_new_session=True, cwd="/",
-            )  # fmt: skip
-        finally:
-            os.close(log_fd)
-            os.close(writing)
-        text = read_ready(reading, deadline)
-    finally:
-        os.close(reading)
-    if text == "ready":
-        detach(child)
+    started = start_background("memdir.server", (), log_file=log_file, deadline=deadline)
+    if started.ready:
         return
-    if text is None:
-        child.terminate()
-        detach(child)
+    if started.text is None:
         raise ServerStartError("the local server did not come up in time", hint=f"look into {log_file}")
-    code = child.wait(timeout=5.0) if text == "" else None
-    detach(child)
-    raise ServerStartError(
-        f"the local server did not start: {text or f'it ended with exit code {code}'}", hint=f"look into {log_file}"
-    )
-
-
-def read_ready(fd: int, deadline: float) -> str | None:
-    """What a child reports on its ready pipe: its first line (or all, at most 64 KiB, when it closes the pipe); None when
-    nothing complete came until `deadline` (monotonic)."""
-    data = b""
-    while len(data) < _READY_TEXT_MAX:
-        left = deadline - time.monotonic()
-        if left <= 0 or not select.select([fd], [], [], left)[0]:
-            return None
-        piece = os.read(fd, 4096)
-        if not piece:
-            break
-        data += piece
-        if data.startswith(b"ready\n"):
-            break
-    return data.decode("utf-8", "replace").strip()
-
-
-def detach(child: subprocess.Popen[bytes]) -> None:
-    """Let a background child live on without a warning when this process's object for it goes away."""
-    child.returncode = child.poll() if child.poll() is not None else 0
+    reason = started.text or f"it ended with exit code {started.exit_code}"
+    raise ServerStartError(f"the local server did not start: {reason}", hint=f"look into {log_file}")
 
 
 @contextmanager

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Final
 
-from memdir.client.local import detach, read_ready
+from memdir.core.background import start_background
 from memdir.core.errors import MemdirError
 from memdir.core.paths import app_paths
 from memdir.daemon.registry import MountRecord, MountRegistry, MountSpec
@@ -57,28 +54,11 @@ def _run_here(registry: MountRegistry, spec: MountSpec) -> MountRecord:
 
 
 def _spawn(record: MountRecord, deadline: float) -> None:
-    reading, writing = os.pipe()
-    try:
-        log_fd = os.open(record.log_file, os.O_CREAT | os.O_APPEND | os.O_WRONLY | os.O_CLOEXEC, 0o600)
-        try:
-            child = subprocess.Popen(
-                [sys.executable, "-m", "memdir.daemon", record.id, "--ready-fd", str(writing)],
-                stdin=subprocess.DEVNULL, stdout=log_fd, stderr=log_fd,
-                pass_fds=(writing,), start_new_session=True, cwd="/",
-            )  # fmt: skip
-        finally:
-            os.close(log_fd)
-            os.close(writing)
-        text = read_ready(reading, deadline)
-    finally:
-        os.close(reading)
-    if text == "ready":
-        detach(child)
+    log_file = Path(record.log_file)
+    started = start_background("memdir.daemon", (record.id,), log_file=log_file, deadline=deadline)
+    if started.ready:
         return
-    if text is None:
-        child.terminate()
-        detach(child)
-        raise StartError("the mount did not come up in time", hint=f"look into {Path(record.log_file)}")
-    code = child.wait(timeout=10.0)
-    message, _, hint = text.partition("\n")
-    raise StartError(message or f"the daemon ended with exit code {code}", hint=hint or f"look into {record.log_file}")
+    if started.text is None:
+        raise StartError("the mount did not come up in time", hint=f"look into {log_file}")
+    message, _, hint = started.text.partition("\n")
+    raise StartError(message or f"the daemon ended with exit code {started.exit_code}", hint=hint or f"look into {log_file}")
