@@ -57,18 +57,20 @@ class Session:
     colour: bool
     lines: list[Line] = field(default_factory=list)
 
-    def run(self, command: str, *, limit_s: float = STEP_LIMIT_S, show_lines: int = 12, cwd: Path | None = None) -> str:
-        """Run one shell command; a non-zero exit or too much time is a failed step."""
+    def run(self, command: str, *, limit_s: float = STEP_LIMIT_S, drawn_lines: int = 12, cwd: Path | None = None) -> str:
+        """Run one shell command; a non-zero exit or too much time is a failed step. The picture draws `drawn_lines` of it."""
         self.show(Line(kind="command", text=command))
         started = time.monotonic()
         code, output, errors = execute(command, cwd=cwd or self.folder, env=self.env, limit_s=limit_s)
         elapsed_s = time.monotonic() - started
         printed = output.rstrip("\n").split("\n") if output.strip() else []
         talk = errors.rstrip("\n").split("\n") if errors.strip() else []
-        for line in [*talk, *printed[:show_lines]]:
+        for line in [*talk, *printed[:drawn_lines]]:
             self.show(Line(kind="output", text=line))
-        if len(printed) > show_lines:
-            self.show(Line(kind="output", text=f"… {len(printed) - show_lines} more lines"))
+        for line in printed[drawn_lines:]:
+            self.write(Line(kind="output", text=line))
+        if len(printed) > drawn_lines:
+            self.lines.append(Line(kind="output", text=f"… {len(printed) - drawn_lines} more lines"))
         if code is None:
             raise StepError(f"`{command}` was still running after {limit_s:.0f} s")
         if code != 0:
@@ -79,7 +81,12 @@ class Session:
         self.show(Line(kind="note", text=f"# {text}"))
 
     def show(self, line: Line) -> None:
+        """Print it and keep it for the picture."""
         self.lines.append(line)
+        self.write(line)
+
+    def write(self, line: Line) -> None:
+        """Print it."""
         text = cut(f"$ {line.text}" if line.kind == "command" else line.text, LINE_COLUMNS)
         if self.colour:
             code = {"command": "1", "output": "0", "note": "32"}[line.kind]
@@ -182,7 +189,7 @@ class Demo:
             if time.monotonic() > deadline:
                 raise StepError(f"profile.md lists {len(facts)} facts after {PROFILE_LIMIT_S} s")
             time.sleep(0.1)
-        self.session.run("cat notes/profile.md", show_lines=16)
+        self.session.run("cat notes/profile.md", drawn_lines=16)
 
     def edit_and_find(self) -> None:
         self.session.run(f"echo {shlex.quote(EDIT)} >> notes/{EDITED_FILE}")
