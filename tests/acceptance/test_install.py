@@ -1,4 +1,4 @@
-"""`pip install .` in an environment of one's own: what the wheel holds, and that the installed command works without the checkout."""
+"""`pip install .` in an environment of one's own: what the wheel holds, and that the command works without the checkout."""
 
 from __future__ import annotations
 
