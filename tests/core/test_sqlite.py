@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from pathlib import Path
@@ -60,6 +61,21 @@ def test_readers_in_other_threads_see_every_committed_write(tmp_path: Path, migr
         reader.start()
         reader.join()
     assert [len(rows) for rows in seen] == [1, 2, 3]
+    database.close()
+
+
+def test_threads_that_ended_leave_no_connection_behind(tmp_path: Path, migrations: str) -> None:
+    database = Database(tmp_path / "a.db", migrations=migrations)
+    counts: list[object] = []
+    for _ in range(200):
+        thread = threading.Thread(target=lambda: counts.append(database.one("select count(*) from note")))
+        thread.start()
+        thread.join()
+    assert counts == [(0,)] * 200
+    open_files = [
+        os.readlink(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd") if os.path.lexists(f"/proc/self/fd/{fd}")
+    ]
+    assert open_files.count(str(tmp_path / "a.db")) <= 3
     database.close()
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from memdir.core.clock import FakeClock
 from memdir.core.sqlite import Database
+from memdir.sync.model import Row
 from memdir.sync.pathindex import PathIndex
 from memdir.sync.queue import BACKOFF_MAX_S, BURST_MAX_S, QUIET_S, Queue
 
@@ -130,6 +131,25 @@ def test_what_waited_below_a_renamed_folder_waits_at_the_new_place(fixture: Fixt
     with fixture.queue.transaction() as tx:
         fixture.queue.rekey(tx, "/d", "/e", delay_s=0.0)
     assert sorted(fixture.claim()) == ["/dz", "/e", "/e/x", "/e/y"]
+
+
+def test_a_row_that_a_rename_takes_away_while_it_is_claimed_is_claimed_at_its_new_place(
+    fixture: Fixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fixture.add("/a/x", "/b")
+    choose = fixture.queue._choose
+
+    def rename_meanwhile(limit: int) -> list[Row]:
+        chosen = choose(limit)
+        if chosen:
+            monkeypatch.undo()
+            with fixture.queue.transaction() as tx:
+                fixture.queue.rekey(tx, "/a", "/c", delay_s=0.0)
+        return chosen
+
+    monkeypatch.setattr(fixture.queue, "_choose", rename_meanwhile)
+    assert fixture.claim() == ["/b"]
+    assert fixture.claim() == ["/c/x"]
 
 
 def test_the_debounce_ends_with_quiet_or_after_two_seconds(fixture: Fixture) -> None:

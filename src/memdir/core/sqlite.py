@@ -47,7 +47,7 @@ class Database:
         self._cache_mib = cache_mib
         self._lock = threading.RLock()
         self._local = threading.local()
-        self._readers: list[apsw.Connection] = []
+        self._readers: dict[threading.Thread, apsw.Connection] = {}
         self._closed = False
         try:
             self._writer = self._connect()
@@ -110,12 +110,19 @@ class Database:
         if connection is None:
             connection = self._connect()
             connection.execute("pragma query_only=on")
-            self._local.connection = connection
             with self._lock:
+                self._close_left_behind()
                 if len(self._readers) >= _READERS_MAX:
+                    connection.close()
                     raise RuntimeError(f"more than {_READERS_MAX} threads read {self.path.name}")
-                self._readers.append(connection)
+                self._readers[threading.current_thread()] = connection
+            self._local.connection = connection
         return connection
+
+    def _close_left_behind(self) -> None:
+        """Close the connections of threads that ended."""
+        for thread in [thread for thread in self._readers if not thread.is_alive()]:
+            self._readers.pop(thread).close()
 
     def all(self, sql: str, bindings: Bindings = ()) -> list[Row]:
         """Every row of a query on this thread's reader."""
@@ -141,7 +148,7 @@ class Database:
             if self._closed:
                 return
             self._closed = True
-            for connection in self._readers:
+            for connection in self._readers.values():
                 connection.close()
             self._writer.execute("pragma wal_checkpoint(truncate)").fetchall()
             self._writer.close()

@@ -133,8 +133,10 @@ class Queue:
                     "update queue set state = 'inflight', inflight_started_at_ms = ? where path = ?",
                     [(self._now_ms(), encode(row.path)) for row in taken],
                 )
-                # A change may have come in since the rows were chosen: what is claimed is the newest generation.
-                taken = [self._read_row(tx, row.path) for row in taken]
+                # Since the rows were chosen, a change may have come in (what is claimed is the newest generation), and a rename
+                # may have taken a row elsewhere.
+                found = [self._read_row(tx, row.path) for row in taken]
+            taken = [row for row in found if row is not None]
             with self._lock:
                 for row in taken:
                     self._inflight.add(row.path)
@@ -154,8 +156,9 @@ class Queue:
                     break
         return chosen
 
-    def _read_row(self, tx: Connection, path: str) -> Row:
-        return _row(next(iter(tx.execute(f"select {_COLUMNS} from queue where path = ?", (encode(path),)))))  # noqa: S608
+    def _read_row(self, tx: Connection, path: str) -> Row | None:
+        found = next(iter(tx.execute(f"select {_COLUMNS} from queue where path = ?", (encode(path),))), None)  # noqa: S608
+        return None if found is None else _row(found)
 
     def claim_moves(self, limit: int = CLAIM_MAX) -> list[Move]:
         """Due renames that overlap with nothing under way, with no earlier rename, and not with each other."""
