@@ -146,6 +146,15 @@ class TestFullDatabase:
             return
         pytest.fail("the flusher does not recover")
 
+    def test_what_was_changed_while_it_was_full_follows_by_itself(self, full: SqliteFs) -> None:
+        full.write(2, 0, b"x" * 5 * CHUNK)
+        refuses(errno.ENOSPC, lambda: full.flush(timeout_s=10))  # a batch is refused and waits
+        full.write(2, 0, b"second")
+        last_lsn = full.last_lsn
+        self.limit(full, 1 << 30)
+        with full._lock:  # nobody wakes the flusher but itself
+            assert full._room.wait_for(lambda: full._applied_lsn >= last_lsn, 10)
+
     def test_closing_keeps_the_journal(self, full: SqliteFs, opened: Factory, folder: Path) -> None:
         full.write(2, 0, b"y" * 5 * CHUNK)
         before = snapshot.of_vfs(full)

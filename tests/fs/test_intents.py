@@ -5,8 +5,10 @@ from __future__ import annotations
 import stat
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from memdir.fs.localonly import LocalOnlyRules, is_local_only
+from memdir.fs.localonly import LocalOnlyRules, is_left_behind, is_local_only
 from memdir.fs.memory import MemoryFs
 from memdir.fs.types import RENAME_EXCHANGE, ROOT_INO, AttrChange, IntentKind
 
@@ -106,6 +108,51 @@ def test_writes_behind_a_move_are_not_taken_for_older_ones(fs: AnyFs, news: Read
     fs.write(inode.ino, 0, b"3")
     fs.write(other.ino, 0, b"4")
     assert news() == [(PUT, "/a"), (MOVE, "/b", "/a"), (PUT, "/a"), (PUT, "/b")]
+
+
+def test_a_moved_folder_is_known_by_its_new_path_below_it(fs: AnyFs, news: Reader) -> None:
+    outer = fs.mkdir(ROOT_INO, b"outer", 0o755, ME)
+    inner = fs.mkdir(outer.ino, b"inner", 0o755, ME)
+    file = make(fs, b"file", b"1", inner.ino)
+    other = fs.mkdir(ROOT_INO, b"other", 0o755, ME)
+    make(fs, b"file", b"2", other.ino)
+    news()
+    fs.rename(ROOT_INO, b"outer", ROOT_INO, b"moved")
+    fs.write(file.ino, 0, b"x")
+    make(fs, b"new", b"", inner.ino)
+    assert news() == [(MOVE, "/moved", "/outer"), (PUT, "/moved/inner/file"), (PUT, "/moved/inner/new")]
+    fs.rename(ROOT_INO, b"moved", ROOT_INO, b"other", RENAME_EXCHANGE)
+    news()
+    fs.write(file.ino, 0, b"y")
+    assert news() == [(PUT, "/other/inner/file")]
+    fs.rename(ROOT_INO, b"other", ROOT_INO, b"outer~")
+    news()
+    fs.write(file.ino, 0, b"z")
+    assert news() == []
+    fs.rename(ROOT_INO, b"outer~", ROOT_INO, b"outer")
+    news()
+    fs.unlink(inner.ino, b"new")
+    assert news() == [(DELETE, "/outer/inner/new")]
+
+
+def test_a_folder_that_takes_the_place_of_another_has_its_own_path(fs: AnyFs, news: Reader) -> None:
+    first = fs.mkdir(ROOT_INO, b"d", 0o755, ME)
+    make(fs, b"a", b"", first.ino)
+    fs.rename(ROOT_INO, b"d", ROOT_INO, b"e")
+    second = fs.mkdir(ROOT_INO, b"d", 0o755, ME)
+    news()
+    make(fs, b"b", b"", first.ino)
+    make(fs, b"b", b"", second.ino)
+    assert news() == [(PUT, "/e/b"), (PUT, "/d/b")]
+
+
+def test_a_very_deep_folder_has_a_path(fs: AnyFs, news: Reader) -> None:
+    folder = ROOT_INO
+    for _ in range(1200):  # past PATH_MAX and past the recursion limit, as a chain of mkdirat makes it
+        folder = fs.mkdir(folder, b"deep", 0o755, ME).ino
+    news()
+    make(fs, b"file", b"", folder)
+    assert news() == [(PUT, "/deep" * 1200 + "/file")]
 
 
 def test_a_write_to_a_linked_file_names_every_path(fs: AnyFs, news: Reader) -> None:
@@ -225,10 +272,18 @@ class TestLocalOnly:
     )
     def test_names_left_behind(self, path: str) -> None:
         assert is_local_only(path)
+        assert any(map(is_left_behind, path.encode().split(b"/")))
 
     @pytest.mark.parametrize("path", ["/a", "/.hidden", "/a.swap", "/~a", "/49130", "/#a", "/.Trash", "/a~b", "/DS_Store"])
     def test_names_that_only_look_like_it(self, path: str) -> None:
         assert not is_local_only(path)
+        assert not any(map(is_left_behind, path.encode().split(b"/")))
+
+    @settings(derandomize=True, database=None, deadline=None, max_examples=500)
+    @given(name=st.text(st.sampled_from(".~#_-4913swpxSTaü\n"), min_size=1, max_size=8))
+    def test_a_name_and_a_path_are_judged_alike(self, name: str) -> None:
+        judged = is_left_behind(name.encode())
+        assert is_local_only(f"/{name}") is is_local_only(f"/a/{name}/b") is judged
 
     def test_a_broken_pattern_spoils_nothing(self) -> None:
         rules = LocalOnlyRules("!\n\\\n[\n*.log\n   \n")

@@ -12,21 +12,25 @@ IGNORE_FILE: Final = b".memdirignore"
 """At the root of the mount, gitignore syntax (git-scm.com/docs/gitignore). The file itself is synced."""
 IGNORE_FILE_MAX_BYTES: Final = 256 * 1024
 
-_LEFT_BEHIND: Final = re.compile(
-    r"""/(?:
-        \.DS_Store | \._[^/]*                       # macOS Finder
-      | \.Trash-[^/]* | \.fuse_hidden[^/]* | \.nfs[0-9a-f]+    # desktops, libfuse and NFS clients
-      | [^/]*\.sw[px] | 4913                        # vim: swap files and the probe it writes before a save
-      | [^/]*~ | \.\#[^/]*                          # backups; Emacs locks
-      | \.goutputstream-[^/]* | \.~lock\.[^/]*\#    # GLib's atomic save; LibreOffice locks
-    )(?:/|\Z)""",
-    re.VERBOSE | re.DOTALL,
-)
+_NAMES: Final = r"""
+    \.DS_Store | \._[^/]*                       # macOS Finder
+  | \.Trash-[^/]* | \.fuse_hidden[^/]* | \.nfs[0-9a-f]+    # desktops, libfuse and NFS clients
+  | [^/]*+(?:(?<=\.sw[px])|(?<=~))            # vim's swap files; backups
+  | 4913 | \.\#[^/]*                           # the probe that vim writes before a save; Emacs locks
+  | \.goutputstream-[^/]* | \.~lock\.[^/]*\#    # GLib's atomic save; LibreOffice locks
+"""
+_LEFT_BEHIND: Final = re.compile(f"/(?:{_NAMES})(?:/|\\Z)", re.VERBOSE | re.DOTALL)
+_LEFT_BEHIND_NAME: Final = re.compile(_NAMES.encode(), re.VERBOSE | re.DOTALL)
 
 
 def is_local_only(path: str) -> bool:
     """Whether a component of the absolute `path` is a name that the system or an editor leaves behind."""
     return _LEFT_BEHIND.search(path) is not None
+
+
+def is_left_behind(name: bytes) -> bool:
+    """The same for one name, as the kernel gives it: what is asked with every create, when the folder is known to be none."""
+    return _LEFT_BEHIND_NAME.fullmatch(name) is not None
 
 
 class LocalOnlyRules:
@@ -35,11 +39,8 @@ class LocalOnlyRules:
     def __init__(self, text: str = "") -> None:
         self.text = text
         self._spec = _spec(text)
-
-    @property
-    def has_patterns(self) -> bool:
+        self.has_patterns: Final = self._spec is not None
         """Whether the ignore file adds anything to the built-in names."""
-        return self._spec is not None
 
     def matches(self, path: str, *, is_dir: bool = False) -> bool:
         """Whether the absolute `path` stays local. `is_dir` matters for patterns that end in a slash."""

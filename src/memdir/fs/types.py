@@ -44,8 +44,8 @@ class Inode:
         "size", "target", "uid", "version",
     )  # fmt: skip
 
-    def __init__(
-        self, *, ino: int, mode: int, uid: int, gid: int, nlink: int, size: int, atime_ns: int, mtime_ns: int,
+    def __init__(  # noqa: PLR0917 - by position, because keywords would double what making an inode costs
+        self, ino: int, mode: int, uid: int, gid: int, nlink: int, size: int, atime_ns: int, mtime_ns: int,
         ctime_ns: int, rdev: int = 0, target: bytes | None = None, parent: int = 0, version: int = 0,
     ) -> None:  # fmt: skip
         self.ino = ino

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from memdir.fs.posix.state import Chunk
-from memdir.fs.types import Inode, Intent
+from memdir.fs.posix.txn import Entry, Link, Note
+from memdir.fs.types import Inode
 
 
 class Batch:
@@ -20,11 +21,11 @@ class Batch:
 
     def __init__(self) -> None:
         self.inodes: dict[int, Inode] = {}
-        self.dentries: dict[tuple[int, bytes], tuple[int, int] | None] = {}
+        self.dentries: dict[Link, Entry | None] = {}
         self.chunks: dict[int, Chunk | None] = {}
         self.xattrs: dict[tuple[int, bytes], bytes | None] = {}
         self.gone: set[int] = set()
-        self.intents: dict[int, Intent | None] = {}
+        self.intents: dict[int, Note | None] = {}
         self.size_bytes = 0
         """Journal bytes of the records in here: a bound for the memory that they hold."""
         self.chunk_bytes = 0

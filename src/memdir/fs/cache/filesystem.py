@@ -17,7 +17,7 @@ from memdir.core.errors import BusyError, CorruptError
 from memdir.core.limits import MIB
 from memdir.core.paths import ensure_dir
 from memdir.fs.cache import record
-from memdir.fs.cache.flusher import Flusher
+from memdir.fs.cache.flusher import BATCH_BYTES, Flusher
 from memdir.fs.cache.journal import Journal, Torn, replay, segment_paths
 from memdir.fs.cache.overlay import Overlay
 from memdir.fs.cache.tables import Meta, Tables
@@ -47,6 +47,7 @@ class SqliteFs(Overlay):
         self._read_only = read_only
         self._records_intents = sync
         self._closed = False
+        self._hindered = read_only
         meta = tables.meta()
         self._was_unsynced = meta.unsynced
         self._changed_unsynced = meta.unsynced
@@ -163,7 +164,7 @@ class SqliteFs(Overlay):
         txn = self._begin()
         for path, inode in self._walk(self._inode(ROOT_INO), "/"):
             if path != "/" and is_synced_type(inode.mode) and not self._rules.matches(path, is_dir=inode.is_dir):
-                self._intents.stage(txn, IntentKind.PUT, path)
+                self._stage_note(txn, IntentKind.PUT, path)
         self._changed_unsynced = False
         self._commit(txn)
 
@@ -175,14 +176,16 @@ class SqliteFs(Overlay):
 
     # ---- hooks
 
-    def _prepare(self, *, quiet: bool = False) -> None:
+    def _see_to(self, *, quiet: bool) -> None:
         if self._closed:
             raise FsError(errno.ESHUTDOWN, "the filesystem is closed")
         if self._read_only and not quiet:
             raise FsError(errno.EROFS)
-        super()._prepare(quiet=quiet)
+        self._wait_for_room()
+        super()._see_to(quiet=quiet)
+        self._hindered = self._read_only or self._closed
 
-    def _make_room(self) -> None:
+    def _wait_for_room(self) -> None:
         while self._pending_bytes() > DIRTY_MAX_BYTES:
             if self._refused is not None:
                 raise FsError(self._refused.errno, self._refused.message)
@@ -190,20 +193,26 @@ class SqliteFs(Overlay):
             self._room.wait()
 
     def _pending_bytes(self) -> int:
-        pending = self._batch.size_bytes + self._batch.chunk_bytes
-        flushing = self._flushing
-        return pending if flushing is None else pending + flushing.size_bytes + flushing.chunk_bytes
+        return self._batch.size_bytes + self._batch.chunk_bytes + self._flushing_bytes
 
     def _log(self, txn: Txn) -> None:
         if self._closed:
             raise FsError(errno.ESHUTDOWN, "the filesystem is closed")
-        size_bytes = self._journal.append(record.encode(txn))
-        batch = self._batch
-        batch.lsn = self._journal.last_lsn
-        batch.size_bytes += size_bytes
+        journal, batch = self._journal, self._batch
+        batch.size_bytes += journal.append(record.encode(txn))
+        batch.lsn = journal.next_lsn - 1
+        batch_bytes = batch.size_bytes + batch.chunk_bytes
+        if batch_bytes + self._flushing_bytes > DIRTY_MAX_BYTES:
+            self._hindered = True
+        if batch_bytes >= BATCH_BYTES or not self._flusher.knows:
+            self._flusher.note(batch_bytes)
         if not self._records_intents and not txn.quiet:
             self._changed_unsynced = True
-        self._flusher.note(batch.size_bytes + batch.chunk_bytes)
+
+    @property
+    def last_lsn(self) -> int:
+        """The last record of the journal: grows with every change."""
+        return self._journal.last_lsn
 
     def _unsynced(self) -> bool:
         return self._changed_unsynced
@@ -234,6 +243,8 @@ class SqliteFs(Overlay):
             self._refused = None
             self._flushed(batch)
             self._room.notify_all()
+            if self._batch:  # what collected behind a batch that was refused before is not noted a second time
+                self._flusher.note(self._batch.size_bytes)
         if durable:
             self._journal.release(batch.lsn)
 
@@ -281,7 +292,7 @@ class SqliteFs(Overlay):
         with self._lock:
             if self._closed:
                 return
-            self._closed = True
+            self._closed = self._hindered = True
         self._flusher.stop()
         durable_lsn = -1
         try:

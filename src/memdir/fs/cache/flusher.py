@@ -34,7 +34,8 @@ class Flusher:
         self._dirty = threading.Event()
         self._now = threading.Event()
         self._stopping = False
-        self._notes = 0
+        self.knows = False
+        """Whether a note more would say nothing new; a plain attribute, because every change asks."""
         self._thread = threading.Thread(target=self._run, name="cache-flusher", daemon=True)
 
     def start(self) -> None:
@@ -42,9 +43,8 @@ class Flusher:
 
     def note(self, size_bytes: int) -> None:
         """Something was appended; the collected batch holds `size_bytes`."""
-        self._notes += 1
-        if not self._dirty.is_set():
-            self._dirty.set()
+        self.knows = True
+        self._dirty.set()
         if size_bytes >= BATCH_BYTES and not self._now.is_set():
             self._now.set()
 
@@ -66,6 +66,7 @@ class Flusher:
             self._collect()
             self._dirty.clear()
             self._now.clear()
+            self.knows = False  # after `clear`, so that no note is lost; what came until now is in the batch taken next
             if self._stopping:
                 return
             self._write()
@@ -73,8 +74,8 @@ class Flusher:
     def _collect(self) -> None:
         """Wait for a pause in the changes, a full batch or the longest delay."""
         for _ in range(int(DELAY_MAX_S / QUIET_S)):
-            seen = self._notes
-            if self._stopping or self._now.wait(QUIET_S) or self._notes == seen:
+            seen = self._fs.last_lsn
+            if self._stopping or self._now.wait(QUIET_S) or self._fs.last_lsn == seen:
                 return
 
     def _write(self) -> None:

@@ -89,23 +89,28 @@ class Journal:
         segment = self._segments[-1] if self._segments else None
         if segment is None or segment.size_bytes >= SEGMENT_MAX_BYTES:
             segment = self._open_segment()
+        lsn = self.next_lsn
         length = sum(map(len, parts))
+        total = _RECORD.size + length
+        checked = _CHECKED.pack(lsn, self._synced_lsn)
+        if total > _JOIN_MAX_BYTES or length > RECORD_MAX_BYTES:
+            self._append_large(segment, checked, parts, length)
+        else:
+            parts.insert(0, checked)
+            rest = b"".join(parts)
+            self._write(segment, [_LENGTH.pack(length, zlib.crc32(rest)) + rest], total)
+        segment.size_bytes += total
+        self.next_lsn = lsn + 1
+        return total
+
+    def _append_large(self, segment: _Segment, checked: bytes, parts: list[Data], length: int) -> None:
+        """Without joining the parts: the copy would cost more than the pieces do."""
         if length > RECORD_MAX_BYTES:
             raise FsError(errno.EFBIG, "one operation is too large for the journal")
-        checked = _CHECKED.pack(self.next_lsn, self._synced_lsn)
-        total = _RECORD.size + length
-        if total <= _JOIN_MAX_BYTES:
-            rest = b"".join((checked, *parts))
-            pieces: list[Data] = [_LENGTH.pack(length, zlib.crc32(rest)) + rest]
-        else:
-            crc = zlib.crc32(checked)
-            for part in parts:
-                crc = zlib.crc32(part, crc)
-            pieces = [_LENGTH.pack(length, crc), checked, *parts]
-        self._write(segment, pieces, total)
-        segment.size_bytes += total
-        self.next_lsn += 1
-        return total
+        crc = zlib.crc32(checked)
+        for part in parts:
+            crc = zlib.crc32(part, crc)
+        self._write(segment, [_LENGTH.pack(length, crc), checked, *parts], _RECORD.size + length)
 
     def _write(self, segment: _Segment, pieces: list[Data], total: int) -> None:
         """All of it, or the segment as it was."""

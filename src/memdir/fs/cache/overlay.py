@@ -13,9 +13,9 @@ from memdir.core.clock import Clock
 from memdir.core.limits import MIB
 from memdir.fs.cache.batch import Batch
 from memdir.fs.cache.tables import Tables
-from memdir.fs.posix.state import INDEX_BITS, Chunk, Contents, Directory, Link
+from memdir.fs.posix.state import INDEX_BITS, Chunk, Contents, Directory
 from memdir.fs.posix.synctree import SyncOps
-from memdir.fs.posix.txn import Txn
+from memdir.fs.posix.txn import Entry, Link, Txn
 from memdir.fs.types import ROOT_INO, Inode
 
 INODES_MAX: Final = 65_536
@@ -37,8 +37,9 @@ class Overlay(SyncOps):
         self._tables = tables
         self._batch = Batch()
         self._flushing: Batch | None = None
+        self._flushing_bytes = 0
         self._stored_next_ino = 0
-        """Inode numbers from here on are in no earlier batch: nothing to delete in SQLite when they are gone."""
+        """Inode numbers from here on are in no earlier batch: SQLite has nothing of them to fetch or to delete."""
         self._applied_lsn = 0
         self._crowd_at = INODES_MAX
         """How many inodes in memory call for eviction."""
@@ -54,13 +55,15 @@ class Overlay(SyncOps):
         self._check_crowd()
         return self._tables.inode(ino)
 
-    def _fetch_entries(self, ino: int) -> dict[bytes, tuple[int, int]]:
+    def _fetch_entries(self, ino: int) -> dict[bytes, Entry]:
+        if ino >= self._stored_next_ino:
+            return {}
         entries = self._tables.entries(ino)
         if len(entries) <= _CHILDREN_MAX:
             self._fetch_children(ino, entries)
         return entries
 
-    def _fetch_children(self, ino: int, entries: dict[bytes, tuple[int, int]]) -> None:
+    def _fetch_children(self, ino: int, entries: dict[bytes, Entry]) -> None:
         """Bring the inodes of a folder into memory with one query, unless most of them are there."""
         missing = [child for child, _ in entries.values() if child not in self._inodes]
         if len(missing) < _CHILDREN_MIN:
@@ -76,7 +79,7 @@ class Overlay(SyncOps):
             self._inodes[child] = inode
 
     def _fetch_indexes(self, ino: int) -> set[int]:
-        return self._tables.indexes(ino)
+        return self._tables.indexes(ino) if ino < self._stored_next_ino else set()
 
     def _fetch_chunk(self, ino: int, index: int) -> bytes:
         key = ino << INDEX_BITS | index
@@ -85,23 +88,23 @@ class Overlay(SyncOps):
         return data
 
     def _fetch_xattrs(self, ino: int) -> dict[bytes, bytes]:
-        return self._tables.xattrs(ino)
+        return self._tables.xattrs(ino) if ino < self._stored_next_ino else {}
 
     # ---- note
 
     def _note(self, txn: Txn) -> None:
         batch = self._batch
         batch.inodes.update(txn.inodes)
-        for parent, name, ino, cookie in txn.dentries:
-            batch.dentries[parent, name] = (ino, cookie) if ino else None
+        if txn.dentries:
+            batch.dentries.update(txn.dentries)
         for ino, name, value in txn.xattrs:
             batch.xattrs[ino, name] = value
         for ino in txn.gone:
             self._note_gone(ino)
         for seq in txn.dropped:
             batch.intents[seq] = None
-        for intent in txn.intents:
-            batch.intents[intent.seq] = intent
+        for note in txn.intents:
+            batch.intents[note[0]] = note
         if txn.acknowledged:
             batch.acknowledged = txn.acknowledged
 
@@ -143,6 +146,7 @@ class Overlay(SyncOps):
         batch.unsynced = self._unsynced()
         self._batch = Batch()
         self._flushing = batch
+        self._flushing_bytes = batch.size_bytes + batch.chunk_bytes
         self._frozen = {key: chunk for key, chunk in batch.chunks.items() if chunk is not None and type(chunk) is bytearray}
         self._stored_next_ino = self._next_ino
         return batch
@@ -162,6 +166,7 @@ class Overlay(SyncOps):
                     contents.stored.add(index)
                     self._count_clean(key, len(chunk))
         self._flushing = None
+        self._flushing_bytes = 0
         self._frozen = {}
         self._applied_lsn = batch.lsn
 
@@ -212,6 +217,7 @@ class Overlay(SyncOps):
             if contents is not None:
                 for index in contents.chunks:
                     self._clean_bytes -= self._clean.pop(ino << INDEX_BITS | index, 0)
+        self._forget_folders()
         for directory in self._dirs.values():
             directory.listing = None  # may hold evicted inodes
 

@@ -10,9 +10,8 @@ import struct
 from typing import Final
 
 from memdir.core.errors import CorruptError
-from memdir.fs import path as paths
 from memdir.fs.posix.txn import CUT, PATCH, ZERO, Txn
-from memdir.fs.types import Data, Inode, Intent, IntentKind
+from memdir.fs.types import Data, Inode, IntentKind
 
 _COUNTERS: Final = struct.Struct("<QQ")
 _INODE: Final = struct.Struct("<BQIIIIQqqqQQQH")
@@ -33,47 +32,52 @@ _INTENT: Final = struct.Struct("<BQBIi")
 _TAG_INODE, _TAG_NAME, _TAG_PATCH, _TAG_CUT, _TAG_ZERO, _TAG_XATTR, _TAG_GONE, _TAG_INTENT, _TAG_DROPPED, _TAG_ACK = range(
     1, 11
 )
+_NOTHING: Final = (0, 0)
+"""ino and cookie of a name that goes"""
 _KINDS: Final = (IntentKind.PUT, IntentKind.DELETE, IntentKind.MOVE)
 
 
 def encode(txn: Txn) -> list[Data]:
     """The body in pieces, for `writev`; the data of a write stands in it uncopied."""
     parts: list[Data] = [_COUNTERS.pack(txn.next_ino, txn.next_cookie)]
+    append = parts.append
     for draft in txn.inodes.values():
-        target = draft.target or b""
+        target = draft.target
         row = _INODE.pack(
             _TAG_INODE, draft.ino, draft.mode, draft.uid, draft.gid, draft.nlink, draft.size, draft.atime_ns,
-            draft.mtime_ns, draft.ctime_ns, draft.rdev, draft.parent, draft.version, len(target),
+            draft.mtime_ns, draft.ctime_ns, draft.rdev, draft.parent, draft.version, len(target) if target else 0,
         )  # fmt: skip
-        parts.append(row)
+        append(row)
         if target:
-            parts.append(target)
-    for parent, name, ino, cookie in txn.dentries:
-        parts.append(_NAME.pack(_TAG_NAME, parent, ino, cookie, len(name)) + name)
+            append(target)
+    for (parent, name), entry in txn.dentries.items():
+        ino, cookie = entry or _NOTHING
+        append(_NAME.pack(_TAG_NAME, parent, ino, cookie, len(name)))
+        append(name)
     for kind, ino, start, extra in txn.contents:
         if kind == PATCH:
             assert not isinstance(extra, int)
-            parts.append(_PATCH.pack(_TAG_PATCH, ino, start, len(extra)))
-            parts.append(extra)
+            append(_PATCH.pack(_TAG_PATCH, ino, start, len(extra)))
+            append(extra)
         else:
             assert isinstance(extra, int)
-            parts.append(_RANGE.pack(_TAG_CUT if kind == CUT else _TAG_ZERO, ino, start, extra))
-    if txn.xattrs or txn.gone or txn.intents or txn.dropped or txn.acknowledged:
+            append(_RANGE.pack(_TAG_CUT if kind == CUT else _TAG_ZERO, ino, start, extra))
+    if txn.xattrs or txn.gone or txn.dropped or txn.acknowledged:
         _encode_rare(txn, parts)
+    for seq, intent_kind, path, source in txn.intents:
+        source_length = -1 if source is None else len(source)
+        append(_INTENT.pack(_TAG_INTENT, seq, _KINDS.index(intent_kind), len(path), source_length))
+        append(path)
+        if source:
+            append(source)
     return parts
 
 
 def _encode_rare(txn: Txn, parts: list[Data]) -> None:
     for ino, name, value in txn.xattrs:
         parts.append(_XATTR.pack(_TAG_XATTR, ino, len(name), -1 if value is None else len(value)) + name + (value or b""))
-    parts.extend(_NUMBER.pack(_TAG_GONE, ino) for ino in txn.gone)
-    parts.extend(_NUMBER.pack(_TAG_DROPPED, seq) for seq in txn.dropped)
-    for intent in txn.intents:
-        path = paths.encode(intent.path)
-        source = b"" if intent.source is None else paths.encode(intent.source)
-        source_length = -1 if intent.source is None else len(source)
-        head = _INTENT.pack(_TAG_INTENT, intent.seq, _KINDS.index(intent.kind), len(path), source_length)
-        parts.append(head + path + source)
+    parts.extend([_NUMBER.pack(_TAG_GONE, ino) for ino in txn.gone])
+    parts.extend([_NUMBER.pack(_TAG_DROPPED, seq) for seq in txn.dropped])
     if txn.acknowledged:
         parts.append(_NUMBER.pack(_TAG_ACK, txn.acknowledged))
 
@@ -88,7 +92,7 @@ def decode(body: bytes) -> Txn:
 
 def _decode(body: memoryview) -> Txn:
     next_ino, next_cookie = _COUNTERS.unpack_from(body)
-    txn = Txn(0, next_ino=next_ino, next_cookie=next_cookie, quiet=True)
+    txn = Txn(0, next_ino, next_cookie, quiet=True)
     at, end = _COUNTERS.size, len(body)
     while at < end:
         tag = body[at]
@@ -97,7 +101,7 @@ def _decode(body: memoryview) -> Txn:
         elif tag == _TAG_NAME:
             _, parent, ino, cookie, length = _NAME.unpack_from(body, at)
             at += _NAME.size
-            txn.dentries.append((parent, _take(body, at, length), ino, cookie))
+            txn.dentries[parent, _take(body, at, length)] = (ino, cookie) if ino else None
             at += length
         elif tag == _TAG_PATCH:
             _, ino, offset, length = _PATCH.unpack_from(body, at)
@@ -136,10 +140,10 @@ def _decode_rare(txn: Txn, body: memoryview, at: int, tag: int) -> int:
     if tag == _TAG_INTENT:
         _, seq, kind, path_length, source_length = _INTENT.unpack_from(body, at)
         at += _INTENT.size
-        path = paths.decode(_take(body, at, path_length))
+        path = _take(body, at, path_length)
         at += path_length
-        source = None if source_length < 0 else paths.decode(_take(body, at, source_length))
-        txn.intents.append(Intent(seq=seq, kind=_KINDS[kind], path=path, source=source))
+        source = None if source_length < 0 else _take(body, at, source_length)
+        txn.intents.append((seq, _KINDS[kind], path, source))
         return at + max(int(source_length), 0)
     _, number = _NUMBER.unpack_from(body, at)
     if tag == _TAG_GONE:

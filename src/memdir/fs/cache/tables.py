@@ -12,13 +12,13 @@ import apsw
 
 from memdir.core.errors import CorruptError
 from memdir.core.sqlite import Database
-from memdir.fs import path as paths
 from memdir.fs.cache.batch import Batch
 from memdir.fs.cache.journal import FS_ID_BYTES
 from memdir.fs.errors import FsError
 from memdir.fs.memory import root_inode
-from memdir.fs.posix.state import COOKIE_FIRST, INDEX_BITS, Link
-from memdir.fs.types import ROOT_INO, Inode, Intent, IntentKind
+from memdir.fs.posix.state import COOKIE_FIRST, INDEX_BITS
+from memdir.fs.posix.txn import Entry, Link, Note
+from memdir.fs.types import ROOT_INO, Inode, IntentKind
 
 DATABASE_NAME: Final = "cache.db"
 SCHEMA: Final = "memdir.fs.cache.schema"
@@ -91,7 +91,7 @@ class Tables:
         """The names of an inode."""
         return tuple((parent, name) for parent, name in self._all("select parent, name from dentry where ino = ?", (ino,)))
 
-    def entries(self, ino: int) -> dict[bytes, tuple[int, int]]:
+    def entries(self, ino: int) -> dict[bytes, Entry]:
         """The names in a folder, in cookie order."""
         rows = self._all("select name, ino, cookie from dentry where parent = ? order by cookie", (ino,))
         return {name: (child, cookie) for name, child, cookie in rows}
@@ -117,15 +117,10 @@ class Tables:
     def xattrs(self, ino: int) -> dict[bytes, bytes]:
         return dict(self._all("select name, value from xattr where ino = ? order by name", (ino,)))
 
-    def intents(self) -> list[Intent]:
+    def intents(self) -> list[Note]:
         """Every unacknowledged intent in order."""
-        return [
-            Intent(
-                seq=seq, kind=IntentKind(kind), path=paths.decode(path),
-                source=None if source is None else paths.decode(source),
-            )
-            for seq, kind, path, source in self._all("select seq, kind, path, source from intent order by seq", ())
-        ]  # fmt: skip
+        rows = self._all("select seq, kind, path, source from intent order by seq", ())
+        return [(seq, IntentKind(kind), path, source) for seq, kind, path, source in rows]
 
     def unlinked(self) -> list[int]:
         """Inodes without a name."""
@@ -188,7 +183,7 @@ class Tables:
         execute_many("delete from intent where seq = ?", ((seq,) for seq, intent in batch.intents.items() if intent is None))
         execute_many(
             "insert or replace into intent (seq, kind, path, source) values (?,?,?,?)",
-            (_intent_row(intent) for intent in batch.intents.values() if intent is not None),
+            ((note[0], note[1].value, note[2], note[3]) for note in batch.intents.values() if note is not None),
         )
         connection.execute("delete from intent where seq <= ?", (batch.acknowledged,))
         connection.execute(
@@ -231,8 +226,3 @@ def _inode(row: tuple[Any, ...]) -> Inode:
         ino=ino, mode=mode, uid=uid, gid=gid, nlink=nlink, size=size, atime_ns=atime_ns, mtime_ns=mtime_ns,
         ctime_ns=ctime_ns, rdev=rdev, parent=parent, version=version, target=target,
     )  # fmt: skip
-
-
-def _intent_row(intent: Intent) -> tuple[object, ...]:
-    source = None if intent.source is None else paths.encode(intent.source)
-    return (intent.seq, intent.kind.value, paths.encode(intent.path), source)

@@ -23,6 +23,9 @@ _ID_MAX: Final = (1 << 32) - 2
 """uid and gid 2**32 - 1 mean "leave as it is" in chown(2)."""
 
 
+PRIVILEGES: Final = stat.S_ISUID | stat.S_ISGID
+
+
 def without_privileges(mode: int) -> int:
     """The mode after somebody wrote to or took over a regular file: no setuid, and no setgid where the group may execute
     (setgid without group execution means mandatory locking; inode(7))."""

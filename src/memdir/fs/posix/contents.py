@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import errno
+import stat
 from typing import Final
 
 from memdir.fs.errors import FsError
-from memdir.fs.posix.attributes import without_privileges
+from memdir.fs.posix.attributes import PRIVILEGES, without_privileges
 from memdir.fs.posix.notes import Notes
 from memdir.fs.posix.state import CHUNK_BYTES, SIZE_MAX_BYTES
 from memdir.fs.posix.txn import PATCH, ZERO
@@ -35,7 +36,7 @@ class ContentOps(Notes):
     def _file(self, ino: int) -> Inode:
         """A regular file; EISDIR, EINVAL."""
         inode = self._inodes.get(ino) or self._inode(ino)
-        if not inode.is_file:
+        if inode.mode & 0o170000 != stat.S_IFREG:
             raise FsError(errno.EISDIR if inode.is_dir else errno.EINVAL)
         return inode
 
@@ -81,7 +82,8 @@ class ContentOps(Notes):
             draft.size = max(draft.size, offset + size)
             draft.version += 1
             draft.mtime_ns = draft.ctime_ns = txn.now_ns
-            draft.mode = without_privileges(draft.mode)
+            if draft.mode & PRIVILEGES:
+                draft.mode = without_privileges(draft.mode)
             txn.contents.append((PATCH, ino, offset, data))
             self._note_put(txn, inode)
             self._commit(txn)

@@ -11,17 +11,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import islice
+from typing import Final
 
-from memdir.fs.posix.txn import Txn
+from memdir.fs import path as paths
+from memdir.fs.posix.txn import Note, Txn
 from memdir.fs.types import Intent, IntentKind
+
+_PUT: Final = IntentKind.PUT
+_MOVE: Final = IntentKind.MOVE
 
 
 class IntentLog:
     """Recorded intents in memory; their durable form is the transaction that carried them."""
 
     def __init__(self) -> None:
-        self._pending: dict[int, Intent] = {}
-        self._unread: dict[str, int] = {}
+        self._pending: dict[int, Note] = {}
+        self._unread: dict[bytes, int] = {}
         self.covered: set[int] = set()
         """Inodes of which every path has an unread PUT (or never gets one): a write to one of them records nothing."""
         self.next_seq = 1
@@ -29,41 +34,41 @@ class IntentLog:
     def __len__(self) -> int:
         return len(self._pending)
 
-    def restore(self, intents: Iterable[Intent], next_seq: int) -> None:
+    def restore(self, notes: Iterable[Note], next_seq: int) -> None:
         """Take over what an earlier process recorded; all of it counts as unread, none of it coalesces."""
-        self._pending = {intent.seq: intent for intent in intents}
+        self._pending = {note[0]: note for note in notes}
         self._unread.clear()
         self.covered.clear()
         self.next_seq = next_seq
 
-    def stage(self, txn: Txn, kind: IntentKind, path: str, source: str | None = None) -> None:
+    def stage(self, txn: Txn, kind: IntentKind, path: bytes, source: bytes | None = None) -> None:
         """Add an intent to `txn` unless an unread one already says the same."""
-        if kind is not IntentKind.MOVE:
+        if kind is not _MOVE:
             unread = self._unread.get(path)
             if unread is not None and unread not in txn.dropped:
-                if self._pending[unread].kind is kind:
+                if self._pending[unread][1] is kind:
                     return
                 txn.dropped.append(unread)
-        seq = self.next_seq + len(txn.intents)
-        txn.intents.append(Intent(seq=seq, kind=kind, path=path, source=source))
+        txn.intents.append((self.next_seq + len(txn.intents), kind, path, source))
 
     def apply(self, txn: Txn) -> None:
         """Record what `txn` staged."""
         for seq in txn.dropped:
             dropped = self._pending.pop(seq, None)
-            if dropped is not None and self._unread.get(dropped.path) == seq:
-                del self._unread[dropped.path]
-        for intent in txn.intents:
-            self._pending[intent.seq] = intent
-            self.next_seq = intent.seq + 1
-            if intent.kind is IntentKind.PUT:
-                self._unread[intent.path] = intent.seq
+            if dropped is not None and self._unread.get(dropped[2]) == seq:
+                del self._unread[dropped[2]]
+        for note in txn.intents:
+            seq, kind, path, _ = note
+            self._pending[seq] = note
+            self.next_seq = seq + 1
+            if kind is _PUT:
+                self._unread[path] = seq
                 continue
             self.covered.clear()
-            if intent.kind is IntentKind.MOVE:
+            if kind is _MOVE:
                 self._unread.clear()
             else:
-                self._unread[intent.path] = intent.seq
+                self._unread[path] = seq
         if txn.covers:
             self.covered.add(txn.covers)
         if txn.acknowledged:
@@ -71,13 +76,18 @@ class IntentLog:
 
     def read(self, after_seq: int, limit: int) -> Sequence[Intent]:
         """The next `limit` intents behind `after_seq`, which no longer absorb new ones."""
-        result = list(islice((intent for seq, intent in self._pending.items() if seq > after_seq), limit))
-        for intent in result:
-            if self._unread.get(intent.path) == intent.seq:
-                del self._unread[intent.path]
-        if result:
+        notes = list(islice((note for seq, note in self._pending.items() if seq > after_seq), limit))
+        for seq, _, path, _ in notes:
+            if self._unread.get(path) == seq:
+                del self._unread[path]
+        if notes:
             self.covered.clear()
-        return result
+        return [
+            Intent(
+                seq=seq, kind=kind, path=paths.decode(path), source=None if source is None else paths.decode(source)
+            )
+            for seq, kind, path, source in notes
+        ]  # fmt: skip
 
     def acknowledgeable(self, seq: int) -> list[int]:
         """Sequence numbers up to `seq` that are still held."""
@@ -90,7 +100,7 @@ class IntentLog:
 
     def _forget(self, seq: int) -> None:
         for held in self.acknowledgeable(seq):
-            intent = self._pending.pop(held)
-            if self._unread.get(intent.path) == held:
-                del self._unread[intent.path]
+            path = self._pending.pop(held)[2]
+            if self._unread.get(path) == held:
+                del self._unread[path]
                 self.covered.clear()

@@ -15,6 +15,9 @@ from memdir.fs.posix.txn import Txn
 from memdir.fs.types import RENAME_EXCHANGE, RENAME_NOREPLACE, ROOT_INO, DirEntry, Inode, IntentKind, Owner
 
 LINK_MAX: Final = 65_000
+S_IFMT: Final = 0o170000
+S_IFDIR: Final = stat.S_IFDIR
+"""For tests of the type in hot paths; `stat.S_IFMT()` is a call."""
 _DOTS: Final = (b".", b"..")
 _CREATABLE: Final = (stat.S_IFREG, stat.S_IFSOCK, stat.S_IFIFO, stat.S_IFCHR, stat.S_IFBLK)
 
@@ -84,6 +87,8 @@ class NameOps(Notes):
             txn = self._begin()
             draft = self._stage_new(txn, parent, name, mode, owner, rdev=rdev, target=target)
             self._note_name(txn, IntentKind.PUT, parent, name, mode)
+            if self._records_intents:
+                txn.covers = draft.ino
             self._commit(txn)
             live = self._inodes[draft.ino]
         self._announce()
@@ -97,28 +102,25 @@ class NameOps(Notes):
         if not replaces:
             self._check_free(parent, name)
         above = txn.edit(self._inode(parent))
+        is_dir = mode & S_IFMT == S_IFDIR
         gid = owner.gid
         if above.mode & stat.S_ISGID:
             gid = above.gid
-            if stat.S_ISDIR(mode):
+            if is_dir:
                 mode |= stat.S_ISGID
-        is_dir = stat.S_ISDIR(mode)
-        now_ns = txn.now_ns
-        draft = Inode(
-            ino=txn.next_ino, mode=mode, uid=owner.uid, gid=gid, nlink=2 if is_dir else 1,
-            size=len(target) if target is not None else 0, atime_ns=now_ns, mtime_ns=now_ns, ctime_ns=now_ns, rdev=rdev,
-            target=target, parent=parent,
-        )  # fmt: skip
-        txn.next_ino += 1
-        txn.inodes[draft.ino] = draft
-        self._stage_name(txn, parent, name, draft.ino)
+        ino, now_ns = txn.next_ino, txn.now_ns
+        size = len(target) if target is not None else 0
+        draft = Inode(ino, mode, owner.uid, gid, 2 if is_dir else 1, size, now_ns, now_ns, now_ns, rdev, target, parent)
+        txn.next_ino = ino + 1
+        txn.inodes[ino] = draft
+        self._stage_name(txn, parent, name, ino)
         if is_dir:
             above.nlink += 1
         return draft
 
     def _check_free(self, parent: int, name: bytes) -> None:
         """A name that may be created in a living directory; EEXIST, ENOENT, ENOTDIR and what `check_name` says."""
-        entries = self._directory(parent).entries
+        entries = (self._dirs.get(parent) or self._directory(parent)).entries
         if name in entries or name in _DOTS:
             raise FsError(errno.EEXIST)
         check_name(name)
@@ -127,12 +129,12 @@ class NameOps(Notes):
 
     def _stage_name(self, txn: Txn, parent: int, name: bytes, ino: int) -> None:
         """Let `name` stand for `ino` (0: for nothing) from now on; the directory's times follow."""
-        cookie = 0
         if ino:
-            cookie = txn.next_cookie
+            txn.dentries[parent, name] = (ino, txn.next_cookie)
             txn.next_cookie += 1
-        txn.dentries.append((parent, name, ino, cookie))
-        above = txn.edit(self._inode(parent))
+        else:
+            txn.dentries[parent, name] = None
+        above = txn.inodes.get(parent) or txn.edit(self._inode(parent))
         above.mtime_ns = above.ctime_ns = txn.now_ns
 
     def _entry(self, parent: int, name: bytes) -> Inode:
@@ -170,7 +172,7 @@ class NameOps(Notes):
         with self._lock:
             self._prepare()
             inode = self._entry(parent, name)
-            if inode.is_dir:
+            if inode.mode & S_IFMT == S_IFDIR:
                 raise FsError(errno.EISDIR)
             self._remove(parent, name, inode)
         self._announce()
@@ -237,9 +239,8 @@ class NameOps(Notes):
             self._check_not_within(replaced, parent)
         if replaced is moved:
             return False
-        old_path, new_path = self._path(parent, name), self._path(new_parent, new_name)
         if replaced is not None and flags == RENAME_EXCHANGE:
-            self._note_exchange(txn, moved, old_path, replaced, new_path)
+            self._note_exchange(txn, moved, source, replaced, target)
             self._stage_exchange(txn, source, moved, target, replaced)
             return True
         if replaced is not None:
@@ -247,7 +248,7 @@ class NameOps(Notes):
             self._stage_drop(txn, new_parent, replaced)
             if is_synced_type(replaced.mode) and not is_synced_type(moved.mode):
                 self._note_name(txn, IntentKind.DELETE, new_parent, new_name, replaced.mode)
-        self._note_move(txn, moved, old_path, new_path)
+        self._note_move(txn, moved, source, target)
         self._stage_name(txn, parent, name, 0)
         self._stage_name(txn, new_parent, new_name, moved.ino)
         self._stage_moved(txn, moved, parent, new_parent)

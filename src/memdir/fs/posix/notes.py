@@ -4,31 +4,37 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Iterator
+from typing import Final
 
 from memdir.fs import path as paths
-from memdir.fs.localonly import IGNORE_FILE, IGNORE_FILE_MAX_BYTES, LocalOnlyRules
+from memdir.fs.localonly import IGNORE_FILE, IGNORE_FILE_MAX_BYTES, LocalOnlyRules, is_left_behind
 from memdir.fs.posix.state import CHUNK_BYTES, State
-from memdir.fs.posix.txn import Txn
+from memdir.fs.posix.txn import Link, Txn
 from memdir.fs.types import ROOT_INO, Inode, IntentKind
 
-_SYNCED_TYPES = (stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK)
+_SYNCED_TYPES: Final = (stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK)
+_TYPE: Final = 0o170000
 
 
 def is_synced_type(mode: int) -> bool:
     """Files, folders and symlinks; sockets, fifos and devices stay in the mount."""
-    return stat.S_IFMT(mode) in _SYNCED_TYPES
+    return mode & _TYPE in _SYNCED_TYPES
 
 
 class Notes(State):
     """Staging of intents. Nothing here touches a table."""
 
     def _prepare(self, *, quiet: bool = False) -> None:
-        """The start of every change: rules as the ignore file has them now, and room for one more change. `quiet` changes come
-        from the server."""
+        """The start of every change, before its transaction; may wait or raise. `quiet` changes come from the server."""
+        if self._hindered:
+            self._see_to(quiet=quiet)
+
+    def _see_to(self, *, quiet: bool) -> None:
+        """What set `_hindered`: here a changed ignore file, in a storage that it is full, read-only or closed."""
         del quiet  # for a filesystem that refuses local changes
         if self._rules_stale:
             self._refresh_rules()
-        self._make_room()
+        self._hindered = False
 
     def _refresh_rules(self) -> None:
         """Read the ignore file; what it named before and names no more becomes a PUT."""
@@ -39,7 +45,7 @@ class Notes(State):
                 is_dir = inode.is_dir
                 freed = old.matches(path, is_dir=is_dir) and not new.matches(path, is_dir=is_dir)
                 if freed and path != "/" and is_synced_type(inode.mode):
-                    self._intents.stage(txn, IntentKind.PUT, path)
+                    self._stage_note(txn, IntentKind.PUT, path)
             if txn.intents:
                 self._commit(txn)
         self._rules = new
@@ -79,14 +85,28 @@ class Notes(State):
             raw[index * CHUNK_BYTES : index * CHUNK_BYTES + len(chunk)] = chunk
         return raw.decode("utf-8", "surrogateescape")
 
+    def _named(self, parent: int, name: bytes, mode: int) -> tuple[bytes, bool]:
+        """The path of a name in a directory, and whether it stays local."""
+        above, is_local = self._folders.get(parent) or self._folder_path(parent)
+        path = above + name
+        if not is_local:
+            is_local = is_left_behind(name)
+            if not is_local and self._rules.has_patterns:
+                is_local = self._rules.matches(paths.decode(path), is_dir=stat.S_ISDIR(mode))
+        return path, is_local
+
+    def _stage_note(self, txn: Txn, kind: IntentKind, path: str) -> None:
+        self._intents.stage(txn, kind, paths.encode(path))
+
     def _note_put(self, txn: Txn, inode: Inode) -> None:
         """Contents or mode of `inode` change: PUT for each of its paths."""
         ino = inode.ino
-        if txn.quiet or not self._records_intents or ino in self._intents.covered or not is_synced_type(inode.mode):
+        if ino in self._intents.covered or txn.quiet or not self._records_intents or not is_synced_type(inode.mode):
             return
-        rules = self._rules
-        for path in self._paths_of(ino):
-            if path != "/" and not rules.matches(path, is_dir=inode.is_dir):
+        self._inode(ino)
+        links = self._links[ino]
+        for path, is_local in sorted(self._named(parent, name, inode.mode) for parent, name in links):
+            if not is_local:
                 self._intents.stage(txn, IntentKind.PUT, path)
         txn.covers = ino
 
@@ -94,40 +114,40 @@ class Notes(State):
         """The server changed what stands at `path`; through its other names the same file changed without the server's
         knowing: that is a local change."""
         if inode.nlink > 1 and inode.is_file and self._records_intents:
-            for other in self._paths_of(inode.ino):
-                if other != path and not self._rules.matches(other):
+            known = paths.encode(path)
+            for other, is_local in sorted(self._named(parent, name, inode.mode) for parent, name in self._links[inode.ino]):
+                if other != known and not is_local:
                     self._intents.stage(txn, IntentKind.PUT, other)
 
     def _note_name(self, txn: Txn, kind: IntentKind, parent: int, name: bytes, mode: int) -> None:
         """A name appears (PUT) or goes (DELETE)."""
-        if txn.quiet or not self._records_intents or not is_synced_type(mode):
+        if txn.quiet or not self._records_intents or mode & _TYPE not in _SYNCED_TYPES:
             return
-        path = self._path(parent, name)
-        if not self._rules.matches(path, is_dir=stat.S_ISDIR(mode)):
+        path, is_local = self._named(parent, name, mode)
+        if not is_local:
             self._intents.stage(txn, kind, path)
 
-    def _note_move(self, txn: Txn, moved: Inode, source: str, path: str) -> None:
-        """`moved` goes from `source` to `path`. Called while staging: the tables still show the old place.
+    def _note_move(self, txn: Txn, moved: Inode, source: Link, target: Link) -> None:
+        """`moved` goes from `source` to `target`. Called while staging: the tables still show the old place.
 
         Between a local-only name and a normal one a move is no move for the server: an editor's save by rename is a PUT of
         the real path; a file renamed to a backup name is a DELETE of what it was.
         """
-        rules = self._rules
-        is_dir = moved.is_dir
-        if txn.quiet or not self._records_intents or not is_synced_type(moved.mode):
+        mode = moved.mode
+        if txn.quiet or not self._records_intents or not is_synced_type(mode):
             return
-        was_local = rules.matches(source, is_dir=is_dir)
-        is_local = rules.matches(path, is_dir=is_dir)
+        old_path, was_local = self._named(*source, mode)
+        path, is_local = self._named(*target, mode)
         if not was_local and not is_local:
-            self._intents.stage(txn, IntentKind.MOVE, path, source)
-            if is_dir and rules.has_patterns:
-                self._note_rules_crossed(txn, moved, source, path)
+            self._intents.stage(txn, IntentKind.MOVE, path, old_path)
+            if self._rules.has_patterns and moved.is_dir:
+                self._note_rules_crossed(txn, moved, paths.decode(old_path), paths.decode(path))
         elif not is_local:
-            for below, inode in self._walk(moved, path):
-                if is_synced_type(inode.mode) and not rules.matches(below, is_dir=inode.is_dir):
-                    self._intents.stage(txn, IntentKind.PUT, below)
+            for below, inode in self._walk(moved, paths.decode(path)):
+                if is_synced_type(inode.mode) and not self._rules.matches(below, is_dir=inode.is_dir):
+                    self._stage_note(txn, IntentKind.PUT, below)
         elif not was_local:
-            self._note_deleted_tree(txn, moved, source)
+            self._note_deleted_tree(txn, moved, paths.decode(old_path))
 
     def _note_rules_crossed(self, txn: Txn, moved: Inode, source: str, path: str) -> None:
         """Inside a moved folder a pattern may hold for the old path and not for the new one, or the other way round."""
@@ -138,20 +158,22 @@ class Notes(State):
             was_local = rules.matches(paths.rebase(below, path, source), is_dir=inode.is_dir)
             is_local = rules.matches(below, is_dir=inode.is_dir)
             if was_local != is_local:
-                self._intents.stage(txn, IntentKind.DELETE if is_local else IntentKind.PUT, below)
+                self._stage_note(txn, IntentKind.DELETE if is_local else IntentKind.PUT, below)
 
     def _note_deleted_tree(self, txn: Txn, top: Inode, path: str) -> None:
         """DELETE for everything below `path`, deepest first."""
         rules = self._rules
         for below, inode in reversed(list(self._walk(top, path))):
             if is_synced_type(inode.mode) and not rules.matches(below, is_dir=inode.is_dir):
-                self._intents.stage(txn, IntentKind.DELETE, below)
+                self._stage_note(txn, IntentKind.DELETE, below)
 
-    def _note_exchange(self, txn: Txn, first: Inode, first_path: str, second: Inode, second_path: str) -> None:
+    def _note_exchange(self, txn: Txn, first: Inode, first_link: Link, second: Inode, second_link: Link) -> None:
         """After an exchange each path below both places is looked at: PUT where something stands, DELETE where not."""
         if txn.quiet or not self._records_intents:
             return
         rules = self._rules
+        first_path = paths.decode(self._named(*first_link, first.mode)[0])
+        second_path = paths.decode(self._named(*second_link, second.mode)[0])
         before, after = {}, {}
         for inode, old, new in ((first, first_path, second_path), (second, second_path, first_path)):
             for below, node in self._walk(inode, old):
@@ -160,10 +182,10 @@ class Notes(State):
                     after[paths.rebase(below, old, new)] = node.is_dir
         for path in sorted(before.keys() - after.keys(), reverse=True):
             if not rules.matches(path, is_dir=before[path]):
-                self._intents.stage(txn, IntentKind.DELETE, path)
+                self._stage_note(txn, IntentKind.DELETE, path)
         for path, is_dir in sorted(after.items()):
             if not rules.matches(path, is_dir=is_dir):
-                self._intents.stage(txn, IntentKind.PUT, path)
+                self._stage_note(txn, IntentKind.PUT, path)
 
     def _walk(self, top: Inode, path: str) -> Iterator[tuple[str, Inode]]:
         """`top`, said to stand at `path`, and everything below it; a folder comes before what is in it."""

@@ -12,12 +12,11 @@ import threading
 from typing import Final
 
 from memdir.core.clock import Clock
-from memdir.core.limits import KIB
-from memdir.fs import path as paths
+from memdir.core.limits import KIB, PATH_MAX_BYTES
 from memdir.fs.errors import FsError
-from memdir.fs.localonly import IGNORE_FILE, LocalOnlyRules
+from memdir.fs.localonly import IGNORE_FILE, LocalOnlyRules, is_left_behind
 from memdir.fs.posix.intents import IntentLog
-from memdir.fs.posix.txn import CUT, PATCH, Txn, assign
+from memdir.fs.posix.txn import CUT, PATCH, Entry, Link, Txn, assign, copy_of
 from memdir.fs.types import ROOT_INO, DirEntry, Inode
 from memdir.fs.vfs import IntentListener, Invalidator
 
@@ -28,11 +27,14 @@ SIZE_MAX_BYTES: Final = CHUNK_BYTES << INDEX_BITS
 COOKIE_FIRST: Final = 16
 """Cookies below are free for what an edge adds to a listing (`.` and `..`)."""
 
+_FOLDERS_MAX: Final = 8192
+"""Remembered paths of directories."""
+_TYPE: Final = 0o170000
+_DIRECTORY: Final = stat.S_IFDIR
+
 _ZEROS: Final = memoryview(bytes(CHUNK_BYTES))
 
 Chunk = bytes | bytearray
-Link = tuple[int, bytes]
-"""A name of an inode: (parent, name)."""
 
 
 class Directory:
@@ -41,8 +43,7 @@ class Directory:
     __slots__ = ("entries", "listing")
 
     def __init__(self) -> None:
-        self.entries: dict[bytes, tuple[int, int]] = {}
-        """name -> (ino, cookie)"""
+        self.entries: dict[bytes, Entry] = {}
         self.listing: list[DirEntry] | None = None
         """The entries as `readdir` returns them, until a name changes."""
 
@@ -71,6 +72,8 @@ class State:
         self._links: dict[int, tuple[Link, ...]] = {}
         self._files: dict[int, Contents] = {}
         self._xattrs: dict[int, dict[bytes, bytes]] = {}
+        self._folders: dict[int, tuple[bytes, bool]] = {ROOT_INO: (b"/", False)}
+        """What `_folder_path` found, until a directory moves or goes."""
         self._frozen: dict[int, Chunk] = {}
         """Chunks, by key, that another thread reads right now: never written in place."""
         self._intents = IntentLog()
@@ -78,6 +81,8 @@ class State:
         self._rules = LocalOnlyRules()
         self._rules_stale = False
         """The ignore file changed since `_rules` were read."""
+        self._hindered = False
+        """Something must be seen to before the next change (see `_prepare`): one flag, because every change asks."""
         self._ignore_ino = 0
         self._next_ino = ROOT_INO + 1
         self._next_cookie = COOKIE_FIRST
@@ -91,11 +96,11 @@ class State:
         """The stored inode and its names."""
         return None
 
-    def _fetch_entries(self, ino: int) -> dict[bytes, tuple[int, int]]:  # noqa: ARG002 - a hook
+    def _fetch_entries(self, ino: int) -> dict[bytes, Entry]:  # noqa: ARG002 - a hook
         """The stored names of a directory in cookie order."""
         return {}
 
-    def _fetch_children(self, ino: int, entries: dict[bytes, tuple[int, int]]) -> None:
+    def _fetch_children(self, ino: int, entries: dict[bytes, Entry]) -> None:
         """All inodes of a folder are about to be read: a chance to bring them in with one query."""
 
     def _fetch_indexes(self, ino: int) -> set[int]:  # noqa: ARG002 - a hook
@@ -119,9 +124,6 @@ class State:
 
     def _forget_contents(self, ino: int, contents: Contents) -> None:
         """A file is gone for good, with these chunks."""
-
-    def _make_room(self) -> None:
-        """Called at the start of every change, without a transaction: may wait, may raise FsError."""
 
     # ---- access
 
@@ -168,37 +170,40 @@ class State:
             values = self._xattrs[ino] = self._fetch_xattrs(ino)
         return values
 
-    def _paths_of(self, ino: int) -> list[str]:
-        """Every path of an inode, sorted; empty when it is unlinked."""
-        if ino == ROOT_INO:
-            return ["/"]
-        self._inode(ino)
-        links = self._links[ino]
-        if len(links) == 1:
-            return [self._path(*links[0])]
-        return sorted(self._path(parent, name) for parent, name in links)
-
-    def _path(self, parent: int, name: bytes) -> str:
-        """The path of a name in a directory."""
-        parts = [name]
-        while parent != ROOT_INO:
-            self._inode(parent)
-            links = self._links[parent]
+    def _folder_path(self, ino: int) -> tuple[bytes, bool]:
+        """The path of a directory with a slash at its end, and whether all in it stays local because of a name on the way."""
+        trail: list[bytes] = []
+        at = ino
+        while (known := self._folders.get(at)) is None:
+            self._inode(at)
+            links = self._links[at]
             if not links:  # a removed directory that a process still stands in: nothing can be below it
                 raise FsError(errno.ENOENT)
-            parent, name = links[0]
-            parts.append(name)
-        return "/" + "/".join(map(paths.decode, reversed(parts)))
+            at, name = links[0]
+            trail.append(name)
+        if not trail:
+            return known
+        trail.reverse()
+        found = known[0] + b"/".join(trail) + b"/", known[1] or any(map(is_left_behind, trail))
+        if len(found[0]) <= PATH_MAX_BYTES:
+            if len(self._folders) >= _FOLDERS_MAX:
+                self._forget_folders()
+            self._folders[ino] = found
+        return found
+
+    def _forget_folders(self) -> None:
+        """Paths of directories may read differently now."""
+        self._folders = {ROOT_INO: (b"/", False)}
 
     # ---- change
 
     def _begin(self, *, quiet: bool = False) -> Txn:
-        now_ns = self._clock.now_ns()
-        return Txn(now_ns, next_ino=self._next_ino, next_cookie=self._next_cookie, quiet=quiet)
+        return Txn(self._clock.now_ns(), self._next_ino, self._next_cookie, quiet)
 
     def _commit(self, txn: Txn) -> None:
         """Log, then apply. Whatever apply needs from the storage was loaded while staging, so it cannot fail half-way."""
-        self._preload(txn)
+        if txn.contents:
+            self._preload(txn)
         self._log(txn)
         self._apply(txn)
         self._note(txn)
@@ -208,6 +213,8 @@ class State:
     def _preload(self, txn: Txn) -> None:
         for kind, ino, start, extra in txn.contents:
             contents = self._contents(ino)
+            if not contents.stored:
+                continue
             if kind == PATCH:
                 end = start + len(extra)  # type: ignore[arg-type]
             elif kind == CUT:
@@ -228,12 +235,12 @@ class State:
                 self._insert(draft)
             else:
                 assign(live, draft)
-        for parent, name, ino, cookie in txn.dentries:
-            self._apply_name(parent, name, ino, cookie)
+        for link, entry in txn.dentries.items():
+            self._apply_name(link, entry)
         for kind, ino, start, extra in txn.contents:
             contents = self._contents(ino)
             if ino == self._ignore_ino:
-                self._rules_stale = True
+                self._rules_stale = self._hindered = True
             if kind == PATCH:
                 self._apply_patch(contents, ino, start, extra)  # type: ignore[arg-type]
             elif kind == CUT:
@@ -254,57 +261,59 @@ class State:
             if held is not None:
                 self._forget_contents(ino, held)
             self._xattrs.pop(ino, None)
-        self._intents.apply(txn)
+        if txn.intents or txn.covers or txn.dropped or txn.acknowledged:
+            self._intents.apply(txn)
 
     def _insert(self, draft: Inode) -> None:
         """A new inode; its draft stays a frozen row, so the live object is another one."""
-        live = Inode(
-            ino=draft.ino, mode=draft.mode, uid=draft.uid, gid=draft.gid, nlink=draft.nlink, size=draft.size,
-            atime_ns=draft.atime_ns, mtime_ns=draft.mtime_ns, ctime_ns=draft.ctime_ns, rdev=draft.rdev,
-            target=draft.target, parent=draft.parent, version=draft.version,
-        )  # fmt: skip
-        ino = draft.ino
-        self._inodes[ino] = live
-        self._links[ino] = ()
-        self._xattrs[ino] = {}
-        if stat.S_ISDIR(draft.mode):
-            self._dirs[ino] = Directory()
-        elif stat.S_ISREG(draft.mode):
-            self._files[ino] = Contents()
+        self._inodes[draft.ino] = copy_of(draft)
+        self._links[draft.ino] = ()
 
-    def _apply_name(self, parent: int, name: bytes, ino: int, cookie: int) -> None:
-        directory = self._directory(parent)
+    def _apply_name(self, link: Link, entry: Entry | None) -> None:
+        parent, name = link
+        directory = self._dirs.get(parent) or self._directory(parent)
         directory.listing = None
-        covered = self._intents.covered
-        if parent == ROOT_INO and name == IGNORE_FILE:
-            self._rules_stale = True
-            covered.clear()
+        if name == IGNORE_FILE and parent == ROOT_INO:
+            self._rules_stale = self._hindered = True
+            self._intents.covered.clear()
+        links = self._links
         old = directory.entries.pop(name, None)
-        link = (parent, name)
-        if old is not None and old[0] in self._links:
-            self._links[old[0]] = tuple(other for other in self._links[old[0]] if other != link)
-            covered.discard(old[0])
-        if ino:
-            directory.entries[name] = (ino, cookie)
-            if stat.S_ISDIR(self._inode(ino).mode):
-                covered.clear()  # every path below reads differently
-            covered.discard(ino)
-            links = self._links[ino]
-            self._links[ino] = (*links, link) if links else (link,)
+        if old is not None and old[0] in links:
+            self._drop_link(old[0], link)
+        if entry is not None:
+            ino = entry[0]
+            if ino not in links:
+                self._inode(ino)
+            directory.entries[name] = entry
+            held = links[ino]
+            links[ino] = (*held, link) if held else (link,)
+            self._intents.covered.discard(ino)
+
+    def _drop_link(self, ino: int, link: Link) -> None:
+        held = self._links[ino]
+        self._links[ino] = () if held == (link,) else tuple(other for other in held if other != link)
+        if self._inodes[ino].mode & _TYPE == _DIRECTORY:  # every path below reads differently
+            self._forget_folders()
+            self._intents.covered.clear()
+        else:
+            self._intents.covered.discard(ino)
 
     def _apply_patch(self, contents: Contents, ino: int, offset: int, data: Chunk | memoryview) -> None:
-        view = memoryview(data)
         index, start = divmod(offset, CHUNK_BYTES)
-        done, total = 0, len(view)
+        done, total = 0, len(data)
+        if start + total <= CHUNK_BYTES:
+            self._patch_chunk(contents, ino, index, start, data)
+            return
+        view = memoryview(data)
         while done < total:
             take = min(CHUNK_BYTES - start, total - done)
             self._patch_chunk(contents, ino, index, start, view[done : done + take])
             done += take
             index, start = index + 1, 0
 
-    def _patch_chunk(self, contents: Contents, ino: int, index: int, start: int, piece: memoryview) -> None:
-        old = self._chunk(contents, ino, index) or b"" if start or len(piece) < CHUNK_BYTES else b""
+    def _patch_chunk(self, contents: Contents, ino: int, index: int, start: int, piece: Chunk | memoryview) -> None:
         end = start + len(piece)
+        old = self._chunk(contents, ino, index) or b"" if start or end < CHUNK_BYTES else b""
         new: Chunk
         if start == 0 and end >= len(old):
             new = bytes(piece)

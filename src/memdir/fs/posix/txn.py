@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from memdir.fs.types import Data, Inode, Intent
+from memdir.fs.types import Data, Inode, IntentKind
 
 PATCH: Final = 1
 """(PATCH, ino, offset, data): these bytes stand at `offset` now."""
@@ -13,7 +13,14 @@ CUT: Final = 2
 ZERO: Final = 3
 """(ZERO, ino, offset, end): the range reads as zeros; whole chunks in it become holes."""
 
+Link = tuple[int, bytes]
+"""A name of an inode: (parent, name)."""
+Entry = tuple[int, int]
+"""What a name stands for: (ino, cookie). Links and entries are shared by the tables, the transaction and the cache's batch."""
 ContentChange = tuple[int, int, int, "Data | int"]
+Note = tuple[int, IntentKind, bytes, "bytes | None"]
+"""(seq, kind, path, source): an intent as it is recorded. A plain tuple with raw paths, because most are never read: every
+create, rename and unlink makes one, and it becomes an `Intent` when the sync engine asks for it."""
 
 
 class Txn:
@@ -28,19 +35,19 @@ class Txn:
         "now_ns", "quiet", "xattrs",
     )  # fmt: skip
 
-    def __init__(self, now_ns: int, *, next_ino: int, next_cookie: int, quiet: bool = False) -> None:
+    def __init__(self, now_ns: int, next_ino: int, next_cookie: int, quiet: bool = False) -> None:
         self.now_ns = now_ns
         self.next_ino = next_ino
         self.next_cookie = next_cookie
         self.quiet = quiet
         self.inodes: dict[int, Inode] = {}
-        self.dentries: list[tuple[int, bytes, int, int]] = []
-        """(parent, name, ino, cookie) in order; ino 0 removes the name."""
+        self.dentries: dict[Link, Entry | None] = {}
+        """What a name stands for from now on; None removes it."""
         self.contents: list[ContentChange] = []
         self.xattrs: list[tuple[int, bytes, bytes | None]] = []
         self.gone: list[int] = []
         """Inodes deleted for good, with contents and xattrs."""
-        self.intents: list[Intent] = []
+        self.intents: list[Note] = []
         self.dropped: list[int] = []
         """Sequence numbers of unread intents that a newer one replaces."""
         self.covers = 0
@@ -56,13 +63,27 @@ class Txn:
         return draft
 
 
+_new_inode: Final = Inode.__new__
+
+
 def copy_of(inode: Inode) -> Inode:
     """The attributes as they are now; by hand, because this runs with every write."""
-    draft = Inode.__new__(Inode)
+    draft = _new_inode(Inode)
     draft.ino = inode.ino
+    draft.mode = inode.mode
+    draft.uid = inode.uid
+    draft.gid = inode.gid
+    draft.nlink = inode.nlink
+    draft.size = inode.size
+    draft.atime_ns = inode.atime_ns
+    draft.mtime_ns = inode.mtime_ns
+    draft.ctime_ns = inode.ctime_ns
+    draft.rdev = inode.rdev
+    draft.target = inode.target
+    draft.parent = inode.parent
+    draft.version = inode.version
     draft.lookups = 0
     draft.encoded = None
-    assign(draft, inode)
     return draft
 
 
