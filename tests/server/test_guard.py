@@ -239,3 +239,19 @@ def test_what_the_server_keeps_is_private(server: ServerProcess) -> None:
         if file.is_symlink():
             continue
         assert file.stat().st_mode & 0o077 == 0, file
+
+
+def test_an_upload_that_is_broken_off_is_no_error_of_the_server(server: ServerProcess, client: httpx.Client, tag: str) -> None:
+    url = httpx.URL(server.url)
+    with socket.create_connection((url.host, url.port or 0), timeout=30) as raw:
+        raw.sendall(
+            f"PUT /v1/files/broken-off.md?containerTag={tag} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+            f"Authorization: Bearer {server.key}\r\nContent-Length: 100000\r\n\r\nhalf of it".encode()
+        )
+        raw.shutdown(socket.SHUT_WR)
+        assert raw.recv(4096) == b""
+    assert client.get("/healthz").status_code == 200
+    assert client.get("/v1/files/broken-off.md", params={"containerTag": tag}).status_code == 404
+    logged = "".join(file.read_text(errors="replace") for file in (server.home / "state").rglob("*.log"))
+    assert "listening on" in logged
+    assert "broken-off" not in logged

@@ -12,7 +12,7 @@ import pytest
 from memdir.core.clock import SystemClock
 from memdir.server.engine import Engine
 from memdir.server.pipeline import BINARY_NOTE, SupersededError, index
-from memdir.server.worker import Worker
+from memdir.server.worker import EMBED_CHUNKS, Worker
 from memdir.store.sqlite import jobs
 from memdir.store.sqlite.operations import Delete, Move, Put
 from memdir.store.sqlite.store import SqliteStore
@@ -314,6 +314,22 @@ def test_a_model_that_comes_later_gets_its_vectors(
     events.until(drained(store))
     assert len(engine.chunks.vectors(container.id, model="fake-dense").ids) == 1
     assert store.embedding.backfill(model="fake-dense") == 0
+
+
+def test_a_long_log_does_not_keep_the_notes_beside_it_waiting(
+    store: SqliteStore, container: Container, put: Putting, events: Events, working: Callable[[FakeEngine], None]
+) -> None:
+    dense = HashEmbedder("fake-dense")
+    engine = FakeEngine(store, dense=dense)
+    put("/big.log", "".join(f"10:{number:05d} INFO the pump number {number} was checked\n" for number in range(4000)).encode())
+    put("/note.md", b"The spare key hangs at the bakery.\n")
+    while claimed := store.jobs.claim("index"):
+        index(store, engine, claimed[0])  # type: ignore[arg-type]
+    working(engine)
+    events.until(drained(store))
+    place = next(number for number, text in enumerate(dense.seen) if "spare key" in text)
+    assert len(dense.seen) > 3 * EMBED_CHUNKS
+    assert place < EMBED_CHUNKS
 
 
 def test_without_a_transformer_what_waited_for_it_is_done(store: SqliteStore, container: Container, put: Putting) -> None:

@@ -11,6 +11,7 @@ import logging
 from collections.abc import Iterable
 from typing import Any, Final
 
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memdir.core.errors import MemdirError
@@ -64,8 +65,8 @@ class Guard:
             if started:
                 raise
             await send_problem(send, error)
-        except ClientGoneError:
-            return
+        except (ClientGoneError, ClientDisconnect):
+            return  # such as a mount that breaks off an upload because the file changed meanwhile
         except Exception:
             log.exception("%s %s failed", scope["method"], scope["path"])
             if started and not finished:  # the connection must break, or the client takes half an answer for a whole one

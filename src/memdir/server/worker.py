@@ -137,7 +137,7 @@ class Worker:
         if not claimed:
             return False
         try:
-            missing = self._store.embedding.missing([job.document_id for job in claimed], model=dense.name, limit=EMBED_CHUNKS)
+            missing = self._store.embedding.missing(claimed, model=dense.name, limit=EMBED_CHUNKS)
             self._embed(dense.name, [chunk_id for chunk_id, _ in missing])
             ended = self._store.embedding.settle(claimed, model=dense.name)
         except Exception:
@@ -166,7 +166,7 @@ class Worker:
         ended: list[Job] = []
         for job in claimed:
             try:
-                missing = self._store.embedding.missing([job.document_id], model=model, limit=EMBED_CHUNKS)
+                missing = self._store.embedding.missing([job], model=model, limit=EMBED_CHUNKS)
                 self._embed(model, [chunk_id for chunk_id, _ in missing])
                 ended += self._store.embedding.settle([job], model=model)
             except Exception as error:

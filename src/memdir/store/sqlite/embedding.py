@@ -26,18 +26,18 @@ class EmbeddingQueue:
         self._db = db
         self._clock = clock
 
-    def missing(self, document_ids: Sequence[str], *, model: str, limit: int) -> list[tuple[int, str]]:
-        """Chunk ids without a vector of `model`, with their documents, in the order of `document_ids` and then of the text."""
-        found: list[tuple[int, str]] = []
-        for document_id in document_ids:
+    def missing(self, claimed: Sequence[Job], *, model: str, limit: int) -> list[tuple[int, str]]:
+        """Chunk ids without a vector of `model`, with their documents: the most urgent first, among equals those that lack
+        least. A long log must not keep the notes beside it waiting for minutes. Inside a document in the order of the text."""
+        lacking = []
+        for job in claimed:
             rows = self._db.all(
                 f"select c.id, c.document_id from chunk c where c.document_id = ? and {_LACKS} order by c.ordinal limit ?",  # noqa: S608
-                (document_id, model, limit - len(found)),
+                (job.document_id, model, limit),
             )
-            found += [(row[0], row[1]) for row in rows]
-            if len(found) >= limit:
-                break
-        return found
+            lacking.append((job.priority, [(int(row[0]), str(row[1])) for row in rows]))
+        lacking.sort(key=lambda one: (one[0], len(one[1])))
+        return [row for _, rows in lacking for row in rows][:limit]
 
     def settle(self, claimed: Sequence[Job], *, model: str, note: str | None = None) -> list[Job]:
         """End the jobs whose documents lack nothing any more (with a `note`: whatever they lack) and call those documents done;
