@@ -35,8 +35,14 @@ class Database:
     `write()` is a transaction: it commits when the block ends and rolls back when it raises. Transactions do not nest.
     """
 
-    def __init__(self, path: Path, *, migrations: str, page_size: int = 4096, cache_mib: int = 16) -> None:
+    def __init__(
+        self, path: Path, *, migrations: str, page_size: int = 4096, cache_mib: int = 16, secure_delete: str = "on",
+        checkpoint_pages: int = 1000,
+    ) -> None:  # fmt: skip
         """Open or create `path` (0600). `migrations` is the package that holds the `.sql` files.
+
+        `secure_delete` is "on" (deleted rows are overwritten with zeros) or "fast" (only where that costs no further write).
+        A commit moves the write-ahead log into the file once it has `checkpoint_pages`.
 
         Raises VersionError when the file was written by a newer memdir, CorruptError when it is not a database.
         """
@@ -45,6 +51,8 @@ class Database:
         self.path = path
         self._page_size = page_size
         self._cache_mib = cache_mib
+        self._secure_delete = secure_delete
+        self._checkpoint_pages = checkpoint_pages
         self._lock = threading.RLock()
         self._local = threading.local()
         self._readers: dict[threading.Thread, apsw.Connection] = {}
@@ -63,7 +71,8 @@ class Database:
             "journal_mode=wal",
             "synchronous=normal",
             "foreign_keys=on",
-            "secure_delete=on",
+            f"secure_delete={self._secure_delete}",
+            f"wal_autocheckpoint={self._checkpoint_pages}",
             "temp_store=memory",
             f"cache_size=-{self._cache_mib * 1024}",
         ):
@@ -136,6 +145,13 @@ class Database:
         """Move the write-ahead log into the database file and empty it."""
         with self._lock:
             self._writer.execute("pragma wal_checkpoint(truncate)").fetchall()
+
+    def log_bytes(self) -> int:
+        """Size of the write-ahead log."""
+        try:
+            return os.stat(f"{self.path}-wal").st_size
+        except FileNotFoundError:
+            return 0
 
     def integrity_errors(self) -> list[str]:
         """What `PRAGMA integrity_check` finds, at most 100 lines; empty when all is well."""

@@ -248,6 +248,14 @@ class SqliteFs(Overlay):
         if durable:
             self._journal.release(batch.lsn)
 
+    def needs_checkpoint(self) -> bool:
+        """Whether SQLite's log is worth moving into its file."""
+        return self._tables.needs_checkpoint()
+
+    def checkpoint(self) -> None:
+        """Move SQLite's log into its file, without the lock. FsError."""
+        self._tables.checkpoint()
+
     def refuse(self, error: FsError) -> None:
         """Nothing can be written for now: tell the writers that wait for room."""
         with self._lock:

@@ -23,6 +23,10 @@ BATCH_BYTES: Final = 32 * MIB
 RETRY_S: Final = 1.0
 """Pause after SQLite refused a batch (disk full)."""
 
+IDLE_S: Final = 1.0
+"""SQLite's log is moved into its file after this long without changes: while somebody writes, that would take the disk and half
+of the memory bandwidth from them."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -34,6 +38,7 @@ class Flusher:
         self._dirty = threading.Event()
         self._now = threading.Event()
         self._stopping = False
+        self._log_is_long = False
         self.knows = False
         """Whether a note more would say nothing new; a plain attribute, because every change asks."""
         self._thread = threading.Thread(target=self._run, name="cache-flusher", daemon=True)
@@ -62,7 +67,9 @@ class Flusher:
 
     def _run(self) -> None:
         while True:
-            self._dirty.wait()
+            if not self._dirty.wait(IDLE_S if self._log_is_long else None):
+                self._checkpoint()
+                continue
             self._collect()
             self._dirty.clear()
             self._now.clear()
@@ -83,13 +90,24 @@ class Flusher:
             ready, durable = self._fs.take_batch()
             if ready:
                 self._fs.write_batch(durable=durable)
+                self._log_is_long = self._fs.needs_checkpoint()
         except FsError as error:
             _log.error("the cache cannot be written, will try again: %s", error.message)
+            if error.errno == errno.ENOSPC and self._fs.needs_checkpoint():
+                self._checkpoint()  # the log's space may be what is missing
             self._pause()
         except Exception as error:  # noqa: BLE001 - a bug must not leave writers waiting for room that never comes
             _log.exception("the cache's flusher failed")
             self._fs.refuse(FsError(errno.EIO, f"the cache's flusher failed: {error}"))
             self._pause()
+
+    def _checkpoint(self) -> None:
+        """A failure costs space and nothing else; the next batch tries again."""
+        self._log_is_long = False
+        try:
+            self._fs.checkpoint()
+        except FsError as error:
+            _log.warning("%s", error.message)
 
     def _pause(self) -> None:
         """Before the next try; woken early by `stop`."""

@@ -11,6 +11,7 @@ from typing import Any, Final
 import apsw
 
 from memdir.core.errors import CorruptError
+from memdir.core.limits import MIB
 from memdir.core.sqlite import Database
 from memdir.fs.cache.batch import Batch
 from memdir.fs.cache.journal import FS_ID_BYTES
@@ -24,6 +25,10 @@ DATABASE_NAME: Final = "cache.db"
 SCHEMA: Final = "memdir.fs.cache.schema"
 PAGE_BYTES: Final = 16 * 1024
 _CACHE_MIB: Final = 16
+_LOG_MAX_PAGES: Final = 256 * MIB // PAGE_BYTES
+"""Pages in the write-ahead log after which a commit moves them into the file, whether or not anybody waits for the disk."""
+LOG_IDLE_BYTES: Final = 16 * MIB
+"""A log larger than this is worth moving as soon as nothing else is going on."""
 
 _COLUMNS: Final = "ino, mode, uid, gid, nlink, size, atime_ns, mtime_ns, ctime_ns, rdev, parent, version, target"
 _PUT_INODE: Final = f"insert or replace into inode ({_COLUMNS}) values (?,?,?,?,?,?,?,?,?,?,?,?,?)"  # noqa: S608 - constants
@@ -53,7 +58,12 @@ class Tables:
         """Open or create; a new database gets its root folder, owned by uid and gid."""
         self.path = folder / DATABASE_NAME
         self._closed = False
-        self.database = Database(self.path, migrations=SCHEMA, page_size=PAGE_BYTES, cache_mib=_CACHE_MIB)
+        # A deleted file's bytes may stay in the database until they are overwritten, as on any disk: overwriting them at once
+        # would make deleting a file as expensive as writing it.
+        self.database = Database(
+            self.path, migrations=SCHEMA, page_size=PAGE_BYTES, cache_mib=_CACHE_MIB, secure_delete="fast",
+            checkpoint_pages=_LOG_MAX_PAGES,
+        )  # fmt: skip
         try:
             if self.database.one("select 1 from meta") is None:
                 self._create(uid, gid, now_ns)
@@ -198,6 +208,17 @@ class Tables:
                 connection.execute("update meta set applied_lsn = applied_lsn")
         except apsw.Error as error:
             raise FsError(errno_of(error), f"the cache cannot be synced: {error}") from error
+
+    def needs_checkpoint(self) -> bool:
+        """Whether the write-ahead log should be moved into the database when nothing else is to be done."""
+        return self.database.log_bytes() > LOG_IDLE_BYTES
+
+    def checkpoint(self) -> None:
+        """Move the write-ahead log into the database and give its space back. FsError."""
+        try:
+            self.database.checkpoint()
+        except apsw.Error as error:
+            raise FsError(errno_of(error), f"the cache's log cannot be emptied: {error}") from error
 
     def close(self) -> None:
         self._closed = True
