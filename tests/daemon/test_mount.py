@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from memdir.client.local import stop_server
+from memdir.client.http import Client
+from memdir.client.local import running_server, stop_server
 from memdir.core.errors import BusyError, MemdirError
 from memdir.core.paths import app_paths
 from memdir.daemon import launch
@@ -190,10 +191,10 @@ def test_without_sync_no_server_is_started_and_grep_works_by_words(home: Home) -
         home.call(record, "sync", wait=True, timeout_s=5)
 
 
-def test_a_mount_without_a_server_answers_searches_and_catches_up(home: Home) -> None:
+def test_a_mount_without_a_server_answers_searches_and_says_so(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMDIR_SERVER_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("MEMDIR_API_KEY", "none")
     record = home.mount()
-    until(lambda: bool(home.call(record, "sync", wait=True, timeout_s=30)["searchable"]))
-    assert stop_server(app_paths(), timeout_s=STOP_S)
     (home.place / "a.md").write_text("the zebra crossing\n")
     answer = home.call(record, "grep", q="zebra", path="/", limit=5)
     hits = answer["hits"]
@@ -205,10 +206,72 @@ def test_a_mount_without_a_server_answers_searches_and_catches_up(home: Home) ->
     assert isinstance(server, dict)
     assert server["online"] is False
     assert server["since"] is not None
-    from memdir.client.local import ensure_server
+    assert status["queue_length"] == 1
+    assert home.call(record, "stop", drain_timeout_s=0)["left"] == 1
+    assert record.pid is not None
+    assert gone(record.pid)
+    monkeypatch.delenv("MEMDIR_SERVER_URL")
+    monkeypatch.delenv("MEMDIR_API_KEY")
+    again = home.mount()
+    until(lambda: bool(home.call(again, "sync", wait=True, timeout_s=30)["drained"]))
 
-    ensure_server(app_paths(), timeout_s=60.0)
-    until(lambda: bool(home.call(record, "sync", wait=True, timeout_s=30)["drained"]))
+
+def test_a_stopped_server_stays_away_until_somebody_asks_for_it(home: Home) -> None:
+    record = home.mount()
+    until(lambda: bool(home.call(record, "sync", wait=True, timeout_s=30)["searchable"]))
+    assert stop_server(app_paths(), timeout_s=STOP_S)
+    (home.place / "a.md").write_text("the zebra crossing\n")
+    hits = home.call(record, "grep", q="zebra", path="/", limit=5, mode="literal")["hits"]
+    assert isinstance(hits, list)
+    assert hits[0]["path"] == "/a.md"
+    until(lambda: not _server_of(home.call(record, "status"))["online"])
+    assert running_server(app_paths()) is None, "a mount's own loops leave it stopped"
+    answer = home.call(record, "grep", q="zebra", path="/", limit=5, wait_ms=20_000)
+    hits = answer["hits"]
+    assert answer["offline"] is False
+    assert isinstance(hits, list)
+    assert hits[0]["path"] == "/a.md"
+    assert running_server(app_paths()) is not None
+    assert stop_server(app_paths(), timeout_s=STOP_S)
+    until(lambda: bool(home.call(record, "sync", wait=True, timeout_s=30)["searchable"]))
+
+
+def _server_of(status: dict[str, object]) -> dict[str, object]:
+    server = status["server"]
+    assert isinstance(server, dict)
+    return server
+
+
+def test_an_unmount_right_after_the_mount_counts_what_nobody_has_read_yet(home: Home) -> None:
+    record = home.mount(sync=False)
+    for number in range(20):
+        (home.place / f"{number}.md").write_text("1\n")
+    home.stop(record)
+    record = home.mount()
+    left = home.call(record, "stop", drain_timeout_s=0)["left"]
+    assert left == 20
+
+
+def test_what_was_deleted_and_renamed_in_a_mount_without_sync_reaches_the_server_later(home: Home) -> None:
+    record = home.mount()
+    for name in ("kept.md", "deleted.md", "renamed.md"):
+        (home.place / name).write_text(f"{name}\n")
+    assert home.stop(record) == 0
+    record = home.mount(sync=False)
+    (home.place / "deleted.md").unlink()
+    (home.place / "renamed.md").rename(home.place / "other.md")
+    home.stop(record)
+    record = home.mount()
+    until(lambda: _paths_at_the_server() == ["/kept.md", "/other.md"])
+    assert sorted(entry.name for entry in home.place.glob("*.md")) == ["kept.md", "other.md", "profile.md"]
+
+
+def _paths_at_the_server() -> list[str]:
+    found = running_server(app_paths())
+    if found is None:
+        return []
+    with Client(found.url, found.api_key) as client:
+        return [entry.path for entry in client.list_files("notes").entries]
 
 
 def test_a_read_only_mount_refuses_writes(home: Home) -> None:

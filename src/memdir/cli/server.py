@@ -49,7 +49,7 @@ def _stop(_args: argparse.Namespace, out: Output) -> int:
     if out.json:
         out.document({"stopped": stopped, "running": False})
     elif stopped:
-        out.line("stopped; mounts go on offline and start it again when they need it")
+        out.line("stopped; mounts go on offline until a search, `memdir sync` or the next mount starts it again")
     else:
         out.note("the server was not running")
     return EXIT_OK if stopped else EXIT_NOTHING
@@ -65,7 +65,7 @@ def _status(_args: argparse.Namespace, out: Output) -> int:
     if out.json:
         out.document(describe(server))
     elif server is None:
-        out.line("not running; it starts by itself with a mount, or with `memdir server start`")
+        out.line("not running; a mount, a search or `memdir server start` starts it")
         out.line(f"  data  {out.name(str(paths.server_dir))}")
         out.line(f"  log   {out.name(str(server_log_file()))}")
     else:
@@ -131,7 +131,10 @@ START = Command(
 STOP = Command(
     name="server stop",
     usage="[OPTIONS]",
-    description="Stop the local server. Mounts stay usable; what they change waits in their queue.",
+    description=(
+        "Stop the local server. Mounts stay usable; what they change waits in their queue. They do not start it again by\n"
+        "themselves, but a search by meaning, `memdir sync`, the next mount and `memdir server start` do."
+    ),
     examples=[("memdir server stop", "returns when it has ended")],
     exit_codes=[(0, "stopped"), (1, "it was not running")],
     configure=_no_options,

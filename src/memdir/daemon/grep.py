@@ -57,21 +57,34 @@ class Grep:
         return {"hits": hits, "pending": [], "offline": False, "note": search.note}
 
     def _semantic(self, query: str, scope: str, limit: int, wait_s: float, *, explain: bool) -> Json:
-        deadline_s = time.monotonic() + wait_s
         engine = self._syncing.wait_engine(max(wait_s, 0.001))
         if engine is None:
             note = NO_SYNC_NOTE if not self._syncing.enabled else self._syncing.error or "sync is still starting"
             return self._in_place(query, scope, limit, note, offline=False)
-        from memdir.client.errors import ClientError
+        from memdir.client.errors import ClientError, OfflineError
 
-        waiting = engine.flush(scope, wait_s)
-        left_ms = max(0, int((deadline_s - time.monotonic()) * 1000))
         try:
-            response = self._ask(engine, query, scope, limit, left_ms, explain=explain)
+            if not engine.link.state().online:
+                self._syncing.bring_server()
+            try:
+                waiting, response = self._pushed_and_asked(engine, query, scope, limit, wait_s, explain=explain)
+            except OfflineError:  # it went away a moment ago
+                if not self._syncing.bring_server():
+                    raise
+                waiting, response = self._pushed_and_asked(engine, query, scope, limit, wait_s, explain=explain)
         except ClientError as error:
             note = f"searched by words in the local files, because the server was not reached: {error.message}"
             return self._in_place(query, scope, limit, note, offline=True)
         return self._merged(query, scope, limit, response, waiting)
+
+    def _pushed_and_asked(
+        self, engine: Engine, query: str, scope: str, limit: int, wait_s: float, *, explain: bool
+    ) -> tuple[list[str], SearchResponse]:
+        """What could not be pushed within `wait_s`, and the server's answer. ClientError."""
+        deadline_s = time.monotonic() + wait_s
+        waiting = engine.flush(scope, wait_s)
+        left_ms = max(0, int((deadline_s - time.monotonic()) * 1000))
+        return waiting, self._ask(engine, query, scope, limit, left_ms, explain=explain)
 
     def _ask(self, engine: Engine, query: str, scope: str, limit: int, wait_ms: int, *, explain: bool) -> SearchResponse:
         from memdir.api.v1 import SearchRequest

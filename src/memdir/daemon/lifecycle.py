@@ -30,6 +30,7 @@ from memdir.daemon.syncing import Syncing
 from memdir.fs.cache.filesystem import SqliteFs
 from memdir.fs.fuse.session import FuseOptions, FuseSession, MountBusyError, Profile, clear_dead_mount
 from memdir.fs.views import ProfileView, StatusView, ViewVfs
+from memdir.sync.unseen import note_unseen_changes
 
 log = logging.getLogger(__name__)
 
@@ -67,6 +68,8 @@ class MountDaemon:
             log.warning("cleared the dead mount at %s", record.path)
         self._fs = SqliteFs.open(folder, read_only=record.read_only, sync=record.sync)
         self._undo.append(self._fs.close)
+        if not record.sync and not record.read_only:
+            note_unseen_changes(folder)
         profile = ProfileView()
         self._syncing = Syncing(self._paths, record, self._fs, profile)
         self._service = MountService(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from memdir import __version__
 from memdir.core.clock import iso_ms
-from memdir.core.errors import UsageError
+from memdir.core.errors import BusyError, UsageError
 from memdir.daemon.grep import Grep
 from memdir.daemon.registry import MountRecord
 from memdir.daemon.syncing import Syncing
@@ -29,6 +29,7 @@ _QUEUE_MAX: Final = 10_000
 _SYNC_TIMEOUT_MAX_S: Final = 24 * 3600.0
 _SYNC_TIMEOUT_S: Final = 60.0
 _POLL_S: Final = 0.1
+_STATUS_WAIT_S: Final = 2.0
 _DRAIN_MAX_S: Final = 24 * 3600.0
 
 
@@ -67,6 +68,7 @@ class MountService:
     # --- status --------------------------------------------------------------------------------------------------
 
     def _status(self, _: Json) -> Json:
+        self._syncing.wait_engine(_STATUS_WAIT_S)  # before, nobody knows what waits
         return self.status_view()
 
     def status_view(self) -> Json:
@@ -152,11 +154,11 @@ class MountService:
         """Push everything; with `wait` until all is pushed and every document of the container is indexed."""
         timeout_s = _number(args, "timeout_s", _SYNC_TIMEOUT_S, 0.0, _SYNC_TIMEOUT_MAX_S)
         engine = self._syncing.wait_engine()
+        if engine is None and not self._syncing.enabled:
+            raise UsageError(f"{self._record.name} is mounted without sync", hint="mount it again without --no-sync")
         if engine is None:
-            raise UsageError(
-                self._syncing.error or f"{self._record.name} is mounted without sync",
-                hint="mount it again without --no-sync",
-            )
+            raise BusyError(self._syncing.error or "sync is still starting", hint=f"see `memdir logs {self._record.name}`")
+        self._syncing.bring_server()
         deadline_s = time.monotonic() + timeout_s
         waiting = engine.flush("/", timeout_s if args.get("wait") else 0.0)
         searchable = False

@@ -43,6 +43,10 @@ class Syncing:
         self._stopping = threading.Event()
         self._threads: list[threading.Thread] = []
         self._server_started = False
+        self._connecting = threading.Lock()
+        """One thread looks for the server or starts it; the others find what it found."""
+        self._wanted = threading.Event()
+        """Set by a request that needs the server, while it tries to reach it."""
         self.error: str | None = None
         """Why the engine could not be started."""
         self._show_stored_profile()
@@ -70,10 +74,34 @@ class Syncing:
         self._threads = [threading.Thread(target=self._start, name="sync-start", daemon=True)]
         self._threads[0].start()
 
-    def drain(self, timeout_s: float) -> int:
-        """Push what waits for at most `timeout_s`; how much is left."""
-        engine = self.wait_engine() if timeout_s > 0 else self._engine
-        return engine.drain(timeout_s) if engine is not None else 0
+    def bring_server(self) -> bool:
+        """Somebody asked for what needs the server: start the local one when it is stopped. The loops of a mount alone do not,
+        or nobody could stop it. True when it had to be started, and answers; OfflineError when it could not be started."""
+        from memdir.client.errors import OfflineError
+        from memdir.client.local import configured_server, running_server
+
+        engine = self._engine
+        try:
+            away = engine is not None and configured_server() is None and running_server(self._paths) is None
+        except MemdirError as error:
+            log.debug("no server is started: %s", error.message)
+            return False
+        if engine is None or not away:
+            return False
+        self._wanted.set()
+        engine.reach()
+        self._wanted.clear()
+        state = engine.link.state()
+        if not state.online:
+            raise OfflineError(state.error or "the local server could not be started", hint=state.hint)
+        return True
+
+    def drain(self, timeout_s: float) -> int | None:
+        """Push what waits for at most `timeout_s`; how much is left, None when that cannot be said."""
+        if not self.enabled:
+            return 0
+        engine = self.wait_engine()
+        return engine.drain(timeout_s) if engine is not None else None
 
     def hurry_stop(self) -> None:
         """End a drain that is under way."""
@@ -117,20 +145,21 @@ class Syncing:
         self._profile_loop(engine)
 
     def _client(self) -> Client:
-        """A client of the server. The local server is started once, and again when it crashed; not when somebody stopped it."""
+        """A client of the server. The local server is started once, again when it crashed, and again when somebody asked for
+        what needs it; not by the loops alone when somebody stopped it."""
         from memdir.client.http import Client
         from memdir.client.local import ensure_server, running_server
 
-        crashed = self._paths.server_state_file.exists()
-        if not self._server_started or crashed:
-            info = ensure_server(self._paths)
-            self._server_started = True
-        else:
+        with self._connecting:
+            crashed = self._paths.server_state_file.exists()
+            if self._wanted.is_set() or crashed or not self._server_started:
+                info = ensure_server(self._paths)
+                self._server_started = True
+                return Client(info.url, info.api_key)
             found = running_server(self._paths)
             if found is None:
-                raise MemdirError("the local server is stopped", hint="start it with `memdir server start`")
-            info = found
-        return Client(info.url, info.api_key)
+                raise MemdirError("the local server is stopped", hint="a search or `memdir sync` starts it again")
+            return Client(found.url, found.api_key)
 
     def _profile_loop(self, engine: Engine) -> None:
         """Fetch the profile whenever it grew; after a failure again in a while."""

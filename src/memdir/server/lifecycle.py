@@ -195,18 +195,22 @@ def _stored_key(paths: AppPaths) -> str | None:
 
 
 class _Uvicorn(uvicorn.Server):
-    """Says when it answers, and ends long polls before it waits for requests under way. Signals are the caller's."""
+    """Says when it answers and when it is going to end, and ends long polls before it waits for requests under way. Signals are
+    the caller's."""
 
-    def __init__(self, config: uvicorn.Config, hub: Hub, started: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, hub: Hub, started: Callable[[], None], ending: Callable[[], None]) -> None:
         super().__init__(config)
         self._hub = hub
         self._started = started
+        self._ending = ending
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self._started()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        # First: who finds a server.json and nobody who answers takes that for a crash, and starts the server again.
+        self._ending()
         self._hub.close()
         await super().shutdown(sockets)
 
@@ -248,7 +252,7 @@ async def _serve(options: ServerOptions, paths: AppPaths, store: SqliteStore, li
         timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=GRACE_S,
     )
-    server = _Uvicorn(config, hub, lambda: _announce(paths, listener, ready))
+    server = _Uvicorn(config, hub, lambda: _announce(paths, listener, ready), lambda: _withdraw(paths))
     engine.start(worker.wake)
     worker.start()
     try:

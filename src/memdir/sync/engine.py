@@ -22,7 +22,7 @@ from memdir.core.sqlite import Database
 from memdir.fs.tree import SyncTree
 from memdir.sync.context import Context
 from memdir.sync.facts import Facts
-from memdir.sync.intake import take_in
+from memdir.sync.intake import take_in, unread_count
 from memdir.sync.link import Link, LinkState
 from memdir.sync.localview import LocalView
 from memdir.sync.model import Row
@@ -31,6 +31,7 @@ from memdir.sync.pusher import Pusher
 from memdir.sync.queue import Queue
 from memdir.sync.renames import Renames
 from memdir.sync.scanner import HELD_KEY, Scanner
+from memdir.sync.unseen import SYNC_FILE
 
 log = logging.getLogger(__name__)
 
@@ -82,7 +83,7 @@ class Engine:
         """Open the records in `folder`/sync.db. Nothing is sent before `start`."""
         clock = clock or SystemClock()
         rng = rng or random.SystemRandom()
-        self._db = Database(folder / "sync.db", migrations="memdir.sync.schema")
+        self._db = Database(folder / SYNC_FILE, migrations="memdir.sync.schema")
         facts = Facts(self._db)
         self._ctx = Context(
             container=container,
@@ -148,7 +149,16 @@ class Engine:
         """Hurry, and wait until nothing waits, the server is away, or `timeout_s` is over. How much is left."""
         if timeout_s > 0:
             self.flush("/", timeout_s)
+        else:
+            self._take_in_all()
         return self._ctx.queue.lengths()[0]
+
+    def reach(self) -> None:
+        """Try to reach a server that is away, at once and in the caller's thread; `link.state()` tells how it ended."""
+        with self._probing:
+            self._ctx.link.hurry()
+            self._probe_once()
+        self._announce()
 
     def end_drain(self) -> None:
         """Let a `flush` or `drain` under way return at once."""
@@ -160,7 +170,7 @@ class Engine:
     def status(self) -> EngineStatus:
         queue_length, parked = self._ctx.queue.lengths()
         return EngineStatus(
-            queue_length=queue_length,
+            queue_length=queue_length + unread_count(self._ctx),
             parked=parked,
             conflicts=self._ctx.facts.conflict_count(),
             link=self._ctx.link.state(),
@@ -299,14 +309,20 @@ class Engine:
     def _probe(self) -> None:
         """Try to reach a server that was away. Not left to the feed alone: its thread may still sit in a long poll on a
         connection to a server that died without closing it."""
-        if self._ctx.link.state().online or self._ctx.link.wait_s() > 0 or not self._probing.acquire(blocking=False):
+        if self._probing.acquire(blocking=False):
+            try:
+                self._probe_once()
+            finally:
+                self._probing.release()
+
+    def _probe_once(self) -> None:
+        if self._ctx.link.state().online or self._ctx.link.wait_s() > 0:
             return
         try:
             self._puller.read_page(wait_s=0.0)
         except ClientError as error:
             self._ctx.link.fail(error)
         finally:
-            self._probing.release()
             self._feed_tries += 1
 
     def _worker_loop(self) -> None:

@@ -15,6 +15,7 @@ from memdir.sync.context import Context
 from memdir.sync.queue import QUIET_S
 
 _PAGE: Final = 1000
+_COUNT_MAX: Final = 10_000
 _INTENTS_KEY: Final = "intents_seq"
 
 
@@ -30,6 +31,11 @@ def take_in(ctx: Context) -> int:
         ctx.facts.set_value(tx, _INTENTS_KEY, intents[-1].seq)
     ctx.tree.acknowledge(intents[-1].seq)
     return len(intents)
+
+
+def unread_count(ctx: Context) -> int:
+    """How many intents were not taken in yet; counts to 10,000."""
+    return len(ctx.tree.intents(ctx.facts.number(_INTENTS_KEY), _COUNT_MAX))
 
 
 def _record(ctx: Context, tx: Connection, intent: Intent) -> None:
