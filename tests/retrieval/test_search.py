@@ -133,6 +133,30 @@ def test_a_good_answer_scores_high_and_a_poor_one_low(searcher: Searcher) -> Non
     assert poor < THRESHOLD
 
 
+def test_a_line_about_something_else_than_its_passage_is_found(
+    world: World, static: StaticEmbedder, minilm: MiniLmEmbedder
+) -> None:
+    world.put(
+        "/bakery/dough-log.md",
+        "# Dough log\n\nBulk 4 h at 25 C, the loaves spread flat on the peel.\nDropped hydration to 70 %, crumb tighter.\n"
+        "Mia burnt her wrist on the deck oven, cooled it ten minutes.\nNew flour has 13.1 % protein.\n",
+        static,
+    )
+    world.put("/clinic/rooms.md", "# Clinic\n\nThe waiting room is painted in May.\nPatients park in the yard.\n", static)
+    world.put("/shop/safety.md", "# Safety rules\n\nKeep the exit free.\nWear shoes with a steel cap.\n", static)
+    world.embed(minilm)
+    hits = ask(Searcher(world.chunks, static, minilm), "scald on her hand").hits
+    assert hits[0].path == "/bakery/dough-log.md"
+    assert "Mia burnt her wrist" in hits[0].text
+
+
+def test_a_passage_is_not_shown_for_standing_near_a_good_one(searcher: Searcher) -> None:
+    """The best answer is sure; what merely comes next in order must be sure by itself."""
+    hits = ask(searcher, "how much pressure does the boiler need", limit=40).hits
+    assert hits[0].path == "/home/boiler.md"
+    assert len(hits) <= 5
+
+
 def test_the_name_of_a_file_counts(world: World, static: StaticEmbedder, minilm: MiniLmEmbedder) -> None:
     world.put("/docs/passport.txt", "Expires 2029-03-01, issued in Graz.\n", static)
     world.put("/docs/library-card.txt", "Expires 2027-01-01, issued in Wien.\n", static)

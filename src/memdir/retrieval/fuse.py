@@ -6,7 +6,7 @@ Analysis of Fusion Functions for Hybrid Retrieval", 2023).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -31,6 +31,10 @@ STATIC_CERTAIN: Final = (0.12, 0.45)
 """Cosines above the background between which certainty goes from 0 to 1. Measured on the example memory: what answers a query
 without sharing a word with it stands .19 to .45 above, the best of nonsense .13 to .18."""
 
+BEST_LINE_SHARE: Final = 0.4
+"""How far the best line of a passage pulls the passage's cosine up to its own. On three small memories .3 to .5 put more
+answers first than 0; on Cranfield that changes nothing, on CISI it adds half a point of nDCG@10. More lets headings win."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signals:
@@ -41,11 +45,15 @@ class Signals:
     static: Scores
     dense: Scores | None
     path: Scores
+    cosine: Scores | None
+    """`dense` before it was normalised: cosines, borrowed ones included."""
     semantic: Scores
     """How sure the vectors are in absolute terms, 0 to 1."""
     fused: Scores
     lexical_weight: float
     """Of `lexical` in `fused`."""
+    background: float
+    """Mean cosine of the query with everything in scope."""
 
 
 def fuse(
@@ -55,12 +63,13 @@ def fuse(
     mean cosine of the query with everything in scope, of the dense model when there is one."""
     static = np.nan_to_num(static, nan=0.0)
     lexical = _to_unit(lexical)
+    cosine = None
     if dense is None or np.isnan(dense).all():
         weights, dense, semantic = WEIGHTS_WITHOUT_DENSE, None, ramp(static - background, STATIC_CERTAIN)
     else:
-        weights, dense = WEIGHTS, borrowed(dense, static)
-        semantic = ramp(dense - background, DENSE_CERTAIN)
-        dense = _to_unit(dense)
+        weights, cosine = WEIGHTS, borrowed(dense, static)
+        semantic = ramp(cosine - background, DENSE_CERTAIN)
+        dense = _to_unit(cosine)
     static = _to_unit(static)
     fused = weights["lexical"] * lexical + weights["static"] * static + weights["path"] * path
     if dense is not None:
@@ -71,9 +80,38 @@ def fuse(
         static=static,
         dense=dense,
         path=path,
+        cosine=cosine,
         semantic=semantic,
         fused=fused,
         lexical_weight=weights["lexical"],
+        background=background,
+    )
+
+
+def raised(signals: Signals, rows: Rows, best_line: Scores) -> Signals:
+    """`signals` of `rows` alone, with the cosine of each passage raised towards that of its best line: a line about something
+    else than the rest of its passage is not lost in the mean. `best_line` is NaN for a passage without line vectors."""
+    picked = replace(
+        signals,
+        ids=signals.ids[rows],
+        lexical=signals.lexical[rows],
+        static=signals.static[rows],
+        dense=None if signals.dense is None else signals.dense[rows],
+        path=signals.path[rows],
+        cosine=None if signals.cosine is None else signals.cosine[rows],
+        semantic=signals.semantic[rows],
+        fused=signals.fused[rows],
+    )
+    if picked.cosine is None or picked.dense is None:
+        return picked
+    cosine = picked.cosine + BEST_LINE_SHARE * np.nan_to_num(np.maximum(best_line - picked.cosine, 0.0), nan=0.0)
+    dense = _to_unit(cosine)
+    return replace(
+        picked,
+        cosine=cosine,
+        dense=dense,
+        semantic=ramp(cosine - signals.background, DENSE_CERTAIN),
+        fused=picked.fused + WEIGHTS["dense"] * (dense - picked.dense),
     )
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from memdir.retrieval import lines
 from memdir.retrieval.embed.port import Embedder, unpack_lines
-from memdir.retrieval.fuse import BACKGROUND, Rows, Scores, Signals, dots, fuse
+from memdir.retrieval.fuse import BACKGROUND, Rows, Scores, Signals, dots, fuse, raised
 from memdir.retrieval.paths import PathSignal
 from memdir.retrieval.types import Hit, SearchOutcome, SearchQuery
 from memdir.retrieval.units import units_of
@@ -40,8 +40,10 @@ CERTAINTY_LOOK: Final = 12
 NEXT_IN_FILE: Final = 0.85
 """Each further passage of the same file counts this much less, so that other files are seen too."""
 
-THRESHOLD: Final = 0.25
-"""Scores below are not shown unless asked for; measured on the example memory, see tests/retrieval."""
+OWN_SHARE: Final = 0.5
+"""Of a passage's own certainty in its score; the rest is its place behind the best, times how sure the best is."""
+THRESHOLD: Final = 0.30
+"""Scores below are not shown unless asked for; measured on the example memory and others, see tests/retrieval."""
 
 STATIC_LINE_SHARE: Final = 0.3
 """Of the static cosine beside the dense one when lines of a passage are compared."""
@@ -89,6 +91,9 @@ class Searcher:
         timer.lap("lexical")
         signals = self._signals(query.scope, prepared, dict(found), static_query, dense_query)
         timer.lap("vectors")
+        best = self._best_rows(signals, query)
+        packed = self._packed_lines(signals, best)
+        signals = raised(signals, best, _best_line(signals.ids[best], packed, dense_query))
         candidates = self._fetched(signals, query)
         timer.lap("fetch")
         ranked = _ranked(candidates, prepared, lexical_weight=signals.lexical_weight)
@@ -96,9 +101,6 @@ class Searcher:
         threshold = THRESHOLD if query.threshold is None else query.threshold
         passing = [candidate for candidate in ranked if candidate.score >= threshold]
         shown = passing[: query.limit]
-        packed: dict[int, bytes] = {}
-        if self._dense is not None and query.lines:
-            packed = self._chunks.line_vectors([candidate.stored.id for candidate in shown], model=self._dense.name)
         vectors = _QueryVectors(static=static_query, dense=dense_query)
         hits = self._hits(shown, prepared, vectors, packed, query)
         timer.lap("lines")
@@ -130,10 +132,19 @@ class Searcher:
             background=BACKGROUND if background is None else background,
         )
 
+    def _best_rows(self, signals: Signals, query: SearchQuery) -> Rows:
+        """The rows of the best fused scores, three times as many as are shown."""
+        best: Rows = np.lexsort((signals.ids, -signals.fused))[: max(FETCHED_MIN, 3 * query.limit)]
+        return best
+
+    def _packed_lines(self, signals: Signals, rows: Rows) -> dict[int, bytes]:
+        if self._dense is None or signals.cosine is None:
+            return {}
+        return self._chunks.line_vectors(signals.ids[rows].tolist(), model=self._dense.name)
+
     def _fetched(self, signals: Signals, query: SearchQuery) -> list[_Candidate]:
-        """The passages of the best fused scores, three times as many as are shown."""
-        best = np.lexsort((signals.ids, -signals.fused))[: max(FETCHED_MIN, 3 * query.limit)]
-        stored = self._chunks.chunks(signals.ids[best].tolist())
+        """The passages themselves."""
+        stored = self._chunks.chunks(signals.ids.tolist())
         return [
             _Candidate(
                 stored=stored[int(signals.ids[row])],
@@ -144,7 +155,7 @@ class Searcher:
                 semantic=float(signals.semantic[row]),
                 score=float(signals.fused[row]),
             )
-            for row in best
+            for row in range(len(signals.ids))
             if int(signals.ids[row]) in stored and _inside(stored[int(signals.ids[row])], query.scope)
         ]
 
@@ -250,6 +261,19 @@ def _cosines(snapshot: VectorSnapshot, query: Matrix, ids: Rows) -> Scores:
     return scores
 
 
+def _best_line(ids: Rows, packed: dict[int, bytes], query: Matrix | None) -> Scores:
+    """Cosine of the best line of each passage, NaN for one without line vectors."""
+    found = np.full(len(ids), np.nan)
+    rows = [row for row, chunk_id in enumerate(ids.tolist()) if packed.get(chunk_id)]
+    if query is None or not rows:
+        return found
+    blobs = [packed[int(ids[row])] for row in rows]
+    cosines = dots(unpack_lines(b"".join(blobs), dim=len(query)), query)
+    starts = np.cumsum([0, *(len(blob) // len(query) for blob in blobs[:-1])])
+    found[rows] = np.maximum.reduceat(cosines, starts)
+    return found
+
+
 def _best(snapshot: VectorSnapshot, query: Matrix, scope: Scope) -> tuple[list[int], float | None]:
     """Ids of the CANDIDATES passages in scope that are closest, and the mean cosine of all when there are enough."""
     if not len(snapshot.ids):
@@ -268,7 +292,8 @@ def _best(snapshot: VectorSnapshot, query: Matrix, scope: Scope) -> tuple[list[i
 
 
 def _ranked(candidates: list[_Candidate], query: Query, *, lexical_weight: float) -> list[_Candidate]:
-    """Fused scores relative to the best, times how sure the answer is; further passages of a file lowered; best first.
+    """Half the fused score relative to the best, times how sure the best is; half how sure this very passage is. Further
+    passages of a file are lowered; best first.
 
     A match of one word of many counts less than BM25 says: its share of the fused score is multiplied by the share of the
     query's words that the passage holds, to the power COVERAGE_POWER.
@@ -282,11 +307,15 @@ def _ranked(candidates: list[_Candidate], query: Query, *, lexical_weight: float
     ranked = sorted(candidates, key=lambda candidate: candidate.order)
     best = ranked[0].score
     certainty = max(_certainty(candidate) for candidate in ranked[:CERTAINTY_LOOK])
+    for candidate in ranked:
+        relative = candidate.score / best * certainty if best > 0 else 0.0
+        candidate.score = (1 - OWN_SHARE) * relative + OWN_SHARE * _certainty(candidate)
+    ranked.sort(key=lambda candidate: candidate.order)
     seen: dict[str, int] = {}
     for candidate in ranked:
         times = seen.get(candidate.stored.document_id, 0)
         seen[candidate.stored.document_id] = times + 1
-        candidate.score = candidate.score / best * certainty * NEXT_IN_FILE**times if best > 0 else 0.0
+        candidate.score *= NEXT_IN_FILE**times
     return sorted(ranked, key=lambda candidate: candidate.order)
 
 
