@@ -22,8 +22,7 @@ class Clock(Protocol):
 class SystemClock:
     """The machine's clocks."""
 
-    def now_ns(self) -> int:
-        return time.time_ns()
+    now_ns = staticmethod(time.time_ns)  # itself, without a frame of ours around it: every change of a file asks
 
     def monotonic_s(self) -> float:
         return time.monotonic()

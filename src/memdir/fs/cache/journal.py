@@ -42,7 +42,8 @@ _RECORD: Final = struct.Struct("<IIQQ")
 _CHECKED: Final = struct.Struct("<QQ")
 _LENGTH: Final = struct.Struct("<II")
 _JOIN_MAX_BYTES: Final = 32 * 1024
-"""Records up to here are joined and written with `write`; larger ones go piece by piece through `writev`."""
+"""A record is joined and written with `write`, unless its last part is larger than this: then `writev` takes it in pieces."""
+_TOO_LARGE: Final = "one operation is too large for the journal"
 _SEARCH_LSNS: Final = 64
 _SEARCH_MAX_BYTES: Final = 512 * MIB
 """Bounds of the search for a good record behind a damaged one."""
@@ -83,34 +84,39 @@ class Journal:
         return len(self._segments)
 
     def append(self, parts: list[Data]) -> int:
-        """Write one record; returns its size in bytes. FsError ENOSPC, EDQUOT, EIO, EFBIG: then nothing was written."""
+        """Write one record, large data last; returns its size in bytes.
+
+        FsError ENOSPC, EDQUOT, EIO, EFBIG: then nothing was written.
+        """
         if self._broken:
             raise FsError(errno.EIO, "the journal is broken; mount again")
         segment = self._segments[-1] if self._segments else None
         if segment is None or segment.size_bytes >= SEGMENT_MAX_BYTES:
             segment = self._open_segment()
         lsn = self.next_lsn
-        length = sum(map(len, parts))
-        total = _RECORD.size + length
         checked = _CHECKED.pack(lsn, self._synced_lsn)
-        if total > _JOIN_MAX_BYTES or length > RECORD_MAX_BYTES:
-            self._append_large(segment, checked, parts, length)
+        if len(parts[-1]) > _JOIN_MAX_BYTES:
+            total = self._append_large(segment, checked, parts)
         else:
-            parts.insert(0, checked)
-            rest = b"".join(parts)
-            self._write(segment, [_LENGTH.pack(length, zlib.crc32(rest)) + rest], total)
+            rest = b"".join((checked, *parts))
+            total = len(rest) + _LENGTH.size
+            if total > RECORD_MAX_BYTES:
+                raise FsError(errno.EFBIG, _TOO_LARGE)
+            self._write(segment, [_LENGTH.pack(total - _RECORD.size, zlib.crc32(rest)) + rest], total)
         segment.size_bytes += total
         self.next_lsn = lsn + 1
         return total
 
-    def _append_large(self, segment: _Segment, checked: bytes, parts: list[Data], length: int) -> None:
+    def _append_large(self, segment: _Segment, checked: bytes, parts: list[Data]) -> int:
         """Without joining the parts: the copy would cost more than the pieces do."""
-        if length > RECORD_MAX_BYTES:
-            raise FsError(errno.EFBIG, "one operation is too large for the journal")
+        length = sum(map(len, parts))
+        if _RECORD.size + length > RECORD_MAX_BYTES:
+            raise FsError(errno.EFBIG, _TOO_LARGE)
         crc = zlib.crc32(checked)
         for part in parts:
             crc = zlib.crc32(part, crc)
         self._write(segment, [_LENGTH.pack(length, crc), checked, *parts], _RECORD.size + length)
+        return _RECORD.size + length
 
     def _write(self, segment: _Segment, pieces: list[Data], total: int) -> None:
         """All of it, or the segment as it was."""

@@ -97,14 +97,19 @@ class Overlay(SyncOps):
         batch.inodes.update(txn.inodes)
         if txn.dentries:
             batch.dentries.update(txn.dentries)
+        if txn.xattrs or txn.gone or txn.dropped or txn.acknowledged:
+            self._note_rare(txn)
+        for note in txn.intents:
+            batch.intents[note[0]] = note
+
+    def _note_rare(self, txn: Txn) -> None:
+        batch = self._batch
         for ino, name, value in txn.xattrs:
             batch.xattrs[ino, name] = value
         for ino in txn.gone:
             self._note_gone(ino)
         for seq in txn.dropped:
             batch.intents[seq] = None
-        for note in txn.intents:
-            batch.intents[note[0]] = note
         if txn.acknowledged:
             batch.acknowledged = txn.acknowledged
 

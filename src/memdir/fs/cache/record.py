@@ -54,14 +54,6 @@ def encode(txn: Txn) -> list[Data]:
         ino, cookie = entry or _NOTHING
         append(_NAME.pack(_TAG_NAME, parent, ino, cookie, len(name)))
         append(name)
-    for kind, ino, start, extra in txn.contents:
-        if kind == PATCH:
-            assert not isinstance(extra, int)
-            append(_PATCH.pack(_TAG_PATCH, ino, start, len(extra)))
-            append(extra)
-        else:
-            assert isinstance(extra, int)
-            append(_RANGE.pack(_TAG_CUT if kind == CUT else _TAG_ZERO, ino, start, extra))
     if txn.xattrs or txn.gone or txn.dropped or txn.acknowledged:
         _encode_rare(txn, parts)
     for seq, intent_kind, path, source in txn.intents:
@@ -70,6 +62,12 @@ def encode(txn: Txn) -> list[Data]:
         append(path)
         if source:
             append(source)
+    for kind, ino, start, extra in txn.contents:  # last, where the journal looks for large data
+        if kind == PATCH:
+            append(_PATCH.pack(_TAG_PATCH, ino, start, len(extra)))  # type: ignore[arg-type]
+            append(extra)  # type: ignore[arg-type]
+        else:
+            append(_RANGE.pack(_TAG_CUT if kind == CUT else _TAG_ZERO, ino, start, extra))
     return parts
 
 

@@ -65,7 +65,7 @@ class NameOps(Notes):
             return listing[bisect_right(listing, after_cookie, key=_cookie) :]
 
     def create(self, parent: int, name: bytes, mode: int, owner: Owner, rdev: int = 0) -> Inode:
-        if stat.S_IFMT(mode) not in _CREATABLE:
+        if mode & S_IFMT not in _CREATABLE:
             raise FsError(errno.EINVAL, "not a file type that can be created")
         return self._make(parent, name, mode, owner, rdev=rdev)
 
@@ -139,11 +139,11 @@ class NameOps(Notes):
 
     def _entry(self, parent: int, name: bytes) -> Inode:
         """What an existing name stands for; ENOENT."""
-        entry = self._directory(parent).entries.get(name)
+        entry = (self._dirs.get(parent) or self._directory(parent)).entries.get(name)
         if entry is None:
             check_name(name)
             raise FsError(errno.ENOENT)
-        return self._inode(entry[0])
+        return self._inodes.get(entry[0]) or self._inode(entry[0])
 
     def link(self, ino: int, parent: int, name: bytes) -> Inode:
         with self._lock:
@@ -226,15 +226,16 @@ class NameOps(Notes):
         (parent, name), (new_parent, new_name) = source, target
         moved = self._entry(parent, name)
         check_name(new_name)
-        found = self._directory(new_parent).entries.get(new_name)
+        found = (self._dirs.get(new_parent) or self._directory(new_parent)).entries.get(new_name)
         replaced = self._inode(found[0]) if found else None
         if flags == RENAME_NOREPLACE and replaced is not None:
             raise FsError(errno.EEXIST)
         if flags == RENAME_EXCHANGE and replaced is None:
             raise FsError(errno.ENOENT)
-        if not self._inode(new_parent).nlink:
-            raise FsError(errno.ENOENT)
-        self._check_not_within(moved, new_parent)
+        if parent != new_parent:
+            if not self._inode(new_parent).nlink:
+                raise FsError(errno.ENOENT)
+            self._check_not_within(moved, new_parent)
         if replaced is not None and flags == RENAME_EXCHANGE:
             self._check_not_within(replaced, parent)
         if replaced is moved:
@@ -266,7 +267,7 @@ class NameOps(Notes):
         draft = txn.edit(inode)
         draft.ctime_ns = txn.now_ns
         draft.parent = new_parent
-        if inode.is_dir and old_parent != new_parent:
+        if old_parent != new_parent and inode.is_dir:
             txn.edit(self._inode(old_parent)).nlink -= 1
             txn.edit(self._inode(new_parent)).nlink += 1
 

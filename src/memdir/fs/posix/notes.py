@@ -89,11 +89,11 @@ class Notes(State):
         """The path of a name in a directory, and whether it stays local."""
         above, is_local = self._folders.get(parent) or self._folder_path(parent)
         path = above + name
-        if not is_local:
-            is_local = is_left_behind(name)
-            if not is_local and self._rules.has_patterns:
-                is_local = self._rules.matches(paths.decode(path), is_dir=stat.S_ISDIR(mode))
-        return path, is_local
+        if is_local or is_left_behind(name):
+            return path, True
+        if self._rules.has_patterns:
+            return path, self._rules.matches(paths.decode(path), is_dir=stat.S_ISDIR(mode))
+        return path, False
 
     def _stage_note(self, txn: Txn, kind: IntentKind, path: str) -> None:
         self._intents.stage(txn, kind, paths.encode(path))
@@ -134,7 +134,7 @@ class Notes(State):
         the real path; a file renamed to a backup name is a DELETE of what it was.
         """
         mode = moved.mode
-        if txn.quiet or not self._records_intents or not is_synced_type(mode):
+        if txn.quiet or not self._records_intents or mode & _TYPE not in _SYNCED_TYPES:
             return
         old_path, was_local = self._named(*source, mode)
         path, is_local = self._named(*target, mode)
