@@ -14,7 +14,7 @@ from memdir.daemon.registry import MountRegistry, MountSpec
 from memdir.daemon.syncing import Syncing
 from memdir.daemon.wordsearch import LiteralSearch, WordSearch, scope_files
 from memdir.fs.memory import MemoryFs
-from memdir.fs.views import ProfileView
+from memdir.fs.views import ProfileView, render_profile
 
 
 @pytest.fixture
@@ -90,10 +90,38 @@ def test_without_sync_a_search_is_by_words_and_says_so(grep: Grep) -> None:
     assert answer["timing_ms"] >= 0
 
 
+@pytest.mark.promise("grep.scope-file")
+def test_the_profile_is_searched_as_the_file_it_looks_like(
+    tree: MemoryFs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMDIR_HOME", str(tmp_path / "home"))
+    record = MountRegistry(app_paths()).allocate(MountSpec(name="n", path=str(tmp_path / "n"), sync=False))
+    view = ProfileView()
+    grep = Grep("n", tree, Syncing(app_paths(), record, tree, view))
+    view.set_text(render_profile(["allergic to penicillin"], []))
+    for mode in ("literal", "semantic"):
+        (hit,) = grep.run({"q": "penicillin", "path": "/profile.md", "mode": mode})["hits"]
+        assert (hit["path"], hit["start_line"], hit["text"]) == ("/profile.md", 7, "- allergic to penicillin")
+        assert grep.run({"q": "launch", "path": "/profile.md", "mode": mode})["hits"] == []
+
+
+def test_lines_are_counted_as_sed_counts_them(tree: MemoryFs) -> None:
+    data = "one\x0bstill one\u2028still\x85\x0cone\rand one\nrocket two\r\n".encode()
+    tree.put_file("/odd", [data], mode=0o644, mtime_ns=0, expected=None)
+    assert [hit["start_line"] for hit in WordSearch(tree, "rocket").run(["/odd"], 10)] == [2]
+    assert [hit["start_line"] for hit in LiteralSearch(tree, "rocket").run("/odd", 10)] == [2]
+
+
+def test_blanks_can_be_looked_for_literally(grep: Grep) -> None:
+    hits = grep.run({"q": " ", "path": "/a.md", "mode": "literal"})["hits"]
+    assert [hit["start_line"] for hit in hits] == [1, 2]
+
+
 @pytest.mark.parametrize(
     "args",
     [
         {"q": ""},
+        {"q": "", "mode": "literal"},
         {"q": "  \n"},
         {"q": None},
         {"q": "x" * 5000},

@@ -42,7 +42,8 @@ def check_round_trip(registry: MountRegistry, server: ServerInfo) -> list[Check]
         trip = _write_and_find(record, place, mount_s)
     except (MemdirError, OSError) as error:
         detail = error.message if isinstance(error, MemdirError) else str(error)
-        repair = getattr(error, "hint", "") or "repair what failed above; see `memdir logs --server`"
+        hint = getattr(error, "hint", "")
+        repair = hint if hint and "memdir doctor" not in hint else "repair what failed above; see `memdir logs --server`"
         trip = Check(name=_NAME, status="fail", detail=detail, repair=repair)
     problems = _clean_up(registry, record, folder, name, server)
     return [

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from memdir.core.errors import UsageError
 from memdir.core.limits import QUERY_MAX_CHARS, SEARCH_LIMIT_MAX
 from memdir.daemon.syncing import Syncing
-from memdir.daemon.wordsearch import LiteralSearch, WordSearch, scope_files
+from memdir.daemon.wordsearch import LiteralSearch, OneFile, Readable, WordSearch, scope_files
 from memdir.fs.path import checked, is_within
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ Json = dict[str, Any]
 WAIT_MS: Final = 2500
 _WAIT_MAX_MS: Final = 30_000
 _PENDING_SHOWN_MAX: Final = 1000
+_PROFILE: Final = "/profile.md"
+PROFILE_NOTE: Final = "profile.md is made from the files under memory/ and user/; it was searched by words"
 NO_SYNC_NOTE: Final = "this mount does not sync: searched by words in the local files"
 
 
@@ -40,10 +42,12 @@ class Grep:
         """`{q, path, limit, mode, explain, wait_ms}` to `{hits, pending, offline, note, timing_ms}`."""
         started_s = time.monotonic()
         query, scope, limit = _checked_args(args)
-        if self._tree.fact(scope) is None and scope not in ("/", "/profile.md"):
+        if self._tree.fact(scope) is None and scope not in ("/", _PROFILE):
             raise UsageError(f"there is no {scope} in the mount")
         if args.get("mode", "semantic") == "literal":
             answer = self._literal(query, scope, limit)
+        elif scope == _PROFILE:
+            answer = self._in_place(query, scope, limit, PROFILE_NOTE, offline=False)
         else:
             wait_ms = args.get("wait_ms", WAIT_MS)
             wait_ms = WAIT_MS if wait_ms is None else max(0, min(int(wait_ms), _WAIT_MAX_MS))
@@ -52,7 +56,7 @@ class Grep:
         return answer
 
     def _literal(self, query: str, scope: str, limit: int) -> Json:
-        search = LiteralSearch(self._tree, query)
+        search = LiteralSearch(self._searched(scope), query)
         hits = search.run(scope, limit)
         return {"hits": hits, "pending": [], "offline": False, "note": search.note}
 
@@ -128,14 +132,21 @@ class Grep:
         return {"hits": hits, "pending": pending[:_PENDING_SHOWN_MAX], "offline": False, "note": note}
 
     def _in_place(self, query: str, scope: str, limit: int, note: str, *, offline: bool) -> Json:
-        search = WordSearch(self._tree, query)
-        hits = search.run(scope_files(self._tree, scope), limit)
+        tree = self._searched(scope)
+        search = WordSearch(tree, query)
+        hits = search.run(scope_files(tree, scope), limit)
         return {
             "hits": hits,
             "pending": [],
             "offline": offline,
             "note": f"{note}; {search.note}" if search.note else note,
         }
+
+    def _searched(self, scope: str) -> Readable:
+        """The mount's tree; for the virtual profile its text, which stands in no tree."""
+        if scope != _PROFILE:
+            return self._tree
+        return OneFile(_PROFILE, self._syncing.profile_text.encode("utf-8", "surrogateescape"))
 
     def _is_file(self, path: str) -> bool:
         entry = self._tree.fact(path)
@@ -144,7 +155,8 @@ class Grep:
 
 def _checked_args(args: Json) -> tuple[str, str, int]:
     query, path, limit = args.get("q"), args.get("path", "/"), args.get("limit", 10)
-    if not isinstance(query, str) or not query.strip():
+    literal = args.get("mode") == "literal"
+    if not isinstance(query, str) or not (query if literal else query.strip()):
         raise UsageError("the query is empty")
     if len(query) > QUERY_MAX_CHARS:
         raise UsageError(f"the query is longer than {QUERY_MAX_CHARS} characters")

@@ -56,6 +56,11 @@ class Syncing:
         return self._record.sync
 
     @property
+    def profile_text(self) -> str:
+        """What profile.md shows now."""
+        return self._profile.text
+
+    @property
     def engine(self) -> Engine | None:
         """The engine once it runs."""
         return self._engine

@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from memdir.core.limits import MIB
 from memdir.fs.errors import FsError
 from memdir.fs.tree import LocalChangedError
 
 if TYPE_CHECKING:
-    from memdir.fs.tree import SyncTree
     from memdir.fs.types import LocalFact
 
 FILES_MAX: Final = 500
@@ -40,13 +39,42 @@ _ENDINGS: Final = ("ingly", "edly", "ings", "ing", "ies", "ied", "ed", "es", "ly
 Json = dict[str, Any]
 
 
-def scope_files(tree: SyncTree, scope: str) -> Iterator[str]:
+class Readable(Protocol):
+    """What a search needs of `fs.tree.SyncTree`."""
+
+    def fact(self, path: str) -> LocalFact | None: ...
+
+    def children(self, folder: str) -> Sequence[LocalFact]: ...
+
+    def read(self, fact: LocalFact, offset: int, size: int) -> bytes: ...
+
+
+class OneFile:
+    """A text that stands in no tree, such as the profile, as if it were a file at `path`."""
+
+    def __init__(self, path: str, data: bytes) -> None:
+        from memdir.fs.types import LocalFact
+
+        self._data = data
+        self._fact = LocalFact(path=path, ino=0, kind="file", mode=0o444, size=len(data), mtime_ns=0, version=0)
+
+    def fact(self, path: str) -> LocalFact | None:
+        return self._fact if path == self._fact.path else None
+
+    def children(self, folder: str) -> Sequence[LocalFact]:  # noqa: ARG002  the protocol's
+        return ()
+
+    def read(self, fact: LocalFact, offset: int, size: int) -> bytes:  # noqa: ARG002  the protocol's
+        return self._data[offset : offset + size]
+
+
+def scope_files(tree: Readable, scope: str) -> Iterator[str]:
     """Regular files at and below `scope`, in path order."""
     for entry in _entries(tree, scope):
         yield entry.path
 
 
-def _entries(tree: SyncTree, scope: str) -> Iterator[LocalFact]:
+def _entries(tree: Readable, scope: str) -> Iterator[LocalFact]:
     first = tree.fact(scope)
     pending = [] if first is None else [first]
     while pending:
@@ -57,7 +85,7 @@ def _entries(tree: SyncTree, scope: str) -> Iterator[LocalFact]:
             yield entry
 
 
-def _contents(tree: SyncTree, entry: LocalFact) -> bytes | None:
+def _contents(tree: Readable, entry: LocalFact) -> bytes | None:
     """All bytes of one version, tried again once when it changes meanwhile; None when it is gone."""
     for _ in range(2):
         try:
@@ -86,7 +114,7 @@ class _Scored:
 class WordSearch:
     """Lines by their rare query words (inverse document frequency over the searched lines), within bounds."""
 
-    def __init__(self, tree: SyncTree, query: str) -> None:
+    def __init__(self, tree: Readable, query: str) -> None:
         self._tree = tree
         words = [word.casefold() for word in _WORD.findall(query)]
         self._terms = frozenset(_stem(word) for word in words if word not in _COMMON) or frozenset(map(_stem, words))
@@ -110,7 +138,7 @@ class WordSearch:
             if data is None or _is_binary(data):
                 continue
             candidates = []
-            for number, line in enumerate(data.decode("utf-8", "replace").splitlines(), start=1):
+            for number, line in enumerate(data.decode("utf-8", "replace").split("\n"), start=1):  # as sed counts
                 lines += 1
                 terms = self._terms.intersection(_stem(word.casefold()) for word in _WORD.findall(line))
                 if terms:
@@ -136,7 +164,7 @@ class WordSearch:
 class LiteralSearch:
     """Lines that contain a string byte for byte, in path order, as `grep -rnF` finds them."""
 
-    def __init__(self, tree: SyncTree, query: str) -> None:
+    def __init__(self, tree: Readable, query: str) -> None:
         self._tree = tree
         self._needle = query.encode("utf-8", "surrogateescape")
         self.note: str | None = None
