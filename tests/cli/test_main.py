@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
@@ -16,6 +17,7 @@ from memdir.cli import main as main_module
 from memdir.cli.command import Command
 from memdir.cli.docs import DEFAULT_FILE, render
 from memdir.cli.main import COMMANDS, load_command
+from memdir.core.sqlite import DiskFullError
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -181,6 +183,28 @@ def test_an_unexpected_error_is_one_line_and_its_traceback_is_in_a_file(
     assert "Traceback" not in err
     assert "in broken" in file.read_text(encoding="utf-8")
     assert file.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device", "/data/x"), "memdir: No space left on device: /data/x"),
+        (OSError(errno.EROFS, "Read-only file system", b"/data"), "memdir: Read-only file system: /data"),
+        (DiskFullError("database or disk is full"), "memdir: the disk with memdir's data is full"),
+    ],
+)
+def test_what_the_machine_refuses_is_said_plainly(
+    error: Exception, says: str, run: Run, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(args: object, out: object) -> int:
+        raise error
+
+    monkeypatch.setattr(main_module, "load_command", lambda name: _command(refused))
+    code, out, err = run("list")
+    assert (code, out) == (2, "")
+    assert err.splitlines()[0] == says
+    assert "hint: " in err
+    assert not (home / "state" / "cli-error.log").exists()
 
 
 @pytest.mark.parametrize("how", ["option", "environment"])

@@ -136,3 +136,10 @@ def test_a_ready_pipe_gives_the_first_report_an_error_text_or_nothing() -> None:
     assert read_ready(reading, time.monotonic() + 0.05) is None
     os.close(reading)
     os.close(writing)
+
+
+def test_a_folder_that_cannot_be_written_is_said_plainly(paths: AppPaths) -> None:
+    paths.state_dir.parent.mkdir(parents=True)
+    paths.state_dir.write_bytes(b"a file where a folder belongs")
+    with pytest.raises(ServerStartError, match=r"cannot be started: .*state"):
+        ensure_server(paths)

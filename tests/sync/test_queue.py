@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memdir.core.clock import FakeClock
-from memdir.core.sqlite import Database
+from memdir.core.sqlite import Database, DiskFullError
 from memdir.sync.model import Row
 from memdir.sync.pathindex import PathIndex
 from memdir.sync.queue import BACKOFF_MAX_S, BURST_MAX_S, QUIET_S, Queue
@@ -74,6 +74,24 @@ def test_a_claim_of_a_dead_process_is_free_again(fixture: Fixture) -> None:
     assert fixture.claim() == ["/a"]
     fixture.crash()
     assert fixture.claim() == ["/a"]
+
+
+def test_a_claim_whose_end_could_not_be_written_is_free_again_and_one_under_way_is_not(fixture: Fixture) -> None:
+    fixture.add("/a", "/b")
+    (stranded,) = fixture.queue.claim(1)
+    (under_way,) = fixture.queue.claim(1)
+
+    def end_on_a_full_disk() -> None:
+        with fixture.queue.transaction() as tx:
+            fixture.queue.finished(tx, stranded)
+            raise DiskFullError("no room")
+
+    with pytest.raises(DiskFullError):
+        end_on_a_full_disk()
+    fixture.queue.release([stranded])
+    assert fixture.claim() == ["/a"]
+    fixture.queue.release([under_way])
+    assert fixture.claim() == ["/b"], "released without an end that was written"
 
 
 def test_ancestors_and_descendants_are_never_claimed_apart(fixture: Fixture) -> None:

@@ -5,6 +5,7 @@ Exit codes are grep's: 0 done or found, 1 nothing found (or not finished, see ea
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -69,7 +70,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:  # noqa: BLE001  the last line of defence: say it in one line, keep the traceback in a file
         if debug:
             _print_traceback()
-        return _report(*_unexpected(error, arguments), json=wants_json(arguments))
+        return _report(*(_environment(error) or _unexpected(error, arguments)), json=wants_json(arguments))
 
 
 def load_command(name: str) -> Command:
@@ -186,6 +187,17 @@ def _report(message: str, hint: str, *, json: bool) -> int:
     except BrokenPipeError:
         return _leave_broken_pipe()
     return EXIT_ERROR
+
+
+def _environment(error: Exception) -> tuple[str, str] | None:
+    """What the machine refuses is no bug: a full or read-only disk, somebody else's folder, a file where a folder belongs."""
+    if type(error).__name__ == "FullError":  # SQLite's; importing apsw to ask for it costs more than the whole command
+        return "the disk with memdir's data is full", "free some room; `memdir doctor` shows where the data is"
+    numbers = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR)
+    if not isinstance(error, OSError) or error.errno not in numbers:
+        return None
+    place = f": {os.fsdecode(error.filename)}" if isinstance(error.filename, (str, bytes)) else ""
+    return f"{error.strerror}{place}", "`memdir doctor` checks the folders that memdir needs; MEMDIR_HOME moves them"
 
 
 def _unexpected(error: Exception, arguments: list[str]) -> tuple[str, str]:

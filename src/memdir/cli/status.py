@@ -85,6 +85,8 @@ def _print(answer: dict[str, Any], out: Output) -> None:
         rows.append(("daemon", f"pid {answer['pid']}, up {human_duration(answer['uptime_s'])}"))
         rows.append(("server", _server_line(answer)))
         rows.append(("queue", _queue_line(answer)))
+        if answer.get("trouble"):
+            rows.append(("problem", visible(str(answer["trouble"]))))
         if answer.get("conflicts"):
             rows.append(("conflicts", f"{plural(answer['conflicts'], 'file')} kept twice; look for '(conflict' in the names"))
         if answer.get("cache_bytes") is not None:
@@ -100,8 +102,10 @@ def _server_line(answer: dict[str, Any]) -> str:
     server = answer.get("server")
     if not answer.get("sync"):
         return "none (--no-sync: everything stays on this machine's disk)"
-    if not isinstance(server, dict) or not server.get("url"):
+    if not isinstance(server, dict):
         return "not found yet"
+    if not server.get("url"):
+        return visible(str(server.get("error") or "not found yet"))
     if server.get("online"):
         return f"{visible(str(server['url']))}, online"
     since = f" since {server['since']}" if server.get("since") else ""

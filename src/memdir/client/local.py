@@ -101,11 +101,17 @@ def ensure_server(paths: AppPaths, *, timeout_s: float = START_TIMEOUT_S) -> Ser
     if found is not None:
         return _noted(found)
     deadline = time.monotonic() + timeout_s
-    with _start_lock(paths, deadline):
-        found = running_server(paths)  # another starter may have been first
-        if found is None:
-            _start(paths, deadline)
-            found = running_server(paths)
+    try:
+        with _start_lock(paths, deadline):
+            found = running_server(paths)  # another starter may have been first
+            if found is None:
+                _start(paths, deadline)
+                found = running_server(paths)
+    except OSError as error:  # the disk is full or read-only, a folder is another user's
+        raise ServerStartError(
+            f"the local server cannot be started: {error.strerror}: {error.filename or paths.state_dir}",
+            hint="`memdir doctor` checks the folders it needs; MEMDIR_HOME moves them",
+        ) from error
     if found is None:
         raise ServerStartError(
             "the local server started but cannot be reached",

@@ -7,6 +7,7 @@ commit over a crash of the process, and a consistent earlier state over a power 
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 from collections.abc import Iterator, Sequence
@@ -20,10 +21,14 @@ import apsw
 from memdir.core.errors import CorruptError, VersionError
 from memdir.core.paths import ensure_dir
 
+log = logging.getLogger(__name__)
+
 Row = tuple[Any, ...]
 Connection = apsw.Connection
 """For annotations in rooms that may not import apsw."""
 Bindings = Sequence[Any] | dict[str, Any]
+DiskFullError = apsw.FullError
+"""A write found no room; its transaction did not happen."""
 
 BUSY_TIMEOUT_MS: Final = 10_000
 _READERS_MAX: Final = 64
@@ -166,7 +171,10 @@ class Database:
             self._closed = True
             for connection in self._readers.values():
                 connection.close()
-            self._writer.execute("pragma wal_checkpoint(truncate)").fetchall()
+            try:
+                self._writer.execute("pragma wal_checkpoint(truncate)").fetchall()
+            except DiskFullError:
+                log.warning("%s: the disk is full; the write-ahead log stays beside it for the next opening", self.path)
             self._writer.close()
 
 

@@ -30,6 +30,8 @@ def main(arguments: list[str] | None = None) -> int:
             finally:
                 os.close(fd)
 
+    from memdir.core.sqlite import DiskFullError
+
     try:
         from memdir.daemon.lifecycle import MountDaemon
         from memdir.daemon.registry import MountRegistry
@@ -42,6 +44,10 @@ def main(arguments: list[str] | None = None) -> int:
     except MemdirError as error:
         logging.getLogger(__name__).warning("not mounted: %s", error.message)
         report(f"{error.message}\n{error.hint}")
+        return 2
+    except (OSError, DiskFullError) as error:
+        logging.getLogger(__name__).warning("not mounted: %s", error)
+        report(f"not mounted: {error}\n`memdir doctor` checks the disk and the folders that memdir needs")
         return 2
     except Exception as error:
         logging.getLogger(__name__).exception("not mounted")

@@ -91,6 +91,7 @@ class MountService:
             "held_deletions": 0,
             "last_synced_at": None,
             "profile_version": 0,
+            "trouble": None,
             "server": {"url": None, "online": False, "since": None, "error": self._syncing.error},
         }
         engine = self._syncing.engine
@@ -104,6 +105,7 @@ class MountService:
                 "held_deletions": status.held_deletions,
                 "last_synced_at": iso_ms(status.last_synced_ms) if status.last_synced_ms else None,
                 "profile_version": status.profile_version,
+                "trouble": status.trouble,
                 "server": {
                     "url": link.url,
                     "online": link.online,

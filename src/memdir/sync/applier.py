@@ -49,6 +49,7 @@ class Applier:
         if applied.kind == "file":
             ctx.local.remember(applied, remote.content_hash)
         ctx.counters.pulled += 1
+        ctx.counters.last_synced_ms = ctx.now_ms()
         with ctx.queue.transaction() as tx:
             ctx.facts.set_base(tx, row.path, remote, stamp_of(applied))
             if mode != remote.mode and remote.kind != "symlink":

@@ -31,6 +31,7 @@ from memdir.sync.pusher import Pusher
 from memdir.sync.queue import Queue
 from memdir.sync.renames import Renames
 from memdir.sync.scanner import HELD_KEY, Scanner
+from memdir.sync.trouble import Troubles
 from memdir.sync.unseen import SYNC_FILE
 
 log = logging.getLogger(__name__)
@@ -43,6 +44,7 @@ _IDLE_WAIT_S: Final = 5.0
 _BUSY_WAIT_S: Final = 0.05
 _STEPS_MAX: Final = 100_000
 _FLUSH_LOOK_S: Final = 0.25
+_TROUBLE_WAIT_S: Final = 1.0
 _JOIN_S: Final = 30.0
 _FEED_JOIN_S: Final = 0.5
 _FIRST_TRY_S: Final = 2.0
@@ -62,6 +64,8 @@ class EngineStatus:
     profile_version: int
     held_deletions: int
     caught_up: bool
+    trouble: str | None
+    """What keeps the engine from its work on this side; the server's is in `link`."""
 
 
 class Engine:
@@ -109,6 +113,7 @@ class Engine:
         self._stopping = threading.Event()
         self._feed: threading.Thread | None = None
         self._feed_tries = 0
+        self._troubles = Troubles()
         self._probing = threading.Lock()
         self._taking_in = threading.Lock()
         self._threads: list[threading.Thread] = []
@@ -178,6 +183,7 @@ class Engine:
             profile_version=self._ctx.facts.number("profile_version"),
             held_deletions=self._ctx.facts.number(HELD_KEY),
             caught_up=self._puller.caught_up.is_set(),
+            trouble=self._troubles.text(),
         )
 
     def queue_rows(self, limit: int) -> list[Row]:
@@ -279,9 +285,10 @@ class Engine:
             try:
                 if self._take_in_all():
                     self._announce()
-            except Exception:
-                log.exception("intents could not be taken in")
-                self._stopping.wait(1.0)
+                self._troubles.end("intake")
+            except Exception as error:  # noqa: BLE001  noted, and tried again
+                self._troubles.begin("intake", "changes cannot be noted for the sync", error)
+                self._stopping.wait(_TROUBLE_WAIT_S)
                 self._intents.set()
 
     def _start_feed(self) -> None:
@@ -300,9 +307,11 @@ class Engine:
                 self._puller.read_page(wait_s=wait_s)
             except ClientError as error:
                 ctx.link.fail(error)
-            except Exception:
-                log.exception("the feed could not be applied")
-                self._stopping.wait(1.0)
+            except Exception as error:  # noqa: BLE001  noted, and tried again
+                self._troubles.begin("feed", "the server's changes cannot be applied", error)
+                self._stopping.wait(_TROUBLE_WAIT_S)
+            else:
+                self._troubles.end("feed")
             self._feed_tries += 1
             self._announce()
 
@@ -332,11 +341,12 @@ class Engine:
                 self._probe()
                 busy = self._renames.work_once()
                 busy = self._pusher.work_once() or busy
-            except Exception:
-                log.exception("the sync worker failed")
-                self._stopping.wait(1.0)
+            except Exception as error:  # noqa: BLE001  noted, and tried again
+                self._troubles.begin("worker", "changes cannot be pushed", error)
+                self._stopping.wait(_TROUBLE_WAIT_S)
                 continue
             if busy:
+                self._troubles.end("worker")
                 self._announce()
             else:
                 self._pause(self._idle_s(), seen)

@@ -24,7 +24,7 @@ from memdir.client.errors import (
 )
 from memdir.client.http import Expect
 from memdir.core.limits import BATCH_MAX_BYTES, FILE_SYNC_MAX_BYTES, MIB
-from memdir.core.sqlite import Connection
+from memdir.core.sqlite import Connection, DiskFullError
 from memdir.fs.errors import FsError
 from memdir.fs.tree import LocalChangedError
 from memdir.fs.types import LocalFact
@@ -62,6 +62,8 @@ class Pusher:
         open_rows = {row.path: row for row in rows}
         try:
             self._work(rows, open_rows)
+        except DiskFullError:
+            raise  # nothing can be noted of any row; the queue frees them
         except Exception as error:
             log.exception("the sync worker failed")
             with ctx.queue.transaction() as tx:

@@ -48,6 +48,8 @@ class Queue:
         self._inflight = PathIndex()
         self._moves = PathIndex()
         self._moves_inflight: set[int] = set()
+        self._may_be_stranded = False
+        """A transaction failed: rows may be noted as claimed that nobody works on."""
         with db.write() as tx:
             tx.execute("update queue set state = 'ready', inflight_started_at_ms = null where state = 'inflight'")
             tx.execute("update queue set due_at_s = 0, burst_at_s = 0")
@@ -125,6 +127,8 @@ class Queue:
         Rows of one claim may overlap with each other: they are worked on in their order.
         """
         with self._claiming:
+            if self._may_be_stranded:
+                self._free_stranded()
             taken = self._choose(limit)
             if not taken:
                 return []
@@ -135,12 +139,21 @@ class Queue:
                 )
                 # Since the rows were chosen, a change may have come in (what is claimed is the newest generation), and a rename
                 # may have taken a row elsewhere.
-                found = [self._read_row(tx, row.path) for row in taken]
+                found = [_read_row(tx, row.path) for row in taken]
             taken = [row for row in found if row is not None]
             with self._lock:
                 for row in taken:
                     self._inflight.add(row.path)
             return taken
+
+    def _free_stranded(self) -> None:
+        self._may_be_stranded = False
+        noted = [row[0] for row in self._db.all("select path from queue where state = 'inflight'")]
+        with self._lock:
+            stranded = [(raw,) for raw in noted if not self._inflight.overlaps(decode(raw))]
+        with self._db.write() as tx:
+            tx.executemany("update queue set state = 'ready' where path = ?", stranded)
+        self._may_be_stranded |= len(stranded) < len(noted)
 
     def _choose(self, limit: int) -> list[Row]:
         statement = f"select {_COLUMNS} from queue where state = 'ready' and due_at_s <= ? order by seq limit ?"  # noqa: S608
@@ -155,10 +168,6 @@ class Queue:
                 if len(chosen) == limit:
                     break
         return chosen
-
-    def _read_row(self, tx: Connection, path: str) -> Row | None:
-        found = next(iter(tx.execute(f"select {_COLUMNS} from queue where path = ?", (encode(path),))), None)  # noqa: S608
-        return None if found is None else _row(found)
 
     def claim_moves(self, limit: int = CLAIM_MAX) -> list[Move]:
         """Due renames that overlap with nothing under way, with no earlier rename, and not with each other."""
@@ -301,8 +310,7 @@ class Queue:
         ]
 
     def row(self, path: str) -> Row | None:
-        found = self._db.one(f"select {_COLUMNS} from queue where path = ?", (encode(path),))  # noqa: S608
-        return None if found is None else _row(found)
+        return _read_row(self._db.reader, path)
 
     def lengths(self) -> tuple[int, int]:
         """How many paths and renames wait or are under way, and how many rows are parked."""
@@ -373,6 +381,7 @@ class Queue:
             with self._db.write() as tx:
                 yield tx
         except BaseException:
+            self._may_be_stranded = True
             self._load_moves()  # what was noted in memory for a rename did not happen
             raise
 
@@ -383,6 +392,11 @@ class Queue:
 
     def _now_ms(self) -> int:
         return self._clock.now_ns() // 1_000_000
+
+
+def _read_row(connection: Connection, path: str) -> Row | None:
+    found = next(iter(connection.execute(f"select {_COLUMNS} from queue where path = ?", (encode(path),))), None)  # noqa: S608
+    return None if found is None else _row(found)
 
 
 def _row(found: SqlRow) -> Row:
