@@ -263,6 +263,17 @@ class Machine(RuleBasedStateMachine):
         assert snapshot.visible(self.memory) == snapshot.of_directory(self.real)
         assert snapshot.of_vfs(self.disk) == snapshot.of_vfs(self.memory)
 
+    @invariant()
+    def remembered_paths_are_true(self) -> None:
+        for fs in (self.memory, self.disk):
+            for ino, (path, is_local) in list(fs._folders.items()):
+                names = path.split(b"/")[1:-1]
+                assert is_local == any(name.endswith(b"~") for name in names)
+                at = ROOT_INO
+                for name in names:
+                    at = fs.lookup(at, name).ino
+                assert at == ino
+
     def teardown(self) -> None:
         if hasattr(self, "disk"):
             self.disk.close()
