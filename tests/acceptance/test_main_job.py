@@ -37,6 +37,15 @@ def test_json_hits_have_every_field(memdir: Memdir, notes: Path) -> None:
     assert (hit["start_line"], hit["end_line"]) == (1, 1)
 
 
+def test_a_file_that_the_server_cannot_take_is_found_by_its_words(memdir: Memdir, notes: Path) -> None:
+    (notes / "keys.md").write_text(KEYS)
+    Path(os.fsdecode(os.fsencode(notes) + b"/caf\xe9.md")).write_text("The zebra lives in the attic.\n")
+    hits = [hit for hit in memdir.hits("zebra", notes) if "zebra" in hit["text"]]
+    assert [(hit["kind"], hit["start_line"]) for hit in hits] == [("pending", 1)]
+    again = memdir.run("grep", "zebra", notes)
+    assert "The zebra lives in the attic." in again.out
+
+
 def test_an_edit_is_found_and_the_old_text_is_not(memdir: Memdir, notes: Path) -> None:
     (notes / "pet.md").write_text("Our dog is called Bruno.\n")
     assert "Bruno" in memdir.hits("name of the canine", notes / "pet.md")[0]["text"]

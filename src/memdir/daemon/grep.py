@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 from memdir.core.errors import UsageError
-from memdir.core.limits import QUERY_MAX_CHARS, SEARCH_LIMIT_MAX
+from memdir.core.limits import MIB, QUERY_MAX_CHARS, SEARCH_LIMIT_MAX
 from memdir.daemon.syncing import Syncing
 from memdir.daemon.wordsearch import LiteralSearch, OneFile, Readable, WordSearch, scope_files
 from memdir.fs.path import checked, is_within
@@ -25,6 +25,9 @@ Json = dict[str, Any]
 WAIT_MS: Final = 2500
 _WAIT_MAX_MS: Final = 30_000
 _PENDING_SHOWN_MAX: Final = 1000
+_KEPT_MAX: Final = 200
+_KEPT_MAX_BYTES: Final = MIB
+"""Parked files that are searched in place with every grep: how many at most, and of what size."""
 _PROFILE: Final = "/profile.md"
 PROFILE_NOTE: Final = "profile.md is made from the files under memory/ and user/; it was searched by words"
 NO_SYNC_NOTE: Final = "this mount does not sync: searched by words in the local files"
@@ -79,7 +82,7 @@ class Grep:
         except ClientError as error:
             note = f"searched by words in the local files, because the server was not reached: {error.message}"
             return self._in_place(query, scope, limit, note, offline=True)
-        return self._merged(query, scope, limit, response, waiting)
+        return self._merged(query, scope, limit, response, waiting, self._kept_here(engine, scope))
 
     def _pushed_and_asked(
         self, engine: Engine, query: str, scope: str, limit: int, wait_s: float, *, explain: bool
@@ -104,7 +107,16 @@ class Grep:
         )
         return engine.link.call(lambda client: client.search(request))
 
-    def _merged(self, query: str, scope: str, limit: int, response: SearchResponse, waiting: list[str]) -> Json:
+    def _kept_here(self, engine: Engine, scope: str) -> list[str]:
+        """Small files that the server cannot take, such as one whose name is not UTF-8: it will never find them, so they are
+        searched here each time."""
+        paths = sorted(row.path for row in engine.parked_rows(_KEPT_MAX) if is_within(row.path, scope))
+        facts = ((path, self._tree.fact(path)) for path in paths)
+        return [path for path, fact in facts if fact is not None and fact.kind == "file" and fact.size <= _KEPT_MAX_BYTES]
+
+    def _merged(
+        self, query: str, scope: str, limit: int, response: SearchResponse, waiting: list[str], kept_here: list[str]
+    ) -> Json:
         """The server's hits, but for what is newer or gone here, and what is searched here instead."""
         dirty = set(waiting)
         pending = sorted(path for path in {*waiting, *response.pending} if is_within(path, scope) and self._is_file(path))
@@ -124,9 +136,9 @@ class Grep:
             if hit.path not in dirty and self._tree.fact(hit.path) is not None
         ]
         note = None
-        if pending:
+        if pending or kept_here:
             search = WordSearch(self._tree, query)
-            found = search.run(pending, limit)
+            found = search.run(dict.fromkeys((*pending, *kept_here)), limit)
             note = search.note
             hits = sorted((*hits, *found), key=lambda hit: -float(hit["score"]))[:limit]
         return {"hits": hits, "pending": pending[:_PENDING_SHOWN_MAX], "offline": False, "note": note}

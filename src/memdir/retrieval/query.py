@@ -42,7 +42,7 @@ NEXT_IN_FILE: Final = 0.85
 
 OWN_SHARE: Final = 0.5
 """Of a passage's own certainty in its score; the rest is its place behind the best, times how sure the best is."""
-THRESHOLD: Final = 0.30
+THRESHOLD: Final = 0.27
 """Scores below are not shown unless asked for; measured on the example memory and others, see tests/retrieval."""
 
 STATIC_LINE_SHARE: Final = 0.3
