@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 from pathlib import Path
 
 import httpx
 import pytest
 
+from memdir.core.sqlite import DiskFullError
 from memdir.server.app import create_app
 from memdir.server.engine import Engine
 from memdir.server.hub import Hub
@@ -43,6 +45,28 @@ def test_an_unexpected_error_is_a_plain_500_and_its_details_stay_in_the_log(
         answer = ask(store, tmp_path, "/v1/changes?containerTag=t")
     assert (answer.status_code, answer.json()["error"]) == (500, "internal error; the server's log has the details")
     assert "canary-secret" in caplog.text
+
+
+@pytest.mark.parametrize("error", [DiskFullError("full"), OSError(errno.ENOSPC, "No space left on device")])
+def test_a_full_disk_is_a_507_in_one_line_of_the_log(
+    error: Exception, store: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(store.changes, "since", full)
+    answer = ask(store, tmp_path, "/v1/changes?containerTag=t")
+    assert (answer.status_code, answer.json()) == (507, {"error": "the server's disk is full"})
+    assert "Traceback" not in caplog.text
+
+
+def test_another_error_of_the_system_stays_a_500(store: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise OSError(errno.EIO, "canary-secret")
+
+    monkeypatch.setattr(store.changes, "since", broken)
+    answer = ask(store, tmp_path, "/v1/changes?containerTag=t")
+    assert (answer.status_code, answer.json()["error"]) == (500, "internal error; the server's log has the details")
 
 
 def test_a_damaged_blob_is_a_500_that_names_it(store: SqliteStore, tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import logging
 from collections.abc import Iterable
 
 from fastapi import FastAPI, Request
@@ -12,6 +14,7 @@ from starlette.types import ASGIApp
 
 import memdir
 from memdir.core.errors import MemdirError
+from memdir.core.sqlite import DiskFullError
 from memdir.server.engine import Engine
 from memdir.server.errors import status_of, text_of
 from memdir.server.guard import INTERNAL_ERROR, Guard
@@ -20,6 +23,8 @@ from memdir.server.routes import files, service, v3, v4
 from memdir.server.services.files import entry_of
 from memdir.store.errors import PreconditionError
 from memdir.store.sqlite.store import SqliteStore
+
+log = logging.getLogger(__name__)
 
 _DETAILS_MAX = 20
 _INPUT_MAX_CHARS = 200
@@ -35,6 +40,8 @@ def create_app(store: SqliteStore, hub: Hub, engine: Engine, *, hosts: Iterable[
     app.add_exception_handler(RequestValidationError, _on_invalid)
     app.add_exception_handler(HTTPException, _on_http_error)
     app.add_exception_handler(UnicodeEncodeError, _on_unicode)
+    app.add_exception_handler(DiskFullError, _on_refused_write)
+    app.add_exception_handler(OSError, _on_refused_write)
     app.add_exception_handler(Exception, _on_unexpected)
     for router in (service.router, files.router, v3.router, v4.router):
         app.include_router(router)
@@ -70,6 +77,14 @@ async def _on_http_error(request: Request, error: Exception) -> JSONResponse:
     if error.status_code == 404:
         text = f"there is no {request.method} {request.url.path[:200]}"
     return JSONResponse({"error": text}, status_code=error.status_code, headers=error.headers)
+
+
+async def _on_refused_write(request: Request, error: Exception) -> JSONResponse:
+    """A full disk is no mistake of ours: the caller is told, keeps what it has, and tries again later."""
+    if isinstance(error, OSError) and error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        raise error
+    log.error("%s %s: no room on the disk", request.method, request.url.path[:200])
+    return JSONResponse({"error": "the server's disk is full"}, status_code=507)
 
 
 async def _on_unexpected(_: Request, __: Exception) -> JSONResponse:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from memdir.core.errors import MemdirError
+from memdir.core.sqlite import DiskFullError
 from memdir.retrieval.embed.port import LineEmbedder
 from memdir.server.engine import Engine
 from memdir.server.pipeline import SupersededError, index, remember
@@ -30,6 +31,7 @@ EMBED_CHUNKS: Final = 32
 REASON_MAX_CHARS: Final = 500
 STOP_S: Final = 5.0
 _BLOCKED_S: Final = 1.0
+_FULL_S: Final = 10.0
 _IDLE_S: Final = 60.0
 """Upper bound of a wait; wake-ups come from commits, this only limits the cost of a lost one."""
 
@@ -81,8 +83,11 @@ class Worker:
                 if step():
                     continue
                 pause = self._store.jobs.next_due_s(kind, priority_max=priority)
+            except DiskFullError:
+                log.error("no room on the disk to go on indexing; trying again every %g s", _FULL_S)  # noqa: TRY400  no bug
+                pause = _FULL_S
             except Exception:
-                # The disk is full or the database is busy: what was claimed comes back when its lease ends.
+                # The database is busy, or a bug: what was claimed comes back when its lease ends.
                 log.exception("a worker step failed")
                 pause = _BLOCKED_S
             # A job that is due and was not taken waits for a model; the engine wakes us when it is there.
