@@ -247,8 +247,8 @@ def test_no_acknowledged_byte_is_lost_when_the_daemon_is_killed_during_a_copy(
 
 
 @pytest.mark.promise("mount.xdg")
-def test_data_lives_in_the_xdg_folders(tmp_path: Path) -> None:
-    base = tmp_path.resolve()
+def test_data_lives_in_the_xdg_folders(tmp_path_factory: pytest.TempPathFactory) -> None:
+    base = tmp_path_factory.mktemp("x").resolve()  # short: a socket's path has 107 bytes
     runner = Memdir(folder=base, home=base / "unused")
     del runner.env["MEMDIR_HOME"]
     for variable, folder in {"HOME": "h", "XDG_CONFIG_HOME": "c", "XDG_DATA_HOME": "d", "XDG_STATE_HOME": "s",

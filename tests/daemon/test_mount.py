@@ -61,6 +61,11 @@ class Home:
     def call(self, record: MountRecord, op: str, **args: object) -> dict[str, object]:
         return ControlClient(record.socket_file).call(op, 90.0, **args)
 
+    def server_of(self, record: MountRecord) -> dict[str, object]:
+        server = self.call(record, "status")["server"]
+        assert isinstance(server, dict)
+        return server
+
     def stop(self, record: MountRecord) -> int:
         left = self.call(record, "stop", drain_timeout_s=20.0)["left"]
         assert record.pid is not None
@@ -196,6 +201,7 @@ def test_a_mount_without_a_server_answers_searches_and_says_so(home: Home, monke
     monkeypatch.setenv("MEMDIR_API_KEY", "none")
     record = home.mount()
     (home.place / "a.md").write_text("the zebra crossing\n")
+    until(lambda: home.server_of(record)["since"] is not None)  # sync is up and has found nobody
     answer = home.call(record, "grep", q="zebra", path="/", limit=5)
     hits = answer["hits"]
     assert answer["offline"] is True
@@ -256,6 +262,7 @@ def test_what_was_deleted_and_renamed_in_a_mount_without_sync_reaches_the_server
     record = home.mount()
     for name in ("kept.md", "deleted.md", "renamed.md"):
         (home.place / name).write_text(f"{name}\n")
+    until(lambda: bool(home.call(record, "sync", wait=True, timeout_s=30)["drained"]))
     assert home.stop(record) == 0
     record = home.mount(sync=False)
     (home.place / "deleted.md").unlink()
