@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from memdir.sync.model import Row
+from memdir.sync.queue import CLAIM_MAX
 from tests.sync.conftest import Mount
 from tests.sync.fake_server import FakeServer
 
@@ -167,6 +169,32 @@ def test_a_new_folder_renamed_before_its_first_push(mount: Mount, server: FakeSe
     mount.mv("/d", "/e")
     mount.sync()
     assert server.tree() == mount.tree() == {"/e": ("dir", b""), "/e/f": ("file", b"1")}
+
+
+def test_a_folder_renamed_again_while_its_files_are_being_compared_does_not_come_back(
+    mount: Mount, server: FakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mount.mkdir("/d")
+    for number in range(CLAIM_MAX + 40):
+        mount.write(f"/d/{number}.md", f"{number}".encode())
+    mount.sync()
+    mount.mkdir("/all")
+    mount.mv("/d", "/all/d")
+    work = mount.engine._pusher._work
+    renamed: list[bool] = []
+
+    def rename_meanwhile(rows: list[Row], open_rows: dict[str, Row]) -> None:
+        if not renamed and "/all/d" in open_rows and server.tree().get("/all/d"):
+            mount.mv("/all", "/all2")
+            renamed.append(mount.engine._take_in_all())
+        work(rows, open_rows)
+
+    monkeypatch.setattr(mount.engine._pusher, "_work", rename_meanwhile)
+    mount.sync()
+    assert renamed
+    names = {"/all2", "/all2/d", *(f"/all2/d/{number}.md" for number in range(CLAIM_MAX + 40))}
+    assert set(mount.tree()) == names
+    assert set(server.tree()) == names
 
 
 def test_delete_and_recreate_before_a_push(mount: Mount, server: FakeServer) -> None:

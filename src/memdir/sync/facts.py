@@ -64,13 +64,23 @@ class Facts:
 
     def remote(self, path: str) -> Fact | None:
         """What the server holds as far as is known: the feed's state, or our own later write."""
-        key = encode(path)
-        row = self._db.one("select r.kind, r.content_hash, r.mode, r.revision from remote r where r.path = ?1", (key,))
-        known = None if row is None else _fact(row)
-        ours = self._db.one("select kind, content_hash, mode, revision from base where path = ?", (key,))
-        if ours is None or ours[3] <= self.watermark or (known is not None and known.revision >= ours[3]):
-            return known
-        return None if ours[0] == _TOMBSTONE else _fact(ours)
+        return self.remote_and_base(path)[0]
+
+    def remote_and_base(self, path: str) -> tuple[Fact | None, Fact | None]:
+        """Both at one moment, by one statement: the feed may be applied between two."""
+        row = self._db.one(
+            "select r.kind, r.content_hash, r.mode, r.revision, b.kind, b.content_hash, b.mode, b.revision,"
+            " (select cast(value as integer) from meta where key = 'watermark')"
+            " from (select ? as path) as asked"
+            " left join remote r on r.path = asked.path left join base b on b.path = asked.path",
+            (encode(path),),
+        )
+        assert row is not None
+        known = None if row[0] is None else _fact(row[:4])
+        ours = None if row[4] in (None, _TOMBSTONE) else _fact(row[4:8])
+        if row[4] is None or row[7] <= (row[8] or 0) or (known is not None and known.revision >= row[7]):
+            return known, ours
+        return ours, ours
 
     def remote_times(self, path: str) -> tuple[int, int]:
         """Size in bytes and mtime in ns of the feed's state; (0, 0) when it has none."""

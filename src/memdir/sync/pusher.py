@@ -144,7 +144,7 @@ class Pusher:
             self._park(row, f"larger than {FILE_SYNC_MAX_BYTES // MIB} MiB; it stays in this mount only")
             return None
         local = None if entry is None else ctx.local.fact_of(entry)
-        remote, base = ctx.facts.remote(path), ctx.facts.base(path)
+        remote, base = ctx.facts.remote_and_base(path)
         if _was_ours(row, remote):
             base = remote  # the answer to our own write was lost: what stands there is ours
         action = plan(local, remote, base)
@@ -340,14 +340,16 @@ class Pusher:
                     ctx.facts.set_base(tx, path, None)
 
     def _goes_too(self, path: str) -> bool:
-        """Whether the delete of `path` is waiting in the queue."""
-        row = self._ctx.queue.row(path)
-        return (
-            row is not None
-            and row.state != "parked"
-            and self._ctx.facts.base(path) is not None
-            and self._ctx.tree.fact(path) is None
-        )
+        """Whether `path` was agreed on and is deleted here. Its row may have been taken elsewhere by a rename of a folder above
+        it: then it gets one again."""
+        ctx = self._ctx
+        if ctx.facts.base(path) is None or ctx.tree.fact(path) is not None:
+            return False
+        row = ctx.queue.row(path)
+        if row is None:
+            with ctx.queue.transaction() as tx:
+                ctx.queue.add(tx, path)
+        return row is None or row.state != "parked"
 
 
 def _was_ours(row: Row, remote: Fact | None) -> bool:
