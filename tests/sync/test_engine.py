@@ -6,6 +6,7 @@ import pytest
 
 from memdir.sync.model import Row
 from memdir.sync.queue import CLAIM_MAX
+from memdir.sync.unseen import note_unseen_changes
 from tests.sync.conftest import Mount
 from tests.sync.fake_server import FakeServer
 
@@ -366,3 +367,24 @@ def test_two_mounts_converge(mount: Mount, other: Mount, server: FakeServer) -> 
     other.sync()
     assert mount.tree() == other.tree() == server.tree()
     assert mount.tree()["/ours/a"] == ("file", b"2")
+
+
+def test_what_went_while_nobody_looked_goes_at_the_server_too(mount: Mount, server: FakeServer) -> None:
+    for name in ("kept", "gone", "renamed"):
+        mount.write(f"/{name}", name.encode())
+    mount.mkdir("/folder")
+    mount.write("/folder/inside", b"1")
+    mount.sync()
+    mount.engine.close()
+    note_unseen_changes(mount.folder)
+    mount.rm("/gone")
+    mount.mv("/renamed", "/other")
+    mount.rm("/folder/inside")
+    mount.rmdir("/folder")
+    for intent in mount.fs.intents(0, 100):  # a mount without sync records none; the next one names what is there
+        mount.fs.acknowledge(intent.seq)
+    mount.chmod("/other", 0o600)
+    server.write("/new", b"of another machine")
+    mount.engine = mount._open()
+    mount.sync()
+    assert set(server.tree()) == {"/kept", "/other", "/new"} == set(mount.tree())

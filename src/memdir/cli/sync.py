@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from memdir.cli.command import EXIT_NOTHING, EXIT_OK, Command, Parser, seconds
 from memdir.cli.output import Output, Progress
-from memdir.cli.text import plural
+from memdir.cli.text import plural, visible
 from memdir.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -75,6 +75,8 @@ def _sentence(name: str, result: dict[str, Any], *, waited: bool) -> str:
         text = f"{name}: everything is pushed; the server is still indexing"
     else:
         text = f"{name}: {plural(waiting, 'change')} still to push" + ("" if waited else ", in the background")
+    if result.get("problem"):
+        text += f"; {visible(str(result['problem']))}"
     return text + (f"; {parked} parked, see `memdir queue`" if parked else "")
 
 

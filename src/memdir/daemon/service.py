@@ -176,6 +176,8 @@ class MountService:
             "parked": status.parked,
             "drained": status.queue_length == 0,
             "searchable": searchable,
+            "online": status.link.online,
+            "problem": status.trouble or status.link.error,
         }
 
     def _all_done(self, engine: Engine) -> bool:

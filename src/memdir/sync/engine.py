@@ -22,7 +22,7 @@ from memdir.core.sqlite import Database
 from memdir.fs.tree import SyncTree
 from memdir.sync.context import Context
 from memdir.sync.facts import Facts
-from memdir.sync.intake import take_in, unread_count
+from memdir.sync.intake import find_unseen, take_in, unread_count
 from memdir.sync.link import Link, LinkState
 from memdir.sync.localview import LocalView
 from memdir.sync.model import Row
@@ -118,6 +118,7 @@ class Engine:
         self._taking_in = threading.Lock()
         self._threads: list[threading.Thread] = []
         self._ctx.link.on_open = self._link_opened
+        find_unseen(self._ctx)
 
     # --- life ----------------------------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from memdir.core.sqlite import Connection
 from memdir.fs.types import Intent, IntentKind
 from memdir.sync.context import Context
 from memdir.sync.queue import QUIET_S
+from memdir.sync.unseen import UNSEEN_KEY
 
 _PAGE: Final = 1000
 _COUNT_MAX: Final = 10_000
@@ -36,6 +37,16 @@ def take_in(ctx: Context) -> int:
 def unread_count(ctx: Context) -> int:
     """How many intents were not taken in yet; counts to 10,000."""
     return len(ctx.tree.intents(ctx.facts.number(_INTENTS_KEY), _COUNT_MAX))
+
+
+def find_unseen(ctx: Context) -> None:
+    """After a mount without sync: look at every path that was agreed on and is gone."""
+    if not ctx.facts.text(UNSEEN_KEY):
+        return
+    gone = [path for path in ctx.facts.known_under("/") if not ctx.is_excluded(path) and ctx.tree.fact(path) is None]
+    with ctx.queue.transaction() as tx:
+        ctx.queue.add_all(tx, gone)
+        ctx.facts.set_value(tx, UNSEEN_KEY, "")
 
 
 def _record(ctx: Context, tx: Connection, intent: Intent) -> None:

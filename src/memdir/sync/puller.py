@@ -18,7 +18,6 @@ from memdir.core.sqlite import Connection
 from memdir.sync.context import Context
 from memdir.sync.renames import Renames
 from memdir.sync.scanner import Scanner
-from memdir.sync.unseen import RESCAN_KEY
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +54,7 @@ class Puller:
         if self._is_closed():
             return False
         since, epoch = ctx.facts.watermark, ctx.facts.text("epoch")
-        if not epoch or ctx.facts.text(RESCAN_KEY):
+        if not epoch or ctx.facts.text("rescan"):
             self._compare_everything()
             return True
         profile_since = ctx.facts.number("profile_version")

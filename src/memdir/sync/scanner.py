@@ -18,7 +18,6 @@ from memdir.core.sqlite import Connection
 from memdir.fs.path import decode, encode
 from memdir.sync.context import Context
 from memdir.sync.intake import walk
-from memdir.sync.unseen import RESCAN_KEY
 
 log = logging.getLogger(__name__)
 
@@ -60,7 +59,7 @@ class Scanner:
             ctx.facts.set_value(tx, "epoch", epoch)
             ctx.facts.set_value(tx, "watermark", watermark)
             ctx.facts.set_value(tx, HELD_KEY, len(kept))
-            ctx.facts.set_value(tx, RESCAN_KEY, "")
+            ctx.facts.set_value(tx, "rescan", "")
             if not same_life:
                 ctx.facts.set_value(tx, "profile_version", 0)
             ctx.queue.add_all(tx, [entry.path for entry in entries])
@@ -74,7 +73,7 @@ class Scanner:
         """Somebody looked at it: the next comparison believes any number of missing paths."""
         with self._ctx.queue.transaction() as tx:
             self._ctx.facts.set_value(tx, CONFIRMED_KEY, 1)
-            self._ctx.facts.set_value(tx, RESCAN_KEY, "1")
+            self._ctx.facts.set_value(tx, "rescan", "1")
 
     def _pages(self) -> Iterator[FilesPage]:
         ctx = self._ctx

@@ -1,4 +1,8 @@
-"""Changes that leave no intent. Light to import: a mount without sync notes them before it begins."""
+"""Changes that leave no intent: those of a mount without sync. Light to import.
+
+What such a mount wrote, the filesystem names at its next opening with sync; what it deleted or renamed away has to be found by
+comparing.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +13,12 @@ from memdir.core.sqlite import Database
 
 SYNC_FILE: Final = "sync.db"
 """The engine's records in a mount's folder."""
-RESCAN_KEY: Final = "rescan"
-"""In `meta`: not empty when everything has to be compared before the feed is read on."""
+UNSEEN_KEY: Final = "unseen_changes"
+"""In `meta`: not empty when paths may have gone from the mount without an intent."""
 
 
 def note_unseen_changes(folder: Path) -> None:
-    """A mount without sync begins: what it deletes or renames leaves no trace, so the next one with sync compares everything.
+    """A mount without sync begins: the next one with sync has to look for what went (`intake.find_unseen`).
 
     Durable when it returns; does nothing for a mount that never synced.
     """
@@ -26,7 +30,7 @@ def note_unseen_changes(folder: Path) -> None:
         with database.write(durable=True) as tx:
             tx.execute(
                 "insert into meta (key, value) values (?, '1') on conflict (key) do update set value = excluded.value",
-                (RESCAN_KEY,),
+                (UNSEEN_KEY,),
             )
     finally:
         database.close()
