@@ -59,8 +59,10 @@ def _write_and_find(record: MountRecord, place: Path, mount_s: float) -> Check:
         return Check(name=_NAME, status="fail", detail="profile.md is empty", repair="see the log of the mount")
     began_s = time.monotonic()
     (place / "ferry.md").write_text(_TEXT, encoding="utf-8")
+    wait_s = _WAIT_MS / 1000
+    control(record).call("sync", wait_s + 30.0, wait=True, timeout_s=wait_s)  # a paraphrase needs the transformer's vector
     answer: dict[str, Any] = control(record).call(
-        "grep", _WAIT_MS / 1000 + 30.0, q=_QUERY, path="/", limit=5, mode="semantic", explain=False, wait_ms=_WAIT_MS
+        "grep", wait_s + 30.0, q=_QUERY, path="/", limit=5, mode="semantic", explain=False, wait_ms=_WAIT_MS
     )
     found_s = time.monotonic() - began_s
     hits = answer.get("hits") or []
