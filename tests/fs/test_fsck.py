@@ -64,6 +64,7 @@ DAMAGE = {
     "a symlink of a wrong size": ("target", f"update inode set size = 99 where ino = {S}"),
     "a file with a target": ("target", f"update inode set target = x'61' where ino = {A}"),
     "an inode without type": ("type", f"update inode set mode = 420 where ino = {A}"),
+    "a place of a folder's contents": ("place", f"update inode set place = -1 where ino = {D}"),
     "an impossible size": ("size", f"update inode set size = 1 << 60 where ino = {A}"),
     "a name with a slash": ("name", f"update dentry set name = x'612f62' where ino = {A}"),
     "a name that is dots": ("name", f"update dentry set name = x'2e2e' where ino = {A}"),

@@ -89,6 +89,8 @@ INODES = st.builds(
     Inode, ino=U63, mode=U32, uid=U32, gid=U32, nlink=U32, size=U63, atime_ns=TIMES, mtime_ns=TIMES, ctime_ns=TIMES, rdev=U63,
     parent=U63, version=U63, target=st.one_of(st.none(), st.binary(min_size=1, max_size=4095)),
 )  # fmt: skip
+PLACED = st.builds(Inode, ino=U63, mode=U32, uid=U32, gid=U32, nlink=U32, size=U63, atime_ns=TIMES, mtime_ns=TIMES,
+                   ctime_ns=TIMES, parent=U63, version=U63, place=st.integers(-1, 2**63 - 1))  # fmt: skip
 PATHS = st.binary(max_size=40).map(lambda raw: b"/" + raw)
 CONTENTS = st.one_of(
     st.tuples(st.just(PATCH), U63, U63, st.binary(max_size=100)),
@@ -99,7 +101,7 @@ CONTENTS = st.one_of(
 
 @settings(derandomize=True, database=None, deadline=None, max_examples=300)
 @given(
-    inodes=st.lists(INODES, max_size=3, unique_by=lambda inode: inode.ino),
+    inodes=st.lists(st.one_of(INODES, PLACED), max_size=3, unique_by=lambda inode: inode.ino),
     dentries=st.dictionaries(
         st.tuples(U63, NAMES), st.one_of(st.none(), st.tuples(st.integers(1, 2**63 - 1), U63)), max_size=3
     ),

@@ -37,16 +37,18 @@ class Inode:
     `encoded` belongs to the edge: it may keep its wire form there, and the filesystem sets it to None whenever an
     attribute changes. `lookups` counts references the kernel holds (`Vfs.retain`, `Vfs.forget`).
     `version` grows by one with every change of the contents; it is never reused for an inode.
+    `place` says where the contents of a regular file are (`fs.posix.place`); 0 for everything else.
     """
 
     __slots__ = (
-        "atime_ns", "ctime_ns", "encoded", "gid", "ino", "lookups", "mode", "mtime_ns", "nlink", "parent", "rdev",
-        "size", "target", "uid", "version",
+        "atime_ns", "ctime_ns", "encoded", "gid", "ino", "lookups", "mode", "mtime_ns", "nlink", "parent", "place",
+        "rdev", "size", "target", "uid", "version",
     )  # fmt: skip
 
     def __init__(  # noqa: PLR0917 - by position, because keywords would double what making an inode costs
         self, ino: int, mode: int, uid: int, gid: int, nlink: int, size: int, atime_ns: int, mtime_ns: int,
         ctime_ns: int, rdev: int = 0, target: bytes | None = None, parent: int = 0, version: int = 0,
+        place: int = 0,
     ) -> None:  # fmt: skip
         self.ino = ino
         self.mode = mode
@@ -61,6 +63,7 @@ class Inode:
         self.target = target
         self.parent = parent
         self.version = version
+        self.place = place
         self.lookups = 0
         self.encoded: bytes | None = None
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from memdir.core.limits import SYMLINK_MAX_BYTES
+from memdir.fs.posix.place import IN_CHUNKS
 from memdir.fs.posix.state import CHUNK_BYTES, COOKIE_FIRST, INDEX_BITS, SIZE_MAX_BYTES
 
 
@@ -111,6 +112,22 @@ AFTER_REACH: Final = (
                     substr(coalesce(nullif(target, x''), cast('lost-target' as blob)), 1, {SYMLINK_MAX_BYTES}) end
                 where ino = ?1 and ?2 is not null""",
             f"update inode set size = length(target) where ino = ?1 and mode & {_TYPE} = {_LINK}",
+        ),
+    ),
+    Invariant(
+        kind="place",
+        sentence="inode {0} is no file and says that its contents are at place {1}",
+        find=f"select ino, place from inode where place != {IN_CHUNKS} and mode & {_TYPE} != {_FILE}",
+        mend=(f"update inode set place = {IN_CHUNKS} where ino = ?1 and place = ?2",),
+    ),
+    Invariant(
+        kind="chunk-place",
+        sentence="file {0} has chunks and says that its contents are at place {1}",
+        find=f"""select ino, place from inode where place != {IN_CHUNKS} and exists (
+                     select 1 from chunk where key between ino << {INDEX_BITS} and (ino + 1 << {INDEX_BITS}) - 1)""",
+        mend=(
+            f"""delete from chunk where key between ?1 << {INDEX_BITS} and (?1 + 1 << {INDEX_BITS}) - 1
+                and ?2 != {IN_CHUNKS}""",
         ),
     ),
     Invariant(

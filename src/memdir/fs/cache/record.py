@@ -16,6 +16,8 @@ from memdir.fs.types import Data, Inode, IntentKind
 _COUNTERS: Final = struct.Struct("<QQ")
 _INODE: Final = struct.Struct("<BQIIIIQqqqQQQH")
 """tag ino mode uid gid nlink size atime mtime ctime rdev parent version, length of the target (0: none)"""
+_PLACED_INODE: Final = struct.Struct("<BQIIIIQqqqQQQHq")
+"""The same, and the place of the contents when that is not the tables."""
 _NAME: Final = struct.Struct("<BQQQH")
 """tag parent ino cookie, length of the name"""
 _PATCH: Final = struct.Struct("<BQQI")
@@ -29,9 +31,10 @@ _NUMBER: Final = struct.Struct("<BQ")
 _INTENT: Final = struct.Struct("<BQBIi")
 """tag seq kind, length of the path, length of the source (-1: none)"""
 
-_TAG_INODE, _TAG_NAME, _TAG_PATCH, _TAG_CUT, _TAG_ZERO, _TAG_XATTR, _TAG_GONE, _TAG_INTENT, _TAG_DROPPED, _TAG_ACK = range(
-    1, 11
-)
+(
+    _TAG_INODE, _TAG_NAME, _TAG_PATCH, _TAG_CUT, _TAG_ZERO, _TAG_XATTR, _TAG_GONE, _TAG_INTENT, _TAG_DROPPED, _TAG_ACK,
+    _TAG_PLACED_INODE,
+) = range(1, 12)  # fmt: skip
 _NOTHING: Final = (0, 0)
 """ino and cookie of a name that goes"""
 _KINDS: Final = (IntentKind.PUT, IntentKind.DELETE, IntentKind.MOVE)
@@ -43,6 +46,9 @@ def encode(txn: Txn) -> list[Data]:
     append = parts.append
     for draft in txn.inodes.values():
         target = draft.target
+        if draft.place:
+            append(_placed_inode(draft))
+            continue
         row = _INODE.pack(
             _TAG_INODE, draft.ino, draft.mode, draft.uid, draft.gid, draft.nlink, draft.size, draft.atime_ns,
             draft.mtime_ns, draft.ctime_ns, draft.rdev, draft.parent, draft.version, len(target) if target else 0,
@@ -69,6 +75,14 @@ def encode(txn: Txn) -> list[Data]:
         else:
             append(_RANGE.pack(_TAG_CUT if kind == CUT else _TAG_ZERO, ino, start, extra))
     return parts
+
+
+def _placed_inode(draft: Inode) -> bytes:
+    """A file whose contents are not in the tables; it has no target."""
+    return _PLACED_INODE.pack(
+        _TAG_PLACED_INODE, draft.ino, draft.mode, draft.uid, draft.gid, draft.nlink, draft.size, draft.atime_ns,
+        draft.mtime_ns, draft.ctime_ns, draft.rdev, draft.parent, draft.version, 0, draft.place,
+    )  # fmt: skip
 
 
 def _encode_rare(txn: Txn, parts: list[Data]) -> None:
@@ -106,6 +120,8 @@ def _decode(body: memoryview) -> Txn:
             at += _PATCH.size
             txn.contents.append((PATCH, ino, offset, _take(body, at, length)))
             at += length
+        elif tag == _TAG_PLACED_INODE:
+            at = _decode_placed(txn, body, at)
         elif tag in (_TAG_CUT, _TAG_ZERO):
             _, ino, start, stop = _RANGE.unpack_from(body, at)
             txn.contents.append((CUT if tag == _TAG_CUT else ZERO, ino, start, stop))
@@ -125,6 +141,16 @@ def _decode_inode(txn: Txn, body: memoryview, at: int) -> int:
         ctime_ns=ctime_ns, rdev=rdev, parent=parent, version=version, target=_take(body, at, length) if length else None,
     )  # fmt: skip
     return at + int(length)
+
+
+def _decode_placed(txn: Txn, body: memoryview, at: int) -> int:
+    """The fields up to the place stand as in the shorter form; the length of the target is 0."""
+    length, place = _PLACED_INODE.unpack_from(body, at)[-2:]
+    if length:
+        raise ValueError("a symlink whose contents have a place")
+    after = _decode_inode(txn, body, at) - _INODE.size + _PLACED_INODE.size
+    next(reversed(txn.inodes.values())).place = place
+    return after
 
 
 def _decode_rare(txn: Txn, body: memoryview, at: int, tag: int) -> int:

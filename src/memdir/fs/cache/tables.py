@@ -30,8 +30,8 @@ _LOG_MAX_PAGES: Final = 256 * MIB // PAGE_BYTES
 LOG_IDLE_BYTES: Final = 16 * MIB
 """A log larger than this is worth moving as soon as nothing else is going on."""
 
-_COLUMNS: Final = "ino, mode, uid, gid, nlink, size, atime_ns, mtime_ns, ctime_ns, rdev, parent, version, target"
-_PUT_INODE: Final = f"insert or replace into inode ({_COLUMNS}) values (?,?,?,?,?,?,?,?,?,?,?,?,?)"  # noqa: S608 - constants
+_COLUMNS: Final = "ino, mode, uid, gid, nlink, size, atime_ns, mtime_ns, ctime_ns, rdev, parent, version, target, place"
+_PUT_INODE: Final = f"insert or replace into inode ({_COLUMNS}) values (?,?,?,?,?,?,?,?,?,?,?,?,?,?)"  # noqa: S608 - constants
 _GET_INODE: Final = f"select {_COLUMNS} from inode where ino = ?"  # noqa: S608 - constants
 _GET_CHILDREN: Final = (
     "select dentry.name, " + ", ".join(f"inode.{name}" for name in _COLUMNS.split(", "))  # noqa: S608 - constants
@@ -237,13 +237,14 @@ def errno_of(error: apsw.Error) -> int:
 def _row(inode: Inode) -> tuple[object, ...]:
     return (
         inode.ino, inode.mode, inode.uid, inode.gid, inode.nlink, inode.size, inode.atime_ns, inode.mtime_ns,
-        inode.ctime_ns, inode.rdev, inode.parent, inode.version, inode.target,
+        inode.ctime_ns, inode.rdev, inode.parent, inode.version, inode.target, inode.place,
     )  # fmt: skip
 
 
 def _inode(row: tuple[Any, ...]) -> Inode:
-    ino, mode, uid, gid, nlink, size, atime_ns, mtime_ns, ctime_ns, rdev, parent, version, target = row
+    ino, mode, uid, gid, nlink, size, atime_ns, mtime_ns, ctime_ns, rdev, parent, version, target, place = row
     return Inode(
         ino=ino, mode=mode, uid=uid, gid=gid, nlink=nlink, size=size, atime_ns=atime_ns, mtime_ns=mtime_ns,
         ctime_ns=ctime_ns, rdev=rdev, parent=parent, version=version, target=target,
+        place=place,
     )  # fmt: skip

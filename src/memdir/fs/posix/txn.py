@@ -82,6 +82,7 @@ def copy_of(inode: Inode) -> Inode:
     draft.target = inode.target
     draft.parent = inode.parent
     draft.version = inode.version
+    draft.place = inode.place
     draft.lookups = 0
     draft.encoded = None
     return draft
@@ -101,4 +102,5 @@ def assign(live: Inode, draft: Inode) -> None:
     live.target = draft.target
     live.parent = draft.parent
     live.version = draft.version
+    live.place = draft.place
     live.encoded = None
