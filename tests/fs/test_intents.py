@@ -180,15 +180,15 @@ def test_an_unlinked_file_is_not_told(fs: AnyFs, news: Reader) -> None:
 
 
 def test_special_files_are_never_told(fs: AnyFs, news: Reader) -> None:
-    inode = fs.create(ROOT_INO, b"fifo", stat.S_IFIFO | 0o600, ME)
+    inode = fs.create(ROOT_INO, b"socket", stat.S_IFSOCK | 0o600, ME)
     fs.setattr(inode.ino, AttrChange(mode=0o644))
-    fs.rename(ROOT_INO, b"fifo", ROOT_INO, b"pipe")
-    fs.unlink(ROOT_INO, b"pipe")
+    fs.rename(ROOT_INO, b"socket", ROOT_INO, b"plug")
+    fs.unlink(ROOT_INO, b"plug")
     assert news() == []
     make(fs, b"a")
-    fs.create(ROOT_INO, b"fifo", stat.S_IFIFO | 0o600, ME)
+    fs.create(ROOT_INO, b"socket", stat.S_IFSOCK | 0o600, ME)
     news()
-    fs.rename(ROOT_INO, b"fifo", ROOT_INO, b"a")
+    fs.rename(ROOT_INO, b"socket", ROOT_INO, b"a")
     assert news() == [(DELETE, "/a")]
 
 

@@ -19,7 +19,9 @@ S_IFMT: Final = 0o170000
 S_IFDIR: Final = stat.S_IFDIR
 """For tests of the type in hot paths; `stat.S_IFMT()` is a call."""
 _DOTS: Final = (b".", b"..")
-_CREATABLE: Final = (stat.S_IFREG, stat.S_IFSOCK, stat.S_IFIFO, stat.S_IFCHR, stat.S_IFBLK)
+_CREATABLE: Final = (stat.S_IFREG, stat.S_IFSOCK, stat.S_IFCHR, stat.S_IFBLK)
+"""FIFOs are refused: whoever reads through a memory (a search, a backup, an agent) would wait at one for ever, and nothing of
+it could be kept. Sockets and device nodes answer an open at once, and tools that unpack system trees make them."""
 
 
 def check_name(name: bytes) -> None:
@@ -65,6 +67,8 @@ class NameOps(Notes):
             return listing[bisect_right(listing, after_cookie, key=_cookie) :]
 
     def create(self, parent: int, name: bytes, mode: int, owner: Owner, rdev: int = 0) -> Inode:
+        if mode & S_IFMT == stat.S_IFIFO:
+            raise FsError(errno.EPERM, "a memory holds no FIFOs")
         if mode & S_IFMT not in _CREATABLE:
             raise FsError(errno.EINVAL, "not a file type that can be created")
         return self._make(parent, name, mode, owner, rdev=rdev)
