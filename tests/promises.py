@@ -177,6 +177,14 @@ _PARTS = _group(
     },
 )
 
+_EXERCISE = _group(
+    "issue 3, proof",
+    "exercise",
+    {
+        "one-contract": "The same contract cases pass on MemoryFs, on the cache and, through system calls, on a mount.",
+    },
+)
+
 _FIGURES = _group(
     "issue 2, figures",
     "bench",
@@ -199,6 +207,7 @@ PROMISES: tuple[Promise, ...] = (
     *_PROFILE,
     *_COMMANDS,
     *_PARTS,
+    *_EXERCISE,
     *_FIGURES,
 )
 

@@ -1,9 +1,12 @@
-"""MemoryFs and SqliteFs keep the contract."""
+"""MemoryFs and SqliteFs keep the contract; a mount runs the same cases in `tests/fuse/test_contract.py`."""
 
 from __future__ import annotations
 
-from .contract import VfsContract
+import pytest
+
+from .contract import NumberContract, VfsContract
 
 
-class TestVfs(VfsContract):
+@pytest.mark.promise("parts.contract", "exercise.one-contract")
+class TestVfs(VfsContract, NumberContract):
     """Run once for each implementation (fixture `fs`)."""
