@@ -198,6 +198,24 @@ _FIGURES = _group(
     },
 )
 
+_RECOVERY_COMMANDS = _group(
+    "issue 3, what a person sees when things go wrong",
+    "cli",
+    {
+        "confirm-deletions": "`memdir status` names deletions held back; `memdir sync --confirm-deletions` lets them happen.",
+    },
+)
+
+_REPAIR = _group(
+    "issue 3, what a person sees when things go wrong",
+    "unmount",
+    {
+        "names-users": "`memdir unmount` of a mount in use says at once who uses it, and leaves it as it is.",
+        "lazy": "`memdir unmount --lazy` detaches at once and lets users finish what they have open.",
+        "force": "`memdir unmount --force` takes the mount away under its users and ends the daemon.",
+    },
+)
+
 PROMISES: tuple[Promise, ...] = (
     *_DEMO,
     *_SETUP,
@@ -209,6 +227,8 @@ PROMISES: tuple[Promise, ...] = (
     *_PARTS,
     *_EXERCISE,
     *_FIGURES,
+    *_RECOVERY_COMMANDS,
+    *_REPAIR,
 )
 
 if OPEN - {promise.id for promise in PROMISES}:

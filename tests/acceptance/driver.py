@@ -8,12 +8,13 @@ import select
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+
+from memdir.bench.session import run_limited
 
 COMMAND_LIMIT_S = 60.0
 SERVER_VARIABLES = ("MEMDIR_HOME", "MEMDIR_SERVER_URL", "MEMDIR_API_KEY", "MEMDIR_DEBUG")
@@ -61,24 +62,11 @@ class Memdir:
         expect: int | Sequence[int] = 0,
         limit_s: float = COMMAND_LIMIT_S,
     ) -> Ran:
-        """Run a command or a shell line. Output goes to files: a daemon that kept a pipe open cannot hold the test."""
+        """Run a command or a shell line."""
         expected = (expect,) if isinstance(expect, int) else tuple(expect)
-        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-            done = subprocess.run(
-                ["bash", "-c", command] if isinstance(command, str) else list(command),
-                cwd=cwd or self.folder,
-                env=self.env,
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=err,
-                timeout=limit_s,
-                check=False,
-            )
-            out.seek(0)
-            err.seek(0)
-            ran = Ran(
-                code=done.returncode, out=out.read().decode("utf-8", "replace"), err=err.read().decode("utf-8", "replace")
-            )
+        words = ["bash", "-c", command] if isinstance(command, str) else list(command)
+        done = run_limited(words, cwd=cwd or self.folder, env=self.env, limit_s=limit_s)
+        ran = Ran(code=done.code, out=done.stdout, err=done.stderr)
         assert ran.code in expected, f"{command}\nexit {ran.code}, expected {expected}\n{ran.out[-2000:]}\n{ran.err[-4000:]}"
         return ran
 

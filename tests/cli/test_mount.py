@@ -51,13 +51,14 @@ def launch(monkeypatch: pytest.MonkeyPatch) -> FakeLaunch:
     return fake
 
 
-@pytest.mark.parametrize("name", ["notes", "a", "A-b_c.d:9", "x" * 100, "...", ".hidden", "-"])
+@pytest.mark.parametrize("name", ["notes", "a", "A-b_c.d:9", "x" * 100, "...", ".hidden", "a-"])
 def test_good_names_are_accepted(name: str) -> None:
     assert check_container_name(name) == name
 
 
 @pytest.mark.parametrize(
-    "name", ["", "a b", "a/b", "/", "../x", ".", "..", "x" * 101, "naïve", "a\0b", "a\n", "a@b", "~", "a\udcff"]
+    "name",
+    ["", "a b", "a/b", "/", "../x", ".", "..", "x" * 101, "naïve", "a\0b", "a\n", "a@b", "~", "a\udcff", "-", "-x", "--help"],
 )
 def test_bad_names_are_refused_with_a_hint(name: str) -> None:
     with pytest.raises(UsageError) as caught:

@@ -62,6 +62,7 @@ def test_json_says_what_happened(run: Run, daemon: Daemon, tmp_path: Path) -> No
         "path": f"{tmp_path}/notes",
         "was": "mounted",
         "left": 4,
+        "detached": False,
         "removed_directory": True,
     }
 
@@ -103,13 +104,7 @@ def test_without_force_a_daemon_that_hangs_is_left_alone(run: Run, daemon: Daemo
     assert MountRegistry(app_paths()).get(record.id).state == "alive"
 
 
-def test_a_process_inside_a_folder_is_found_by_its_open_file(tmp_path: Path) -> None:
-    (tmp_path / "a b").write_text("x", encoding="utf-8")
-    with open(tmp_path / "a b", "rb") as handle:
-        user = subprocess.Popen([sys.executable, "-c", "print(flush=True); input()"], cwd="/", stdin=subprocess.PIPE,
-                                stdout=subprocess.PIPE, pass_fds=[handle.fileno()])  # fmt: skip
-        assert user.stdout is not None
-        user.stdout.readline()
-        assert user.pid in [pid for pid, _ in unmount.processes_inside(str(tmp_path))]
-        assert user.pid not in [pid for pid, _ in unmount.processes_inside(str(tmp_path / "a"))]
-        user.communicate(b"\n", timeout=30)
+def test_force_and_lazy_exclude_each_other(run: Run) -> None:
+    code, _, err = run("unmount", "notes", "--force", "--lazy")
+    assert code == 2
+    assert "--lazy lets users finish" in err

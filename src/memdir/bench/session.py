@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -46,32 +46,11 @@ class BenchSession:
     mounts: list[str] = field(default_factory=list)
 
     def memdir(self, *arguments: str, limit_s: float = COMMAND_LIMIT_S, allowed: Sequence[int] = (0,)) -> Result:
-        """Run one command to its end. Output goes to files, so that a background child cannot hold a pipe open."""
-        command = [*memdir_command(), *arguments]
-        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-            started = time.perf_counter()
-            try:
-                done = subprocess.run(
-                    command,
-                    cwd=self.folder,
-                    env=self.env,
-                    stdin=subprocess.DEVNULL,
-                    stdout=out,
-                    stderr=err,
-                    timeout=limit_s,
-                    check=False,
-                )
-            except subprocess.TimeoutExpired as error:
-                raise BenchError(f"memdir {' '.join(arguments)} took longer than {limit_s:.0f} s") from error
-            elapsed_s = time.perf_counter() - started
-            out.seek(0)
-            err.seek(0)
-            result = Result(
-                code=done.returncode,
-                stdout=out.read().decode("utf-8", "replace"),
-                stderr=err.read().decode("utf-8", "replace"),
-                elapsed_s=elapsed_s,
-            )
+        """Run one command to its end."""
+        try:
+            result = run_limited([*memdir_command(), *arguments], cwd=self.folder, env=self.env, limit_s=limit_s)
+        except subprocess.TimeoutExpired as error:
+            raise BenchError(f"memdir {' '.join(arguments)} took longer than {limit_s:.0f} s") from error
         if result.code not in allowed:
             raise BenchError(f"memdir {' '.join(arguments)} ended with {result.code}: {result.stderr.strip()[-500:]}")
         return result
@@ -95,6 +74,25 @@ class BenchSession:
         if not isinstance(status, dict):
             raise BenchError("memdir server status --json did not answer with an object")
         return status
+
+
+def run_limited(command: Sequence[str], *, cwd: Path, env: Mapping[str, str], limit_s: float) -> Result:
+    """Run `command` to its end, without input. Its output goes to files, so that a background child cannot hold a pipe open.
+    subprocess.TimeoutExpired after `limit_s`."""
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        started = time.perf_counter()
+        done = subprocess.run(
+            list(command), cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=err, timeout=limit_s, check=False
+        )
+        elapsed_s = time.perf_counter() - started
+        out.seek(0)
+        err.seek(0)
+        return Result(
+            code=done.returncode,
+            stdout=out.read().decode("utf-8", "replace"),
+            stderr=err.read().decode("utf-8", "replace"),
+            elapsed_s=elapsed_s,
+        )
 
 
 def memdir_command() -> list[str]:

@@ -30,23 +30,30 @@ def _run(args: argparse.Namespace, out: Output) -> int:
     names = [out.name(record.name) for record in records]
     width = max(map(len, names))
     for record, name in zip(records, names, strict=True):
-        state, kind = {"alive": ("mounted", "ok"), "dead": ("dead", "fail"), "stopped": ("unmounted", "dim")}[record.state]
+        state = state_word(record)
+        kind = {"mounted": "ok", "dead": "fail"}.get(state, "dim")
         line = f"{name:<{width}}  {out.style(f'{state:<9}', kind)}  {out.name(record.path)}"
         options = "".join([" (read-only)" if record.read_only else "", "" if record.sync else " (no sync)"])
         out.line(line + options)
-        if record.state == "dead":
+        if state == "dead":
             out.note(f"the daemon of {record.name} ended; `{mount_command(record)}` goes on where it was")
     return EXIT_OK
 
 
+def state_word(record: Any) -> str:
+    """mounted, detached (out of the tree, its users finish), dead or unmounted."""
+    state: str = {"alive": "mounted", "dead": "dead", "stopped": "unmounted"}[record.state]
+    return "detached" if state == "mounted" and record.detached else state
+
+
 def describe(record: Any) -> dict[str, Any]:
     """One mount for `--json`."""
-    state = record.state
+    state = state_word(record)
     return {
         "name": record.name,
         "path": record.path,
-        "state": {"alive": "mounted", "dead": "dead", "stopped": "unmounted"}[state],
-        "pid": record.pid if state == "alive" else None,
+        "state": state,
+        "pid": record.pid if state in ("mounted", "detached") else None,
         "id": record.id,
         "sync": record.sync,
         "read_only": record.read_only,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from memdir.cli.command import EXIT_OK, Command, Parser, seconds
 from memdir.cli.output import Output, Progress
 from memdir.cli.text import human_bytes, plural, visible
-from memdir.core.errors import MemdirError, UsageError
+from memdir.core.errors import BusyError, MemdirError, UsageError
 
 if TYPE_CHECKING:
     from memdir.daemon.importer import ImportReport, Skipped
@@ -66,6 +66,7 @@ def _run(args: argparse.Namespace, out: Output) -> int:
 
 
 def _mount(registry: MountRegistry, name: str, place: str, args: argparse.Namespace, out: Output) -> int:
+    from memdir.cli.unmount import remove_created_dir
     from memdir.daemon.registry import MountSpec
 
     records = registry.all()
@@ -87,6 +88,8 @@ def _mount(registry: MountRegistry, name: str, place: str, args: argparse.Namesp
         if created:
             _remove_empty(place)
         raise
+    if args.foreground:
+        remove_created_dir(record)
     if others:
         out.note(f"{name} is also mounted at {', '.join(others)}; both show the same memory")
     _say_mounted(record, report, created=created, foreground=args.foreground, out=out)
@@ -115,6 +118,11 @@ def _mounted_here(records: list[MountRecord], name: str, place: str) -> MountRec
         if record.state != "alive":
             continue
         if record.path == place:
+            if record.detached:
+                raise BusyError(
+                    f"{record.name} was detached from {place}, and processes still have files of it open",
+                    hint="end them, or take it away under them with `memdir unmount --force`",
+                )
             if record.name == name:
                 return record
             raise UsageError(

@@ -87,6 +87,9 @@ def _print(answer: dict[str, Any], out: Output) -> None:
         rows.append(("queue", _queue_line(answer)))
         if answer.get("trouble"):
             rows.append(("problem", visible(str(answer["trouble"]))))
+        if answer.get("held_deletions"):
+            held = plural(int(answer["held_deletions"]), "file")
+            rows.append(("held back", f"{held} missing at the server stay here; `{_confirm_command(answer)}` deletes them"))
         if answer.get("conflicts"):
             rows.append(("conflicts", f"{plural(answer['conflicts'], 'file')} kept twice; look for '(conflict' in the names"))
         if answer.get("cache_bytes") is not None:
@@ -96,6 +99,10 @@ def _print(answer: dict[str, Any], out: Output) -> None:
     rows.append(("log", out.name(answer["log_file"])))
     for label, text in rows:
         out.line(f"  {label:<10}  {text}")
+
+
+def _confirm_command(answer: dict[str, Any]) -> str:
+    return f"memdir sync {visible(str(answer['name']))} --confirm-deletions"
 
 
 def _server_line(answer: dict[str, Any]) -> str:

@@ -32,6 +32,11 @@ def _configure(parser: Parser) -> None:
         default=_TIMEOUT_DEFAULT_S,
         help=f"wait at most S seconds (default: {_TIMEOUT_DEFAULT_S:g})",
     )
+    parser.add_argument(
+        "--confirm-deletions",
+        action="store_true",
+        help="let deletions happen that were held back because they were so many (see `memdir status`)",
+    )
 
 
 def _run(args: argparse.Namespace, out: Output) -> int:
@@ -40,13 +45,25 @@ def _run(args: argparse.Namespace, out: Output) -> int:
     record = require_running(find_mount(open_registry(), args.name))
     if not record.sync:
         raise UsageError(f"{record.name} is mounted with --no-sync", hint="unmount it and mount it again without --no-sync")
+    confirmed = _confirm(record, out) if args.confirm_deletions else None
     result = _wait(record, args.timeout) if args.wait else _ask(record, wait=False, timeout_s=0.0)
     if out.json:
-        out.document({"name": record.name, "path": record.path} | result)
+        extra = {} if confirmed is None else {"confirmed_deletions": confirmed}
+        out.document({"name": record.name, "path": record.path} | result | extra)
     else:
         out.line(_sentence(record.name, result, waited=args.wait))
     finished = result.get("drained") and result.get("searchable")
     return EXIT_OK if finished or not args.wait else EXIT_NOTHING
+
+
+def _confirm(record: MountRecord, out: Output) -> int:
+    """How many deletions that the server reports go through now."""
+    from memdir.cli.targets import control
+
+    count = int(control(record).call("confirm", _ANSWER_TIMEOUT_S).get("confirmed") or 0)
+    if not out.json:
+        out.line(f"{record.name}: {plural(count, 'deletion') + ' confirmed' if count else 'no deletion is held back'}")
+    return count
 
 
 def _ask(record: MountRecord, *, wait: bool, timeout_s: float) -> dict[str, Any]:
@@ -83,8 +100,15 @@ def _sentence(name: str, result: dict[str, Any], *, waited: bool) -> str:
 COMMAND = Command(
     name="sync",
     usage="[OPTIONS] [NAME]",
-    description="Push changes now instead of a moment later. With --wait, return when all of it can be found on the server.",
-    examples=[("memdir sync", "start pushing, do not wait"), ("memdir sync notes --wait --timeout 60", "for scripts")],
+    description=(
+        "Push changes now instead of a moment later. With --wait, return when all of it can be found on the server.\n"
+        "When suddenly a large part of a memory is missing at the server, those files stay here until --confirm-deletions."
+    ),
+    examples=[
+        ("memdir sync", "start pushing, do not wait"),
+        ("memdir sync notes --wait --timeout 60", "for scripts"),
+        ("memdir sync notes --confirm-deletions", "yes, all these files really are to go"),
+    ],
     exit_codes=[(0, "done; without --wait: started"), (1, "--wait ended before all was pushed and searchable")],
     configure=_configure,
     run=_run,

@@ -32,6 +32,11 @@ def check_container_name(name: str) -> str:
         raise UsageError(f"{name!r} is not a name of a memory: it contains '/'", hint=hint)
     if bad is not None:
         raise UsageError(f"{name!r} is not a name of a memory: it contains {bad!r}", hint="use letters, digits, and - _ . :")
+    if name.startswith("-"):
+        raise UsageError(
+            f"{name!r} is not a name of a memory: it begins with '-', so every command would take it for an option",
+            hint="begin with a letter or a digit",
+        )
     if name in (".", ".."):
         raise UsageError(f"{name!r} is not a name of a memory: it means a folder", hint="use letters, digits, and - _ . :")
     return name

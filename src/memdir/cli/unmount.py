@@ -5,15 +5,16 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import os
-import select
 import signal
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from memdir.cli.command import EXIT_NOTHING, EXIT_OK, Command, Parser, seconds
 from memdir.cli.output import Output
-from memdir.cli.text import plural
-from memdir.core.errors import BusyError, MemdirError, NotFoundError
+from memdir.cli.text import plural, visible
+from memdir.core.errors import BusyError, MemdirError, NotFoundError, UsageError
+from memdir.core.processes import processes_inside, wait_for_end
 from memdir.daemon.control import DaemonGoneError
 from memdir.daemon.registry import MountRecord, MountRegistry
 
@@ -29,47 +30,55 @@ def _configure(parser: Parser) -> None:
     parser.add_argument(
         "--drain-timeout", metavar="S", type=seconds(), help="push for at most S seconds (default: as given to mount, else 30)"
     )
-    parser.add_argument("--force", action="store_true", help="push nothing, and kill a daemon that does not answer")
+    parser.add_argument(
+        "--lazy", action="store_true", help="detach it now; who has something open in it may finish, then its daemon ends"
+    )
+    parser.add_argument(
+        "--force", action="store_true", help="push nothing, take it away under its users, kill a daemon that does not answer"
+    )
 
 
 def _run(args: argparse.Namespace, out: Output) -> int:
     from memdir.cli.targets import find_mount, open_registry
 
+    if args.force and args.lazy:
+        raise UsageError("--force and --lazy exclude each other", hint="--lazy lets users finish, --force does not")
     registry = open_registry()
     try:
         record = find_mount(registry, args.target, exact=True)
     except NotFoundError:
         if not _clear_unknown(args.target):
             raise
+        path = os.path.abspath(args.target)
         if out.json:
-            out.document(
-                {"name": None, "path": os.path.abspath(args.target), "was": "dead", "left": None, "removed_directory": False}
-            )
+            out.document(_document(None, path, "dead"))
         else:
-            out.line(f"cleared the dead mount at {out.name(os.path.abspath(args.target))}")
+            out.line(f"cleared the dead mount at {out.name(path)}")
         return EXIT_OK
     state = record.state
-    left: int | None = None
+    ended = Ended()
+    users = _name_users(record) if args.lazy else ""  # once it is out of the tree, nobody's files have a path in it any more
     if state == "alive":
         drain_s = 0.0 if args.force else record.drain_timeout_s if args.drain_timeout is None else args.drain_timeout
-        left = stop_daemon(record, drain_timeout_s=drain_s, force=args.force)
+        ended = stop_daemon(record, drain_timeout_s=drain_s, force=args.force, lazy=args.lazy)
     cleared = clear(registry, record)
     removed = remove_created_dir(record)
     if out.json:
-        out.document(
-            {
-                "name": record.name,
-                "path": record.path,
-                "was": {"alive": "mounted", "dead": "dead", "stopped": "unmounted"}[state],
-                "left": left,
-                "removed_directory": removed,
-            }
-        )
+        was = {"alive": "mounted", "dead": "dead", "stopped": "unmounted"}[state]
+        out.document(_document(record.name, record.path, was, ended=ended, removed=removed))
     elif state == "stopped" and not cleared:
         out.note(f"{record.name} was not mounted")
+    elif ended.detached:
+        until = f"it ends when {users} leave it" if users else "it ends when its last user leaves it"
+        out.line(f"{out.name(record.name)}: detached from {out.name(record.path)}; {visible(until)}")
     else:
-        out.line(f"{out.name(record.name)}: unmounted from {out.name(record.path)}{_left_sentence(record, state, left)}")
+        out.line(f"{out.name(record.name)}: unmounted from {out.name(record.path)}{_left_sentence(record, state, ended.left)}")
     return EXIT_OK if state != "stopped" or cleared else EXIT_NOTHING
+
+
+def _document(name: str | None, path: str, was: str, *, ended: Ended | None = None, removed: bool = False) -> dict[str, object]:
+    left, detached = (ended.left, ended.detached) if ended else (None, False)
+    return {"name": name, "path": path, "was": was, "left": left, "detached": detached, "removed_directory": removed}
 
 
 def _clear_unknown(target: str) -> bool:
@@ -87,10 +96,20 @@ def _left_sentence(record: MountRecord, state: str, left: int | None) -> str:
     return ", everything is pushed" if record.sync and left == 0 else ""
 
 
-def stop_daemon(record: MountRecord, *, drain_timeout_s: float, force: bool = False) -> int | None:
-    """End a running daemon and wait for its death. How many changes are left, None when it could not say.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """How the end of a daemon went. `left` changes wait for the next mount; None when nobody could say."""
 
-    BusyError when it does not end; with `force` it is killed then.
+    left: int | None = None
+    detached: bool = False
+    """Out of the tree, and it goes on until its last user is gone."""
+
+
+def stop_daemon(record: MountRecord, *, drain_timeout_s: float, force: bool = False, lazy: bool = False) -> Ended:
+    """End a running daemon and wait for its death, but for `lazy`.
+
+    BusyError when somebody uses the mount (it goes on unchanged), or when the daemon does not end; with `force` the mount is
+    taken away under its users, and a daemon that does not end is killed.
     """
     from memdir.cli.targets import control
 
@@ -100,76 +119,67 @@ def stop_daemon(record: MountRecord, *, drain_timeout_s: float, force: bool = Fa
     try:
         handle = os.pidfd_open(pid)  # before the question: the number could be given to another process afterwards
     except ProcessLookupError:
-        return None
-    left: int | None = None
+        return Ended()
+    answer: dict[str, object] = {}
     try:
         try:
-            answer = control(record).call("stop", drain_timeout_s + _ANSWER_EXTRA_S, drain_timeout_s=drain_timeout_s)
-            left = int(answer["left"]) if answer.get("left") is not None else None
+            answer = control(record).call(
+                "stop", drain_timeout_s + _ANSWER_EXTRA_S, drain_timeout_s=drain_timeout_s, lazy=lazy, force=force
+            )
         except DaemonGoneError:
             pass  # between two questions it ended by itself, or it hangs: the wait below tells
         except MemdirError:
             if not force:
                 raise
-        if _ended(handle, _EXIT_WAIT_S if not force else _KILL_WAIT_S):
-            return left
+        if answer.get("busy"):
+            raise _busy_error(record)
+        left = answer.get("left")
+        ended = Ended(left=left if isinstance(left, int) else None, detached=bool(answer.get("detached")))
+        if ended.detached or wait_for_end(handle, _EXIT_WAIT_S if not force else _KILL_WAIT_S):
+            return ended
         if not force:
             raise _busy_error(record)
-        for number in (signal.SIGTERM, signal.SIGKILL):
-            signal.pidfd_send_signal(handle, number)
-            if _ended(handle, _KILL_WAIT_S):
-                return left
-        raise BusyError(f"the daemon (pid {pid}) cannot be killed", hint="it may hang in the kernel; see `dmesg`")
+        end_process(handle, pid)
+        return ended
     finally:
         os.close(handle)
 
 
-def _ended(handle: int, timeout_s: float) -> bool:
-    """A pidfd becomes readable when its process ends (pidfd_open(2))."""
-    poller = select.poll()
-    poller.register(handle, select.POLLIN)
-    return bool(poller.poll(timeout_s * 1000))
+def end_process(handle: int, pid: int) -> None:
+    """SIGTERM, then SIGKILL, to the process of a pidfd. One that somebody halted (SIGSTOP) goes on for that. BusyError."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        signal.pidfd_send_signal(handle, number)
+        signal.pidfd_send_signal(handle, signal.SIGCONT)
+        if wait_for_end(handle, _KILL_WAIT_S):
+            return
+    raise BusyError(f"the daemon (pid {pid}) cannot be killed", hint="it may hang in the kernel; see `dmesg`")
 
 
 def _busy_error(record: MountRecord) -> BusyError:
-    users = processes_inside(record.path, but=record.pid)
+    users = _name_users(record)
     if users:
-        named = ", ".join(f"{name} (pid {pid})" for pid, name in users[:_BUSY_SHOWN])
-        return BusyError(f"{record.path} is in use by {named}", hint="leave the directory or end them, or unmount with --force")
-    return BusyError(
-        f"the daemon of {record.name} (pid {record.pid}) did not end within {_EXIT_WAIT_S:g} s",
-        hint=f"see `memdir logs {record.name}`; --force kills it, nothing that was written is lost",
-    )
+        hint = "leave it or end them; --lazy detaches it now and lets them finish, --force takes it away under them"
+        return BusyError(f"{record.path} is in use by {users}", hint=hint)
+    if _is_unmounted(record):
+        return BusyError(
+            f"the daemon of {record.name} (pid {record.pid}) did not end within {_EXIT_WAIT_S:g} s",
+            hint=f"see `memdir logs {record.name}`; --force kills it, nothing that was written is lost",
+        )
+    hint = "--lazy detaches it now and lets them finish, --force takes it away under them; `fuser -vm` as root names them"
+    return BusyError(f"{record.path} is in use by processes of other users", hint=hint)
 
 
-def processes_inside(path: str, *, but: int | None = None) -> list[tuple[int, str]]:
-    """Processes of this user with their working directory or an open file below `path`. Reads /proc only."""
-    found = []
-    for entry in os.listdir("/proc"):
-        if not entry.isdigit() or int(entry) in (os.getpid(), but):
-            continue
-        try:
-            links = [f"/proc/{entry}/cwd", *(f"/proc/{entry}/fd/{fd}" for fd in os.listdir(f"/proc/{entry}/fd"))]
-        except OSError:
-            continue  # ended meanwhile, or another user's
-        if any(_points_into(link, path) for link in links):
-            found.append((int(entry), _process_name(entry)))
-    return found
+def _is_unmounted(record: MountRecord) -> bool:
+    """Whether nothing stands at the mountpoint any more, so that it is the daemon itself that takes its time."""
+    from memdir.fs.fuse.mountpoint import is_mountpoint
+
+    return not is_mountpoint(Path(record.path))
 
 
-def _points_into(link: str, path: str) -> bool:
-    try:
-        target = os.readlink(link)
-    except OSError:
-        return False
-    return target == path or target.startswith(path.rstrip("/") + "/")
-
-
-def _process_name(pid: str) -> str:
-    try:
-        return Path(f"/proc/{pid}/comm").read_text(encoding="utf-8", errors="replace").strip()
-    except OSError:
-        return "?"
+def _name_users(record: MountRecord) -> str:
+    users = processes_inside(record.path, but=record.pid)
+    named = ", ".join(f"{user.name} (pid {user.pid})" for user in users[:_BUSY_SHOWN])
+    return f"{named} and {len(users) - _BUSY_SHOWN} more" if len(users) > _BUSY_SHOWN else named
 
 
 def clear(registry: MountRegistry, record: MountRecord) -> bool:
@@ -203,11 +213,13 @@ COMMAND = Command(
     usage="[OPTIONS] NAME|PATH",
     description=(
         "Push what is left (bounded by --drain-timeout), unmount, and end the daemon. What could not be pushed stays on this\n"
-        "machine for the next mount. Also clears away a mount whose daemon was killed."
+        "machine for the next mount. A mount that is in use stays, and its users are named. Also clears away a mount whose\n"
+        "daemon was killed."
     ),
     examples=[
         ("memdir unmount notes", "by name"),
         ("memdir unmount ./notes --drain-timeout 5", "by place, push for 5 s at most"),
+        ("memdir unmount notes --lazy", "although a shell stands in it"),
     ],
     exit_codes=[(0, "unmounted"), (1, "it was not mounted")],
     configure=_configure,

@@ -7,16 +7,12 @@ bring up one server. The child reports over a pipe: `ready\n`, or the text of it
 
 from __future__ import annotations
 
-import fcntl
 import http.client
 import json
 import logging
 import os
-import select
 import signal
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -24,7 +20,9 @@ from urllib.parse import urlsplit
 
 from memdir.core.background import start_background
 from memdir.core.errors import BusyError, MemdirError, UsageError
+from memdir.core.filelock import locked_file
 from memdir.core.paths import AppPaths, ensure_dir
+from memdir.core.processes import wait_for_end
 
 log = logging.getLogger(__name__)
 
@@ -102,7 +100,8 @@ def ensure_server(paths: AppPaths, *, timeout_s: float = START_TIMEOUT_S) -> Ser
         return _noted(found)
     deadline = time.monotonic() + timeout_s
     try:
-        with _start_lock(paths, deadline):
+        lock = ensure_dir(paths.state_dir) / _START_LOCK_FILE
+        with locked_file(lock, deadline=deadline, busy="another process is starting the server and does not finish"):
             found = running_server(paths)  # another starter may have been first
             if found is None:
                 _start(paths, deadline)
@@ -133,7 +132,7 @@ def stop_server(paths: AppPaths, *, timeout_s: float = STOP_TIMEOUT_S) -> bool:
         return True
     try:
         signal.pidfd_send_signal(handle, signal.SIGTERM)
-        if not select.select([handle], [], [], timeout_s)[0]:
+        if not wait_for_end(handle, timeout_s):
             raise BusyError(
                 f"the server (pid {found.pid}) did not end within {timeout_s:g} s",
                 hint=f"kill -9 {found.pid} is safe: everything it acknowledged is on disk",
@@ -161,20 +160,6 @@ def _start(paths: AppPaths, deadline: float) -> None:
         raise ServerStartError("the local server did not come up in time", hint=f"look into {log_file}")
     reason = started.text or f"it ended with exit code {started.exit_code}"
     raise ServerStartError(f"the local server did not start: {reason}", hint=f"look into {log_file}")
-
-
-@contextmanager
-def _start_lock(paths: AppPaths, deadline: float) -> Iterator[None]:
-    with open(ensure_dir(paths.state_dir) / _START_LOCK_FILE, "ab") as handle:
-        while True:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() >= deadline:
-                    raise BusyError("another process is starting the server and does not finish") from None
-                time.sleep(0.02)
-        yield
 
 
 def _probe(url: str) -> dict[str, Any] | None:

@@ -23,6 +23,7 @@ from typing import Final
 from memdir import __version__
 from memdir.core.errors import MemdirError
 from memdir.core.paths import AppPaths
+from memdir.core.processes import processes_inside
 from memdir.daemon.control_server import ControlServer
 from memdir.daemon.registry import MountLock, MountRecord, MountRegistry
 from memdir.daemon.service import MountService
@@ -37,8 +38,10 @@ log = logging.getLogger(__name__)
 SWITCH_INTERVAL_S: Final = 0.0005
 """A sync thread gives the interpreter to the request loop within half a millisecond (5 ms by default)."""
 _UNMOUNT_TRIES: Final = 20
+_LET_GO_TRIES: Final = 5
 _UNMOUNT_PAUSE_S: Final = 0.1
 _LOOP_END_S: Final = 5.0
+_USERS_LOGGED_MAX: Final = 10
 
 
 class MountDaemon:
@@ -50,6 +53,7 @@ class MountDaemon:
         self._registry = MountRegistry(paths)
         self._stop = threading.Event()
         self._drain_timeout_s = record.drain_timeout_s
+        self._users_timeout_s = _LOOP_END_S
         self._undo: list[Callable[[], None]] = []
 
     def prepare(self) -> None:
@@ -72,9 +76,7 @@ class MountDaemon:
             note_unseen_changes(folder)
         profile = ProfileView()
         self._syncing = Syncing(self._paths, record, self._fs, profile)
-        self._service = MountService(
-            record, self._fs, self._syncing, started_s=time.monotonic(), request_stop=self.request_stop
-        )
+        self._service = MountService(record, self._fs, self._syncing, started_s=time.monotonic(), control=self)
         status = StatusView(status=self._service.status_view, queue=self._service.queue_view, errors=self._service.errors_view)
         vfs = ViewVfs(self._fs, [profile, status])
         options = FuseOptions(profile=Profile(record.profile), read_only=record.read_only, source=f"memdir:{record.name}")
@@ -103,11 +105,27 @@ class MountDaemon:
             pass
         self._end(loop)
 
-    def request_stop(self, drain_timeout_s: float | None = None) -> None:
-        """End the mount soon; returns at once."""
-        if drain_timeout_s is not None:
-            self._drain_timeout_s = drain_timeout_s
+    def request_stop(self, *, drain_timeout_s: float, users_timeout_s: float = _LOOP_END_S) -> None:
+        """End the mount soon, with `users_timeout_s` for those who still use it; returns at once."""
+        self._drain_timeout_s, self._users_timeout_s = drain_timeout_s, users_timeout_s
         self._stop.set()
+
+    def let_go(self, *, lazy: bool, drain_timeout_s: float) -> bool:
+        """Unmount while everything goes on behind it; when that is done the daemon ends. False, and nothing has changed, while
+        somebody uses the mount. With `lazy` it is out of the tree at once, and its users end the daemon by leaving."""
+        before_s, self._drain_timeout_s = self._drain_timeout_s, drain_timeout_s
+        for _ in range(_LET_GO_TRIES):  # a look into the folder that is over in a moment is no reason to refuse
+            try:
+                self._session.unmount(lazy=lazy)
+            except MountBusyError:
+                self._stop.wait(_UNMOUNT_PAUSE_S)
+            else:
+                if lazy:
+                    self._record = dataclasses.replace(self._record, detached=True)
+                    self._registry.save(self._record)
+                return True
+        self._drain_timeout_s = before_s
+        return False
 
     def _loop(self) -> None:
         try:
@@ -131,13 +149,13 @@ class MountDaemon:
         left = self._syncing.stop()
         if left:
             log.warning("%d changes are left for the next mount", left)
-        self._registry.save(dataclasses.replace(self._record, pid=None))
+        self._registry.save(dataclasses.replace(self._record, pid=None, detached=False))
         self._give_back()
         log.info("ended")
 
     def _unmount(self, loop: threading.Thread) -> None:
         """Unmount; when somebody still uses it after 2 s, take it out of the tree and let them finish for at most 5 s."""
-        for _ in range(_UNMOUNT_TRIES):
+        for _ in range(_UNMOUNT_TRIES if self._users_timeout_s else 1):
             try:
                 self._session.unmount()
                 break
@@ -147,12 +165,13 @@ class MountDaemon:
                 log.warning("unmount: %s", error)
                 break
         else:
-            log.warning("%s is in use; detaching it", self._record.path)
+            users = ", ".join(map(str, processes_inside(self._record.path, but=os.getpid())[:_USERS_LOGGED_MAX]))
+            log.warning("%s is in use by %s; detaching it", self._record.path, users or "somebody else's process")
             try:
                 self._session.unmount(lazy=True)
             except (MemdirError, OSError) as error:
                 log.warning("unmount: %s", error)
-        loop.join(timeout=_LOOP_END_S)
+        loop.join(timeout=self._users_timeout_s)
         if loop.is_alive():
             log.warning("files of the mount are still open; their users will see it disconnected")
 

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from memdir.core.errors import BusyError, CorruptError, NotFoundError
+from memdir.core.filelock import locked_file
 from memdir.core.paths import AppPaths, ensure_dir, ensure_private_dir, write_private
 
 log = logging.getLogger(__name__)
@@ -76,6 +77,8 @@ class MountRecord:
     created_dir: bool = False
     """The mountpoint was made by `memdir mount`, and may be removed again when it is empty after the unmount."""
     drain_timeout_s: float = 30.0
+    detached: bool = False
+    """Taken out of the tree by `memdir unmount --lazy`; its daemon ends with the last process that has something open in it."""
 
     @property
     def lock_file(self) -> Path:
@@ -250,19 +253,9 @@ class MountRegistry:
     @contextmanager
     def exclusive(self, timeout_s: float = 20.0) -> Iterator[None]:
         """One starter of mounts at a time. BusyError after `timeout_s`."""
-        folder = ensure_private_dir(self._paths.mounts_dir)
-        with open(folder / _REGISTRY_LOCK_FILE, "ab") as handle:
-            deadline = time.monotonic() + timeout_s
-            while True:
-                try:
-                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
-                except BlockingIOError:
-                    if time.monotonic() >= deadline:
-                        raise BusyError(
-                            "another memdir mount is starting and does not finish", hint="try again, or see `memdir list`"
-                        ) from None
-                    time.sleep(0.02)
+        lock = ensure_private_dir(self._paths.mounts_dir) / _REGISTRY_LOCK_FILE
+        busy = "another memdir mount is starting and does not finish"
+        with locked_file(lock, deadline=time.monotonic() + timeout_s, busy=busy, hint="try again, or see `memdir list`"):
             yield
 
     def _folders(self) -> list[Path]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from memdir import __version__
 from memdir.core.clock import iso_ms
@@ -33,6 +33,14 @@ _STATUS_WAIT_S: Final = 2.0
 _DRAIN_MAX_S: Final = 24 * 3600.0
 
 
+class MountControl(Protocol):
+    """Ending the mount, as `lifecycle.MountDaemon` does it."""
+
+    def let_go(self, *, lazy: bool, drain_timeout_s: float) -> bool: ...
+
+    def request_stop(self, *, drain_timeout_s: float, users_timeout_s: float = ...) -> None: ...
+
+
 class MountService:
     """Thread-safe: every operation may run in several threads at once."""
 
@@ -43,12 +51,12 @@ class MountService:
         syncing: Syncing,
         *,
         started_s: float,
-        request_stop: Callable[[float | None], None],
+        control: MountControl,
     ) -> None:
         self._record = record
         self._syncing = syncing
         self._started_s = started_s
-        self._request_stop = request_stop
+        self._control = control
         self._grep = Grep(record.name, tree, syncing)
         self._waiting = threading.Event()
         """Never set: something to wait on with a bound while asking the server again."""
@@ -146,11 +154,12 @@ class MountService:
         return {"requeued": 0 if engine is None else engine.retry(path)}
 
     def _confirm(self, _: Json) -> Json:
-        """Let deletions happen that were held back because they were so many."""
-        engine = self._syncing.engine
-        if engine is not None:
+        """Let deletions happen that were held back because they were so many; how many those are."""
+        engine = self._syncing.wait_engine()
+        held = 0 if engine is None else engine.status().held_deletions
+        if engine is not None and held:
             engine.confirm_deletions()
-        return {}
+        return {"confirmed": held}
 
     def _sync(self, args: Json) -> Json:
         """Push everything; with `wait` until all is pushed and every document of the container is indexed."""
@@ -191,11 +200,24 @@ class MountService:
     # --- stop ----------------------------------------------------------------------------------------------------
 
     def _stop(self, args: Json) -> Json:
-        """Drain and say what is left; the mount ends right after the answer."""
+        """Unmount, push what is left, say how much that is; the daemon ends right after the answer.
+
+        `busy` says that somebody uses the mount: nothing has changed then. With `lazy` it is out of the tree, and ends with
+        its last user (`left` is not known before). With `force` nothing is waited for.
+        """
         default_s = self._record.drain_timeout_s
         drain_timeout_s = _number(args, "drain_timeout_s", default_s, 0.0, _DRAIN_MAX_S)
+        if args.get("force"):
+            left = self._syncing.drain(0.0)
+            self._control.request_stop(drain_timeout_s=0.0, users_timeout_s=0.0)
+            return {"left": left}
+        lazy = bool(args.get("lazy"))
+        if not self._control.let_go(lazy=lazy, drain_timeout_s=drain_timeout_s):
+            return {"left": None, "busy": True}
+        if lazy:
+            return {"left": None, "detached": True}
         left = self._syncing.drain(drain_timeout_s)
-        self._request_stop(0.0)
+        self._control.request_stop(drain_timeout_s=0.0)
         return {"left": left}
 
 
