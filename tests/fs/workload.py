@@ -3,16 +3,23 @@ the child that gets killed: it writes one byte to standard output for every oper
 
 from __future__ import annotations
 
+import errno
 import os
 import random
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from memdir.fs.types import ROOT_INO, AttrChange
+from memdir.fs.cache.filesystem import SqliteFs
+from memdir.fs.errors import FsError
+from memdir.fs.memory import MemoryFs
+from memdir.fs.tree import LocalChangedError
+from memdir.fs.types import FALLOC_KEEP_SIZE, FALLOC_PUNCH_HOLE, RENAME_EXCHANGE, ROOT_INO, AttrChange
 from memdir.fs.vfs import Vfs
 
 from .contract import CHUNK, FILE, ME
+
+Tree = SqliteFs | MemoryFs
 
 KINDS = ("copy", "save", "append", "churn", "big")
 
@@ -98,9 +105,69 @@ def _big(fs: Vfs, rng: random.Random) -> Iterator[None]:
         yield
 
 
-def main() -> None:
-    from memdir.fs.cache.filesystem import SqliteFs
+def step(fs: Tree, rng: random.Random) -> bool:
+    """One random operation that is one record of the journal; False when it was refused. It may be called on a tree that an
+    earlier process left."""
+    folders = [ROOT_INO, *(entry.inode.ino for entry in fs.readdir(ROOT_INO) if entry.inode.is_dir)]
+    parent, other = rng.choice(folders), rng.choice(folders)
+    name, new = (b"n%d" % rng.randrange(6) for _ in range(2))
+    kind = rng.choice(("create", "create", "mkdir", "write", "write", "write", "cut", "chmod", "xattr", "punch", "unlink", "rmdir",
+                       "rename", "rename", "exchange", "link", "symlink", "put", "delete"))  # fmt: skip
+    try:
+        if kind in ("create", "mkdir", "symlink", "unlink", "rmdir", "rename", "exchange", "put", "delete"):
+            _step_name(fs, rng, kind, (parent, name), (other, new))
+        elif kind == "link":
+            fs.link(fs.lookup(parent, name).ino, other, new)
+        else:
+            _step_file(fs, rng, kind, fs.lookup(parent, name).ino)
+    except FsError:
+        return False
+    except LocalChangedError:
+        return False
+    return True
 
+
+def _step_name(fs: Tree, rng: random.Random, kind: str, source: tuple[int, bytes], target: tuple[int, bytes]) -> None:
+    if kind == "create":
+        fs.create(*source, FILE, ME)
+    elif kind == "mkdir":
+        fs.mkdir(ROOT_INO, source[1], 0o755, ME)
+    elif kind == "symlink":
+        fs.symlink(*source, b"target" * rng.randrange(1, 90), ME)
+    elif kind == "unlink":
+        fs.unlink(*source)
+    elif kind == "rmdir":
+        fs.rmdir(*source)
+    elif kind == "put":
+        path = "/" + source[1].decode()
+        fs.put_file(path, [rng.randbytes(rng.randrange(5000))], mode=0o644, mtime_ns=1, expected=fs.fact(path))
+    elif kind == "delete":
+        path = "/" + source[1].decode()
+        fact = fs.fact(path)
+        if fact is None or fact.kind == "dir":
+            raise FsError(errno.ENOENT)
+        fs.delete(path, expected=fact)
+    else:
+        fs.rename(*source, *target, RENAME_EXCHANGE if kind == "exchange" else 0)
+
+
+def _step_file(fs: Tree, rng: random.Random, kind: str, ino: int) -> None:
+    size = fs.get(ino).size
+    if kind == "write":
+        length = rng.choice((1, 700, 5000, 40_000))
+        fs.write(ino, rng.choice((0, size, rng.randrange(size + 1), size + 9000)), rng.randbytes(rng.randrange(1, length + 1)))
+    elif kind == "cut":
+        fs.setattr(ino, AttrChange(size=rng.choice((0, size // 2, size + 100))))
+    elif kind == "chmod":
+        fs.setattr(ino, AttrChange(mode=rng.choice((0o600, 0o644))))
+    elif kind == "xattr":
+        fs.setxattr(ino, b"user.k", rng.randbytes(9))
+    else:
+        start = rng.randrange(size + 1)
+        fs.fallocate(ino, start, rng.randrange(1, 9000), FALLOC_PUNCH_HOLE | FALLOC_KEEP_SIZE)
+
+
+def main() -> None:
     folder, kind, seed = sys.argv[1:]
     fs = SqliteFs.open(Path(folder))
     for _ in operations(fs, kind, int(seed)):

@@ -18,9 +18,9 @@ from memdir.core.limits import MIB
 from memdir.core.paths import ensure_dir
 from memdir.fs.cache import record
 from memdir.fs.cache.flusher import BATCH_BYTES, Flusher
-from memdir.fs.cache.journal import Journal, Torn, replay, segment_paths
+from memdir.fs.cache.journal import Journal, Torn, replay, segment_paths, sync_folder
 from memdir.fs.cache.overlay import Overlay
-from memdir.fs.cache.tables import Meta, Tables
+from memdir.fs.cache.tables import DATABASE_NAME, Meta, Tables
 from memdir.fs.errors import FsError
 from memdir.fs.posix.notes import is_synced_type
 from memdir.fs.posix.txn import Txn
@@ -78,7 +78,7 @@ class SqliteFs(Overlay):
         `read_only` refuses every change (EROFS) but those that come from the server. Without `sync` no intents are recorded;
         the next open with `sync` then names every path. BusyError: another process has it open; CorruptError: run fsck.
         """
-        ensure_dir(folder)
+        _make_durable(folder)
         clock = clock or SystemClock()
         uid = os.getuid() if uid is None else uid
         gid = os.getgid() if gid is None else gid
@@ -140,7 +140,10 @@ class SqliteFs(Overlay):
         """Finish what the last process could not: write the replayed state, drop its segments, delete nameless inodes."""
         if self._batch:
             self._write_now()
-        for path in segment_paths(self._folder):
+        left = segment_paths(self._folder)
+        if left:
+            self._tables.sync()  # what the last process committed may not be on the disk yet, and the segments vouch for it
+        for path in left:
             path.unlink()
         txn = self._begin(quiet=True)
         txn.gone = [ino for ino in self._tables.unlinked() if not self._inode(ino).nlink]
@@ -321,6 +324,16 @@ class SqliteFs(Overlay):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _make_durable(folder: Path) -> None:
+    """Make the folder and see that its name survives a power cut, which a sync of what is in it does not promise."""
+    if (folder / DATABASE_NAME).exists():
+        return
+    missing = [folder, *(above for above in folder.parents if not above.exists())]
+    ensure_dir(folder)
+    for made in missing:
+        sync_folder(made.parent)
 
 
 def lock_folder(folder: Path) -> int:

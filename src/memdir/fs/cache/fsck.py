@@ -18,7 +18,7 @@ from memdir.fs.cache import record
 from memdir.fs.cache.filesystem import SqliteFs, locked
 from memdir.fs.cache.invariants import AFTER_REACH, BEFORE_REACH, UNREACHED, Invariant
 from memdir.fs.cache.journal import FS_ID_BYTES, Torn, damaged_name, identity, replay
-from memdir.fs.cache.tables import DATABASE_NAME, PAGE_BYTES, SCHEMA
+from memdir.fs.cache.tables import DATABASE_NAME, PAGE_BYTES, SCHEMA, is_unborn
 from memdir.fs.types import ROOT_INO
 
 FINDINGS_MAX: Final = 1000
@@ -88,6 +88,8 @@ def _check(folder: Path) -> list[Finding]:
 
 def _check_tables(database: Database) -> list[Finding]:
     findings = [Finding(kind="database", detail=line) for line in database.integrity_errors()]
+    if not findings and is_unborn(database):
+        return []  # the next open makes the filesystem
     if database.one("select 1 from meta") is None:
         findings.append(Finding(kind="meta", detail="the row with the counters is missing"))
     mode = database.one("select mode from inode where ino = 1")

@@ -65,14 +65,15 @@ class Tables:
             checkpoint_pages=_LOG_MAX_PAGES,
         )  # fmt: skip
         try:
-            if self.database.one("select 1 from meta") is None:
+            if is_unborn(self.database):
                 self._create(uid, gid, now_ns)
         except BaseException:
             self.database.close()
             raise
 
     def _create(self, uid: int, gid: int, now_ns: int) -> None:
-        with self.database.write() as connection:
+        """Durable before anything is answered: a journal without the database that its segments name could not be replayed."""
+        with self.database.write(durable=True) as connection:
             connection.execute(
                 "insert into meta (id, fs_id, applied_lsn, next_ino, next_cookie, next_seq) values (1, ?, 0, ?, ?, 1)",
                 (os.urandom(FS_ID_BYTES), ROOT_INO + 1, COOKIE_FIRST),
@@ -204,10 +205,9 @@ class Tables:
     def sync(self) -> None:
         """Everything written so far survives a power cut when this returns. FsError."""
         try:
-            with self.database.write(durable=True) as connection:
-                connection.execute("update meta set applied_lsn = applied_lsn")
-        except apsw.Error as error:
-            raise FsError(errno_of(error), f"the cache cannot be synced: {error}") from error
+            self.database.sync()
+        except OSError as error:
+            raise FsError(error.errno or errno.EIO, f"the cache cannot be synced: {error.strerror}") from error
 
     def needs_checkpoint(self) -> bool:
         """Whether the write-ahead log should be moved into the database when nothing else is to be done."""
@@ -223,6 +223,11 @@ class Tables:
     def close(self) -> None:
         self._closed = True
         self.database.close()
+
+
+def is_unborn(database: Database) -> bool:
+    """Whether making it was cut off before there was a filesystem in it."""
+    return database.one("select 1 from meta union all select 1 from inode union all select 1 from dentry limit 1") is None
 
 
 def errno_of(error: apsw.Error) -> int:
