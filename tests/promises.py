@@ -216,6 +216,14 @@ _REPAIR = _group(
     },
 )
 
+_SURVIVES = _group(
+    "issue 3, proof; quality.md rows 4, 5, 6, 10, 11",
+    "survives",
+    {
+        "power-cut": "After a power cut at any moment nothing that was fsynced is lost and fsck finds nothing.",
+    },
+)
+
 PROMISES: tuple[Promise, ...] = (
     *_DEMO,
     *_SETUP,
@@ -227,6 +235,7 @@ PROMISES: tuple[Promise, ...] = (
     *_PARTS,
     *_EXERCISE,
     *_FIGURES,
+    *_SURVIVES,
     *_RECOVERY_COMMANDS,
     *_REPAIR,
 )

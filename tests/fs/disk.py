@@ -250,11 +250,11 @@ def _names(events: list[Event], rng: random.Random | None) -> dict[int, dict[str
     for number, event in enumerate(events):
         if not isinstance(event, Name):
             continue
-        if rng is not None and synced_at.get(event.folder, -1) < number:
-            if event.folder in stopped or rng.random() >= share:
-                if in_order:
-                    stopped.add(event.folder)
-                continue
+        unsafe = rng is not None and synced_at.get(event.folder, -1) < number
+        if unsafe and rng is not None and (event.folder in stopped or rng.random() >= share):
+            if in_order:
+                stopped.add(event.folder)
+            continue
         held = names.setdefault(event.folder, {})
         if event.old is not None:
             names.setdefault(event.old[0], {}).pop(event.old[1], None)
@@ -397,8 +397,8 @@ class _RecordingFile(apsw.VFSFile):
 def _recorded_calls(disk: Disk) -> dict[str, Callable[..., Any]]:
     """Versions of the functions of `os` that write."""
     real = {name: getattr(os, name) for name in (
-        "open", "close", "write", "writev", "pwrite", "pwritev", "ftruncate", "truncate", "fsync", "fdatasync", "unlink", "remove",
-        "rename", "replace", "link", "mkdir", "rmdir", "lseek", "posix_fallocate", "fstat", "sendfile", "copy_file_range",
+        "open", "close", "write", "writev", "pwrite", "pwritev", "ftruncate", "truncate", "fsync", "fdatasync", "unlink",
+        "remove", "rename", "replace", "link", "mkdir", "rmdir", "lseek", "posix_fallocate", "sendfile", "copy_file_range",
     )}  # fmt: skip
 
     def opened(path: Any, flags: int, mode: int = 0o777, **more: Any) -> int:

@@ -26,7 +26,7 @@ def _by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     """The flusher works when the story says so, and segments are short: the same seed gives the same story."""
     monkeypatch.setattr(flusher.Flusher, "start", lambda self: None)
     monkeypatch.setattr(flusher.Flusher, "_pause", lambda self: None)
-    monkeypatch.setattr(journal, "SEGMENT_MAX_BYTES", 30_000)
+    monkeypatch.setattr(journal, "SEGMENT_MAX_BYTES", 6_000)
 
 
 def state_of(fs: SqliteFs) -> State:
@@ -84,7 +84,7 @@ class Story:
         fate = self.rng.random()
         if fate < 0.10:
             self.fs.fsync(ROOT_INO)
-        elif fate < 0.30:
+        elif fate < 0.22:
             self.fs._flusher._write()
         elif fate < 0.35:
             self.fs.checkpoint()
@@ -170,6 +170,7 @@ def images(tmp_path: Path, stories: range, each: int) -> None:
         shutil.rmtree(tmp_path / f"story-{seed}")
 
 
+@pytest.mark.promise("survives.power-cut")
 def test_nothing_synced_is_lost_in_a_power_cut(tmp_path: Path) -> None:
     images(tmp_path, range(10), 40)
 

@@ -105,16 +105,19 @@ def _big(fs: Vfs, rng: random.Random) -> Iterator[None]:
         yield
 
 
+_NAME_STEPS = ("create", "mkdir", "symlink", "unlink", "rmdir", "rename", "exchange", "put", "delete")
+_STEPS = (*_NAME_STEPS, "create", "rename", "link", "write", "write", "write", "cut", "chmod", "xattr", "punch")
+
+
 def step(fs: Tree, rng: random.Random) -> bool:
     """One random operation that is one record of the journal; False when it was refused. It may be called on a tree that an
     earlier process left."""
     folders = [ROOT_INO, *(entry.inode.ino for entry in fs.readdir(ROOT_INO) if entry.inode.is_dir)]
     parent, other = rng.choice(folders), rng.choice(folders)
     name, new = (b"n%d" % rng.randrange(6) for _ in range(2))
-    kind = rng.choice(("create", "create", "mkdir", "write", "write", "write", "cut", "chmod", "xattr", "punch", "unlink", "rmdir",
-                       "rename", "rename", "exchange", "link", "symlink", "put", "delete"))  # fmt: skip
+    kind = rng.choice(_STEPS)
     try:
-        if kind in ("create", "mkdir", "symlink", "unlink", "rmdir", "rename", "exchange", "put", "delete"):
+        if kind in _NAME_STEPS:
             _step_name(fs, rng, kind, (parent, name), (other, new))
         elif kind == "link":
             fs.link(fs.lookup(parent, name).ino, other, new)
