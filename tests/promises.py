@@ -55,6 +55,19 @@ _DEMO = _group(
     },
 )
 
+_LAZY = _group(
+    "issue 3, contents fetched lazily",
+    "lazy",
+    {
+        "metadata-first": "A mount shows names, sizes, modes and times of a container before it has fetched any contents.",
+        "local-changes": "A file whose contents are not here is renamed, linked, deleted and chmodded without them.",
+        "fill-exact": "Contents that are fetched later are exactly the announced ones, or nothing.",
+        "evict-clean": "`--cache-size` evicts clean contents only.",
+        "crash": "After a kill at any moment each file is absent or complete.",
+    },
+)
+
+
 _SETUP = _group(
     "issue 2, what must work, 2",
     "setup",
@@ -226,6 +239,7 @@ _SURVIVES = _group(
 
 PROMISES: tuple[Promise, ...] = (
     *_DEMO,
+    *_LAZY,
     *_SETUP,
     *_MOUNT,
     *_FILES,

@@ -50,7 +50,8 @@ def test_a_cache_of_the_first_schema_goes_on_with_its_journal(opened: Factory, t
     make(fs, b"late", b"in the journal only")
     before = snapshot.of_vfs(fs)
     old = crashed_copy(fs, tmp_path / "old")
-    execute(old, "drop index inode_placed; alter table inode drop column place; pragma user_version = 1")
+    execute(old, "drop index inode_placed; drop index inode_absent; alter table inode drop column place")
+    execute(old, "pragma user_version = 1")
     with SqliteFs.open(old) as after:
         assert snapshot.of_vfs(after) == before
     assert check(old) == []
@@ -62,7 +63,8 @@ def test_a_place_survives_flush_crash_and_reopen(opened: Factory, tmp_path: Path
     for kept in (False, True):
         with fs._lock:
             txn = fs._begin(quiet=True)
-            txn.edit(fs._inode(ino)).place = ABSENT
+            draft = txn.edit(fs._inode(ino))
+            draft.place, draft.target, draft.size = ABSENT, bytes(32), 4
             fs._commit(txn)
         if kept:
             fs.flush()
@@ -74,7 +76,7 @@ def test_chunks_of_a_file_that_has_its_contents_elsewhere_are_found(opened: Fact
     fs = opened()
     ino = make(fs, b"a", b"text").ino
     fs.close()
-    execute(folder, f"update inode set place = -1 where ino = {ino}")
+    execute(folder, f"update inode set place = -1, target = zeroblob(32) where ino = {ino}")
     assert [finding.kind for finding in check(folder)] == ["chunk-place"]
     assert all(finding.repaired for finding in repair(folder))
     assert check(folder) == []

@@ -17,3 +17,12 @@ class FsError(MemdirError):
 
     def __repr__(self) -> str:
         return f"FsError({errno.errorcode.get(self.errno, self.errno)})"
+
+
+class ContentsAbsentError(FsError):
+    """EIO, because the bytes of inode `ino` are on the server only. Nothing was changed; once they were brought
+    (`fs.source.ContentSource`), the same operation goes through."""
+
+    def __init__(self, ino: int) -> None:
+        super().__init__(errno.EIO, "the contents are on the server only")
+        self.ino = ino

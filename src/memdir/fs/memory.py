@@ -8,14 +8,14 @@ from typing import Final
 
 from memdir.core.clock import Clock, SystemClock
 from memdir.core.limits import KIB
-from memdir.fs.posix.synctree import SyncOps
+from memdir.fs.posix.absent import AbsentOps
 from memdir.fs.types import ROOT_INO, FsStats, Inode
 
 _BLOCK_BYTES: Final = 4 * KIB
 _BLOCKS: Final = 1 << 28
 
 
-class MemoryFs(SyncOps):
+class MemoryFs(AbsentOps):
     """`fs.vfs.Vfs` and `fs.tree.SyncTree` in memory; the same rules as the cache, because it is the same code."""
 
     def __init__(

@@ -12,12 +12,16 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from memdir.core.errors import MemdirError
-from memdir.fs.types import Intent, LocalFact
+from memdir.fs.types import AbsentTotals, Intent, LocalFact, RemoteFile
 from memdir.fs.vfs import IntentListener, Invalidator
 
 
 class LocalChangedError(MemdirError):
     """What stands at the path is not what the caller expected; nothing was changed. Plan again."""
+
+
+class ContentsMismatchError(MemdirError):
+    """The bytes for an absent file are not the ones its hash names; nothing was changed."""
 
 
 class SyncTree(Protocol):
@@ -56,7 +60,8 @@ class SyncTree(Protocol):
         ...
 
     def read(self, fact: LocalFact, offset: int, size: int) -> bytes:
-        """Bytes of exactly the version in `fact`; LocalChangedError once the contents moved on or the inode is gone."""
+        """Bytes of exactly the version in `fact`; LocalChangedError once the contents moved on or the inode is gone,
+        ContentsAbsentError when they are not here."""
         ...
 
     def put_file(
@@ -65,6 +70,56 @@ class SyncTree(Protocol):
         """Put a file at `path` (and missing parents). Existing contents are replaced at once, never partly visible.
 
         LocalChangedError when `path` does not match `expected`; FsError ENOSPC, ENOTDIR."""
+        ...
+
+    # Contents that are on the server only
+
+    def put_absent(self, path: str, file: RemoteFile, *, expected: LocalFact | None) -> LocalFact:
+        """As `put_file`, without the bytes. LocalChangedError; FsError EINVAL for the ignore file, which is never absent."""
+        ...
+
+    def put_new_absent(self, files: Sequence[RemoteFile]) -> list[LocalFact | None]:
+        """Many at once, where nothing stands; None for each that was left out because something does."""
+        ...
+
+    def fill(self, fact: LocalFact, content: Iterable[bytes]) -> None:
+        """Give the absent file its bytes, checked against its size and hash; nothing happens when it has them. Neither version
+        nor times change. LocalChangedError, ContentsMismatchError, FsError ENOSPC: nothing happened."""
+        ...
+
+    def evict(self, fact: LocalFact, content_hash: str) -> None:
+        """Forget the bytes of a file: the server has them, and `content_hash` is theirs (the caller has made sure). Neither
+        version nor times change. LocalChangedError; FsError EBUSY for what stays (the ignore file, an empty file)."""
+        ...
+
+    def absent_totals(self) -> AbsentTotals: ...
+
+    def absent_files(self, limit: int) -> Sequence[LocalFact]:
+        """Absent files, those first that are worth bringing first. May miss what was put a moment ago."""
+        ...
+
+    def absent_with(self, content_hash: str, limit: int) -> Sequence[LocalFact]:
+        """Absent files with these contents; none is missed."""
+        ...
+
+    def fact_by_number(self, ino: int) -> LocalFact | None:
+        """The fact of an inode at one of its paths ("/" for a file without any); None when it is gone."""
+        ...
+
+    def paths_of(self, ino: int) -> Sequence[str]:
+        """Every synced path of an inode."""
+        ...
+
+    def coldest_numbers(self) -> Sequence[int]:
+        """Files that have contents here, the longest unused first."""
+        ...
+
+    def held_bytes(self) -> int:
+        """The sizes of all files whose contents are here."""
+        ...
+
+    def watch_uses(self) -> None:
+        """Note from now on which files are used, for `coldest_numbers`."""
         ...
 
     def put_dir(self, path: str, *, mode: int, expected: LocalFact | None) -> LocalFact: ...

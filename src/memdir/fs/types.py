@@ -38,6 +38,7 @@ class Inode:
     attribute changes. `lookups` counts references the kernel holds (`Vfs.retain`, `Vfs.forget`).
     `version` grows by one with every change of the contents; it is never reused for an inode.
     `place` says where the contents of a regular file are (`fs.posix.place`); 0 for everything else.
+    `target` is where a symlink points, and of a file whose contents are absent their SHA-256; None for everything else.
     """
 
     __slots__ = (
@@ -162,3 +163,26 @@ class LocalFact:
     mtime_ns: int
     version: int
     target: bytes | None = None
+    """Where a symlink points."""
+    absent_hash: str | None = None
+    """SHA-256 (lower-case hex) of a file's contents while only the server has them; None when they are here."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoteFile:
+    """A file of the server that shall stand at `path` without its bytes."""
+
+    path: str
+    size: int
+    content_hash: str
+    """SHA-256, lower-case hex."""
+    mode: int
+    mtime_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AbsentTotals:
+    """How many files have their contents on the server only, and how many bytes that is."""
+
+    files: int
+    size_bytes: int

@@ -155,6 +155,7 @@ class SqliteFs(Overlay):
             self._name_everything()
         if self._batch:
             self._write_now()
+        self._absent_files, self._absent_bytes = self._tables.absent_totals()
 
     def _refresh_rules_silently(self) -> None:
         """The ignore file as found at open is what was in force before: nothing to catch up with."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from memdir.core.limits import SYMLINK_MAX_BYTES
-from memdir.fs.posix.place import IN_CHUNKS
+from memdir.fs.posix.place import ABSENT, IN_CHUNKS
 from memdir.fs.posix.state import CHUNK_BYTES, COOKIE_FIRST, INDEX_BITS, SIZE_MAX_BYTES
 
 
@@ -31,6 +31,7 @@ _DIR: Final = stat.S_IFDIR
 _FILE: Final = stat.S_IFREG
 _LINK: Final = stat.S_IFLNK
 _TYPES: Final = (_DIR, _FILE, _LINK, stat.S_IFSOCK, stat.S_IFIFO, stat.S_IFCHR, stat.S_IFBLK)
+_DIGEST_BYTES: Final = 32
 _FREE_COOKIE: Final = "(select max(next_cookie, (select coalesce(max(cookie), 0) + 1 from dentry)) from meta)"
 
 BEFORE_REACH: Final = (
@@ -104,9 +105,9 @@ AFTER_REACH: Final = (
     Invariant(
         kind="target",
         sentence="inode {0} and its symlink target do not fit together (size {1})",
-        find=f"""select ino, size from inode where (mode & {_TYPE} = {_LINK}) != (target is not null)
+        find=f"""select ino, size from inode where place != {ABSENT} and ((mode & {_TYPE} = {_LINK}) != (target is not null)
                  or (target is not null
-                     and (size != length(target) or length(target) not between 1 and {SYMLINK_MAX_BYTES}))""",
+                     and (size != length(target) or length(target) not between 1 and {SYMLINK_MAX_BYTES})))""",
         mend=(
             f"""update inode set target = case when mode & {_TYPE} = {_LINK} then
                     substr(coalesce(nullif(target, x''), cast('lost-target' as blob)), 1, {SYMLINK_MAX_BYTES}) end
@@ -119,6 +120,15 @@ AFTER_REACH: Final = (
         sentence="inode {0} is no file and says that its contents are at place {1}",
         find=f"select ino, place from inode where place != {IN_CHUNKS} and mode & {_TYPE} != {_FILE}",
         mend=(f"update inode set place = {IN_CHUNKS} where ino = ?1 and place = ?2",),
+    ),
+    Invariant(
+        kind="absent-hash",
+        sentence="file {0} of {1} bytes is absent and does not say what its contents are",
+        find=f"""select ino, size from inode where place = {ABSENT}
+                 and (target is null or length(target) != {_DIGEST_BYTES} or size = 0)""",
+        mend=(  # a hash that nothing has: the sync asks the server for the file of that name and takes what it has
+            f"update inode set target = zeroblob({_DIGEST_BYTES}), size = max(size, 1) where ino = ?1 and ?2 is not null",
+        ),
     ),
     Invariant(
         kind="chunk-place",

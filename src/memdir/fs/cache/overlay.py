@@ -13,8 +13,9 @@ from memdir.core.clock import Clock
 from memdir.core.limits import MIB
 from memdir.fs.cache.batch import Batch
 from memdir.fs.cache.tables import Tables
+from memdir.fs.posix.absent import AbsentOps
+from memdir.fs.posix.place import ABSENT
 from memdir.fs.posix.state import INDEX_BITS, Chunk, Contents, Directory
-from memdir.fs.posix.synctree import SyncOps
 from memdir.fs.posix.txn import Entry, Link, Txn
 from memdir.fs.types import ROOT_INO, Inode
 
@@ -29,7 +30,7 @@ _CHILDREN_MIN: Final = 4
 _INDEX_MASK: Final = (1 << INDEX_BITS) - 1
 
 
-class Overlay(SyncOps):
+class Overlay(AbsentOps):
     """The fetch and note hooks of `State` over `Tables`."""
 
     def __init__(self, tables: Tables, *, clock: Clock, uid: int, gid: int) -> None:
@@ -89,6 +90,23 @@ class Overlay(SyncOps):
 
     def _fetch_xattrs(self, ino: int) -> dict[bytes, bytes]:
         return self._tables.xattrs(ino) if ino < self._stored_next_ino else {}
+
+    def _absent_numbers(self, content_hash: bytes | None, limit: int) -> list[int]:
+        """By hash also those that SQLite does not hold yet, because nothing may be missed there; else SQLite's will do."""
+        numbers = dict.fromkeys(self._tables.absent_numbers(content_hash, limit))
+        if content_hash is not None:
+            for batch in (self._batch, self._flushing):
+                for ino, draft in batch.inodes.items() if batch is not None else ():
+                    if draft.place == ABSENT and draft.target == content_hash:
+                        numbers[ino] = None
+        return list(numbers)
+
+    def _held_numbers(self) -> list[int]:
+        return self._tables.held_numbers()
+
+    def held_bytes(self) -> int:
+        """As far as SQLite knows, which is a fraction of a second behind."""
+        return self._tables.held_bytes()
 
     # ---- note
 

@@ -10,6 +10,7 @@ import struct
 from typing import Final
 
 from memdir.core.errors import CorruptError
+from memdir.fs.posix.place import ABSENT
 from memdir.fs.posix.txn import CUT, PATCH, ZERO, Txn
 from memdir.fs.types import Data, Inode, IntentKind
 
@@ -78,11 +79,13 @@ def encode(txn: Txn) -> list[Data]:
 
 
 def _placed_inode(draft: Inode) -> bytes:
-    """A file whose contents are not in the tables; it has no target."""
-    return _PLACED_INODE.pack(
+    """A file whose contents are not in the tables; when they are absent, their hash stands where a symlink has its target."""
+    target = draft.target or b""
+    row = _PLACED_INODE.pack(
         _TAG_PLACED_INODE, draft.ino, draft.mode, draft.uid, draft.gid, draft.nlink, draft.size, draft.atime_ns,
-        draft.mtime_ns, draft.ctime_ns, draft.rdev, draft.parent, draft.version, 0, draft.place,
+        draft.mtime_ns, draft.ctime_ns, draft.rdev, draft.parent, draft.version, len(target), draft.place,
     )  # fmt: skip
+    return row + target
 
 
 def _encode_rare(txn: Txn, parts: list[Data]) -> None:
@@ -144,13 +147,15 @@ def _decode_inode(txn: Txn, body: memoryview, at: int) -> int:
 
 
 def _decode_placed(txn: Txn, body: memoryview, at: int) -> int:
-    """The fields up to the place stand as in the shorter form; the length of the target is 0."""
-    length, place = _PLACED_INODE.unpack_from(body, at)[-2:]
-    if length:
+    """The fields up to the place stand as in the shorter form; the target comes behind the place."""
+    ino, length, place = (_PLACED_INODE.unpack_from(body, at)[field] for field in (1, -2, -1))
+    if length and place != ABSENT:
         raise ValueError("a symlink whose contents have a place")
-    after = _decode_inode(txn, body, at) - _INODE.size + _PLACED_INODE.size
-    next(reversed(txn.inodes.values())).place = place
-    return after
+    _decode_inode(txn, body, at)
+    at += _PLACED_INODE.size
+    inode = txn.inodes[ino]
+    inode.place, inode.target = place, _take(body, at, length) if length else None
+    return at + int(length)
 
 
 def _decode_rare(txn: Txn, body: memoryview, at: int, tag: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -17,6 +18,7 @@ from memdir.fs.cache.batch import Batch
 from memdir.fs.cache.journal import FS_ID_BYTES
 from memdir.fs.errors import FsError
 from memdir.fs.memory import root_inode
+from memdir.fs.posix.absent import SMALL_MAX_BYTES
 from memdir.fs.posix.state import COOKIE_FIRST, INDEX_BITS
 from memdir.fs.posix.txn import Entry, Link, Note
 from memdir.fs.types import ROOT_INO, Inode, IntentKind
@@ -30,6 +32,7 @@ _LOG_MAX_PAGES: Final = 256 * MIB // PAGE_BYTES
 LOG_IDLE_BYTES: Final = 16 * MIB
 """A log larger than this is worth moving as soon as nothing else is going on."""
 
+_TYPE: Final = 0o170000
 _COLUMNS: Final = "ino, mode, uid, gid, nlink, size, atime_ns, mtime_ns, ctime_ns, rdev, parent, version, target, place"
 _PUT_INODE: Final = f"insert or replace into inode ({_COLUMNS}) values (?,?,?,?,?,?,?,?,?,?,?,?,?,?)"  # noqa: S608 - constants
 _GET_INODE: Final = f"select {_COLUMNS} from inode where ino = ?"  # noqa: S608 - constants
@@ -136,6 +139,30 @@ class Tables:
     def unlinked(self) -> list[int]:
         """Inodes without a name."""
         return [ino for (ino,) in self._all("select ino from inode where nlink = 0", ())]
+
+    def absent_totals(self) -> tuple[int, int]:
+        """How many files are absent, and their size in bytes."""
+        row = self._one("select count(*), coalesce(sum(size), 0) from inode where place = -1", ())
+        return (0, 0) if row is None else (int(row[0]), int(row[1]))
+
+    def absent_numbers(self, content_hash: bytes | None, limit: int) -> list[int]:
+        """Absent files with this hash, or all: small ones first, the newest first among those."""
+        if content_hash is not None:
+            sql = "select ino from inode where place = -1 and target = ? limit ?"
+            return [ino for (ino,) in self._all(sql, (content_hash, limit))]
+        sql = "select ino from inode where place = -1 order by size > ?, mtime_ns desc limit ?"
+        return [ino for (ino,) in self._all(sql, (SMALL_MAX_BYTES, limit))]
+
+    def held_numbers(self) -> list[int]:
+        """Files that have contents here, the longest unchanged first."""
+        sql = "select ino from inode where place != -1 and size > 0 and nlink > 0 and mode & ? = ? order by mtime_ns"
+        return [ino for (ino,) in self._all(sql, (_TYPE, stat.S_IFREG))]
+
+    def held_bytes(self) -> int:
+        """The sizes of files that have contents here."""
+        sql = "select coalesce(sum(size), 0) from inode where place != -1 and mode & ? = ?"
+        row = self._one(sql, (_TYPE, stat.S_IFREG))
+        return 0 if row is None else int(row[0])
 
     def inode_count(self) -> int:
         row = self._one("select count(*) from inode", ())

@@ -12,6 +12,7 @@ from memdir.fs.posix.attributes import AttributeOps
 from memdir.fs.posix.contents import ContentOps
 from memdir.fs.posix.names import NameOps, check_name
 from memdir.fs.posix.notes import is_synced_type
+from memdir.fs.posix.place import ABSENT
 from memdir.fs.posix.txn import Txn
 from memdir.fs.tree import LocalChangedError
 from memdir.fs.types import ROOT_INO, Inode, LocalFact, Owner
@@ -120,7 +121,8 @@ def fact_of(path: str, inode: Inode) -> LocalFact | None:
     if not is_synced_type(inode.mode):
         return None
     kind = "dir" if inode.is_dir else "symlink" if inode.is_symlink else "file"
+    absent_hash = inode.target.hex() if inode.place == ABSENT and inode.target is not None else None
     return LocalFact(
         path=path, ino=inode.ino, kind=kind, mode=stat.S_IMODE(inode.mode), size=inode.size, mtime_ns=inode.mtime_ns,
-        version=inode.version, target=inode.target,
+        version=inode.version, target=inode.target if kind == "symlink" else None, absent_hash=absent_hash,
     )  # fmt: skip

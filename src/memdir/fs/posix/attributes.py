@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from memdir.core.limits import KIB, NAME_MAX_BYTES
-from memdir.fs.errors import FsError
+from memdir.fs.errors import ContentsAbsentError, FsError
 from memdir.fs.posix.notes import Notes
+from memdir.fs.posix.place import ABSENT, IN_CHUNKS
 from memdir.fs.posix.state import SIZE_MAX_BYTES
 from memdir.fs.posix.txn import CUT, Txn
 from memdir.fs.types import XATTR_CREATE, XATTR_REPLACE, AttrChange, Inode
@@ -102,7 +103,11 @@ class AttributeOps(Notes):
             raise FsError(errno.EINVAL)
         if size > SIZE_MAX_BYTES:
             raise FsError(errno.EFBIG)
-        if size < inode.size:
+        if inode.place == ABSENT and size != inode.size:
+            if size:
+                raise ContentsAbsentError(inode.ino)
+            draft.place, draft.target = IN_CHUNKS, None
+        elif size < inode.size:
             txn.contents.append((CUT, inode.ino, size, 0))
         if size != inode.size:
             draft.size = size
@@ -111,8 +116,9 @@ class AttributeOps(Notes):
 
     def readlink(self, ino: int) -> bytes:
         with self._lock:
-            target = self._inode(ino).target
-        if target is None:
+            inode = self._inode(ino)
+            target = inode.target
+        if target is None or not inode.is_symlink:
             raise FsError(errno.EINVAL)
         return target
 

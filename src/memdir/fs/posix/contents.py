@@ -6,9 +6,10 @@ import errno
 import stat
 from typing import Final
 
-from memdir.fs.errors import FsError
+from memdir.fs.errors import ContentsAbsentError, FsError
 from memdir.fs.posix.attributes import PRIVILEGES, without_privileges
 from memdir.fs.posix.notes import Notes
+from memdir.fs.posix.place import ABSENT
 from memdir.fs.posix.state import CHUNK_BYTES, SIZE_MAX_BYTES
 from memdir.fs.posix.txn import PATCH, ZERO
 from memdir.fs.types import (
@@ -44,9 +45,14 @@ class ContentOps(Notes):
         if offset < 0 or size < 0:
             raise FsError(errno.EINVAL)
         with self._lock:
-            end = min(offset + size, self._file(ino).size)
+            inode = self._file(ino)
+            end = min(offset + size, inode.size)
             if offset >= end:
                 return b""
+            if inode.place == ABSENT:
+                raise ContentsAbsentError(ino)
+            if self._uses is not None:
+                self._uses[ino] = int(self._clock.monotonic_s())
             return self._read(ino, offset, end)
 
     def _read(self, ino: int, offset: int, end: int) -> ReadResult:
@@ -77,6 +83,8 @@ class ContentOps(Notes):
                 raise FsError(errno.EFBIG)
             if not size:
                 return 0
+            if inode.place == ABSENT:
+                raise ContentsAbsentError(ino)
             txn = self._begin()
             draft = txn.edit(inode)
             draft.size = max(draft.size, offset + size)
@@ -85,6 +93,8 @@ class ContentOps(Notes):
             if draft.mode & PRIVILEGES:
                 draft.mode = without_privileges(draft.mode)
             txn.contents.append((PATCH, ino, offset, data))
+            if self._uses is not None:
+                self._uses[ino] = int(self._clock.monotonic_s())
             self._note_put(txn, inode)
             self._commit(txn)
         self._announce()
@@ -101,6 +111,8 @@ class ContentOps(Notes):
             end = offset + length
             if end > SIZE_MAX_BYTES:
                 raise FsError(errno.EFBIG)
+            if inode.place == ABSENT:
+                raise ContentsAbsentError(ino)
             txn = self._begin()
             draft = txn.edit(inode)
             grown = not mode & FALLOC_KEEP_SIZE and end > inode.size
@@ -122,6 +134,8 @@ class ContentOps(Notes):
             inode = self._file(ino)
             if offset < 0 or offset >= inode.size:
                 raise FsError(errno.ENXIO)
+            if inode.place == ABSENT:
+                raise ContentsAbsentError(ino)
             contents = self._contents(ino)
             held = contents.chunks.keys() | contents.stored
             index = offset // CHUNK_BYTES

@@ -160,6 +160,7 @@ class NameOps(Notes):
                 raise FsError(errno.ENOENT)
             if inode.nlink >= LINK_MAX:
                 raise FsError(errno.EMLINK)
+            self._refuse_unread_rules(inode, parent, name)
             txn = self._begin()
             draft = txn.edit(inode)
             draft.nlink += 1
@@ -244,6 +245,9 @@ class NameOps(Notes):
             self._check_not_within(replaced, parent)
         if replaced is moved:
             return False
+        self._refuse_unread_rules(moved, new_parent, new_name)
+        if replaced is not None and flags == RENAME_EXCHANGE:
+            self._refuse_unread_rules(replaced, parent, name)
         if replaced is not None and flags == RENAME_EXCHANGE:
             self._note_exchange(txn, moved, source, replaced, target)
             self._stage_exchange(txn, source, moved, target, replaced)

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from memdir.fs import path as paths
+from memdir.fs.errors import ContentsAbsentError
 from memdir.fs.localonly import IGNORE_FILE, IGNORE_FILE_MAX_BYTES, LocalOnlyRules, is_left_behind
+from memdir.fs.posix.place import ABSENT
 from memdir.fs.posix.state import CHUNK_BYTES, State
 from memdir.fs.posix.txn import Link, Txn
 from memdir.fs.types import ROOT_INO, Inode, IntentKind
@@ -76,14 +78,19 @@ class Notes(State):
         entry = self._directory(ROOT_INO).entries.get(IGNORE_FILE)
         self._ignore_ino = entry[0] if entry else 0
         inode = self._inode(entry[0]) if entry else None
-        if inode is None or not inode.is_file:
-            return ""
+        if inode is None or not inode.is_file or inode.place == ABSENT:
+            return ""  # absent ones are not let to this name, see `_refuse_unread_rules`
         contents = self._contents(inode.ino)
         raw = bytearray(min(inode.size, IGNORE_FILE_MAX_BYTES))
         for index in range((len(raw) + CHUNK_BYTES - 1) // CHUNK_BYTES):
             chunk = (self._chunk(contents, inode.ino, index) or b"")[: len(raw) - index * CHUNK_BYTES]
             raw[index * CHUNK_BYTES : index * CHUNK_BYTES + len(chunk)] = chunk
         return raw.decode("utf-8", "surrogateescape")
+
+    def _refuse_unread_rules(self, inode: Inode, parent: int, name: bytes) -> None:
+        """The ignore file says what is never sent: no file gets its name before its contents are here."""
+        if name == IGNORE_FILE and parent == ROOT_INO and inode.place == ABSENT:
+            raise ContentsAbsentError(inode.ino)
 
     def _named(self, parent: int, name: bytes, mode: int) -> tuple[bytes, bool]:
         """The path of a name in a directory, and whether it stays local."""

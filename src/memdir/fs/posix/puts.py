@@ -11,6 +11,7 @@ from memdir.core.limits import MIB
 from memdir.fs import path as paths
 from memdir.fs.errors import FsError
 from memdir.fs.posix.applied import AppliedOps, Touched
+from memdir.fs.posix.place import IN_CHUNKS
 from memdir.fs.posix.state import SIZE_MAX_BYTES
 from memdir.fs.posix.txn import CUT, PATCH
 from memdir.fs.types import ROOT_INO, Inode, LocalFact
@@ -18,7 +19,7 @@ from memdir.fs.types import ROOT_INO, Inode, LocalFact
 IN_PLACE_MAX_BYTES: Final = 8 * MIB
 """Contents up to here replace those of the existing inode in one transaction, so that a process that has the file open goes
 on with the new ones. Larger ones are staged in an unnamed inode that then takes over the name."""
-_STAGE_BYTES: Final = 1 * MIB
+STAGE_BYTES: Final = 1 * MIB
 
 
 class PutOps(AppliedOps):
@@ -31,7 +32,7 @@ class PutOps(AppliedOps):
         with self._lock:
             self._check(path, expected)  # early, before the contents are fetched; again when they are all here
         pieces = iter(content)
-        head, tail = _first(pieces, IN_PLACE_MAX_BYTES)
+        head, tail = first_pieces(pieces, IN_PLACE_MAX_BYTES)
         if tail is None:
             return self._put_small(path, head, mode, mtime_ns, expected)
         return self._put_large(path, head, tail, pieces, mode, mtime_ns, expected)
@@ -46,6 +47,7 @@ class PutOps(AppliedOps):
             inode = self._find(path)
             if inode is not None and inode.is_file:
                 draft = txn.edit(inode)
+                draft.place, draft.target = IN_CHUNKS, None
                 txn.contents.append((CUT, inode.ino, 0, 0))
                 self._note_other_paths(txn, inode, path)
             else:
@@ -70,9 +72,9 @@ class PutOps(AppliedOps):
         staged = self._stage_unnamed(stat.S_IFREG | stat.S_IMODE(mode))
         try:
             offset = 0
-            for piece in _chain(head, tail, pieces):
-                for start in range(0, len(piece), _STAGE_BYTES):
-                    offset += self._append_unnamed(staged, offset, piece[start : start + _STAGE_BYTES])
+            for piece in chain(head, tail, pieces):
+                for start in range(0, len(piece), STAGE_BYTES):
+                    offset += self._append_unnamed(staged, offset, piece[start : start + STAGE_BYTES])
             with self._lock:
                 self._prepare(quiet=True)
                 self._check(path, expected)
@@ -123,7 +125,7 @@ class PutOps(AppliedOps):
             return len(piece)
 
 
-def _first(pieces: Iterator[bytes], limit_bytes: int) -> tuple[bytes, bytes | None]:
+def first_pieces(pieces: Iterator[bytes], limit_bytes: int) -> tuple[bytes, bytes | None]:
     """Up to `limit_bytes` in one buffer; the second part is what was read past it, None when the iterator ended before."""
     head = bytearray()
     for piece in pieces:
@@ -133,7 +135,7 @@ def _first(pieces: Iterator[bytes], limit_bytes: int) -> tuple[bytes, bytes | No
     return bytes(head), None
 
 
-def _chain(head: bytes, tail: bytes, pieces: Iterator[bytes]) -> Iterator[bytes]:
+def chain(head: bytes, tail: bytes, pieces: Iterator[bytes]) -> Iterator[bytes]:
     yield head
     yield tail
     yield from pieces

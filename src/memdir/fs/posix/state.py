@@ -89,6 +89,11 @@ class State:
         self._listeners: list[IntentListener] = []
         self._invalidators: list[Invalidator] = []
         self._unannounced = False
+        self._absent_files = 0
+        self._absent_bytes = 0
+        self._uses: dict[int, int] | None = None
+        """When each inode was last read or written, in seconds of the monotonic clock; None while nobody evicts. Bounded by the
+        files that have contents here."""
 
     # ---- rows that memory does not hold; a storage overrides these
 
@@ -234,6 +239,8 @@ class State:
             if live is None:
                 self._insert(draft)
             else:
+                if live.place < 0 or draft.place < 0:
+                    self._count_absent(live, draft)
                 assign(live, draft)
         for link, entry in txn.dentries.items():
             self._apply_name(link, entry)
@@ -254,18 +261,33 @@ class State:
             else:
                 values[name] = value
         for ino in txn.gone:
-            self._inodes.pop(ino, None)
-            self._links.pop(ino, None)
-            self._dirs.pop(ino, None)
-            held = self._files.pop(ino, None)
-            if held is not None:
-                self._forget_contents(ino, held)
-            self._xattrs.pop(ino, None)
+            self._apply_gone(ino)
         if txn.intents or txn.covers or txn.dropped or txn.acknowledged:
             self._intents.apply(txn)
 
+    def _apply_gone(self, ino: int) -> None:
+        live = self._inodes.pop(ino, None)
+        if live is not None and live.place < 0:
+            self._count_absent(live, None)
+        self._links.pop(ino, None)
+        self._dirs.pop(ino, None)
+        held = self._files.pop(ino, None)
+        if held is not None:
+            self._forget_contents(ino, held)
+        self._xattrs.pop(ino, None)
+        if self._uses:
+            self._uses.pop(ino, None)
+
+    def _count_absent(self, before: Inode | None, after: Inode | None) -> None:
+        for inode, sign in ((before, -1), (after, 1)):
+            if inode is not None and inode.place < 0:
+                self._absent_files += sign
+                self._absent_bytes += sign * inode.size
+
     def _insert(self, draft: Inode) -> None:
         """A new inode; its draft stays a frozen row, so the live object is another one."""
+        if draft.place < 0:
+            self._count_absent(None, draft)
         self._inodes[draft.ino] = copy_of(draft)
         self._links[draft.ino] = ()
 
