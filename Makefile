@@ -5,7 +5,7 @@ PYTEST_WORKERS ?= 2
 PYTEST_FLAGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo picture test long lint format typecheck imports docs check bench clean
+.PHONY: help setup demo picture test long lint format typecheck imports docs check bench posix clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,6 +46,9 @@ check: lint typecheck imports test ## what CI runs
 
 bench: setup ## the figures of docs/benchmarks.md, as JSON
 	@.venv/bin/memdir bench smoke --json
+
+posix: setup ## the filesystem beside native and other mounts: some 20 minutes
+	@.venv/bin/memdir bench posix
 
 clean: ## remove caches and build output, keep .venv
 	@rm -rf dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis demo-run

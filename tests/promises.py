@@ -211,6 +211,18 @@ _FIGURES = _group(
     },
 )
 
+_POSIX_BENCH = _group(
+    "issue 3, speed",
+    "bench",
+    {
+        "posix-side-by-side": "`memdir bench posix` measures native, memdir and every installed peer side by side in one run.",
+        "posix-random-order": "Its rounds are in random order, the same for the same seed.",
+        "posix-json": "It reports medians with spread, as JSON and as a table.",
+        "posix-goals": "Every goal of the issue is marked met or missed, with the ratio to native and to the best peer.",
+        "posix-leaves-nothing": "No mount and no folder stays behind, also after Ctrl-C and after a workload that fails.",
+    },
+)
+
 _RECOVERY_COMMANDS = _group(
     "issue 3, what a person sees when things go wrong",
     "cli",
@@ -252,6 +264,7 @@ PROMISES: tuple[Promise, ...] = (
     *_SURVIVES,
     *_RECOVERY_COMMANDS,
     *_REPAIR,
+    *_POSIX_BENCH,
 )
 
 if OPEN - {promise.id for promise in PROMISES}:

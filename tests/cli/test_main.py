@@ -38,6 +38,7 @@ BAD_COMMAND_LINES: dict[str, list[str]] = {
     "doctor": ["doctor", "x"],
     "fsck": ["fsck", "a", "b"],
     "bench smoke": ["bench", "smoke", "x"],
+    "bench posix": ["bench", "posix", "--rounds", "0"],
 }
 
 

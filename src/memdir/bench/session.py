@@ -5,17 +5,23 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import FrameType
 from typing import Any, Final
 
 from memdir.core.errors import MemdirError
+from memdir.core.paths import AppPaths, under_home
+from memdir.fs.fuse.mounting import unmount_path
+from memdir.fs.fuse.mountpoint import mounts
 
 COMMAND_LIMIT_S: Final = 120.0
 
@@ -56,15 +62,21 @@ class BenchSession:
         return result
 
     def mount(self, name: str, *options: str, limit_s: float = COMMAND_LIMIT_S) -> Result:
-        result = self.memdir("mount", name, *options, limit_s=limit_s)
-        if name not in self.mounts:
-            self.mounts.append(name)
+        with uninterrupted():  # a command that was broken off may have started a daemon nobody knows of
+            result = self.memdir("mount", name, *options, limit_s=limit_s)
+            if name not in self.mounts:
+                self.mounts.append(name)
         return result
 
     def unmount(self, name: str) -> Result:
-        result = self.memdir("unmount", name)
-        self.mounts.remove(name)
+        with uninterrupted():
+            result = self.memdir("unmount", name)
+            self.mounts.remove(name)
         return result
+
+    def paths(self) -> AppPaths:
+        """Where the measured memdir keeps its things."""
+        return under_home(self.folder / "home")
 
     def daemon_pid(self, name: str) -> int:
         return int(self.memdir("status", name, "--json").json()["pid"])
@@ -82,8 +94,9 @@ def run_limited(command: Sequence[str], *, cwd: Path, env: Mapping[str, str], li
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         started = time.perf_counter()
         done = subprocess.run(
-            list(command), cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=err, timeout=limit_s, check=False
-        )
+            list(command), cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=err, timeout=limit_s, check=False,
+            start_new_session=True,  # Ctrl-C is for the benchmark, which ends its commands in order
+        )  # fmt: skip
         elapsed_s = time.perf_counter() - started
         out.seek(0)
         err.seek(0)
@@ -110,16 +123,34 @@ def peak_rss_mib(pid: int) -> float:
 
 
 @contextmanager
-def open_session() -> Iterator[BenchSession]:
-    """A session in a new temporary folder; at the end its mounts, its server and its folder are gone."""
-    folder = Path(tempfile.mkdtemp(prefix="memdir-bench-")).resolve()
+def uninterrupted() -> Iterator[None]:
+    """Hold back Ctrl-C and SIGTERM until the block is done; for short steps that must not be left half done."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    held: list[tuple[int, FrameType | None]] = []
+    before = {number: signal.signal(number, lambda *seen: held.append(seen)) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        if held:
+            signal.raise_signal(held[0][0])
+
+
+@contextmanager
+def open_session(parent: Path | None = None) -> Iterator[BenchSession]:
+    """A session in a new temporary folder (below `parent`); at the end its mounts, its server and its folder are gone."""
+    folder = Path(tempfile.mkdtemp(prefix="memdir-bench-", dir=parent)).resolve()
     env = {name: value for name, value in os.environ.items() if not name.startswith("MEMDIR_")}
     env["MEMDIR_HOME"] = str(folder / "home")
     session = BenchSession(folder=folder, env=env)
     try:
         yield session
     finally:
-        _close(session)
+        with uninterrupted():
+            _close(session)
 
 
 def _close(session: BenchSession) -> None:
@@ -133,7 +164,13 @@ def _close(session: BenchSession) -> None:
         session.memdir("server", "stop", limit_s=60, allowed=(0, 1))
     except BenchError as error:
         failed.append(error.message)
-    mounted = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape")
-    if f" {session.folder}/" in mounted:  # never delete through a mount that is still there
+    for path in mounts_below(session.folder):
+        unmount_path(path, lazy=True)
+    if mounts_below(session.folder):  # never delete through a mount that is still there
         raise BenchError(f"a mount is left below {session.folder}", hint="; ".join(failed))
     shutil.rmtree(session.folder)
+
+
+def mounts_below(folder: Path) -> list[Path]:
+    """What is mounted in `folder`, the innermost first."""
+    return [Path(entry.mountpoint) for entry in reversed(mounts()) if entry.mountpoint.startswith(f"{folder}/")]

@@ -38,6 +38,7 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "doctor": ("doctor", "COMMAND", "check everything a mount needs, and say how to repair it"),
     "fsck": ("fsck", "COMMAND", "check, and repair, the stored filesystem of a memory"),
     "bench smoke": ("bench", "SMOKE", "measure this machine's figures"),
+    "bench posix": ("bench", "POSIX", "compare filesystem speed with native and other mounts"),
 }
 """Command -> module in memdir.cli, the `Command` in it, one line for the overview."""
 

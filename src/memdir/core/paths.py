@@ -72,13 +72,7 @@ def app_paths() -> AppPaths:
         base = Path(home)
         if not base.is_absolute():
             raise UsageError(f"{ENV_HOME} must be an absolute path, not {home!r}")
-        return AppPaths(
-            config_dir=base / "config",
-            data_dir=base / "data",
-            state_dir=base / "state",
-            cache_dir=base / "cache",
-            runtime_dir=_short_runtime_dir(base / "run"),
-        )
+        return under_home(base)
     user_home = Path.home()
     return AppPaths(
         config_dir=_xdg("XDG_CONFIG_HOME", user_home / ".config") / "memdir",
@@ -86,6 +80,17 @@ def app_paths() -> AppPaths:
         state_dir=_xdg("XDG_STATE_HOME", user_home / ".local" / "state") / "memdir",
         cache_dir=_xdg("XDG_CACHE_HOME", user_home / ".cache") / "memdir",
         runtime_dir=_short_runtime_dir(_runtime_base(user_home)),
+    )
+
+
+def under_home(base: Path) -> AppPaths:
+    """The folders of `MEMDIR_HOME=base`."""
+    return AppPaths(
+        config_dir=base / "config",
+        data_dir=base / "data",
+        state_dir=base / "state",
+        cache_dir=base / "cache",
+        runtime_dir=_short_runtime_dir(base / "run"),
     )
 
 

@@ -29,7 +29,7 @@ from memdir.daemon.registry import MountLock, MountRecord, MountRegistry
 from memdir.daemon.service import MountService
 from memdir.daemon.syncing import Syncing
 from memdir.fs.cache.filesystem import SqliteFs
-from memdir.fs.fuse.session import FuseOptions, FuseSession, MountBusyError, Profile, clear_dead_mount
+from memdir.fs.fuse.session import FuseOptions, FuseSession, FuseStats, MountBusyError, Profile, clear_dead_mount
 from memdir.fs.views import ProfileView, StatusView, ViewVfs
 from memdir.sync.unseen import note_unseen_changes
 
@@ -126,6 +126,10 @@ class MountDaemon:
                 return True
         self._drain_timeout_s = before_s
         return False
+
+    def fuse_stats(self) -> FuseStats:
+        """What the request loop did so far."""
+        return self._session.stats()
 
     def _loop(self) -> None:
         try:

@@ -1,4 +1,4 @@
-"""What the control socket and `/.memdir/` can ask of a mount: status, grep, sync, queue, retry, stop."""
+"""What the control socket and `/.memdir/` can ask of a mount: status, counters, grep, sync, queue, retry, stop."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from memdir.daemon.syncing import Syncing
 
 if TYPE_CHECKING:
     from memdir.daemon.control_server import Operation
+    from memdir.fs.fuse.session import FuseStats
     from memdir.fs.tree import SyncTree
     from memdir.sync.engine import Engine
     from memdir.sync.model import Row
@@ -34,7 +35,9 @@ _DRAIN_MAX_S: Final = 24 * 3600.0
 
 
 class MountControl(Protocol):
-    """Ending the mount, as `lifecycle.MountDaemon` does it."""
+    """Ending the mount and asking its driver, as `lifecycle.MountDaemon` does it."""
+
+    def fuse_stats(self) -> FuseStats: ...
 
     def let_go(self, *, lazy: bool, drain_timeout_s: float) -> bool: ...
 
@@ -65,6 +68,7 @@ class MountService:
         """By the names of the protocol."""
         return {
             "status": self._status,
+            "counters": self._counters,
             "grep": self._grep.run,
             "sync": self._sync,
             "queue": self._queue,
@@ -77,7 +81,18 @@ class MountService:
 
     def _status(self, _: Json) -> Json:
         self._syncing.wait_engine(_STATUS_WAIT_S)  # before, nobody knows what waits
-        return self.status_view()
+        return self.status_view() | {"fuse": self._counters({})}
+
+    def _counters(self, _: Json) -> Json:
+        """What the kernel asked since the mount started; cheap, for measurements."""
+        stats = self._control.fuse_stats()
+        return {
+            "requests": dict(stats.requests),
+            "failures": stats.failures,
+            "notifications": stats.notifications,
+            "overflows": stats.overflows,
+            "cpu_s": round(stats.cpu_s, 6),
+        }
 
     def status_view(self) -> Json:
         """The mount at a glance; quick, asks nobody."""
