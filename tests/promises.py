@@ -117,6 +117,18 @@ _FILES = _group(
     },
 )
 
+_POSIX = _group(
+    "issue 3, semantics and proof",
+    "posix",
+    {
+        "areas": "A conformance suite covers chmod, chown, link, mkdir, mknod, open, rename, rmdir, symlink, truncate, unlink, "
+        "utimensat, posix_fallocate, xattr and their errnos.",
+        "table": "Every case gets the answer that POSIX and Linux give, for root and for other users on a root mount.",
+        "native": "The same cases run on a native directory, and nothing differs but what docs/filesystem.md lists.",
+        "user": "An ordinary user's mount passes every case that needs no other user.",
+    },
+)
+
 _GREP = _group(
     "issue 2, by hand, grep",
     "grep",
@@ -255,6 +267,7 @@ PROMISES: tuple[Promise, ...] = (
     *_SETUP,
     *_MOUNT,
     *_FILES,
+    *_POSIX,
     *_GREP,
     *_PROFILE,
     *_COMMANDS,

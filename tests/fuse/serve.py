@@ -45,9 +45,9 @@ class Observer:
 class Server:
     """The filesystem, its mount and the commands on them."""
 
-    def __init__(self, config: dict[str, Any]) -> None:
+    def __init__(self, config: dict[str, Any], fs: Any) -> None:
         self.observer = Observer()
-        self.fs = _open(config)
+        self.fs = fs
         self.profile = ProfileView()
         self.errors: dict[str, str] = {}
         self.status: dict[str, object] = {"state": "fresh"}
@@ -157,11 +157,22 @@ class Server:
 
 
 def _open(config: dict[str, Any]) -> Any:
+    uid, gid = config.get("uid", os.getuid()), config.get("uid", os.getgid())
     if config["kind"] == "memory":
-        return MemoryFs()
+        return MemoryFs(uid=uid, gid=gid)
     from memdir.fs.cache import SqliteFs
 
-    return SqliteFs.open(Path(config["folder"]), uid=os.getuid(), gid=os.getgid())
+    return SqliteFs.open(Path(config["folder"]), uid=uid, gid=gid)
+
+
+def _become(uid: int, folder: Path | None) -> None:
+    """Be an ordinary user from here on, and let the cache belong to it. Afterwards only what was imported is there: Python and
+    this checkout may stand where that user cannot read."""
+    for path in [folder, *folder.rglob("*")] if folder is not None else []:
+        os.chown(path, uid, uid)
+    os.setgroups([])
+    os.setresgid(uid, uid, uid)
+    os.setresuid(uid, uid, uid)
 
 
 def _bring_own_device(node: Path) -> None:
@@ -193,12 +204,11 @@ def main() -> None:
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING)
     if config.get("private_device"):
         _bring_own_device(Path(config["private_device"]))
-    if "uid" in config:
-        os.setgroups([])
-        os.setresgid(config["uid"], config["uid"], config["uid"])
-        os.setresuid(config["uid"], config["uid"], config["uid"])
     try:
-        server = Server(config)
+        fs = _open(config)
+        if "uid" in config:
+            _become(config["uid"], Path(config["folder"]) if config["kind"] == "sqlite" else None)
+        server = Server(config, fs)
         server.session.mount()
     except MemdirError as error:
         _say({"ready": False, "error": error.message, "hint": error.hint, "type": type(error).__name__})

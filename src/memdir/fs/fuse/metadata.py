@@ -11,11 +11,14 @@ from memdir.core.clock import Clock
 from memdir.core.limits import KIB
 from memdir.fs.fuse import abi
 from memdir.fs.fuse.attributes import AttributeEncoder
-from memdir.fs.fuse.wire import OK, SETID_BITS, Handler, Header, MalformedRequestError, Reply, one_name
+from memdir.fs.fuse.wire import HEADER_UID, OK, SETID_BITS, Handler, Header, MalformedRequestError, Reply, one_name
 from memdir.fs.types import AttrChange
 from memdir.fs.vfs import Vfs
 
 _SECOND_NS: Final = 1_000_000_000
+_CHANGES: Final = (
+    abi.FATTR_MODE | abi.FATTR_UID | abi.FATTR_GID | abi.FATTR_SIZE | abi.FATTR_ATIME | abi.FATTR_MTIME | abi.FATTR_CTIME
+)
 _XATTR_LIST_MAX_BYTES: Final = 64 * KIB
 """XATTR_LIST_MAX of Linux; a longer list is E2BIG there too."""
 _CAPABILITY: Final = b"security.capability"
@@ -56,6 +59,8 @@ class MetadataHandlers:
             abi.SETATTR_IN.unpack_from(body)
         )
         now_ns = self._clock.now_ns
+        if not valid & _CHANGES:
+            return self._chown_to_nobody(ino, header)
         change = AttrChange(
             mode=stat.S_IMODE(mode) if valid & abi.FATTR_MODE else self._kept_mode(ino, valid),
             uid=uid if valid & abi.FATTR_UID else None,
@@ -66,6 +71,19 @@ class MetadataHandlers:
             ctime_ns=ctime_s * _SECOND_NS + ctime_part if valid & abi.FATTR_CTIME else None,
         )
         return self._encode(self._vfs.setattr(ino, change))[abi.ATTR_OUT_OFFSET :]
+
+    def _chown_to_nobody(self, ino: int, header: Header) -> Reply:
+        """chown(2) with neither a user nor a group, the only call that arrives without anything to change: Linux takes setuid
+        and setgid away all the same, and lets only those do it who may change the mode. That check is ours: the kernel
+        leaves it out because the request names no mode."""
+        inode = self._get(ino)
+        if inode.mode & SETID_BITS and inode.is_file:
+            if header[HEADER_UID] not in (0, inode.uid):
+                return errno.EPERM
+            inode = self._vfs.setattr(ino, AttrChange(uid=inode.uid))
+        else:
+            inode = self._vfs.setattr(ino, AttrChange())
+        return self._encode(inode)[abi.ATTR_OUT_OFFSET :]
 
     def _kept_mode(self, ino: int, valid: int) -> int | None:
         """The mode to state so that a truncation keeps setuid and setgid: when the kernel does not ask to clear them (the
@@ -95,6 +113,8 @@ class MetadataHandlers:
             return errno.ENODATA
         if not name.startswith(_SUPPORTED_NAMESPACES):
             return errno.EOPNOTSUPP
+        if name in _SUPPORTED_NAMESPACES:
+            return errno.EINVAL
         return _sized(self._vfs.getxattr(ino, name), size)
 
     def setxattr(self, ino: int, body: memoryview, header: Header) -> Reply:
@@ -106,6 +126,8 @@ class MetadataHandlers:
         name = raw[:end]
         if not name.startswith(_SUPPORTED_NAMESPACES):
             return errno.EOPNOTSUPP
+        if name in _SUPPORTED_NAMESPACES:  # xattr(7): the name behind the namespace cannot be empty
+            return errno.EINVAL
         self._vfs.setxattr(ino, name, raw[end + 1 :], flags)
         return OK
 
@@ -122,6 +144,8 @@ class MetadataHandlers:
             return errno.ENODATA
         if not name.startswith(_SUPPORTED_NAMESPACES):
             return errno.EOPNOTSUPP
+        if name in _SUPPORTED_NAMESPACES:
+            return errno.EINVAL
         self._vfs.removexattr(ino, name)
         return OK
 

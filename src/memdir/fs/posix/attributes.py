@@ -137,14 +137,14 @@ class AttributeOps(Notes):
             raise FsError(errno.ERANGE)
         if len(value) > XATTR_VALUE_MAX_BYTES:
             raise FsError(errno.E2BIG)
-        if flags not in (0, XATTR_CREATE, XATTR_REPLACE):
+        if flags & ~(XATTR_CREATE | XATTR_REPLACE):
             raise FsError(errno.EINVAL)
         with self._lock:
             self._prepare()
             values = self._xattrs_of(ino)
-            if flags == XATTR_CREATE and name in values:
+            if flags & XATTR_CREATE and name in values:
                 raise FsError(errno.EEXIST)
-            if flags == XATTR_REPLACE and name not in values:
+            if flags & XATTR_REPLACE and name not in values:
                 raise FsError(errno.ENODATA)
             others = sum(len(other) + len(held) for other, held in values.items() if other != name)
             if others + len(name) + len(value) > XATTR_TOTAL_MAX_BYTES:
