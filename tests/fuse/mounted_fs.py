@@ -158,6 +158,14 @@ class MountedFs:
         with _refusals():
             return self._take(parent, name)
 
+    def find(self, parent: int, name: bytes) -> MountedInode | None:
+        try:
+            return self.lookup(parent, name)
+        except FsError as error:
+            if error.errno != errno.ENOENT:
+                raise
+            return None
+
     def retain(self, ino: int, count: int = 1) -> None:
         self.status(ino)
         self._held[ino] = self._held.get(ino, 0) + count

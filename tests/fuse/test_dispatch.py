@@ -355,7 +355,7 @@ def test_malformed_forgets_stay_silent(kernel: Kernel, quiet: object) -> None:
 class Broken(MemoryFs):
     """A filesystem with defects."""
 
-    def lookup(self, parent: int, name: bytes) -> Inode:
+    def find(self, parent: int, name: bytes) -> Inode | None:
         if name == b"errno":
             raise FsError(99_999)
         raise ZeroDivisionError

@@ -29,6 +29,11 @@ class Vfs(Protocol):
         """The inode a name stands for; ENOENT, ENOTDIR, ENAMETOOLONG. `.` and `..` work."""
         ...
 
+    def find(self, parent: int, name: bytes) -> Inode | None:
+        """As `lookup`, with None for a name that is not there: the kernel asks for absent names as often as for present ones
+        (every create does), and an exception would cost more than all the rest of the answer."""
+        ...
+
     def retain(self, ino: int, count: int = 1) -> None:
         """Count references the kernel now holds; an unlinked inode lives until they are forgotten."""
         ...

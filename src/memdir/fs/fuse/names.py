@@ -23,7 +23,7 @@ from memdir.fs.fuse.wire import (
     one_name,
     two_names,
 )
-from memdir.fs.types import ROOT_INO, VIRTUAL_INO_BASE, AttrChange, Inode, Owner
+from memdir.fs.types import ROOT_INO, AttrChange, Inode, Owner
 from memdir.fs.vfs import Vfs
 
 _FORGET_MAX: Final = 65_536
@@ -36,7 +36,7 @@ class NameHandlers:
 
     def __init__(self, vfs: Vfs, encoder: AttributeEncoder, *, negative_timeout_s: int) -> None:
         self._vfs = vfs
-        self._find = vfs.lookup
+        self._find = vfs.find
         self._retain = vfs.retain
         self._encode = encoder.entry
         self._absent = abi.ENTRY_HEAD.pack(0, 0, negative_timeout_s, 0, 0, 0) + bytes(abi.ATTR.size)
@@ -58,12 +58,8 @@ class NameHandlers:
         }
 
     def lookup(self, ino: int, body: memoryview, header: Header) -> Reply:
-        name = one_name(body)
-        try:
-            inode = self._find(ino, name)
-        except FsError as error:
-            if error.errno != errno.ENOENT or ino >= VIRTUAL_INO_BASE:
-                return error.errno
+        inode = self._find(ino, one_name(body))
+        if inode is None:
             return self._absent  # remembered by the kernel until a notification or its own create says otherwise
         self._retain(inode.ino)
         return inode.encoded or self._encode(inode)

@@ -36,22 +36,28 @@ class NameOps(Notes):
     """See `fs.vfs.Vfs` for what each method promises."""
 
     def lookup(self, parent: int, name: bytes) -> Inode:
+        inode = self.find(parent, name)
+        if inode is None:
+            raise FsError(errno.ENOENT)
+        return inode
+
+    def find(self, parent: int, name: bytes) -> Inode | None:
         with self._lock:
             directory = self._dirs.get(parent)
             if directory is None:
                 directory = self._directory(parent)
             entry = directory.entries.get(name)
             if entry is None:
-                return self._lookup_rare(parent, name)
+                return self._find_rare(parent, name)
             return self._inodes.get(entry[0]) or self._inode(entry[0])
 
-    def _lookup_rare(self, parent: int, name: bytes) -> Inode:
+    def _find_rare(self, parent: int, name: bytes) -> Inode | None:
         if name == b".":
             return self._inode(parent)
         if name == b"..":
             return self._inode(self._inode(parent).parent)
         check_name(name)
-        raise FsError(errno.ENOENT)
+        return None
 
     def readdir(self, ino: int, after_cookie: int = 0) -> Sequence[DirEntry]:
         with self._lock:

@@ -136,12 +136,18 @@ class ViewVfs:
             return self._snapshot(ino).inode
 
     def lookup(self, parent: int, name: bytes) -> Inode:
+        inode = self.find(parent, name)
+        if inode is None:
+            raise FsError(errno.ENOENT)
+        return inode
+
+    def find(self, parent: int, name: bytes) -> Inode | None:
         if ROOT_INO < parent < VIRTUAL_INO_BASE:
-            return self._base.lookup(parent, name)
+            return self._base.find(parent, name)
         if parent != ROOT_INO:
             return self._virtual_lookup(parent, name)
         view = self._views.get(name)
-        return self._base.lookup(parent, name) if view is None else self._view_inode(view)
+        return self._base.find(parent, name) if view is None else self._view_inode(view)
 
     def retain(self, ino: int, count: int = 1) -> None:
         if ino < VIRTUAL_INO_BASE:
