@@ -243,6 +243,22 @@ _RECOVERY_COMMANDS = _group(
     },
 )
 
+_RECOVER = _group(
+    "issue 3, memdir recover",
+    "recover",
+    {
+        "killed": "`memdir recover` clears the mount of a killed daemon, replays its journal and checks the cache; nothing is lost.",
+        "dry-run": "`--dry-run` says what is wrong and changes nothing.",
+        "hung": "A daemon that hangs is named with its pid and since when; `--force` ends it, and nothing is lost.",
+        "locked": "Who else holds a cache is named; only a memdir is ever ended, and only with `--force`.",
+        "pid-reuse": "A process that got the number of a dead daemon is left alone.",
+        "records": "A record that cannot be read or is gone is written again; no cache is ever deleted.",
+        "leftovers": "Stale sockets, half-written files and temporary folders are taken away.",
+        "damage": "Damage whose repair may cost contents is left for `memdir fsck --repair`, with exit code 2.",
+        "as-user": "It works as root and as an ordinary user.",
+    },
+)
+
 _REPAIR = _group(
     "issue 3, what a person sees when things go wrong",
     "unmount",
@@ -276,6 +292,7 @@ PROMISES: tuple[Promise, ...] = (
     *_FIGURES,
     *_SURVIVES,
     *_RECOVERY_COMMANDS,
+    *_RECOVER,
     *_REPAIR,
     *_POSIX_BENCH,
 )

@@ -36,6 +36,7 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "server stop": ("server", "STOP", "stop the local server"),
     "server status": ("server", "STATUS", "show whether the local server runs, and where"),
     "doctor": ("doctor", "COMMAND", "check everything a mount needs, and say how to repair it"),
+    "recover": ("recover", "COMMAND", "put right what a crash or a hang has left behind"),
     "fsck": ("fsck", "COMMAND", "check, and repair, the stored filesystem of a memory"),
     "bench smoke": ("bench", "SMOKE", "measure this machine's figures"),
     "bench posix": ("bench", "POSIX", "compare filesystem speed with native and other mounts"),

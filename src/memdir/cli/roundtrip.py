@@ -77,7 +77,8 @@ def _write_and_find(record: MountRecord, place: Path, mount_s: float) -> Check:
 
 def _clean_up(registry: MountRegistry, record: MountRecord | None, folder: Path, name: str, server: ServerInfo) -> list[str]:
     """What could not be taken away."""
-    from memdir.cli.unmount import clear, stop_daemon
+    from memdir.cli.unmount import stop_daemon
+    from memdir.daemon.recovery import clear
 
     problems = []
     records = registry.find_by_name(name) if record is None else [record]

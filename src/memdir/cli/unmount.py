@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import os
-import signal
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -14,9 +12,10 @@ from memdir.cli.command import EXIT_NOTHING, EXIT_OK, Command, Parser, seconds
 from memdir.cli.output import Output
 from memdir.cli.text import plural, visible
 from memdir.core.errors import BusyError, MemdirError, NotFoundError, UsageError
-from memdir.core.processes import processes_inside, wait_for_end
+from memdir.core.processes import end_process, processes_inside, wait_for_end
 from memdir.daemon.control import DaemonGoneError
-from memdir.daemon.registry import MountRecord, MountRegistry
+from memdir.daemon.recovery import clear
+from memdir.daemon.registry import MountRecord
 
 _EXIT_WAIT_S: Final = 30.0
 """From the daemon's answer to its end: unmounting and closing the cache."""
@@ -139,20 +138,11 @@ def stop_daemon(record: MountRecord, *, drain_timeout_s: float, force: bool = Fa
             return ended
         if not force:
             raise _busy_error(record)
-        end_process(handle, pid)
+        if not end_process(handle, wait_s=_KILL_WAIT_S):
+            raise BusyError(f"the daemon (pid {pid}) cannot be killed", hint="it hangs in the kernel; see `dmesg`")
         return ended
     finally:
         os.close(handle)
-
-
-def end_process(handle: int, pid: int) -> None:
-    """SIGTERM, then SIGKILL, to the process of a pidfd. One that somebody halted (SIGSTOP) goes on for that. BusyError."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        signal.pidfd_send_signal(handle, number)
-        signal.pidfd_send_signal(handle, signal.SIGCONT)
-        if wait_for_end(handle, _KILL_WAIT_S):
-            return
-    raise BusyError(f"the daemon (pid {pid}) cannot be killed", hint="it may hang in the kernel; see `dmesg`")
 
 
 def _busy_error(record: MountRecord) -> BusyError:
@@ -180,19 +170,6 @@ def _name_users(record: MountRecord) -> str:
     users = processes_inside(record.path, but=record.pid)
     named = ", ".join(f"{user.name} (pid {user.pid})" for user in users[:_BUSY_SHOWN])
     return f"{named} and {len(users) - _BUSY_SHOWN} more" if len(users) > _BUSY_SHOWN else named
-
-
-def clear(registry: MountRegistry, record: MountRecord) -> bool:
-    """Take away a mount that nobody serves any more, and write down that it is unmounted. Whether there was one."""
-    from memdir.fs.fuse.mountpoint import clear_dead_mount
-
-    current = registry.get(record.id)
-    if current.state == "alive":
-        return False  # somebody mounted it again meanwhile
-    cleared = clear_dead_mount(Path(record.path))
-    if current.pid is not None:
-        registry.save(dataclasses.replace(current, pid=None))
-    return cleared
 
 
 def remove_created_dir(record: MountRecord) -> bool:

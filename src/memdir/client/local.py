@@ -93,6 +93,12 @@ def running_server(paths: AppPaths) -> ServerInfo | None:
     )
 
 
+def recorded_pid(paths: AppPaths) -> int | None:
+    """The process that `server.json` names, whether or not it runs; None without such a file."""
+    pid = (_read_json(paths.server_state_file) or {}).get("pid")
+    return pid if isinstance(pid, int) and pid > 0 else None
+
+
 def ensure_server(paths: AppPaths, *, timeout_s: float = START_TIMEOUT_S) -> ServerInfo:
     """The running server, started when there is none. ServerStartError when it does not come up in `timeout_s`."""
     found = running_server(paths)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import select
+import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,6 +98,20 @@ def processes_inside(path: str, *, but: int | None = None) -> list[Process]:
             if known is not None:
                 found.append(known)
     return found
+
+
+def end_process(handle: int, *, wait_s: float) -> bool:
+    """SIGTERM, after `wait_s` SIGKILL, to the process of a pidfd; one that somebody halted (SIGSTOP) goes on for that.
+    False when it does not even end then: it hangs in the kernel."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        for sent in (number, signal.SIGCONT):
+            try:
+                signal.pidfd_send_signal(handle, sent)
+            except ProcessLookupError:
+                return True
+        if wait_for_end(handle, wait_s):
+            return True
+    return False
 
 
 def wait_for_end(handle: int, timeout_s: float) -> bool:

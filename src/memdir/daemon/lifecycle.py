@@ -27,6 +27,7 @@ from memdir.core.processes import processes_inside
 from memdir.daemon.control_server import ControlServer
 from memdir.daemon.registry import MountLock, MountRecord, MountRegistry
 from memdir.daemon.service import MountService
+from memdir.daemon.stopping import StopEvent
 from memdir.daemon.syncing import Syncing
 from memdir.fs.cache.filesystem import SqliteFs
 from memdir.fs.fuse.session import FuseOptions, FuseSession, FuseStats, MountBusyError, Profile, clear_dead_mount
@@ -51,7 +52,7 @@ class MountDaemon:
         self._paths = paths
         self._record = record
         self._registry = MountRegistry(paths)
-        self._stop = threading.Event()
+        self._stop = StopEvent()
         self._drain_timeout_s = record.drain_timeout_s
         self._users_timeout_s = _LOOP_END_S
         self._undo: list[Callable[[], None]] = []
@@ -94,15 +95,13 @@ class MountDaemon:
     def serve(self, on_ready: Callable[[], None] = lambda: None) -> None:
         """Answer until the mount ends; call from the main thread."""
         sys.setswitchinterval(SWITCH_INTERVAL_S)
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            signal.signal(number, self._on_signal)
+        self._stop.listen(self._on_signal, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
         loop = threading.Thread(target=self._loop, name="fuse", daemon=True)
         loop.start()
         log.info("memdir %s: %s is mounted at %s (pid %d)", __version__, self._record.name, self._record.path, os.getpid())
         on_ready()
         self._syncing.start()
-        while not self._stop.wait(3600.0):
-            pass
+        self._stop.wait_for_signals()
         self._end(loop)
 
     def request_stop(self, *, drain_timeout_s: float, users_timeout_s: float = _LOOP_END_S) -> None:

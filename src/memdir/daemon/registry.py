@@ -36,6 +36,7 @@ _REGISTRY_LOCK_FILE: Final = ".registry.lock"
 _SYMLINKS_MAX: Final = 40
 """As the kernel: more symlinks in one path is ELOOP."""
 _RECORD_MAX_BYTES: Final = 1 << 20
+_RECORD_HINT: Final = "`memdir recover` writes a new one; the files in the memory are safe"
 
 _FLOCK = struct.Struct("hhqqi4x")
 """struct flock of fcntl(2) on 64-bit Linux: l_type, l_whence, l_start, l_len, l_pid."""
@@ -155,13 +156,39 @@ class MountRegistry:
 
     def damaged(self) -> list[CorruptError]:
         """Why records could not be read; empty when all is well."""
-        found = []
+        return list(self.unreadable().values())
+
+    def unreadable(self) -> dict[Path, CorruptError]:
+        """The mount folders whose record cannot be read, and why."""
+        found = {}
         for folder in self._folders():
             try:
                 _load(folder)
             except CorruptError as error:
-                found.append(error)
+                found[folder] = error
         return found
+
+    def nameless(self) -> list[Path]:
+        """Mount folders without a record: whose mount never came up, or that lost it."""
+        try:
+            entries = sorted(self._paths.mounts_dir.iterdir())
+        except FileNotFoundError:
+            return []
+        return [entry for entry in entries if entry.is_dir() and not (entry / _RECORD_FILE).exists()]
+
+    def adopt(self, folder: Path, *, name: str, path: str, pid: int | None) -> MountRecord:
+        """Give a mount folder a new record; an unreadable old one is kept beside it as `mount.json.damaged`."""
+        try:
+            (folder / _RECORD_FILE).rename(folder / f"{_RECORD_FILE}.damaged")
+        except FileNotFoundError:
+            pass  # it had none
+        record = MountRecord(
+            id=folder.name, name=name, path=path, pid=pid, started_at_ms=time.time_ns() // 1_000_000, sync=True,
+            log_file=str(folder / "daemon.log"), socket_file=str(self._paths.runtime_dir / f"m-{folder.name}.sock"),
+            cache_dir=str(folder),
+        )  # fmt: skip
+        self.save(record)
+        return record
 
     def get(self, mount_id: str) -> MountRecord:
         """The record of an id; NotFoundError."""
@@ -329,13 +356,13 @@ def _load(folder: Path) -> MountRecord:
         known = {field.name for field in dataclasses.fields(MountRecord)}
         record = MountRecord(**{key: value for key, value in fields.items() if key in known})
     except (OSError, ValueError, TypeError, AttributeError) as error:
-        raise CorruptError(f"{file} cannot be read: {error}", hint=f"remove {file}; `memdir mount` writes it again") from error
+        raise CorruptError(f"{file} cannot be read: {error}", hint=_RECORD_HINT) from error
     if record.id != folder.name:
-        raise CorruptError(f"{file} says that it is mount {record.id!r}", hint=f"remove {file}")
+        raise CorruptError(f"{file} says that it is mount {record.id!r}", hint=_RECORD_HINT)
     for field, kind in (("name", str), ("path", str), ("log_file", str), ("socket_file", str), ("started_at_ms", int)):
         if not isinstance(getattr(record, field), kind):
-            raise CorruptError(f"{file}: {field} is missing or of the wrong type", hint=f"remove {file}")
+            raise CorruptError(f"{file}: {field} is missing or of the wrong type", hint=_RECORD_HINT)
     pid: Any = fields.get("pid")
     if pid is not None and (not isinstance(pid, int) or pid <= 0):
-        raise CorruptError(f"{file}: pid {pid!r} is no process id", hint=f"remove {file}")
+        raise CorruptError(f"{file}: pid {pid!r} is no process id", hint=_RECORD_HINT)
     return dataclasses.replace(record, cache_dir=str(folder))

@@ -117,6 +117,8 @@ class MountService:
             "trouble": None,
             "server": {"url": None, "online": False, "since": None, "error": self._syncing.error},
         }
+        if answer["cache_bytes"] is None:
+            answer["trouble"] = f"the data folder {record.cache_dir} was deleted: this mount has all that is left, copy it out"
         engine = self._syncing.engine
         if engine is not None:
             status = engine.status()
@@ -128,7 +130,7 @@ class MountService:
                 "held_deletions": status.held_deletions,
                 "last_synced_at": iso_ms(status.last_synced_ms) if status.last_synced_ms else None,
                 "profile_version": status.profile_version,
-                "trouble": status.trouble,
+                "trouble": answer["trouble"] or status.trouble,
                 "server": {
                     "url": link.url,
                     "online": link.online,
@@ -256,9 +258,14 @@ def _number(args: Json, name: str, default: float, low: float, high: float) -> f
     return value
 
 
-def _folder_bytes(folder: Path) -> int:
+def _folder_bytes(folder: Path) -> int | None:
+    """None when somebody deleted the folder."""
     total = 0
-    with os.scandir(folder) as entries:
+    try:
+        scan = os.scandir(folder)
+    except FileNotFoundError:
+        return None
+    with scan as entries:
         for entry in entries:
             try:
                 total += entry.stat(follow_symlinks=False).st_size

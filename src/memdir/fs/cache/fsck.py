@@ -17,7 +17,7 @@ from memdir.core.sqlite import Database
 from memdir.fs.cache import record
 from memdir.fs.cache.filesystem import SqliteFs, locked
 from memdir.fs.cache.invariants import AFTER_REACH, BEFORE_REACH, UNREACHED, Invariant
-from memdir.fs.cache.journal import FS_ID_BYTES, Torn, damaged_name, identity, replay
+from memdir.fs.cache.journal import FS_ID_BYTES, Torn, damaged_name, identity, replay, segment_paths
 from memdir.fs.cache.tables import DATABASE_NAME, PAGE_BYTES, SCHEMA, is_unborn
 from memdir.fs.types import ROOT_INO
 
@@ -40,6 +40,37 @@ def check(folder: Path) -> list[Finding]:
     """Every broken invariant; changes nothing. BusyError while the folder is in use, NotFoundError when it holds no cache."""
     with locked(_existing(folder)):
         return _check(folder)
+
+
+def waiting_operations(folder: Path) -> int:
+    """How many acknowledged operations are in the journal only, until the next mount. BusyError, CorruptError."""
+    with locked(_existing(folder)):
+        database = _open(folder)
+        try:
+            count = 0
+
+            def note(_lsn: int, _body: bytes) -> None:
+                nonlocal count
+                count += 1
+
+            row = database.one("select fs_id, applied_lsn from meta")
+            if row is not None:
+                replay(folder, fs_id=row[0], applied_lsn=row[1], apply=note)
+            return count
+        finally:
+            database.close()
+
+
+def is_empty(folder: Path) -> bool:
+    """Whether nothing was ever put into the filesystem in `folder`. BusyError, CorruptError."""
+    with locked(_existing(folder)):
+        if segment_paths(folder):
+            return False
+        database = _open(folder)
+        try:
+            return not database.all("select 1 from inode where ino != 1 union all select 1 from intent limit 1")
+        finally:
+            database.close()
 
 
 def repair(folder: Path, *, clock: Clock | None = None) -> list[Finding]:
