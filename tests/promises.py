@@ -247,7 +247,7 @@ _RECOVER = _group(
     "issue 3, memdir recover",
     "recover",
     {
-        "killed": "`memdir recover` clears the mount of a killed daemon, replays its journal and checks the cache; nothing is lost.",
+        "killed": "`memdir recover` clears the mount of a killed daemon, replays its journal and checks the cache.",
         "dry-run": "`--dry-run` says what is wrong and changes nothing.",
         "hung": "A daemon that hangs is named with its pid and since when; `--force` ends it, and nothing is lost.",
         "locked": "Who else holds a cache is named; only a memdir is ever ended, and only with `--force`.",

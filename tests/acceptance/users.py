@@ -45,11 +45,14 @@ def as_ordinary_user(script: str, *, outside: str = "", env: dict[str, str] | No
         command = f'memdir() {{ "{interpreter}" -m memdir.cli "$@"; }}\n'
         (base / "script").write_text(command + script)
         path = os.pathsep.join([str(Path(memdir.__file__).parent.parent), sysconfig.get_path("purelib")])
+        variables = {
+            "PATH": os.environ["PATH"], "BASE": str(base), "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1", "NO_COLOR": "1",
+            "HOME": "/nonexistent", "MEMDIR_HOME": str(base / "work" / ".home"),
+        }  # fmt: skip
+        inside = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "bash", "-c"]
         done = subprocess.run(
-            [*["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "bash", "-c"], _SETUP.format(outside=outside, uid=NOBODY)],
-            env={"PATH": os.environ["PATH"], "BASE": str(base), "PYTHONPATH": path, "NO_COLOR": "1", "HOME": "/nonexistent",
-                 "MEMDIR_HOME": str(base / "work" / ".home"), "PYTHONDONTWRITEBYTECODE": "1", **(env or {})},
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=_LIMIT_S, check=False,
+            [*inside, _SETUP.format(outside=outside, uid=NOBODY)], env=variables | (env or {}), timeout=_LIMIT_S, check=False,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         )  # fmt: skip
         return done.stdout
     finally:

@@ -159,9 +159,10 @@ COMMAND = Command(
     name="recover",
     usage="[OPTIONS] [NAME|PATH]",
     description=(
-        "Find what a crash or a hang has left behind and put it right: mounts without a daemon, daemons that hang, caches that\n"
-        "somebody holds, records that cannot be read, stale sockets, half-written files. Nothing acknowledged is lost: the journal\n"
-        "is brought into the cache, the cache is checked, and no cache is ever deleted. A mounted memory that is well is left alone."
+        "Find what a crash or a hang has left behind and put it right: mounts without a daemon, daemons that hang, caches\n"
+        "that somebody holds, records that cannot be read, stale sockets, half-written files. Nothing acknowledged is lost:\n"
+        "the journal is brought into the cache, the cache is checked, and no cache is ever deleted. A mounted memory that is\n"
+        "well is left alone."
     ),
     examples=[
         ("memdir recover", "whatever is wrong"),

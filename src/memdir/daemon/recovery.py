@@ -223,10 +223,9 @@ def _of_cache(record: MountRecord, *, thorough: bool) -> Iterator[Trouble]:
                 hint=f"put {DATABASE_NAME} back from a copy, or keep the folder and start anew: mv {folder} {folder}.old",
             )  # fmt: skip
         return
-    strangers = [holder for name in (DATABASE_NAME, "sync.db") for holder in lock_holders(folder / name)]
-    strangers = [holder for holder in strangers if holder.pid != record.pid]
+    strangers = {holder.pid: holder for name in (DATABASE_NAME, "sync.db") for holder in lock_holders(folder / name)}
     if strangers:
-        named = ", ".join(f"{holder}, since {_since(holder)}" for holder in {holder.pid: holder for holder in strangers}.values())
+        named = ", ".join(f"{holder}, since {_since(holder)}" for holder in strangers.values())
         yield Trouble(
             kind="locked-database", name=record.name, path=record.cache_dir, plan="",
             sentence=f"another program has the database of the cache open and locked: {named}",

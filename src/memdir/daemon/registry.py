@@ -19,7 +19,7 @@ import secrets
 import struct
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -178,10 +178,8 @@ class MountRegistry:
 
     def adopt(self, folder: Path, *, name: str, path: str, pid: int | None) -> MountRecord:
         """Give a mount folder a new record; an unreadable old one is kept beside it as `mount.json.damaged`."""
-        try:
+        with suppress(FileNotFoundError):
             (folder / _RECORD_FILE).rename(folder / f"{_RECORD_FILE}.damaged")
-        except FileNotFoundError:
-            pass  # it had none
         record = MountRecord(
             id=folder.name, name=name, path=path, pid=pid, started_at_ms=time.time_ns() // 1_000_000, sync=True,
             log_file=str(folder / "daemon.log"), socket_file=str(self._paths.runtime_dir / f"m-{folder.name}.sock"),

@@ -12,6 +12,7 @@ import select
 import signal
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from types import FrameType
 from typing import Final
 
@@ -33,10 +34,8 @@ class StopEvent:
 
     def set(self) -> None:
         self._event.set()
-        try:
+        with suppress(BlockingIOError):  # full of earlier wake-ups: it wakes anyway
             os.write(self._writing, b"\0")
-        except BlockingIOError:
-            pass  # full of earlier wake-ups: it wakes anyway
 
     def is_set(self) -> bool:
         return self._event.is_set()
