@@ -63,10 +63,13 @@ _LAZY = _group(
         "local-changes": "A file whose contents are not here is renamed, linked, deleted and chmodded without them.",
         "fill-exact": "Contents that are fetched later are exactly the announced ones, or nothing.",
         "evict-clean": "`--cache-size` evicts clean contents only.",
+        "no-false-push": "What is not here is never pushed as something else, and its only copy is never overwritten.",
+        "newer-wins": "When contents were replaced or deleted at the server before they came, the server's state stands.",
+        "converges": "Machines that hold few contents converge after any history, as others do.",
+        "prefetch": "A background prefetch with a limit brings small and new files first and rests while the server is away.",
         "crash": "After a kill at any moment each file is absent or complete.",
     },
 )
-
 
 _SETUP = _group(
     "issue 2, what must work, 2",

@@ -13,8 +13,10 @@ from memdir.core.clock import FakeClock
 from memdir.fs.errors import FsError
 from memdir.fs.memory import MemoryFs
 from memdir.fs.path import encode, split
+from memdir.fs.posix.contents import joined
 from memdir.fs.types import ROOT_INO, AttrChange, Owner
 from memdir.sync.engine import Engine
+from memdir.sync.keeper import KeepingPolicy
 from tests.sync.fake_server import FakeServer
 
 ME = Owner(os.getuid(), os.getgid())
@@ -23,8 +25,10 @@ ME = Owner(os.getuid(), os.getgid())
 class Mount:
     """One machine: what a user does to the filesystem, and an engine that can crash."""
 
-    def __init__(self, folder: Path, server: FakeServer, *, host: str = "laptop", seed: int = 1) -> None:
-        self.folder, self.server, self.host, self.seed = folder, server, host, seed
+    def __init__(
+        self, folder: Path, server: FakeServer, *, host: str = "laptop", seed: int = 1, keeping: KeepingPolicy | None = None
+    ) -> None:
+        self.folder, self.server, self.host, self.seed, self.keeping = folder, server, host, seed, keeping
         self.clock = FakeClock()
         self.fs = MemoryFs(clock=self.clock, uid=ME.uid, gid=ME.gid)
         self.profiles: list[int] = []
@@ -34,6 +38,7 @@ class Mount:
         return Engine(
             folder=self.folder, container="c", tree=self.fs, factory=self.server.client, clock=self.clock,
             rng=random.Random(self.seed), host=self.host, on_profile=self.profiles.append,
+            keeping=self.keeping,
         )  # fmt: skip
 
     def restart(self) -> None:
@@ -97,6 +102,12 @@ class Mount:
     def chmod(self, path: str, mode: int) -> None:
         self.fs.setattr(self.ino(path), AttrChange(mode=mode))
 
+    def read(self, path: str) -> bytes:
+        """As a program reads: what is absent is fetched first."""
+        ino = self.ino(path)
+        self.engine.fetcher.fetch(ino)
+        return joined(self.fs.read(ino, 0, 1 << 30))
+
     def tree(self) -> dict[str, tuple[str, bytes]]:
         found: dict[str, tuple[str, bytes]] = {}
         pending = list(self.fs.children("/"))
@@ -104,6 +115,8 @@ class Mount:
             entry = pending.pop()
             if entry.kind == "dir":
                 pending.extend(self.fs.children(entry.path))
+            if entry.absent_hash is not None:
+                self.engine.fetcher.fetch(entry.ino)
             content = self.fs.read(entry, 0, entry.size) if entry.kind == "file" else entry.target or b""
             found[entry.path] = (entry.kind, bytes(content))
         return found

@@ -97,16 +97,22 @@ class Client:
         return self._call(v1.FileEntry, "PUT", _file_url(path), params=params, headers=headers, content=content)
 
     @contextmanager
-    def open_file(self, container: str, path: str) -> Iterator[tuple[int, Iterator[bytes]]]:
-        """The revision and the bytes of a file, streamed in pieces."""
+    def open_file(self, container: str, path: str, *, stall_s: float | None = None) -> Iterator[tuple[int, Iterator[bytes]]]:
+        """The revision and the bytes of a file, streamed in pieces. OfflineError when nothing comes for `stall_s`."""
+        timeout = httpx.Timeout(stall_s or TIMEOUT_S, connect=CONNECT_TIMEOUT_S)
+        params = {"containerTag": container}
         try:
-            with self._http.stream("GET", _file_url(path), params={"containerTag": container}) as response:
+            with self._http.stream("GET", _file_url(path), params=params, timeout=timeout) as response:
                 if response.status_code >= 300:
                     response.read()
                     raise _error(response)
                 yield _revision(response), _pieces(response)
         except httpx.HTTPError as error:
             raise _offline(error) from error
+        except RuntimeError as error:
+            if not self._http.is_closed:
+                raise
+            raise OfflineError(f"the connection was closed: {error}") from error
 
     def read_file(self, container: str, path: str) -> bytes:
         """All bytes of a file."""

@@ -11,10 +11,10 @@ from typing import Final
 from memdir.core.clock import iso_ms
 from memdir.core.limits import NAME_MAX_BYTES
 from memdir.fs.errors import FsError
-from memdir.fs.localonly import is_local_only
+from memdir.fs.localonly import IGNORE_FILE, is_local_only
 from memdir.fs.path import encode, join, split
 from memdir.fs.tree import LocalChangedError
-from memdir.fs.types import LocalFact
+from memdir.fs.types import LocalFact, RemoteFile
 from memdir.sync.context import Context
 from memdir.sync.intake import walk
 from memdir.sync.localview import MODE_MASK, stamp_of
@@ -24,6 +24,12 @@ log = logging.getLogger(__name__)
 
 _CONFLICT_NAMES_MAX: Final = 99
 _CONFLICT_HOLD_S: Final = 5.0
+_IGNORE_PATH: Final = "/" + IGNORE_FILE.decode()
+
+
+def is_lazy(path: str, size_bytes: int) -> bool:
+    """Whether a file of the server may stand here without its bytes."""
+    return size_bytes > 0 and path != _IGNORE_PATH
 
 
 class OutdatedError(Exception):
@@ -58,16 +64,43 @@ class Applier:
                 ctx.queue.finished(tx, row)
 
     def _put(self, path: str, entry: LocalFact | None, local: Fact | None, remote: Fact, mode: int) -> LocalFact:
-        tree = self._ctx.tree
+        ctx, tree = self._ctx, self._ctx.tree
         if entry is not None and remote.same_content(local):
             return tree.set_mode(path, mode=(entry.mode & ~MODE_MASK) | mode, expected=entry)
         if remote.kind == "dir":
             return tree.put_dir(path, mode=mode, expected=entry)
+        if remote.kind == "file" and ctx.lazy and (entry is None or entry.kind != "file" or entry.absent_hash is not None):
+            absent = self._put_absent(path, remote, mode, entry)
+            if absent is not None:
+                return absent
         pieces = self._download(path, remote)
         if remote.kind == "symlink":
             return tree.put_symlink(path, b"".join(pieces), expected=entry)
         _, mtime_ns = self._ctx.facts.remote_times(path)
         return tree.put_file(path, pieces, mode=mode, mtime_ns=mtime_ns, expected=entry)
+
+    def _put_absent(self, path: str, remote: Fact, mode: int, entry: LocalFact | None) -> LocalFact | None:
+        """Put the file without its bytes; None for what is always here: the empty file and the ignore file."""
+        found = self._ctx.facts.remote_file(path, remote)
+        if found is None:
+            raise OutdatedError(f"{path} is not at revision {remote.revision} any more")
+        size, mtime_ns = found
+        if not is_lazy(path, size):
+            return None
+        file = RemoteFile(path=path, size=size, content_hash=remote.content_hash, mode=mode, mtime_ns=mtime_ns)
+        return self._ctx.tree.put_absent(path, file, expected=entry)
+
+    def give_up(self, row: Row, entry: LocalFact, remote: Fact | None) -> None:
+        """The contents of an absent file are nowhere any more, so it can be neither read nor pushed. What the server has at
+        the path takes its place; when it has nothing there, the deletion there was meant for it."""
+        ctx = self._ctx
+        ctx.counters.lost += 1
+        if remote is not None:
+            log.error("%s: its contents were replaced at the server before they were fetched; taking what is there", row.path)
+            self.pull(row, entry, None, remote, remote.mode)
+            return
+        log.error("%s: its contents were deleted at the server before they were fetched; the name goes, too", row.path)
+        self.delete(row, entry)
 
     def _keep_full_folder(self, row: Row, entry: LocalFact) -> None:
         """A file of the server wants the place of a folder in which something stands. What is to go from the folder goes

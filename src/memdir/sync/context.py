@@ -22,6 +22,9 @@ class Counters:
     conflicts: int = 0
     last_pushed_seq: int = 0
     last_synced_ms: int = 0
+    fetched: int = 0
+    lost: int = 0
+    """Files given up because the server deleted their contents before they were fetched."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +42,8 @@ class Context:
     clock: Clock
     is_virtual: Callable[[str], bool]
     """Paths that exist only as views of this mount and are never synced in either direction."""
+    lazy: bool = False
+    """Whether files arrive without their contents."""
     counters: Counters = field(default_factory=Counters)
 
     def now_ms(self) -> int:

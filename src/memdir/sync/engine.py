@@ -20,9 +20,12 @@ from memdir.client.http import Client
 from memdir.core.clock import Clock, SystemClock
 from memdir.core.sqlite import Database
 from memdir.fs.tree import SyncTree
+from memdir.fs.types import AbsentTotals
 from memdir.sync.context import Context
 from memdir.sync.facts import Facts
+from memdir.sync.fetcher import Fetcher
 from memdir.sync.intake import find_unseen, take_in, unread_count
+from memdir.sync.keeper import Keeper, KeepingPolicy
 from memdir.sync.link import Link, LinkState
 from memdir.sync.localview import LocalView
 from memdir.sync.model import Row
@@ -66,6 +69,11 @@ class EngineStatus:
     caught_up: bool
     trouble: str | None
     """What keeps the engine from its work on this side; the server's is in `link`."""
+    absent: AbsentTotals
+    """Files whose contents are at the server only."""
+    prefetching: bool
+    lost: int
+    """Files given up in this run: the server deleted their contents before they were fetched."""
 
 
 class Engine:
@@ -83,8 +91,10 @@ class Engine:
         host: str | None = None,
         is_virtual: Callable[[str], bool] | None = None,
         on_profile: Callable[[int], None] | None = None,
+        keeping: KeepingPolicy | None = None,
     ) -> None:
-        """Open the records in `folder`/sync.db. Nothing is sent before `start`."""
+        """Open the records in `folder`/sync.db. Nothing is sent before `start`. With `keeping` files arrive without their
+        contents, which are fetched as it says and when they are read; without, everything is fetched at once."""
         clock = clock or SystemClock()
         rng = rng or random.SystemRandom()
         self._db = Database(folder / SYNC_FILE, migrations="memdir.sync.schema")
@@ -99,12 +109,15 @@ class Engine:
             local=LocalView(tree, facts),
             clock=clock,
             is_virtual=is_virtual or _is_view,
+            lazy=keeping is not None,
         )
         self._on_profile = on_profile
         self._renames = Renames(self._ctx)
         self._scanner = Scanner(self._ctx)
         self._puller = Puller(self._ctx, self._renames, self._scanner, self._profile_grew)
-        self._pusher = Pusher(self._ctx, self._puller.read_all)
+        self.fetcher = Fetcher(self._ctx, self._puller.read_all)
+        self.keeper = Keeper(self._ctx, self.fetcher, keeping or KeepingPolicy(prefetch_bytes=None))
+        self._pusher = Pusher(self._ctx, self._puller.read_all, self.fetcher)
         self._changed = threading.Condition()
         self._events = 0
         """Counts what happened; whoever waits compares it with what it saw last."""
@@ -132,6 +145,8 @@ class Engine:
         self._threads = [threading.Thread(target=loop, name=f"sync-{name}", daemon=True) for name, loop in loops]
         for thread in self._threads:
             thread.start()
+        self.fetcher.start()
+        self.keeper.start()
 
     def stop(self, *, drain_timeout_s: float = 0.0) -> int:
         """Push what waits for at most `drain_timeout_s`, then end all threads and close. How much is left."""
@@ -140,6 +155,8 @@ class Engine:
         self._intents.set()
         self._ctx.link.close()
         self._announce()
+        self.fetcher.stop()
+        self.keeper.stop()
         for thread in self._threads:
             thread.join(timeout=_JOIN_S)
         if self._feed is not None:
@@ -185,6 +202,9 @@ class Engine:
             held_deletions=self._ctx.facts.number(HELD_KEY),
             caught_up=self._puller.caught_up.is_set(),
             trouble=self._troubles.text(),
+            absent=self._ctx.tree.absent_totals(),
+            prefetching=self.keeper.is_prefetching,
+            lost=self._ctx.counters.lost,
         )
 
     def queue_rows(self, limit: int) -> list[Row]:
@@ -374,6 +394,7 @@ class Engine:
             return self._events
 
     def _link_opened(self) -> None:
+        self.keeper.poke()
         self._ctx.queue.hurry_all()
         feed = self._feed
         if feed is not None and feed is not threading.current_thread() and not self._stopping.is_set():

@@ -87,6 +87,29 @@ class Facts:
         row = self._db.one("select size_bytes, mtime_ns from remote where path = ?", (encode(path),))
         return (0, 0) if row is None else (int(row[0]), int(row[1]))
 
+    def remote_file(self, path: str, fact: Fact) -> tuple[int, int] | None:
+        """Size in bytes and mtime in ns of exactly `fact` at `path`; None when the feed has another state there."""
+        row = self._db.one(
+            "select size_bytes, mtime_ns from remote where path = ? and revision = ? and content_hash = ?",
+            (encode(path), fact.revision, fact.content_hash),
+        )
+        return None if row is None else (int(row[0]), int(row[1]))
+
+    def is_known(self, path: str) -> bool:
+        """Whether something is or was agreed on at `path`, or something waits there."""
+        return self._db.one(
+            "select 1 from (select path from base union all select path from queue) where path = ? limit 1", (encode(path),)
+        ) is not None  # fmt: skip
+
+    def paths_with(self, content_hash: str, limit: int) -> list[str]:
+        """Paths of files that have these contents at the server: by the feed, or by our own later write."""
+        rows = self._db.all(
+            "select path from remote where kind = 'file' and content_hash = ?1"
+            " union select path from base where kind = 'file' and content_hash = ?1 limit ?2",
+            (content_hash, limit),
+        )
+        return [decode(row[0]) for row in rows]
+
     def set_base(self, tx: Connection, path: str, fact: Fact | None, stamp: Stamp | None = None) -> None:
         """Note an agreement; None forgets the path."""
         if fact is None:

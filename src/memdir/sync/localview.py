@@ -66,6 +66,8 @@ class LocalView:
             return EMPTY_HASH
         if entry.kind == "symlink":
             return hashlib.sha256(entry.target or b"").hexdigest()
+        if entry.absent_hash is not None:
+            return entry.absent_hash
         with self._lock:
             known = self._known.get((entry.ino, entry.version))
         if known is not None:

@@ -30,24 +30,30 @@ from memdir.fs.tree import LocalChangedError
 from memdir.fs.types import LocalFact
 from memdir.sync.applier import Applier, OutdatedError
 from memdir.sync.context import Context, is_wire_name
+from memdir.sync.fetcher import ContentsGoneError, Fetcher
 from memdir.sync.localview import stamp_of
 from memdir.sync.model import Fact, Row, Step
 from memdir.sync.operations import Push, changes_kind, first_error, key, operation_count, operations, sent
 from memdir.sync.planner import plan
 from memdir.sync.queue import QUIET_S
+from memdir.sync.scanner import OTHER_LIFE_KEY
 
 log = logging.getLogger(__name__)
 
 INLINE_MAX_BYTES: Final = MIB
 """A larger file is streamed in a call of its own."""
+GONE_REASON: Final = (
+    "its contents were only at the server, which was wiped or restored and does not have them; delete the file, or restore them"
+)
 NAME_REASON: Final = "the name is not UTF-8; the server cannot store it. Rename the file"
 
 
 class Pusher:
     """`read_feed` brings the knowledge of the server up to date, before an outdated plan is made anew."""
 
-    def __init__(self, ctx: Context, read_feed: Callable[[], object]) -> None:
+    def __init__(self, ctx: Context, read_feed: Callable[[], object], fetcher: Fetcher) -> None:
         self._ctx = ctx
+        self._fetcher = fetcher
         self._applier = Applier(ctx)
         self._read_feed = read_feed
 
@@ -150,7 +156,7 @@ class Pusher:
         action = plan(local, remote, base)
         match action.step:
             case Step.PUSH | Step.DELETE_REMOTE:
-                return Push(row=row, entry=entry, fact=local, remote=remote)
+                return self._ready_push(Push(row=row, entry=entry, fact=local, remote=remote))
             case Step.ADOPT | Step.NOTHING:
                 self._agree(row, entry, remote)
             case Step.PULL:
@@ -169,6 +175,27 @@ class Pusher:
                 assert entry is not None
                 self._applier.conflict(row, entry)
         return None
+
+    def _ready_push(self, push: Push) -> Push | None:
+        """Bring the bytes that the push needs, and those that only the contents it replaces can still give. None when what it
+        would push cannot be had."""
+        entry, remote = push.entry, push.remote
+        if remote is not None and remote.kind == "file" and not remote.same_content(push.fact):
+            self._fetcher.secure(push.row.path, remote)
+        if entry is None or entry.absent_hash is None:
+            return push
+        try:
+            self._fetcher.fetch(entry.ino)
+        except ContentsGoneError:
+            if self._ctx.facts.number(OTHER_LIFE_KEY):
+                self._park(push.row, GONE_REASON)
+            else:
+                self._applier.give_up(push.row, entry, remote)
+            return None
+        now = self._ctx.tree.fact(entry.path)
+        if now is None or now.version != entry.version or now.absent_hash is not None:
+            raise LocalChangedError(f"{entry.path} changed while its contents were fetched")
+        return dataclasses.replace(push, entry=now)
 
     def _finish(self, row: Row) -> None:
         with self._ctx.queue.transaction() as tx:

@@ -16,6 +16,7 @@ from memdir.api.v1 import FileEntry, FilesPage
 from memdir.client.errors import NotFoundError
 from memdir.core.sqlite import Connection
 from memdir.fs.path import decode, encode
+from memdir.sync.arrivals import Arrivals
 from memdir.sync.context import Context
 from memdir.sync.intake import walk
 
@@ -28,6 +29,9 @@ DELETIONS_SHARE: Final = 0.3
 _PAGES_MAX: Final = 100_000
 HELD_KEY: Final = "held_deletions"
 CONFIRMED_KEY: Final = "deletions_confirmed"
+OTHER_LIFE_KEY: Final = "other_life"
+"""In `meta`: not empty once the server was wiped or restored under this mount, so that what it lacks need not have been deleted
+by anybody."""
 
 
 class Scanner:
@@ -39,10 +43,16 @@ class Scanner:
     def compare_everything(self) -> None:
         """List the server, replace what is known of it, look at every path. ClientError: nothing was changed."""
         ctx = self._ctx
-        pages = list(self._pages())
+        # What is put from the listing needs no look, and a folder that it only makes on the way belongs to nobody.
+        here = list(walk(ctx, "/"))
+        pages, arrivals = [], Arrivals(ctx)
+        for page in self._pages():
+            pages.append(page)
+            arrivals.take(page.entries)
         if not pages:
             return
         # Later pages may be newer than the first: the feed from the first one's number on brings the rest.
+        had_epoch = bool(ctx.facts.text("epoch"))
         epoch, watermark = pages[0].epoch, pages[0].last_seq
         entries = [entry for page in pages for entry in page.entries]
         with ctx.queue.transaction() as tx:
@@ -62,11 +72,15 @@ class Scanner:
             ctx.facts.set_value(tx, "rescan", "")
             if not same_life:
                 ctx.facts.set_value(tx, "profile_version", 0)
-            ctx.queue.add_all(tx, [entry.path for entry in entries])
+                if had_epoch:
+                    ctx.facts.set_value(tx, OTHER_LIFE_KEY, 1)
+            settled = arrivals.settle(tx)
+            ctx.queue.add_all(tx, [entry.path for entry in entries if entry.path not in settled])
             if same_life:
                 base = tx.execute("select path from base where kind != ''").fetchall()
-                ctx.queue.add_all(tx, [decode(row[0]) for row in base if isinstance(row[0], bytes)])
-            ctx.queue.add_all(tx, walk(ctx, "/"))
+                agreed = [decode(row[0]) for row in base if isinstance(row[0], bytes)]
+                ctx.queue.add_all(tx, [path for path in agreed if path not in settled])
+            ctx.queue.add_all(tx, here)
         log.info("compared everything: %d entries at the server, epoch %s, seq %d", len(entries), epoch, watermark)
 
     def confirm_deletions(self) -> None:
