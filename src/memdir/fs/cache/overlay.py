@@ -21,8 +21,10 @@ from memdir.fs.types import ROOT_INO, Inode
 
 INODES_MAX: Final = 65_536
 """Inodes in memory, beside those that the kernel refers to and those not flushed yet."""
-CLEAN_MAX_BYTES: Final = 32 * MIB
+CLEAN_MAX_BYTES: Final = 16 * MIB
 """Chunks in memory that SQLite holds as well. The kernel's page cache stands before this one, so it may be small."""
+_CHUNK_EXTRA_BYTES: Final = 600
+"""What a chunk costs beside its bytes when it is the only one of its file: the tables around it."""
 _CHILDREN_MAX: Final = 1024
 """Folders with up to this many names bring their children's inodes along when they are first read."""
 _CHILDREN_MIN: Final = 4
@@ -181,6 +183,10 @@ class Overlay(AbsentOps):
     def _flushed(self, batch: Batch) -> None:
         """`batch` is in SQLite: its chunks are clean unless they changed again."""
         files = self._files
+        self._flushing = None
+        self._flushing_bytes = 0
+        self._frozen = {}
+        self._applied_lsn = batch.lsn
         for key, chunk in batch.chunks.items():
             contents = files.get(key >> INDEX_BITS)
             if chunk is not None and contents is not None:
@@ -188,10 +194,6 @@ class Overlay(AbsentOps):
                 if contents.chunks.get(index) is chunk and key not in self._batch.chunks:
                     contents.stored.add(index)
                     self._count_clean(key, len(chunk))
-        self._flushing = None
-        self._flushing_bytes = 0
-        self._frozen = {}
-        self._applied_lsn = batch.lsn
 
     # ---- evict
 
@@ -199,14 +201,22 @@ class Overlay(AbsentOps):
         """A chunk in memory equals its row. Over the bound the oldest such chunk leaves memory."""
         if key in self._clean:
             return
-        self._clean[key] = size_bytes
-        self._clean_bytes += size_bytes
+        self._clean[key] = size_bytes + _CHUNK_EXTRA_BYTES
+        self._clean_bytes += size_bytes + _CHUNK_EXTRA_BYTES
         while self._clean_bytes > CLEAN_MAX_BYTES and len(self._clean) > 1:
             oldest = next(iter(self._clean))
             self._clean_bytes -= self._clean.pop(oldest)
-            contents = self._files.get(oldest >> INDEX_BITS)
-            if contents is not None:
-                contents.chunks.pop(oldest & _INDEX_MASK, None)
+            ino = oldest >> INDEX_BITS
+            contents = self._files.get(ino)
+            if contents is None:
+                continue
+            contents.chunks.pop(oldest & _INDEX_MASK, None)
+            if not contents.chunks and ino != key >> INDEX_BITS and not self._is_held(ino):
+                del self._files[ino]  # not of the file that the operation under way works on
+
+    def _is_held(self, ino: int) -> bool:
+        """Whether SQLite does not have the newest rows of `ino` yet."""
+        return self._batch.holds(ino) or (self._flushing is not None and self._flushing.holds(ino))
 
     def _check_crowd(self) -> None:
         """Called when an inode is fetched: nothing may be evicted in the middle of an operation, so only ask for it."""

@@ -273,10 +273,19 @@ def _row(inode: Inode) -> tuple[object, ...]:
     )  # fmt: skip
 
 
+_MODES: Final[dict[int, int]] = {}
+"""The few modes that files really have, as one object each."""
+_MODES_MAX: Final = 256
+
+
 def _inode(row: tuple[Any, ...]) -> Inode:
     ino, mode, uid, gid, nlink, size, atime_ns, mtime_ns, ctime_ns, rdev, parent, version, target, place = row
+    if ctime_ns == mtime_ns:  # one object for equal numbers: most files never have three different times
+        ctime_ns = mtime_ns
+    if atime_ns == mtime_ns:
+        atime_ns = mtime_ns
+    mode = _MODES.setdefault(mode, mode) if len(_MODES) < _MODES_MAX else mode
     return Inode(
         ino=ino, mode=mode, uid=uid, gid=gid, nlink=nlink, size=size, atime_ns=atime_ns, mtime_ns=mtime_ns,
-        ctime_ns=ctime_ns, rdev=rdev, parent=parent, version=version, target=target,
-        place=place,
+        ctime_ns=ctime_ns, rdev=rdev, parent=parent, version=version, target=target, place=place,
     )  # fmt: skip

@@ -70,7 +70,10 @@ class NameOps(Notes):
                 directory.listing = listing
             if not after_cookie:
                 return tuple(listing)
-            return listing[bisect_right(listing, after_cookie, key=_cookie) :]
+            rest = listing[bisect_right(listing, after_cookie, key=_cookie) :]
+            if not rest:  # read to its end, and the kernel keeps what it read
+                directory.listing = None
+            return rest
 
     def create(self, parent: int, name: bytes, mode: int, owner: Owner, rdev: int = 0) -> Inode:
         if mode & S_IFMT == stat.S_IFIFO:
