@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from memdir.core.clock import FakeClock
+from memdir.fs.cache import large
 from memdir.fs.cache.filesystem import SqliteFs
 from memdir.fs.cache.fsck import check
 from memdir.fs.memory import MemoryFs
@@ -24,8 +26,10 @@ def crashed_copy(fs: SqliteFs, target: Path) -> Path:
     target.mkdir()
     with fs._lock, fs._tables.database._lock:  # SQLite's own crash safety is not what is tested: no write of it is cut in two
         for path in sorted(fs._folder.iterdir()):
-            if not path.name.endswith("-shm"):
-                with contextlib.suppress(FileNotFoundError):  # a segment that is released meanwhile
+            with contextlib.suppress(FileNotFoundError):  # a segment that is released, or a blob that is removed meanwhile
+                if path.is_dir():
+                    shutil.copytree(path, target / path.name)
+                elif not path.name.endswith("-shm"):
                     (target / path.name).write_bytes(path.read_bytes())
     return target
 
@@ -57,9 +61,11 @@ def opened(folder: Path, clock: FakeClock) -> Iterator[Factory]:
         assert check(folder) == []
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def fs(request: pytest.FixtureRequest, clock: FakeClock) -> Iterator[AnyFs]:
-    """Each implementation of the contract."""
+@pytest.fixture(params=["memory", "sqlite", "blobs"])
+def fs(request: pytest.FixtureRequest, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> Iterator[AnyFs]:
+    """Each implementation of the contract; the last keeps all contents in blobs."""
+    if request.param == "blobs":
+        monkeypatch.setattr(large, "BLOB_MIN_BYTES", 1)
     if request.param == "memory":
         memory = MemoryFs(clock=clock, uid=UID, gid=GID)
         yield memory

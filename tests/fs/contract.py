@@ -11,7 +11,6 @@ import pytest
 
 from memdir.core.clock import FakeClock
 from memdir.fs.errors import FsError
-from memdir.fs.posix.contents import joined
 from memdir.fs.types import (
     FALLOC_KEEP_SIZE,
     FALLOC_PUNCH_HOLE,
@@ -24,6 +23,7 @@ from memdir.fs.types import (
     AttrChange,
     Inode,
     Owner,
+    joined,
 )
 from memdir.fs.vfs import Vfs
 

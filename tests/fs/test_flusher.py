@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from memdir.core.limits import KIB
-from memdir.fs.cache import flusher, tables
+from memdir.fs.cache import flusher, large, tables
 from memdir.fs.cache.filesystem import SqliteFs
 from memdir.fs.errors import FsError
 from memdir.fs.types import ROOT_INO
@@ -23,7 +23,8 @@ WAIT_S = 20.0
 
 @pytest.fixture
 def fs(opened: Factory, monkeypatch: pytest.MonkeyPatch) -> SqliteFs:
-    """Batches are written at once; a log of 64 KiB counts as long."""
+    """Batches are written at once; a log of 64 KiB counts as long; contents of any size go through it."""
+    monkeypatch.setattr(large, "BLOB_MIN_BYTES", 1 << 40)
     monkeypatch.setattr(flusher, "QUIET_S", 0.01)
     monkeypatch.setattr(tables, "LOG_IDLE_BYTES", 64 * KIB)
     return opened()

@@ -31,6 +31,13 @@ ReadResult = Data | Sequence[Data]
 """What `read` returns: one buffer, or several that follow each other (ready for `writev`)."""
 
 
+def joined(parts: ReadResult) -> bytes:
+    """A read result in one piece."""
+    if isinstance(parts, bytes | bytearray | memoryview):
+        return bytes(parts)
+    return b"".join(parts)
+
+
 class Inode:
     """Attributes of one file, directory, symlink or special file. Times are nanoseconds since the epoch.
 

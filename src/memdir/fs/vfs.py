@@ -110,7 +110,8 @@ class Vfs(Protocol):
     def statfs(self) -> FsStats: ...
 
     def fsync(self, ino: int) -> None:
-        """When it returns, everything acknowledged so far survives a power cut."""
+        """When it returns, every name, attribute and small content acknowledged so far survives a power cut, and so do the
+        contents of `ino`; with the root, all contents (that is syncfs)."""
         ...
 
     def close(self) -> None:

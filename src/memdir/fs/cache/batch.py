@@ -15,7 +15,8 @@ class Batch:
     """
 
     __slots__ = (
-        "acknowledged", "chunk_bytes", "chunks", "dentries", "gone", "inodes", "intents", "lsn", "next_cookie", "next_ino",
+        "acknowledged", "blobs_cut", "blobs_dropped", "chunk_bytes",
+        "chunks", "dentries", "gone", "inodes", "intents", "lsn", "next_cookie", "next_ino",
         "next_seq", "size_bytes", "unsynced", "xattrs",
     )  # fmt: skip
 
@@ -26,6 +27,10 @@ class Batch:
         self.xattrs: dict[tuple[int, bytes], bytes | None] = {}
         self.gone: set[int] = set()
         self.intents: dict[int, Note | None] = {}
+        self.blobs_dropped: list[tuple[int, int]] = []
+        """(inode, blob) of files to be removed once this is on the disk."""
+        self.blobs_cut: set[int] = set()
+        """Inodes whose blob may be longer than their size in here."""
         self.size_bytes = 0
         """Journal bytes of the records in here: a bound for the memory that they hold."""
         self.chunk_bytes = 0

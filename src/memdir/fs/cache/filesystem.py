@@ -19,7 +19,8 @@ from memdir.core.paths import ensure_dir
 from memdir.fs.cache import record
 from memdir.fs.cache.flusher import BATCH_BYTES, Flusher
 from memdir.fs.cache.journal import Journal, Torn, replay, segment_paths, sync_folder
-from memdir.fs.cache.overlay import Overlay
+from memdir.fs.cache.large import LargeContents
+from memdir.fs.cache.mark import Left, clear_mark, read_mark, set_mark
 from memdir.fs.cache.tables import DATABASE_NAME, Meta, Tables
 from memdir.fs.errors import FsError
 from memdir.fs.posix.notes import is_synced_type
@@ -35,15 +36,15 @@ _INODES: Final = 1 << 39
 _log = logging.getLogger(__name__)
 
 
-class SqliteFs(Overlay):
+class SqliteFs(LargeContents):
     """`fs.vfs.Vfs` and `fs.tree.SyncTree` over a redo journal and SQLite. Open it with `SqliteFs.open`."""
 
     def __init__(
         self, folder: Path, tables: Tables, lock_fd: int, *, clock: Clock, uid: int, gid: int, read_only: bool, sync: bool
     ) -> None:
-        super().__init__(tables, clock=clock, uid=uid, gid=gid)
-        self._folder = folder
+        super().__init__(folder, tables, clock=clock, uid=uid, gid=gid)
         self._lock_fd = lock_fd
+        self._left = read_mark(lock_fd)
         self._read_only = read_only
         self._records_intents = sync
         self._closed = False
@@ -51,7 +52,7 @@ class SqliteFs(Overlay):
         meta = tables.meta()
         self._was_unsynced = meta.unsynced
         self._changed_unsynced = meta.unsynced
-        self._next_ino = self._stored_next_ino = meta.next_ino
+        self._next_ino = self._stored_next_ino = self._promised_ino = meta.next_ino
         self._next_cookie = meta.next_cookie
         self._intents.restore(tables.intents(), meta.next_seq)
         self._room = threading.Condition(self._lock)
@@ -88,6 +89,7 @@ class SqliteFs(Overlay):
             tables = Tables(folder, uid=uid, gid=gid, now_ns=clock.now_ns())
             undo.callback(tables.close)
             fs = cls(folder, tables, lock_fd, clock=clock, uid=uid, gid=gid, read_only=read_only, sync=sync)
+            set_mark(lock_fd)
             fs._recover()
             undo.pop_all()
         fs._flusher.start()
@@ -140,10 +142,11 @@ class SqliteFs(Overlay):
         """Finish what the last process could not: write the replayed state, drop its segments, delete nameless inodes."""
         if self._batch:
             self._write_now()
-        left = segment_paths(self._folder)
-        if left:
+        segments = segment_paths(self._folder)
+        if segments:
             self._tables.sync()  # what the last process committed may not be on the disk yet, and the segments vouch for it
-        for path in left:
+        changed = self._recover_blobs(Left.KILLED if segments and self._left is Left.CLOSED else self._left)
+        for path in segments:
             path.unlink()
         txn = self._begin(quiet=True)
         txn.gone = [ino for ino in self._tables.unlinked() if not self._inode(ino).nlink]
@@ -151,6 +154,7 @@ class SqliteFs(Overlay):
             self._commit(txn)
         self._rules_stale = False
         self._refresh_rules_silently()
+        self._note_changed(changed)
         if self._was_unsynced and self._records_intents:
             self._name_everything()
         if self._batch:
@@ -177,6 +181,8 @@ class SqliteFs(Overlay):
         batch = self._take_batch()
         self._tables.write(batch, durable=True)
         self._flushed(batch)
+        self._give_back(batch)
+        self._promised_ino = self._next_ino
 
     # ---- hooks
 
@@ -232,17 +238,22 @@ class SqliteFs(Overlay):
             if self._flushing is None and self._batch:
                 self._take_batch()
             self._evict_inodes()
-            return self._flushing is not None, self._journal.needs_release()
+            batch = self._flushing
+            return batch is not None, self._journal.needs_release() or (batch is not None and self._needs_durability(batch))
 
     def write_batch(self, *, durable: bool) -> None:
         """Write the frozen batch, without the lock. FsError: it stays frozen and is tried again."""
         batch = self._flushing
         assert batch is not None
+        if durable:
+            self._promised_ino = batch.next_ino
         try:
             self._tables.write(batch, durable=durable)
         except FsError as error:
             self.refuse(error)
             raise
+        if durable:
+            self._give_back(batch)
         with self._lock:
             self._refused = None
             self._flushed(batch)
@@ -286,18 +297,41 @@ class SqliteFs(Overlay):
                 raise FsError(self._refused.errno, self._refused.message)
 
     def statfs(self) -> FsStats:
-        """The truth of the filesystem that holds the folder."""
+        """The truth of the filesystem that holds the folder: what removed files are about to give back counts as free, what is
+        kept for the journal does not."""
         found = os.statvfs(self._folder)
         with self._lock:
             used = self._next_ino
+        leaving = sum(self._leaving.copy().values()) // found.f_frsize
+        reserve = self._large.reserve_bytes(found) // found.f_frsize
         return FsStats(
-            block_size=found.f_frsize, blocks=found.f_blocks, blocks_free=found.f_bfree, blocks_available=found.f_bavail,
+            block_size=found.f_frsize, blocks=found.f_blocks, blocks_free=found.f_bfree + leaving,
+            blocks_available=max(found.f_bavail + leaving - reserve, 0),
             inodes=_INODES, inodes_free=_INODES - used,
         )  # fmt: skip
 
     def fsync(self, ino: int) -> None:
-        self.get(ino)
+        inode = self.get(ino)
+        self._promised_ino = self._next_ino
+        if inode.place > 0:
+            self._large.sync(ino, inode.place)
+        elif ino == ROOT_INO:
+            self._large.sync_all()
         self._journal.sync()
+
+    def _sync_log(self) -> None:
+        self._journal.sync()
+
+    def _settle(self, ino: int) -> None:
+        inode = self._inodes.get(ino)
+        if inode is not None and inode.place > 0 and self._large.is_dirty(inode.place):
+            self.fsync(ino)
+
+    def _reclaim(self) -> bool:
+        if not self._leaving:
+            return False
+        self.flush()
+        return True
 
     def close(self) -> None:
         """Write everything to SQLite and release the folder. When the disk refuses, the journal is kept and nothing is lost."""
@@ -312,9 +346,13 @@ class SqliteFs(Overlay):
                 if self.take_batch()[0]:
                     self.write_batch(durable=True)
             self._tables.sync()
+            self._large.sync_all()
             durable_lsn = self._journal.last_lsn
         finally:
             self._journal.close(durable_lsn=durable_lsn)
+            self._large.close()
+            if durable_lsn >= 0:
+                clear_mark(self._lock_fd)
             try:
                 self._tables.close()
             finally:

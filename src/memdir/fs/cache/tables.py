@@ -136,6 +136,15 @@ class Tables:
         rows = self._all("select seq, kind, path, source from intent order by seq", ())
         return [(seq, IntentKind(kind), path, source) for seq, kind, path, source in rows]
 
+    def placed(self) -> list[tuple[int, int, int]]:
+        """(inode, blob, size) of every file in a blob."""
+        return [(ino, place, size) for ino, place, size in self._all("select ino, place, size from inode where place > 0", ())]
+
+    def highest_blob(self) -> int:
+        """The highest number of a blob, 0 without one."""
+        row = self._one("select max(place) from inode where place > 0", ())
+        return (row[0] if row else None) or 0
+
     def unlinked(self) -> list[int]:
         """Inodes without a name."""
         return [ino for (ino,) in self._all("select ino from inode where nlink = 0", ())]

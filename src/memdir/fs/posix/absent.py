@@ -17,12 +17,11 @@ from memdir.fs import path as paths
 from memdir.fs.errors import FsError
 from memdir.fs.localonly import IGNORE_FILE
 from memdir.fs.posix.applied import Touched, fact_of
-from memdir.fs.posix.contents import joined
-from memdir.fs.posix.place import ABSENT, IN_CHUNKS
-from memdir.fs.posix.puts import IN_PLACE_MAX_BYTES, STAGE_BYTES, chain, first_pieces
+from memdir.fs.posix.place import ABSENT
+from memdir.fs.posix.puts import Staged
 from memdir.fs.posix.state import SIZE_MAX_BYTES
 from memdir.fs.posix.synctree import SyncOps
-from memdir.fs.posix.txn import CUT, PATCH, Txn
+from memdir.fs.posix.txn import CUT
 from memdir.fs.tree import ContentsMismatchError, LocalChangedError
 from memdir.fs.types import ROOT_INO, AbsentTotals, Inode, LocalFact, Owner, RemoteFile
 
@@ -141,45 +140,23 @@ class AbsentOps(SyncOps):
                 return
         digest = hashlib.sha256()
         pieces = _measured(iter(content), fact.size, digest.update)
-        head, tail = first_pieces(pieces, IN_PLACE_MAX_BYTES)
-        staged = 0
+        staged = self._stage(pieces, keep_ino=fact.ino, keep_max_bytes=SIZE_MAX_BYTES)
         try:
-            if tail is not None:
-                staged = self._stage_unnamed(stat.S_IFREG | 0o600)
-                offset = 0
-                for piece in chain(head, tail, pieces):
-                    for start in range(0, len(piece), STAGE_BYTES):
-                        offset += self._append_unnamed(staged, offset, piece[start : start + STAGE_BYTES])
             if digest.hexdigest() != fact.absent_hash:
                 raise ContentsMismatchError(f"{fact.path}: the bytes that came are others than those announced")
-            self._install_contents(fact, staged, head)
+            self._install_contents(fact, staged)
         finally:
-            if staged:
-                self.forget(staged, 1)
+            self._unstage(staged)
 
-    def _install_contents(self, fact: LocalFact, staged: int, head: bytes) -> None:
+    def _install_contents(self, fact: LocalFact, staged: Staged) -> None:
         with self._lock:
             self._prepare(quiet=True)
             inode = self._absent_version(fact)
             if inode is None:
                 return
             txn = self._begin(quiet=True)
-            draft = txn.edit(inode)
-            draft.place, draft.target = IN_CHUNKS, None
-            if staged:
-                self._stage_taken_over(txn, draft, self._inode(staged))
-            else:
-                txn.contents.append((PATCH, draft.ino, 0, head))
+            self._stage_contents(txn, inode, txn.edit(inode), staged)
             self._commit(txn)
-
-    def _stage_taken_over(self, txn: Txn, draft: Inode, staged: Inode) -> None:
-        """`draft` gets the contents of a nameless file that is deleted right after."""
-        if staged.place:
-            draft.place = staged.place
-            txn.edit(staged).place = IN_CHUNKS
-            return
-        for offset in range(0, staged.size, STAGE_BYTES):
-            txn.contents.append((PATCH, draft.ino, offset, joined(self.read(staged.ino, offset, STAGE_BYTES))))
 
     def _absent_version(self, fact: LocalFact) -> Inode | None:
         """The inode while it still is what `fact` says and absent, None once it has contents."""

@@ -79,14 +79,13 @@ class AppliedOps(NameOps, ContentOps, AttributeOps):
         return above
 
     def _stage_at(
-        self, txn: Txn, path: str, parent: int, old: Inode | None, mode: int, *, target: bytes | None = None
+        self, txn: Txn, path: str, parent: int, old: Inode | None, mode: int, *, target: bytes | None = None, ino: int = 0
     ) -> Inode:
         """Stage a new inode at `path` in the place of `old`, which has another kind or nothing in common with it."""
-        name = paths.encode(paths.split(path)[1])
-        if old is None:
-            return self._stage_new(txn, parent, name, mode, Owner(self.uid, self.gid), target=target)
-        self._stage_replaced(txn, parent, old)
-        return self._stage_new(txn, parent, name, mode, Owner(self.uid, self.gid), target=target, replaces=True)
+        name, owner = paths.encode(paths.split(path)[1]), Owner(self.uid, self.gid)
+        if old is not None:
+            self._stage_replaced(txn, parent, old)
+        return self._stage_new(txn, parent, name, mode, owner, target=target, replaces=old is not None, ino=ino)
 
     def _stage_replaced(self, txn: Txn, parent: int, old: Inode) -> None:
         if old.is_dir and self._directory(old.ino).entries:

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from memdir.core.limits import KIB, NAME_MAX_BYTES
-from memdir.fs.errors import ContentsAbsentError, FsError
-from memdir.fs.posix.notes import Notes
-from memdir.fs.posix.place import ABSENT, IN_CHUNKS
+from memdir.fs.errors import FsError
+from memdir.fs.posix.placed import PlacedOps
+from memdir.fs.posix.privileges import without_privileges
 from memdir.fs.posix.state import SIZE_MAX_BYTES
 from memdir.fs.posix.txn import CUT, Txn
 from memdir.fs.types import XATTR_CREATE, XATTR_REPLACE, AttrChange, Inode
@@ -24,24 +24,12 @@ _ID_MAX: Final = (1 << 32) - 2
 """uid and gid 2**32 - 1 mean "leave as it is" in chown(2)."""
 
 
-PRIVILEGES: Final = stat.S_ISUID | stat.S_ISGID
-
-
-def without_privileges(mode: int) -> int:
-    """The mode after somebody wrote to or took over a regular file: no setuid, and no setgid where the group may execute
-    (setgid without group execution means mandatory locking; inode(7))."""
-    if not stat.S_ISREG(mode):
-        return mode
-    mode &= ~stat.S_ISUID
-    return mode & ~stat.S_ISGID if mode & stat.S_IXGRP else mode
-
-
 def _clamped(time_ns: int) -> int:
     """Times outside of signed 64-bit nanoseconds (1677 to 2262) become the nearest that can be kept, as Linux does it."""
     return min(max(time_ns, -_TIME_MAX_NS - 1), _TIME_MAX_NS)
 
 
-class AttributeOps(Notes):
+class AttributeOps(PlacedOps):
     """See `fs.vfs.Vfs` for what each method promises."""
 
     def get(self, ino: int) -> Inode:
@@ -70,6 +58,8 @@ class AttributeOps(Notes):
             txn = self._begin()
             self._stage_attributes(txn, inode, change)
             self._commit(txn)
+            if change.size is not None:
+                self._finish_size(inode)
         self._announce()
         return inode
 
@@ -103,10 +93,8 @@ class AttributeOps(Notes):
             raise FsError(errno.EINVAL)
         if size > SIZE_MAX_BYTES:
             raise FsError(errno.EFBIG)
-        if inode.place == ABSENT and size != inode.size:
-            if size:
-                raise ContentsAbsentError(inode.ino)
-            draft.place, draft.target = IN_CHUNKS, None
+        if inode.place:
+            self._stage_placed_size(inode, draft, size)
         elif size < inode.size:
             txn.contents.append((CUT, inode.ino, size, 0))
         if size != inode.size:

@@ -6,10 +6,10 @@ import errno
 import stat
 from typing import Final
 
-from memdir.fs.errors import ContentsAbsentError, FsError
-from memdir.fs.posix.attributes import PRIVILEGES, without_privileges
-from memdir.fs.posix.notes import Notes
+from memdir.fs.errors import FsError
 from memdir.fs.posix.place import ABSENT
+from memdir.fs.posix.placed import PlacedOps
+from memdir.fs.posix.privileges import PRIVILEGES, without_privileges
 from memdir.fs.posix.state import CHUNK_BYTES, SIZE_MAX_BYTES
 from memdir.fs.posix.txn import PATCH, ZERO
 from memdir.fs.types import (
@@ -31,7 +31,7 @@ _FALLOC_MODES: Final = (
 )
 
 
-class ContentOps(Notes):
+class ContentOps(PlacedOps):
     """See `fs.vfs.Vfs` for what each method promises. Buffers that `read` returns never change afterwards."""
 
     def _file(self, ino: int) -> Inode:
@@ -49,13 +49,14 @@ class ContentOps(Notes):
             end = min(offset + size, inode.size)
             if offset >= end:
                 return b""
-            if inode.place == ABSENT:
-                raise ContentsAbsentError(ino)
-            if self._uses is not None:
+            if self._uses is not None and inode.place != ABSENT:
                 self._uses[ino] = int(self._clock.monotonic_s())
-            return self._read(ino, offset, end)
+            return self._read(inode, offset, end)
 
-    def _read(self, ino: int, offset: int, end: int) -> ReadResult:
+    def _read(self, inode: Inode, offset: int, end: int) -> ReadResult:
+        return self._read_placed(inode, offset, end) if inode.place else self._read_chunks(inode.ino, offset, end)
+
+    def _read_chunks(self, ino: int, offset: int, end: int) -> ReadResult:
         contents = self._contents(ino)
         index, start = divmod(offset, CHUNK_BYTES)
         parts: list[Data] = []
@@ -76,29 +77,42 @@ class ContentOps(Notes):
         size = len(data)
         if offset < 0:
             raise FsError(errno.EINVAL)
-        with self._lock:
-            self._prepare()
-            inode = self._file(ino)
-            if offset + size > SIZE_MAX_BYTES:
-                raise FsError(errno.EFBIG)
-            if not size:
-                return 0
-            if inode.place == ABSENT:
-                raise ContentsAbsentError(ino)
-            txn = self._begin()
-            draft = txn.edit(inode)
-            draft.size = max(draft.size, offset + size)
-            draft.version += 1
-            draft.mtime_ns = draft.ctime_ns = txn.now_ns
-            if draft.mode & PRIVILEGES:
-                draft.mode = without_privileges(draft.mode)
-            txn.contents.append((PATCH, ino, offset, data))
-            if self._uses is not None:
-                self._uses[ino] = int(self._clock.monotonic_s())
-            self._note_put(txn, inode)
-            self._commit(txn)
+        if offset + size > SIZE_MAX_BYTES:
+            raise FsError(errno.EFBIG)
+        try:
+            with self._lock:
+                self._prepare()
+                inode = self._file(ino)
+                end = max(inode.size, offset + size)
+                if not size:
+                    return 0
+                if (inode.place or end >= self._blob_min_bytes) and self._in_blob(inode):
+                    self._write_blob(inode, offset, data)
+                else:
+                    self._write_chunks(inode, offset, data, end)
+        except FsError as error:
+            if error.errno != errno.ENOSPC or not self._reclaim():
+                raise
+            return self.write(ino, offset, data)
         self._announce()
         return size
+
+    def _write_chunks(self, inode: Inode, offset: int, data: Data, size: int) -> None:
+        txn = self._begin()
+        draft = txn.edit(inode)
+        draft.size = size
+        draft.version += 1
+        draft.mtime_ns = draft.ctime_ns = txn.now_ns
+        if draft.mode & PRIVILEGES:
+            draft.mode = without_privileges(draft.mode)
+        txn.contents.append((PATCH, inode.ino, offset, data))
+        self._note_put(txn, inode)
+        self._commit(txn)
+
+    def _reclaim(self) -> bool:
+        """The disk is full. Whether space of removed files was given back meanwhile, so that trying again makes sense. Called
+        without the lock."""
+        return False
 
     def fallocate(self, ino: int, offset: int, length: int, mode: int) -> None:
         if mode not in _FALLOC_MODES:
@@ -111,31 +125,38 @@ class ContentOps(Notes):
             end = offset + length
             if end > SIZE_MAX_BYTES:
                 raise FsError(errno.EFBIG)
-            if inode.place == ABSENT:
-                raise ContentsAbsentError(ino)
-            txn = self._begin()
-            draft = txn.edit(inode)
-            grown = not mode & FALLOC_KEEP_SIZE and end > inode.size
-            if grown:
-                draft.size = end
-            zeroed = bool(mode & (FALLOC_PUNCH_HOLE | FALLOC_ZERO_RANGE)) and offset < inode.size
-            if zeroed:
-                txn.contents.append((ZERO, ino, offset, min(end, inode.size)))
-            if grown or zeroed:
-                draft.version += 1
-                draft.mtime_ns = draft.ctime_ns = txn.now_ns
-                draft.mode = without_privileges(draft.mode)
-                self._note_put(txn, inode)
-            self._commit(txn)
+            is_large = end >= self._blob_min_bytes and not mode & FALLOC_PUNCH_HOLE
+            if (inode.place or is_large) and self._in_blob(inode):
+                self._fallocate_blob(inode, offset, end, mode)
+            else:
+                self._fallocate_chunks(inode, offset, end, mode)
         self._announce()
+
+    def _fallocate_chunks(self, inode: Inode, offset: int, end: int, mode: int) -> None:
+        """Chunks cannot be reserved; what is this small finds room as long as anything does."""
+        txn = self._begin()
+        draft = txn.edit(inode)
+        grown = not mode & FALLOC_KEEP_SIZE and end > inode.size
+        if grown:
+            draft.size = end
+        zeroed = bool(mode & (FALLOC_PUNCH_HOLE | FALLOC_ZERO_RANGE)) and offset < inode.size
+        if zeroed:
+            txn.contents.append((ZERO, inode.ino, offset, min(end, inode.size)))
+        if grown or zeroed:
+            draft.version += 1
+            draft.mtime_ns = draft.ctime_ns = txn.now_ns
+            draft.mode = without_privileges(draft.mode)
+            self._note_put(txn, inode)
+        self._commit(txn)
 
     def seek_data(self, ino: int, offset: int, *, hole: bool) -> int:
         with self._lock:
             inode = self._file(ino)
             if offset < 0 or offset >= inode.size:
                 raise FsError(errno.ENXIO)
-            if inode.place == ABSENT:
-                raise ContentsAbsentError(ino)
+            if inode.place:
+                self._check_present(inode)
+                return self._seek_blob(inode, offset, hole=hole)
             contents = self._contents(ino)
             held = contents.chunks.keys() | contents.stored
             index = offset // CHUNK_BYTES
@@ -149,10 +170,3 @@ class ContentOps(Notes):
             if not following:
                 raise FsError(errno.ENXIO)
             return min(following) * CHUNK_BYTES
-
-
-def joined(parts: ReadResult) -> bytes:
-    """A read result in one piece."""
-    if isinstance(parts, bytes | bytearray | memoryview):
-        return bytes(parts)
-    return b"".join(parts)

@@ -109,9 +109,10 @@ class NameOps(Notes):
 
     def _stage_new(
         self, txn: Txn, parent: int, name: bytes, mode: int, owner: Owner, *, rdev: int = 0, target: bytes | None = None,
-        replaces: bool = False,
+        replaces: bool = False, ino: int = 0,
     ) -> Inode:  # fmt: skip
-        """A new inode under a free name, with the setgid rule of inode(7): the group, and for folders the bit, come down."""
+        """A new inode (number `ino` if that was reserved) under a free name, with the setgid rule of inode(7): the group, and
+        for folders the bit, come down."""
         if not replaces:
             self._check_free(parent, name)
         above = txn.edit(self._inode(parent))
@@ -121,10 +122,12 @@ class NameOps(Notes):
             gid = above.gid
             if is_dir:
                 mode |= stat.S_ISGID
-        ino, now_ns = txn.next_ino, txn.now_ns
+        now_ns = txn.now_ns
+        if not ino:
+            ino = txn.next_ino
+            txn.next_ino = ino + 1
         size = len(target) if target is not None else 0
         draft = Inode(ino, mode, owner.uid, gid, 2 if is_dir else 1, size, now_ns, now_ns, now_ns, rdev, target, parent)
-        txn.next_ino = ino + 1
         txn.inodes[ino] = draft
         self._stage_name(txn, parent, name, ino)
         if is_dir:
@@ -264,6 +267,10 @@ class NameOps(Notes):
         if replaced is not None:
             self._check_replaceable(moved, replaced, parent)
             self._stage_drop(txn, new_parent, replaced)
+            if moved.place > 0 and self._blobs is not None:
+                # "Write a new file, rename it over the old one" without fsync: the sooner the bytes are on their way, the
+                # less a power cut can take, as with ext4's auto_da_alloc.
+                self._blobs.start_writeback(moved.ino, moved.place)
             if is_synced_type(replaced.mode) and not is_synced_type(moved.mode):
                 self._note_name(txn, IntentKind.DELETE, new_parent, new_name, replaced.mode)
         self._note_move(txn, moved, source, target)

@@ -10,9 +10,9 @@ from memdir.fs import path as paths
 from memdir.fs.errors import ContentsAbsentError
 from memdir.fs.localonly import IGNORE_FILE, IGNORE_FILE_MAX_BYTES, LocalOnlyRules, is_left_behind
 from memdir.fs.posix.place import ABSENT
-from memdir.fs.posix.state import CHUNK_BYTES, State
+from memdir.fs.posix.state import State
 from memdir.fs.posix.txn import Link, Txn
-from memdir.fs.types import ROOT_INO, Inode, IntentKind
+from memdir.fs.types import ROOT_INO, Inode, IntentKind, ReadResult, joined
 
 _SYNCED_TYPES: Final = (stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK)
 _TYPE: Final = 0o170000
@@ -80,12 +80,12 @@ class Notes(State):
         inode = self._inode(entry[0]) if entry else None
         if inode is None or not inode.is_file or inode.place == ABSENT:
             return ""  # absent ones are not let to this name, see `_refuse_unread_rules`
-        contents = self._contents(inode.ino)
-        raw = bytearray(min(inode.size, IGNORE_FILE_MAX_BYTES))
-        for index in range((len(raw) + CHUNK_BYTES - 1) // CHUNK_BYTES):
-            chunk = (self._chunk(contents, inode.ino, index) or b"")[: len(raw) - index * CHUNK_BYTES]
-            raw[index * CHUNK_BYTES : index * CHUNK_BYTES + len(chunk)] = chunk
-        return raw.decode("utf-8", "surrogateescape")
+        size_bytes = min(inode.size, IGNORE_FILE_MAX_BYTES)
+        return joined(self._read(inode, 0, size_bytes)).decode("utf-8", "surrogateescape") if size_bytes else ""
+
+    def _read(self, inode: Inode, offset: int, end: int) -> ReadResult:  # noqa: ARG002 - a hook
+        """The bytes of a file; `end` is not beyond its size."""
+        raise TypeError("implemented by ContentOps")
 
     def _refuse_unread_rules(self, inode: Inode, parent: int, name: bytes) -> None:
         """The ignore file says what is never sent: no file gets its name before its contents are here."""

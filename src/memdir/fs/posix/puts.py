@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import errno
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Final
 
 from memdir.core.limits import MIB
@@ -13,13 +14,23 @@ from memdir.fs.errors import FsError
 from memdir.fs.posix.applied import AppliedOps, Touched
 from memdir.fs.posix.place import IN_CHUNKS
 from memdir.fs.posix.state import SIZE_MAX_BYTES
-from memdir.fs.posix.txn import CUT, PATCH
-from memdir.fs.types import ROOT_INO, Inode, LocalFact
+from memdir.fs.posix.txn import CUT, PATCH, Txn
+from memdir.fs.types import Inode, LocalFact
 
 IN_PLACE_MAX_BYTES: Final = 8 * MIB
 """Contents up to here replace those of the existing inode in one transaction, so that a process that has the file open goes
-on with the new ones. Larger ones are staged in an unnamed inode that then takes over the name."""
-STAGE_BYTES: Final = 1 * MIB
+on with the new ones. Larger ones get a new inode that takes over the name: a process in the middle of reading goes on with the
+old ones."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Staged:
+    """Contents that are here and belong to no file yet: `data`, or a durable blob of the inode `ino`."""
+
+    size_bytes: int
+    data: bytes = b""
+    ino: int = 0
+    blob: int = IN_CHUNKS
 
 
 class PutOps(AppliedOps):
@@ -30,14 +41,70 @@ class PutOps(AppliedOps):
     ) -> LocalFact:
         path = paths.checked(path)
         with self._lock:
+            self._prepare(quiet=True)
             self._check(path, expected)  # early, before the contents are fetched; again when they are all here
-        pieces = iter(content)
-        head, tail = first_pieces(pieces, IN_PLACE_MAX_BYTES)
-        if tail is None:
-            return self._put_small(path, head, mode, mtime_ns, expected)
-        return self._put_large(path, head, tail, pieces, mode, mtime_ns, expected)
+        staged = self._stage(content, keep_ino=expected.ino if expected is not None and expected.kind == "file" else 0)
+        try:
+            return self._put_staged(path, staged, mode, mtime_ns, expected)
+        except BaseException:
+            self._unstage(staged)
+            raise
 
-    def _put_small(self, path: str, data: bytes, mode: int, mtime_ns: int, expected: LocalFact | None) -> LocalFact:
+    def _stage(self, content: Iterable[bytes], *, keep_ino: int, keep_max_bytes: int = IN_PLACE_MAX_BYTES) -> Staged:
+        """Take in contents, without the lock. Large ones go into a blob: of the inode `keep_ino`, or of a new one when there is
+        none or they are larger than `keep_max_bytes`."""
+        head = bytearray()
+        pieces = iter(content)
+        for piece in pieces:
+            head += piece
+            if self._blobs is not None and len(head) >= self._blob_min_bytes:
+                break
+        else:
+            return Staged(size_bytes=len(head), data=bytes(head))
+        staged = self._blobs.staged()
+        try:
+            staged.append(head)
+            for piece in pieces:
+                _check_size(staged.size_bytes + len(piece))
+                staged.append(piece)
+            kept = keep_ino if staged.size_bytes <= keep_max_bytes else 0
+            ino = kept or self._reserve_ino()
+            return Staged(size_bytes=staged.size_bytes, ino=ino, blob=staged.finish(ino))
+        except BaseException:
+            staged.abandon()
+            raise
+
+    def _reserve_ino(self) -> int:
+        with self._lock:
+            ino = self._next_ino
+            self._next_ino = ino + 1
+            return ino
+
+    def _unstage(self, staged: Staged) -> None:
+        """The contents are not wanted after all. Nothing happens to a blob that a file has taken."""
+        if staged.blob == IN_CHUNKS or self._blobs is None:
+            return
+        with self._lock:
+            try:
+                is_taken = self._inode(staged.ino).place == staged.blob
+            except FsError as error:
+                if error.errno != errno.ENOENT:
+                    raise
+                is_taken = False
+            if not is_taken:
+                self._blobs.discard(staged.ino, staged.blob)
+
+    def _stage_contents(self, txn: Txn, inode: Inode | None, draft: Inode, staged: Staged) -> None:
+        """`draft`, until now `inode`, holds the staged contents and nothing else."""
+        if inode is not None and inode.place == IN_CHUNKS:
+            txn.contents.append((CUT, inode.ino, 0, 0))
+        draft.place, draft.target = staged.blob, None
+        draft.size = staged.size_bytes
+        if staged.data:
+            txn.contents.append((PATCH, draft.ino, 0, staged.data))
+        self._touch_rules(draft.ino)
+
+    def _put_staged(self, path: str, staged: Staged, mode: int, mtime_ns: int, expected: LocalFact | None) -> LocalFact:
         with self._lock:
             self._prepare(quiet=True)
             self._check(path, expected)
@@ -45,17 +112,14 @@ class PutOps(AppliedOps):
             parent = self._make_parents(path, touched)
             txn = self._begin(quiet=True)
             inode = self._find(path)
-            if inode is not None and inode.is_file:
+            if inode is not None and inode.is_file and staged.size_bytes <= IN_PLACE_MAX_BYTES:
                 draft = txn.edit(inode)
-                draft.place, draft.target = IN_CHUNKS, None
-                txn.contents.append((CUT, inode.ino, 0, 0))
+                self._stage_contents(txn, inode, draft, staged)
                 self._note_other_paths(txn, inode, path)
             else:
-                draft = self._stage_at(txn, path, parent, inode, stat.S_IFREG | mode)
+                draft = self._stage_at(txn, path, parent, inode, stat.S_IFREG | mode, ino=staged.ino)
+                self._stage_contents(txn, None, draft, staged)
                 touched.name(parent, path)
-            if data:
-                txn.contents.append((PATCH, draft.ino, 0, data))
-            draft.size = len(data)
             draft.version += 1
             draft.mode = stat.S_IFREG | stat.S_IMODE(mode)
             draft.mtime_ns = mtime_ns
@@ -66,76 +130,7 @@ class PutOps(AppliedOps):
         self._invalidate(touched)
         return fact
 
-    def _put_large(
-        self, path: str, head: bytes, tail: bytes, pieces: Iterator[bytes], mode: int, mtime_ns: int, expected: LocalFact | None
-    ) -> LocalFact:
-        staged = self._stage_unnamed(stat.S_IFREG | stat.S_IMODE(mode))
-        try:
-            offset = 0
-            for piece in chain(head, tail, pieces):
-                for start in range(0, len(piece), STAGE_BYTES):
-                    offset += self._append_unnamed(staged, offset, piece[start : start + STAGE_BYTES])
-            with self._lock:
-                self._prepare(quiet=True)
-                self._check(path, expected)
-                touched = Touched()
-                parent = self._make_parents(path, touched)
-                name = paths.encode(paths.split(path)[1])
-                txn = self._begin(quiet=True)
-                old = self._find(path)
-                if old is not None:
-                    self._stage_replaced(txn, parent, old)
-                draft = txn.edit(self._inode(staged))
-                draft.nlink, draft.parent, draft.mtime_ns = 1, parent, mtime_ns
-                self._stage_name(txn, parent, name, staged)
-                self._commit(txn)
-                touched.name(parent, path)
-                fact = self._fact_at(path)
-        finally:
-            self.forget(staged, 1)  # the reference that kept it alive; deletes it when it got no name
-        self._invalidate(touched)
-        return fact
 
-    def _stage_unnamed(self, mode: int) -> int:
-        """A file without a name, kept by one reference; a crash leaves it to the clean-up at open."""
-        with self._lock:
-            self._prepare(quiet=True)
-            txn = self._begin(quiet=True)
-            ino, now_ns = txn.next_ino, txn.now_ns
-            txn.next_ino += 1
-            txn.inodes[ino] = Inode(
-                ino=ino, mode=mode, uid=self.uid, gid=self.gid, nlink=0, size=0, atime_ns=now_ns, mtime_ns=now_ns,
-                ctime_ns=now_ns, parent=ROOT_INO,
-            )  # fmt: skip
-            self._commit(txn)
-            self._inodes[ino].lookups = 1
-            return ino
-
-    def _append_unnamed(self, ino: int, offset: int, piece: bytes) -> int:
-        with self._lock:
-            self._prepare(quiet=True)
-            if offset + len(piece) > SIZE_MAX_BYTES:
-                raise FsError(errno.EFBIG)
-            txn = self._begin(quiet=True)
-            draft = txn.edit(self._inode(ino))
-            draft.size = offset + len(piece)
-            draft.version += 1
-            txn.contents.append((PATCH, ino, offset, piece))
-            self._commit(txn)
-            return len(piece)
-
-
-def first_pieces(pieces: Iterator[bytes], limit_bytes: int) -> tuple[bytes, bytes | None]:
-    """Up to `limit_bytes` in one buffer; the second part is what was read past it, None when the iterator ended before."""
-    head = bytearray()
-    for piece in pieces:
-        if len(head) + len(piece) > limit_bytes:
-            return bytes(head), piece
-        head += piece
-    return bytes(head), None
-
-
-def chain(head: bytes, tail: bytes, pieces: Iterator[bytes]) -> Iterator[bytes]:
-    yield head
-    yield tail
-    yield from pieces
+def _check_size(size_bytes: int) -> None:
+    if size_bytes > SIZE_MAX_BYTES:
+        raise FsError(errno.EFBIG)

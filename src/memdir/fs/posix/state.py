@@ -16,6 +16,7 @@ from memdir.core.limits import KIB, PATH_MAX_BYTES
 from memdir.fs.errors import FsError
 from memdir.fs.localonly import IGNORE_FILE, LocalOnlyRules, is_left_behind
 from memdir.fs.posix.intents import IntentLog
+from memdir.fs.posix.place import BlobStore
 from memdir.fs.posix.txn import CUT, PATCH, Entry, Link, Txn, assign, copy_of
 from memdir.fs.types import ROOT_INO, DirEntry, Inode
 from memdir.fs.vfs import IntentListener, Invalidator
@@ -74,6 +75,9 @@ class State:
         self._xattrs: dict[int, dict[bytes, bytes]] = {}
         self._folders: dict[int, tuple[bytes, bool]] = {ROOT_INO: (b"/", False)}
         """What `_folder_path` found, until a directory moves or goes."""
+        self._blobs: BlobStore | None = None
+        self._blob_min_bytes = SIZE_MAX_BYTES + 1
+        """A file that grows to this size moves into a blob."""
         self._frozen: dict[int, Chunk] = {}
         """Chunks, by key, that another thread reads right now: never written in place."""
         self._intents = IntentLog()
@@ -129,6 +133,22 @@ class State:
 
     def _forget_contents(self, ino: int, contents: Contents) -> None:
         """A file is gone for good, with these chunks."""
+
+    def _blob_dropped(self, ino: int, blob: int) -> None:
+        """An inode has lost this blob, or is gone: its file goes once that is on the disk."""
+
+    def _note_cut(self, inode: Inode) -> None:
+        """A truncation was recorded: its blob is cut once that is on the disk."""
+
+    def _is_promised(self, ino: int) -> bool:  # noqa: ARG002 - a hook
+        """Whether an fsync may have covered contents of `ino`."""
+        return False
+
+    def _sync_log(self) -> None:
+        """Every record up to now survives a power cut. FsError."""
+
+    def _sync_blob(self, ino: int, blob: int) -> None:
+        """The same for a blob."""
 
     # ---- access
 
@@ -238,10 +258,10 @@ class State:
             live = inodes.get(ino)
             if live is None:
                 self._insert(draft)
-            else:
-                if live.place < 0 or draft.place < 0:
-                    self._count_absent(live, draft)
-                assign(live, draft)
+                continue
+            if live.place or draft.place:
+                self._note_place(live, draft)
+            assign(live, draft)
         for link, entry in txn.dentries.items():
             self._apply_name(link, entry)
         for kind, ino, start, extra in txn.contents:
@@ -267,8 +287,8 @@ class State:
 
     def _apply_gone(self, ino: int) -> None:
         live = self._inodes.pop(ino, None)
-        if live is not None and live.place < 0:
-            self._count_absent(live, None)
+        if live is not None and live.place:
+            self._note_place(live, None)
         self._links.pop(ino, None)
         self._dirs.pop(ino, None)
         held = self._files.pop(ino, None)
@@ -277,6 +297,12 @@ class State:
         self._xattrs.pop(ino, None)
         if self._uses:
             self._uses.pop(ino, None)
+
+    def _note_place(self, before: Inode, after: Inode | None) -> None:
+        """A file whose contents are not, or from now on will not be, in the tables changes or goes."""
+        self._count_absent(before, after)
+        if before.place > 0 and (after is None or after.place != before.place):
+            self._blob_dropped(before.ino, before.place)
 
     def _count_absent(self, before: Inode | None, after: Inode | None) -> None:
         for inode, sign in ((before, -1), (after, 1)):

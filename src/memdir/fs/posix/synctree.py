@@ -10,10 +10,9 @@ from typing import Final, overload
 from memdir.fs import path as paths
 from memdir.fs.errors import FsError
 from memdir.fs.posix.applied import Touched, fact_of
-from memdir.fs.posix.contents import joined
 from memdir.fs.posix.puts import PutOps
 from memdir.fs.tree import LocalChangedError
-from memdir.fs.types import Inode, Intent, LocalFact, ReadResult
+from memdir.fs.types import Inode, Intent, LocalFact, ReadResult, joined
 from memdir.fs.vfs import IntentListener, Invalidator
 
 _LISTENERS_MAX: Final = 16
@@ -74,11 +73,15 @@ class SyncOps(PutOps):
         if isinstance(ino, int):
             return super().read(ino, offset, size)
         fact = ino
+        self._settle(fact.ino)
         with self._lock:
             inode = self._inodes.get(fact.ino) or self._gone_is_changed(fact)
             if inode.version != fact.version or not inode.nlink:
                 raise LocalChangedError(f"{fact.path} changed while it was read")
             return joined(super().read(fact.ino, offset, size))
+
+    def _settle(self, ino: int) -> None:
+        """Contents are about to be sent: what the server is told must not be taken back by a power cut. Without the lock."""
 
     def _gone_is_changed(self, fact: LocalFact) -> Inode:
         try:
