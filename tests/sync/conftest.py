@@ -13,8 +13,7 @@ from memdir.core.clock import FakeClock
 from memdir.fs.errors import FsError
 from memdir.fs.memory import MemoryFs
 from memdir.fs.path import encode, split
-from memdir.fs.posix.contents import joined
-from memdir.fs.types import ROOT_INO, AttrChange, Owner
+from memdir.fs.types import ROOT_INO, AttrChange, Owner, joined
 from memdir.sync.engine import Engine
 from memdir.sync.keeper import KeepingPolicy
 from tests.sync.fake_server import FakeServer
