@@ -11,7 +11,7 @@ from memdir.core.clock import Clock
 from memdir.core.limits import KIB
 from memdir.fs.fuse import abi
 from memdir.fs.fuse.attributes import AttributeEncoder
-from memdir.fs.fuse.wire import HEADER_UID, OK, SETID_BITS, Handler, Header, MalformedRequestError, Reply, one_name
+from memdir.fs.fuse.wire import OK, SETID_BITS, Handler, Header, MalformedRequestError, Reply, one_name
 from memdir.fs.types import AttrChange
 from memdir.fs.vfs import Vfs
 
@@ -60,7 +60,7 @@ class MetadataHandlers:
         )
         now_ns = self._clock.now_ns
         if not valid & _CHANGES:
-            return self._chown_to_nobody(ino, header)
+            return self._drop_privileges(ino)
         change = AttrChange(
             mode=stat.S_IMODE(mode) if valid & abi.FATTR_MODE else self._kept_mode(ino, valid),
             uid=uid if valid & abi.FATTR_UID else None,
@@ -72,17 +72,13 @@ class MetadataHandlers:
         )
         return self._encode(self._vfs.setattr(ino, change))[abi.ATTR_OUT_OFFSET :]
 
-    def _chown_to_nobody(self, ino: int, header: Header) -> Reply:
-        """chown(2) with neither a user nor a group, the only call that arrives without anything to change: Linux takes setuid
-        and setgid away all the same, and lets only those do it who may change the mode. That check is ours: the kernel
-        leaves it out because the request names no mode."""
+    def _drop_privileges(self, ino: int) -> Reply:
+        """Nothing to change, and yet a request: chown(2) with neither a user nor a group, or the first write of somebody who may
+        not keep setuid and setgid (the kernel sends both in the same form). Either takes those bits away. On other
+        filesystems Linux refuses the chown to those who may not change the mode; here the two cannot be told apart."""
         inode = self._get(ino)
-        if inode.mode & SETID_BITS and inode.is_file:
-            if header[HEADER_UID] not in (0, inode.uid):
-                return errno.EPERM
-            inode = self._vfs.setattr(ino, AttrChange(uid=inode.uid))
-        else:
-            inode = self._vfs.setattr(ino, AttrChange())
+        drops = inode.mode & SETID_BITS and inode.is_file
+        inode = self._vfs.setattr(ino, AttrChange(uid=inode.uid) if drops else AttrChange())
         return self._encode(inode)[abi.ATTR_OUT_OFFSET :]
 
     def _kept_mode(self, ino: int, valid: int) -> int | None:
