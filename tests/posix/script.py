@@ -38,7 +38,7 @@ DIFFERENCES = {
     "no-range": "`fallocate` neither collapses nor inserts ranges: EOPNOTSUPP",
     "nodev": "the mount is `nodev` and `nosuid`: device nodes are kept and cannot be opened",
     "no-flags": "no inode flags (`chattr`) and no FIEMAP: ENOTTY",
-    "nothing-chown": "`chown` of neither user nor group by a stranger clears setuid and setgid: the kernel sends it like a write",
+    "nothing-chown": "`chown` of nothing by a stranger clears setuid and setgid: the kernel sends it like a write",
     "noatime": "`noatime`: reading moves no time",
 }
 """Every way in which memdir may differ from the native filesystem. docs/filesystem.md has each of these sentences."""

@@ -73,8 +73,8 @@ class MetadataHandlers:
         return self._encode(self._vfs.setattr(ino, change))[abi.ATTR_OUT_OFFSET :]
 
     def _drop_privileges(self, ino: int) -> Reply:
-        """Nothing to change, and yet a request: chown(2) with neither a user nor a group, or the first write of somebody who may
-        not keep setuid and setgid (the kernel sends both in the same form). Either takes those bits away. On other
+        """Nothing to change, and yet a request: chown(2) with neither a user nor a group, or the first write of somebody who
+        may not keep setuid and setgid (the kernel sends both in the same form). Either takes those bits away. On other
         filesystems Linux refuses the chown to those who may not change the mode; here the two cannot be told apart."""
         inode = self._get(ino)
         drops = inode.mode & SETID_BITS and inode.is_file
