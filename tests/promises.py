@@ -210,6 +210,7 @@ _EXERCISE = _group(
     "exercise",
     {
         "one-contract": "The same contract cases pass on MemoryFs, on the cache and, through system calls, on a mount.",
+        "same-as-native": "Random system calls give the same answers on a mount as on a native directory, remounts between.",
     },
 )
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from memdir.core.limits import MIB
 from memdir.fs.fuse import abi
-from memdir.fs.fuse.wire import OK, SETID_BITS, Handler, Header, MalformedRequestError, Reply
+from memdir.fs.fuse.wire import HEADER_UID, OK, SETID_BITS, Handler, Header, MalformedRequestError, Reply
 from memdir.fs.types import AttrChange, Data, ReadResult
 from memdir.fs.vfs import Vfs
 
@@ -62,8 +62,12 @@ class ContentHandlers:
         mode = self._get(ino).mode
         written = self._write(ino, offset, data)
         if mode & SETID_BITS and not flags & abi.WRITE_KILL_SUIDGID:
-            self._vfs.setattr(ino, AttrChange(mode=stat.S_IMODE(mode)))
+            self._give_back(ino, mode)
         return abi.WRITE_OUT.pack(written, 0)
+
+    def _give_back(self, ino: int, mode: int) -> None:
+        """The setuid and setgid bits that a change of contents took away."""
+        self._vfs.setattr(ino, AttrChange(mode=stat.S_IMODE(mode)))
 
     def fsync(self, ino: int, body: memoryview, header: Header) -> Reply:
         self._vfs.fsync(ino)
@@ -77,22 +81,27 @@ class ContentHandlers:
         return abi.LSEEK_OUT.pack(self._vfs.seek_data(ino, offset, hole=whence == os.SEEK_HOLE))
 
     def fallocate(self, ino: int, body: memoryview, header: Header) -> Reply:
+        """Whether the caller may keep setuid is not said here, nor with a copy: root may."""
         _, offset, length, mode, _ = abi.FALLOCATE_IN.unpack_from(body)
+        before = self._get(ino).mode
         self._vfs.fallocate(ino, offset, length, mode)
+        if before & SETID_BITS and header[HEADER_UID] == 0:
+            self._give_back(ino, before)
         return OK
 
     def copy_file_range(self, ino: int, body: memoryview, header: Header) -> Reply:
-        return abi.WRITE_OUT.pack(self._copy(ino, body), 0)
+        return abi.WRITE_OUT.pack(self._copy(ino, body, header), 0)
 
     def copy_file_range_64(self, ino: int, body: memoryview, header: Header) -> Reply:
-        return abi.COPY_FILE_RANGE_OUT.pack(self._copy(ino, body))
+        return abi.COPY_FILE_RANGE_OUT.pack(self._copy(ino, body, header))
 
-    def _copy(self, ino: int, body: memoryview) -> int:
+    def _copy(self, ino: int, body: memoryview, header: Header) -> int:
         """Bytes copied. The kernel has refused overlapping ranges of one file. The pieces are copied before they are written,
         because they may be views of the very buffers that the write changes."""
         _, source, target_ino, _, target, length, flags = abi.COPY_FILE_RANGE_IN.unpack_from(body)
         if flags:
             raise MalformedRequestError(f"copy_file_range knows no flags, not even {flags:#x}")
+        before = self._get(target_ino).mode
         done = 0
         wanted = min(length, _COPY_MAX_BYTES)
         while done < wanted:
@@ -100,6 +109,8 @@ class ContentHandlers:
             if not data:
                 break
             done += self._write(target_ino, target + done, data)
+        if done and before & SETID_BITS and header[HEADER_UID] == 0:
+            self._give_back(target_ino, before)
         return done
 
 

@@ -142,10 +142,10 @@ class ContentOps(PlacedOps):
         zeroed = bool(mode & (FALLOC_PUNCH_HOLE | FALLOC_ZERO_RANGE)) and offset < inode.size
         if zeroed:
             txn.contents.append((ZERO, inode.ino, offset, min(end, inode.size)))
+        draft.mtime_ns = draft.ctime_ns = txn.now_ns  # also when no byte reads differently: file_modified() in Linux
+        draft.mode = without_privileges(draft.mode)
         if grown or zeroed:
             draft.version += 1
-            draft.mtime_ns = draft.ctime_ns = txn.now_ns
-            draft.mode = without_privileges(draft.mode)
             self._note_put(txn, inode)
         self._commit(txn)
 
