@@ -12,11 +12,15 @@ from memdir.fs.fuse.mounting import unmount_path
 from memdir.fs.fuse.mountpoint import is_mountpoint
 from tests.exercise.difference import OwnMount
 
+BLOB_MIN_BYTES = 5000
+"""Small, so that contents become files of their own and chunks again within a few operations."""
 
-@pytest.fixture(params=["fast", "observed"])
+
+@pytest.fixture(params=["fast", "observed", "fast-blobs"])
 def own(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OwnMount]:
-    """A mount of this test, in each profile; at the end it has unmounted without a failure, and fsck finds nothing."""
-    mount = OwnMount(tmp_path, profile=request.param)
+    """A mount of this test, in each profile and form of storage. At the end it has unmounted well, and fsck finds nothing."""
+    profile, _, blobs = request.param.partition("-")
+    mount = OwnMount(tmp_path, profile=profile, **({"blob_min_bytes": BLOB_MIN_BYTES} if blobs else {}))
     try:
         yield mount
         mount.stop()

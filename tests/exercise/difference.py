@@ -150,7 +150,7 @@ def first_difference(ops: Sequence[Op], pair: Pair) -> str | None:
 
 
 def shrunk(ops: list[Op], differs: Callable[[list[Op]], bool]) -> list[Op]:
-    """A shorter list that still differs: pieces are left out, large ones first (delta debugging), within a bound of runs and time."""
+    """A shorter list that still differs: pieces are left out, large ones first (delta debugging), in bounded runs and time."""
     size, runs, end_s = max(len(ops) // 2, 1), 0, time.monotonic() + _SHRINK_TIME_MAX_S
     while runs < _SHRINK_RUNS_MAX and time.monotonic() < end_s:
         shorter = False
@@ -193,6 +193,7 @@ class OwnMount:
         self.path, self.native, self.data = base / "mnt", base / "native", base / "data"
         for folder in (self.path, self.native, self.data):
             folder.mkdir()
+        self.label = f"{profile}{'-blobs' if 'blob_min_bytes' in config else ''}"
         self._config = {"kind": kind, "folder": self.data, "options": {"profile": profile}, **config}
         self._process = MountProcess(self.path, **self._config)
         self._process.start()
@@ -234,11 +235,12 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=1, help="this many seeds from --seed on")
     parser.add_argument("--profile", choices=["fast", "observed"], default="fast")
     parser.add_argument("--kind", choices=["memory", "sqlite"], default="sqlite")
+    parser.add_argument("--blobs", type=int, default=1 << 20, help="contents of this size and more are files of their own")
     parser.add_argument("--remount", choices=["clean", "kill"], action="append", default=[])
     parser.add_argument("--replay", help="operations as JSON, instead of a seed")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as base:
-        mount = OwnMount(Path(base), kind=arguments.kind, profile=arguments.profile)
+        mount = OwnMount(Path(base), kind=arguments.kind, profile=arguments.profile, blob_min_bytes=arguments.blobs)
         try:
             for run in range(arguments.runs):
                 seed = f"{int(arguments.seed) + run}" if arguments.seed.isdigit() else arguments.seed
@@ -248,7 +250,7 @@ def main() -> None:
             sys.exit(str(error))
         finally:
             mount.stop(check=False)
-    print("no difference")
+    sys.stdout.write("no difference\n")
 
 
 if __name__ == "__main__":

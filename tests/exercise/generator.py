@@ -41,9 +41,10 @@ class Generator:
         self.known: list[str] = []
         self.folders: list[str] = []
         weighted: list[tuple[int, Callable[[], Op]]] = [
-            (14, self._open), (3, self._open_folder), (10, self._write), (10, self._names), (8, self._folders), (8, self._rename),
-            (7, self._attributes), (6, self._xattr), (6, self._read), (6, self._truncate), (4, self._fallocate), (4, self._copy),
-            (4, self._link), (6, self._look), (6, self._by_descriptor), (3, self._seek), (3, self._slot), (3, self._at),
+            (14, self._open), (3, self._open_folder), (10, self._write), (10, self._names), (8, self._folders),
+            (8, self._rename), (7, self._attributes), (6, self._xattr), (6, self._read), (6, self._truncate),
+            (4, self._fallocate), (4, self._copy), (4, self._link), (6, self._look), (6, self._by_descriptor),
+            (3, self._seek), (3, self._slot), (3, self._at),
         ]  # fmt: skip
         self._kinds = [kind for _, kind in weighted]
         self._weights = [weight for weight, _ in weighted]
@@ -209,10 +210,14 @@ class Generator:
         rng = self.rng
         kind = rng.choice(["fsync", "fchmod", "fchown", "futime", "futime", "fsetxattr", "fgetxattr", "flistdir"])
         arguments = {
-            "fsync": [self.flag()], "fchmod": [rng.choice(_MODES)], "fchown": [rng.choice([-1, 1000]), rng.choice([-1, 1000])],
-            "futime": [rng.choice(_TIMES_NS)], "fsetxattr": [rng.choice(_XATTRS[:2]), "w" * rng.choice([0, 9]), rng.choice([0, 1, 2])],
-            "fgetxattr": [rng.choice(_XATTRS[:2])], "flistdir": [],
-        }  # fmt: skip
+            "fsync": [self.flag()],
+            "fchmod": [rng.choice(_MODES)],
+            "fchown": [rng.choice([-1, 1000]), rng.choice([-1, 1000])],
+            "futime": [rng.choice(_TIMES_NS)],
+            "fsetxattr": [rng.choice(_XATTRS[:2]), "w" * rng.choice([0, 9]), rng.choice([0, 1, 2])],
+            "fgetxattr": [rng.choice(_XATTRS[:2])],
+            "flistdir": [],
+        }
         return [kind, self.folder_slot() if kind == "flistdir" else self.slot(), *arguments[kind]]
 
     def _seek(self) -> Op:

@@ -160,8 +160,10 @@ def _open(config: dict[str, Any]) -> Any:
     uid, gid = config.get("uid", os.getuid()), config.get("uid", os.getgid())
     if config["kind"] == "memory":
         return MemoryFs(uid=uid, gid=gid)
-    from memdir.fs.cache import SqliteFs
+    from memdir.fs.cache import SqliteFs, large
 
+    if "blob_min_bytes" in config:
+        large.BLOB_MIN_BYTES = config["blob_min_bytes"]
     return SqliteFs.open(Path(config["folder"]), uid=uid, gid=gid)
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from memdir.core.clock import FakeClock
+from memdir.fs.cache import large
 from memdir.fs.cache.filesystem import SqliteFs
 from memdir.fs.cache.fsck import check
 from memdir.fs.fuse.session import FuseOptions, FuseSession, Profile
@@ -29,10 +30,14 @@ def clock() -> FakeClock:
     return FakeClock()
 
 
-@pytest.fixture(params=[("memory", "fast"), ("sqlite", "fast"), ("sqlite", "observed")], ids="-".join)
-def fs(request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock) -> Iterator[MountedFs]:
+@pytest.fixture(params=[("memory", "fast"), ("sqlite", "fast"), ("blobs", "fast"), ("sqlite", "observed")], ids="-".join)
+def fs(
+    request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[MountedFs]:
     """A mount served by a thread of this process, so that it reads the test's clock. Nothing here maps files of it."""
     kind, profile = request.param
+    if kind == "blobs":
+        monkeypatch.setattr(large, "BLOB_MIN_BYTES", 1)
     folder, root = tmp_path / "cache", tmp_path / "mnt"
     root.mkdir()
     behind: MemoryFs | SqliteFs
@@ -58,7 +63,7 @@ def fs(request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock) -> Iter
         behind.close()
     assert not thread.is_alive()
     assert session.stats().failures == 0
-    if kind == "sqlite":
+    if kind != "memory":
         assert check(folder) == []
 
 
