@@ -263,6 +263,15 @@ _RECOVER = _group(
     },
 )
 
+_REFUSED = _group(
+    "issue 3, what a person sees when things go wrong",
+    "refused",
+    {
+        "newer": "A cache that a newer memdir wrote is refused with the word to upgrade, and is not touched.",
+        "locked": "A cache or database that another program holds is waited for a bounded time, then that program is named.",
+    },
+)
+
 _REPAIR = _group(
     "issue 3, what a person sees when things go wrong",
     "unmount",
@@ -297,6 +306,7 @@ PROMISES: tuple[Promise, ...] = (
     *_SURVIVES,
     *_RECOVERY_COMMANDS,
     *_RECOVER,
+    *_REFUSED,
     *_REPAIR,
     *_POSIX_BENCH,
 )

@@ -36,6 +36,7 @@ BAD_COMMAND_LINES: dict[str, list[str]] = {
     "server stop": ["server", "stop", "--now"],
     "server status": ["server", "status", "x"],
     "doctor": ["doctor", "x"],
+    "recover": ["recover", "a", "b"],
     "fsck": ["fsck", "a", "b"],
     "bench smoke": ["bench", "smoke", "x"],
     "bench posix": ["bench", "posix", "--rounds", "0"],
@@ -189,9 +190,10 @@ def test_an_unexpected_error_is_one_line_and_its_traceback_is_in_a_file(
 @pytest.mark.parametrize(
     ("error", "says"),
     [
-        (OSError(errno.ENOSPC, "No space left on device", "/data/x"), "memdir: No space left on device: /data/x"),
-        (OSError(errno.EROFS, "Read-only file system", b"/data"), "memdir: Read-only file system: /data"),
-        (DiskFullError("database or disk is full"), "memdir: the disk with memdir's data is full"),
+        (OSError(errno.ENOSPC, "No space left on device", "/data/x"), "memdir: the disk is full: /data/x"),
+        (OSError(errno.EROFS, "Read-only file system", b"/data"), "memdir: /data: read-only file system"),
+        (DiskFullError("database or disk is full"), "memdir: the disk is full"),
+        (OSError(errno.EMFILE, "Too many open files"), "memdir: too many files are open"),
     ],
 )
 def test_what_the_machine_refuses_is_said_plainly(

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memdir.core.errors import CorruptError
+from memdir.core.errors import CorruptError, VersionError
 from memdir.fs.cache import journal, record
 from memdir.fs.cache.filesystem import SqliteFs
 from memdir.fs.cache.journal import Journal, replay, segment_paths
@@ -135,7 +135,7 @@ def values(inode: Inode) -> dict[str, object]:
 def test_garbage_with_a_good_checksum_is_corruption_and_nothing_else(body: bytes) -> None:
     try:
         record.decode(body)
-    except CorruptError:
+    except (CorruptError, VersionError):  # a tag beyond ours is taken for a newer memdir's
         return
     assert len(body) >= 16
 

@@ -193,13 +193,12 @@ def _report(message: str, hint: str, *, json: bool) -> int:
 
 def _environment(error: Exception) -> tuple[str, str] | None:
     """What the machine refuses is no bug: a full or read-only disk, somebody else's folder, a file where a folder belongs."""
+    from memdir.core.paths import explained
+
     if type(error).__name__ == "FullError":  # SQLite's; importing apsw to ask for it costs more than the whole command
-        return "the disk with memdir's data is full", "free some room; `memdir doctor` shows where the data is"
-    numbers = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR)
-    if not isinstance(error, OSError) or error.errno not in numbers:
-        return None
-    place = f": {os.fsdecode(error.filename)}" if isinstance(error.filename, (str, bytes)) else ""
-    return f"{error.strerror}{place}", "`memdir doctor` checks the folders that memdir needs; MEMDIR_HOME moves them"
+        error = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    found = explained(error) if isinstance(error, OSError) else None
+    return None if found is None else (found.message, found.hint)
 
 
 def _unexpected(error: Exception, arguments: list[str]) -> tuple[str, str]:

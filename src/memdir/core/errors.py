@@ -32,5 +32,9 @@ class CorruptError(MemdirError):
     """Stored data does not say what it must; `memdir fsck` or a rebuild is the next step."""
 
 
+class StorageError(MemdirError):
+    """The disk or its permissions refuse; nothing is wrong with the data."""
+
+
 class VersionError(MemdirError):
     """Stored data was written by a newer memdir than this one."""

@@ -6,12 +6,13 @@ the runtime folder under short names.
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from memdir.core.errors import UsageError
+from memdir.core.errors import MemdirError, StorageError, UsageError
 
 ENV_HOME = "MEMDIR_HOME"
 
@@ -53,6 +54,39 @@ class AppPaths:
     def models_dir(self) -> Path:
         """Model files derived from package weights; can be deleted and come back."""
         return self.cache_dir / "models"
+
+
+def explained(error: OSError) -> StorageError | None:
+    """What the machine refuses, in a person's words and with what to set; None when it is none of the usual refusals."""
+    place = os.fsdecode(error.filename) if isinstance(error.filename, (str, bytes)) else ""
+    reason = (error.strerror or "").lower()
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        what = "the disk is full" if error.errno == errno.ENOSPC else "your quota of the disk is used up"
+        hint = "free some room; `memdir doctor` shows where memdir's data is, MEMDIR_HOME moves it"
+        return StorageError(f"{what}: {place}" if place else what, hint=hint)
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        return StorageError("too many files are open", hint="raise the limit (`ulimit -n 4096`), or close what has them open")
+    if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR):
+        hint = "`memdir doctor` checks the folders that memdir needs"
+        return StorageError(f"{place}: {reason}" if place else reason, hint=f"{_variable_for(place) or hint}")
+    return None
+
+
+def _variable_for(place: str) -> str:
+    """Which variable moves the folder of memdir that `place` is in; '' when it is in none of them."""
+    try:
+        paths = app_paths()
+    except MemdirError:
+        return ""
+    folders = {
+        "XDG_DATA_HOME": paths.data_dir, "XDG_STATE_HOME": paths.state_dir, "XDG_CONFIG_HOME": paths.config_dir,
+        "XDG_CACHE_HOME": paths.cache_dir, "XDG_RUNTIME_DIR": paths.runtime_dir,
+    }  # fmt: skip
+    for variable, folder in folders.items():
+        if place and (Path(place).is_relative_to(folder) or folder.is_relative_to(place)):
+            named = ENV_HOME if os.environ.get(ENV_HOME) else f"{variable} (or {ENV_HOME}, for all of memdir)"
+            return f"memdir keeps data below {folder}: make that writable for you, or set {named} to a folder that is"
+    return ""
 
 
 def ensure_dir(path: Path) -> Path:

@@ -7,6 +7,7 @@ commit over a crash of the process, and a consistent earlier state over a power 
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import threading
@@ -18,8 +19,9 @@ from typing import Any, Final
 
 import apsw
 
-from memdir.core.errors import CorruptError, VersionError
+from memdir.core.errors import BusyError, CorruptError, MemdirError, StorageError, VersionError
 from memdir.core.paths import ensure_dir
+from memdir.core.processes import lock_holders
 
 log = logging.getLogger(__name__)
 
@@ -31,6 +33,7 @@ DiskFullError = apsw.FullError
 """A write found no room; its transaction did not happen."""
 
 BUSY_TIMEOUT_MS: Final = 10_000
+_WRITABLE_HINT: Final = "make the folder and its files writable for you (`memdir doctor` checks them), or set MEMDIR_HOME"
 _READERS_MAX: Final = 64
 
 
@@ -49,10 +52,16 @@ class Database:
         `secure_delete` is "on" (deleted rows are overwritten with zeros) or "fast" (only where that costs no further write).
         A commit moves the write-ahead log into the file once it has `checkpoint_pages`.
 
-        Raises VersionError when the file was written by a newer memdir, CorruptError when it is not a database.
+        Raises VersionError when the file was written by a newer memdir, CorruptError when it is not a database or damaged,
+        BusyError when another program keeps it locked, StorageError when the system lets nobody write it.
         """
         ensure_dir(path.parent)
-        os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
+        try:
+            os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            raise StorageError(f"{path} cannot be opened: {error.strerror}", hint=_WRITABLE_HINT) from error
         self.path = path
         self._page_size = page_size
         self._cache_mib = cache_mib
@@ -65,8 +74,10 @@ class Database:
         try:
             self._writer = self._connect()
             self._migrate(migrations)
-        except apsw.NotADBError as error:
-            raise CorruptError(f"{path} is not a SQLite database") from error
+        except apsw.FullError:
+            raise
+        except apsw.Error as error:
+            raise opening_error(path, error) from error
 
     def _connect(self) -> apsw.Connection:
         connection = apsw.Connection(str(self.path))
@@ -89,8 +100,8 @@ class Database:
         (current,) = next(iter(self._writer.execute("pragma user_version")))
         if current > len(steps):
             raise VersionError(
-                f"{self.path} has schema {current}, this memdir knows {len(steps)}",
-                hint="install the newer memdir again, or move the file away",
+                f"{self.path} was made by a newer memdir (schema {current}, this one knows up to {len(steps)})",
+                hint="upgrade memdir; the file was not touched",
             )
         for number, sql in enumerate(steps, start=1):
             if number <= current:
@@ -192,6 +203,25 @@ class Database:
             except DiskFullError:
                 log.warning("%s: the disk is full; the write-ahead log stays beside it for the next opening", self.path)
             self._writer.close()
+
+
+def opening_error(path: Path, error: apsw.Error) -> MemdirError:
+    """What SQLite's refusal to open or read `path` means to a person."""
+    if isinstance(error, (apsw.NotADBError, apsw.CorruptError)):
+        what = "is not a SQLite database" if isinstance(error, apsw.NotADBError) else f"is damaged: {error}"
+        return CorruptError(f"{path} {what}", hint="`memdir fsck --repair` saves what can be read")
+    if isinstance(error, (apsw.BusyError, apsw.LockedError)):
+        return locked_error(path)
+    return StorageError(f"{path} cannot be opened: {error}", hint=_WRITABLE_HINT)
+
+
+def locked_error(path: Path) -> BusyError:
+    """Another program kept the database locked for the whole of BUSY_TIMEOUT_MS: who it is."""
+    holders = ", ".join(map(str, lock_holders(path))) or "a program that cannot be seen from here"
+    return BusyError(
+        f"{path} is locked by {holders}, for {BUSY_TIMEOUT_MS // 1000} s at least",
+        hint="close it there; no program but memdir may write this file",
+    )
 
 
 def migration_steps(package: str) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import logging
 import os
 import sys
@@ -10,7 +11,7 @@ from pathlib import Path
 
 from memdir.core.errors import MemdirError
 from memdir.core.log import log_to_file
-from memdir.core.paths import app_paths
+from memdir.core.paths import app_paths, explained
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -47,7 +48,9 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     except (OSError, DiskFullError) as error:
         logging.getLogger(__name__).warning("not mounted: %s", error)
-        report(f"not mounted: {error}\n`memdir doctor` checks the disk and the folders that memdir needs")
+        known = explained(error if isinstance(error, OSError) else OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
+        hint = "`memdir doctor` checks the disk and the folders that memdir needs"
+        report(f"{known.message}\n{known.hint}" if known else f"not mounted: {error}\n{hint}")
         return 2
     except Exception as error:
         logging.getLogger(__name__).exception("not mounted")

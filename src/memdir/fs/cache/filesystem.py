@@ -12,10 +12,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+import apsw
+
 from memdir.core.clock import Clock, SystemClock
-from memdir.core.errors import BusyError, CorruptError
+from memdir.core.errors import BusyError, CorruptError, MemdirError
 from memdir.core.limits import MIB
 from memdir.core.paths import ensure_dir
+from memdir.core.processes import lock_holders
+from memdir.core.sqlite import opening_error
 from memdir.fs.cache import record
 from memdir.fs.cache.flusher import BATCH_BYTES, Flusher
 from memdir.fs.cache.journal import Journal, Torn, replay, segment_paths, sync_folder
@@ -86,11 +90,14 @@ class SqliteFs(LargeContents):
         lock_fd = lock_folder(folder)
         with contextlib.ExitStack() as undo:
             undo.callback(os.close, lock_fd)
-            tables = Tables(folder, uid=uid, gid=gid, now_ns=clock.now_ns())
-            undo.callback(tables.close)
-            fs = cls(folder, tables, lock_fd, clock=clock, uid=uid, gid=gid, read_only=read_only, sync=sync)
-            set_mark(lock_fd)
-            fs._recover()
+            try:
+                tables = Tables(folder, uid=uid, gid=gid, now_ns=clock.now_ns())
+                undo.callback(tables.close)
+                fs = cls(folder, tables, lock_fd, clock=clock, uid=uid, gid=gid, read_only=read_only, sync=sync)
+                set_mark(lock_fd)
+                fs._recover()
+            except (FsError, apsw.Error) as error:
+                raise _not_opened(folder, error) from error
             undo.pop_all()
         fs._flusher.start()
         return fs
@@ -375,6 +382,16 @@ def _make_durable(folder: Path) -> None:
         sync_folder(made.parent)
 
 
+def _not_opened(folder: Path, error: FsError | apsw.Error) -> MemdirError:
+    """In a person's words, when it was SQLite that refused; a full disk stays what it is."""
+    cause = error.__cause__ if isinstance(error, FsError) else error
+    if isinstance(cause, apsw.Error) and not isinstance(cause, apsw.FullError):
+        return opening_error(folder / DATABASE_NAME, cause)
+    if isinstance(error, FsError):
+        return error
+    return FsError(errno.ENOSPC, f"the disk with {folder} is full")
+
+
 def lock_folder(folder: Path) -> int:
     """Take the folder for this process; the descriptor holds it. BusyError."""
     fd = os.open(folder / LOCK_NAME, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
@@ -382,7 +399,10 @@ def lock_folder(folder: Path) -> int:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         os.close(fd)
-        raise BusyError(f"{folder} is in use by another process", hint="unmount it there first") from error
+        holders = ", ".join(map(str, lock_holders(folder / LOCK_NAME))) or "another process"
+        raise BusyError(
+            f"{folder} is in use by {holders}", hint="unmount it there first; `memdir recover` tells what hangs"
+        ) from error
     return fd
 
 

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from memdir.core.errors import CorruptError
+from memdir.core.errors import CorruptError, VersionError
 from memdir.core.limits import MIB
 from memdir.fs.errors import FsError
 from memdir.fs.types import Data
@@ -266,6 +266,7 @@ def _first_lsn(path: Path) -> int | None:
 
 def replay(folder: Path, *, fs_id: bytes, applied_lsn: int, apply: Callable[[int, bytes], None]) -> Torn | None:
     """Call `apply(lsn, body)` for every record behind `applied_lsn`, in order; says where and why it had to stop early.
+    VersionError: a newer memdir wrote them.
 
     Memory: one segment at a time.
     """
@@ -280,6 +281,8 @@ def replay(folder: Path, *, fs_id: bytes, applied_lsn: int, apply: Callable[[int
         if len(data) < _HEAD.size:
             return Torn(path=path, offset=0, reason="the header is cut off", damaged=_vouched(data, 0, expected, later))
         magic, owner, first_lsn = _HEAD.unpack_from(data)
+        if magic != _MAGIC and magic.startswith(_MAGIC[:-1]) and magic[-1:].isdigit():
+            raise VersionError(f"{path} was made by a newer memdir", hint="upgrade memdir; nothing was touched")
         if magic != _MAGIC or first_lsn != _first_lsn(path):
             damaged = _vouched(data, 0, expected, later)
             return Torn(path=path, offset=0, reason="the header is damaged", damaged=damaged)

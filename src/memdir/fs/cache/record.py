@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from typing import Final
 
-from memdir.core.errors import CorruptError
+from memdir.core.errors import CorruptError, VersionError
 from memdir.fs.posix.place import ABSENT
 from memdir.fs.posix.txn import CUT, PATCH, ZERO, Txn
 from memdir.fs.types import Data, Inode, IntentKind
@@ -98,7 +98,8 @@ def _encode_rare(txn: Txn, parts: list[Data]) -> None:
 
 
 def decode(body: bytes) -> Txn:
-    """The transaction in a body whose checksum held. CorruptError when it makes no sense all the same."""
+    """The transaction in a body whose checksum held. CorruptError when it makes no sense all the same,
+    VersionError when a newer memdir wrote it."""
     try:
         return _decode(memoryview(body))
     except (struct.error, IndexError, ValueError) as error:
@@ -174,15 +175,20 @@ def _decode_rare(txn: Txn, body: memoryview, at: int, tag: int) -> int:
         source = None if source_length < 0 else _take(body, at, source_length)
         txn.intents.append((seq, _KINDS[kind], path, source))
         return at + max(int(source_length), 0)
+    if tag not in (_TAG_GONE, _TAG_DROPPED, _TAG_ACK):
+        if not tag:
+            raise ValueError("an item without a kind")
+        # The checksum held, so this is what was written: by a memdir that knows more kinds of items.
+        raise VersionError(
+            f"the journal was made by a newer memdir (item {tag} is not known here)", hint="upgrade memdir; nothing was touched"
+        )
     _, number = _NUMBER.unpack_from(body, at)
     if tag == _TAG_GONE:
         txn.gone.append(number)
     elif tag == _TAG_DROPPED:
         txn.dropped.append(number)
-    elif tag == _TAG_ACK:
-        txn.acknowledged = number
     else:
-        raise ValueError(f"unknown item {tag}")
+        txn.acknowledged = number
     return at + _NUMBER.size
 
 
