@@ -146,7 +146,8 @@ def test_a_database_that_nobody_may_write_is_said_to_be_that(crashed: Path) -> N
     code = (
         "import os, sys; from pathlib import Path; from memdir.core.errors import MemdirError;"
         "from memdir.fs.cache.filesystem import SqliteFs\nos.setgid(65534); os.setuid(65534)\n"
-        "try: SqliteFs.open(Path(sys.argv[1]))\nexcept MemdirError as error: print(type(error).__name__, error, '|', error.hint)"
+        "try: SqliteFs.open(Path(sys.argv[1]))\n"
+        "except MemdirError as error: print(type(error).__name__, error, '|', error.hint)"
     )
     for name, mode in (("cache.db", 0o444), (".", 0o555)):
         for path in (crashed, *crashed.iterdir()):
@@ -173,7 +174,8 @@ def test_each_refusal_is_an_error_with_a_hint() -> None:
     path = Path("/x/cache.db")
     kinds = {
         apsw.NotADBError: CorruptError, apsw.CorruptError: CorruptError, apsw.BusyError: BusyError,
-        apsw.LockedError: BusyError, apsw.ReadOnlyError: StorageError, apsw.CantOpenError: StorageError, apsw.IOError: StorageError,
+        apsw.LockedError: BusyError, apsw.ReadOnlyError: StorageError, apsw.CantOpenError: StorageError,
+        apsw.IOError: StorageError,
     }  # fmt: skip
     for kind, expected in kinds.items():
         error = core_sqlite.opening_error(path, kind("why"))
