@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from memdir.bench.posix import clocks, peers
+from memdir.bench.posix import clocks, latency, peers
 from memdir.bench.posix import run as running
 from memdir.bench.posix.measure import Meter, timed
 from memdir.bench.posix.run import Plan
@@ -199,3 +199,52 @@ def test_a_program_that_fails_is_an_error_with_its_own_words(tmp_path: Path) -> 
     assert listing.lines == 0
     with pytest.raises(BenchError, match="files: 3 instead of 4"):
         expect("files", 3, 4)
+
+
+def test_growth_is_measured_at_each_size_and_says_what_the_largest_means_for_memdir(tmp_path: Path) -> None:
+    plan = Plan(sizes=SMALL, rounds=0, targets=("native", "memdir"), folder=tmp_path, grow=(20, 60))
+    outcome = running.run(plan)
+    assert outcome.failures == []
+    assert outcome.samples == []
+    rows = {(row.workload, row.target): row for row in outcome.growth}
+    workloads = {workload for workload, _ in rows}
+    assert workloads >= {"create", "stat_warm", "find_cold", "rm_rf"}
+    assert set(rows) == {(workload, target) for workload in workloads for target in ("native", "memdir")}
+    assert all(set(row.us_per_op) == {20, 60} and min(row.us_per_op.values()) > 0 for row in rows.values())
+    figures = {figure.name: figure.value for figure in outcome.figures}
+    assert set(figures) == {"mount_60", "find_60", "resident_60", "resident_60_mounted_anew"}
+    assert 10 < figures["resident_60_mounted_anew"] <= figures["resident_60"] < 1000
+    assert_nothing_left(tmp_path)
+
+
+FEW = latency.Amounts(creates=40, changes=5, many=60, documents=24, lookups_min=24, kills=2, files_before_kill=30)
+
+
+def test_waits_for_a_remote_change_and_for_a_mount_after_a_kill_are_measured(tmp_path: Path) -> None:
+    with open_session(tmp_path) as session:
+        found = [*latency.remote_changes(session, FEW), *latency.kills(session, FEW)]
+        figures = {figure.name: figure for figure in found}
+        assert set(figures) == {
+            "remote_change_visible_p50", "remote_change_visible", "invalidate_60", "apply_60", "remount_after_kill",
+            "lost_after_kill",
+        }  # fmt: skip
+        assert figures["remote_change_visible"].samples == 5
+        assert "120 notifications" in figures["invalidate_60"].note or "60 notifications" in figures["invalidate_60"].note
+        assert (figures["lost_after_kill"].value, figures["lost_after_kill"].samples) == (0, 60)
+        assert all(figure.value > 0 for figure in found if figure.name != "lost_after_kill")
+    assert_nothing_left(tmp_path)
+
+
+@pytest.mark.long
+def test_every_latency_is_measured_beside_an_indexing_server(tmp_path: Path) -> None:
+    outcome = running.run(Plan(sizes=Sizes(files=100, stream_mib=1), rounds=0, folder=tmp_path, latency=True))
+    assert outcome.failures == []
+    names = {figure.name for figure in outcome.figures}
+    assert names >= {
+        "create_p99",
+        "native_create_p99",
+        "lookup_p99_while_indexing",
+        "remote_change_visible",
+        "remount_after_kill",
+    }
+    assert_nothing_left(tmp_path)

@@ -9,8 +9,8 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from memdir.bench.figures import Figure
 from memdir.bench.posix import report
+from memdir.bench.posix.growth import COUNTS, QUICK_COUNTS
 from memdir.bench.posix.run import DEFAULT_TARGETS, TARGETS, Outcome, Plan, run
 from memdir.bench.posix.sizes import FILES, QUICK_FILES, QUICK_ROUNDS, QUICK_STREAM_MIB, ROUNDS, STREAM_MIB, Sizes
 from memdir.bench.posix.suites import SUITES, WORKLOADS
@@ -23,10 +23,9 @@ def main(args: argparse.Namespace, *, as_json: bool) -> int:
     before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # mounts and folders are cleaned up then, too
     try:
         outcome = run(plan)
-        figures: list[Figure] = []
     finally:
         signal.signal(signal.SIGTERM, before)
-    shown = report.as_json(plan, outcome, figures)
+    shown = report.as_json(plan, outcome)
     text = json.dumps(shown, indent=2) + "\n"
     if args.output is not None:
         _write(args.output, text)
@@ -47,11 +46,13 @@ def plan_of(args: argparse.Namespace) -> Plan:
     )
     return Plan(
         sizes=sizes,
-        rounds=args.rounds or (QUICK_ROUNDS if args.quick else ROUNDS),
+        rounds=args.rounds if args.rounds is not None else QUICK_ROUNDS if args.quick else ROUNDS,
         targets=_chosen("target", args.targets, TARGETS) or DEFAULT_TARGETS,
         workloads=workloads_of(args.workload),
         seed=args.seed,
         folder=args.dir,
+        grow=() if not args.grow else QUICK_COUNTS if args.quick else COUNTS,
+        latency=args.latency,
     )
 
 

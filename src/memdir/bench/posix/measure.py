@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import resource
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -19,7 +20,10 @@ from memdir.core.errors import MemdirError
 _QUIET_WINDOW_S: Final = 0.02
 _QUIET_CPU_S: Final = 0.0004
 """Less processor time than this in a window counts as quiet."""
-_SETTLE_MAX_S: Final = 5.0
+_QUIET_WINDOWS_CHANGED: Final = 8
+"""After a change: a daemon that waits for the disk is quiet for a while, too."""
+_SETTLE_MAX_S: Final = 60.0
+"""A gigabyte that waits in the journal takes SQLite some seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +37,8 @@ class Sample:
     unit: str
     size_bytes: int
     wall_s: float
+    client_cpu_s: float
+    """Of this process and the programs it ran, the kernel's work for them included."""
     cpu_s: float | None
     """Of the daemon, until it was quiet again; None where there is no daemon."""
     requests: Mapping[str, int] | None
@@ -69,7 +75,7 @@ class Meter:
         asked = target.requests()
         cpu_s = target.cpu_s()
         with self.limited(target):
-            wall_s = timed(step)
+            wall_s, client_cpu_s = timed(step)
         settle(target, changed=step.changes)
         spent_s = target.cpu_s() - cpu_s
         after = target.requests()
@@ -82,6 +88,7 @@ class Meter:
             unit=step.unit,
             size_bytes=step.size_bytes,
             wall_s=wall_s,
+            client_cpu_s=client_cpu_s,
             cpu_s=None if target.pid is None else spent_s,
             requests=None if asked is None or after is None else difference(asked, after),
             rss_mib=None if target.pid is None else clocks.resident_mib(target.pid),
@@ -120,30 +127,38 @@ class Meter:
             target.start()
 
 
-def timed(step: Step) -> float:
-    """Seconds of the work alone; the collector of this process does not run meanwhile."""
+def timed(step: Step) -> tuple[float, float]:
+    """Seconds of the work alone, on the clock and of the processor; the collector of this process does not run meanwhile."""
     gc.disable()
     try:
+        before_cpu_s = _own_cpu_s()
         started_s = time.perf_counter()
         step.work()
-        return time.perf_counter() - started_s
+        wall_s = time.perf_counter() - started_s
+        return wall_s, _own_cpu_s() - before_cpu_s
     finally:
         gc.enable()
 
 
+def _own_cpu_s() -> float:
+    spent = [resource.getrusage(whose) for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in spent)
+
+
 def settle(target: Target, *, changed: bool = False) -> None:
-    """Wait until the daemon has nothing more to do (what a change left for later, forgotten inodes), at most 5 s."""
+    """Wait until the daemon has nothing more to do: what a change left for later, forgotten inodes."""
     if target.pid is None:
         return
     if changed and target.settle_s:
         time.sleep(target.settle_s)
     deadline_s = time.monotonic() + _SETTLE_MAX_S
+    wanted = _QUIET_WINDOWS_CHANGED if changed else 1
+    quiet = 0
     before_s = target.cpu_s()
-    while time.monotonic() < deadline_s:
+    while quiet < wanted and time.monotonic() < deadline_s:
         time.sleep(_QUIET_WINDOW_S)
         now_s = target.cpu_s()
-        if now_s - before_s < _QUIET_CPU_S:
-            return
+        quiet = quiet + 1 if now_s - before_s < _QUIET_CPU_S else 0
         before_s = now_s
 
 

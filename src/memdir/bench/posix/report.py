@@ -9,6 +9,7 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from memdir.bench.figures import Figure, machine, rounded
+from memdir.bench.posix import growth
 from memdir.bench.posix.goals import COMPILED, GOALS, UNITS, Goal
 from memdir.bench.posix.measure import Sample
 from memdir.bench.posix.run import Outcome, Plan
@@ -37,6 +38,12 @@ class Results:
         """Time on `slower` over time on `faster`, for each round that has both."""
         left, right = self._samples.get((workload, slower), {}), self._samples.get((workload, faster), {})
         return [left[number].wall_s / right[number].wall_s for number in left if number in right]
+
+    def cpu_ratios(self, workload: str, target: str) -> list[float]:
+        """Processor time on the native folder over that of `target`, daemon included: depends little on other work."""
+        native, other = self._samples.get((workload, "native"), {}), self._samples.get((workload, target), {})
+        spent = {number: sample.client_cpu_s + (sample.cpu_s or 0.0) for number, sample in other.items()}
+        return [native[number].client_cpu_s / spent[number] for number in native if spent.get(number, 0.0) > 0]
 
     def fastest(self, workload: str, targets: Sequence[str]) -> str | None:
         times = {target: self.median(workload, target, wall_us) for target in targets}
@@ -72,7 +79,19 @@ def requests_per_op(sample: Sample) -> float | None:
     return None if sample.requests is None else sum(sample.requests.values()) / sample.ops
 
 
-def as_json(plan: Plan, outcome: Outcome, figures: Sequence[Figure]) -> dict[str, Any]:
+def client_cpu_us(sample: Sample) -> float:
+    return sample.client_cpu_s / sample.ops * 1e6
+
+
+_READERS: Final[tuple[tuple[str, Callable[[Sample], float | None]], ...]] = (
+    ("mb_per_s", mb_per_s),
+    ("client_cpu_us_per_op", client_cpu_us),
+    ("cpu_us_per_op", cpu_us),
+    ("requests_per_op", requests_per_op),
+)
+
+
+def as_json(plan: Plan, outcome: Outcome) -> dict[str, Any]:
     """Everything, with every goal."""
     results = Results(outcome.samples)
     return {
@@ -95,8 +114,9 @@ def as_json(plan: Plan, outcome: Outcome, figures: Sequence[Figure]) -> dict[str
         "workloads": [
             _workload(name, results, outcome) for name in WORKLOADS if any(results.of(name, one) for one in outcome.targets)
         ],
-        "figures": [figure.as_json() for figure in figures],
-        "goals": [_goal(goal, results, figures) for goal in GOALS],
+        "figures": [figure.as_json() for figure in outcome.figures],
+        "growth": [row.as_json() for row in outcome.growth],
+        "goals": [_goal(goal, results, outcome.figures) for goal in GOALS],
         "skipped": list(outcome.skipped),
         "failed": [asdict(failure) for failure in outcome.failures],
     }
@@ -111,7 +131,7 @@ def _workload(name: str, results: Results, outcome: Outcome) -> dict[str, Any]:
         if not samples:
             continue
         shown: dict[str, Any] = {"wall_us_per_op": _spread([wall_us(sample) for sample in samples])}
-        for key, reader in (("mb_per_s", mb_per_s), ("cpu_us_per_op", cpu_us), ("requests_per_op", requests_per_op)):
+        for key, reader in _READERS:
             values = [value for sample in samples if (value := reader(sample)) is not None]
             if values:
                 shown[key] = _spread(values)
@@ -122,6 +142,8 @@ def _workload(name: str, results: Results, outcome: Outcome) -> dict[str, Any]:
             shown["rss_mib"] = rounded(max(resident))
         if target != "native" and (ratios := results.ratios(name, "native", target)):
             shown["ratio_native"] = _spread(ratios)
+            if cpu_ratios := results.cpu_ratios(name, target):
+                shown["ratio_native_cpu"] = _spread(cpu_ratios)
         if target not in ("native", *outcome.peers) and best is not None and (ratios := results.ratios(name, best, target)):
             shown["ratio_best_peer"] = _spread(ratios) | {"peer": best}
         targets[target] = shown
@@ -164,14 +186,14 @@ def table(report: dict[str, Any]) -> str:
         *(f"{name}: {what}" for name, what in report["targets"].items()),
         "",
     ]
-    if settings["rounds_done"] < _ENOUGH_ROUNDS:
+    if report["workloads"] and settings["rounds_done"] < _ENOUGH_ROUNDS:
         lines.insert(0, f"fewer than {_ENOUGH_ROUNDS} rounds: a look, not a measurement")
     if report["workloads"]:
         lines += _times(report["workloads"], targets)
         for name in targets:
             if name.startswith("memdir"):
                 lines += ["", *_details(name, report["workloads"])]
-    lines += ["", *_figure_rows(report["figures"]), *_goal_rows(report["goals"])]
+    lines += ["", *growth.table(report["growth"]), *_figure_rows(report["figures"]), *_goal_rows(report["goals"])]
     lines += [f"peak memory of {name}: {value} MiB" for name, value in report["peak_rss_mib"].items()]
     lines += [f"not measured: {text}" for text in report["skipped"]]
     lines += [
@@ -191,20 +213,19 @@ def _times(workloads: list[dict[str, Any]], targets: list[str]) -> list[str]:
 
 def _details(target: str, workloads: list[dict[str, Any]]) -> list[str]:
     goals = {goal.subject: goal.goal for goal in GOALS if goal.measure == "ratio_native" and goal.target == target}
-    rows = [f"{target:<18}{'x native':>21}{'goal':>6}  {'met':<4}{'x best peer':>13}{'MB/s':>23}{'cpu us':>8}  requests"]
+    head = f"{target:<18}{'x native':>21}{'goal':>6}  {'met':<4}{'in cpu':>7}{'x best peer':>13}"
+    rows = [f"{head}{'MB/s':>23}{'cpu us':>8}  requests"]
     for workload in workloads:
         shown = workload["targets"].get(target)
         if shown is None:
             continue
-        ratio, peer = shown.get("ratio_native"), shown.get("ratio_best_peer")
+        ratio, peer = shown.get("ratio_native"), shown.get("ratio_best_peer", {})
         goal = goals.get(workload["name"])
         met = "" if goal is None or ratio is None else "yes" if ratio["median"] >= goal else "NO"
-        rows.append(
-            f"{workload['name']:<18}{_cell(ratio):>21}{'' if goal is None else goal:>6}  {met:<4}"
-            f"{'' if peer is None else _short(peer['median']):>13} {'' if peer is None else peer['peer']:<15}"
-            f"{_middle(shown, 'mb_per_s'):>7}{_middle(shown, 'cpu_us_per_op'):>8}"
-            f"  {_middle(shown, 'requests_per_op')}{_kinds(shown, workload['ops'])}"
-        )
+        row = f"{workload['name']:<18}{_cell(ratio):>21}{'' if goal is None else goal:>6}  {met:<4}"
+        row += f"{_middle(shown, 'ratio_native_cpu'):>7}{_middle(shown, 'ratio_best_peer'):>13} {peer.get('peer', ''):<15}"
+        row += f"{_middle(shown, 'mb_per_s'):>7}{_middle(shown, 'cpu_us_per_op'):>8}"
+        rows.append(f"{row}  {_middle(shown, 'requests_per_op')}{_kinds(shown, workload['ops'])}".rstrip())
     return rows
 
 

@@ -9,13 +9,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from memdir.bench.posix import clocks, peers, trees
+from memdir.bench.figures import Figure
+from memdir.bench.posix import clocks, latency, peers, trees
+from memdir.bench.posix.growth import Growth, grow
 from memdir.bench.posix.measure import Meter, Sample, settle
 from memdir.bench.posix.sizes import ROUNDS, Sizes
 from memdir.bench.posix.steps import Step
@@ -43,9 +45,14 @@ class Plan:
     seed: int = 1
     folder: Path | None = None
     """Where the native tree lies; None: the folder for temporary files."""
+    grow: tuple[int, ...] = ()
+    """How many files the trees of the growth measurement have; empty: left out."""
+    latency: bool = False
 
     @property
     def suites(self) -> tuple[Suite, ...]:
+        if not self.rounds:
+            return ()
         return tuple(suite for suite in SUITES if not self.workloads or self.workloads & set(suite.names))
 
     def wants(self, workload: str) -> bool:
@@ -77,6 +84,8 @@ class Outcome:
     rounds_done: int = 0
     elapsed_s: float = 0.0
     peak_rss_mib: dict[str, float] = field(default_factory=dict)
+    figures: list[Figure] = field(default_factory=list)
+    growth: list[Growth] = field(default_factory=list)
 
 
 def order(plan: Plan, targets: Sequence[str]) -> Iterator[tuple[int, str, str]]:
@@ -102,7 +111,10 @@ def estimate_s(plan: Plan, targets: int) -> float:
         "sources": 1.5 + sizes.sources * 0.0025,
         "stream": 1.0 + sizes.stream_mib * 0.009,
     }
-    return 10 + sizes.files * 0.001 + plan.rounds * targets * sum(cost[suite.name] for suite in plan.suites)
+    rounds_s = plan.rounds * targets * sum(cost[suite.name] for suite in plan.suites)
+    grow_s = targets * sum(2 + count * 0.003 for count in plan.grow)
+    latency_s = 60 + sizes.files * 0.01 if plan.latency else 0.0
+    return 10 + sizes.files * 0.001 + rounds_s + grow_s + latency_s
 
 
 def progress(text: str) -> None:
@@ -123,6 +135,9 @@ def run(plan: Plan) -> Outcome:
         for name, target in targets.items():
             if target.pid is not None and target.is_well():
                 outcome.peak_rss_mib[name] = clocks.resident_mib(target.pid, peak=True)
+        _grow(plan, fixtures, targets, meter, outcome)
+        if plan.latency:
+            _latency(plan, session, targets, meter, outcome)
     outcome.elapsed_s = time.monotonic() - started_s
     return outcome
 
@@ -209,9 +224,12 @@ def _has_git(outcome: Outcome) -> bool:
 
 def _say_plan(plan: Plan, targets: dict[str, Target], outcome: Outcome) -> None:
     minutes = estimate_s(plan, len(targets)) / 60
+    parts = [f"{plan.rounds} rounds of {', '.join(suite.name for suite in plan.suites)}"] if plan.suites else []
+    parts += [f"growth to {max(plan.grow):,} files"] if plan.grow else []
+    parts += ["latency"] if plan.latency else []
     progress(
-        f"{plan.rounds} rounds of {', '.join(suite.name for suite in plan.suites)} on {', '.join(targets)} "
-        f"(on {outcome.disk}, seed {plan.seed}): about {minutes:.1f} minutes; Ctrl-C cleans up"
+        f"{' and '.join(parts) or 'nothing'} on {', '.join(targets)} ({outcome.disk}, seed {plan.seed}): "
+        f"about {minutes:.1f} minutes; Ctrl-C cleans up"
     )
 
 
@@ -272,3 +290,40 @@ def _clear(folder: Path, target: Target) -> None:
     if folder.exists():
         shutil.rmtree(folder)
     settle(target, changed=True)
+
+
+def _grow(plan: Plan, fixtures: trees.Fixtures, targets: dict[str, Target], meter: Meter, outcome: Outcome) -> None:
+    for name, target in targets.items() if plan.grow else ():
+        progress(f"growth to {max(plan.grow):,} files on {name}")
+        with _guarded(outcome, name, "growth"):
+            outcome.figures += grow(target, plan.grow, fixtures, drops=meter.drops, into=outcome.growth)
+        with uninterrupted():
+            for left in target.root.glob("grown-*"):
+                shutil.rmtree(left)
+
+
+def _latency(plan: Plan, session: BenchSession, targets: dict[str, Target], meter: Meter, outcome: Outcome) -> None:
+    amounts = latency.Amounts.of(plan.sizes, plan.rounds or ROUNDS)
+    for name, target in targets.items():
+        progress(f"latency of create on {name}")
+        with _guarded(outcome, name, "latency of create"):
+            outcome.figures += latency.creates(target, amounts)
+    parts: dict[str, Callable[[], list[Figure]]] = {
+        "a remote change": lambda: latency.remote_changes(session, amounts),
+        "a mount after SIGKILL": lambda: latency.kills(session, amounts),
+        "lookups beside an indexing server": lambda: latency.lookups_while_indexing(session, amounts, drops=meter.drops),
+    }
+    for part, measure in parts.items() if "memdir" in targets else ():
+        progress(f"latency of {part}")
+        with _guarded(outcome, "memdir", part):
+            outcome.figures += measure()
+
+
+@contextmanager
+def _guarded(outcome: Outcome, target: str, part: str) -> Iterator[None]:
+    """A part that fails is named, and the others go on."""
+    try:
+        yield
+    except (MemdirError, OSError, subprocess.SubprocessError) as error:
+        outcome.failures.append(Failure(target=target, part=part, round=0, reason=str(error)))
+        progress(f"{part} on {target} failed: {error}")

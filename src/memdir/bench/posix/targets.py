@@ -101,6 +101,11 @@ class Memdir(Target):
     def kill(self) -> None:
         _kill(self._pid)
 
+    def load_programs(self) -> None:
+        """Mount and unmount something else, so that a start that follows does not wait for Python's files."""
+        self._session.mount("another", "--no-sync")
+        self._session.unmount("another")
+
     @property
     def pid(self) -> int | None:
         return self._pid
@@ -162,6 +167,9 @@ class Peer(Target):
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait(_DOWN_LIMIT_S)
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                pipe.close()
         detach(self.root)
 
     def kill(self) -> None:
