@@ -392,3 +392,11 @@ def test_a_device_that_users_may_not_open_is_explained(public_dir: Path, fusermo
     error = mounting._helper_error(public_dir, fusermount, b"option allow_other only allowed if 'user_allow_other' is set")
     assert "/etc/fuse.conf" in error.hint
     assert "gave no reason" in mounting._helper_error(public_dir, fusermount, b"").message
+
+
+@pytest.mark.mount
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may widen the read-ahead of a mount")
+def test_root_reads_ahead_as_far_as_a_request_may_carry(own_mount: MountProcess) -> None:
+    entry = mount_at(own_mount.path)
+    assert entry is not None
+    assert Path(f"/sys/class/bdi/{entry.device}/read_ahead_kb").read_text(encoding="ascii").strip() == "1024"
