@@ -80,8 +80,8 @@ def _mount_as_root(path: Path, options: FuseOptions) -> int:
 
 
 def _widen_readahead(path: Path, options: FuseOptions) -> None:
-    """Let the kernel read ahead as far as `readahead_bytes`: INIT can only narrow its default of 128 KiB, and then eight requests
-    bring what one could. Only root may; without it streams are slower and nothing else changes."""
+    """Let the kernel read ahead as far as `readahead_bytes`: INIT can only narrow its default of 128 KiB, and then eight
+    requests bring what one could. Only root may; without it streams are slower and nothing else changes."""
     entry = mount_at(path)
     if entry is None:
         return
