@@ -211,6 +211,7 @@ _EXERCISE = _group(
     "exercise",
     {
         "one-contract": "The same contract cases pass on MemoryFs, on the cache and, through system calls, on a mount.",
+        "fsx": "No byte differs from a model in memory: writes, mappings, truncations, holes, copies, kills, remounts.",
         "same-as-native": "Random system calls give the same answers on a mount as on a native directory, remounts between.",
     },
 )

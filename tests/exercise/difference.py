@@ -98,7 +98,7 @@ class Pair:
         """What the mount calls a hole must be zeros; where holes begin and end is each filesystem's own."""
         for path, entry in self.worlds[1].tree(contents=True).items():
             if path and stat.S_ISREG(entry[0][0]):
-                trouble = _hole_trouble(self.worlds[0].root / path, entry[2])
+                trouble = hole_trouble(self.worlds[0].root / path, entry[2])
                 if trouble:
                     return f"name {path!r}: {trouble}"
         return None
@@ -109,7 +109,7 @@ class Pair:
             shutil.rmtree(world.root)
 
 
-def _hole_trouble(path: Path, data: bytes) -> str | None:
+def hole_trouble(path: Path, data: bytes) -> str | None:
     fd = os.open(path, os.O_RDONLY)
     try:
         at = 0

@@ -77,6 +77,11 @@ class Server:
         self.fs.put_file(path, [text.encode()], mode=mode, mtime_ns=1_000_000_000, expected=self._fact(path))
         self._settle()
 
+    def do_notice(self, ino: int) -> None:
+        """As if the inode had changed on the server."""
+        self.session.invalidator.inode_changed(ino)
+        self._settle()
+
     def do_put_dir(self, path: str) -> None:
         self.fs.put_dir(path, mode=0o755, expected=self._fact(path))
         self._settle()
