@@ -235,7 +235,7 @@ class Exerciser:
         os.posix_fadvise(self.fds[which], 0, 0, os.POSIX_FADV_DONTNEED)
 
     def drop_by_notice(self, which: int) -> None:
-        """The filesystem says that the file changed, as after a remote change; mapped pages that are dirty must survive that."""
+        """The filesystem says that the file changed, as after a remote change; dirty mapped pages must survive that."""
         self._note(f"notice {which}")
         self.own.process.call("notice", ino=os.fstat(self.fds[which]).st_ino)
 
