@@ -72,6 +72,9 @@ class Disk:
         self.life = 0
         """Grows when the process that wrote so far is dead: what its objects still do is not recorded."""
         self.events: list[Event] = []
+        self.shows_old_blocks = True
+        """Whether bytes that were lost may read as what stood there before the file did. No filesystem in use does that to a
+        file (ext4 with data=ordered, XFS, Btrfs), but a journal must not depend on it."""
         self.adopted = 0
         """Events that belong to what it began with."""
         self.lock = threading.RLock()
@@ -204,7 +207,7 @@ class Disk:
         names = _names(events, rng)
         found: dict[str, bytes | None] = {}
         contents = _contents_by_file(events)
-        style = _Style(rng) if rng is not None else None
+        style = _Style(rng, garbage=self.shows_old_blocks) if rng is not None else None
 
         def descend(folder: int, prefix: str) -> None:
             for name, file in names.get(folder, {}).items():
@@ -228,13 +231,13 @@ class Disk:
 class _Style:
     """How one power cut treats what was not synced."""
 
-    def __init__(self, rng: random.Random) -> None:
+    def __init__(self, rng: random.Random, *, garbage: bool) -> None:
         self.rng = rng
         self.share = rng.choice((0.0, 0.1, 0.5, 0.9, 1.0))
         self.by_sector = rng.choice((0, *SECTORS))
         self.in_order = rng.random() < 0.3
         self.loses_size = rng.random() < 0.3
-        self.garbage = rng.random() < 0.2
+        self.garbage = rng.random() < 0.2 and garbage
 
 
 def _names(events: list[Event], rng: random.Random | None) -> dict[int, dict[str, int]]:

@@ -74,11 +74,11 @@ class Blobs:
     # ---- finding
 
     def path(self, ino: int, blob: int) -> Path:
-        return self.folder / f"{ino:x}-{blob:x}"
+        return blob_path(self.folder.parent, ino, blob)
 
     def files(self) -> Iterator[BlobFile]:
         """Every blob in the folder; numbers given out from now on are beyond them."""
-        for file in _files(self.folder):
+        for file in blob_files(self.folder.parent):
             self.number_after(file.blob)
             yield file
 
@@ -256,6 +256,14 @@ class Blobs:
             if blob not in self._failed:
                 self.sync(ino, blob)
 
+    def sync_names(self) -> None:
+        """What was removed stays so through a power cut."""
+        if self._made and self.folder.is_dir():
+            try:
+                sync_folder(self.folder)
+            except OSError as error:
+                raise _refused(error) from error
+
     # ---- removal
 
     def let_go(self, blob: int) -> None:
@@ -269,6 +277,7 @@ class Blobs:
 
     def remove(self, ino: int, blob: int) -> None:
         """Delete the file. Any thread; giving back the space of a large one may take a while."""
+        self._made = True
         with contextlib.suppress(FileNotFoundError):
             self.path(ino, blob).unlink()
 
@@ -334,7 +343,14 @@ class StagedBlob:
                 self._path.unlink()
 
 
-def _files(folder: Path) -> Iterator[BlobFile]:
+def blob_path(cache_folder: Path, ino: int, blob: int) -> Path:
+    """Where a blob is."""
+    return cache_folder / FOLDER_NAME / f"{ino:x}-{blob:x}"
+
+
+def blob_files(cache_folder: Path) -> Iterator[BlobFile]:
+    """Every blob of a cache folder."""
+    folder = cache_folder / FOLDER_NAME
     if not folder.is_dir():
         return
     with os.scandir(folder) as entries:

@@ -24,14 +24,13 @@ from memdir.fs.cache import record
 from memdir.fs.cache.flusher import BATCH_BYTES, Flusher
 from memdir.fs.cache.journal import Journal, Torn, replay, segment_paths, sync_folder
 from memdir.fs.cache.large import LargeContents
-from memdir.fs.cache.mark import Left, clear_mark, read_mark, set_mark
+from memdir.fs.cache.mark import LOCK_NAME, Left, clear_mark, read_mark, set_mark
 from memdir.fs.cache.tables import DATABASE_NAME, Meta, Tables
 from memdir.fs.errors import FsError
 from memdir.fs.posix.notes import is_synced_type
 from memdir.fs.posix.txn import Txn
 from memdir.fs.types import ROOT_INO, FsStats, IntentKind
 
-LOCK_NAME: Final = "cache.lock"
 DIRTY_MAX_BYTES: Final = 128 * MIB
 """Journal bytes and changed chunks that SQLite does not hold yet; a writer waits for the flusher past it."""
 _REPLAY_BATCH_BYTES: Final = 32 * MIB
@@ -94,8 +93,8 @@ class SqliteFs(LargeContents):
                 tables = Tables(folder, uid=uid, gid=gid, now_ns=clock.now_ns())
                 undo.callback(tables.close)
                 fs = cls(folder, tables, lock_fd, clock=clock, uid=uid, gid=gid, read_only=read_only, sync=sync)
-                set_mark(lock_fd)
                 fs._recover()
+                set_mark(lock_fd)
             except (FsError, apsw.Error) as error:
                 raise _not_opened(folder, error) from error
             undo.pop_all()
@@ -354,6 +353,7 @@ class SqliteFs(LargeContents):
                     self.write_batch(durable=True)
             self._tables.sync()
             self._large.sync_all()
+            self._large.sync_names()
             durable_lsn = self._journal.last_lsn
         finally:
             self._journal.close(durable_lsn=durable_lsn)

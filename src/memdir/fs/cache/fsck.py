@@ -15,6 +15,8 @@ from memdir.core.clock import Clock, SystemClock
 from memdir.core.errors import CorruptError, NotFoundError
 from memdir.core.sqlite import Database
 from memdir.fs.cache import record
+from memdir.fs.cache.blobcheck import BlobFault, blob_faults, forget_missing
+from memdir.fs.cache.blobs import blob_path
 from memdir.fs.cache.filesystem import SqliteFs, locked
 from memdir.fs.cache.invariants import AFTER_REACH, BEFORE_REACH, UNREACHED, Invariant
 from memdir.fs.cache.journal import FS_ID_BYTES, Torn, damaged_name, identity, replay, segment_paths
@@ -25,6 +27,10 @@ FINDINGS_MAX: Final = 1000
 """Findings reported at most; a check stops looking behind them."""
 LOST_FOUND: Final = b"lost+found"
 _ROUNDS_MAX: Final = 3
+_FAR_INO: Final = (
+    "select max(next_ino, (select max(ino) from inode), (select coalesce(max(ino), 0) from dentry)) + 1000000 from meta"
+)
+"""A number far ahead of the counter: records that still wait in the journal may hold the next ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +116,9 @@ def _check(folder: Path) -> list[Finding]:
     except CorruptError as error:
         return [Finding(kind="database", detail=error.message)]
     try:
-        return _check_tables(database)[:FINDINGS_MAX] + _check_journal(folder, database)
+        findings = _check_tables(database)[:FINDINGS_MAX] + _check_journal(folder, database)
+        faults = blob_faults(database.reader, folder)[:FINDINGS_MAX]
+        return findings + [Finding(kind=fault.kind, detail=fault.detail) for fault in faults]
     except apsw.Error as error:
         return [Finding(kind="database", detail=f"SQLite cannot read it: {error}")]
     finally:
@@ -203,6 +211,11 @@ def _repair_round(connection: apsw.Connection, folder: Path, now_ns: int) -> Non
     _repair_root(connection, folder, now_ns)
     for invariant in BEFORE_REACH:
         _mend(connection, invariant)
+    for fault in blob_faults(connection, folder):
+        if fault.file is None:
+            forget_missing(connection, fault)
+        else:
+            _rescue(connection, folder, fault, now_ns)
     _reattach(connection, now_ns)
     for invariant in AFTER_REACH:
         _mend(connection, invariant)
@@ -243,6 +256,19 @@ def _reattach(connection: apsw.Connection, now_ns: int) -> None:
             _add_name(connection, home, f"#{ino}".encode(), ino)
 
 
+def _rescue(connection: apsw.Connection, folder: Path, fault: BlobFault, now_ns: int) -> None:
+    """Give a blob that nothing names a file in /lost+found."""
+    assert fault.file is not None
+    ((ino,),) = connection.execute(_FAR_INO)
+    os.rename(blob_path(folder, fault.ino, fault.blob), blob_path(folder, ino, fault.blob))
+    connection.execute(
+        "insert into inode (ino, mode, uid, gid, nlink, size, atime_ns, mtime_ns, ctime_ns, parent, version, place)"
+        " select ?1, ?2, uid, gid, 1, ?3, ?4, ?4, ?5, 1, 1, ?6 from inode where ino = 1",
+        (ino, stat.S_IFREG | 0o600, fault.file.size_bytes, fault.file.mtime_ns, now_ns, fault.blob),
+    )
+    _add_name(connection, _lost_found(connection, now_ns), f"#{fault.ino}-blob-{fault.blob}".encode(), ino)
+
+
 def _lost_found(connection: apsw.Connection, now_ns: int) -> int:
     row = next(iter(connection.execute("select ino from dentry where parent = 1 and name = ?", (LOST_FOUND,))), None)
     if row is not None and _is_folder(connection, row[0]):
@@ -251,10 +277,7 @@ def _lost_found(connection: apsw.Connection, now_ns: int) -> int:
     row = next(iter(connection.execute("select ino from dentry where parent = 1 and name = ?", (name,))), None)
     if row is not None:
         return int(row[0])
-    # Far ahead of the counter: records that still wait in the journal may hold the next numbers.
-    ((ino,),) = connection.execute(
-        "select max(next_ino, (select max(ino) from inode), (select coalesce(max(ino), 0) from dentry)) + 1000000 from meta"
-    )
+    ((ino,),) = connection.execute(_FAR_INO)
     connection.execute(
         "insert into inode (ino, mode, uid, gid, nlink, size, atime_ns, mtime_ns, ctime_ns, parent, version)"
         " select ?1, ?2, uid, gid, 2, 0, ?3, ?3, ?3, 1, 0 from inode where ino = 1",

@@ -8,6 +8,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Final
 
+LOCK_NAME: Final = "cache.lock"
 _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 _UNKNOWN: Final = "this boot has no id"
 _MARK_MAX_BYTES: Final = 256
@@ -41,12 +42,25 @@ def read_mark(lock_fd: int) -> Left:
     return Left.KILLED if mark == boot_id().encode("ascii") else Left.POWER_CUT
 
 
-def set_mark(lock_fd: int) -> None:
-    """The folder is open from now on. Synced, because after a power cut it must tell. On a full disk the segments have
-    to do: a folder with segments in it was not closed."""
+def left_by(folder: Path) -> Left:
+    """The same for a folder that nobody has open."""
     try:
-        os.ftruncate(lock_fd, 0)
-        os.pwrite(lock_fd, boot_id().encode("ascii"), 0)
+        fd = os.open(folder / LOCK_NAME, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return Left.CLOSED
+    try:
+        return read_mark(fd)
+    finally:
+        os.close(fd)
+
+
+def set_mark(lock_fd: int) -> None:
+    """The folder is open from now on, what came before is seen to. Synced, because after a power cut it must tell. On a full
+    disk the segments have to do: a folder with segments in it was not closed."""
+    try:
+        mark = boot_id().encode("ascii")
+        os.pwrite(lock_fd, mark, 0)  # over an old one: at no time the folder looks closed
+        os.ftruncate(lock_fd, len(mark))
         os.fdatasync(lock_fd)
     except OSError as error:
         _log.warning("the cache cannot be marked as open: %s", error)
