@@ -146,6 +146,8 @@ fuse_entry_out from here on, so one encoding serves both replies."""
 SETATTR_IN: Final = struct.Struct("=IIQQQqqqIIIIIIII")
 """valid, padding, fh, size, lock_owner, atime, mtime, ctime, nanosecond parts, mode, unused, uid, gid, unused"""
 FORGET_IN: Final = struct.Struct("=Q")
+INTERRUPT_IN: Final = struct.Struct("=Q")
+"""The number of the request whose caller got a signal."""
 BATCH_FORGET_IN: Final = struct.Struct("=II")
 FORGET_ONE: Final = struct.Struct("=QQ")
 MKNOD_IN: Final = struct.Struct("=IIII")

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from memdir.core.clock import Clock
-from memdir.fs.errors import FsError
+from memdir.fs.errors import ContentsAbsentError, FsError
 from memdir.fs.fuse import abi
 from memdir.fs.fuse.abi import Init, Op
 from memdir.fs.fuse.attributes import AttributeEncoder
@@ -22,6 +22,7 @@ from memdir.fs.fuse.listing import ListingHandlers
 from memdir.fs.fuse.metadata import MetadataHandlers
 from memdir.fs.fuse.names import NameHandlers, OpenHandlers
 from memdir.fs.fuse.options import FuseOptions, Profile
+from memdir.fs.fuse.waiting import WaitingRequests
 from memdir.fs.fuse.wire import HEADER_INO, HEADER_OPCODE, HEADER_UNIQUE, OK, Handler, Header, MalformedRequestError, Reply
 from memdir.fs.types import Data
 from memdir.fs.vfs import Vfs
@@ -54,7 +55,11 @@ for `security.capability` before every write, to the filesystem, which does it a
 class Dispatcher:
     """Answers requests on `vfs`. `on_init` is told the agreed minor version once, before the first other request."""
 
-    def __init__(self, vfs: Vfs, options: FuseOptions, clock: Clock, *, on_init: Callable[[int], None] | None = None) -> None:
+    def __init__(
+        self, vfs: Vfs, options: FuseOptions, clock: Clock, *, on_init: Callable[[int], None] | None = None,
+        waiting: WaitingRequests | None = None,
+    ) -> None:  # fmt: skip
+        self._vfs, self._clock, self._waiting = vfs, clock, waiting
         self._options = options
         self._on_init = on_init
         self._encoder = AttributeEncoder(options.timeout_s)
@@ -86,6 +91,8 @@ class Dispatcher:
         else:
             try:
                 reply = handler(header[HEADER_INO], buffer[abi.IN_HEADER_BYTES : length], header)
+            except ContentsAbsentError as error:
+                reply = self._parked(error.ino, buffer, length, header)
             except FsError as error:
                 reply = error.errno
             except Exception as error:  # noqa: BLE001  one broken request must not end the mount
@@ -96,10 +103,28 @@ class Dispatcher:
             return None
         return _message(reply, header[HEADER_UNIQUE])
 
+    def twin(self) -> Dispatcher:
+        """Another one for the same agreed connection, for another thread: handlers may keep buffers between requests."""
+        twin = Dispatcher(self._vfs, self._options, self._clock, waiting=self._waiting)
+        twin._install(zero_message_open=Op.OPEN not in self._handlers)
+        return twin
+
     def refusal(self, buffer: memoryview) -> bytes:
         """EIO for the request in `buffer`, whose answer the kernel did not take."""
         header = abi.IN_HEADER.unpack_from(buffer)
-        return _error(errno.EIO, header[HEADER_UNIQUE])
+        return refusal(header[HEADER_UNIQUE], errno.EIO)
+
+    def _parked(self, ino: int, buffer: memoryview, length: int, header: Header) -> Reply:
+        """Let the request wait for contents; None (no answer yet), or why it cannot wait."""
+        if self._waiting is None:
+            return errno.EIO
+        return self._waiting.park(header[HEADER_UNIQUE], ino, bytes(buffer[:length]))
+
+    def _interrupt(self, ino: int, body: memoryview, header: Header) -> Reply:
+        (unique,) = abi.INTERRUPT_IN.unpack_from(body)
+        if self._waiting is not None:
+            self._waiting.interrupt(unique)
+        return None
 
     def _unhandled(self, opcode: int) -> Reply:
         if opcode in _SILENT:
@@ -157,6 +182,7 @@ class Dispatcher:
         table[Op.RELEASE] = table.get(Op.RELEASE, _ok)
         table[Op.RELEASEDIR] = _ok
         table[Op.DESTROY] = _ok
+        table[Op.INTERRUPT] = self._interrupt
         table[Op.IOCTL] = _no_ioctl
         if self._options.read_only:
             table.update(dict.fromkeys(_CHANGING, _read_only))
@@ -177,7 +203,8 @@ def _read_only(ino: int, body: memoryview, header: Header) -> Reply:
     return errno.EROFS
 
 
-def _error(number: int, unique: int) -> bytes:
+def refusal(unique: int, number: int) -> bytes:
+    """The answer to a request that fails with an errno."""
     return abi.OUT_HEADER.pack(abi.OUT_HEADER_BYTES, -number if 0 < number < _ERRNO_LIMIT else -errno.EIO, unique)
 
 
@@ -186,7 +213,7 @@ def _message(reply: Reply, unique: int) -> Answer:
     if reply is None:
         return None
     if isinstance(reply, int):
-        return _error(reply, unique)
+        return refusal(unique, reply)
     pieces: Sequence[Data] = [reply] if isinstance(reply, bytes | bytearray | memoryview) else reply
     length = abi.OUT_HEADER_BYTES + sum(map(len, pieces))
     return [abi.OUT_HEADER.pack(length, 0, unique), *pieces]

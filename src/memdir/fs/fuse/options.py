@@ -9,6 +9,7 @@ from typing import Protocol
 from memdir.core.errors import UsageError
 from memdir.core.limits import MIB
 from memdir.fs.fuse.abi import READ_BUFFER_SLACK_BYTES
+from memdir.fs.source import ContentSource
 
 
 class Profile(Enum):
@@ -47,16 +48,23 @@ class FuseOptions:
     max_write_bytes: int = MIB
     """Largest single read or write request; the kernel caps it at `fs.fuse.max_pages_limit` pages (1 MiB by default)."""
     readahead_bytes: int = MIB
-    max_background: int = 64
-    """Read-ahead and asynchronous requests the kernel may have in flight."""
+    max_background: int = 512
+    """Read-ahead and asynchronous requests the kernel may have in flight. Large, because reads that wait for the server count,
+    and past it nothing is read ahead of files that are here."""
     notify_queue_max: int = 131_072
     """Distinct pending notifications; past it they are replaced by one invalidation of the whole tree."""
     observer: OpenObserver | None = None
+    contents: ContentSource | None = None
+    """Brings contents that are on the server only; without it their readers get EIO."""
+    contents_timeout_s: float = 30.0
+    """How long a reader waits for contents while nothing comes; then EIO."""
 
     def __post_init__(self) -> None:
         if "," in self.source or "\0" in self.source or not self.source:
             raise UsageError(f"a mount's source cannot be {self.source!r}")
         if not READ_BUFFER_SLACK_BYTES <= self.max_write_bytes <= 16 * MIB or self.max_write_bytes % 4096:
             raise UsageError("max_write_bytes must be whole pages, 4 KiB to 16 MiB")
+        if self.contents_timeout_s <= 0:
+            raise UsageError("the timeout of contents must be positive")
         if self.timeout_s < 0 or self.notify_queue_max < 1:
             raise UsageError("timeouts and bounds cannot be negative")

@@ -25,12 +25,13 @@ from typing import Final
 
 from memdir.core.clock import Clock, SystemClock
 from memdir.fs.fuse import abi
-from memdir.fs.fuse.dispatch import Dispatcher
+from memdir.fs.fuse.dispatch import Answer, Dispatcher, refusal
 from memdir.fs.fuse.errors import MountBusyError, MountError
 from memdir.fs.fuse.mounting import mount_path, unmount_path
 from memdir.fs.fuse.mountpoint import check_mountable, clear_dead_mount, is_mountpoint
 from memdir.fs.fuse.notify import Notifier
 from memdir.fs.fuse.options import FuseOptions, OpenObserver, Profile
+from memdir.fs.fuse.waiting import WaitingRequests
 from memdir.fs.vfs import Invalidator, Vfs
 
 __all__ = [
@@ -78,7 +79,13 @@ class FuseSession:
     def __init__(self, vfs: Vfs, mountpoint: Path, options: FuseOptions | None = None, *, clock: Clock | None = None) -> None:
         self._options = options or FuseOptions()
         self._mountpoint = mountpoint
-        self._dispatcher = Dispatcher(vfs, self._options, clock or SystemClock(), on_init=self._start_notifier)
+        contents = self._options.contents
+        self._waiting = (
+            None if contents is None else WaitingRequests(contents, timeout_s=self._options.contents_timeout_s)
+        )  # fmt: skip
+        self._dispatcher = Dispatcher(
+            vfs, self._options, clock or SystemClock(), on_init=self._connected, waiting=self._waiting
+        )  # fmt: skip
         self._notifier = Notifier(vfs, queue_max=self._options.notify_queue_max)
         self._fd = -1
         self._thread_id = 0
@@ -158,8 +165,37 @@ class FuseSession:
             cpu_s=self._cpu_s if cpu_clock is None else time.clock_gettime(cpu_clock) - self._cpu_start_s,
         )
 
-    def _start_notifier(self, minor: int) -> None:
+    def end_waiting(self) -> None:
+        """The end is near: whoever waits for contents of the server gets EIO, now and from now on, so that nothing holds up the
+        unmount."""
+        if self._waiting is not None:
+            self._waiting.end()
+
+    def _connected(self, minor: int) -> None:
         self._notifier.start(self._fd, minor=minor)
+        if self._waiting is not None:
+            twin = self._dispatcher.twin()
+            self._waiting.start(
+                lambda request: self._answer_late(twin.answer(memoryview(request), len(request)), request),
+                lambda unique, number: self._answer_late(refusal(unique, number), b""),
+            )
+
+    def _answer_late(self, reply: Answer, request: bytes) -> None:
+        """An answer from another thread than the loop's; None: the request waits once more."""
+        if reply is None:
+            return
+        try:
+            if isinstance(reply, bytes):
+                os.write(self._fd, reply)
+            else:
+                os.writev(self._fd, reply)
+        except OSError as error:
+            if error.errno in _ENDED or error.errno == errno.ENOENT:
+                return  # the mount is gone, or nobody waits for this answer any more
+            if request:
+                self._refuse(memoryview(request), error)
+            else:
+                _log.error("the kernel refused an error answer: %s", error)
 
     def _loop(self) -> None:
         """Read, answer, write. The buffer holds one request at a time and is used again for the next."""
@@ -201,6 +237,8 @@ class FuseSession:
                 _log.error("the kernel refused an error answer too: %s", error)
 
     def _release(self) -> None:
+        if self._waiting is not None:
+            self._waiting.stop(timeout_s=_NOTIFIER_STOP_S)
         if not self._notifier.stop(timeout_s=_NOTIFIER_STOP_S):
             _log.error("a notification still waits in the kernel; its connection stays open until this process ends")
             return
