@@ -6,6 +6,7 @@ Imported before every command, so it needs argparse and nothing heavier (`memdir
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final, NoReturn
@@ -128,6 +129,28 @@ def seconds(high: float = 86_400.0) -> Callable[[str], float]:
         return value
 
     return parse
+
+
+_UNITS: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+_SIZE: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:I?B)?", re.IGNORECASE)
+ALL: Final = -1
+"""What `prefetch_bytes` makes of 'all'."""
+
+
+def size_bytes(text: str) -> int:
+    """An argparse type: bytes, such as 4096, 500M or 1.5GiB (powers of 1024)."""
+    found = _SIZE.fullmatch(text.strip())
+    value = int(float(found[1]) * _UNITS[found[2].upper()]) if found else 0
+    if not 1 <= value <= 1 << 60:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size such as 500M or 2G")
+    return value
+
+
+def prefetch_bytes(text: str) -> int:
+    """An argparse type: a size, 'none' (0) or 'all' (ALL)."""
+    if text in ("none", "0"):
+        return 0
+    return ALL if text == "all" else size_bytes(text)
 
 
 def wants_json(argv: Iterable[str]) -> bool:

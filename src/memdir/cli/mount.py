@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from memdir.cli.command import EXIT_OK, Command, Parser, seconds
+from memdir.cli.command import ALL, EXIT_OK, Command, Parser, prefetch_bytes, seconds, size_bytes
 from memdir.cli.output import Output, Progress
 from memdir.cli.text import human_bytes, plural, visible
 from memdir.core.errors import BusyError, MemdirError, UsageError
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 _START_TIMEOUT_S: Final = 30.0
 _DRAIN_DEFAULT_S: Final = 30.0
+_PREFETCH_DEFAULT: Final = 1 << 30
+_FETCH_TIMEOUT_DEFAULT_S: Final = 30.0
+_FETCH_TIMEOUT_MIN_S: Final = 0.1
 _LISTED_MAX: Final = 20
 """Skipped paths shown on a terminal; --json has all of them."""
 
@@ -34,6 +37,18 @@ def _configure(parser: Parser) -> None:
     parser.add_argument(
         "--profile", choices=("fast", "observed"), default="fast",
         help="fast (default), or observed: the daemon sees every open and close, at some cost",
+    )  # fmt: skip
+    parser.add_argument(
+        "--cache-size", metavar="SIZE", type=size_bytes, default=None,
+        help="keep contents up to SIZE here (500M, 2G) and forget the longest unused past it (default: no limit)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--prefetch", metavar="SIZE", type=prefetch_bytes, default=_PREFETCH_DEFAULT,
+        help="fetch contents in the background up to SIZE, all, or none: then each at its first read (default: 1G)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--fetch-timeout", metavar="S", type=seconds(), default=_FETCH_TIMEOUT_DEFAULT_S,
+        help=f"a read fails when nothing comes from the server for S seconds (default: {_FETCH_TIMEOUT_DEFAULT_S:g})",
     )  # fmt: skip
     parser.add_argument(
         "--drain-timeout", metavar="S", type=seconds(), default=_DRAIN_DEFAULT_S,
@@ -81,6 +96,9 @@ def _mount(registry: MountRegistry, name: str, place: str, args: argparse.Namesp
         profile=args.profile,
         created_dir=created,
         drain_timeout_s=args.drain_timeout,
+        cache_limit_bytes=args.cache_size,
+        prefetch_bytes=None if args.prefetch == ALL else args.prefetch,
+        fetch_timeout_s=max(args.fetch_timeout, _FETCH_TIMEOUT_MIN_S),
     )
     try:
         report, record = _start(registry, spec, args, out)
@@ -167,6 +185,7 @@ def _say_already_mounted(record: MountRecord, args: argparse.Namespace, out: Out
             ("--no-sync", args.no_sync == record.sync),
             ("--read-only", args.read_only != record.read_only),
             ("--profile", args.profile != record.profile),
+            ("--cache-size", args.cache_size != record.cache_limit_bytes),
         )
         if differs
     ]
@@ -308,6 +327,7 @@ COMMAND = Command(
     examples=[
         ("memdir mount notes", "at ./notes"),
         ("memdir mount work --path ~/work --import", "take the files of ~/work along; lists what it leaves out"),
+        ("memdir mount archive --cache-size 2G --prefetch none", "a large memory on a small disk"),
         ("memdir mount notes --foreground", "for service managers and debugging"),
     ],
     exit_codes=[(0, "mounted, or already mounted at that place")],

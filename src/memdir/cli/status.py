@@ -93,12 +93,25 @@ def _print(answer: dict[str, Any], out: Output) -> None:
         if answer.get("conflicts"):
             rows.append(("conflicts", f"{plural(answer['conflicts'], 'file')} kept twice; look for '(conflict' in the names"))
         if answer.get("cache_bytes") is not None:
-            rows.append(("local data", human_bytes(int(answer["cache_bytes"]))))
+            limit = answer.get("cache_limit_bytes")
+            of_limit = f" (contents are kept up to {human_bytes(int(limit))})" if limit else ""
+            rows.append(("local data", human_bytes(int(answer["cache_bytes"])) + of_limit))
+        if answer.get("absent_files"):
+            rows.append(("on server", _absent_line(answer)))
+        if answer.get("lost"):
+            lost = plural(int(answer["lost"]), "file")
+            rows.append(("given up", f"{lost} that were deleted or replaced at the server before they came; see `memdir logs`"))
         if answer.get("last_synced_at"):
             rows.append(("last sync", visible(str(answer["last_synced_at"]))))
     rows.append(("log", out.name(answer["log_file"])))
     for label, text in rows:
         out.line(f"  {label:<10}  {text}")
+
+
+def _absent_line(answer: dict[str, Any]) -> str:
+    count = plural(int(answer["absent_files"]), "file")
+    how = "being fetched in the background" if answer.get("prefetching") else "fetched when they are read"
+    return f"the contents of {count} ({human_bytes(int(answer['absent_bytes']))}), {how}"
 
 
 def _confirm_command(answer: dict[str, Any]) -> str:

@@ -80,7 +80,13 @@ class MountDaemon:
         self._service = MountService(record, self._fs, self._syncing, started_s=time.monotonic(), control=self)
         status = StatusView(status=self._service.status_view, queue=self._service.queue_view, errors=self._service.errors_view)
         vfs = ViewVfs(self._fs, [profile, status])
-        options = FuseOptions(profile=Profile(record.profile), read_only=record.read_only, source=f"memdir:{record.name}")
+        options = FuseOptions(
+            profile=Profile(record.profile),
+            read_only=record.read_only,
+            source=f"memdir:{record.name}",
+            contents=self._syncing.contents,
+            contents_timeout_s=record.fetch_timeout_s,
+        )
         self._session = FuseSession(vfs, Path(record.path), options)
         self._fs.connect(self._session.invalidator)
         vfs.connect(self._session.invalidator)
@@ -147,6 +153,7 @@ class MountDaemon:
 
     def _end(self, loop: threading.Thread) -> None:
         self._syncing.drain(self._drain_timeout_s)
+        self._session.end_waiting()
         self._unmount(loop)
         self._undo.remove(self._session.close)
         left = self._syncing.stop()

@@ -36,6 +36,8 @@ _REGISTRY_LOCK_FILE: Final = ".registry.lock"
 _SYMLINKS_MAX: Final = 40
 """As the kernel: more symlinks in one path is ELOOP."""
 _RECORD_MAX_BYTES: Final = 1 << 20
+PREFETCH_DEFAULT_BYTES: Final = 1 << 30
+FETCH_TIMEOUT_DEFAULT_S: Final = 30.0
 _RECORD_HINT: Final = "`memdir recover` writes a new one; the files in the memory are safe"
 
 _FLOCK = struct.Struct("hhqqi4x")
@@ -56,6 +58,9 @@ class MountSpec:
     imported: bool = False
     created_dir: bool = False
     drain_timeout_s: float = 30.0
+    cache_limit_bytes: int | None = None
+    prefetch_bytes: int | None = PREFETCH_DEFAULT_BYTES
+    fetch_timeout_s: float = FETCH_TIMEOUT_DEFAULT_S
     mount_id: str | None = None
 
 
@@ -78,6 +83,12 @@ class MountRecord:
     created_dir: bool = False
     """The mountpoint was made by `memdir mount`, and may be removed again when it is empty after the unmount."""
     drain_timeout_s: float = 30.0
+    cache_limit_bytes: int | None = None
+    """How many bytes of contents may stay here; None: any number."""
+    prefetch_bytes: int | None = PREFETCH_DEFAULT_BYTES
+    """How many are fetched before anybody asks; None: all."""
+    fetch_timeout_s: float = FETCH_TIMEOUT_DEFAULT_S
+    """How long a reader waits for contents while nothing comes."""
     detached: bool = False
     """Taken out of the tree by `memdir unmount --lazy`; its daemon ends with the last process that has something open in it."""
 
@@ -260,6 +271,9 @@ class MountRegistry:
             imported=spec.imported or (chosen is not None and chosen.imported and chosen.path == path),
             created_dir=spec.created_dir or (chosen is not None and chosen.created_dir and chosen.path == path),
             drain_timeout_s=spec.drain_timeout_s,
+            cache_limit_bytes=spec.cache_limit_bytes,
+            prefetch_bytes=spec.prefetch_bytes,
+            fetch_timeout_s=spec.fetch_timeout_s,
         )
         self.save(record)
         return record

@@ -115,6 +115,11 @@ class MountService:
             "last_synced_at": None,
             "profile_version": 0,
             "trouble": None,
+            "absent_files": 0,
+            "absent_bytes": 0,
+            "prefetching": False,
+            "lost": 0,
+            "cache_limit_bytes": record.cache_limit_bytes,
             "server": {"url": None, "online": False, "since": None, "error": self._syncing.error},
         }
         if answer["cache_bytes"] is None:
@@ -131,6 +136,10 @@ class MountService:
                 "last_synced_at": iso_ms(status.last_synced_ms) if status.last_synced_ms else None,
                 "profile_version": status.profile_version,
                 "trouble": answer["trouble"] or status.trouble,
+                "absent_files": status.absent.files,
+                "absent_bytes": status.absent.size_bytes,
+                "prefetching": status.prefetching,
+                "lost": status.lost,
                 "server": {
                     "url": link.url,
                     "online": link.online,

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Final
 
 from memdir.core.errors import MemdirError
 from memdir.core.paths import AppPaths, write_private
+from memdir.daemon.latecontents import LateContents
 from memdir.daemon.registry import MountRecord
 from memdir.fs.views import ProfileView, is_virtual
 
 if TYPE_CHECKING:
     from memdir.client.http import Client
+    from memdir.fs.source import ContentSource
     from memdir.fs.tree import SyncTree
     from memdir.sync.engine import Engine
 
@@ -38,6 +40,7 @@ class Syncing:
         self._profile = profile
         self._profile_file = Path(record.cache_dir) / _PROFILE_FILE
         self._engine: Engine | None = None
+        self.contents = LateContents(self._engine_fetcher)
         self._started = threading.Event()
         self._profile_wanted = threading.Event()
         self._stopping = threading.Event()
@@ -75,9 +78,13 @@ class Syncing:
         """Begin in the background."""
         if not self.enabled:
             self._started.set()
+            self.contents.open()
             return
         self._threads = [threading.Thread(target=self._start, name="sync-start", daemon=True)]
         self._threads[0].start()
+
+    def _engine_fetcher(self) -> ContentSource | None:
+        return None if self._engine is None else self._engine.fetcher
 
     def bring_server(self) -> bool:
         """Somebody asked for what needs the server: start the local one when it is stopped. The loops of a mount alone do not,
@@ -125,6 +132,7 @@ class Syncing:
     def _start(self) -> None:
         try:
             from memdir.sync.engine import Engine
+            from memdir.sync.keeper import KeepingPolicy
 
             engine = Engine(
                 folder=Path(self._record.cache_dir),
@@ -133,19 +141,23 @@ class Syncing:
                 factory=self._client,
                 is_virtual=is_virtual,
                 on_profile=lambda _: self._profile_wanted.set(),
+                keeping=KeepingPolicy(cache_bytes=self._record.cache_limit_bytes, prefetch_bytes=self._record.prefetch_bytes),
             )
         except Exception as error:
             self.error = f"sync could not be started: {error}"
             log.exception("sync could not be started")
             self._started.set()
+            self.contents.open()
             return
         if self._stopping.is_set():
             engine.close()
             self._started.set()
+            self.contents.open()
             return
         engine.start()
         self._engine = engine
         self._started.set()
+        self.contents.open()
         self._profile_wanted.set()
         self._profile_loop(engine)
 

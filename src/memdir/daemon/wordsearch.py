@@ -125,10 +125,13 @@ class WordSearch:
         """The best lines, best first."""
         found: list[_Scored] = []
         frequency: Counter[str] = Counter()
-        files = size_bytes = lines = 0
+        files = size_bytes = lines = absent = 0
         for path in paths:
             entry = self._tree.fact(path)
             if entry is None or entry.kind != "file":
+                continue
+            if entry.absent_hash is not None:
+                absent += 1
                 continue
             if files >= FILES_MAX or size_bytes + entry.size > BYTES_MAX:
                 self.note = f"only {files} files ({size_bytes / MIB:.1f} MiB) were searched in place"
@@ -146,6 +149,7 @@ class WordSearch:
                     candidates.append(_Scored(path, number, line[:_TEXT_MAX_CHARS], frozenset(terms)))
             candidates.sort(key=lambda hit: -len(hit.terms))
             found += candidates[:_HITS_A_FILE]
+        self.note = with_absent(self.note, absent)
         return self._ranked(found, frequency, lines, limit)
 
     def _ranked(self, found: list[_Scored], frequency: Counter[str], lines: int, limit: int) -> list[Json]:
@@ -171,27 +175,48 @@ class LiteralSearch:
 
     def run(self, scope: str, limit: int) -> list[Json]:
         hits: list[Json] = []
-        size_bytes = skipped = 0
+        size_bytes = skipped = absent = 0
+        stopped = None
         for entry in _entries(self._tree, scope):
+            if entry.absent_hash is not None:
+                absent += 1
+                continue
             if entry.size > LITERAL_FILE_MAX_BYTES:
                 skipped += 1
                 continue
             if size_bytes + entry.size > LITERAL_BYTES_MAX:
-                self.note = f"stopped after {LITERAL_BYTES_MAX // MIB} MiB; search a smaller folder"
+                stopped = f"stopped after {LITERAL_BYTES_MAX // MIB} MiB; search a smaller folder"
                 break
             size_bytes += entry.size
-            data = _contents(self._tree, entry)
-            if data is None or self._needle not in data or _is_binary(data):
-                continue
-            for number, line in enumerate(data.split(b"\n"), start=1):
-                if self._needle in line:
-                    text = line.decode("utf-8", "replace").rstrip("\r")[:_TEXT_MAX_CHARS]
-                    hits.append(_hit(entry.path, number, text, kind="literal", score=1.0))
-                    if len(hits) == limit:
-                        return hits
+            hits += self._lines(entry, limit - len(hits))
+            if len(hits) == limit:
+                break
         if skipped:
-            self.note = f"{skipped} files larger than {LITERAL_FILE_MAX_BYTES // MIB} MiB were left out"
+            left_out = f"{skipped} files larger than {LITERAL_FILE_MAX_BYTES // MIB} MiB were left out"
+            stopped = f"{stopped}; {left_out}" if stopped else left_out
+        self.note = with_absent(stopped, absent)
         return hits
+
+    def _lines(self, entry: LocalFact, limit: int) -> list[Json]:
+        data = _contents(self._tree, entry)
+        if data is None or self._needle not in data or _is_binary(data):
+            return []
+        found = []
+        for number, line in enumerate(data.split(b"\n"), start=1):
+            if self._needle in line:
+                text = line.decode("utf-8", "replace").rstrip("\r")[:_TEXT_MAX_CHARS]
+                found.append(_hit(entry.path, number, text, kind="literal", score=1.0))
+                if len(found) == limit:
+                    break
+        return found
+
+
+def with_absent(note: str | None, count: int) -> str | None:
+    """The note, and how many files could not be searched because their contents are not here."""
+    if not count:
+        return note
+    absent = f"{count} file{'s' if count > 1 else ''} left out: the contents are on the server only (reading them fetches them)"
+    return f"{note}; {absent}" if note else absent
 
 
 def _hit(path: str, line: int, text: str, *, kind: str, score: float) -> Json:

@@ -24,7 +24,6 @@ from memdir.sync.localview import stamp_of
 
 log = logging.getLogger(__name__)
 
-PREFETCH_DEFAULT_BYTES: Final = 1024 * MIB
 _TRIM_TO: Final = 0.9
 """Eviction goes down to this share of the limit, and prefetch fills up to a lower one: they must not undo each other."""
 _PREFETCH_TO: Final = 0.8
@@ -43,7 +42,7 @@ class KeepingPolicy:
     """How much of the contents shall be here. None: no limit; a prefetch of 0: none."""
 
     cache_bytes: int | None = None
-    prefetch_bytes: int | None = PREFETCH_DEFAULT_BYTES
+    prefetch_bytes: int | None = 1024 * MIB
 
     def prefetch_limit_bytes(self) -> float:
         """Contents here, of any origin, up to which prefetch goes on."""
