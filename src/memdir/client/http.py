@@ -14,11 +14,11 @@ from types import TracebackType
 from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
-import httpx
 from pydantic import BaseModel, ValidationError
 
 from memdir.api import v1
 from memdir.client.errors import ClientError, OfflineError, ServerError, from_status
+from memdir.client.light_httpx import httpx
 from memdir.core.limits import CHANGES_PAGE_MAX, CHANGES_WAIT_MAX_S
 
 M = TypeVar("M", bound=BaseModel)

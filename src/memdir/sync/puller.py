@@ -55,7 +55,7 @@ class Puller:
             return False
         since, epoch = ctx.facts.watermark, ctx.facts.text("epoch")
         if not epoch or ctx.facts.text("rescan"):
-            self._compare_everything()
+            self._compare_first()
             return True
         profile_since = ctx.facts.number("profile_version")
         try:
@@ -75,6 +75,12 @@ class Puller:
 
     def _is_closed(self) -> bool:
         return self._closed
+
+    def _compare_first(self) -> None:
+        """Compare once, although several threads find at the same time that it has to be done."""
+        with self._applying:
+            if not self._ctx.facts.text("epoch") or self._ctx.facts.text("rescan"):
+                self._compare_everything()
 
     def _compare_everything(self) -> None:
         with self._applying:
