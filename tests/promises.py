@@ -130,6 +130,13 @@ _POSIX = _group(
         "table": "Every case gets the answer that POSIX and Linux give, for root and for other users on a root mount.",
         "native": "The same cases run on a native directory, and nothing differs but what docs/filesystem.md lists.",
         "user": "An ordinary user's mount passes every case that needs no other user.",
+        "mmap": "Shared mappings are seen by read and by other processes, and survive a remount.",
+        "append": "Processes that append to one file lose no record.",
+        "locks": "flock, record locks and open file description locks exclude other processes of the machine.",
+        "large": "A file of 10 GB works at every offset; beyond the largest size the answer is EFBIG.",
+        "statfs": "statfs tells the truth: free space falls with what is written.",
+        "inotify": "inotify tells of every change made through the mount.",
+        "many-names": "100,000 entries in one directory can be listed, looked up and deleted.",
     },
 )
 

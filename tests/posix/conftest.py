@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import tempfile
@@ -26,6 +27,9 @@ def base() -> Iterator[Path]:
     folder.chmod(0o755)
     yield folder
     shutil.rmtree(folder)
+
+
+_numbers = itertools.count()
 
 
 def _native(stack: ExitStack, base: Path, uid: int | None) -> Worker | None:
@@ -70,3 +74,11 @@ def user_side(base: Path) -> Iterator[Side]:
     """A mount that an ordinary user made through fusermount3, when the tests run as root. It stands in a mount namespace of its
     own, in which everybody may open /dev/fuse."""
     yield from _serve(base, "user", NOBODY)
+
+
+@pytest.fixture
+def place(side: Side) -> Path:
+    """An empty folder in the mount, in both profiles."""
+    folder = side.mount.path / f"test-{next(_numbers)}"
+    folder.mkdir()
+    return folder
