@@ -299,6 +299,20 @@ _SURVIVES = _group(
     },
 )
 
+_BLOBS = _group(
+    "issue 3, semantics and speed",
+    "large",
+    {
+        "written-once": "Contents of 1 MiB and more are written to the disk once, not to journal, log and table.",
+        "killed": "A kill at any moment leaves large contents as they were answered, and no byte from behind the end.",
+        "power-cut": "After a power cut large contents that were fsynced are there, and no file shows another one's bytes.",
+        "full-disk": "Large contents leave room to remove them: a disk that they fill still takes a deletion.",
+        "reserved": "fallocate of a large file reserves its space; a sparse file of 10 GB takes none.",
+        "fsck": "fsck finds missing, foreign and unnamed blobs; repairs lose no bytes and invent none.",
+        "bounded-memory": "The daemon's memory does not grow with the size of a file.",
+    },
+)
+
 _REQUESTS = _group(
     "issue 3, speed",
     "speed",
@@ -326,6 +340,7 @@ PROMISES: tuple[Promise, ...] = (
     *_EXERCISE,
     *_FIGURES,
     *_SURVIVES,
+    *_BLOBS,
     *_RECOVERY_COMMANDS,
     *_RECOVER,
     *_REFUSED,

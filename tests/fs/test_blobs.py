@@ -60,6 +60,7 @@ def execute(folder: Path, sql: str) -> list[tuple[object, ...]]:
 
 
 class TestWhere:
+    @pytest.mark.promise("large.written-once")
     def test_small_contents_are_in_the_tables_and_large_ones_in_a_file(self, fs: SqliteFs, folder: Path) -> None:
         small, big = make(fs, b"small", b"s" * CHUNK), make(fs, b"big", b"b" * BIG)
         assert small.place == IN_CHUNKS
@@ -112,6 +113,7 @@ class TestWhere:
             fs.fsync(inode.ino)
         assert len(fs._large._open) <= 3
 
+    @pytest.mark.promise("large.reserved")
     def test_space_is_really_reserved(self, fs: SqliteFs) -> None:
         inode = make(fs, b"a")
         fs.fallocate(inode.ino, 0, 64 * CHUNK, 0)
@@ -122,6 +124,7 @@ class TestWhere:
         fs.fallocate(inode.ino, 64 * CHUNK, CHUNK, FALLOC_KEEP_SIZE)
         assert inode.size == 64 * CHUNK
 
+    @pytest.mark.promise("large.reserved")
     def test_a_sparse_file_of_10_gb_takes_no_room(self, fs: SqliteFs) -> None:
         inode = make(fs, b"a")
         fs.setattr(inode.ino, AttrChange(size=10 << 30))
@@ -165,6 +168,7 @@ class TestRemote:
 
 @pytest.mark.usefixtures("by_hand")
 class TestKill:
+    @pytest.mark.promise("large.killed")
     def test_every_state_survives(self, fs: SqliteFs, tmp_path: Path) -> None:
         """A kill after each of these operations, with and without a batch written before."""
         inode = make(fs, b"a")
@@ -194,6 +198,7 @@ class TestKill:
             if number % 3 == 2:
                 write_batch(fs)
 
+    @pytest.mark.promise("large.killed")
     def test_bytes_behind_the_end_never_show_up(self, fs: SqliteFs, tmp_path: Path) -> None:
         """Killed between the write to the blob and its record."""
         inode = make(fs, b"a", b"1" * BIG)
@@ -345,6 +350,7 @@ class TestRefusals:
         fs.write(inode.ino, 0, b"2" * BIG)
         fs.fsync(inode.ino)
 
+    @pytest.mark.promise("large.full-disk")
     def test_room_is_left_for_the_journal(self, fs: SqliteFs, monkeypatch: pytest.MonkeyPatch) -> None:
         """A disk full of blobs must take the record that removes one."""
         inode = make(fs, b"a", b"1" * BIG)
@@ -397,6 +403,7 @@ class TestFsck:
         assert all(finding.repaired for finding in findings), findings
         assert check(folder) == []
 
+    @pytest.mark.promise("large.fsck")
     def test_a_missing_blob_makes_an_absent_file(self, two: tuple[Path, Inode, Inode], opened: Factory) -> None:
         folder, a, b = two
         (folder / "blobs" / f"{a.ino:x}-{a.place:x}").unlink()
@@ -409,6 +416,7 @@ class TestFsck:
             fs.read(a.ino, 0, 10)
         assert text(fs, b.ino) == b"b" * BIG
 
+    @pytest.mark.promise("large.fsck")
     def test_an_orphan_gets_a_name(self, two: tuple[Path, Inode, Inode], opened: Factory) -> None:
         folder, a, b = two
         execute(folder, f"delete from inode where ino = {a.ino}")
@@ -420,6 +428,7 @@ class TestFsck:
         assert text(fs, b.ino) == b"b" * BIG
         assert make(fs, b"new", b"n" * BIG).place > max(a.place, b.place)
 
+    @pytest.mark.promise("large.fsck")
     def test_a_place_that_names_another_files_blob_never_shows_its_bytes(
         self, two: tuple[Path, Inode, Inode], opened: Factory
     ) -> None:
