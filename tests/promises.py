@@ -326,6 +326,12 @@ _REQUESTS = _group(
     },
 )
 
+_NETWORK = _group(
+    "docs/threat-model.md, network",
+    "network",
+    {"no-telemetry": "Nothing that is used reports home, and none leaves a device id behind."},
+)
+
 PROMISES: tuple[Promise, ...] = (
     *_DEMO,
     *_LAZY,
@@ -347,6 +353,7 @@ PROMISES: tuple[Promise, ...] = (
     *_REPAIR,
     *_POSIX_BENCH,
     *_REQUESTS,
+    *_NETWORK,
 )
 
 if OPEN - {promise.id for promise in PROMISES}:

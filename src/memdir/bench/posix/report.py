@@ -214,7 +214,7 @@ def _times(workloads: list[dict[str, Any]], targets: list[str]) -> list[str]:
 def _details(target: str, workloads: list[dict[str, Any]]) -> list[str]:
     goals = {goal.subject: goal.goal for goal in GOALS if goal.measure == "ratio_native" and goal.target == target}
     head = f"{target:<18}{'x native':>21}{'goal':>6}  {'met':<4}{'in cpu':>7}{'x best peer':>13}"
-    rows = [f"{head}{'MB/s':>23}{'cpu us':>8}  requests"]
+    rows = [f"{head}{'MB/s':>23}{'cpu us':>8}{'least':>7}  requests"]
     for workload in workloads:
         shown = workload["targets"].get(target)
         if shown is None:
@@ -224,7 +224,7 @@ def _details(target: str, workloads: list[dict[str, Any]]) -> list[str]:
         met = "" if goal is None or ratio is None else "yes" if ratio["median"] >= goal else "NO"
         row = f"{workload['name']:<18}{_cell(ratio):>21}{'' if goal is None else goal:>6}  {met:<4}"
         row += f"{_middle(shown, 'ratio_native_cpu'):>7}{_middle(shown, 'ratio_best_peer'):>13} {peer.get('peer', ''):<15}"
-        row += f"{_middle(shown, 'mb_per_s'):>7}{_middle(shown, 'cpu_us_per_op'):>8}"
+        row += f"{_middle(shown, 'mb_per_s'):>7}{_middle(shown, 'cpu_us_per_op'):>8}{_middle(shown, 'cpu_us_per_op', 'min'):>7}"
         rows.append(f"{row}  {_middle(shown, 'requests_per_op')}{_kinds(shown, workload['ops'])}".rstrip())
     return rows
 
@@ -263,8 +263,8 @@ def _cell(spread: dict[str, Any] | None) -> str:
     return f"{_short(spread['median'])} ({_short(spread['min'])}-{_short(spread['max'])})"
 
 
-def _middle(shown: dict[str, Any], key: str) -> str:
-    return _short(shown[key]["median"]) if key in shown else ""
+def _middle(shown: dict[str, Any], key: str, which: str = "median") -> str:
+    return _short(shown[key][which]) if key in shown else ""
 
 
 def _short(value: float | None) -> str:
