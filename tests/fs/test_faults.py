@@ -250,7 +250,7 @@ def test_memory_stays_bounded_over_a_large_tree(opened: Factory, monkeypatch: py
             make(fs, b"f%02d" % name, b"%d" % number * 1000, folder)
     big = make(fs, b"big", bytes(range(256)) * 8192)
     fs.flush()
-    fs.take_batch()
+    fs.thin_out()
     assert len(fs._inodes) <= 80
     assert fs._clean_bytes <= 5 * CHUNK
     for number in range(20):
@@ -260,10 +260,27 @@ def test_memory_stays_bounded_over_a_large_tree(opened: Factory, monkeypatch: py
     assert text(fs, big.ino) == bytes(range(256)) * 8192
     held = fs.lookup(ROOT_INO, b"d00")
     fs.retain(held.ino)
-    fs.take_batch()
+    fs.thin_out()
     assert len(fs._inodes) <= 80
     assert fs.get(held.ino) is held  # the kernel refers to it
     fs.forget(held.ino, 1)
+
+
+def test_what_the_kernel_gives_back_leaves_memory(opened: Factory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(overlay, "INODES_MAX", 64)
+    fs = opened()
+    fs._crowd_at = 64
+    inodes = [make(fs, b"f%03d" % number, b"x").ino for number in range(200)]
+    for ino in inodes:
+        fs.retain(ino)
+    fs.flush()
+    fs.thin_out()
+    assert len(fs._inodes) > 200
+    for ino in inodes:
+        fs.forget(ino, 1)
+    fs.thin_out()
+    assert len(fs._inodes) <= 64
+    assert [fs.lookup(ROOT_INO, b"f%03d" % number).ino for number in range(200)] == inodes
 
 
 def test_a_newer_schema_is_refused(fs: SqliteFs, folder: Path, opened: Factory) -> None:

@@ -8,9 +8,10 @@ import fcntl
 import logging
 import os
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import apsw
 
@@ -35,6 +36,10 @@ DIRTY_MAX_BYTES: Final = 128 * MIB
 """Journal bytes and changed chunks that SQLite does not hold yet; a writer waits for the flusher past it."""
 _REPLAY_BATCH_BYTES: Final = 32 * MIB
 _INODES: Final = 1 << 39
+_STEP_ITEMS: Final = 256
+"""What the flusher does at once while it holds the lock: about 0.1 ms."""
+
+T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
@@ -122,7 +127,7 @@ class SqliteFs(LargeContents):
             self._batch.size_bytes += len(body)
             if self._pending_bytes() > _REPLAY_BATCH_BYTES:
                 self._write_now()
-                self._evict_inodes()
+                self._evict_inodes(self._evictable())
 
         torn = replay(self._folder, fs_id=meta.fs_id, applied_lsn=meta.applied_lsn, apply=apply)
         if torn is not None:
@@ -187,6 +192,7 @@ class SqliteFs(LargeContents):
         batch = self._take_batch()
         self._tables.write(batch, durable=True)
         self._flushed(batch)
+        self._mark_clean(batch.chunks.items())
         self._give_back(batch)
         self._promised_ino = self._next_ino
 
@@ -243,7 +249,6 @@ class SqliteFs(LargeContents):
         with self._lock:
             if self._flushing is None and self._batch:
                 self._take_batch()
-            self._evict_inodes()
             batch = self._flushing
             return batch is not None, self._journal.needs_release() or (batch is not None and self._needs_durability(batch))
 
@@ -268,6 +273,23 @@ class SqliteFs(LargeContents):
                 self._flusher.note(self._batch.size_bytes)
         if durable:
             self._journal.release(batch.lsn)
+        self._in_steps(self._mark_clean, list(batch.chunks.items()))
+
+    def thin_out(self) -> None:
+        """Let go of inodes when memory is crowded."""
+        with self._lock:
+            candidates = self._evictable()
+        if candidates:
+            self._in_steps(self._evict_inodes, candidates)
+            with self._lock:
+                self._evicted()
+
+    def _in_steps(self, work: Callable[[list[T]], None], items: list[T]) -> None:
+        """Do something under the lock for many items, so that a request waits for a step of it only."""
+        for start in range(0, len(items), _STEP_ITEMS):
+            with self._lock:
+                work(items[start : start + _STEP_ITEMS])
+            time.sleep(0)  # gives way: without it this thread would have the lock again before another one is awake
 
     def needs_checkpoint(self) -> bool:
         """Whether SQLite's log is worth moving into its file."""
@@ -291,6 +313,7 @@ class SqliteFs(LargeContents):
         with self._lock:
             if not self._closed:
                 super().forget(ino, count)
+                self._count_forgotten()
 
     def flush(self, *, timeout_s: float = 60.0) -> None:
         """Wait until SQLite holds everything acknowledged so far. FsError: why it does not (ETIMEDOUT after `timeout_s`)."""

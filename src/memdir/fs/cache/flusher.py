@@ -91,6 +91,7 @@ class Flusher:
             if ready:
                 self._fs.write_batch(durable=durable)
                 self._log_is_long = self._fs.needs_checkpoint()
+            self._fs.thin_out()
         except FsError as error:
             _log.error("the cache cannot be written, will try again: %s", error.message)
             if error.errno == errno.ENOSPC and self._fs.needs_checkpoint():

@@ -7,6 +7,7 @@ written by the flusher. A row in either is in memory too and never evicted; ever
 from __future__ import annotations
 
 import stat
+from collections.abc import Iterable
 from typing import Final
 
 from memdir.core.clock import Clock
@@ -46,6 +47,9 @@ class Overlay(AbsentOps):
         self._applied_lsn = 0
         self._crowd_at = INODES_MAX
         """How many inodes in memory call for eviction."""
+        self._crowd_told = False
+        self._forgotten = 0
+        """Inodes that the kernel gave back since the last round of eviction, while memory was crowded."""
         self._clean: dict[int, int] = {}
         """Key and size of chunks that may be evicted, oldest first."""
         self._clean_bytes = 0
@@ -172,7 +176,7 @@ class Overlay(AbsentOps):
         self._batch = Batch()
         self._flushing = batch
         self._flushing_bytes = batch.size_bytes + batch.chunk_bytes
-        self._frozen = {key: chunk for key, chunk in batch.chunks.items() if chunk is not None and type(chunk) is bytearray}
+        self._frozen = batch.chunks
         self._stored_next_ino = self._next_ino
         return batch
 
@@ -181,17 +185,20 @@ class Overlay(AbsentOps):
         raise TypeError("implemented by SqliteFs")
 
     def _flushed(self, batch: Batch) -> None:
-        """`batch` is in SQLite: its chunks are clean unless they changed again."""
-        files = self._files
+        """`batch` is in SQLite. What it held in chunks counts as clean once `_mark_clean` was there."""
         self._flushing = None
         self._flushing_bytes = 0
         self._frozen = {}
         self._applied_lsn = batch.lsn
-        for key, chunk in batch.chunks.items():
+
+    def _mark_clean(self, written: Iterable[tuple[int, Chunk | None]]) -> None:
+        """Chunks of a batch that is in SQLite may be evicted from now on, unless they changed again."""
+        files, changed = self._files, self._batch.chunks
+        for key, chunk in written:
             contents = files.get(key >> INDEX_BITS)
             if chunk is not None and contents is not None:
                 index = key & _INDEX_MASK
-                if contents.chunks.get(index) is chunk and key not in self._batch.chunks:
+                if contents.chunks.get(index) is chunk and key not in changed:
                     contents.stored.add(index)
                     self._count_clean(key, len(chunk))
 
@@ -220,39 +227,56 @@ class Overlay(AbsentOps):
 
     def _check_crowd(self) -> None:
         """Called when an inode is fetched: nothing may be evicted in the middle of an operation, so only ask for it."""
-        if len(self._inodes) > self._crowd_at:
-            self._crowd_at = len(self._inodes) + INODES_MAX // 8
+        if len(self._inodes) > self._crowd_at and not self._crowd_told:
+            self._crowd_told = True
             self._ask_for_eviction()
+
+    def _count_forgotten(self) -> None:
+        """The kernel gave an inode back: once many could go, look at them again."""
+        if len(self._inodes) > INODES_MAX:
+            self._forgotten += 1
+            if self._forgotten == INODES_MAX // 8:
+                self._crowd_at = INODES_MAX
+                self._ask_for_eviction()
 
     def _ask_for_eviction(self) -> None:
         raise TypeError("implemented by SqliteFs")
 
-    def _evict_inodes(self) -> None:
-        """Between operations: when memory is crowded, drop the oldest clean inodes that the kernel does not refer to, with all
-        that hangs on them, until 7/8 of the bound are left."""
-        surplus = len(self._inodes) - INODES_MAX * 7 // 8
-        if surplus <= INODES_MAX // 8:
-            return
-        held = [self._batch] if self._flushing is None else [self._batch, self._flushing]
-        victims: list[int] = []
-        for ino, inode in self._inodes.items():
-            if len(victims) >= surplus:
-                break
-            if not inode.lookups and inode.nlink and ino != ROOT_INO and not any(batch.holds(ino) for batch in held):
-                victims.append(ino)
-        self._crowd_at = max(INODES_MAX, len(self._inodes) - len(victims) + INODES_MAX // 8)
-        for ino in victims:
+    def _evictable(self) -> list[int]:
+        """The inodes to look at when memory is crowded, oldest first; nothing otherwise. What has to stay, because it is not in
+        SQLite yet or the kernel refers to it, is not looked at again before memory has grown or the kernel has forgotten an
+        eighth of the bound."""
+        if len(self._inodes) <= self._crowd_at:
+            return []
+        self._crowd_told = False
+        self._forgotten = 0
+        return list(self._inodes)
+
+    def _evicted(self) -> None:
+        """The end of a round of `_evict_inodes`."""
+        self._crowd_at = max(INODES_MAX, len(self._inodes) + INODES_MAX // 8)
+        self._forget_folders()
+
+    def _evict_inodes(self, candidates: Iterable[int]) -> None:
+        """Between operations: drop the clean ones of `candidates` to which the kernel does not refer, with all that hangs on
+        them, until 7/8 of the bound are left."""
+        for ino in candidates:
+            if len(self._inodes) <= INODES_MAX * 7 // 8:
+                return
+            inode = self._inodes.get(ino)
+            if inode is None or inode.lookups or not inode.nlink or ino == ROOT_INO or self._is_held(ino):
+                continue
             del self._inodes[ino]
-            self._links.pop(ino, None)
+            for parent, _ in self._links.pop(ino, ()):
+                above = self._dirs.get(parent)
+                if above is not None:
+                    above.listing = None  # it holds the evicted inode
             self._dirs.pop(ino, None)
             self._xattrs.pop(ino, None)
             contents = self._files.pop(ino, None)
             if contents is not None:
                 for index in contents.chunks:
                     self._clean_bytes -= self._clean.pop(ino << INDEX_BITS | index, 0)
-        self._forget_folders()
-        for directory in self._dirs.values():
-            directory.listing = None  # may hold evicted inodes
 
 
 __all__ = ["CLEAN_MAX_BYTES", "INODES_MAX", "Directory", "Overlay"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import stat
 import threading
+from collections.abc import Mapping
 from typing import Final
 
 from memdir.core.clock import Clock
@@ -78,7 +79,7 @@ class State:
         self._blobs: BlobStore | None = None
         self._blob_min_bytes = SIZE_MAX_BYTES + 1
         """A file that grows to this size moves into a blob."""
-        self._frozen: dict[int, Chunk] = {}
+        self._frozen: Mapping[int, Chunk | None] = {}
         """Chunks, by key, that another thread reads right now: never written in place."""
         self._intents = IntentLog()
         self._records_intents = True
