@@ -136,6 +136,8 @@ _POSIX = _group(
         "large": "A file of 10 GB works at every offset; beyond the largest size the answer is EFBIG.",
         "statfs": "statfs tells the truth: free space falls with what is written.",
         "inotify": "inotify tells of every change made through the mount.",
+        "read-only": "A read-only mount, also one remounted so, refuses every change with EROFS and stays readable.",
+        "tools": "cp -a, rsync -aHAX and tar copy a tree in and out with all its attributes.",
         "many-names": "100,000 entries in one directory can be listed, looked up and deleted.",
     },
 )
