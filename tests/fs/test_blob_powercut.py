@@ -58,10 +58,16 @@ class Past:
             return
         there = [data for data in known if data is not None]
         assert len(found) in {len(data) for data in there}
-        loose = not all(self.whole[first : last + 1])
+        synced = 0 if not all(self.whole[first : last + 1]) else self._end_before(found, known)
         for at, byte in enumerate(found):
-            allowed = {data[at] if at < len(data) else 0 for data in there}
-            assert byte in allowed or (loose and byte == 0), f"byte {at} is {byte}, not of {allowed}"
+            allowed = {data[at] for data in there if at < len(data)}
+            assert byte in allowed or (byte == 0 and at >= synced), f"byte {at} is {byte}, not of {allowed}"
+
+    @staticmethod
+    def _end_before(found: bytes, known: list[bytes | None]) -> int:
+        """Where the file ended before it grew to what was found: from there on bytes may be missing."""
+        ends = [len(data or b"") for data in known]
+        return min((end for number, end in enumerate(ends) if len(found) in ends[number + 1 :]), default=len(found))
 
 
 class Story:
