@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from memdir.core.errors import UsageError
+from memdir.fs.errors import FsError
 from memdir.fs.fuse import mounting
 from memdir.fs.fuse import mountpoint as mountpoints
 from memdir.fs.fuse.errors import MountBusyError, MountError
@@ -400,3 +401,62 @@ def test_root_reads_ahead_as_far_as_a_request_may_carry(own_mount: MountProcess)
     entry = mount_at(own_mount.path)
     assert entry is not None
     assert Path(f"/sys/class/bdi/{entry.device}/read_ahead_kb").read_text(encoding="ascii").strip() == "1024"
+
+
+class SlowDisk(MemoryFs):
+    """A filesystem whose disk answers a sync when the test lets it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = threading.Event()
+        self.answers = threading.Event()
+
+    def fsync(self, ino: int) -> None:
+        self.asked.set()
+        if not self.answers.wait(30):
+            raise FsError(errno.EIO)
+
+
+@pytest.mark.mount
+def test_only_who_asked_for_a_sync_waits_for_the_disk(mountpoint: Path) -> None:
+    disk = SlowDisk()
+    session = FuseSession(disk, mountpoint)
+    session.mount()
+    thread = threading.Thread(target=session.run)
+    thread.start()
+    script = "import os, sys; f = open(sys.argv[1], 'w'); f.write('x'); f.flush(); os.fsync(f.fileno()); print('synced')"
+    with subprocess.Popen([sys.executable, "-c", script, str(mountpoint / "f")], stdout=subprocess.PIPE, text=True) as caller:
+        try:
+            assert disk.asked.wait(30)
+            subprocess.run(["/bin/sh", "-c", f"echo y > {mountpoint}/g && rm {mountpoint}/g"], timeout=30, check=True)
+            assert caller.poll() is None
+            disk.answers.set()
+            assert caller.communicate(timeout=30)[0] == "synced\n"
+        finally:
+            disk.answers.set()
+            caller.kill()
+            session.unmount(lazy=True)
+            thread.join(30)
+    assert not thread.is_alive()
+
+
+@pytest.mark.mount
+def test_a_sync_that_the_disk_refuses_is_the_callers_error(mountpoint: Path) -> None:
+    class FullDisk(MemoryFs):
+        def fsync(self, ino: int) -> None:
+            raise FsError(errno.ENOSPC)
+
+    session = FuseSession(FullDisk(), mountpoint)
+    session.mount()
+    thread = threading.Thread(target=session.run)
+    thread.start()
+    script = (
+        "import errno, os, sys; f = open(sys.argv[1], 'w')\n"
+        "try: os.fsync(f.fileno())\n"
+        "except OSError as e: sys.exit(e.errno != errno.ENOSPC)\n"
+        "sys.exit(2)"
+    )
+    done = subprocess.run([sys.executable, "-c", script, str(mountpoint / "f")], timeout=30, check=False)
+    session.unmount()
+    thread.join(30)
+    assert done.returncode == 0

@@ -22,6 +22,7 @@ from memdir.fs.fuse.listing import ListingHandlers
 from memdir.fs.fuse.metadata import MetadataHandlers
 from memdir.fs.fuse.names import NameHandlers, OpenHandlers
 from memdir.fs.fuse.options import FuseOptions, Profile
+from memdir.fs.fuse.syncs import SyncThread
 from memdir.fs.fuse.waiting import WaitingRequests
 from memdir.fs.fuse.wire import HEADER_INO, HEADER_OPCODE, HEADER_UNIQUE, OK, Handler, Header, MalformedRequestError, Reply
 from memdir.fs.types import Data
@@ -57,9 +58,9 @@ class Dispatcher:
 
     def __init__(
         self, vfs: Vfs, options: FuseOptions, clock: Clock, *, on_init: Callable[[int], None] | None = None,
-        waiting: WaitingRequests | None = None,
+        waiting: WaitingRequests | None = None, syncs: SyncThread | None = None,
     ) -> None:  # fmt: skip
-        self._vfs, self._clock, self._waiting = vfs, clock, waiting
+        self._vfs, self._clock, self._waiting, self._syncs = vfs, clock, waiting, syncs
         self._options = options
         self._on_init = on_init
         self._encoder = AttributeEncoder(options.timeout_s)
@@ -177,6 +178,8 @@ class Dispatcher:
         table: dict[int, Handler] = {}
         for family in self._families:
             table.update(family.handlers())
+        if self._syncs is not None:
+            table.update(self._syncs.handlers())
         if self._options.profile is Profile.OBSERVED or not zero_message_open:
             table.update(self._opens.handlers())
         table[Op.RELEASE] = table.get(Op.RELEASE, _ok)
@@ -201,6 +204,11 @@ def _no_ioctl(ino: int, body: memoryview, header: Header) -> Reply:
 
 def _read_only(ino: int, body: memoryview, header: Header) -> Reply:
     return errno.EROFS
+
+
+def success(unique: int) -> bytes:
+    """The answer to a request that has nothing to tell."""
+    return abi.OUT_HEADER.pack(abi.OUT_HEADER_BYTES, 0, unique)
 
 
 def refusal(unique: int, number: int) -> bytes:

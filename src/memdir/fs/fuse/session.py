@@ -25,12 +25,13 @@ from typing import Final
 
 from memdir.core.clock import Clock, SystemClock
 from memdir.fs.fuse import abi
-from memdir.fs.fuse.dispatch import Answer, Dispatcher, refusal
+from memdir.fs.fuse.dispatch import Answer, Dispatcher, refusal, success
 from memdir.fs.fuse.errors import MountBusyError, MountError
 from memdir.fs.fuse.mounting import mount_path, unmount_path
 from memdir.fs.fuse.mountpoint import check_mountable, clear_dead_mount, is_mountpoint
 from memdir.fs.fuse.notify import Notifier
 from memdir.fs.fuse.options import FuseOptions, OpenObserver, Profile
+from memdir.fs.fuse.syncs import SyncThread
 from memdir.fs.fuse.waiting import WaitingRequests
 from memdir.fs.vfs import Invalidator, Vfs
 
@@ -53,6 +54,8 @@ _ENDED: Final = frozenset({errno.ENODEV, errno.ECONNABORTED})
 _AGAIN: Final = frozenset({errno.EINTR, errno.EAGAIN, errno.ENOENT})
 """ENOENT: the request was interrupted before we could read it."""
 _NOTIFIER_STOP_S: Final = 5.0
+_SYNC_STOP_S: Final = 60.0
+"""A slow disk may need this long for what was asked for before the end."""
 _GC_YOUNG_OBJECTS: Final = 50_000
 _GC_GENERATION_RUNS: Final = 50
 """The tables of a filesystem are millions of objects without cycles: look for cycles 70 times less often than Python does."""
@@ -83,8 +86,9 @@ class FuseSession:
         self._waiting = (
             None if contents is None else WaitingRequests(contents, timeout_s=self._options.contents_timeout_s)
         )  # fmt: skip
+        self._syncs = SyncThread(vfs)
         self._dispatcher = Dispatcher(
-            vfs, self._options, clock or SystemClock(), on_init=self._connected, waiting=self._waiting
+            vfs, self._options, clock or SystemClock(), on_init=self._connected, waiting=self._waiting, syncs=self._syncs
         )  # fmt: skip
         self._notifier = Notifier(vfs, queue_max=self._options.notify_queue_max)
         self._fd = -1
@@ -173,6 +177,9 @@ class FuseSession:
 
     def _connected(self, minor: int) -> None:
         self._notifier.start(self._fd, minor=minor)
+        self._syncs.start(
+            lambda unique, number: self._answer_late(refusal(unique, number) if number else success(unique), b"")
+        )  # fmt: skip
         if self._waiting is not None:
             twin = self._dispatcher.twin()
             self._waiting.start(
@@ -239,8 +246,12 @@ class FuseSession:
     def _release(self) -> None:
         if self._waiting is not None:
             self._waiting.stop(timeout_s=_NOTIFIER_STOP_S)
-        if not self._notifier.stop(timeout_s=_NOTIFIER_STOP_S):
-            _log.error("a notification still waits in the kernel; its connection stays open until this process ends")
+        synced = self._syncs.stop(timeout_s=_SYNC_STOP_S)
+        if not self._notifier.stop(timeout_s=_NOTIFIER_STOP_S) or not synced:
+            _log.error(
+                "a %s still waits in the kernel; its connection stays open until this process ends",
+                "notification" if synced else "sync",
+            )
             return
         fd, self._fd = self._fd, -1
         if fd >= 0:
