@@ -67,6 +67,8 @@ class Blobs:
         self._changes = 0
         self._new: set[int] = set()
         """Blobs whose names no sync has reached."""
+        self._cut: set[int] = set()
+        """Blobs that were cut since they were synced."""
         self._failed: set[int] = set()
         """Blobs of which the disk refused bytes: the kernel may have dropped them, so a later sync would prove nothing."""
         self._unchecked_bytes = _UNCHECKED_MAX_BYTES
@@ -172,11 +174,17 @@ class Blobs:
         return self._reserve(found)
 
     def resize(self, ino: int, blob: int, size: int) -> None:
+        fd = self._fd(ino, blob)
         try:
-            os.ftruncate(self._fd(ino, blob), size)
+            if size < os.fstat(fd).st_size:
+                self._cut.add(blob)
+            os.ftruncate(fd, size)
         except OSError as error:
             raise _refused(error) from error
         self._soil(ino, blob)
+
+    def is_cut(self, blob: int) -> bool:
+        return blob in self._cut
 
     def zero(self, ino: int, blob: int, start: int, end: int, *, allocated: bool) -> None:
         fd = self._fd(ino, blob)
@@ -249,6 +257,7 @@ class Blobs:
             os.close(fd)
         if self._dirty.get(blob) == change:
             self._dirty.pop(blob, None)
+            self._cut.discard(blob)
 
     def sync_all(self) -> None:
         """The same for every blob but those known to have failed. Any thread."""
@@ -273,6 +282,7 @@ class Blobs:
             os.close(fd)
         self._dirty.pop(blob, None)
         self._new.discard(blob)
+        self._cut.discard(blob)
         self._failed.discard(blob)
 
     def remove(self, ino: int, blob: int) -> None:
@@ -362,6 +372,16 @@ def blob_files(cache_folder: Path) -> Iterator[BlobFile]:
                 continue
             found = entry.stat(follow_symlinks=False)
             yield BlobFile(ino=ino, blob=blob, size_bytes=found.st_size, mtime_ns=found.st_mtime_ns)
+
+
+def cut_file(path: Path, size_bytes: int) -> None:
+    """Cut a blob that nobody has open, for good."""
+    fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        os.ftruncate(fd, size_bytes)
+        os.fdatasync(fd)
+    finally:
+        os.close(fd)
 
 
 def remove_staged(folder: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Final
 from memdir.core.clock import Clock
 from memdir.core.limits import MIB
 from memdir.fs.cache.batch import Batch
-from memdir.fs.cache.blobs import BlobFile, Blobs, remove_staged
+from memdir.fs.cache.blobs import BlobFile, Blobs, cut_file, remove_staged
 from memdir.fs.cache.journal import segment_paths
 from memdir.fs.cache.mark import Left
 from memdir.fs.cache.overlay import Overlay
@@ -80,6 +80,8 @@ class LargeContents(Overlay):
                     self._cut(ino, batch.inodes.get(ino))
                 except FsError as error:
                     _log.warning("the blob of inode %d cannot be cut: %s", ino, error.message)
+        for ino in batch.blobs_cut:
+            self._settle_cut(ino)
 
     def _cut(self, ino: int, written: Inode | None) -> None:
         """Cut to the size that is on the disk; not when the file grew again, which has cut it already."""
@@ -88,6 +90,15 @@ class LargeContents(Overlay):
             return
         if self._large.size(ino, live.place) > written.size:
             self._large.resize(ino, live.place, written.size)
+
+    def _settle_cut(self, ino: int) -> None:
+        """Sync a cut in this thread, so that nobody who lets the file grow has to wait for it."""
+        inode = self._inodes.get(ino)
+        if inode is not None and self._large.is_cut(inode.place):
+            try:
+                self._large.sync(ino, inode.place)
+            except FsError as error:
+                _log.warning("the blob of inode %d cannot be synced: %s", ino, error.message)
 
     # ---- start
 
@@ -117,7 +128,7 @@ class LargeContents(Overlay):
                 changed.append(ino)
                 continue
             if file.size_bytes > size_bytes:
-                os.truncate(self._large.path(ino, blob), size_bytes)
+                cut_file(self._large.path(ino, blob), size_bytes)
             if left is Left.POWER_CUT and file.mtime_ns >= suspect_ns:
                 changed.append(ino)
         return changed

@@ -62,6 +62,10 @@ class BlobStore(Protocol):
         """Cut the blob, or let it end with a hole."""
         ...
 
+    def is_cut(self, blob: int) -> bool:
+        """Whether a power cut may still bring back bytes that `resize` cut off."""
+        ...
+
     def zero(self, ino: int, blob: int, start: int, end: int, *, allocated: bool) -> None:
         """The range reads as zeros; its space is given back, or kept when `allocated`."""
         ...

@@ -95,6 +95,8 @@ class PlacedOps(Notes):
         if blobs.size(inode.ino, inode.place) > inode.size:
             self._sync_log()
             blobs.resize(inode.ino, inode.place, inode.size)
+        if blobs.is_cut(inode.place):
+            self._sync_blob(inode.ino, inode.place)  # a power cut must not undo it once the file has grown
 
     def _stage_written(self, txn: Txn, inode: Inode, size: int, *, is_new: bool) -> None:
         """The row after contents changed; `is_new` unless an earlier transaction of the same operation said so already."""
