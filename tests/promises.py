@@ -274,6 +274,17 @@ _RECOVER = _group(
     },
 )
 
+_FSCK = _group(
+    "issue 3, memdir fsck",
+    "fsck",
+    {
+        "exit-codes": "`memdir fsck` ends with 0: clean or repaired; 1: something is wrong or lost; 2: it cannot be checked.",
+        "mounted": "A mounted memory is refused with what to do.",
+        "emptied": "A database that was emptied or deleted is never taken for a new memory.",
+        "salvage": "Of a damaged database `--repair` saves what can be read, says what cannot, and keeps the damaged file.",
+    },
+)
+
 _REFUSED = _group(
     "issue 3, what a person sees when things go wrong",
     "refused",
@@ -351,6 +362,7 @@ PROMISES: tuple[Promise, ...] = (
     *_BLOBS,
     *_RECOVERY_COMMANDS,
     *_RECOVER,
+    *_FSCK,
     *_REFUSED,
     *_REPAIR,
     *_POSIX_BENCH,

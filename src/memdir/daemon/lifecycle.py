@@ -25,11 +25,13 @@ from memdir.core.errors import MemdirError
 from memdir.core.paths import AppPaths
 from memdir.core.processes import processes_inside
 from memdir.daemon.control_server import ControlServer
+from memdir.daemon.recovery import lost_database
 from memdir.daemon.registry import MountLock, MountRecord, MountRegistry
 from memdir.daemon.service import MountService
 from memdir.daemon.stopping import StopEvent
 from memdir.daemon.syncing import Syncing
 from memdir.fs.cache.filesystem import SqliteFs
+from memdir.fs.cache.tables import is_missing
 from memdir.fs.fuse.session import FuseOptions, FuseSession, FuseStats, MountBusyError, Profile, clear_dead_mount
 from memdir.fs.views import ProfileView, StatusView, ViewVfs
 from memdir.sync.unseen import note_unseen_changes
@@ -71,6 +73,8 @@ class MountDaemon:
         self._undo.append(self._lock.release)
         if clear_dead_mount(Path(record.path)):
             log.warning("cleared the dead mount at %s", record.path)
+        if record.used and is_missing(folder):  # a new one would look like a memory whose files were all deleted
+            raise lost_database(folder, record.name)
         self._fs = SqliteFs.open(folder, read_only=record.read_only, sync=record.sync)
         self._undo.append(self._fs.close)
         if not record.sync and not record.read_only:
@@ -95,7 +99,7 @@ class MountDaemon:
         self._control = ControlServer(Path(record.socket_file), self._service.operations())
         self._control.start()
         self._undo.append(self._control.stop)
-        self._record = dataclasses.replace(record, pid=os.getpid(), started_at_ms=time.time_ns() // 1_000_000)
+        self._record = dataclasses.replace(record, pid=os.getpid(), used=True, started_at_ms=time.time_ns() // 1_000_000)
         self._registry.save(self._record)
 
     def serve(self, on_ready: Callable[[], None] = lambda: None) -> None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from memdir.core.errors import BusyError, MemdirError
+from memdir.core.errors import BusyError, CorruptError, MemdirError
 from memdir.core.processes import Process, command_line, end_process, lock_holders, process
 from memdir.daemon.control import ControlClient, DaemonGoneError
 from memdir.daemon.registry import MountRecord, MountRegistry, lock_holder_exists
@@ -212,16 +212,15 @@ def _stands_dead(path: str) -> bool:
 def _of_cache(record: MountRecord, *, thorough: bool) -> Iterator[Trouble]:
     """The journal that waits, other programs in the database, broken rules. The daemon is gone, or will be by then."""
     from memdir.fs.cache.journal import segment_paths
-    from memdir.fs.cache.tables import DATABASE_NAME
+    from memdir.fs.cache.tables import DATABASE_NAME, is_missing
 
     folder = Path(record.cache_dir)
-    if not (folder / DATABASE_NAME).exists():
-        if segment_paths(folder):
+    if is_missing(folder):
+        if record.used or segment_paths(folder):
+            error = lost_database(folder, record.name)
             yield Trouble(
-                kind="cache-gone", name=record.name, path=record.cache_dir, plan="",
-                sentence=f"{DATABASE_NAME} is gone, and operations that belong to it wait in the journal",
-                hint=f"put {DATABASE_NAME} back from a copy, or keep the folder and start anew: mv {folder} {folder}.old",
-            )  # fmt: skip
+                kind="cache-gone", name=record.name, path=record.cache_dir, plan="", sentence=error.message, hint=error.hint
+            )
         return
     strangers = {holder.pid: holder for name in (DATABASE_NAME, "sync.db") for holder in lock_holders(folder / name)}
     if strangers:
@@ -266,6 +265,14 @@ def _mend_cache(record: MountRecord) -> list[str]:
             hint=f"see `memdir fsck {record.name}`",
         )
     return [*done, f"checked the cache: {len(findings)} broken rules, all repaired", *(f.detail for f in findings[:_SHOWN])]
+
+
+def lost_database(folder: Path, name: str) -> CorruptError:
+    """The error for a memory whose database was deleted or emptied."""
+    return CorruptError(
+        f"cache.db in {folder} is gone or empty, although {name} has been mounted before",
+        hint=f"put it back from a copy; or start anew with what the server has: mv {folder} {folder}.old",
+    )
 
 
 class CacheDamagedError(MemdirError):

@@ -89,6 +89,8 @@ class MountRecord:
     """How many are fetched before anybody asks; None: all."""
     fetch_timeout_s: float = FETCH_TIMEOUT_DEFAULT_S
     """How long a reader waits for contents while nothing comes."""
+    used: bool = False
+    """It was mounted at least once, so a filesystem must be in its folder."""
     detached: bool = False
     """Taken out of the tree by `memdir unmount --lazy`; its daemon ends with the last process that has something open in it."""
 
@@ -274,6 +276,7 @@ class MountRegistry:
             cache_limit_bytes=spec.cache_limit_bytes,
             prefetch_bytes=spec.prefetch_bytes,
             fetch_timeout_s=spec.fetch_timeout_s,
+            used=chosen is not None and chosen.used,
         )
         self.save(record)
         return record

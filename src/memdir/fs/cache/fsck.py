@@ -4,7 +4,9 @@ without a path gets one in `/lost+found`."""
 from __future__ import annotations
 
 import os
+import re
 import stat
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -20,6 +22,7 @@ from memdir.fs.cache.blobs import blob_path
 from memdir.fs.cache.filesystem import SqliteFs, locked
 from memdir.fs.cache.invariants import AFTER_REACH, BEFORE_REACH, UNREACHED, Invariant
 from memdir.fs.cache.journal import FS_ID_BYTES, Torn, damaged_name, identity, replay, segment_paths
+from memdir.fs.cache.salvage import salvage
 from memdir.fs.cache.tables import DATABASE_NAME, PAGE_BYTES, SCHEMA, is_unborn
 from memdir.fs.types import ROOT_INO
 
@@ -31,6 +34,11 @@ _FAR_INO: Final = (
     "select max(next_ino, (select max(ino) from inode), (select coalesce(max(ino), 0) from dentry)) + 1000000 from meta"
 )
 """A number far ahead of the counter: records that still wait in the journal may hold the next ones."""
+_INDEX_ONLY: Final = re.compile(r"missing from index|wrong # of entries in index|non-unique entry in index")
+"""Lines of `pragma integrity_check` that speak of an index and not of rows."""
+
+Progress = Callable[[str, int, int], None]
+"""What is being done, steps done, steps in all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,11 +49,19 @@ class Finding:
     detail: str
     repaired: bool = False
 
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.detail}"
 
-def check(folder: Path) -> list[Finding]:
-    """Every broken invariant; changes nothing. BusyError while the folder is in use, NotFoundError when it holds no cache."""
+
+def no_progress(_what: str, _done: int, _total: int) -> None:
+    """For callers that show none."""
+
+
+def check(folder: Path, *, progress: Progress = no_progress) -> list[Finding]:
+    """Every broken invariant; changes nothing. BusyError while the folder is in use, NotFoundError when it holds no cache,
+    VersionError when a newer memdir made it."""
     with locked(_existing(folder)):
-        return _check(folder)
+        return _check(folder, progress)
 
 
 def waiting_operations(folder: Path) -> int:
@@ -79,14 +95,19 @@ def is_empty(folder: Path) -> bool:
             database.close()
 
 
-def repair(folder: Path, *, clock: Clock | None = None) -> list[Finding]:
+def repair(folder: Path, *, clock: Clock | None = None, progress: Progress = no_progress) -> list[Finding]:
     """Mend what `check` finds; each finding says whether it was. A damaged end of the journal is set aside as
-    `damaged-journal-…` and the operations in it are lost, which a finding says."""
+    `damaged-journal-…` and the operations in it are lost, which a finding says. Of a damaged database what can be read is
+    brought into a new one, and the damaged file is kept as `damaged-…-cache.db`; what was lost is in findings `lost`."""
     clock = clock or SystemClock()
     with locked(_existing(folder)):
-        findings = _check(folder)
+        findings = _check(folder, progress)
         if not findings:
             return []
+        try:
+            findings += _salvage(folder, progress) if _is_damaged(findings) else []
+        except CorruptError as error:
+            return [*findings, Finding(kind="lost", detail=f"{error.message}; {error.hint}")]
         if not _repair_tables(folder, clock):
             return findings
         torn = _journal_damage(folder)
@@ -96,7 +117,7 @@ def repair(folder: Path, *, clock: Clock | None = None) -> list[Finding]:
     SqliteFs.open(folder, clock=clock).close()  # replays the journal
     with locked(folder):
         _repair_tables(folder, clock)
-        left = {(finding.kind, finding.detail) for finding in _check(folder)}
+        left = {(finding.kind, finding.detail) for finding in _check(folder, progress)}
     return [replace(finding, repaired=(finding.kind, finding.detail) not in left) for finding in findings]
 
 
@@ -110,13 +131,31 @@ def _open(folder: Path) -> Database:
     return Database(folder / DATABASE_NAME, migrations=SCHEMA, page_size=PAGE_BYTES)
 
 
-def _check(folder: Path) -> list[Finding]:
+def _is_damaged(findings: list[Finding]) -> bool:
+    """Whether the file itself is, beyond its indexes, which SQLite can build again from the rows."""
+    texts = [finding.detail for finding in findings if finding.kind == "database"]
+    return any(not _INDEX_ONLY.search(text) for text in texts)
+
+
+def _salvage(folder: Path, progress: Progress) -> list[Finding]:
+    saved = salvage(folder, progress=lambda done, total: progress("saving what can be read", done, total))
+    rows = ", ".join(f"{count:,} of {name}" for name, count in saved.rows.items() if count)
+    findings = [
+        Finding(kind="salvaged", detail=f"rows brought into a new database: {rows}; the damaged one is {saved.kept_as.name}")
+    ]
+    findings += [Finding(kind="lost", detail=sentence) for sentence in saved.lost]
+    if saved.lost_count > len(saved.lost):
+        findings.append(Finding(kind="lost", detail=f"and {saved.lost_count - len(saved.lost):,} more like these"))
+    return findings
+
+
+def _check(folder: Path, progress: Progress) -> list[Finding]:
     try:
         database = _open(folder)
     except CorruptError as error:
         return [Finding(kind="database", detail=error.message)]
     try:
-        findings = _check_tables(database)[:FINDINGS_MAX] + _check_journal(folder, database)
+        findings = _check_tables(database, progress)[:FINDINGS_MAX] + _check_journal(folder, database)
         faults = blob_faults(database.reader, folder)[:FINDINGS_MAX]
         return findings + [Finding(kind=fault.kind, detail=fault.detail) for fault in faults]
     except apsw.Error as error:
@@ -125,7 +164,9 @@ def _check(folder: Path) -> list[Finding]:
         database.close()
 
 
-def _check_tables(database: Database) -> list[Finding]:
+def _check_tables(database: Database, progress: Progress) -> list[Finding]:
+    steps = 2 + len(BEFORE_REACH) + len(AFTER_REACH)
+    progress("checking", 0, steps)
     findings = [Finding(kind="database", detail=line) for line in database.integrity_errors()]
     if not findings and is_unborn(database):
         return []  # the next open makes the filesystem
@@ -134,22 +175,30 @@ def _check_tables(database: Database) -> list[Finding]:
     mode = database.one("select mode from inode where ino = 1")
     if mode is None or not stat.S_ISDIR(mode[0]):
         findings.append(Finding(kind="root", detail="the root folder is missing"))
-    for invariant in BEFORE_REACH:
+    for done, invariant in enumerate(BEFORE_REACH, start=1):
+        progress("checking", done, steps)
         findings.extend(_exceptions(database, invariant))
     for ino, is_folder, named in database.all(UNREACHED)[:FINDINGS_MAX]:
         what = "folder" if is_folder else "file"
         how = "stands in a folder that no path leads to" if named else "has no name"
         findings.append(Finding(kind="orphan", detail=f"{what} {ino} {how}"))
-    for invariant in AFTER_REACH:
+    for done, invariant in enumerate(AFTER_REACH, start=2 + len(BEFORE_REACH)):
+        progress("checking", done, steps)
         findings.extend(_exceptions(database, invariant))
     return findings
 
 
 def _exceptions(database: Database, invariant: Invariant) -> list[Finding]:
     return [
-        Finding(kind=invariant.kind, detail=invariant.sentence.format(*row))
-        for row in database.all(invariant.find)[:FINDINGS_MAX]
+        Finding(kind=invariant.kind, detail=_sentence(invariant, row)) for row in database.all(invariant.find)[:FINDINGS_MAX]
     ]
+
+
+def _sentence(invariant: Invariant, row: tuple[Any, ...]) -> str:
+    try:
+        return invariant.sentence.format(*row)
+    except (TypeError, ValueError):  # in a damaged database not even the types hold
+        return f"rows that cannot be: {row!r}"
 
 
 def _check_journal(folder: Path, database: Database) -> list[Finding]:

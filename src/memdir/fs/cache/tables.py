@@ -261,6 +261,12 @@ class Tables:
         self.database.close()
 
 
+def is_missing(folder: Path) -> bool:
+    """Whether there is no database in `folder`, or nothing but its name (nor a log from which SQLite would fill it)."""
+    files = (folder / DATABASE_NAME, folder / f"{DATABASE_NAME}-wal")
+    return not any(file.exists() and file.stat().st_size for file in files)
+
+
 def is_unborn(database: Database) -> bool:
     """Whether making it was cut off before there was a filesystem in it."""
     return database.one("select 1 from meta union all select 1 from inode union all select 1 from dentry limit 1") is None
