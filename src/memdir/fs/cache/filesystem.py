@@ -257,7 +257,8 @@ class SqliteFs(LargeContents):
         batch = self._flushing
         assert batch is not None
         if durable:
-            self._promised_ino = batch.next_ino
+            with self._lock:
+                self._promised_ino = max(self._promised_ino, batch.next_ino)
         try:
             self._tables.write(batch, durable=durable)
         except FsError as error:
@@ -340,8 +341,9 @@ class SqliteFs(LargeContents):
         )  # fmt: skip
 
     def fsync(self, ino: int) -> None:
-        inode = self.get(ino)
-        self._promised_ino = self._next_ino
+        with self._lock:
+            inode = self._inode(ino)
+            self._promised_ino = self._next_ino
         if inode.place > 0:
             self._large.sync(ino, inode.place)
         elif ino == ROOT_INO:
