@@ -221,6 +221,8 @@ _EXERCISE = _group(
     {
         "one-contract": "The same contract cases pass on MemoryFs, on the cache and, through system calls, on a mount.",
         "fsx": "No byte differs from a model in memory: writes, mappings, truncations, holes, copies, kills, remounts.",
+        "ignore-bounded": "No pattern in `.memdirignore` makes a change in the mount expensive.",
+        "requests-fuzzed": "No request makes the driver fail, hang or answer what the kernel does not take.",
         "same-as-native": "Random system calls give the same answers on a mount as on a native directory, remounts between.",
     },
 )

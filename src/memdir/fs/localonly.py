@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
+    from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
 IGNORE_FILE: Final = b".memdirignore"
 """At the root of the mount, gitignore syntax (git-scm.com/docs/gitignore). The file itself is synced."""
 IGNORE_FILE_MAX_BYTES: Final = 256 * 1024
+PATTERNS_MAX: Final = 1000
+PATTERN_MAX_CHARS: Final = 1000
+"""Lines behind the first, and longer ones, are left out like lines that are no pattern."""
+
+_STAR: Final = "[^/]*"
+_ANY: Final = "[^/]"
+"""What pathspec makes of `*` and `?` inside a name."""
+_FREE_STARS_MAX: Final = 2
+"""Wildcards of one pattern that may try every place."""
 
 _NAMES: Final = r"""
     \.DS_Store | \._[^/]*                       # macOS Finder
@@ -67,12 +78,50 @@ def _spec(text: str) -> GitIgnoreSpec | None:
         return None
     from pathspec import GitIgnoreSpec  # only mounts with an ignore file pay for it
 
+    factory = _bounded_pattern()
     lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
     valid = []
-    for line in lines:
+    for line in lines[:PATTERNS_MAX]:
+        if len(line) > PATTERN_MAX_CHARS:
+            continue
         try:
-            GitIgnoreSpec.from_lines([line])
+            factory(line)
         except ValueError:
             continue
         valid.append(line)
-    return GitIgnoreSpec.from_lines(valid) if valid else None
+    return GitIgnoreSpec.from_lines(valid, factory, backend="simple") if valid else None
+
+
+@cache
+def _bounded_pattern() -> type[GitIgnoreSpecPattern]:
+    """gitignore patterns whose matching takes a bounded number of steps. The rules are asked with every create and rename, and
+    whoever can write into a memory can write its ignore file."""
+    from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
+
+    class BoundedPattern(GitIgnoreSpecPattern):
+        @classmethod
+        def pattern_to_regex(cls, pattern: Any) -> tuple[Any, Any]:
+            regex, include = super().pattern_to_regex(pattern)
+            return (_without_backtracking(regex) if isinstance(regex, str) else regex), include
+
+    return BoundedPattern
+
+
+def _without_backtracking(regex: str) -> str:
+    """The same pattern, with a wildcard inside a name that never gives back what it took.
+
+    Between two wildcards of one name the first place where the text between them stands is as good as any later one, because
+    the second wildcard takes the rest: an atomic group keeps it, and `*a*a*a*b` costs a walk over the name and not its power.
+    ValueError for what cannot be bounded so: sets of characters between many wildcards, and many `**`."""
+    first, *parts = regex.split(_STAR)
+    out, free = [first], 0
+    for number, part in enumerate(parts):
+        plain = part.replace(_ANY, "")
+        if number < len(parts) - 1 and not any(sign in plain for sign in "[(/"):
+            out.append(f"(?>{_STAR}?{part})")
+        else:
+            free += "/" not in plain and number < len(parts) - 1
+            out.append(_STAR + part)
+    if free > _FREE_STARS_MAX or regex.count(".+") > _FREE_STARS_MAX:
+        raise ValueError("a pattern with too many wildcards")
+    return "".join(out)
