@@ -85,7 +85,7 @@ def _spec(text: str) -> GitIgnoreSpec | None:
         if len(line) > PATTERN_MAX_CHARS:
             continue
         try:
-            factory(line)
+            GitIgnoreSpec.from_lines([line], factory, backend="simple")
         except ValueError:
             continue
         valid.append(line)
