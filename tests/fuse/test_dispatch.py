@@ -347,6 +347,16 @@ def test_a_read_is_never_larger_than_what_was_agreed_on(kernel: Kernel, fs: Memo
     assert (error, len(payload)) == (0, 1 << 20)
 
 
+def test_a_copy_of_a_files_end_behind_itself_ends(kernel: Kernel, fs: MemoryFs) -> None:
+    """Found by the fuzzer: the source grew with every byte that was copied."""
+    inode = fs.create(ROOT_INO, b"f", stat.S_IFREG, Owner(0, 0))
+    fs.write(inode.ino, 0, b"0123456789")
+    error, payload = kernel.ask(Op.COPY_FILE_RANGE, inode.ino, abi.COPY_FILE_RANGE_IN.pack(0, 9, inode.ino, 0, 10, 1 << 20, 0))
+    assert (error, abi.WRITE_OUT.unpack(payload)[0], inode.size) == (0, 1, 11)
+    error, payload = kernel.ask(Op.COPY_FILE_RANGE, inode.ino, abi.COPY_FILE_RANGE_IN.pack(0, 99, inode.ino, 0, 0, 5, 0))
+    assert (error, abi.WRITE_OUT.unpack(payload)[0], inode.size) == (0, 0, 11)
+
+
 def test_malformed_forgets_stay_silent(kernel: Kernel, quiet: object) -> None:
     for op, body in ((Op.FORGET, b"1"), (Op.BATCH_FORGET, b""), (Op.BATCH_FORGET, abi.BATCH_FORGET_IN.pack(2**32 - 1, 0))):
         assert kernel.raw(request(op, ROOT_INO, body)) is None
