@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import runpy
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from memdir.bench.figures import Figure
 from memdir.bench.posix import report, trees
 from memdir.bench.posix.command import exit_code, workloads_of
 from memdir.bench.posix.goals import GOALS, UNITS
+from memdir.bench.posix.growth import Growth
 from memdir.bench.posix.measure import Sample, difference
 from memdir.bench.posix.run import DEFAULT_TARGETS, TARGETS, Failure, Outcome, Plan, check_folder, order
 from memdir.bench.posix.sizes import Sizes
@@ -106,10 +108,12 @@ def test_a_figure_of_its_own_reaches_its_goal_by_name() -> None:
     assert goal(shown, "remount_after_kill")["met"] is True
 
 
-def test_the_lookup_is_compared_with_compiled_libfuse_only() -> None:
+def test_the_lookup_is_compared_with_the_fastest_compiled_program() -> None:
     samples = (
         sample("lookup", "memdir", 0, 2.0, cpu_s=0.00007),
-        sample("lookup", "bindfs", 0, 1.0),
+        sample("lookup", "native", 0, 0.1),
+        sample("lookup", "memdir-observed", 0, 0.2),
+        sample("lookup", "bindfs", 0, 4.0),
         sample("lookup", "passthrough", 0, 3.0),
     )
     shown = report_of(outcome_of(*samples, peers=("bindfs", "passthrough")))
@@ -195,3 +199,29 @@ def test_the_trees_are_the_same_for_the_same_seed(tmp_path: Path) -> None:
         made.append((fixtures.archive.read_bytes(), [(path.name, path.read_bytes()) for path in found]))
     assert made[0] == made[1]
     assert made[0] != made[2]
+
+
+def test_the_page_of_figures_shows_every_workload_and_every_goal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = runpy.run_path(str(Path(__file__).parents[2] / "scripts" / "posix_figures.py"))
+    page = tmp_path / "benchmarks.md"
+    page.write_text(f"before\n{script['BEGIN']}\nstale\n{script['END']}\nafter\n")
+    files = []
+    for number, outcome in enumerate((outcome_of(*CREATED), outcome_of())):
+        if number:
+            outcome.figures.append(Figure(name="find_100000", value=1.5, unit="s", samples=1, note="cold"))
+            outcome.growth.append(Growth(workload="create", target="memdir", us_per_op={10: 2.0, 100: 3.0}))
+        files.append(tmp_path / f"{number}.json")
+        files[-1].write_text(json.dumps(report.as_json(Plan(sizes=SMALL, rounds=2), outcome)))
+    main = script["main"]
+    monkeypatch.setitem(main.__globals__, "PAGE", page)
+    assert main([str(file) for file in files]) == 0
+    text = page.read_text()
+    assert text.startswith("before\n")
+    assert text.endswith("after\n")
+    assert "stale" not in text
+    assert "| `create.ratio_native` | memdir | 0.38 x native | 0.5 | no |" in text
+    assert "| `find_100000` | memdir | 1.50 s | 2 | yes |" in text
+    assert "| `untar.ratio_native` | memdir | not measured | 0.3 | no |" in text
+    assert "| `create` | memdir | 2.00 | 3.00 | 1.50 |" in text
+    page.write_text("no marks")
+    assert main([str(files[0])]) == 2

@@ -82,4 +82,5 @@ GOALS: Final = (
 )
 """`memdir-observed` stands for the passthrough of large files (root only). What a goal is measured on: docs/benchmarks.md."""
 
-COMPILED: Final = ("passthrough_hp", "passthrough", "passthrough_ll")
+COMPILED: Final = ("bindfs", "passthrough_hp", "passthrough", "passthrough_ll")
+"""Programs in C or C++ over libfuse; the fastest of those measured is the reference."""

@@ -142,6 +142,30 @@ def _client(session: BenchSession) -> Iterator[Callable[[], int]]:
         yield lambda: client.processing_count("indexed")
 
 
+def between_mounts(session: BenchSession, amounts: Amounts) -> list[Figure]:
+    """A file written in one mount until another mount of the same memory shows it: the whole way, through the server."""
+    session.memdir("server", "start")
+    places = [session.folder / "shared-here", session.folder / "shared-there"]
+    waits_ms = []
+    try:
+        for place in places:
+            session.memdir("mount", "shared", "--path", str(place))
+        for number in range(max(5, amounts.changes // 20)):
+            name, text = f"note-{number % 3}.md", f"version {number:05d}\n".encode("ascii")
+            (places[0] / name).write_bytes(text)
+            written_ns = time.monotonic_ns()
+            waits_ms.append((_seen(places[1] / name, text) - written_ns) / 1e6)
+    finally:
+        for place in places:
+            session.memdir("unmount", str(place), "--force", allowed=(0, 1, 2))
+    count = len(waits_ms)
+    note = "sync's quiet time, the server and the other mount's pull included"
+    return [
+        Figure(name="change_between_mounts_p50", value=percentile(waits_ms, 0.5), unit="ms", samples=count, note=note),
+        Figure(name="change_between_mounts_max", value=max(waits_ms), unit="ms", samples=count),
+    ]
+
+
 def remote_changes(session: BenchSession, amounts: Amounts) -> list[Figure]:
     """From the arrival of a change to the moment another process reads the new contents; and telling the kernel of 10,000."""
     place = session.folder
@@ -217,8 +241,11 @@ def _seen(path: Path, wanted: bytes) -> int:
     """Look until the contents are there; the monotonic time of that look."""
     deadline_s = time.monotonic() + _VISIBLE_LIMIT_S
     while time.monotonic() < deadline_s:
-        if path.read_bytes() == wanted:
-            return time.monotonic_ns()
+        try:
+            if path.read_bytes() == wanted:
+                return time.monotonic_ns()
+        except FileNotFoundError:
+            continue  # a file that is new on the other side
     raise BenchError(f"{path.name} did not show the change within {_VISIBLE_LIMIT_S:.0f} s")
 
 

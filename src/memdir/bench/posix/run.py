@@ -311,6 +311,7 @@ def _latency(plan: Plan, session: BenchSession, targets: dict[str, Target], mete
     parts: dict[str, Callable[[], list[Figure]]] = {
         "a remote change": lambda: latency.remote_changes(session, amounts),
         "a mount after SIGKILL": lambda: latency.kills(session, amounts),
+        "a change between two mounts": lambda: latency.between_mounts(session, amounts),
         "lookups beside an indexing server": lambda: latency.lookups_while_indexing(session, amounts, drops=meter.drops),
     }
     for part, measure in parts.items() if "memdir" in targets else ():
