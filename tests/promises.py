@@ -156,6 +156,7 @@ _POSIX = _group(
         "append": "Processes that append to one file lose no record.",
         "locks": "flock, record locks and open file description locks exclude other processes of the machine.",
         "large": "A file of 10 GB works at every offset; beyond the largest size the answer is EFBIG.",
+        "sparse": "A large file takes what was written to it, and st_blocks says so.",
         "statfs": "statfs tells the truth: free space falls with what is written.",
         "inotify": "inotify tells of every change made through the mount.",
         "read-only": "A read-only mount, also one remounted so, refuses every change with EROFS and stays readable.",

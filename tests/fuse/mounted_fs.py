@@ -282,6 +282,10 @@ class MountedFs:
                         entries.append(DirEntry(cookie, name, self._take(ino, name)))  # type: ignore[arg-type]
         return entries
 
+    def allocated_bytes(self, ino: int) -> int:
+        with _refusals():
+            return os.lstat(self._path(ino)).st_blocks * 512
+
     def getxattr(self, ino: int, name: bytes) -> bytes:
         with _refusals():
             return os.getxattr(self._path(ino), name)

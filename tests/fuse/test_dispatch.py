@@ -242,7 +242,7 @@ def test_attribute_lists_are_probed_sized_and_refused(kernel: Kernel, fs: Memory
 
 def test_encoded_attributes_are_kept_until_something_changes(fs: MemoryFs) -> None:
     inode = fs.create(ROOT_INO, b"f", stat.S_IFREG | 0o644, Owner(0, 0))
-    encoder = AttributeEncoder(100)
+    encoder = AttributeEncoder(100, MemoryFs().allocated_bytes)
     first = encoder.entry(inode)
     assert encoder.entry(inode) is first
     fs.write(inode.ino, 0, b"12345")
@@ -269,7 +269,7 @@ def test_an_encoding_that_was_overtaken_by_a_change_is_not_kept() -> None:
             self.raced = False
 
     inode = Racing(ino=5, mode=0o100644, uid=0, gid=0, nlink=1, size=1, atime_ns=0, mtime_ns=0, ctime_ns=0)
-    encoder = AttributeEncoder(100)
+    encoder = AttributeEncoder(100, MemoryFs().allocated_bytes)
     encoder.entry(inode)
     assert inode.encoded is None
     assert abi.ATTR.unpack_from(encoder.entry(inode), abi.ENTRY_HEAD.size)[1] == 99

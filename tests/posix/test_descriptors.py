@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.fuse.harness import in_shell
 from tests.fuse.test_names import refused
 from tests.posix.calls import AT_FDCWD
 from tests.posix.calls import check as check_call
@@ -222,6 +223,26 @@ def test_a_sparse_file_of_ten_gigabytes_reads_as_it_was_written(place: Path) -> 
         os.ftruncate(fd, (1 << 63) - 1)
     os.close(fd)
     os.unlink(place / "f")
+
+
+@pytest.mark.promise("posix.sparse")
+def test_blocks_tell_what_a_large_file_takes(place: Path) -> None:
+    """`du`, and `cp` and `tar` when they decide whether to look for holes."""
+    with (place / "f").open("w+b", buffering=0) as handle:
+        handle.truncate(10 << 30)
+        assert os.fstat(handle.fileno()).st_blocks * 512 < MIB
+        os.pwrite(handle.fileno(), b"x" * 4 * MIB, 5 << 30)
+        assert 4 * MIB <= os.fstat(handle.fileno()).st_blocks * 512 < 5 * MIB
+        os.posix_fallocate(handle.fileno(), 0, 8 * MIB)
+        assert 12 * MIB <= os.fstat(handle.fileno()).st_blocks * 512 < 13 * MIB
+        os.copy_file_range(handle.fileno(), handle.fileno(), 5 << 30, 6 << 30, MIB)
+    (place / "dense").write_bytes(random.Random(5).randbytes(3 * MIB))
+    assert 3 * MIB <= (place / "dense").stat().st_blocks * 512 < 4 * MIB
+    in_shell("truncate -s 5G s; printf x | dd of=s bs=1 seek=4G conv=notrunc status=none; cp s t", place)
+    assert (place / "t").stat().st_size == 5 << 30
+    assert (place / "t").stat().st_blocks * 512 < MIB
+    with (place / "t").open("rb") as handle:
+        assert os.pread(handle.fileno(), 3, (4 << 30) - 1) == b"\0x\0"
 
 
 def test_sockets_in_a_mount_connect_processes(place: Path) -> None:

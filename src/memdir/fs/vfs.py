@@ -75,6 +75,11 @@ class Vfs(Protocol):
         """rename(2) with RENAME_NOREPLACE and RENAME_EXCHANGE. EINVAL when a directory would move into itself."""
         ...
 
+    def allocated_bytes(self, ino: int) -> int:
+        """What the contents take on the disk, for st_blocks: less than the size where there are holes. The size itself when
+        they are on the server only."""
+        ...
+
     def read(self, ino: int, offset: int, size: int) -> ReadResult:
         """Up to `size` bytes; shorter only at the end of the file. EISDIR, EIO."""
         ...

@@ -34,6 +34,8 @@ nothing could be removed any more."""
 _UNCHECKED_MAX_BYTES: Final = 4 * MIB
 """The free space is asked for once in so many written bytes, and every time when it becomes scarce."""
 _ZEROS: Final = bytes(MIB)
+_BLOCK_BYTES: Final = 512
+"""The unit of st_blocks, whatever the disk's own blocks are."""
 _SYNC_FILE_RANGE_WRITE: Final = 2
 _NO_SUPPORT: Final = frozenset({errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL})
 
@@ -135,6 +137,19 @@ class Blobs:
 
     def size(self, ino: int, blob: int) -> int:
         return os.fstat(self._fd(ino, blob)).st_size
+
+    def allocated_bytes(self, ino: int, blob: int) -> int:
+        """Through the name when the blob is not open: a listing of many large files must not cost the descriptors in use.
+        A disk that counts only what it has placed already (Btrfs, ZFS) says nothing for bytes just written, which copying
+        tools would take for one large hole: then the size counts."""
+        fd = self._open.get(blob)
+        try:
+            found = os.stat(self.path(ino, blob)) if fd is None else os.fstat(fd)
+        except FileNotFoundError:
+            return 0  # a read says that it is missing
+        if not found.st_blocks and found.st_size and self.seek(ino, blob, 0, hole=False) is not None:
+            return found.st_size
+        return found.st_blocks * _BLOCK_BYTES
 
     def read(self, ino: int, blob: int, offset: int, size: int) -> bytes:
         fd = self._fd(ino, blob)

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from memdir.fs.fuse.abi import ATTR, ENTRY_HEAD
 from memdir.fs.types import VIRTUAL_INO_BASE, Inode
 
 _SECOND_NS = 1_000_000_000
 _BLOCK_BYTES = 4096
+_SPARSE_MIN_BYTES = 1 << 20
+"""Smaller files are taken to have no holes: asking would cost each `ls -l` more than knowing it saves."""
 
 
 class AttributeEncoder:
     """Encodes inodes; one timeout for names and attributes. Virtual inodes are never cached by the kernel."""
 
-    def __init__(self, timeout_s: int) -> None:
+    def __init__(self, timeout_s: int, allocated_bytes: Callable[[int], int]) -> None:
         self._timeout_s = timeout_s
+        self._allocated_bytes = allocated_bytes
 
     def entry(self, inode: Inode) -> bytes:
         """fuse_entry_out of `inode`: 128 bytes. The bytes from ATTR_OUT_OFFSET on are its fuse_attr_out."""
@@ -28,7 +33,7 @@ class AttributeEncoder:
         encoded = ENTRY_HEAD.pack(ino, 0, timeout_s, timeout_s, 0, 0) + ATTR.pack(
             ino,
             size,
-            (size + 511) >> 9,
+            ((size if size < _SPARSE_MIN_BYTES else self._allocated_bytes(ino)) + 511) >> 9,
             atime_ns // _SECOND_NS,
             mtime_ns // _SECOND_NS,
             ctime_ns // _SECOND_NS,

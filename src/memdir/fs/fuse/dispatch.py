@@ -63,7 +63,7 @@ class Dispatcher:
         self._vfs, self._clock, self._waiting, self._syncs = vfs, clock, waiting, syncs
         self._options = options
         self._on_init = on_init
-        self._encoder = AttributeEncoder(options.timeout_s)
+        self._encoder = AttributeEncoder(options.timeout_s, vfs.allocated_bytes)
         self._handlers: dict[int, Handler] = {Op.INIT: self._init}
         self._families = (
             NameHandlers(vfs, self._encoder, negative_timeout_s=options.timeout_s),

@@ -41,6 +41,16 @@ class ContentOps(PlacedOps):
             raise FsError(errno.EISDIR if inode.is_dir else errno.EINVAL)
         return inode
 
+    def allocated_bytes(self, ino: int) -> int:
+        with self._lock:
+            inode = self._inode(ino)
+            if inode.place > 0:
+                return self._blob_store().allocated_bytes(ino, inode.place)
+            if inode.place == ABSENT or not inode.is_file:  # nothing here, but a tool that believed that would copy zeros
+                return inode.size
+            contents = self._contents(ino)
+            return min(len(contents.chunks.keys() | contents.stored) * CHUNK_BYTES, inode.size)
+
     def read(self, ino: int, offset: int, size: int) -> ReadResult:
         if offset < 0 or size < 0:
             raise FsError(errno.EINVAL)

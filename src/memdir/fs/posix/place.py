@@ -46,6 +46,10 @@ class BlobStore(Protocol):
         """Bytes up to the end of the blob: more than the file has after a truncation, fewer only after a power cut."""
         ...
 
+    def allocated_bytes(self, ino: int, blob: int) -> int:
+        """What the blob takes on the disk."""
+        ...
+
     def read(self, ino: int, blob: int, offset: int, size: int) -> bytes:
         """Up to `size` bytes; shorter at the end of the blob."""
         ...

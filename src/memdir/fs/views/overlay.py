@@ -202,6 +202,9 @@ class ViewVfs:
         self._refuse_name(new_parent, new_name)
         self._base.rename(parent, name, new_parent, new_name, flags)
 
+    def allocated_bytes(self, ino: int) -> int:
+        return self._base.allocated_bytes(ino) if ino < VIRTUAL_INO_BASE else len(self._file_data(ino))
+
     def read(self, ino: int, offset: int, size: int) -> ReadResult:
         if ino < VIRTUAL_INO_BASE:
             return self._base.read(ino, offset, size)
