@@ -334,6 +334,7 @@ _SURVIVES = _group(
     "survives",
     {
         "power-cut": "After a power cut at any moment nothing that was fsynced is lost and fsck finds nothing.",
+        "full-disk": "On a full disk writing says ENOSPC, deleting works and gives space back, and a killed mount opens again.",
     },
 )
 

@@ -13,6 +13,7 @@ from memdir.core.clock import FakeClock
 from memdir.fs.cache import large
 from memdir.fs.cache.filesystem import SqliteFs
 from memdir.fs.cache.fsck import check
+from memdir.fs.cache.room import RESERVE_NAME
 from memdir.fs.memory import MemoryFs
 
 UID, GID = 1000, 1000
@@ -29,7 +30,7 @@ def crashed_copy(fs: SqliteFs, target: Path) -> Path:
             with contextlib.suppress(FileNotFoundError):  # a segment that is released, or a blob that is removed meanwhile
                 if path.is_dir():
                     shutil.copytree(path, target / path.name)
-                elif not path.name.endswith("-shm"):
+                elif not path.name.endswith("-shm") and path.name != RESERVE_NAME:
                     (target / path.name).write_bytes(path.read_bytes())
     return target
 

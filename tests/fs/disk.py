@@ -21,8 +21,10 @@ from unittest import mock
 
 import apsw
 
+from memdir.fs.cache import tables
+
 SECTORS = (512, 4096)
-BASE_VFS = "unix"
+BASE_VFS = tables.VFS
 _SHADOW = "-shm"
 """SQLite's index of the log in shared memory: made again at open, never synced."""
 
@@ -161,12 +163,10 @@ class Disk:
         """Until the end of the block; SQLite connections opened in it must be closed in it."""
         name = f"recording-{id(self)}"
         vfs = _RecordingVfs(name, self)
-        apsw.set_default_vfs(name)
         try:
-            with mock.patch.multiple(os, **_recorded_calls(self)):
+            with mock.patch.object(tables, "VFS", name), mock.patch.multiple(os, **_recorded_calls(self)):
                 yield
         finally:
-            apsw.set_default_vfs(BASE_VFS)
             vfs.unregister()
 
     def moved(self, root: Path) -> None:

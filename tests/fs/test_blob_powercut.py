@@ -35,7 +35,7 @@ def _by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(flusher.Flusher, "start", lambda self: None)
     monkeypatch.setattr(journal, "SEGMENT_MAX_BYTES", 3_000)
     monkeypatch.setattr(large, "BLOB_MIN_BYTES", 700)
-    monkeypatch.setattr(blobs, "_fallocate", lambda *_: errno.EOPNOTSUPP)  # zeros are written then, which is recorded
+    monkeypatch.setattr(blobs, "fallocate", lambda *_: errno.EOPNOTSUPP)  # zeros are written then, which is recorded
 
 
 class Past:

@@ -11,7 +11,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from memdir.fs.cache import filesystem, flusher, journal, overlay
+from memdir.fs.cache import filesystem, flusher, flushing, journal, overlay
 from memdir.fs.cache.filesystem import SqliteFs
 from memdir.fs.cache.fsck import check
 from memdir.fs.errors import FsError
@@ -122,6 +122,7 @@ class TestFullDatabase:
             fs._tables.database._writer.execute(f"pragma max_page_count={pages}").fetchall()
 
     def test_writers_are_told_instead_of_waiting_for_ever(self, full: SqliteFs, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(flushing, "DIRTY_MAX_BYTES", 3 * CHUNK)
         monkeypatch.setattr(filesystem, "DIRTY_MAX_BYTES", 3 * CHUNK)
 
         def fill() -> None:
@@ -133,6 +134,8 @@ class TestFullDatabase:
         refuses(errno.ENOSPC, lambda: full.flush(timeout_s=10))
         self.limit(full, 1 << 30)
         self.until_flushed(full)
+        with full._lock:
+            assert full._room.wait_for(lambda: not full.is_short, 10)
         full.write(2, 0, b"works")
         assert text(full, 2)[:5] == b"works"
 
@@ -149,11 +152,14 @@ class TestFullDatabase:
     def test_what_was_changed_while_it_was_full_follows_by_itself(self, full: SqliteFs) -> None:
         full.write(2, 0, b"x" * 5 * CHUNK)
         refuses(errno.ENOSPC, lambda: full.flush(timeout_s=10))  # a batch is refused and waits
-        full.write(2, 0, b"second")
+        refuses(errno.ENOSPC, lambda: full.write(2, 0, b"second"))  # until there is room for what waits
+        full.unlink(ROOT_INO, b"b")
         last_lsn = full.last_lsn
         self.limit(full, 1 << 30)
         with full._lock:  # nobody wakes the flusher but itself
-            assert full._room.wait_for(lambda: full._applied_lsn >= last_lsn, 10)
+            assert full._room.wait_for(lambda: full._applied_lsn >= last_lsn and not full.is_short, 10)
+        assert full.trouble is None
+        full.write(2, 0, b"second")
 
     def test_closing_keeps_the_journal(self, full: SqliteFs, opened: Factory, folder: Path) -> None:
         full.write(2, 0, b"y" * 5 * CHUNK)

@@ -75,7 +75,7 @@ def test_a_short_log_stays(fs: SqliteFs, monkeypatch: pytest.MonkeyPatch) -> Non
     make(fs, b"a", b"x" * CHUNK)
     fs.flush()
     assert log_bytes(fs) > CHUNK
-    assert not fs.needs_checkpoint()
+    assert not fs.is_untidy()
 
 
 def test_a_log_that_cannot_be_moved_stops_nothing(fs: SqliteFs, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,7 +125,7 @@ def test_deleting_a_large_file_does_not_write_it_again(fs: SqliteFs, monkeypatch
     monkeypatch.setattr(flusher, "IDLE_S", WAIT_S)
     make(fs, b"big", b"x" * 40 * CHUNK)
     fs.flush()
-    fs.checkpoint()
+    fs._tables.checkpoint()
     fs.unlink(ROOT_INO, b"big")
     fs.flush()
     assert log_bytes(fs) < 10 * CHUNK

@@ -45,12 +45,13 @@ class Database:
 
     def __init__(
         self, path: Path, *, migrations: str, page_size: int = 4096, cache_mib: int = 16, secure_delete: str = "on",
-        checkpoint_pages: int = 1000,
+        checkpoint_pages: int = 1000, gives_back: bool = False, vfs: str | None = None,
     ) -> None:  # fmt: skip
         """Open or create `path` (0600). `migrations` is the package that holds the `.sql` files.
 
         `secure_delete` is "on" (deleted rows are overwritten with zeros) or "fast" (only where that costs no further write).
-        A commit moves the write-ahead log into the file once it has `checkpoint_pages`.
+        A commit moves the write-ahead log into the file once it has `checkpoint_pages`. A new file that `gives_back` can be
+        made smaller by `vacuum`, for which SQLite keeps a map of its pages. `vfs` is another way to the disk than the usual.
 
         Raises VersionError when the file was written by a newer memdir, CorruptError when it is not a database or damaged,
         BusyError when another program keeps it locked, StorageError when the system lets nobody write it.
@@ -67,6 +68,8 @@ class Database:
         self._cache_mib = cache_mib
         self._secure_delete = secure_delete
         self._checkpoint_pages = checkpoint_pages
+        self._gives_back = gives_back
+        self._vfs = vfs
         self._lock = threading.RLock()
         self._local = threading.local()
         self._readers: dict[threading.Thread, apsw.Connection] = {}
@@ -80,8 +83,10 @@ class Database:
             raise opening_error(path, error) from error
 
     def _connect(self) -> apsw.Connection:
-        connection = apsw.Connection(str(self.path))
+        connection = apsw.Connection(str(self.path), vfs=self._vfs)
         connection.set_busy_timeout(BUSY_TIMEOUT_MS)
+        if self._gives_back and not self.path.stat().st_size:  # said of a file that has pages it would be written into them
+            connection.execute(f"pragma page_size={self._page_size}; pragma auto_vacuum=incremental")
         for pragma in (
             f"page_size={self._page_size}",
             "journal_mode=wal",
@@ -184,6 +189,29 @@ class Database:
             return os.stat(f"{self.path}-wal").st_size
         except FileNotFoundError:
             return 0
+
+    def page_count(self) -> int:
+        """Pages of the database, those in the write-ahead log included."""
+        with self._lock:
+            ((count,),) = self._writer.execute("pragma page_count")
+        return int(count)
+
+    def free_pages(self) -> int:
+        """Pages of the file that hold nothing, if it is one that can be made smaller; 0 otherwise."""
+        with self._lock:
+            ((mode, free),) = self._writer.execute(
+                "select auto_vacuum, freelist_count from pragma_auto_vacuum, pragma_freelist_count"
+            )
+        return int(free) if mode else 0
+
+    def vacuum(self, pages: int) -> None:
+        """Take up to that many free pages from the end of the file, which gets shorter with the next checkpoint."""
+        with self._lock:
+            self._writer.execute(f"pragma incremental_vacuum({pages})").fetchall()
+
+    def file_bytes(self) -> int:
+        """Size of the file."""
+        return os.stat(self.path).st_size
 
     def integrity_errors(self) -> list[str]:
         """What `PRAGMA integrity_check` finds, at most 100 lines; empty when all is well."""

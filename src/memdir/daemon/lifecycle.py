@@ -81,7 +81,9 @@ class MountDaemon:
             note_unseen_changes(folder)
         profile = ProfileView()
         self._syncing = Syncing(self._paths, record, self._fs, profile)
-        self._service = MountService(record, self._fs, self._syncing, started_s=time.monotonic(), control=self)
+        self._service = MountService(
+            record, self._fs, self._syncing, started_s=time.monotonic(), control=self, disk_trouble=lambda: self._fs.trouble
+        )
         status = StatusView(status=self._service.status_view, queue=self._service.queue_view, errors=self._service.errors_view)
         vfs = ViewVfs(self._fs, [profile, status])
         options = FuseOptions(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -55,11 +55,14 @@ class MountService:
         *,
         started_s: float,
         control: MountControl,
+        disk_trouble: Callable[[], str | None] = lambda: None,
     ) -> None:
+        """`disk_trouble` says what keeps the mount itself from writing."""
         self._record = record
         self._syncing = syncing
         self._started_s = started_s
         self._control = control
+        self._disk_trouble = disk_trouble
         self._grep = Grep(record.name, tree, syncing)
         self._waiting = threading.Event()
         """Never set: something to wait on with a bound while asking the server again."""
@@ -114,7 +117,7 @@ class MountService:
             "held_deletions": 0,
             "last_synced_at": None,
             "profile_version": 0,
-            "trouble": None,
+            "trouble": self._disk_trouble(),
             "absent_files": 0,
             "absent_bytes": 0,
             "prefetching": False,

@@ -208,7 +208,7 @@ class Blobs:
             return
         self._soil(ino, blob)
         mode = FALLOC_ZERO_RANGE if allocated else FALLOC_PUNCH_HOLE
-        number = _fallocate(fd, mode | FALLOC_KEEP_SIZE, start, end - start)
+        number = fallocate(fd, mode | FALLOC_KEEP_SIZE, start, end - start)
         if number in _NO_SUPPORT:  # tmpfs knows no zero range, others know neither
             for offset in range(start, end, len(_ZEROS)):
                 _write_all(fd, offset, memoryview(_ZEROS)[: min(len(_ZEROS), end - offset)])
@@ -219,7 +219,7 @@ class Blobs:
         fd = self._fd(ino, blob)
         self._unchecked_bytes = _UNCHECKED_MAX_BYTES
         self.check_room(max(end - max(start, os.fstat(fd).st_size), 0))
-        number = _fallocate(fd, FALLOC_KEEP_SIZE, start, end - start)
+        number = fallocate(fd, FALLOC_KEEP_SIZE, start, end - start)
         if number and number not in _NO_SUPPORT:  # a disk that cannot reserve had the room a moment ago
             raise FsError(number)
         self._soil(ino, blob)
@@ -414,7 +414,7 @@ def _write_all(fd: int, offset: int, data: Data) -> None:
         raise _refused(error) from error
 
 
-def _fallocate(fd: int, mode: int, start: int, length: int) -> int:
+def fallocate(fd: int, mode: int, start: int, length: int) -> int:
     """fallocate(2); 0 or the errno."""
     if _libc.fallocate(fd, mode, ctypes.c_int64(start), ctypes.c_int64(length)) == 0:
         return 0

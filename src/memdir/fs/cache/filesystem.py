@@ -4,47 +4,38 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import logging
 import os
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
 import apsw
 
 from memdir.core.clock import Clock, SystemClock
-from memdir.core.errors import BusyError, CorruptError, MemdirError
-from memdir.core.limits import MIB
-from memdir.core.paths import ensure_dir
-from memdir.core.processes import lock_holders
+from memdir.core.errors import MemdirError
+from memdir.core.limits import KIB
 from memdir.core.sqlite import opening_error
 from memdir.fs.cache import record
 from memdir.fs.cache.flusher import BATCH_BYTES, Flusher
-from memdir.fs.cache.journal import Journal, Torn, replay, segment_paths, sync_folder
-from memdir.fs.cache.large import LargeContents
-from memdir.fs.cache.mark import LOCK_NAME, Left, clear_mark, read_mark, set_mark
-from memdir.fs.cache.tables import DATABASE_NAME, Meta, Tables
+from memdir.fs.cache.flushing import DIRTY_MAX_BYTES, Flushing
+from memdir.fs.cache.folder import lock_folder, make_durable
+from memdir.fs.cache.journal import Journal, Torn
+from memdir.fs.cache.mark import clear_mark, read_mark, set_mark
+from memdir.fs.cache.room import DiskRoom, frees, is_no_space, low_bytes
+from memdir.fs.cache.tables import DATABASE_NAME, Tables
 from memdir.fs.errors import FsError
-from memdir.fs.posix.notes import is_synced_type
 from memdir.fs.posix.txn import Txn
-from memdir.fs.types import ROOT_INO, FsStats, IntentKind
+from memdir.fs.types import ROOT_INO, Data, FsStats
 
-DIRTY_MAX_BYTES: Final = 128 * MIB
-"""Journal bytes and changed chunks that SQLite does not hold yet; a writer waits for the flusher past it."""
-_REPLAY_BATCH_BYTES: Final = 32 * MIB
 _INODES: Final = 1 << 39
-_STEP_ITEMS: Final = 256
-"""What the flusher does at once while it holds the lock: about 0.1 ms."""
-
-T = TypeVar("T")
+_LARGE_BYTES: Final = 64 * KIB
 
 _log = logging.getLogger(__name__)
 
 
-class SqliteFs(LargeContents):
+class SqliteFs(Flushing):
     """`fs.vfs.Vfs` and `fs.tree.SyncTree` over a redo journal and SQLite. Open it with `SqliteFs.open`."""
 
     def __init__(
@@ -67,8 +58,12 @@ class SqliteFs(LargeContents):
         self._refused: FsError | None = None
         """Why the flusher cannot write, until it can."""
         self._refusals = 0
+        self._rounds = 0
+        """How often the flusher tried to make room."""
         self._applied_lsn = meta.applied_lsn
         self._flusher = Flusher(self)
+        self._space = DiskRoom(folder)
+        self._torn: Torn | None = None
         self._journal = Journal(folder, fs_id=meta.fs_id, next_lsn=self._replay(meta))
 
     @classmethod
@@ -87,7 +82,7 @@ class SqliteFs(LargeContents):
         `read_only` refuses every change (EROFS) but those that come from the server. Without `sync` no intents are recorded;
         the next open with `sync` then names every path. BusyError: another process has it open; CorruptError: run fsck.
         """
-        _make_durable(folder)
+        make_durable(folder)
         clock = clock or SystemClock()
         uid = os.getuid() if uid is None else uid
         gid = os.getgid() if gid is None else gid
@@ -95,7 +90,7 @@ class SqliteFs(LargeContents):
         with contextlib.ExitStack() as undo:
             undo.callback(os.close, lock_fd)
             try:
-                tables = Tables(folder, uid=uid, gid=gid, now_ns=clock.now_ns())
+                tables = _opened_tables(folder, uid=uid, gid=gid, now_ns=clock.now_ns())
                 undo.callback(tables.close)
                 fs = cls(folder, tables, lock_fd, clock=clock, uid=uid, gid=gid, read_only=read_only, sync=sync)
                 fs._recover()
@@ -105,96 +100,6 @@ class SqliteFs(LargeContents):
             undo.pop_all()
         fs._flusher.start()
         return fs
-
-    # ---- start
-
-    def _replay(self, meta: Meta) -> int:
-        """Apply what the journal holds and SQLite does not; returns the next lsn."""
-        last = meta.applied_lsn
-
-        def apply(lsn: int, body: bytes) -> None:
-            nonlocal last
-            txn = record.decode(body)
-            try:
-                for ino in txn.inodes:
-                    self._bring(ino)
-                self._apply(txn)
-            except FsError as error:
-                raise CorruptError(f"record {lsn} does not fit the tables: {error.message}") from error
-            self._note(txn)
-            last = lsn
-            self._batch.lsn = lsn
-            self._batch.size_bytes += len(body)
-            if self._pending_bytes() > _REPLAY_BATCH_BYTES:
-                self._write_now()
-                self._evict_inodes(self._evictable())
-
-        torn = replay(self._folder, fs_id=meta.fs_id, applied_lsn=meta.applied_lsn, apply=apply)
-        if torn is not None:
-            self._judge(torn)
-        return last + 1
-
-    def _bring(self, ino: int) -> None:
-        """Bring a stored inode into memory, so that its new attributes do not look like those of a new inode."""
-        if ino not in self._inodes:
-            found = self._fetch_inode(ino)
-            if found is not None:
-                self._inodes[ino], self._links[ino] = found
-
-    def _judge(self, torn: Torn) -> None:
-        if torn.damaged:
-            raise CorruptError(
-                f"{torn.path} is damaged at byte {torn.offset}: {torn.reason}; operations behind it would be lost",
-                hint="run memdir fsck --repair to go on without them",
-            )
-        _log.warning("%s ends in an unfinished write at byte %d (%s)", torn.path, torn.offset, torn.reason)
-
-    def _recover(self) -> None:
-        """Finish what the last process could not: write the replayed state, drop its segments, delete nameless inodes."""
-        if self._batch:
-            self._write_now()
-        segments = segment_paths(self._folder)
-        if segments:
-            self._tables.sync()  # what the last process committed may not be on the disk yet, and the segments vouch for it
-        changed = self._recover_blobs(Left.KILLED if segments and self._left is Left.CLOSED else self._left)
-        for path in segments:
-            path.unlink()
-        txn = self._begin(quiet=True)
-        txn.gone = [ino for ino in self._tables.unlinked() if not self._inode(ino).nlink]
-        if txn.gone:
-            self._commit(txn)
-        self._rules_stale = False
-        self._refresh_rules_silently()
-        self._note_changed(changed)
-        if self._was_unsynced and self._records_intents:
-            self._name_everything()
-        if self._batch:
-            self._write_now()
-        self._absent_files, self._absent_bytes = self._tables.absent_totals()
-
-    def _refresh_rules_silently(self) -> None:
-        """The ignore file as found at open is what was in force before: nothing to catch up with."""
-        records, self._records_intents = self._records_intents, False
-        self._refresh_rules()
-        self._records_intents = records
-
-    def _name_everything(self) -> None:
-        """Changes were made without intents: PUT for every path."""
-        txn = self._begin()
-        for path, inode in self._walk(self._inode(ROOT_INO), "/"):
-            if path != "/" and is_synced_type(inode.mode) and not self._rules.matches(path, is_dir=inode.is_dir):
-                self._stage_note(txn, IntentKind.PUT, path)
-        self._changed_unsynced = False
-        self._commit(txn)
-
-    def _write_now(self) -> None:
-        """Write the collected batch in this thread; at open, before the flusher runs."""
-        batch = self._take_batch()
-        self._tables.write(batch, durable=True)
-        self._flushed(batch)
-        self._mark_clean(batch.chunks.items())
-        self._give_back(batch)
-        self._promised_ino = self._next_ino
 
     # ---- hooks
 
@@ -207,29 +112,43 @@ class SqliteFs(LargeContents):
         super()._see_to(quiet=quiet)
         self._hindered = self._read_only or self._closed
 
-    def _wait_for_room(self) -> None:
-        while self._pending_bytes() > DIRTY_MAX_BYTES:
-            if self._refused is not None:
-                raise FsError(self._refused.errno, self._refused.message)
-            self._flusher.wake()
-            self._room.wait()
-
-    def _pending_bytes(self) -> int:
-        return self._batch.size_bytes + self._batch.chunk_bytes + self._flushing_bytes
-
     def _log(self, txn: Txn) -> None:
         if self._closed:
             raise FsError(errno.ESHUTDOWN, "the filesystem is closed")
+        if self._space.shortage is not None and not frees(txn):
+            raise FsError(self._space.shortage.errno, self._space.shortage.message)
         journal, batch = self._journal, self._batch
-        batch.size_bytes += journal.append(record.encode(txn))
+        parts = record.encode(txn)
+        if self._space.limit_bytes < DIRTY_MAX_BYTES and len(parts[-1]) > _LARGE_BYTES:
+            self._check_large(len(parts[-1]))
+        try:
+            batch.size_bytes += journal.append(parts)
+        except FsError as error:
+            batch.size_bytes += self._append_to_full_disk(txn, parts, error)
         batch.lsn = journal.next_lsn - 1
         batch_bytes = batch.size_bytes + batch.chunk_bytes
-        if batch_bytes + self._flushing_bytes > DIRTY_MAX_BYTES:
+        space = self._space
+        if batch_bytes + self._flushing_bytes > min(DIRTY_MAX_BYTES, space.limit_bytes) or batch.lsn > space.limit_lsn:
             self._hindered = True
         if batch_bytes >= BATCH_BYTES or not self._flusher.knows:
             self._flusher.note(batch_bytes)
         if not self._records_intents and not txn.quiet:
             self._changed_unsynced = True
+
+    def _check_large(self, size_bytes: int) -> None:
+        """A large write that would take the space that what waits already needs is refused, smaller ones may follow."""
+        self._measure()
+        if self._pending_bytes() + 2 * size_bytes > self._space.limit_bytes:
+            raise FsError(errno.ENOSPC)
+
+    def _append_to_full_disk(self, txn: Txn, parts: list[Data], error: FsError) -> int:
+        """The journal was refused: see that space comes back, and let a change that frees some have the reserve."""
+        if not is_no_space(error):
+            raise error
+        self._flusher.make_room()
+        if not frees(txn) or not self._space.release(error):
+            raise error
+        return self._journal.append(parts)
 
     @property
     def last_lsn(self) -> int:
@@ -241,71 +160,6 @@ class SqliteFs(LargeContents):
 
     def _ask_for_eviction(self) -> None:
         self._flusher.wake()
-
-    # ---- flush, called by the flusher
-
-    def take_batch(self) -> tuple[bool, bool]:
-        """Freeze the collected rows unless a refused batch still waits. (something to write, must be durable)"""
-        with self._lock:
-            if self._flushing is None and self._batch:
-                self._take_batch()
-            batch = self._flushing
-            return batch is not None, self._journal.needs_release() or (batch is not None and self._needs_durability(batch))
-
-    def write_batch(self, *, durable: bool) -> None:
-        """Write the frozen batch, without the lock. FsError: it stays frozen and is tried again."""
-        batch = self._flushing
-        assert batch is not None
-        if durable:
-            with self._lock:
-                self._promised_ino = max(self._promised_ino, batch.next_ino)
-        try:
-            self._tables.write(batch, durable=durable)
-        except FsError as error:
-            self.refuse(error)
-            raise
-        if durable:
-            self._give_back(batch)
-        with self._lock:
-            self._refused = None
-            self._flushed(batch)
-            self._room.notify_all()
-            if self._batch:  # what collected behind a batch that was refused before is not noted a second time
-                self._flusher.note(self._batch.size_bytes)
-        if durable:
-            self._journal.release(batch.lsn)
-        self._in_steps(self._mark_clean, list(batch.chunks.items()))
-
-    def thin_out(self) -> None:
-        """Let go of inodes when memory is crowded."""
-        with self._lock:
-            candidates = self._evictable()
-        if candidates:
-            self._in_steps(self._evict_inodes, candidates)
-            with self._lock:
-                self._evicted()
-
-    def _in_steps(self, work: Callable[[list[T]], None], items: list[T]) -> None:
-        """Do something under the lock for many items, so that a request waits for a step of it only."""
-        for start in range(0, len(items), _STEP_ITEMS):
-            with self._lock:
-                work(items[start : start + _STEP_ITEMS])
-            time.sleep(0)  # gives way: without it this thread would have the lock again before another one is awake
-
-    def needs_checkpoint(self) -> bool:
-        """Whether SQLite's log is worth moving into its file."""
-        return self._tables.needs_checkpoint()
-
-    def checkpoint(self) -> None:
-        """Move SQLite's log into its file, without the lock. FsError."""
-        self._tables.checkpoint()
-
-    def refuse(self, error: FsError) -> None:
-        """Nothing can be written for now: tell the writers that wait for room."""
-        with self._lock:
-            self._refused = error
-            self._refusals += 1
-            self._room.notify_all()
 
     # ---- Vfs
 
@@ -333,7 +187,7 @@ class SqliteFs(LargeContents):
         with self._lock:
             used = self._next_ino
         leaving = sum(self._leaving.copy().values()) // found.f_frsize
-        reserve = self._large.reserve_bytes(found) // found.f_frsize
+        reserve = max(self._large.reserve_bytes(found), low_bytes(found)) // found.f_frsize
         return FsStats(
             block_size=found.f_frsize, blocks=found.f_blocks, blocks_free=found.f_bfree + leaving,
             blocks_available=max(found.f_bavail + leaving - reserve, 0),
@@ -358,11 +212,31 @@ class SqliteFs(LargeContents):
         if inode is not None and inode.place > 0 and self._large.is_dirty(inode.place):
             self.fsync(ino)
 
+    def unlink(self, parent: int, name: bytes) -> None:
+        self._tried_again(super().unlink, parent, name)
+
+    def rmdir(self, parent: int, name: bytes) -> None:
+        self._tried_again(super().rmdir, parent, name)
+
+    def rename(self, parent: int, name: bytes, new_parent: int, new_name: bytes, flags: int = 0) -> None:
+        self._tried_again(super().rename, parent, name, new_parent, new_name, flags)
+
+    def _tried_again(self, operation: Callable[..., None], *args: object) -> None:
+        """What gives space back is worth a second try on a full disk."""
+        try:
+            operation(*args)
+        except FsError as error:
+            if not is_no_space(error) or not self._reclaim():
+                raise
+            operation(*args)
+
     def _reclaim(self) -> bool:
-        if not self._leaving:
-            return False
-        self.flush()
-        return True
+        with self._lock:
+            if self._closed:
+                return False
+            before = self._spare_bytes()
+            self._wait_for_round()
+            return self._spare_bytes() > before
 
     def close(self) -> None:
         """Write everything to SQLite and release the folder. When the disk refuses, the journal is kept and nothing is lost."""
@@ -375,7 +249,7 @@ class SqliteFs(LargeContents):
         try:
             for _ in range(2):  # the batch that the disk refused before, and the one that collected behind it
                 if self.take_batch()[0]:
-                    self.write_batch(durable=True)
+                    self._write_at_end()
             self._tables.sync()
             self._large.sync_all()
             self._large.sync_names()
@@ -387,8 +261,17 @@ class SqliteFs(LargeContents):
                 clear_mark(self._lock_fd)
             try:
                 self._tables.close()
+                self._space.close()
             finally:
                 os.close(self._lock_fd)
+
+    def _write_at_end(self) -> None:
+        try:
+            self.write_batch(durable=True)
+        except FsError as error:
+            if not is_no_space(error) or not self._space.release(error):
+                raise
+            self.write_batch(durable=True)
 
     def __enter__(self) -> SqliteFs:
         return self
@@ -397,14 +280,15 @@ class SqliteFs(LargeContents):
         self.close()
 
 
-def _make_durable(folder: Path) -> None:
-    """Make the folder and see that its name survives a power cut, which a sync of what is in it does not promise."""
-    if (folder / DATABASE_NAME).exists():
-        return
-    missing = [folder, *(above for above in folder.parents if not above.exists())]
-    ensure_dir(folder)
-    for made in missing:
-        sync_folder(made.parent)
+def _opened_tables(folder: Path, *, uid: int, gid: int, now_ns: int) -> Tables:
+    """Open the database. On a full disk even that may need the reserve that an earlier process left (the shared memory beside
+    the log takes blocks)."""
+    try:
+        return Tables(folder, uid=uid, gid=gid, now_ns=now_ns)
+    except FsError as error:
+        if not is_no_space(error) or not DiskRoom(folder).release(error):
+            raise
+        return Tables(folder, uid=uid, gid=gid, now_ns=now_ns)
 
 
 def _not_opened(folder: Path, error: FsError | apsw.Error) -> MemdirError:
@@ -415,27 +299,3 @@ def _not_opened(folder: Path, error: FsError | apsw.Error) -> MemdirError:
     if isinstance(error, FsError):
         return error
     return FsError(errno.ENOSPC, f"the disk with {folder} is full")
-
-
-def lock_folder(folder: Path) -> int:
-    """Take the folder for this process; the descriptor holds it. BusyError."""
-    fd = os.open(folder / LOCK_NAME, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        os.close(fd)
-        holders = ", ".join(map(str, lock_holders(folder / LOCK_NAME))) or "another process"
-        raise BusyError(
-            f"{folder} is in use by {holders}", hint="unmount it there first; `memdir recover` tells what hangs"
-        ) from error
-    return fd
-
-
-@contextlib.contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Hold the folder for a block."""
-    fd = lock_folder(folder)
-    try:
-        yield
-    finally:
-        os.close(fd)

@@ -8,6 +8,8 @@ import threading
 from typing import TYPE_CHECKING, Final
 
 from memdir.core.limits import MIB
+from memdir.fs.cache.room import is_no_space
+from memdir.fs.cache.tables import KEPT_PAGES
 from memdir.fs.errors import FsError
 
 if TYPE_CHECKING:
@@ -38,7 +40,12 @@ class Flusher:
         self._dirty = threading.Event()
         self._now = threading.Event()
         self._stopping = False
-        self._log_is_long = False
+        self._wants_room = False
+        self._idle_s: float | None = None
+        """How long nothing may happen until there is something to tidy up."""
+        self._trouble = ""
+        self._untidy = ""
+        """What the log was told last."""
         self.knows = False
         """Whether a note more would say nothing new; a plain attribute, because every change asks."""
         self._thread = threading.Thread(target=self._run, name="cache-flusher", daemon=True)
@@ -65,10 +72,15 @@ class Flusher:
         if self._thread.ident is not None:
             self._thread.join()
 
+    def make_room(self) -> None:
+        """The disk is full: write what there is without waiting and give back what can be given back."""
+        self._wants_room = True
+        self.wake()
+
     def _run(self) -> None:
         while True:
-            if not self._dirty.wait(IDLE_S if self._log_is_long else None):
-                self._checkpoint()
+            if not self._dirty.wait(self._idle_s):
+                self._tidy()
                 continue
             self._collect()
             self._dirty.clear()
@@ -87,28 +99,57 @@ class Flusher:
 
     def _write(self) -> None:
         try:
-            ready, durable = self._fs.take_batch()
-            if ready:
-                self._fs.write_batch(durable=durable)
-                self._log_is_long = self._fs.needs_checkpoint()
-            self._fs.thin_out()
+            self._write_batch()
         except FsError as error:
-            _log.error("the cache cannot be written, will try again: %s", error.message)
-            if error.errno == errno.ENOSPC and self._fs.needs_checkpoint():
-                self._checkpoint()  # the log's space may be what is missing
+            self._report(error.message)
             self._pause()
         except Exception as error:  # noqa: BLE001 - a bug must not leave writers waiting for room that never comes
             _log.exception("the cache's flusher failed")
             self._fs.refuse(FsError(errno.EIO, f"the cache's flusher failed: {error}"))
             self._pause()
+        else:
+            self._report("")
 
-    def _checkpoint(self) -> None:
-        """A failure costs space and nothing else; the next batch tries again."""
-        self._log_is_long = False
+    def _write_batch(self) -> None:
+        wants_room, self._wants_room = self._wants_room, False
         try:
-            self._fs.checkpoint()
+            ready, durable = self._fs.take_batch()
+            if ready:
+                self._fs.write_batch(durable=durable)
+                self._fs.reserve()
+            if wants_room:
+                self._fs.make_room()
+            elif self._fs.is_tight():
+                self._fs.make_room(keep_pages=KEPT_PAGES)
         except FsError as error:
-            _log.warning("%s", error.message)
+            if not is_no_space(error):
+                raise
+            self._fs.make_room(reason=error)
+        self._fs.thin_out()
+        self._idle_s = IDLE_S if self._fs.is_untidy() else None
+
+    def _report(self, trouble: str) -> None:
+        """A line of the log when the trouble is a new one, and when it is over; not at every try."""
+        if trouble and trouble != self._trouble:
+            _log.error("the cache cannot be written, will try again: %s", trouble)
+        elif self._trouble and not trouble:
+            _log.info("the cache is written again")
+        self._trouble = trouble
+
+    def _tidy(self) -> None:
+        """A failure costs space and nothing else; the next batch, or the next shortage, tries again."""
+        self._idle_s = None
+        try:
+            more = self._fs.tidy()
+        except FsError as error:
+            if error.message != self._untidy:
+                _log.warning("%s", error.message)
+            self._untidy = error.message
+            more = self._fs.is_short
+        else:
+            self._untidy = ""
+        if more:
+            self._idle_s = IDLE_S if self._fs.is_short else IDLE_S / 10
 
     def _pause(self) -> None:
         """Before the next try; woken early by `stop`."""

@@ -19,11 +19,12 @@ from memdir.core.sqlite import Database
 from memdir.fs.cache import record
 from memdir.fs.cache.blobcheck import BlobFault, blob_faults, forget_missing
 from memdir.fs.cache.blobs import blob_path
-from memdir.fs.cache.filesystem import SqliteFs, locked
+from memdir.fs.cache.filesystem import SqliteFs
+from memdir.fs.cache.folder import locked
 from memdir.fs.cache.invariants import AFTER_REACH, BEFORE_REACH, UNREACHED, Invariant
 from memdir.fs.cache.journal import FS_ID_BYTES, Torn, damaged_name, identity, replay, segment_paths
 from memdir.fs.cache.salvage import salvage
-from memdir.fs.cache.tables import DATABASE_NAME, PAGE_BYTES, SCHEMA, is_unborn
+from memdir.fs.cache.tables import DATABASE_NAME, is_unborn, open_database
 from memdir.fs.types import ROOT_INO
 
 FINDINGS_MAX: Final = 1000
@@ -67,7 +68,7 @@ def check(folder: Path, *, progress: Progress = no_progress) -> list[Finding]:
 def waiting_operations(folder: Path) -> int:
     """How many acknowledged operations are in the journal only, until the next mount. BusyError, CorruptError."""
     with locked(_existing(folder)):
-        database = _open(folder)
+        database = open_database(folder)
         try:
             count = 0
 
@@ -88,7 +89,7 @@ def is_empty(folder: Path) -> bool:
     with locked(_existing(folder)):
         if segment_paths(folder):
             return False
-        database = _open(folder)
+        database = open_database(folder)
         try:
             return not database.all("select 1 from inode where ino != 1 union all select 1 from intent limit 1")
         finally:
@@ -127,10 +128,6 @@ def _existing(folder: Path) -> Path:
     return folder
 
 
-def _open(folder: Path) -> Database:
-    return Database(folder / DATABASE_NAME, migrations=SCHEMA, page_size=PAGE_BYTES)
-
-
 def _is_damaged(findings: list[Finding]) -> bool:
     """Whether the file itself is, beyond its indexes, which SQLite can build again from the rows."""
     texts = [finding.detail for finding in findings if finding.kind == "database"]
@@ -151,7 +148,7 @@ def _salvage(folder: Path, progress: Progress) -> list[Finding]:
 
 def _check(folder: Path, progress: Progress) -> list[Finding]:
     try:
-        database = _open(folder)
+        database = open_database(folder)
     except CorruptError as error:
         return [Finding(kind="database", detail=error.message)]
     try:
@@ -216,7 +213,7 @@ def _must_decode(body: bytes) -> None:
 
 
 def _journal_damage(folder: Path) -> Torn | None:
-    database = _open(folder)
+    database = open_database(folder)
     try:
         row = database.one("select fs_id, applied_lsn from meta")
         if row is None:
@@ -240,7 +237,7 @@ def _keep_good_part(torn: Torn) -> None:
 def _repair_tables(folder: Path, clock: Clock) -> bool:
     """False when SQLite cannot even read or write the file: what the findings say stays true."""
     try:
-        database = _open(folder)
+        database = open_database(folder)
     except CorruptError:
         return False
     try:

@@ -43,6 +43,7 @@ _CHECKED: Final = struct.Struct("<QQ")
 _LENGTH: Final = struct.Struct("<II")
 _JOIN_MAX_BYTES: Final = 32 * 1024
 """A record is joined and written with `write`, unless its last part is larger than this: then `writev` takes it in pieces."""
+_BROKEN: Final = "the journal is broken; mount again"
 _TOO_LARGE: Final = "one operation is too large for the journal"
 _SEARCH_LSNS: Final = 64
 _SEARCH_MAX_BYTES: Final = 512 * MIB
@@ -58,6 +59,8 @@ class _Segment:
     fd: int
     size_bytes: int
     synced_bytes: int = 0
+    is_full: bool = False
+    """Nothing is appended any more, whatever its size."""
 
 
 class Journal:
@@ -83,15 +86,45 @@ class Journal:
     def segment_count(self) -> int:
         return len(self._segments)
 
+    @property
+    def size_bytes(self) -> int:
+        """What all segments take on the disk."""
+        return sum(segment.size_bytes for segment in tuple(self._segments))
+
+    @property
+    def trouble(self) -> str | None:
+        """Why nothing can be appended until the next mount; None when all is well."""
+        return _BROKEN if self._broken else None
+
+    def adopt(self, torn: Torn | None) -> None:
+        """Go on behind the segments that an earlier process left, because SQLite could not take their records yet. `torn` says
+        where replay ended: what stands behind it was never applied and must not stand before the records to come."""
+        for path in segment_paths(self._folder):
+            if torn is not None and (path.name > torn.path.name or (path == torn.path and torn.offset < _HEAD.size)):
+                path.unlink()
+                continue
+            fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+            if torn is not None and path == torn.path:
+                os.ftruncate(fd, torn.offset)
+            size_bytes = os.fstat(fd).st_size
+            self._segments.append(_Segment(path, _first_lsn(path) or 0, fd, size_bytes, is_full=True))
+        if self._segments:
+            self._synced_lsn = self._segments[0].first_lsn - 1
+
+    def rotate(self) -> None:
+        """The next record begins a segment, so that `release` may take all of them. Called under the filesystem's lock."""
+        if self._segments:
+            self._segments[-1].is_full = True
+
     def append(self, parts: list[Data]) -> int:
         """Write one record, large data last; returns its size in bytes.
 
         FsError ENOSPC, EDQUOT, EIO, EFBIG: then nothing was written.
         """
         if self._broken:
-            raise FsError(errno.EIO, "the journal is broken; mount again")
+            raise FsError(errno.EIO, _BROKEN)
         segment = self._segments[-1] if self._segments else None
-        if segment is None or segment.size_bytes >= SEGMENT_MAX_BYTES:
+        if segment is None or segment.is_full or segment.size_bytes >= SEGMENT_MAX_BYTES:
             segment = self._open_segment()
         lsn = self.next_lsn
         checked = _CHECKED.pack(lsn, self._synced_lsn)
@@ -192,6 +225,8 @@ class Journal:
         with self._lock:
             while len(self._segments) > 1 and self._segments[1].first_lsn <= durable_lsn + 1:
                 self._remove(self._segments.pop(0))
+            if self._segments and self._segments[-1].is_full and self.last_lsn <= durable_lsn:
+                self._remove(self._segments.pop())
             if durable_lsn >= self._failed_lsn:
                 self._failed_lsn = 0
 

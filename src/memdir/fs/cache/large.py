@@ -115,6 +115,17 @@ class LargeContents(Overlay):
             self._large.remove(ino, blob)
         return self._fit_blobs(rows, files, left)
 
+    def _cut_blobs(self) -> None:
+        """What a blob holds behind the size that was recorded was never answered. Here by the rows in memory, because SQLite
+        could not be written."""
+        for file in self._large.files():
+            try:
+                inode = self._inode(file.ino)
+            except FsError:
+                continue
+            if inode.place == file.blob and file.size_bytes > inode.size:
+                os.truncate(self._large.path(file.ino, file.blob), inode.size)
+
     def _fit_blobs(self, rows: list[tuple[int, int, int]], files: dict[tuple[int, int], BlobFile], left: Left) -> list[int]:
         changed = []
         suspect_ns = self._last_sign_ns(files) - _SUSPECT_NS

@@ -15,22 +15,34 @@ from memdir.core.errors import CorruptError
 from memdir.core.limits import MIB
 from memdir.core.sqlite import Database
 from memdir.fs.cache.batch import Batch
+from memdir.fs.cache.blobs import fallocate
 from memdir.fs.cache.journal import FS_ID_BYTES
 from memdir.fs.errors import FsError
 from memdir.fs.memory import root_inode
 from memdir.fs.posix.absent import SMALL_MAX_BYTES
 from memdir.fs.posix.state import COOKIE_FIRST, INDEX_BITS
 from memdir.fs.posix.txn import Entry, Link, Note
-from memdir.fs.types import ROOT_INO, Inode, IntentKind
+from memdir.fs.types import FALLOC_KEEP_SIZE, ROOT_INO, Inode, IntentKind
 
 DATABASE_NAME: Final = "cache.db"
 SCHEMA: Final = "memdir.fs.cache.schema"
+VFS: Final = "unix-excl"
+"""One process has a cache open (`folder.lock_folder`). SQLite's way for that keeps the index of its log in the heap: the usual
+file in shared memory kills the process with SIGBUS when a full disk cannot back one of its pages."""
 PAGE_BYTES: Final = 16 * 1024
 _CACHE_MIB: Final = 16
 _LOG_MAX_PAGES: Final = 256 * MIB // PAGE_BYTES
 """Pages in the write-ahead log after which a commit moves them into the file, whether or not anybody waits for the disk."""
 LOG_IDLE_BYTES: Final = 16 * MIB
 """A log larger than this is worth moving as soon as nothing else is going on."""
+
+KEPT_PAGES: Final = 2 * MIB // PAGE_BYTES
+"""Free pages that stay for what is written next; up to twice as many are left alone."""
+VACUUM_PAGES: Final = 4 * MIB // PAGE_BYTES
+"""In one transaction: what it moves goes through the log."""
+_MOVED_PAGES: Final = 4
+"""What moving one page may write: the page, its parent, the maps of both places."""
+_VACUUM_MIN_PAGES: Final = 4
 
 _TYPE: Final = 0o170000
 _COLUMNS: Final = "ino, mode, uid, gid, nlink, size, atime_ns, mtime_ns, ctime_ns, rdev, parent, version, target, place"
@@ -61,17 +73,21 @@ class Tables:
         """Open or create; a new database gets its root folder, owned by uid and gid."""
         self.path = folder / DATABASE_NAME
         self._closed = False
-        # A deleted file's bytes may stay in the database until they are overwritten, as on any disk: overwriting them at once
-        # would make deleting a file as expensive as writing it.
-        self.database = Database(
-            self.path, migrations=SCHEMA, page_size=PAGE_BYTES, cache_mib=_CACHE_MIB, secure_delete="fast",
-            checkpoint_pages=_LOG_MAX_PAGES,
-        )  # fmt: skip
+        try:
+            self._open(uid, gid, now_ns)
+        except apsw.FullError as error:
+            raise FsError(errno.ENOSPC, f"{self.path} cannot be opened: the disk is full") from error
+
+    def _open(self, uid: int, gid: int, now_ns: int) -> None:
+        self.database = open_database(self.path.parent)
+        # Open as long as SQLite is: closing any descriptor of a file lets go of all locks that the process has on it.
+        self._file_fd = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
+        self._reserved_bytes = 0
         try:
             if is_unborn(self.database):
                 self._create(uid, gid, now_ns)
         except BaseException:
-            self.database.close()
+            self.close()
             raise
 
     def _create(self, uid: int, gid: int, now_ns: int) -> None:
@@ -238,6 +254,19 @@ class Tables:
             (batch.lsn, batch.next_ino, batch.next_cookie, batch.next_seq, int(batch.unsynced)),
         )
 
+    def reserve(self) -> None:
+        """Have the disk keep blocks for every page that stands in the log only, so that the log can always be moved into the
+        file. FsError ENOSPC: it has not got them."""
+        try:
+            needed_bytes = self.database.page_count() * PAGE_BYTES
+        except apsw.Error as error:
+            raise FsError(errno_of(error), f"the cache cannot be read: {error}") from error
+        if needed_bytes > self._reserved_bytes:
+            number = fallocate(self._file_fd, FALLOC_KEEP_SIZE, 0, needed_bytes)
+            if number in (errno.ENOSPC, errno.EDQUOT):
+                raise FsError(number, f"the cache cannot grow: {os.strerror(number)}")
+        self._reserved_bytes = needed_bytes
+
     def sync(self) -> None:
         """Everything written so far survives a power cut when this returns. FsError."""
         try:
@@ -245,9 +274,26 @@ class Tables:
         except OSError as error:
             raise FsError(error.errno or errno.EIO, f"the cache cannot be synced: {error.strerror}") from error
 
-    def needs_checkpoint(self) -> bool:
-        """Whether the write-ahead log should be moved into the database when nothing else is to be done."""
-        return self.database.log_bytes() > LOG_IDLE_BYTES
+    def is_untidy(self) -> bool:
+        """Whether the write-ahead log should be moved into the database when nothing else is to be done, or free pages given
+        back."""
+        return self.database.log_bytes() > LOG_IDLE_BYTES or self.database.free_pages() > 2 * KEPT_PAGES
+
+    def vacuum(self, *, keep_pages: int) -> bool:
+        """Give free pages back to the disk, up to `VACUUM_PAGES`, when there are more than `keep_pages`. FsError.
+
+        They leave the file with the next checkpoint. True when there is more to do.
+        """
+        try:
+            free = self.database.free_pages()
+            if free <= keep_pages:
+                return False
+            found = os.statvfs(self.path)
+            fitting = found.f_bavail * found.f_frsize // (_MOVED_PAGES * PAGE_BYTES)
+            self.database.vacuum(max(_VACUUM_MIN_PAGES, min(VACUUM_PAGES, free - keep_pages, fitting)))
+            return keep_pages < self.database.free_pages() < free
+        except apsw.Error as error:
+            raise FsError(errno_of(error), f"the cache cannot be made smaller: {error}") from error
 
     def checkpoint(self) -> None:
         """Move the write-ahead log into the database and give its space back. FsError."""
@@ -258,7 +304,22 @@ class Tables:
 
     def close(self) -> None:
         self._closed = True
-        self.database.close()
+        try:
+            self.database.close()
+        finally:
+            os.close(self._file_fd)
+
+
+def open_database(folder: Path) -> Database:
+    """The cache's database, made if it is missing.
+
+    A deleted file's bytes may stay in it until they are overwritten, as on any disk: overwriting them at once would make
+    deleting a file as expensive as writing it.
+    """
+    return Database(
+        folder / DATABASE_NAME, migrations=SCHEMA, page_size=PAGE_BYTES, cache_mib=_CACHE_MIB, secure_delete="fast",
+        checkpoint_pages=_LOG_MAX_PAGES, gives_back=True, vfs=VFS,
+    )  # fmt: skip
 
 
 def is_missing(folder: Path) -> bool:
