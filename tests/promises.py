@@ -246,6 +246,8 @@ _EXERCISE = _group(
         "fsx": "No byte differs from a model in memory: writes, mappings, truncations, holes, copies, kills, remounts.",
         "ignore-bounded": "No pattern in `.memdirignore` makes a change in the mount expensive.",
         "requests-fuzzed": "No request makes the driver fail, hang or answer what the kernel does not take.",
+        "writers": "Processes that write at once lose, tear and repeat nothing: appends, names, ranges, locks.",
+        "soak": "Eight writers meet no deadlock; the daemon's descriptors and memory stay flat.",
         "same-as-native": "Random system calls give the same answers on a mount as on a native directory, remounts between.",
     },
 )
