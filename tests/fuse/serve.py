@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from memdir.core.errors import MemdirError
-from memdir.fs.fuse.mountpoint import clear_dead_mount, is_dead, is_mountpoint
+from memdir.fs.fuse.mountpoint import clear_dead_mount, is_dead, is_mountpoint, mounts
 from memdir.fs.fuse.session import FuseOptions, FuseSession, Profile
 from memdir.fs.memory import MemoryFs
 from memdir.fs.types import LocalFact
@@ -26,6 +26,7 @@ from memdir.fs.views import ProfileView, StatusView, ViewVfs
 
 _CLONE_NEWNS = 0x20000
 _MS_BIND, _MS_REC, _MS_PRIVATE = 4096, 16384, 1 << 18
+_MNT_DETACH, _UMOUNT_NOFOLLOW = 2, 8
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -187,10 +188,19 @@ def _bring_own_device(node: Path) -> None:
     the machine's own stays as it is. The mount is then visible in this namespace only."""
     if _libc.unshare(_CLONE_NEWNS) != 0 or _libc.mount(b"none", b"/", None, _MS_REC | _MS_PRIVATE, None) != 0:
         raise OSError(ctypes.get_errno(), "unshare")
+    _leave_other_mounts()
     os.mknod(node, stat.S_IFCHR | 0o666, os.stat("/dev/fuse").st_rdev)
     node.chmod(0o666)
     if _libc.mount(os.fsencode(node), b"/dev/fuse", None, _MS_BIND, None) != 0:
         raise OSError(ctypes.get_errno(), "bind mount of /dev/fuse")
+
+
+def _leave_other_mounts() -> None:
+    """The new namespace has a copy of every mount there is, and a FUSE mount lives as long as any copy: those of other tests,
+    in other processes, must end when they are unmounted."""
+    for entry in reversed(mounts()):
+        if entry.fstype.startswith("fuse"):
+            _libc.umount2(os.fsencode(entry.mountpoint), _MNT_DETACH | _UMOUNT_NOFOLLOW)
 
 
 def _say(message: object) -> None:
