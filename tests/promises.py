@@ -301,6 +301,16 @@ _RECOVER = _group(
     },
 )
 
+_IGNORE = _group(
+    "issue 3, .memdirignore",
+    "ignore",
+    {
+        "as-git": "A pattern in `.memdirignore` means what `git check-ignore` says it means.",
+        "at-once": "A change of `.memdirignore` counts from the next operation on; what is no longer ignored is sent.",
+        "bounded": "Its size is bounded, no pattern is slow, and a line that cannot match is logged.",
+    },
+)
+
 _FSCK = _group(
     "issue 3, memdir fsck",
     "fsck",
@@ -402,6 +412,7 @@ PROMISES: tuple[Promise, ...] = (
     *_BLOBS,
     *_RECOVERY_COMMANDS,
     *_RECOVER,
+    *_IGNORE,
     *_FSCK,
     *_REFUSED,
     *_REPAIR,

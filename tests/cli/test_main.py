@@ -160,7 +160,7 @@ def test_options_cannot_be_abbreviated_by_accident(run: Run) -> None:
 
 
 def test_help_needs_no_heavy_module() -> None:
-    heavy = ["apsw", "httpx", "pydantic", "numpy", "pathspec", "json", "dataclasses", "subprocess", "memdir.daemon.registry"]
+    heavy = ["apsw", "httpx", "pydantic", "numpy", "json", "dataclasses", "subprocess", "memdir.daemon.registry"]
     program = (
         "import sys; from memdir.cli.main import main; code = main(['grep', '--help']);"
         f"loaded = [name for name in {heavy!r} if name in sys.modules];"

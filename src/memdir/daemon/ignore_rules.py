@@ -7,13 +7,15 @@ a `.gitignore` leaves out.
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from pathspec import GitIgnoreSpec
-
 from memdir.core.errors import UsageError
+from memdir.fs.gitignore import GitIgnore
+
+log = logging.getLogger(__name__)
 
 _FILE_MAX_BYTES: Final = 1024 * 1024
 MEMDIR_IGNORE: Final = ".memdirignore"
@@ -26,15 +28,12 @@ class _Patterns:
     """The ignore file, relative to the root."""
     folder: str
     """The folder its patterns are relative to: '' or 'a/b/'."""
-    lines: tuple[str, ...]
-    spec: GitIgnoreSpec
+    patterns: GitIgnore
 
-    def decide(self, path: str) -> tuple[bool, str] | None:
-        """(ignored, pattern) when a pattern matches `path` (relative to the root, folders end in '/')."""
-        result = self.spec.check_file(path[len(self.folder) :])
-        if result.include is None or result.index is None:
-            return None
-        return result.include, self.lines[result.index]
+    def decide(self, path: str, *, is_dir: bool) -> tuple[bool, str] | None:
+        """(ignored, pattern) when a pattern matches `path` (relative to the root)."""
+        found = self.patterns.decide(path[len(self.folder) :].encode("utf-8", "surrogateescape"), is_dir=is_dir)
+        return None if found is None else (not found.negated, found.text)
 
 
 class IgnoreRules:
@@ -61,9 +60,8 @@ class IgnoreRules:
 
     def reason(self, path: str, *, is_dir: bool) -> str | None:
         """Why `path` (relative to the root) is left out, e.g. `.gitignore: *.log`, or None."""
-        asked = path + "/" if is_dir else path
         for patterns in (*((self._memdir,) if self._memdir else ()), *reversed(self._git)):
-            decision = patterns.decide(asked)
+            decision = patterns.decide(path, is_dir=is_dir)
             if decision is not None:
                 ignored, pattern = decision
                 return f"{patterns.origin}: {pattern}" if ignored else None
@@ -75,21 +73,12 @@ def _load(file: Path, origin: str, folder: str) -> _Patterns | None:
         if file.is_symlink() or not file.is_file():
             return None  # as git: an ignore file that is a link is not followed
         with open(file, "rb") as handle:
-            text = handle.read(_FILE_MAX_BYTES + 1).decode("utf-8", "surrogateescape")
+            data = handle.read(_FILE_MAX_BYTES + 1)
     except OSError as error:
         raise UsageError(f"{origin} cannot be read: {error.strerror}", hint="make it readable or move it away") from error
-    if len(text) > _FILE_MAX_BYTES:
+    if len(data) > _FILE_MAX_BYTES:
         raise UsageError(f"{origin} is longer than {_FILE_MAX_BYTES} bytes", hint="shorten it or move it away")
-    lines = tuple(line for line in text.removeprefix("\ufeff").splitlines() if _is_pattern(line))
-    return _Patterns(origin, folder, lines, GitIgnoreSpec.from_lines(lines)) if lines else None
-
-
-def _is_pattern(line: str) -> bool:
-    """Comments and blank lines are none; nor is a line that git would not understand either."""
-    if not line.strip() or line.startswith("#"):
-        return False
-    try:
-        GitIgnoreSpec.from_lines([line])
-    except ValueError:
-        return False
-    return True
+    patterns = GitIgnore(data)
+    for problem in patterns.problems:
+        log.warning("%s: %s", origin, problem)
+    return _Patterns(origin, folder, patterns) if patterns.patterns else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import stat
 from collections.abc import Iterator
 from typing import Final
@@ -16,6 +17,9 @@ from memdir.fs.types import ROOT_INO, Inode, IntentKind, ReadResult, joined
 
 _SYNCED_TYPES: Final = (stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK)
 _TYPE: Final = 0o170000
+_PROBLEMS_LOGGED_MAX: Final = 20
+
+_log = logging.getLogger(__name__)
 
 
 def is_synced_type(mode: int) -> bool:
@@ -41,6 +45,9 @@ class Notes(State):
     def _refresh_rules(self) -> None:
         """Read the ignore file; what it named before and names no more becomes a PUT."""
         old, new = self._rules, LocalOnlyRules(self._ignore_text())
+        if old != new:
+            for problem in new.problems[:_PROBLEMS_LOGGED_MAX]:
+                _log.warning("%s: %s", paths.decode(IGNORE_FILE), problem)
         if old != new and self._records_intents:
             txn = self._begin()
             for path, inode in self._walk(self._inode(ROOT_INO), "/"):
@@ -81,6 +88,8 @@ class Notes(State):
         if inode is None or not inode.is_file or inode.place == ABSENT:
             return ""  # absent ones are not let to this name, see `_refuse_unread_rules`
         size_bytes = min(inode.size, IGNORE_FILE_MAX_BYTES)
+        if inode.size > size_bytes:
+            _log.warning("%s has %d bytes, only the first %d count", paths.decode(IGNORE_FILE), inode.size, size_bytes)
         return joined(self._read(inode, 0, size_bytes)).decode("utf-8", "surrogateescape") if size_bytes else ""
 
     def _read(self, inode: Inode, offset: int, end: int) -> ReadResult:  # noqa: ARG002 - a hook
