@@ -24,7 +24,7 @@ from memdir.bench.posix.sizes import Sizes
 from memdir.bench.posix.steps import Program, Step, expect
 from memdir.bench.posix.suites import WORKLOADS, Suite
 from memdir.bench.posix.targets import Memdir
-from memdir.bench.session import BenchError, mounts_below, open_session
+from memdir.bench.session import BenchError, clear_left, mounts_below, open_session
 
 pytestmark = pytest.mark.mount
 
@@ -84,7 +84,7 @@ def test_every_workload_runs_on_every_target_and_the_figures_are_sane(tmp_path: 
     assert_nothing_left(tmp_path)
 
 
-def interrupted(folder: Path, number: int) -> subprocess.CompletedProcess[str]:
+def interrupted(folder: Path, number: int, *, only_leader: bool = False) -> subprocess.CompletedProcess[str]:
     """A run that gets a signal as soon as something is mounted and a workload runs."""
     process = subprocess.Popen(
         command("--files", "2000", "--stream-mib", "64", "--dir", str(folder)),
@@ -92,7 +92,10 @@ def interrupted(folder: Path, number: int) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
     try:
         wait_for(lambda: bool(mounts_below(folder)) and bool(list(folder.glob("memdir-bench-*/*/round-0-*"))))
-        os.killpg(process.pid, number)  # as a terminal does
+        if only_leader:
+            os.kill(process.pid, number)
+        else:
+            os.killpg(process.pid, number)  # as a terminal does
         out, err = process.communicate(timeout=LIMIT_S)
     finally:
         if process.poll() is None:
@@ -107,6 +110,20 @@ def test_an_interrupted_run_takes_its_mounts_and_folders_away(tmp_path: Path, nu
     done = interrupted(tmp_path, number)
     assert done.returncode == code, done.stderr
     assert "Traceback" not in done.stderr
+    assert_nothing_left(tmp_path)
+
+
+@pytest.mark.promise("bench.posix-leaves-nothing")
+def test_what_a_killed_run_left_behind_goes_with_the_next_one(tmp_path: Path) -> None:
+    done = interrupted(tmp_path, signal.SIGKILL, only_leader=True)
+    assert done.returncode == -signal.SIGKILL
+    (left,) = tmp_path.iterdir()
+    assert mounts_below(tmp_path)
+    with open_session(tmp_path) as running_now:
+        assert not left.exists()
+        assert mounts_below(tmp_path) == []
+        assert clear_left(tmp_path) == []  # a session that runs is left alone
+        assert running_now.folder.exists()
     assert_nothing_left(tmp_path)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import json
 import os
 import shutil
@@ -24,6 +26,10 @@ from memdir.fs.fuse.mounting import unmount_path
 from memdir.fs.fuse.mountpoint import mounts
 
 COMMAND_LIMIT_S: Final = 120.0
+_PREFIX: Final = "memdir-bench-"
+_OWNER: Final = "owner"
+_REMOVE_TRIES: Final = 50
+_REMOVE_PAUSE_S: Final = 0.1
 
 
 class BenchError(MemdirError):
@@ -141,16 +147,62 @@ def uninterrupted() -> Iterator[None]:
 
 @contextmanager
 def open_session(parent: Path | None = None) -> Iterator[BenchSession]:
-    """A session in a new temporary folder (below `parent`); at the end its mounts, its server and its folder are gone."""
-    folder = Path(tempfile.mkdtemp(prefix="memdir-bench-", dir=parent)).resolve()
-    env = {name: value for name, value in os.environ.items() if not name.startswith("MEMDIR_")}
-    env["MEMDIR_HOME"] = str(folder / "home")
-    session = BenchSession(folder=folder, env=env)
+    """A session in a new temporary folder (below `parent`); at the end its mounts, its server and its folder are gone. So are
+    those of earlier sessions there whose process was killed."""
+    place = Path(parent or tempfile.gettempdir())
+    with uninterrupted():
+        clear_left(place)
+    folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=place)).resolve()
+    session = _session(folder)
+    lock = _own(folder)
     try:
         yield session
     finally:
         with uninterrupted():
             _close(session)
+            os.close(lock)
+
+
+def _session(folder: Path) -> BenchSession:
+    env = {name: value for name, value in os.environ.items() if not name.startswith("MEMDIR_")}
+    env["MEMDIR_HOME"] = str(folder / "home")
+    return BenchSession(folder=folder, env=env)
+
+
+def _own(folder: Path) -> int:
+    """A lock that lasts as long as this process, whatever ends it; taken before the file has its name, so that nobody meets one
+    that is not locked yet."""
+    fresh = folder / f"{_OWNER}.new"
+    fd = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    fresh.rename(folder / _OWNER)
+    return fd
+
+
+def clear_left(parent: Path) -> list[Path]:
+    """End what sessions below `parent` left behind when they were killed; returns their folders. A running one, another user's
+    and a folder without a lock are left alone."""
+    from memdir.daemon.registry import MountRegistry
+
+    cleared = []
+    for folder in sorted(parent.resolve().glob(f"{_PREFIX}*")):
+        try:
+            if folder.lstat().st_uid != os.geteuid():
+                continue
+            fd = os.open(folder / _OWNER, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+        except OSError:
+            continue
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            session = _session(folder)
+            session.mounts = [record.path for record in MountRegistry(session.paths()).all() if record.state == "alive"]
+            _close(session)
+            cleared.append(folder)
+        except BlockingIOError:
+            continue
+        finally:
+            os.close(fd)
+    return cleared
 
 
 def _close(session: BenchSession) -> None:
@@ -168,7 +220,20 @@ def _close(session: BenchSession) -> None:
         unmount_path(path, lazy=True)
     if mounts_below(session.folder):  # never delete through a mount that is still there
         raise BenchError(f"a mount is left below {session.folder}", hint="; ".join(failed))
-    shutil.rmtree(session.folder)
+    _remove(session.folder)
+
+
+def _remove(folder: Path) -> None:
+    """A daemon whose mount was detached may still write its last lines while its folder goes."""
+    for _ in range(_REMOVE_TRIES):
+        try:
+            shutil.rmtree(folder)
+            return
+        except OSError as error:
+            if error.errno != errno.ENOTEMPTY:
+                raise
+        time.sleep(_REMOVE_PAUSE_S)
+    shutil.rmtree(folder)
 
 
 def mounts_below(folder: Path) -> list[Path]:
