@@ -349,6 +349,18 @@ class ContentContract:
         fs.setattr(inode.ino, AttrChange(size=20 * CHUNK))
         refuses(errno.ENXIO, lambda: fs.seek_data(inode.ino, 6 * CHUNK, hole=False))
 
+    def test_data_and_holes_are_found_to_the_page(self, fs: Vfs) -> None:
+        inode = make(fs, b"a")
+        fs.write(inode.ino, 20_000, b"x" * 10_000)
+        fs.setattr(inode.ino, AttrChange(size=300_000))
+        found = [fs.seek_data(inode.ino, at, hole=False) for at in (0, 16_384, 20_000, 29_999)]
+        assert found == [16_384, 16_384, 20_000, 29_999]
+        assert [fs.seek_data(inode.ino, at, hole=True) for at in (0, 16_383, 20_000, 32_768)] == [0, 16_383, 32_768, 32_768]
+        refuses(errno.ENXIO, lambda: fs.seek_data(inode.ino, 32_768, hole=False))
+        fs.write(inode.ino, 299_990, b"end")
+        assert fs.seek_data(inode.ino, 40_000, hole=False) == 299_990 // 4096 * 4096
+        assert fs.seek_data(inode.ino, 299_999, hole=True) == 300_000
+
     def test_truncate_forgets_what_it_cuts(self, fs: Vfs, clock: FakeClock) -> None:
         inode = make(fs, b"a", b"abcdef" * CHUNK)
         clock.advance(1)

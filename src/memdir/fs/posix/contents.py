@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import errno
 import stat
+from functools import partial
 from typing import Final
 
 from memdir.fs.errors import FsError
+from memdir.fs.posix import holes
 from memdir.fs.posix.place import ABSENT
 from memdir.fs.posix.placed import PlacedOps
 from memdir.fs.posix.privileges import PRIVILEGES, without_privileges
@@ -168,15 +170,13 @@ class ContentOps(PlacedOps):
                 self._check_present(inode)
                 return self._seek_blob(inode, offset, hole=hole)
             contents = self._contents(ino)
-            held = contents.chunks.keys() | contents.stored
-            index = offset // CHUNK_BYTES
-            if hole:
-                while index in held:
-                    index += 1
-                return min(max(offset, index * CHUNK_BYTES), inode.size)
-            if index in held:
-                return offset
-            following = [other for other in held if other > index]
-            if not following:
+            found = holes.seek(
+                partial(self._chunk, contents, ino),
+                contents.chunks.keys() | contents.stored,
+                inode.size,
+                offset,
+                hole=hole,
+            )
+            if found is None:
                 raise FsError(errno.ENXIO)
-            return min(following) * CHUNK_BYTES
+            return found
