@@ -248,6 +248,7 @@ _EXERCISE = _group(
         "requests-fuzzed": "No request makes the driver fail, hang or answer what the kernel does not take.",
         "writers": "Processes that write at once lose, tear and repeat nothing: appends, names, ranges, locks.",
         "soak": "Eight writers meet no deadlock; the daemon's descriptors and memory stay flat.",
+        "escapes": "No path, symlink, Unicode spelling or NUL leads out of the root; odd names are only names.",
         "same-as-native": "Random system calls give the same answers on a mount as on a native directory, remounts between.",
     },
 )

@@ -30,7 +30,7 @@ def rebase(path: str, old: str, new: str) -> str:
 
 
 def checked(path: str) -> str:
-    """Normalise a path from outside; EINVAL for NUL or `..`, ENAMETOOLONG past the limits."""
+    """Normalise a path from outside; EINVAL for NUL, `..` or what no bytes stand for, ENAMETOOLONG past the limits."""
     if "\0" in path:
         raise FsError(errno.EINVAL, "a path cannot contain NUL")
     parts = [part for part in path.split("/") if part not in ("", ".")]
@@ -45,8 +45,11 @@ def checked(path: str) -> str:
 
 
 def encode(text: str) -> bytes:
-    """Name or path as the kernel has it."""
-    return text.encode("utf-8", "surrogateescape")
+    """Name or path as the kernel has it; EINVAL for half of a surrogate pair, which JSON can carry and UTF-8 cannot."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError as error:
+        raise FsError(errno.EINVAL, f"{text!r} is no text: half of a surrogate pair") from error
 
 
 def decode(raw: bytes) -> str:
