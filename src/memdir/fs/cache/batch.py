@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from memdir.fs.posix.state import Chunk
+from typing import Final
+
+from memdir.fs.posix.state import INDEX_BITS, Chunk
 from memdir.fs.posix.txn import Entry, Link, Note
 from memdir.fs.types import Inode
+
+_ROW_BYTES: Final = 256
+"""What a row stands for in the journal, about."""
 
 
 class Batch:
@@ -45,6 +50,27 @@ class Batch:
 
     def __bool__(self) -> bool:
         return self.lsn > 0
+
+    def absorb(self, newer: Batch) -> None:
+        """Go on as one with the batch that collected behind this one; what it deletes need not be written any more."""
+        for ino in newer.gone:
+            self.inodes.pop(ino, None)
+        if newer.gone:
+            self.chunks = {key: chunk for key, chunk in self.chunks.items() if key >> INDEX_BITS not in newer.gone}
+            self.xattrs = {key: value for key, value in self.xattrs.items() if key[0] not in newer.gone}
+        self.gone |= newer.gone
+        self.inodes.update(newer.inodes)
+        self.dentries.update(newer.dentries)
+        self.chunks.update(newer.chunks)
+        self.xattrs.update(newer.xattrs)
+        self.intents.update(newer.intents)
+        self.blobs_dropped += newer.blobs_dropped
+        self.blobs_cut = (self.blobs_cut | newer.blobs_cut) - self.gone
+        self.acknowledged = max(self.acknowledged, newer.acknowledged)
+        self.lsn = max(self.lsn, newer.lsn)
+        rows = len(self.inodes) + len(self.dentries) + len(self.gone) + len(self.intents)
+        self.chunk_bytes = sum(len(chunk) for chunk in self.chunks.values() if chunk is not None)
+        self.size_bytes = min(self.size_bytes + newer.size_bytes, self.chunk_bytes + rows * _ROW_BYTES)
 
     def holds(self, ino: int) -> bool:
         """Whether rows of `ino` are in here."""

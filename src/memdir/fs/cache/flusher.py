@@ -116,7 +116,7 @@ class Flusher:
             ready, durable = self._fs.take_batch()
             if ready:
                 self._fs.write_batch(durable=durable)
-                self._fs.reserve()
+                wants_room = not self._fs.secure() or wants_room
             if wants_room:
                 self._fs.make_room()
             elif self._fs.is_tight():

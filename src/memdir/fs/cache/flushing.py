@@ -127,9 +127,16 @@ class Flushing(Recovery):
                 work(items[start : start + _STEP_ITEMS])
             time.sleep(0)  # gives way: without it this thread would have the lock again before another one is awake
 
-    def reserve(self) -> None:
-        """See that what was written can be moved from the log into the file, whatever happens to the disk. FsError ENOSPC."""
-        self._tables.reserve()
+    def secure(self) -> bool:
+        """See that what was written can be moved from the log into the file, whatever happens to the disk; False: it should be
+        moved now, while that is possible. FsError."""
+        try:
+            self._tables.reserve()
+        except FsError as error:
+            if not is_no_space(error):
+                raise
+            return False
+        return True
 
     def make_room(self, *, keep_pages: int = 0, reason: FsError | None = None) -> None:
         """Give the disk back what is on it twice: records that SQLite holds, its log, free pages of its file but `keep_pages`.
@@ -140,12 +147,14 @@ class Flushing(Recovery):
         try:
             if reason is not None:
                 with self._lock:
-                    self._space.release(reason)
+                    self._take_back()
+                    self._space.release(reason, needed_bytes=self._tables.needed_bytes(self._batch))
             self._release_journal()
             self._shorten_log()  # the batch may need the space of the log
-            for _ in range(2):  # the batch that was refused, and the one that collected behind it
-                if self.take_batch()[0]:
-                    self.write_batch(durable=True)
+            with self._lock:
+                self._take_back()
+            if self.take_batch()[0]:
+                self._write_or_shorten()
             self._release_journal()
             self._shorten_log()
             while self._tables.vacuum(keep_pages=keep_pages):
@@ -158,6 +167,14 @@ class Flushing(Recovery):
                 self._rounds += 1
                 self._hindered = True
                 self._room.notify_all()
+
+    def _write_or_shorten(self) -> None:
+        """A try that failed leaves its pages in the log: they go, because a journal record may fit where they stand."""
+        try:
+            self.write_batch(durable=True)
+        except FsError:
+            self._shorten_log()
+            raise
 
     def _release_journal(self) -> None:
         with self._lock:

@@ -180,6 +180,13 @@ class Overlay(AbsentOps):
         self._stored_next_ino = self._next_ino
         return batch
 
+    def _take_back(self) -> None:
+        """SQLite cannot take the frozen batch: join it with what collected behind it, which may delete most of it."""
+        if self._flushing is not None:
+            batch, self._flushing, self._flushing_bytes, self._frozen = self._flushing, None, 0, {}
+            batch.absorb(self._batch)
+            self._batch = batch
+
     def _unsynced(self) -> bool:
         """Whether changes were made that left no intent."""
         raise TypeError("implemented by SqliteFs")

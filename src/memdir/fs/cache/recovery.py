@@ -141,13 +141,14 @@ class Recovery(LargeContents):
             try:
                 self._tables.write(batch, durable=True)
             except FsError as error:
-                if not (is_no_space(error) and self._space.release(error)):
+                needed_bytes = self._tables.needed_bytes(batch)
+                if not (is_no_space(error) and self._space.release(error, needed_bytes=needed_bytes)):
                     raise
                 self._tables.write(batch, durable=True)
         except FsError as error:
             if not is_no_space(error):
                 raise
-            self._space.release(error)
+            self._space.run_out(error)
             self._refused = error
         else:
             self._flushed(batch)

@@ -101,10 +101,14 @@ class DiskRoom:
             _log.error("%s; only deleting is possible until there is room", reason.message)
             self.shortage = FsError(reason.errno, f"{reason.message}; delete something to go on")
 
-    def release(self, reason: FsError) -> bool:
-        """Give the reserve back to the disk; False when there was none."""
+    def release(self, reason: FsError, *, needed_bytes: int = 0) -> bool:
+        """Give the reserve back to the disk; False when there is none, or when it would not bring what is needed: then whoever
+        fills the disk would get it, and nothing would be left for deleting."""
         self.run_out(reason)
         try:
+            found = os.statvfs(self._folder)
+            if os.stat(self._path).st_blocks * 512 + found.f_bavail * found.f_frsize < needed_bytes:
+                return False
             os.unlink(self._path)
         except FileNotFoundError:
             return False

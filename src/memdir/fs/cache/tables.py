@@ -212,11 +212,22 @@ class Tables:
 
         FsError ENOSPC, EIO: nothing of it was written.
         """
+        self._check_fits(batch)
         try:
             with self.database.write(durable=durable) as connection:
                 self._write_rows(connection, batch)
         except apsw.Error as error:
             raise FsError(errno_of(error), f"the cache cannot be written: {error}") from error
+
+    def _check_fits(self, batch: Batch) -> None:
+        """Not even begun when the log cannot hold it: a try that fails takes the last space from those who give some back."""
+        found = os.statvfs(self.path)
+        if found.f_bavail * found.f_frsize < self.needed_bytes(batch):
+            raise FsError(errno.ENOSPC, "the cache cannot be written: the disk is full")
+
+    def needed_bytes(self, batch: Batch) -> int:
+        """What writing a batch takes from the disk at least."""
+        return max(batch.chunk_bytes - self.database.log_bytes(), 0)
 
     @staticmethod
     def _write_rows(connection: apsw.Connection, batch: Batch) -> None:
