@@ -90,6 +90,8 @@ _LAZY = _group(
         "newer-wins": "When contents were replaced or deleted at the server before they came, the server's state stands.",
         "converges": "Machines that hold few contents converge after any history, as others do.",
         "prefetch": "A background prefetch with a limit brings small and new files first and rests while the server is away.",
+        "reads-wait-alone": "A slow or dead server blocks no operation on a file whose contents are here.",
+        "reads-end": "A read that cannot be served ends with EIO within a timeout, at an interrupt and at the unmount.",
         "crash": "After a kill at any moment each file is absent or complete.",
     },
 )

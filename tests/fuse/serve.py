@@ -8,6 +8,7 @@ process would deadlock on the GIL.
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import json
 import logging
 import os
@@ -18,10 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from memdir.core.errors import MemdirError
+from memdir.fs.errors import FsError
 from memdir.fs.fuse.mountpoint import clear_dead_mount, is_dead, is_mountpoint, mounts
 from memdir.fs.fuse.session import FuseOptions, FuseSession, Profile
 from memdir.fs.memory import MemoryFs
-from memdir.fs.types import LocalFact
+from memdir.fs.source import Brought
+from memdir.fs.types import LocalFact, RemoteFile
 from memdir.fs.views import ProfileView, StatusView, ViewVfs
 
 _CLONE_NEWNS = 0x20000
@@ -43,6 +46,44 @@ class Observer:
         self.events.append([0, ino])
 
 
+class Source:
+    """A server that sends contents when a test says so: `fs.source.ContentSource`."""
+
+    def __init__(self, fs: Any) -> None:
+        self.fs = fs
+        self.texts: dict[str, bytes] = {}
+        """By hash: what the server has."""
+        self.wanted: dict[int, list[Brought]] = {}
+        self.asked: list[int] = []
+        self.arrived: dict[int, int] = {}
+        self.is_prompt = False
+        self._changed = threading.Condition()
+
+    def bring(self, ino: int, brought: Brought) -> None:
+        with self._changed:
+            self.asked.append(ino)
+            self.wanted.setdefault(ino, []).append(brought)
+            self._changed.notify_all()
+        if self.is_prompt:
+            threading.Thread(target=self.send, args=[ino], daemon=True).start()
+
+    def arrived_bytes(self, ino: int) -> int:
+        return self.arrived.get(ino, 0)
+
+    def wait_asked(self, count: int) -> bool:
+        with self._changed:
+            return self._changed.wait_for(lambda: len(self.asked) >= count, timeout=30)
+
+    def send(self, ino: int, number: int = 0) -> None:
+        """Fill the file, or say why not."""
+        error = FsError(number) if number else None
+        fact = self.fs.fact_by_number(ino)
+        if error is None and fact is not None and fact.absent_hash is not None:
+            self.fs.fill(fact, [self.texts[fact.absent_hash]])
+        for brought in self.wanted.pop(ino, []):
+            brought(error)
+
+
 class Server:
     """The filesystem, its mount and the commands on them."""
 
@@ -57,6 +98,9 @@ class Server:
         options = dict(config.get("options", {}))
         if "profile" in options:
             options["profile"] = Profile(options["profile"])
+        self.source = Source(self.fs)
+        if config.get("lazy"):
+            options["contents"] = self.source
         self.session = FuseSession(vfs, Path(config["mountpoint"]), FuseOptions(observer=self.observer, **options))
         self.fs.connect(self.session.invalidator)
         vfs.connect(self.session.invalidator)
@@ -77,6 +121,39 @@ class Server:
     def do_put(self, path: str, text: str, mode: int = 0o644) -> None:
         self.fs.put_file(path, [text.encode()], mode=mode, mtime_ns=1_000_000_000, expected=self._fact(path))
         self._settle()
+
+    def do_put_absent(self, path: str, text: str) -> int:
+        data = text.encode()
+        content_hash = hashlib.sha256(data).hexdigest()
+        self.source.texts[content_hash] = data
+        file = RemoteFile(path=path, size=len(data), content_hash=content_hash, mode=0o644, mtime_ns=1_000_000_000)
+        fact = self.fs.put_absent(path, file, expected=self._fact(path))
+        self._settle()
+        return int(fact.ino)
+
+    def do_evict(self, path: str) -> None:
+        fact = self._known(path)
+        data = self.fs.read(fact, 0, fact.size)
+        content_hash = hashlib.sha256(data).hexdigest()
+        self.source.texts[content_hash] = data
+        self.fs.evict(fact, content_hash)
+
+    def do_prompt(self) -> None:
+        self.source.is_prompt = True
+
+    def do_asked(self, count: int) -> list[int]:
+        """Wait until contents were asked for so often."""
+        assert self.source.wait_asked(count)
+        return list(self.source.asked)
+
+    def do_arrived(self, ino: int, size: int) -> None:
+        self.source.arrived[ino] = size
+
+    def do_send(self, ino: int, errno: int = 0) -> None:
+        self.source.send(ino, errno)
+
+    def do_end_waiting(self) -> None:
+        self.session.end_waiting()
 
     def do_notice(self, ino: int) -> None:
         """As if the inode had changed on the server."""

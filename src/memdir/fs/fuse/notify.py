@@ -17,7 +17,7 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from memdir.fs.errors import FsError
@@ -47,6 +47,9 @@ class Notifier:
         self._fd = -1
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
+        self.is_waited_for: Callable[[int], bool] = _never
+        self._held_back: set[int] = set()
+        """Inodes to be told when nobody waits for their contents any more; bounded by the requests that wait."""
         self.sent = 0
         self.overflows = 0
 
@@ -57,6 +60,23 @@ class Notifier:
     def entry_changed(self, parent: int, name: bytes) -> None:
         """Forget the cached (positive or negative) entry."""
         self._put((parent, name))
+
+    def _holds_back(self, ino: int) -> bool:
+        """Invalidating pages waits inside the kernel for a read of them that is under way. While one waits for contents from the
+        server, its inode's notification waits here instead, so that it does not hold up all the others."""
+        with self._changed:
+            if not self.is_waited_for(ino):
+                return False
+            self._held_back.add(ino)
+            return True
+
+    def waited(self, ino: int) -> None:
+        """A read of `ino` no longer waits."""
+        with self._changed:
+            if ino not in self._held_back:
+                return
+            self._held_back.discard(ino)
+        self.inode_changed(ino)
 
     def start(self, fd: int, *, minor: int) -> None:
         """Begin to send; what was queued before goes out first."""
@@ -116,7 +136,8 @@ class Notifier:
                 if everything:
                     self._invalidate_everything()
                 for ino, name in batch:
-                    self._send(_message(ino, name))
+                    if name is not None or not self._holds_back(ino):
+                        self._send(_message(ino, name))
         except OSError as error:
             if error.errno not in _GONE:
                 _log.exception("notifications to the kernel ended")
@@ -146,6 +167,10 @@ class Notifier:
                 return
             self._send(message)
         _log.info("invalidated the whole tree in %.1f s", time.monotonic() - started)
+
+
+def _never(_: int) -> bool:
+    return False
 
 
 def _message(ino: int, name: bytes | None) -> bytes:

@@ -181,6 +181,7 @@ class FuseSession:
             lambda unique, number: self._answer_late(refusal(unique, number) if number else success(unique), b"")
         )  # fmt: skip
         if self._waiting is not None:
+            self._notifier.is_waited_for, self._waiting.on_done = self._waiting.is_waited_for, self._notifier.waited
             twin = self._dispatcher.twin()
             self._waiting.start(
                 lambda request: self._answer_late(twin.answer(memoryview(request), len(request)), request),

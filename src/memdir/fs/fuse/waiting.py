@@ -27,6 +27,9 @@ reads among its background requests and would hold back reads of files that are 
 _RUNS_MAX: Final = 8
 """How often one request is run again: its file may have become a newer, absent version each time."""
 _LOOK_S: Final = 1.0
+FAILED_FOR_S: Final = 1.0
+"""After a failure, further requests for the same inode fail at once for so long: when reading ahead fails, the kernel asks for
+the page again, and the reader must not wait a second time."""
 
 
 @dataclass(slots=True, eq=False)
@@ -51,12 +54,16 @@ class WaitingRequests:
         self._asked: set[int] = set()
         """Inodes that the source was asked for and has not answered."""
         self._brought: dict[int, FsError | None] = {}
+        self._failed: dict[int, float] = {}
+        """Until when (monotonic) requests for an inode fail at once. Bounded by `WAITING_MAX`."""
         self._running: _Pending | None = None
         """What this thread runs again just now."""
         self._ended = False
         self._thread: threading.Thread | None = None
         self._rerun: Callable[[bytes], object] = _unset
         self._refuse: Callable[[int, int], None] = _unset
+        self.on_done: Callable[[int], None] = lambda _: None
+        """Told, without locks, that a request for an inode does not wait any more."""
 
     def start(self, rerun: Callable[[bytes], object], refuse: Callable[[int, int], None]) -> None:
         """`rerun(request)` runs and answers a request, or comes back here through `park`; `refuse(unique, errno)` answers it
@@ -93,7 +100,7 @@ class WaitingRequests:
                 pending.ino, pending.arrived_bytes = ino, 0
             else:
                 pending = _Pending(unique, ino, request, time.monotonic() + self._timeout_s)
-            if self._ended or self._thread is None or len(self._pending) >= WAITING_MAX:
+            if self._ended or self._thread is None or len(self._pending) >= WAITING_MAX or self._has_failed(ino):
                 return errno.EIO
             self._pending[unique] = pending
             is_new = ino not in self._asked
@@ -103,12 +110,27 @@ class WaitingRequests:
             self._source.bring(ino, lambda error: self._note(ino, error))
         return None
 
+    def _has_failed(self, ino: int) -> bool:
+        until_s = self._failed.get(ino)
+        if until_s is None:
+            return False
+        if time.monotonic() < until_s:
+            return True
+        del self._failed[ino]
+        return False
+
     def interrupt(self, unique: int) -> None:
         """The caller got a signal. A request that is not here was answered already, or runs again at this moment."""
         with self._changed:
             found = self._pending.pop(unique, None)
         if found is not None:
             self._refuse(unique, errno.EINTR)
+            self.on_done(found.ino)
+
+    def is_waited_for(self, ino: int) -> bool:
+        """Whether a request waits for the contents of `ino`."""
+        with self._changed:
+            return any(one.ino == ino for one in self._pending.values())
 
     def _note(self, ino: int, error: FsError | None) -> None:
         with self._changed:
@@ -127,10 +149,19 @@ class WaitingRequests:
                 ready += [] if ended else self._expired()
                 for one in ready:
                     del self._pending[one.unique]
+                    if ended or one.ino not in brought or brought[one.ino] is not None:
+                        self._remember_failure(one.ino)
             for one in ready:
-                self._finish(one, ended=ended, was_brought=one.ino in brought, error=brought.get(one.ino))
+                ino = one.ino
+                self._finish(one, ended=ended, was_brought=ino in brought, error=brought.get(ino))
+                self.on_done(ino)
             if ended:
                 return
+
+    def _remember_failure(self, ino: int) -> None:
+        while len(self._failed) >= WAITING_MAX:
+            del self._failed[next(iter(self._failed))]
+        self._failed[ino] = time.monotonic() + FAILED_FOR_S
 
     def _finish(self, one: _Pending, *, ended: bool, was_brought: bool, error: FsError | None) -> None:
         if ended or not was_brought or error is not None:
