@@ -143,7 +143,8 @@ class WaitingRequests:
     def _run(self) -> None:
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self._brought or self._ended, timeout=self._pause_s())
+                if not self._brought and not self._ended:
+                    self._changed.wait(self._pause_s())  # woken by every request that comes: the next deadline may be its
                 ended, brought, self._brought = self._ended, self._brought, {}
                 ready = [one for one in self._pending.values() if ended or one.ino in brought]
                 ready += [] if ended else self._expired()
