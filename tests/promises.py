@@ -78,6 +78,14 @@ _DEMO = _group(
     },
 )
 
+_REMOTE = _group(
+    "issue 3, semantics",
+    "remote",
+    {
+        "seen-within-a-second": "A change from elsewhere is visible in an already open terminal within a second.",
+    },
+)
+
 _LAZY = _group(
     "issue 3, contents fetched lazily",
     "lazy",
@@ -90,6 +98,7 @@ _LAZY = _group(
         "newer-wins": "When contents were replaced or deleted at the server before they came, the server's state stands.",
         "converges": "Machines that hold few contents converge after any history, as others do.",
         "prefetch": "A background prefetch with a limit brings small and new files first and rests while the server is away.",
+        "status": "`memdir status` and searches in place tell what is on the server only.",
         "reads-wait-alone": "A slow or dead server blocks no operation on a file whose contents are here.",
         "reads-end": "A read that cannot be served ends with EIO within a timeout, at an interrupt and at the unmount.",
         "crash": "After a kill at any moment each file is absent or complete.",
@@ -401,6 +410,7 @@ _NETWORK = _group(
 PROMISES: tuple[Promise, ...] = (
     *_DEMO,
     *_LAZY,
+    *_REMOTE,
     *_SETUP,
     *_MOUNT,
     *_FILES,

@@ -62,8 +62,8 @@ class Notifier:
         self._put((parent, name))
 
     def _holds_back(self, ino: int) -> bool:
-        """Invalidating pages waits inside the kernel for a read of them that is under way. While one waits for contents from the
-        server, its inode's notification waits here instead, so that it does not hold up all the others."""
+        """Invalidating pages waits inside the kernel for a read of them that is under way. While that read waits for contents
+        from the server, its inode's notification waits here instead, so that it does not hold up all the others."""
         with self._changed:
             if not self.is_waited_for(ino):
                 return False

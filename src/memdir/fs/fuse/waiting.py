@@ -100,7 +100,7 @@ class WaitingRequests:
                 pending.ino, pending.arrived_bytes = ino, 0
             else:
                 pending = _Pending(unique, ino, request, time.monotonic() + self._timeout_s)
-            if self._ended or self._thread is None or len(self._pending) >= WAITING_MAX or self._has_failed(ino):
+            if len(self._pending) >= WAITING_MAX or self._has_failed(ino):
                 return errno.EIO
             self._pending[unique] = pending
             is_new = ino not in self._asked
@@ -111,7 +111,10 @@ class WaitingRequests:
         return None
 
     def _has_failed(self, ino: int) -> bool:
+        """Whether there is nothing to wait for; with the lock held."""
         until_s = self._failed.get(ino)
+        if self._ended or self._thread is None:
+            return True
         if until_s is None:
             return False
         if time.monotonic() < until_s:
