@@ -313,6 +313,15 @@ _RECOVER = _group(
     },
 )
 
+_READ_ONLY = _group(
+    "issue 3, memdir mount --read-only",
+    "read-only",
+    {
+        "refuses": "A read-only mount refuses every change with EROFS, is `ro` for the kernel, and list and status say so.",
+        "follows": "Changes from elsewhere still arrive in a read-only mount.",
+    },
+)
+
 _IGNORE = _group(
     "issue 3, .memdirignore",
     "ignore",
@@ -338,6 +347,10 @@ _REFUSED = _group(
     "issue 3, what a person sees when things go wrong",
     "refused",
     {
+        "plainly": "What the machine refuses is one line and a hint with exit code 2, and leaves nothing behind.",
+        "helper": "An ordinary user without a working fusermount3 is told what to install.",
+        "folders-closed": "memdir's folders that others may write to are closed with a line; somebody else's are refused.",
+        "disk-full": "A full disk is told by `memdir status`, and the mount still ends in order.",
         "newer": "A cache that a newer memdir wrote is refused with the word to upgrade, and is not touched.",
         "locked": "A cache or database that another program holds is waited for a bounded time, then that program is named.",
     },
@@ -425,6 +438,7 @@ PROMISES: tuple[Promise, ...] = (
     *_BLOBS,
     *_RECOVERY_COMMANDS,
     *_RECOVER,
+    *_READ_ONLY,
     *_IGNORE,
     *_FSCK,
     *_REFUSED,

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.acceptance.driver import Memdir, is_mounted, kill, mounts_below, tree_of, wait_for_exit
+from tests.acceptance.driver import Memdir, eventually, is_mounted, kill, mounts_below, tree_of, wait_for_exit
 
 pytestmark = pytest.mark.mount
 
@@ -277,3 +277,16 @@ def test_the_doctor_checks_everything_and_cleans_up(memdir: Memdir) -> None:
     assert checks["round trip"]["status"] == "ok"
     assert "found by meaning" in checks["round trip"]["detail"]
     assert [entry for entry in memdir.run("list", "--json").json() if "doctor" in entry["name"]] == []
+
+
+@pytest.mark.promise("read-only.follows")
+def test_a_read_only_mount_follows_what_another_one_writes(memdir: Memdir, notes: Path, tmp_path: Path) -> None:
+    (notes / "a.md").write_text("first")
+    memdir.run("sync", notes, "--wait")
+    reader = memdir.mount(notes.name, "--path", tmp_path / "reader", "--read-only")
+    eventually(lambda: (reader / "a.md").exists() and (reader / "a.md").read_text() == "first", "the file arrives")
+    (notes / "a.md").write_text("second")
+    eventually(lambda: (reader / "a.md").read_text() == "second", "its change arrives")
+    with pytest.raises(OSError, match="Read-only"):
+        (reader / "b.md").write_text("refused")
+    memdir.run("unmount", reader)

@@ -58,11 +58,14 @@ def _configure(parser: Parser) -> None:
 
 def _run(args: argparse.Namespace, out: Output) -> int:
     from memdir.cli.targets import check_container_name, current_folder, open_registry
+    from memdir.core.paths import app_paths, close_to_others
     from memdir.daemon.registry import resolve_outside
 
     name = check_container_name(args.name)
     if args.path == "":
         raise UsageError("--path is empty", hint="leave it out to mount at ./" + name)
+    for sentence in close_to_others(app_paths()):
+        out.note(sentence)
     registry = open_registry()
     records = registry.all()
     wanted = Path(current_folder(), args.path or name)

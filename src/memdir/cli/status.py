@@ -76,7 +76,7 @@ def ask(record: MountRecord) -> dict[str, Any]:
 def _print(answer: dict[str, Any], out: Output) -> None:
     kind = {"mounted": "ok", "dead": "fail", "unresponsive": "fail"}.get(answer["state"], "dim")
     out.line(f"{out.style(out.name(answer['name']), 'bold')}  {out.style(answer['state'], kind)}")
-    rows: list[tuple[str, str]] = [("path", out.name(answer["path"]))]
+    rows: list[tuple[str, str]] = [("path", out.name(answer["path"]) + (" (read-only)" if answer.get("read_only") else ""))]
     if answer.get("error"):
         rows += [("problem", visible(answer["error"])), ("what to do", visible(answer["hint"]))]
     elif answer["state"] == "unmounted":

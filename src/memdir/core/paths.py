@@ -168,6 +168,25 @@ def ensure_private_dir(path: Path) -> Path:
     return path
 
 
+def close_to_others(paths: AppPaths) -> list[str]:
+    """Take away what others may do in memdir's own folders; what was done, in sentences. UsageError for a folder that belongs
+    to somebody else: who owns a folder can replace what is in it."""
+    done = []
+    for folder in (paths.data_dir, paths.mounts_dir, paths.state_dir, paths.config_dir):
+        try:
+            info = folder.lstat()
+        except FileNotFoundError:
+            continue
+        if info.st_uid != os.getuid() and info.st_uid != 0:
+            raise UsageError(
+                f"{folder} belongs to user {info.st_uid}", hint=f"chown -R {os.getuid()} {folder}, or set {ENV_HOME}"
+            )
+        if info.st_mode & 0o022 and info.st_uid == os.getuid():
+            folder.chmod(0o700)
+            done.append(f"others could write to {folder}; it is closed to them now")
+    return done
+
+
 def write_private(path: Path, data: bytes) -> None:
     """Replace `path` atomically with `data`, mode 0600."""
     ensure_dir(path.parent)

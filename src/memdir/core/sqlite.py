@@ -12,7 +12,7 @@ import logging
 import os
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib import resources
 from pathlib import Path
 from typing import Any, Final
@@ -20,7 +20,7 @@ from typing import Any, Final
 import apsw
 
 from memdir.core.errors import BusyError, CorruptError, MemdirError, StorageError, VersionError
-from memdir.core.paths import ensure_dir
+from memdir.core.paths import ensure_dir, explained
 from memdir.core.processes import lock_holders
 
 log = logging.getLogger(__name__)
@@ -35,6 +35,7 @@ DiskFullError = apsw.FullError
 BUSY_TIMEOUT_MS: Final = 10_000
 _WRITABLE_HINT: Final = "make the folder and its files writable for you (`memdir doctor` checks them), or set MEMDIR_HOME"
 _READERS_MAX: Final = 64
+_DESCRIPTORS_NEEDED: Final = 4
 
 
 class Database:
@@ -60,7 +61,7 @@ class Database:
         try:
             os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
         except OSError as error:
-            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE):
                 raise
             raise StorageError(f"{path} cannot be opened: {error.strerror}", hint=_WRITABLE_HINT) from error
         self.path = path
@@ -240,6 +241,16 @@ def opening_error(path: Path, error: apsw.Error) -> MemdirError:
         return CorruptError(f"{path} {what}", hint="`memdir fsck --repair` saves what can be read")
     if isinstance(error, (apsw.BusyError, apsw.LockedError)):
         return locked_error(path)
+    try:
+        with (
+            ExitStack() as held
+        ):  # SQLite does not tell which error of the system it met: it needs the file, its log and its index
+            for _ in range(_DESCRIPTORS_NEEDED):
+                held.callback(os.close, os.open(path, os.O_RDONLY | os.O_CLOEXEC))
+    except OSError as refused:
+        known = explained(refused) if refused.errno in (errno.EMFILE, errno.ENFILE) else None
+        if known is not None:
+            return known
     return StorageError(f"{path} cannot be opened: {error}", hint=_WRITABLE_HINT)
 
 

@@ -19,6 +19,9 @@ START_TIMEOUT_S: Final = 20.0
 class StartError(MemdirError):
     """The daemon did not come up; the message is its own."""
 
+    said_why = False
+    """Whether it explained itself, so that its log is not needed."""
+
 
 def start(spec: MountSpec, *, foreground: bool, timeout_s: float = START_TIMEOUT_S) -> MountRecord:
     """Mount `spec`. In the background it returns once the directory is usable; in the foreground when the mount has ended.
@@ -33,8 +36,10 @@ def start(spec: MountSpec, *, foreground: bool, timeout_s: float = START_TIMEOUT
         record = registry.allocate(spec)
         try:
             _spawn(record, time.monotonic() + timeout_s)
-        except BaseException:
-            if record.id not in known:
+        except BaseException as error:
+            if record.id not in known and isinstance(error, StartError) and error.said_why:
+                registry.discard(record)  # its log holds nothing that the error does not say
+            elif record.id not in known:
                 registry.remove(record.id)
             raise
         return registry.get(record.id)
@@ -45,9 +50,15 @@ def _run_here(registry: MountRegistry, spec: MountSpec) -> MountRecord:
     from memdir.daemon.lifecycle import MountDaemon
 
     with registry.exclusive():
+        known = {record.id for record in registry.all()}
         record = registry.allocate(spec)
-        daemon = MountDaemon(app_paths(), record)
-        daemon.prepare()
+        try:
+            daemon = MountDaemon(app_paths(), record)
+            daemon.prepare()
+        except (MemdirError, OSError):
+            if record.id not in known:
+                registry.discard(record)
+            raise
     log_to_stderr()
     daemon.serve()
     return registry.get(record.id)
@@ -61,4 +72,6 @@ def _spawn(record: MountRecord, deadline: float) -> None:
     if started.text is None:
         raise StartError("the mount did not come up in time", hint=f"look into {log_file}")
     message, _, hint = started.text.partition("\n")
-    raise StartError(message or f"the daemon ended with exit code {started.exit_code}", hint=hint or f"look into {log_file}")
+    error = StartError(message or f"the daemon ended with exit code {started.exit_code}", hint=hint or f"look into {log_file}")
+    error.said_why = bool(message and hint)
+    raise error

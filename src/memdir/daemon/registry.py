@@ -16,6 +16,7 @@ import json
 import logging
 import os
 import secrets
+import shutil
 import struct
 import time
 from collections.abc import Iterator
@@ -239,7 +240,12 @@ class MountRegistry:
         """Write the record (0600, atomically)."""
         data = json.dumps(dataclasses.asdict(record), indent=1).encode("ascii")
         ensure_dir(self._paths.mounts_dir)
-        write_private(Path(record.cache_dir) / _RECORD_FILE, data)
+        file = Path(record.cache_dir) / _RECORD_FILE
+        try:
+            write_private(file, data)
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT) or not _write_in_place(file, data):
+                raise
 
     def remove(self, mount_id: str) -> None:
         """Forget the record. The cache files in its folder stay where they are."""
@@ -278,8 +284,21 @@ class MountRegistry:
             fetch_timeout_s=spec.fetch_timeout_s,
             used=chosen is not None and chosen.used,
         )
-        self.save(record)
+        try:
+            self.save(record)
+        except BaseException:
+            if chosen is None:
+                self.discard(record)
+            raise
         return record
+
+    def discard(self, record: MountRecord) -> None:
+        """Take away what a first start that failed has left: the folder of a memory that was never mounted. One that is in
+        use, or was mounted before, stays."""
+        folder = Path(record.cache_dir)
+        if record.used or lock_holder_exists(record.lock_file):
+            return
+        shutil.rmtree(folder)
 
     def _choose_folder(self, spec: MountSpec, path: str) -> MountRecord | None:
         if spec.mount_id is not None:
@@ -360,6 +379,22 @@ def _process_exists(pid: int) -> bool:
         return False
     except PermissionError:
         return True
+    return True
+
+
+def _write_in_place(file: Path, data: bytes) -> bool:
+    """Over the old record, in the room that it has: how a mount ends in order on a full disk. False when that is too small.
+    A kill in the middle leaves a record that cannot be read, which `memdir recover` mends."""
+    try:
+        with open(file, "r+b") as handle:
+            if len(data) > os.fstat(handle.fileno()).st_size:
+                data = json.dumps(json.loads(data)).encode("ascii")  # without indentation
+            if len(data) > os.fstat(handle.fileno()).st_size:
+                return False
+            handle.write(data)
+            handle.truncate()
+    except FileNotFoundError:
+        return False
     return True
 
 

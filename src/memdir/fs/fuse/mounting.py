@@ -13,6 +13,7 @@ import logging
 import os
 import shutil
 import socket
+import stat
 import subprocess
 from pathlib import Path
 from typing import Final
@@ -25,6 +26,8 @@ from memdir.fs.fuse.options import FuseOptions
 _log = logging.getLogger(__name__)
 
 _DEVICE: Final = "/dev/fuse"
+_DEVICE_NUMBER: Final = os.makedev(10, 229)
+"""FUSE_MINOR of <linux/miscdevice.h>."""
 _HELPERS: Final = ("fusermount3", "fusermount")
 _HELPER_TIMEOUT_S: Final = 30.0
 
@@ -63,6 +66,9 @@ def _mount_as_root(path: Path, options: FuseOptions) -> int:
         fd = os.open(_DEVICE, os.O_RDWR | os.O_CLOEXEC)
     except OSError as error:
         raise _device_error(error) from error
+    if not stat.S_ISCHR(os.fstat(fd).st_mode) or os.fstat(fd).st_rdev != _DEVICE_NUMBER:
+        os.close(fd)
+        raise MountError(f"{_DEVICE} is not the FUSE device", hint=f"as root: rm {_DEVICE}; mknod -m 666 {_DEVICE} c 10 229")
     words = [f"fd={fd}", "rootmode=40000", f"user_id={os.getuid()}", f"group_id={os.getgid()}", "default_permissions"]
     words.append(f"max_read={options.max_write_bytes}")
     if options.allow_other is not False:
