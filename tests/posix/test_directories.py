@@ -69,6 +69,28 @@ def test_names_made_while_a_folder_is_listed_end_the_listing_all_the_same(place:
     assert len(seen) == len(set(seen))
 
 
+@pytest.mark.parametrize("how", ["there and back", "save by rename"])
+def test_a_program_that_renames_what_it_lists_comes_to_an_end(place: Path, how: str) -> None:
+    """generic/736 of xfstests; and what every formatter does to a folder."""
+    count = 1500
+    for number in range(count):
+        (place / str(number)).write_text("old")
+    seen: list[str] = []
+    with os.scandir(place) as entries:
+        for entry in entries:
+            seen.append(entry.name)
+            assert len(seen) <= 2 * count, "the listing does not end"
+            if how == "there and back":
+                os.rename(entry.path, place / "other")
+                os.rename(place / "other", entry.path)
+            elif entry.name.isdigit():
+                (place / "new").write_text("new")
+                os.rename(place / "new", entry.path)
+    names = [name for name in seen if name.isdigit()]
+    assert len(names) == len(set(names)) == count
+    assert sorted(os.listdir(place)) == sorted(map(str, range(count)))
+
+
 def test_a_tree_can_be_removed_while_others_fill_it(place: Path) -> None:
     """`rm -rf` and a writer at once: both end, with errors that say why, and the mount agrees with itself."""
 

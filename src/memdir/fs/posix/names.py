@@ -11,7 +11,7 @@ from typing import Final
 from memdir.core.limits import NAME_MAX_BYTES, SYMLINK_MAX_BYTES
 from memdir.fs.errors import FsError
 from memdir.fs.posix.notes import Notes, is_synced_type
-from memdir.fs.posix.txn import Txn
+from memdir.fs.posix.txn import Link, Txn
 from memdir.fs.types import RENAME_EXCHANGE, RENAME_NOREPLACE, ROOT_INO, DirEntry, Inode, IntentKind, Owner
 
 LINK_MAX: Final = 65_000
@@ -67,6 +67,8 @@ class NameOps(Notes):
                 self._fetch_children(ino, directory.entries)
                 inode = self._inode
                 listing = [DirEntry(cookie, name, inode(child)) for name, (child, cookie) in directory.entries.items()]
+                if directory.is_shuffled:
+                    listing.sort(key=_cookie)
                 directory.listing = listing
             if not after_cookie:
                 return tuple(listing)
@@ -129,7 +131,7 @@ class NameOps(Notes):
         size = len(target) if target is not None else 0
         draft = Inode(ino, mode, owner.uid, gid, 2 if is_dir else 1, size, now_ns, now_ns, now_ns, rdev, target, parent)
         txn.inodes[ino] = draft
-        self._stage_name(txn, parent, name, ino)
+        self._stage_name(txn, parent, name, ino, self._place_of((parent, name), (parent, name)) if replaces else 0)
         if is_dir:
             above.nlink += 1
         return draft
@@ -143,11 +145,14 @@ class NameOps(Notes):
         if not self._inode(parent).nlink:
             raise FsError(errno.ENOENT)
 
-    def _stage_name(self, txn: Txn, parent: int, name: bytes, ino: int) -> None:
-        """Let `name` stand for `ino` (0: for nothing) from now on; the directory's times follow."""
+    def _stage_name(self, txn: Txn, parent: int, name: bytes, ino: int, cookie: int = 0) -> None:
+        """Let `name` stand for `ino` (0: for nothing) from now on; the directory's times follow. A new name comes last in a
+        listing, unless it takes the place (`cookie`) of another."""
         if ino:
-            txn.dentries[parent, name] = (ino, txn.next_cookie)
-            txn.next_cookie += 1
+            if not cookie:
+                cookie = txn.next_cookie
+                txn.next_cookie = cookie + 1
+            txn.dentries[parent, name] = (ino, cookie)
         else:
             txn.dentries[parent, name] = None
         above = txn.inodes.get(parent) or txn.edit(self._inode(parent))
@@ -275,17 +280,26 @@ class NameOps(Notes):
                 self._note_name(txn, IntentKind.DELETE, new_parent, new_name, replaced.mode)
         self._note_move(txn, moved, source, target)
         self._stage_name(txn, parent, name, 0)
-        self._stage_name(txn, new_parent, new_name, moved.ino)
+        self._stage_name(txn, new_parent, new_name, moved.ino, self._place_of(source, target))
         self._stage_moved(txn, moved, parent, new_parent)
         return True
 
     def _stage_exchange(
         self, txn: Txn, source: tuple[int, bytes], first: Inode, target: tuple[int, bytes], second: Inode
     ) -> None:
-        self._stage_name(txn, *source, second.ino)
-        self._stage_name(txn, *target, first.ino)
+        self._stage_name(txn, *source, second.ino, self._place_of(source, source))
+        self._stage_name(txn, *target, first.ino, self._place_of(target, target))
         self._stage_moved(txn, first, source[0], target[0])
         self._stage_moved(txn, second, target[0], source[0])
+
+    def _place_of(self, source: Link, target: Link) -> int:
+        """Where the new name of a rename stands in a listing: in the place of what it replaces, else of what it was in the same
+        folder; 0 for last. A program that lists a folder and saves each file by rename must come to an end."""
+        entries = self._directory(target[0]).entries
+        found = entries.get(target[1])
+        if found is None and source[0] == target[0]:
+            found = entries.get(source[1])
+        return found[1] if found else 0
 
     def _stage_moved(self, txn: Txn, inode: Inode, old_parent: int, new_parent: int) -> None:
         draft = txn.edit(inode)

@@ -40,14 +40,16 @@ Chunk = bytes | bytearray
 
 
 class Directory:
-    """The names in one directory. `entries` keeps creation order, so its cookies grow."""
+    """The names in one directory."""
 
-    __slots__ = ("entries", "listing")
+    __slots__ = ("entries", "is_shuffled", "listing")
 
     def __init__(self) -> None:
         self.entries: dict[bytes, Entry] = {}
         self.listing: list[DirEntry] | None = None
         """The entries as `readdir` returns them, until a name changes."""
+        self.is_shuffled = False
+        """A rename left a name with an older cookie than the names before it: `entries` is in cookie order no more."""
 
 
 class Contents:
@@ -254,7 +256,7 @@ class State:
     def _apply(self, txn: Txn) -> None:
         inodes = self._inodes
         self._next_ino = txn.next_ino
-        self._next_cookie = txn.next_cookie
+        fresh_cookie, self._next_cookie = self._next_cookie, txn.next_cookie
         for ino, draft in txn.inodes.items():
             live = inodes.get(ino)
             if live is None:
@@ -264,7 +266,7 @@ class State:
                 self._note_place(live, draft)
             assign(live, draft)
         for link, entry in txn.dentries.items():
-            self._apply_name(link, entry)
+            self._apply_name(link, entry, fresh_cookie)
         for kind, ino, start, extra in txn.contents:
             contents = self._contents(ino)
             if ino == self._ignore_ino:
@@ -318,7 +320,7 @@ class State:
         self._inodes[draft.ino] = copy_of(draft)
         self._links[draft.ino] = ()
 
-    def _apply_name(self, link: Link, entry: Entry | None) -> None:
+    def _apply_name(self, link: Link, entry: Entry | None, fresh_cookie: int) -> None:
         parent, name = link
         directory = self._dirs.get(parent) or self._directory(parent)
         directory.listing = None
@@ -334,6 +336,8 @@ class State:
             if ino not in links:
                 self._inode(ino)
             directory.entries[name] = entry
+            if entry[1] < fresh_cookie:
+                directory.is_shuffled = True
             held = links[ino]
             links[ino] = (*held, link) if held else (link,)
             self._intents.covered.discard(ino)

@@ -53,7 +53,8 @@ create table dentry (
     -- 1 to 255 bytes without '/' and NUL, as the kernel gave them.
     name blob not null check (length(name) between 1 and 255),
     ino integer not null,
-    -- Position in listings: unique in the whole filesystem, grows with creation, never used twice.
+    -- Position in listings: unique in the whole filesystem, grows with creation. What replaces a name, and a rename inside of
+    -- a folder, takes the position over.
     cookie integer not null,
     primary key (parent, name)
 ) strict, without rowid;
