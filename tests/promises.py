@@ -385,6 +385,7 @@ _BLOBS = _group(
         "full-disk": "Large contents leave room to remove them: a disk that they fill still takes a deletion.",
         "reserved": "fallocate of a large file reserves its space; a sparse file of 10 GB takes none.",
         "fsck": "fsck finds missing, foreign and unnamed blobs; repairs lose no bytes and invent none.",
+        "passthrough": "With `--passthrough` the kernel reads and writes large files by itself, and a kill loses nothing.",
         "bounded-memory": "The daemon's memory does not grow with the size of a file.",
     },
 )

@@ -101,6 +101,8 @@ class Server:
         self.source = Source(self.fs)
         if config.get("lazy"):
             options["contents"] = self.source
+        if options.pop("passthrough", False):
+            options["passthrough"] = self.fs
         self.session = FuseSession(vfs, Path(config["mountpoint"]), FuseOptions(observer=self.observer, **options))
         self.fs.connect(self.session.invalidator)
         vfs.connect(self.session.invalidator)

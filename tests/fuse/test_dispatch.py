@@ -93,7 +93,7 @@ def test_layouts_have_the_sizes_of_the_kernels_structs() -> None:
 
 def test_init_takes_only_what_is_offered_and_wanted(fs: MemoryFs) -> None:
     kernel = Kernel(fs, init=False)
-    error, major, minor, readahead, flags, background, _, max_write, granularity, pages, _, flags2 = kernel.init(
+    error, major, minor, readahead, flags, background, _, max_write, granularity, pages, _, flags2, depth = kernel.init(
         flags2=0xFFFFFFFF
     )
     assert (error, major, minor) == (0, 7, 45)
@@ -106,7 +106,7 @@ def test_init_takes_only_what_is_offered_and_wanted(fs: MemoryFs) -> None:
     assert flags & wanted == wanted
     writeback, posix_acl, posix_locks = 1 << 16, 1 << 20, 1 << 1
     assert not flags & (writeback | posix_acl | posix_locks)
-    assert flags2 == 0
+    assert (flags2, depth) == (0, 0)
     assert kernel.minors == [45]
 
 

@@ -39,6 +39,10 @@ def _configure(parser: Parser) -> None:
         help="fast (default), or observed: the daemon sees every open and close, at some cost",
     )  # fmt: skip
     parser.add_argument(
+        "--passthrough", action="store_true",
+        help="let the kernel read and write large files by itself: root, Linux 6.9 or newer; implies --profile observed",
+    )  # fmt: skip
+    parser.add_argument(
         "--cache-size", metavar="SIZE", type=size_bytes, default=None,
         help="keep contents up to SIZE here (500M, 2G) and forget the longest unused past it (default: no limit)",
     )  # fmt: skip
@@ -62,6 +66,10 @@ def _run(args: argparse.Namespace, out: Output) -> int:
     from memdir.daemon.registry import resolve_outside
 
     name = check_container_name(args.name)
+    if args.passthrough:
+        from memdir.fs.fuse.backing import check_passthrough
+
+        check_passthrough()
     if args.path == "":
         raise UsageError("--path is empty", hint="leave it out to mount at ./" + name)
     for sentence in close_to_others(app_paths()):
@@ -96,7 +104,8 @@ def _mount(registry: MountRegistry, name: str, place: str, args: argparse.Namesp
         path=place,
         sync=not args.no_sync,
         read_only=args.read_only,
-        profile=args.profile,
+        profile="observed" if args.passthrough else args.profile,
+        passthrough=args.passthrough,
         created_dir=created,
         drain_timeout_s=args.drain_timeout,
         cache_limit_bytes=args.cache_size,
@@ -187,7 +196,8 @@ def _say_already_mounted(record: MountRecord, args: argparse.Namespace, out: Out
         for option, differs in (
             ("--no-sync", args.no_sync == record.sync),
             ("--read-only", args.read_only != record.read_only),
-            ("--profile", args.profile != record.profile),
+            ("--profile", args.profile != record.profile and not args.passthrough),
+            ("--passthrough", args.passthrough and not record.passthrough),
             ("--cache-size", args.cache_size != record.cache_limit_bytes),
         )
         if differs

@@ -88,6 +88,7 @@ class MountDaemon:
         vfs = ViewVfs(self._fs, [profile, status])
         options = FuseOptions(
             profile=Profile(record.profile),
+            passthrough=self._fs if record.passthrough else None,
             read_only=record.read_only,
             source=f"memdir:{record.name}",
             contents=self._syncing.contents,

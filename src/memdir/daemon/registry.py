@@ -56,6 +56,7 @@ class MountSpec:
     sync: bool = True
     read_only: bool = False
     profile: str = "fast"
+    passthrough: bool = False
     imported: bool = False
     created_dir: bool = False
     drain_timeout_s: float = 30.0
@@ -80,6 +81,7 @@ class MountRecord:
     cache_dir: str
     read_only: bool = False
     profile: str = "fast"
+    passthrough: bool = False
     imported: bool = False
     created_dir: bool = False
     """The mountpoint was made by `memdir mount`, and may be removed again when it is empty after the unmount."""
@@ -276,6 +278,7 @@ class MountRegistry:
             cache_dir=str(folder),
             read_only=spec.read_only,
             profile=spec.profile,
+            passthrough=spec.passthrough,
             imported=spec.imported or (chosen is not None and chosen.imported and chosen.path == path),
             created_dir=spec.created_dir or (chosen is not None and chosen.created_dir and chosen.path == path),
             drain_timeout_s=spec.drain_timeout_s,

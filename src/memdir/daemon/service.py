@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
+_SECTOR_BYTES: Final = 512
+"""What st_blocks counts in, whatever the filesystem (stat(2)). A sparse file takes less than its size."""
 _QUEUE_VIEW_MAX: Final = 200
 _QUEUE_MAX: Final = 10_000
 _SYNC_TIMEOUT_MAX_S: Final = 24 * 3600.0
@@ -110,6 +112,7 @@ class MountService:
             "sync": record.sync,
             "read_only": record.read_only,
             "profile": record.profile,
+            "passthrough": record.passthrough,
             "cache_bytes": _folder_bytes(Path(record.cache_dir)),
             "queue_length": 0,
             "parked": 0,
@@ -271,7 +274,7 @@ def _number(args: Json, name: str, default: float, low: float, high: float) -> f
 
 
 def _folder_bytes(folder: Path) -> int | None:
-    """None when somebody deleted the folder."""
+    """What the files of a cache take on the disk; None when somebody deleted the folder."""
     total = 0
     try:
         scan = os.scandir(folder)
@@ -280,7 +283,10 @@ def _folder_bytes(folder: Path) -> int | None:
     with scan as entries:
         for entry in entries:
             try:
-                total += entry.stat(follow_symlinks=False).st_size
+                if entry.is_dir(follow_symlinks=False):
+                    total += _folder_bytes(Path(entry.path)) or 0
+                else:
+                    total += entry.stat(follow_symlinks=False).st_blocks * _SECTOR_BYTES
             except FileNotFoundError:
                 continue  # a journal segment that was just retired
     return total

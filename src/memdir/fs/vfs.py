@@ -124,6 +124,29 @@ class Vfs(Protocol):
         ...
 
 
+class Lender(Protocol):
+    """A filesystem that can let the kernel read and write some of its files directly."""
+
+    def lend(self, ino: int, *, writable: bool, is_new: bool) -> int | None:
+        """A descriptor of the file that holds the contents, for the caller to close; None when they are not in one. `is_new`:
+        just created, so that it may as well begin in one. Until `take_back` what `refresh` finds there is what the inode is."""
+        ...
+
+    def lend_for_writing(self, ino: int) -> None:
+        """What was lent may be written to from now on."""
+        ...
+
+    def refresh(self, ino: int) -> None:
+        """Take over what was written to the file; nothing happens to one that is not lent."""
+        ...
+
+    def take_back(self, ino: int) -> None:
+        """Nobody has it open any more."""
+        ...
+
+    def is_lent(self, ino: int) -> bool: ...
+
+
 class Invalidator(Protocol):
     """What a filesystem calls when something changed behind the kernel's back (a remote change, a new profile).
 

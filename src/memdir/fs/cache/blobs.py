@@ -33,6 +33,9 @@ _RESERVE_PART: Final = 50
 nothing could be removed any more."""
 _UNCHECKED_MAX_BYTES: Final = 4 * MIB
 """The free space is asked for once in so many written bytes, and every time when it becomes scarce."""
+MODE: Final = 0o600
+LENT_MODE: Final = 0o700
+"""The kernel may be writing to the file by itself (`fs.cache.lending`)."""
 _ZEROS: Final = bytes(MIB)
 _BLOCK_BYTES: Final = 512
 """The unit of st_blocks, whatever the disk's own blocks are."""
@@ -51,6 +54,7 @@ class BlobFile:
     blob: int
     size_bytes: int
     mtime_ns: int
+    is_lent: bool
 
 
 class Blobs:
@@ -97,7 +101,8 @@ class Blobs:
             self._next = number + 1
             return number
 
-    def _fd(self, ino: int, blob: int) -> int:
+    def descriptor(self, ino: int, blob: int) -> int:
+        """An open descriptor, valid while the lock is held."""
         fd = self._open.pop(blob, -1)
         if fd < 0:
             if len(self._open) >= OPEN_MAX:
@@ -117,7 +122,7 @@ class Blobs:
         self.make_folder()
         blob = self.take_number()
         try:
-            fd = os.open(self.path(ino, blob), os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600)
+            fd = os.open(self.path(ino, blob), os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, MODE)
         except OSError as error:
             raise _refused(error) from error
         if len(self._open) >= OPEN_MAX:
@@ -129,14 +134,14 @@ class Blobs:
     def make_again(self, ino: int, blob: int) -> None:
         """An empty blob in the place of one that a power cut took."""
         self.make_folder()
-        os.close(os.open(self.path(ino, blob), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
+        os.close(os.open(self.path(ino, blob), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, MODE))
 
     def discard(self, ino: int, blob: int) -> None:
         self.let_go(blob)
         self.remove(ino, blob)
 
     def size(self, ino: int, blob: int) -> int:
-        return os.fstat(self._fd(ino, blob)).st_size
+        return os.fstat(self.descriptor(ino, blob)).st_size
 
     def allocated_bytes(self, ino: int, blob: int) -> int:
         """Through the name when the blob is not open: a listing of many large files must not cost the descriptors in use.
@@ -152,7 +157,7 @@ class Blobs:
         return found.st_blocks * _BLOCK_BYTES
 
     def read(self, ino: int, blob: int, offset: int, size: int) -> bytes:
-        fd = self._fd(ino, blob)
+        fd = self.descriptor(ino, blob)
         try:
             data = os.pread(fd, size, offset)
             while 0 < len(data) < size:
@@ -165,8 +170,8 @@ class Blobs:
         return data
 
     def write(self, ino: int, blob: int, offset: int, data: Data) -> None:
-        fd = self._fd(ino, blob)
-        self._soil(ino, blob)
+        fd = self.descriptor(ino, blob)
+        self.soil(ino, blob)
         _write_all(fd, offset, data)
 
     def check_room(self, size_bytes: int) -> None:
@@ -189,24 +194,24 @@ class Blobs:
         return self._reserve(found)
 
     def resize(self, ino: int, blob: int, size: int) -> None:
-        fd = self._fd(ino, blob)
+        fd = self.descriptor(ino, blob)
         try:
             if size < os.fstat(fd).st_size:
                 self._cut.add(blob)
             os.ftruncate(fd, size)
         except OSError as error:
             raise _refused(error) from error
-        self._soil(ino, blob)
+        self.soil(ino, blob)
 
     def is_cut(self, blob: int) -> bool:
         return blob in self._cut
 
     def zero(self, ino: int, blob: int, start: int, end: int, *, allocated: bool) -> None:
-        fd = self._fd(ino, blob)
+        fd = self.descriptor(ino, blob)
         end = min(end, os.fstat(fd).st_size)
         if start >= end:
             return
-        self._soil(ino, blob)
+        self.soil(ino, blob)
         mode = FALLOC_ZERO_RANGE if allocated else FALLOC_PUNCH_HOLE
         number = fallocate(fd, mode | FALLOC_KEEP_SIZE, start, end - start)
         if number in _NO_SUPPORT:  # tmpfs knows no zero range, others know neither
@@ -216,17 +221,17 @@ class Blobs:
             raise FsError(number)
 
     def allocate(self, ino: int, blob: int, start: int, end: int) -> None:
-        fd = self._fd(ino, blob)
+        fd = self.descriptor(ino, blob)
         self._unchecked_bytes = _UNCHECKED_MAX_BYTES
         self.check_room(max(end - max(start, os.fstat(fd).st_size), 0))
         number = fallocate(fd, FALLOC_KEEP_SIZE, start, end - start)
         if number and number not in _NO_SUPPORT:  # a disk that cannot reserve had the room a moment ago
             raise FsError(number)
-        self._soil(ino, blob)
+        self.soil(ino, blob)
 
     def seek(self, ino: int, blob: int, offset: int, *, hole: bool) -> int | None:
         try:
-            return os.lseek(self._fd(ino, blob), offset, os.SEEK_HOLE if hole else os.SEEK_DATA)
+            return os.lseek(self.descriptor(ino, blob), offset, os.SEEK_HOLE if hole else os.SEEK_DATA)
         except OSError as error:
             if error.errno == errno.ENXIO:
                 return None
@@ -235,11 +240,12 @@ class Blobs:
     def start_writeback(self, ino: int, blob: int) -> None:
         if blob in self._dirty:
             with contextlib.suppress(FsError):  # whoever reads it is told
-                _libc.sync_file_range(self._fd(ino, blob), ctypes.c_int64(0), ctypes.c_int64(0), _SYNC_FILE_RANGE_WRITE)
+                _libc.sync_file_range(self.descriptor(ino, blob), ctypes.c_int64(0), ctypes.c_int64(0), _SYNC_FILE_RANGE_WRITE)
 
     # ---- durability
 
-    def _soil(self, ino: int, blob: int) -> None:
+    def soil(self, ino: int, blob: int) -> None:
+        """It has bytes that no sync has reached."""
         self._changes += 1
         self._dirty[blob] = (ino, self._changes)
 
@@ -338,7 +344,7 @@ class StagedBlob:
         self._path = blobs.folder / f"{STAGED_PREFIX}{self._number:x}"
         self.size_bytes = 0
         try:
-            self._fd = os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600)
+            self._fd = os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, MODE)
         except OSError as error:
             raise _refused(error) from error
 
@@ -386,7 +392,9 @@ def blob_files(cache_folder: Path) -> Iterator[BlobFile]:
             except ValueError:
                 continue
             found = entry.stat(follow_symlinks=False)
-            yield BlobFile(ino=ino, blob=blob, size_bytes=found.st_size, mtime_ns=found.st_mtime_ns)
+            yield BlobFile(
+                ino=ino, blob=blob, size_bytes=found.st_size, mtime_ns=found.st_mtime_ns, is_lent=bool(found.st_mode & 0o100)
+            )
 
 
 def cut_file(path: Path, size_bytes: int) -> None:

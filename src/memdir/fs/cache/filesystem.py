@@ -197,6 +197,7 @@ class SqliteFs(Flushing):
     def fsync(self, ino: int) -> None:
         with self._lock:
             inode = self._inode(ino)
+            self._note_loans(ino)
             self._promised_ino = self._next_ino
         if inode.place > 0:
             self._large.sync(ino, inode.place)
@@ -243,6 +244,7 @@ class SqliteFs(Flushing):
         with self._lock:
             if self._closed:
                 return
+            self._take_all_back()
             self._closed = self._hindered = True
         self._flusher.stop()
         durable_lsn = -1

@@ -10,7 +10,7 @@ from typing import Final
 from memdir.core.clock import Clock
 from memdir.core.limits import MIB
 from memdir.fs.cache.batch import Batch
-from memdir.fs.cache.blobs import BlobFile, Blobs, cut_file, remove_staged
+from memdir.fs.cache.blobs import MODE, BlobFile, Blobs, cut_file, remove_staged
 from memdir.fs.cache.journal import segment_paths
 from memdir.fs.cache.mark import Left
 from memdir.fs.cache.overlay import Overlay
@@ -102,8 +102,9 @@ class LargeContents(Overlay):
 
     # ---- start
 
-    def _recover_blobs(self, left: Left) -> list[int]:
-        """Make the blobs fit the tables, which are on the disk. Returns inodes whose contents may have changed unnoticed."""
+    def _recover_blobs(self, left: Left) -> list[tuple[int, int]]:
+        """Make the blobs fit the tables, which are on the disk. Returns inodes whose contents may have changed unnoticed, and
+        their sizes."""
         self._large.number_after(self._tables.highest_blob())
         if left is Left.CLOSED:
             return []
@@ -115,18 +116,26 @@ class LargeContents(Overlay):
             self._large.remove(ino, blob)
         return self._fit_blobs(rows, files, left)
 
-    def _cut_blobs(self) -> None:
-        """What a blob holds behind the size that was recorded was never answered. Here by the rows in memory, because SQLite
-        could not be written."""
+    def _cut_blobs(self) -> list[tuple[int, int]]:
+        """What a blob holds behind the size that was recorded was never answered, unless it was lent: those are returned, with
+        their sizes. Here by the rows in memory, because SQLite could not be written."""
+        lent = []
         for file in self._large.files():
             try:
                 inode = self._inode(file.ino)
             except FsError:
                 continue
-            if inode.place == file.blob and file.size_bytes > inode.size:
-                os.truncate(self._large.path(file.ino, file.blob), inode.size)
+            if inode.place != file.blob:
+                continue
+            if file.is_lent:
+                lent.append((file.ino, file.size_bytes))
+            elif file.size_bytes > inode.size:
+                cut_file(self._large.path(file.ino, file.blob), inode.size)
+        return lent
 
-    def _fit_blobs(self, rows: list[tuple[int, int, int]], files: dict[tuple[int, int], BlobFile], left: Left) -> list[int]:
+    def _fit_blobs(
+        self, rows: list[tuple[int, int, int]], files: dict[tuple[int, int], BlobFile], left: Left
+    ) -> list[tuple[int, int]]:
         changed = []
         suspect_ns = self._last_sign_ns(files) - _SUSPECT_NS
         for ino, blob, size_bytes in rows:
@@ -136,12 +145,15 @@ class LargeContents(Overlay):
                     _log.error("blob %d of inode %d is not there; run memdir fsck", blob, ino)
                     continue
                 self._large.make_again(ino, blob)  # never synced: its bytes were promised to nobody
-                changed.append(ino)
+                changed.append((ino, size_bytes))
+                continue
+            if file.is_lent:
+                changed.append((ino, file.size_bytes))
                 continue
             if file.size_bytes > size_bytes:
                 cut_file(self._large.path(ino, blob), size_bytes)
             if left is Left.POWER_CUT and file.mtime_ns >= suspect_ns:
-                changed.append(ino)
+                changed.append((ino, size_bytes))
         return changed
 
     def _last_sign_ns(self, files: dict[tuple[int, int], BlobFile]) -> int:
@@ -150,12 +162,14 @@ class LargeContents(Overlay):
         times += [path.stat().st_mtime_ns for path in segment_paths(self._folder)]
         return max(times, default=0)
 
-    def _note_changed(self, inos: list[int]) -> None:
+    def _note_changed(self, found: list[tuple[int, int]]) -> None:
         """Contents may not be what they were when sync last looked."""
-        for ino in inos:
+        for ino, size_bytes in found:
             inode = self._inode(ino)
             if inode.nlink:
-                self._record_written(inode, inode.size)
+                self._record_written(inode, size_bytes)
+            if inode.place > 0:
+                self._large.path(ino, inode.place).chmod(MODE)  # no longer lent, and that is on record now
 
     @property
     def _folder(self) -> Path:

@@ -10,7 +10,7 @@ from memdir.core.limits import MIB
 from memdir.fs.cache import record
 from memdir.fs.cache.flusher import Flusher
 from memdir.fs.cache.journal import Journal, Torn, replay, segment_paths
-from memdir.fs.cache.large import LargeContents
+from memdir.fs.cache.lending import Lending
 from memdir.fs.cache.mark import Left
 from memdir.fs.cache.room import DiskRoom, is_no_space
 from memdir.fs.cache.tables import Meta
@@ -23,7 +23,7 @@ REPLAY_BATCH_BYTES: Final = 32 * MIB
 _log = logging.getLogger(__name__)
 
 
-class Recovery(LargeContents):
+class Recovery(Lending):
     """What `SqliteFs.open` does before anybody may ask for anything."""
 
     _left: Left
@@ -85,7 +85,6 @@ class Recovery(LargeContents):
         full disk what cannot be written stays in memory and in the segments, and the flusher goes on with it."""
         if self._batch and self._refused is None:
             self._write_now()
-        changed: list[int] = []
         if self._refused is None:
             segments = segment_paths(self._folder)
             if segments:
@@ -94,7 +93,7 @@ class Recovery(LargeContents):
             for path in segments:
                 path.unlink()
         else:
-            self._cut_blobs()  # which blobs are of no use shows at the next open
+            changed = self._cut_blobs()  # which blobs are of no use shows at the next open
             self._journal.adopt(self._torn)
             self._flusher.make_room()
         self._space.recover()
@@ -108,7 +107,7 @@ class Recovery(LargeContents):
             _log.warning("%s: left to the next opening: %s", self._folder, error.message)
         self._absent_files, self._absent_bytes = self._tables.absent_totals()
 
-    def _tidy_after_crash(self, changed: list[int]) -> None:
+    def _tidy_after_crash(self, changed: list[tuple[int, int]]) -> None:
         txn = self._begin(quiet=True)
         txn.gone = [ino for ino in self._tables.unlinked() if not self._inode(ino).nlink]
         if txn.gone:

@@ -96,6 +96,7 @@ class Init(IntFlag):
     EXPLICIT_INVAL_DATA = 1 << 25
     HANDLE_KILLPRIV_V2 = 1 << 28
     INIT_EXT = 1 << 30
+    PASSTHROUGH = 1 << 37
 
 
 class Notify(IntEnum):
@@ -124,6 +125,7 @@ WRITE_KILL_SUIDGID: Final = 1 << 2
 # fuse_open_out.open_flags
 FOPEN_KEEP_CACHE: Final = 1 << 1
 FOPEN_CACHE_DIR: Final = 1 << 3
+FOPEN_PASSTHROUGH: Final = 1 << 7
 
 # Messages, named after their C structs.
 IN_HEADER: Final = struct.Struct("=IIQQIIIHH")
@@ -132,9 +134,9 @@ OUT_HEADER: Final = struct.Struct("=IiQ")
 """len, error (0 or -errno), unique"""
 INIT_IN: Final = struct.Struct("=IIII")
 """major, minor, max_readahead, flags; then flags2 when INIT_EXT is set (7.36)"""
-INIT_OUT: Final = struct.Struct("=IIIIHHIIHHI28x")
+INIT_OUT: Final = struct.Struct("=IIIIHHIIHHII24x")
 """major, minor, max_readahead, flags, max_background, congestion_threshold, max_write, time_gran, max_pages, map_alignment,
-flags2, unused: 64 bytes since 7.23"""
+flags2, max_stack_depth (7.40), unused: 64 bytes since 7.23"""
 ATTR: Final = struct.Struct("=QQQqqqIIIIIIIIII")
 """ino, size, blocks, atime, mtime, ctime, the three nanosecond parts, mode, nlink, uid, gid, rdev, blksize, flags.
 Seconds are declared unsigned and read by the kernel as signed: times before 1970 work."""

@@ -17,6 +17,7 @@ from memdir.fs.errors import ContentsAbsentError, FsError
 from memdir.fs.fuse import abi
 from memdir.fs.fuse.abi import Init, Op
 from memdir.fs.fuse.attributes import AttributeEncoder
+from memdir.fs.fuse.backing import Backings
 from memdir.fs.fuse.contents import ContentHandlers
 from memdir.fs.fuse.listing import ListingHandlers
 from memdir.fs.fuse.metadata import MetadataHandlers
@@ -38,6 +39,8 @@ _JOIN_MAX_BYTES: Final = 16_384
 _ERRNO_LIMIT: Final = 512
 """The kernel refuses replies with larger error numbers."""
 _SILENT: Final = frozenset({Op.FORGET, Op.BATCH_FORGET, Op.INTERRUPT, Op.NOTIFY_REPLY})
+_STACK_DEPTH: Final = 1
+"""Filesystems below one that passes through: a backing file may not lie on a stacked one itself (the daemon serves it then)."""
 _CHANGING: Final = (
     Op.SETATTR, Op.SYMLINK, Op.MKNOD, Op.MKDIR, Op.UNLINK, Op.RMDIR, Op.RENAME, Op.RENAME2, Op.LINK, Op.WRITE, Op.SETXATTR,
     Op.REMOVEXATTR, Op.CREATE, Op.FALLOCATE, Op.COPY_FILE_RANGE, Op.COPY_FILE_RANGE_64,
@@ -59,11 +62,12 @@ class Dispatcher:
     def __init__(
         self, vfs: Vfs, options: FuseOptions, clock: Clock, *, on_init: Callable[[int], None] | None = None,
         waiting: WaitingRequests | None = None, syncs: SyncThread | None = None,
+        backings: Backings | None = None,
     ) -> None:  # fmt: skip
         self._vfs, self._clock, self._waiting, self._syncs = vfs, clock, waiting, syncs
         self._options = options
         self._on_init = on_init
-        self._encoder = AttributeEncoder(options.timeout_s, vfs.allocated_bytes)
+        self._encoder = AttributeEncoder(options.timeout_s, vfs.allocated_bytes, options.passthrough)
         self._handlers: dict[int, Handler] = {Op.INIT: self._init}
         self._families = (
             NameHandlers(vfs, self._encoder, negative_timeout_s=options.timeout_s),
@@ -71,9 +75,12 @@ class Dispatcher:
             ContentHandlers(vfs, read_max_bytes=options.max_write_bytes),
             ListingHandlers(vfs, self._encoder),
         )
-        self._opens = OpenHandlers(vfs, self._encoder, options.observer)
+        self.backings = backings if backings is not None or options.passthrough is None else Backings(options.passthrough)
+        self._opens = OpenHandlers(vfs, self._encoder, options.observer, self.backings)
         self.counts = [0] * abi.OPCODE_LIMIT
         """Requests by opcode; the last place counts those of unknown kinds."""
+        self.passes_through = False
+        """Whether the kernel agreed to read and write large files by itself."""
         self.failures = 0
         """Requests that were answered with EIO because of their form or a defect."""
 
@@ -106,7 +113,7 @@ class Dispatcher:
 
     def twin(self) -> Dispatcher:
         """Another one for the same agreed connection, for another thread: handlers may keep buffers between requests."""
-        twin = Dispatcher(self._vfs, self._options, self._clock, waiting=self._waiting)
+        twin = Dispatcher(self._vfs, self._options, self._clock, waiting=self._waiting, backings=self.backings)
         twin._install(zero_message_open=Op.OPEN not in self._handlers)
         return twin
 
@@ -146,13 +153,16 @@ class Dispatcher:
         """Agree on version and features (the comment above FUSE_KERNEL_VERSION in fuse.h describes the exchange)."""
         major, minor, readahead, flags = abi.INIT_IN.unpack_from(body)
         if major > abi.MAJOR:
-            return abi.INIT_OUT.pack(abi.MAJOR, abi.MINOR_SPOKEN, 0, 0, 0, 0, 0, 0, 0, 0, 0)  # the kernel asks again
+            return abi.INIT_OUT.pack(abi.MAJOR, abi.MINOR_SPOKEN, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)  # the kernel asks again
         if (major, minor) < (abi.MAJOR, abi.MINOR_OLDEST):
             _log.error("this kernel speaks FUSE %d.%d; %d.%d or newer is needed", major, minor, abi.MAJOR, abi.MINOR_OLDEST)
             return errno.EPROTO
         if flags & Init.INIT_EXT and len(body) >= abi.INIT_IN.size + 4:
             flags |= int.from_bytes(body[abi.INIT_IN.size : abi.INIT_IN.size + 4], sys.byteorder) << 32
         agreed = flags & (_WANTED | Init.NO_OPEN_SUPPORT | Init.NO_OPENDIR_SUPPORT)
+        if self.backings is not None:
+            agreed |= flags & Init.PASSTHROUGH
+            self.passes_through = bool(agreed & Init.PASSTHROUGH)
         self._install(zero_message_open=bool(agreed & Init.NO_OPEN_SUPPORT))
         minor = min(minor, abi.MINOR_SPOKEN)
         if self._on_init is not None:
@@ -170,6 +180,7 @@ class Dispatcher:
             options.max_write_bytes // 4096,
             0,
             agreed >> 32,
+            _STACK_DEPTH if self.passes_through else 0,
         )
 
     def _install(self, *, zero_message_open: bool) -> None:

@@ -10,6 +10,7 @@ from typing import Final
 from memdir.fs.errors import FsError
 from memdir.fs.fuse import abi
 from memdir.fs.fuse.attributes import AttributeEncoder
+from memdir.fs.fuse.backing import Backings
 from memdir.fs.fuse.options import OpenObserver
 from memdir.fs.fuse.wire import (
     HEADER_GID,
@@ -23,7 +24,7 @@ from memdir.fs.fuse.wire import (
     one_name,
     two_names,
 )
-from memdir.fs.types import ROOT_INO, AttrChange, Inode, Owner
+from memdir.fs.types import ROOT_INO, VIRTUAL_INO_BASE, AttrChange, Inode, Owner
 from memdir.fs.vfs import Vfs
 
 _FORGET_MAX: Final = 65_536
@@ -137,10 +138,13 @@ class NameHandlers:
 class OpenHandlers:
     """OPEN, CREATE and RELEASE of the observed profile. Handles only count opens: all state is in the inode."""
 
-    def __init__(self, vfs: Vfs, encoder: AttributeEncoder, observer: OpenObserver | None) -> None:
+    def __init__(
+        self, vfs: Vfs, encoder: AttributeEncoder, observer: OpenObserver | None, backings: Backings | None = None
+    ) -> None:
         self._vfs = vfs
         self._encoder = encoder
         self._observer = observer
+        self._backings = backings
         self._last_handle = 0
 
     def handlers(self) -> dict[int, Handler]:
@@ -155,29 +159,37 @@ class OpenHandlers:
         """The kernel believes the name is free. If it appeared meanwhile, an open without O_EXCL opens what is there."""
         flags, mode, _, _ = abi.CREATE_IN.unpack_from(body)
         name = one_name(body[abi.CREATE_IN.size :])
+        is_new = True
         try:
             inode = self._vfs.create(ino, name, stat.S_IFREG | stat.S_IMODE(mode), _owner(header))
         except FsError as error:
             if error.errno != errno.EEXIST or flags & os.O_EXCL:
                 raise
-            inode = self._vfs.lookup(ino, name)
+            inode, is_new = self._vfs.lookup(ino, name), False
             if not inode.is_file:
                 raise
             if flags & os.O_TRUNC:
                 inode = self._vfs.setattr(inode.ino, AttrChange(size=0))
         self._vfs.retain(inode.ino)
-        return self._encoder.entry(inode) + self._opened(inode.ino, flags, header)
+        opened = self._opened(inode.ino, flags, header, is_new=is_new)
+        return self._encoder.entry(inode) + opened
 
     def release(self, ino: int, body: memoryview, header: Header) -> Reply:
         if self._observer is not None:
             self._observer.closed(ino)
+        if self._backings is not None:
+            self._backings.closed(ino)
         return OK
 
-    def _opened(self, ino: int, flags: int, header: Header) -> bytes:
+    def _opened(self, ino: int, flags: int, header: Header, *, is_new: bool = False) -> bytes:
         self._last_handle += 1
         if self._observer is not None:
             self._observer.opened(ino, header[HEADER_PID], flags)
-        return abi.OPEN_OUT.pack(self._last_handle, abi.FOPEN_KEEP_CACHE, 0)
+        backing_id, is_true = 0, True
+        if self._backings is not None and ino < VIRTUAL_INO_BASE:
+            backing_id, is_true = self._backings.opened(ino, flags, is_new=is_new)
+        mode = abi.FOPEN_PASSTHROUGH if backing_id else abi.FOPEN_KEEP_CACHE if is_true else 0
+        return abi.OPEN_OUT.pack(self._last_handle, mode, backing_id)
 
 
 def _owner(header: Header) -> Owner:

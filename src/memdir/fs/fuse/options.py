@@ -10,6 +10,7 @@ from memdir.core.errors import UsageError
 from memdir.core.limits import MIB
 from memdir.fs.fuse.abi import READ_BUFFER_SLACK_BYTES
 from memdir.fs.source import ContentSource
+from memdir.fs.vfs import Lender
 
 
 class Profile(Enum):
@@ -54,6 +55,8 @@ class FuseOptions:
     notify_queue_max: int = 131_072
     """Distinct pending notifications; past it they are replaced by one invalidation of the whole tree."""
     observer: OpenObserver | None = None
+    passthrough: Lender | None = None
+    """Lets the kernel read and write large files by itself (root, Linux 6.9 or newer, observed profile). None: it asks."""
     contents: ContentSource | None = None
     """Brings contents that are on the server only; without it their readers get EIO."""
     contents_timeout_s: float = 30.0
@@ -66,5 +69,7 @@ class FuseOptions:
             raise UsageError("max_write_bytes must be whole pages, 4 KiB to 16 MiB")
         if self.contents_timeout_s <= 0:
             raise UsageError("the timeout of contents must be positive")
+        if self.passthrough is not None and self.profile is not Profile.OBSERVED:
+            raise UsageError("passthrough needs the observed profile", hint="opens and closes must be seen")
         if self.timeout_s < 0 or self.notify_queue_max < 1:
             raise UsageError("timeouts and bounds cannot be negative")

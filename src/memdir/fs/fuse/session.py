@@ -177,6 +177,11 @@ class FuseSession:
 
     def _connected(self, minor: int) -> None:
         self._notifier.start(self._fd, minor=minor)
+        if self._dispatcher.backings is not None:
+            if self._dispatcher.passes_through:
+                self._dispatcher.backings.connect(self._fd)
+            else:
+                _log.warning("this kernel cannot pass files through (Linux 6.9 can); everything goes through the daemon")
         self._syncs.start(
             lambda unique, number: self._answer_late(refusal(unique, number) if number else success(unique), b"")
         )  # fmt: skip

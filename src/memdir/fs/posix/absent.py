@@ -67,7 +67,7 @@ class AbsentOps(SyncOps):
             parent = self._make_parents(path, touched)
             txn = self._begin(quiet=True)
             inode = self._find(path)
-            if inode is not None and inode.is_file:
+            if inode is not None and inode.is_file and inode.ino not in self._lent:
                 draft = txn.edit(inode)
                 txn.contents.append((CUT, inode.ino, 0, 0))
                 self._note_other_paths(txn, inode, path)
@@ -173,7 +173,7 @@ class AbsentOps(SyncOps):
                 raise LocalChangedError(f"{fact.path} changed")
             if inode.place == ABSENT:
                 return
-            if inode.ino == self._ignore_ino or not inode.size:
+            if inode.ino == self._ignore_ino or not inode.size or inode.ino in self._lent:
                 raise FsError(errno.EBUSY, f"{fact.path} stays here")
             txn = self._begin(quiet=True)
             draft = txn.edit(inode)

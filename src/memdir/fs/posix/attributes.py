@@ -55,6 +55,8 @@ class AttributeOps(PlacedOps):
         with self._lock:
             self._prepare()
             inode = self._inode(ino)
+            if ino in self._lent:
+                self.refresh(ino)
             txn = self._begin()
             self._stage_attributes(txn, inode, change)
             self._commit(txn)

@@ -39,6 +39,8 @@ class ContentOps(PlacedOps):
     def _file(self, ino: int) -> Inode:
         """A regular file; EISDIR, EINVAL."""
         inode = self._inodes.get(ino) or self._inode(ino)
+        if ino in self._lent:
+            self.refresh(ino)
         if inode.mode & 0o170000 != stat.S_IFREG:
             raise FsError(errno.EISDIR if inode.is_dir else errno.EINVAL)
         return inode

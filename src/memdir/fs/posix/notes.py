@@ -79,6 +79,8 @@ class Notes(State):
                 if entry is None:
                     return None
                 inode = self._inode(entry[0])
+        if inode.ino in self._lent:
+            self.refresh(inode.ino)
         return inode
 
     def _ignore_text(self) -> str:

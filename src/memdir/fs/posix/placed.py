@@ -168,7 +168,7 @@ class PlacedOps(Notes):
 
     def _stage_placed_size(self, inode: Inode, draft: Inode, size: int) -> None:
         """Truncation of a file with a place; `_finish_size` goes on once it is recorded."""
-        if not size:
+        if not size and inode.ino not in self._lent:  # the kernel goes on writing to the blob of a lent one
             draft.place, draft.target = IN_CHUNKS, None
         elif size != inode.size:
             self._check_present(inode)
@@ -178,7 +178,9 @@ class PlacedOps(Notes):
 
     def _finish_size(self, inode: Inode) -> None:
         self._touch_rules(inode.ino)
-        if inode.place > 0:
+        if inode.place > 0 and inode.ino in self._lent:
+            self._trim(inode)
+        elif inode.place > 0:
             self._note_cut(inode)
 
     def _touch_rules(self, ino: int) -> None:

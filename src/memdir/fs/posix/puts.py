@@ -15,6 +15,7 @@ from memdir.fs.posix.applied import AppliedOps, Touched
 from memdir.fs.posix.place import IN_CHUNKS
 from memdir.fs.posix.state import SIZE_MAX_BYTES
 from memdir.fs.posix.txn import CUT, PATCH, Txn
+from memdir.fs.tree import LocalChangedError
 from memdir.fs.types import Inode, LocalFact
 
 IN_PLACE_MAX_BYTES: Final = 8 * MIB
@@ -43,7 +44,8 @@ class PutOps(AppliedOps):
         with self._lock:
             self._prepare(quiet=True)
             self._check(path, expected)  # early, before the contents are fetched; again when they are all here
-        staged = self._stage(content, keep_ino=expected.ino if expected is not None and expected.kind == "file" else 0)
+        is_kept = expected is not None and expected.kind == "file" and expected.ino not in self._lent
+        staged = self._stage(content, keep_ino=expected.ino if expected is not None and is_kept else 0)
         try:
             return self._put_staged(path, staged, mode, mtime_ns, expected)
         except BaseException:
@@ -112,7 +114,9 @@ class PutOps(AppliedOps):
             parent = self._make_parents(path, touched)
             txn = self._begin(quiet=True)
             inode = self._find(path)
-            if inode is not None and inode.is_file and staged.size_bytes <= IN_PLACE_MAX_BYTES:
+            if inode is not None and inode.ino == staged.ino and inode.ino in self._lent:
+                raise LocalChangedError(f"{path} was opened while its contents came")
+            if inode is not None and inode.is_file and staged.size_bytes <= IN_PLACE_MAX_BYTES and inode.ino not in self._lent:
                 draft = txn.edit(inode)
                 self._stage_contents(txn, inode, draft, staged)
                 self._note_other_paths(txn, inode, path)

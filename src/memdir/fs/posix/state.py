@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import stat
 import threading
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final
 
 from memdir.core.clock import Clock
@@ -79,6 +79,8 @@ class State:
         self._folders: dict[int, tuple[bytes, bool]] = {ROOT_INO: (b"/", False)}
         """What `_folder_path` found, until a directory moves or goes."""
         self._blobs: BlobStore | None = None
+        self._lent: Collection[int] = ()
+        """Inodes whose blobs the kernel may be writing to: their rows are brought up to date before they are used."""
         self._blob_min_bytes = SIZE_MAX_BYTES + 1
         """A file that grows to this size moves into a blob."""
         self._frozen: Mapping[int, Chunk | None] = {}
@@ -146,6 +148,9 @@ class State:
     def _is_promised(self, ino: int) -> bool:  # noqa: ARG002 - a hook
         """Whether an fsync may have covered contents of `ino`."""
         return False
+
+    def refresh(self, ino: int) -> None:
+        """Bring the row of a lent blob up to date."""
 
     def _sync_log(self) -> None:
         """Every record up to now survives a power cut. FsError."""

@@ -75,10 +75,13 @@ class SyncOps(PutOps):
         fact = ino
         self._settle(fact.ino)
         with self._lock:
+            data = joined(super().read(fact.ino, offset, size)) if fact.ino in self._lent else None
             inode = self._inodes.get(fact.ino) or self._gone_is_changed(fact)
+            if data is not None:
+                self.refresh(fact.ino)
             if inode.version != fact.version or not inode.nlink:
                 raise LocalChangedError(f"{fact.path} changed while it was read")
-            return joined(super().read(fact.ino, offset, size))
+            return joined(super().read(fact.ino, offset, size)) if data is None else data
 
     def _settle(self, ino: int) -> None:
         """Contents are about to be sent: what the server is told must not be taken back by a power cut. Without the lock."""
