@@ -382,6 +382,9 @@ class TestRefusals:
                 raise FsError(errno.ENOSPC)
 
         monkeypatch.setattr(fs._large, "check_room", check_room)
+        monkeypatch.setattr(flusher, "QUIET_S", 30.0)  # from here on the flusher works only when it is asked to
+        monkeypatch.setattr(flusher, "DELAY_MAX_S", 300.0)
+        fs.flush()
         fs.unlink(ROOT_INO, b"old")
         fs.write(inode.ino, BIG, b"2")
         assert refused == [1]
