@@ -15,7 +15,7 @@ import pytest
 from memdir.daemon.importer import ImportReport, ImportStoppedError, import_folder
 from memdir.fs.errors import FsError
 from memdir.fs.memory import MemoryFs
-from memdir.fs.types import ROOT_INO, Data, Inode, Owner
+from memdir.fs.types import ROOT_INO, Data, Inode, Owner, RemoteFile
 
 SECRET = "ghp" + "_" + "a1B2" * 9
 
@@ -228,6 +228,18 @@ def test_a_link_to_a_folder_is_not_walked_into(source: Path, fs: MemoryFs, tmp_p
     (source / "loop").symlink_to(".")
     import_folder(fs, source)
     assert tree(fs) == {"door", "loop"}
+
+
+def test_what_is_on_the_server_only_is_compared_by_its_hash(source: Path, fs: MemoryFs) -> None:
+    for name, data in (("same.md", b"the same"), ("other.md", b"one size")):
+        write(source, name, "the same")
+        file = RemoteFile(
+            path=f"/{name}", size=8, content_hash=hashlib.sha256(data).hexdigest(), mode=0o644, mtime_ns=1
+        )  # fmt: skip
+        fs.put_absent(f"/{name}", file, expected=None)
+    report = import_folder(fs, source)
+    assert report.unchanged == 1
+    assert set(skipped(report)) == {"other.md"}
 
 
 def test_what_stands_in_the_memory_is_kept(source: Path, fs: MemoryFs) -> None:

@@ -12,6 +12,7 @@ and devices, names that memdir itself provides, and what cannot be read.
 from __future__ import annotations
 
 import errno
+import hashlib
 import io
 import os
 import stat
@@ -24,6 +25,7 @@ from memdir.core.errors import MemdirError
 from memdir.daemon.ignore_rules import IgnoreRules
 from memdir.daemon.secret_scan import scan_bytes, scan_name, scan_stream
 from memdir.fs.errors import FsError
+from memdir.fs.posix.place import ABSENT
 from memdir.fs.types import RENAME_NOREPLACE, ROOT_INO, AttrChange, Inode, Owner
 from memdir.fs.vfs import Vfs
 
@@ -259,6 +261,9 @@ class _Importer:
     def _same(self, existing: Inode, handle: io.FileIO, size: int) -> bool:
         if existing.size != size:
             return False
+        if existing.place == ABSENT:  # its bytes are on the server only; their hash is here
+            handle.seek(0)
+            return hashlib.file_digest(handle, "sha256").digest() == existing.target
         for offset in range(0, size, _PIECE_BYTES):
             ours = self._vfs.read(existing.ino, offset, _PIECE_BYTES)
             joined = bytes(ours) if isinstance(ours, bytes | bytearray | memoryview) else b"".join(ours)

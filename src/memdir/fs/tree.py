@@ -118,6 +118,10 @@ class SyncTree(Protocol):
         """The sizes of all files whose contents are here."""
         ...
 
+    def free_bytes(self) -> int:
+        """What may still be written to the disk that holds the contents."""
+        ...
+
     def watch_uses(self) -> None:
         """Note from now on which files are used, for `coldest_numbers`."""
         ...

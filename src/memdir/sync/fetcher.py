@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Final
 
@@ -80,8 +81,9 @@ class Fetcher:
             self._changed.notify_all()
         for waiting in left.values():
             _tell(waiting, FsError(errno.EIO, "the mount ends"))
-        for thread in self._threads:
-            thread.join(_JOIN_S)
+        deadline_s = time.monotonic() + _JOIN_S
+        for thread in self._threads:  # one that sits in a call to a server that hangs touches nothing afterwards
+            thread.join(max(0.0, deadline_s - time.monotonic()))
 
     # --- the port of the filesystem's edge -----------------------------------------------------------------------
 

@@ -29,12 +29,14 @@ _TRIM_TO: Final = 0.9
 _PREFETCH_TO: Final = 0.8
 _LOOK_S: Final = 2.0
 """How often the sizes are looked at while nothing else happens."""
+_LEFT_FREE_BYTES: Final = 512 * MIB
+"""Prefetch never takes the last of the disk."""
 _FAILED_PAUSE_S: Final = 30.0
 _PAGE: Final = 256
 _REFUSED_MAX: Final = 10_000
 _EVICT_STEP: Final = 32
 _SHARE_MAX_WAIT_S: Final = 1.0
-_JOIN_S: Final = 5.0
+_JOIN_S: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,6 +131,7 @@ class Keeper:
     def _prefetch_one(self, held_bytes: int) -> bool:
         ctx = self._ctx
         room = self._policy.prefetch_limit_bytes() - held_bytes
+        room = min(room, ctx.tree.free_bytes() - _LEFT_FREE_BYTES)
         if room <= 0 or not ctx.link.is_open() or self._fetcher.is_wanted:
             return False
         if ctx.clock.monotonic_s() < self._paused_until_s or not ctx.tree.absent_totals().files:

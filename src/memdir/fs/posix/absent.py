@@ -23,7 +23,7 @@ from memdir.fs.posix.state import SIZE_MAX_BYTES
 from memdir.fs.posix.synctree import SyncOps
 from memdir.fs.posix.txn import CUT
 from memdir.fs.tree import ContentsMismatchError, LocalChangedError
-from memdir.fs.types import ROOT_INO, AbsentTotals, Inode, LocalFact, Owner, RemoteFile
+from memdir.fs.types import ROOT_INO, AbsentTotals, FsStats, Inode, LocalFact, Owner, RemoteFile
 
 _BATCH: Final = 64
 """Files of one transaction: about a millisecond in which everybody else waits for the lock."""
@@ -236,6 +236,13 @@ class AbsentOps(SyncOps):
             numbers = self._held_numbers()
             uses = self._uses or {}
         return sorted(numbers, key=lambda ino: uses.get(ino, 0))  # stable: unused ones keep their order
+
+    def statfs(self) -> FsStats:
+        raise TypeError("implemented by the whole filesystem")
+
+    def free_bytes(self) -> int:
+        stats = self.statfs()
+        return stats.blocks_available * stats.block_size
 
     def watch_uses(self) -> None:
         with self._lock:
