@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from memdir.core.clock import FakeClock
-from memdir.fs.cache import journal
+from memdir.fs.cache import journal, large
 from memdir.fs.cache.filesystem import SqliteFs
 from memdir.fs.cache.fsck import check
 from memdir.fs.errors import FsError
@@ -297,6 +297,13 @@ def test_random_operations_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     run(cases=40, steps=40)
 
 
+@pytest.mark.promise("parts.stateful")
+def test_random_operations_agree_when_contents_are_files_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal, "SEGMENT_MAX_BYTES", 2000)
+    monkeypatch.setattr(large, "BLOB_MIN_BYTES", 200)
+    run(cases=25, steps=40)
+
+
 def test_what_random_operations_found_once_stays_fixed() -> None:
     """Shrunk from the long run: a file renamed over a folder above it is ENOTEMPTY on Linux, also where EISDIR would fit."""
     machine = Machine()
@@ -317,4 +324,12 @@ def test_what_random_operations_found_once_stays_fixed() -> None:
 @pytest.mark.timeout(3600)
 def test_many_more_random_operations_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(journal, "SEGMENT_MAX_BYTES", 5000)
+    run(cases=1000, steps=200)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+def test_many_more_random_operations_agree_when_contents_are_files_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal, "SEGMENT_MAX_BYTES", 5000)
+    monkeypatch.setattr(large, "BLOB_MIN_BYTES", 200)
     run(cases=1000, steps=200)
