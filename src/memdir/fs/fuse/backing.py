@@ -28,6 +28,7 @@ _BACKING_OPEN: Final = 1 << 30 | _BACKING_MAP.size << 16 | 229 << 8 | 1
 """_IOW(FUSE_DEV_IOC_MAGIC, 1, struct fuse_backing_map): the answer is the id"""
 _BACKING_CLOSE: Final = 1 << 30 | 4 << 16 | 229 << 8 | 2
 
+_NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE})
 _LINUX_OLDEST: Final = (6, 9)
 
 _log = logging.getLogger(__name__)
@@ -101,7 +102,12 @@ class Backings:
         """The id of a backing file; 0 when there is none to be had, which is no error: the daemon serves the file then."""
         if self._fd < 0:
             return 0
-        fd = self._lender.lend(ino, writable=writable, is_new=is_new)
+        try:
+            fd = self._lender.lend(ino, writable=writable, is_new=is_new)
+        except FsError as error:
+            if error.errno not in _NO_ROOM:
+                raise
+            return 0
         if fd is None:
             return 0
         try:
