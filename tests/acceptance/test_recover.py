@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -32,9 +33,11 @@ def memdir(tmp_path: Path) -> Iterator[Memdir]:
     """A home of its own, without a server."""
     base = tmp_path.resolve()
     (base / "work").mkdir()
-    runner = Memdir(folder=base / "work", home=base / "home")
+    home = Path(tempfile.mkdtemp(prefix="md-"))  # short: sockets stand in it, and a socket's path has 107 bytes
+    runner = Memdir(folder=base / "work", home=home)
     yield runner
     runner.close()
+    shutil.rmtree(home)
 
 
 @pytest.fixture

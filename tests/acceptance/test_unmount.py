@@ -87,6 +87,9 @@ def test_lazy_detaches_now_and_lets_users_finish(memdir: Memdir, name: str, held
     assert (entry["state"], entry["pid"]) == ("detached", pid)
     busy = memdir.run("mount", name, expect=2)
     assert "was detached" in busy.err
+    again = memdir.run("unmount", name, expect=2)
+    assert "detached" in again.err
+    assert "--force" in again.err
     answer, _ = user.communicate("\n", timeout=20)
     assert answer == "still readable\n"
     wait_for_exit(pid, 40)

@@ -117,7 +117,7 @@ def test_dead_mounts_damaged_records_and_parked_changes_are_warnings(fake_mount:
     found = checks.check_mounts(MountRegistry(app_paths()))
     assert {check.status for check in found} == {"warn"}
     text = "\n".join(f"{check.detail} {check.repair}" for check in found)
-    for part in ("memdir mount dead", "memdir unmount dead", str(broken), "busy: 2 changes parked"):
+    for part in ("memdir mount dead", "memdir recover dead", str(broken), "busy: 2 changes parked"):
         assert part in text
 
 

@@ -186,7 +186,9 @@ def check_mounts(registry: MountRegistry) -> list[Check]:
     alive = 0
     for record in registry.all():
         if record.state == "dead":
-            repair = f"`{mount_command(record)}` goes on where it was, `memdir unmount {record.name}` clears it away"
+            repair = (
+                f"`{mount_command(record)}` goes on where it was, `memdir recover {record.name}` clears it away and checks it"
+            )
             found.append(
                 Check(
                     name="mounts", status="warn", detail=f"the daemon of {record.name} at {record.path} is dead", repair=repair
@@ -197,7 +199,7 @@ def check_mounts(registry: MountRegistry) -> list[Check]:
         alive += 1
         answer = ask(record)
         if answer["state"] != "mounted":
-            repair = f"`memdir unmount {record.name} --force`, then mount it again; nothing is lost"
+            repair = f"`memdir recover {record.name}` says why, with --force it ends the daemon; nothing is lost"
             found.append(
                 Check(
                     name="mounts", status="fail", detail=f"{record.name} does not answer: {answer.get('error')}", repair=repair

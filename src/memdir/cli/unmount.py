@@ -57,6 +57,11 @@ def _run(args: argparse.Namespace, out: Output) -> int:
     state = record.state
     ended = Ended()
     users = _name_users(record) if args.lazy else ""  # once it is out of the tree, nobody's files have a path in it any more
+    if record.detached and state == "alive" and not args.force:
+        raise BusyError(
+            f"{record.name} is detached from {record.path} already; its daemon (pid {record.pid}) ends with its last user",
+            hint="--force takes the files away that are still open",
+        )
     if state == "alive":
         drain_s = 0.0 if args.force else record.drain_timeout_s if args.drain_timeout is None else args.drain_timeout
         ended = stop_daemon(record, drain_timeout_s=drain_s, force=args.force, lazy=args.lazy)

@@ -166,7 +166,8 @@ class MountDaemon:
         left = self._syncing.stop()
         if left:
             log.warning("%d changes are left for the next mount", left)
-        self._registry.save(dataclasses.replace(self._record, pid=None, detached=False))
+        if Path(self._record.cache_dir).is_dir():  # whoever deleted the data does not want the record back
+            self._registry.save(dataclasses.replace(self._record, pid=None, detached=False))
         self._give_back()
         log.info("ended")
 

@@ -199,7 +199,7 @@ class MountRegistry:
         record = MountRecord(
             id=folder.name, name=name, path=path, pid=pid, started_at_ms=time.time_ns() // 1_000_000, sync=True,
             log_file=str(folder / "daemon.log"), socket_file=str(self._paths.runtime_dir / f"m-{folder.name}.sock"),
-            cache_dir=str(folder),
+            cache_dir=str(folder), used=True,
         )  # fmt: skip
         self.save(record)
         return record

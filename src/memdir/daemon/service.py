@@ -218,7 +218,7 @@ class MountService:
             "drained": status.queue_length == 0,
             "searchable": searchable,
             "online": status.link.online,
-            "problem": status.trouble or status.link.error,
+            "problem": self._disk_trouble() or status.trouble or status.link.error,
         }
 
     def _all_done(self, engine: Engine) -> bool:

@@ -335,8 +335,8 @@ def open_database(folder: Path) -> Database:
 
 def is_missing(folder: Path) -> bool:
     """Whether there is no database in `folder`, or nothing but its name (nor a log from which SQLite would fill it)."""
-    files = (folder / DATABASE_NAME, folder / f"{DATABASE_NAME}-wal")
-    return not any(file.exists() and file.stat().st_size for file in files)
+    database, log = folder / DATABASE_NAME, folder / f"{DATABASE_NAME}-wal"
+    return not database.exists() or not (database.stat().st_size or (log.exists() and log.stat().st_size))
 
 
 def is_unborn(database: Database) -> bool:
