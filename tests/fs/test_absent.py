@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import os
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -384,6 +385,20 @@ def test_an_absent_file_without_its_hash_is_found_and_made_harmless(opened: Fact
     again = opened()
     with pytest.raises(ContentsAbsentError):
         again.read(fact(again, "/a").ino, 0, 1)
+
+
+@pytest.mark.promise("lazy.evict-clean")
+def test_what_the_kernel_reads_by_itself_is_not_evicted(opened: Factory) -> None:
+    fs = opened()
+    data = random.Random(3).randbytes(3 * MIB)
+    before = fs.put_file("/a", [data], mode=0o644, mtime_ns=1, expected=None)
+    fd = fs.lend(before.ino, writable=False, is_new=False)
+    assert fd is not None
+    os.close(fd)
+    refuses(errno.EBUSY, lambda: fs.evict(before, sha(data)))
+    fs.take_back(before.ino)
+    fs.evict(before, sha(data))
+    assert fact(fs, "/a").absent_hash == sha(data)
 
 
 def test_a_full_disk_leaves_an_absent_file_absent(opened: Factory, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -89,7 +89,8 @@ class SyncTree(Protocol):
 
     def evict(self, fact: LocalFact, content_hash: str) -> None:
         """Forget the bytes of a file: the server has them, and `content_hash` is theirs (the caller has made sure). Neither
-        version nor times change. LocalChangedError; FsError EBUSY for what stays (the ignore file, an empty file)."""
+        version nor times change. LocalChangedError; FsError EBUSY for what stays (the ignore file, an empty file, a file
+        that the kernel reads by itself)."""
         ...
 
     def absent_totals(self) -> AbsentTotals: ...
