@@ -20,10 +20,10 @@ from . import snapshot, workload
 
 
 @contextlib.contextmanager
-def started(folder: Path, kind: str, seed: int) -> Iterator[subprocess.Popen[bytes]]:
+def started(folder: Path, kind: str, seed: int, *more: str) -> Iterator[subprocess.Popen[bytes]]:
     """A child that runs the workload; killed at the end of the block."""
     child = subprocess.Popen(
-        [sys.executable, "-m", "tests.fs.workload", str(folder), kind, str(seed)],
+        [sys.executable, "-m", "tests.fs.workload", str(folder), kind, str(seed), *more],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0, cwd=Path(__file__).parents[2],
     )  # fmt: skip
     try:
@@ -45,9 +45,9 @@ def answers(child: subprocess.Popen[bytes], wanted: int) -> int:
     return count
 
 
-def killed_after(folder: Path, kind: str, seed: int, answered: int) -> int:
+def killed_after(folder: Path, kind: str, seed: int, answered: int, *more: str) -> int:
     """Kill the workload once `answered` operations were answered; returns how many were in the end."""
-    with started(folder, kind, seed) as child:
+    with started(folder, kind, seed, *more) as child:
         count = answers(child, answered)
         child.kill()
         assert child.stdout is not None
@@ -76,6 +76,43 @@ def verify(folder: Path, kind: str, seed: int, count: int) -> None:
     assert found.keys() <= intents  # the sync engine hears of every path
 
 
+def verify_blobs(folder: Path, kind: str, seed: int, count: int) -> None:
+    """An operation that was not answered may have been done in part: a write over bytes of a blob has no undo."""
+    assert check(folder) == []
+    with SqliteFs.open(folder) as fs:
+        found = snapshot.visible(fs)
+    assert check(folder) == []
+    before, following = snapshot.visible(after(kind, seed, count)), snapshot.visible(after(kind, seed, count + 1))
+    assert found.keys() in (before.keys(), following.keys())
+    for path, node in found.items():
+        old, new = before.get(path), following.get(path)
+        if node not in (old, new):
+            assert old is not None
+            assert new is not None
+            assert node[:-1] in (old[:-1], new[:-1])
+            assert is_between(node[-1], old[-1], new[-1]), f"{kind} {seed}: {path} after {count} operations"
+
+
+def is_between(found: object, old: object, new: object) -> bool:
+    """Whether every byte is one that was or should have become."""
+    assert isinstance(found, bytes)
+    assert isinstance(old, bytes)
+    assert isinstance(new, bytes)
+    size = len(found)
+    pairs = zip(found, old.ljust(size, b"\0"), new.ljust(size, b"\0"), strict=False)
+    return size in (len(old), len(new)) and all(byte in (was, will) for byte, was, will in pairs)
+
+
+@pytest.mark.promise("large.killed")
+@pytest.mark.parametrize("kind", ["big", "append", "save"])
+def test_nothing_answered_is_lost_of_contents_in_blobs(kind: str, tmp_path: Path) -> None:
+    rng = random.Random(f"blobs {kind}")
+    for seed in range(2):
+        folder = tmp_path / f"{seed}"
+        count = killed_after(folder, kind, seed, rng.randrange(1, 400 if kind != "big" else 120), "2000")
+        verify_blobs(folder, kind, seed, count)
+
+
 @pytest.mark.parametrize("kind", workload.KINDS)
 def test_nothing_answered_is_lost(kind: str, tmp_path: Path) -> None:
     rng = random.Random(kind)
@@ -96,6 +133,17 @@ def test_a_second_process_is_kept_out_and_the_lock_dies_with_its_holder(tmp_path
         child.kill()
         child.wait(30)
         SqliteFs.open(folder).close()
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("kind", workload.KINDS)
+def test_nothing_answered_is_lost_of_contents_in_blobs_many_times(kind: str, tmp_path: Path) -> None:
+    rng = random.Random(f"long blobs {kind}")
+    for seed in range(200, 230):
+        folder = tmp_path / f"{seed}"
+        count = killed_after(folder, kind, seed, int(2 ** rng.uniform(0, 12 if kind != "big" else 9)), "2000")
+        verify_blobs(folder, kind, seed, count)
 
 
 @pytest.mark.long

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from memdir.fs.cache import large
 from memdir.fs.cache.filesystem import SqliteFs
 from memdir.fs.errors import FsError
 from memdir.fs.memory import MemoryFs
@@ -171,7 +172,9 @@ def _step_file(fs: Tree, rng: random.Random, kind: str, ino: int) -> None:
 
 
 def main() -> None:
-    folder, kind, seed = sys.argv[1:]
+    folder, kind, seed, *blob_min_bytes = sys.argv[1:]
+    if blob_min_bytes:
+        large.BLOB_MIN_BYTES = int(blob_min_bytes[0])  # type: ignore[misc]
     fs = SqliteFs.open(Path(folder))
     for _ in operations(fs, kind, int(seed)):
         os.write(1, b".")
