@@ -17,7 +17,7 @@ pytestmark = pytest.mark.mount
 
 @pytest.mark.promise("exercise.fsx")
 def test_no_byte_differs_from_the_model(own: OwnMount) -> None:
-    Exerciser(own, 1).run(20_000 if own.label == "fast" else 5_000, remounts=4)
+    Exerciser(own, 1).run(20_000 if own.label == "fast" else 3_000, remounts=4 if own.label == "fast" else 2)
 
 
 def test_a_byte_that_changed_by_itself_is_found_and_told_with_its_seed(tmp_path: Path) -> None:

@@ -126,7 +126,7 @@ def soak(own: OwnMount, seconds: float, *, growth_max_bytes: int) -> None:
 
 @pytest.mark.promise("exercise.soak")
 def test_eight_writers_neither_stop_nor_make_the_daemon_grow(own: OwnMount) -> None:
-    soak(own, 4.0 if own.label != "fast" else 10.0, growth_max_bytes=12 * _MIB)
+    soak(own, 3.0 if own.label != "fast" else 10.0, growth_max_bytes=12 * _MIB)
 
 
 @pytest.mark.long

@@ -125,6 +125,17 @@ class TestWhere:
         assert inode.size == 64 * CHUNK
 
     @pytest.mark.promise("large.reserved")
+    def test_the_holes_of_a_file_larger_than_the_disk_are_not_reserved(self, fs: SqliteFs, folder: Path) -> None:
+        """And the disk is not filled in the attempt."""
+        inode = make(fs, b"sparse", b"1" * BIG)
+        disk = os.statvfs(folder)
+        size = disk.f_bavail * disk.f_frsize + (1 << 30)
+        fs.setattr(inode.ino, AttrChange(size=size))
+        for mode in (0, FALLOC_KEEP_SIZE):
+            refuses(errno.ENOSPC, lambda mode=mode: fs.fallocate(inode.ino, 0, size, mode))
+        assert blob_of(fs, inode).stat().st_blocks * 512 < 2 * BIG
+
+    @pytest.mark.promise("large.reserved")
     def test_a_sparse_file_of_10_gb_takes_no_room(self, fs: SqliteFs) -> None:
         inode = make(fs, b"a")
         fs.setattr(inode.ino, AttrChange(size=10 << 30))

@@ -223,7 +223,11 @@ class Blobs:
     def allocate(self, ino: int, blob: int, start: int, end: int) -> None:
         fd = self.descriptor(ino, blob)
         self._unchecked_bytes = _UNCHECKED_MAX_BYTES
-        self.check_room(max(end - max(start, os.fstat(fd).st_size), 0))
+        found = os.fstat(fd)
+        taken = (
+            found.st_blocks * _BLOCK_BYTES
+        )  # a sparse file may be far larger: filling its holes needs room like growing does
+        self.check_room(max(end - max(start, found.st_size), end - start - taken, 0))
         number = fallocate(fd, FALLOC_KEEP_SIZE, start, end - start)
         if number and number not in _NO_SUPPORT:  # a disk that cannot reserve had the room a moment ago
             raise FsError(number)
