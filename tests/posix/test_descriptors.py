@@ -205,6 +205,45 @@ def test_a_file_without_a_name_can_be_linked_no_more(place: Path) -> None:
             link("h")
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs CAP_DAC_READ_SEARCH")
+def test_a_file_is_found_by_its_handle_until_it_is_gone(place: Path) -> None:
+    """What an NFS server exports files with, also when the kernel has forgotten them."""
+    (place / "f").write_text("hello")
+    handle, mount_id = ctypes.create_string_buffer(136), ctypes.c_int()
+    struct.pack_into("I", handle, 0, 128)
+    check_call(libc.name_to_handle_at(AT_FDCWD, os.fsencode(place / "f"), handle, ctypes.byref(mount_id), 0))
+    folder = os.open(place, os.O_RDONLY)
+    Path("/proc/sys/vm/drop_caches").write_text("2")
+    fd = check_call(libc.open_by_handle_at(folder, handle, os.O_RDONLY))
+    assert os.read(fd, 10) == b"hello"
+    os.close(fd)
+    os.unlink(place / "f")
+    Path("/proc/sys/vm/drop_caches").write_text("2")
+    with refused(errno.ESTALE):
+        check_call(libc.open_by_handle_at(folder, handle, os.O_RDONLY))
+    os.close(folder)
+
+
+def test_a_file_with_thousands_of_names_is_made_and_removed_soon(place: Path) -> None:
+    (place / "f").touch()
+    for number in range(2000):
+        os.link(place / "f", place / str(number))
+    assert (place / "f").stat().st_nlink == 2001
+    for number in range(1999, -1, -1):
+        os.unlink(place / str(number))
+    assert (place / "f").stat().st_nlink == 1
+
+
+def test_attributes_can_be_listed_however_many_there_are(place: Path) -> None:
+    (place / "f").touch()
+    fitting = 65_536 // len("user.attribute-number-0000.")
+    for number in range(fitting):
+        os.setxattr(place / "f", f"user.attribute-number-{number:04d}", b"v")
+    with refused(errno.ENOSPC):
+        os.setxattr(place / "f", "user.attribute-number-xxxx", b"v")
+    assert len(os.listxattr(place / "f")) == fitting
+
+
 @pytest.mark.promise("posix.large")
 def test_a_sparse_file_of_ten_gigabytes_reads_as_it_was_written(place: Path) -> None:
     fd = os.open(place / "f", os.O_RDWR | os.O_CREAT)

@@ -59,7 +59,13 @@ class NameHandlers:
         }
 
     def lookup(self, ino: int, body: memoryview, header: Header) -> Reply:
-        inode = self._find(ino, one_name(body))
+        name = one_name(body)
+        try:
+            inode = self._find(ino, name)
+        except FsError as error:
+            if error.errno != errno.ENOTDIR or name != b".":
+                raise
+            inode = self._vfs.get(ino)  # open_by_handle_at(2) of a file that the kernel has forgotten
         if inode is None:
             return self._absent  # remembered by the kernel until a notification or its own create says otherwise
         self._retain(inode.ino)

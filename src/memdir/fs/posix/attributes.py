@@ -18,6 +18,8 @@ from memdir.fs.types import XATTR_CREATE, XATTR_REPLACE, AttrChange, Inode
 XATTR_VALUE_MAX_BYTES: Final = 64 * KIB
 XATTR_TOTAL_MAX_BYTES: Final = 1024 * KIB
 """Names and values of one inode together; ENOSPC past it, as on ext4."""
+XATTR_NAMES_MAX_BYTES: Final = 64 * KIB
+"""XATTR_LIST_MAX of Linux: with more names they could not be listed any more."""
 
 _TIME_MAX_NS: Final = (1 << 63) - 1
 _ID_MAX: Final = (1 << 32) - 2
@@ -136,6 +138,9 @@ class AttributeOps(PlacedOps):
                 raise FsError(errno.EEXIST)
             if flags & XATTR_REPLACE and name not in values:
                 raise FsError(errno.ENODATA)
+            names = sum(len(other) + 1 for other in values if other != name)
+            if names + len(name) + 1 > XATTR_NAMES_MAX_BYTES:
+                raise FsError(errno.ENOSPC, "the names of a file's extended attributes have at most 64 KiB")
             others = sum(len(other) + len(held) for other, held in values.items() if other != name)
             if others + len(name) + len(value) > XATTR_TOTAL_MAX_BYTES:
                 raise FsError(errno.ENOSPC, "the extended attributes of one file hold at most 1 MiB")
