@@ -50,7 +50,7 @@ def origin(report: Report) -> str:
 
 def workloads(report: Report) -> str:
     """Microseconds an operation as median (least-most) for every target, then memdir's ratios."""
-    targets = [name for name in report["targets"] if name != "memdir-observed"]
+    targets = [name for name in report["targets"] if name not in ("memdir-observed", "memdir-passthrough")]
     head = [f"us an operation: {name}" if name == targets[0] else name for name in targets]
     rows = [["workload", *head, "x native", "in cpu", "x best peer", "daemon us"]]
     for one in report["workloads"]:

@@ -25,6 +25,8 @@ OPEN: frozenset[str] = frozenset(
         "bench.native-ratios",
         "speed.requests-create",
         "speed.warm-tools",
+        "speed.grep",
+        "speed.remote-changes",
         "speed.lookup",
         "speed.stream",
         "speed.passthrough",

@@ -25,10 +25,17 @@ from memdir.bench.posix.suites import SUITES, Suite
 from memdir.bench.posix.targets import Memdir, Peer, Target
 from memdir.bench.session import BenchSession, open_session, uninterrupted
 from memdir.core.errors import MemdirError, UsageError
+from memdir.fs.fuse.backing import check_passthrough
 
-MEMDIR_PROFILES: Final = {"memdir": "fast", "memdir-observed": "observed"}
-TARGETS: Final = ("native", *MEMDIR_PROFILES, *peers.NAMES)
-DEFAULT_TARGETS: Final = ("native", "memdir", *peers.DEFAULT_NAMES)
+MEMDIR_OPTIONS: Final = {
+    "memdir": ("--profile", "fast"),
+    "memdir-observed": ("--profile", "observed"),
+    "memdir-passthrough": ("--passthrough",),
+}
+TARGETS: Final = ("native", *MEMDIR_OPTIONS, *peers.NAMES)
+DEFAULT_TARGETS: Final = ("native", "memdir", "memdir-passthrough", *peers.DEFAULT_NAMES)
+LARGE_FILES_ONLY: Final = "memdir-passthrough"
+"""Differs from the observed profile in large files, so only the suite `stream` is run on it."""
 _OVERDUE: Final = 4.0
 """No new round begins after so many times the estimate."""
 
@@ -99,7 +106,8 @@ def order(plan: Plan, targets: Sequence[str]) -> Iterator[tuple[int, str, str]]:
             row = list(targets)
             rng.shuffle(row)
             for target in row:
-                yield round_, suite, target
+                if suite == "stream" or target != LARGE_FILES_ONLY:
+                    yield round_, suite, target
 
 
 def estimate_s(plan: Plan, targets: int) -> float:
@@ -236,8 +244,13 @@ def _say_plan(plan: Plan, targets: dict[str, Target], outcome: Outcome) -> None:
 def _make(name: str, session: BenchSession) -> Target | str:
     if name == "native":
         return Target(name, session.folder / name)
-    if name in MEMDIR_PROFILES:
-        return Memdir(name, session, profile=MEMDIR_PROFILES[name])
+    if name in MEMDIR_OPTIONS:
+        if name == LARGE_FILES_ONLY:
+            try:
+                check_passthrough()
+            except UsageError as error:
+                return f"{name}: {error.message}"
+        return Memdir(name, session, options=MEMDIR_OPTIONS[name])
     program = peers.find(name, session.folder)
     if isinstance(program, str):
         return program
@@ -292,8 +305,12 @@ def _clear(folder: Path, target: Target) -> None:
     settle(target, changed=True)
 
 
+def _of_small_files(targets: dict[str, Target]) -> list[tuple[str, Target]]:
+    return [(name, target) for name, target in targets.items() if name != LARGE_FILES_ONLY]
+
+
 def _grow(plan: Plan, fixtures: trees.Fixtures, targets: dict[str, Target], meter: Meter, outcome: Outcome) -> None:
-    for name, target in targets.items() if plan.grow else ():
+    for name, target in _of_small_files(targets) if plan.grow else ():
         progress(f"growth to {max(plan.grow):,} files on {name}")
         with _guarded(outcome, name, "growth"):
             outcome.figures += grow(target, plan.grow, fixtures, drops=meter.drops, into=outcome.growth)
@@ -304,7 +321,7 @@ def _grow(plan: Plan, fixtures: trees.Fixtures, targets: dict[str, Target], mete
 
 def _latency(plan: Plan, session: BenchSession, targets: dict[str, Target], meter: Meter, outcome: Outcome) -> None:
     amounts = latency.Amounts.of(plan.sizes, plan.rounds or ROUNDS)
-    for name, target in targets.items():
+    for name, target in _of_small_files(targets):
         progress(f"latency of create on {name}")
         with _guarded(outcome, name, "latency of create"):
             outcome.figures += latency.creates(target, amounts)

@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -75,16 +75,16 @@ class Memdir(Target):
     settle_s = 0.35
     """The cache's flusher waits 0.25 s for more (`fs.cache.flusher.QUIET_S`)."""
 
-    def __init__(self, name: str, session: BenchSession, *, profile: str) -> None:
-        super().__init__(name, session.folder / name, describes=f"memdir mount --no-sync --profile {profile}")
+    def __init__(self, name: str, session: BenchSession, *, options: Sequence[str]) -> None:
+        super().__init__(name, session.folder / name, describes=f"memdir mount --no-sync {' '.join(options)}")
         self.backing = session.folder / "home" / "data"
         self._session = session
-        self._profile = profile
+        self._options = tuple(options)
         self._pid: int | None = None
         self._socket = ""
 
     def start(self) -> None:
-        shown = self._session.mount(self.name, "--no-sync", "--profile", self._profile, "--json").json()
+        shown = self._session.mount(self.name, "--no-sync", *self._options, "--json").json()
         self._pid = int(shown["pid"])
         self._socket = ""
 
