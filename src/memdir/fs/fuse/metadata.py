@@ -9,6 +9,7 @@ from typing import Final
 
 from memdir.core.clock import Clock
 from memdir.core.limits import KIB
+from memdir.fs.errors import FsError
 from memdir.fs.fuse import abi
 from memdir.fs.fuse.attributes import AttributeEncoder
 from memdir.fs.fuse.wire import OK, SETID_BITS, Handler, Header, MalformedRequestError, Reply, one_name
@@ -22,9 +23,10 @@ _CHANGES: Final = (
 _XATTR_LIST_MAX_BYTES: Final = 64 * KIB
 """XATTR_LIST_MAX of Linux; a longer list is E2BIG there too."""
 _CAPABILITY: Final = b"security.capability"
-_SUPPORTED_NAMESPACES: Final = (b"user.", b"trusted.")
-"""`system.` holds POSIX ACLs, `security.` labels and capabilities; modes are all there is. Saying so (EOPNOTSUPP, not ENODATA)
-makes `ls -l` and `cp` ask once and not for every file."""
+_SECURITY: Final = b"security."
+_SUPPORTED_NAMESPACES: Final = (b"user.", b"trusted.", _SECURITY)
+"""The kernel lets only root set the last two. `system.` holds POSIX ACLs; modes are all there is. Saying so, also of a label
+that a file does not have (EOPNOTSUPP, not ENODATA), makes `ls -l` and `cp` ask once and not for every file."""
 
 
 class MetadataHandlers:
@@ -111,7 +113,10 @@ class MetadataHandlers:
             return errno.EOPNOTSUPP
         if name in _SUPPORTED_NAMESPACES:
             return errno.EINVAL
-        return _sized(self._vfs.getxattr(ino, name), size)
+        try:
+            return _sized(self._vfs.getxattr(ino, name), size)
+        except FsError as error:
+            return errno.EOPNOTSUPP if error.errno == errno.ENODATA and name.startswith(_SECURITY) else error.errno
 
     def setxattr(self, ino: int, body: memoryview, header: Header) -> Reply:
         size, flags = abi.SETXATTR_IN.unpack_from(body)
@@ -120,7 +125,7 @@ class MetadataHandlers:
         if end < 0 or len(raw) - end - 1 != size:
             raise MalformedRequestError("an extended attribute is a name, a NUL and as many bytes as announced")
         name = raw[:end]
-        if not name.startswith(_SUPPORTED_NAMESPACES):
+        if name == _CAPABILITY or not name.startswith(_SUPPORTED_NAMESPACES):
             return errno.EOPNOTSUPP
         if name in _SUPPORTED_NAMESPACES:  # xattr(7): the name behind the namespace cannot be empty
             return errno.EINVAL
