@@ -34,6 +34,7 @@ wanted_packages() {   # prints the Debian packages that are missing here
     command -v fusermount3 >/dev/null || printf 'fuse3 '     # mounts by an ordinary user
     command -v git >/dev/null || printf 'git '               # tests clone inside a mount
     command -v rsync >/dev/null || printf 'rsync '           # tests copy into a mount
+    command -v strace >/dev/null || printf 'strace '         # tests kill at system calls
 }
 
 install_packages() {   # $@: package names

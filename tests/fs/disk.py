@@ -10,6 +10,7 @@ of that file, names after a sync of their folder; everything else may be there o
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import random
 import threading
@@ -64,6 +65,7 @@ class SyncNames:
 
 Event = Write | Truncate | Sync | Name | SyncNames
 ROOT = 1
+SHORT = -1
 
 
 class Disk:
@@ -80,6 +82,10 @@ class Disk:
         self.adopted = 0
         """Events that belong to what it began with."""
         self.lock = threading.RLock()
+        self.calls = 0
+        """Calls that change the disk, so far."""
+        self.fault: Callable[[int], int] = lambda _call: 0
+        """The errno with which a call is refused; 0 lets it pass; SHORT lets half of a write pass."""
         self._tree: dict[int, dict[str, int]] = {ROOT: {}}
         self._last = ROOT
         self._descriptors: dict[int, tuple[int, bool]] = {}
@@ -155,6 +161,29 @@ class Disk:
         place = self._split(path)
         assert place is not None
         self.events.append(SyncNames(place[0]))
+
+    # ---- refusing
+
+    def refuse(self) -> bool:
+        """Raise what the fault says about this call; True when half of it may pass."""
+        self.calls += 1
+        number = self.fault(self.calls)
+        if number == SHORT:
+            return True
+        if number:
+            raise OSError(number, os.strerror(number))
+        return False
+
+    def refuse_sqlite(self) -> None:
+        """The same in the words of SQLite, which takes a short write for a full disk."""
+        try:
+            short = self.refuse()
+        except OSError as error:
+            if error.errno == errno.ENOSPC:
+                raise apsw.FullError("injected") from error
+            raise apsw.IOError("injected") from error
+        if short:
+            raise apsw.FullError("injected")
 
     # ---- recording
 
@@ -373,12 +402,14 @@ class _RecordingFile(apsw.VFSFile):
 
     def xWrite(self, data: Any, offset: int) -> None:
         with self.disk.lock:
+            self.disk.refuse_sqlite()
             super().xWrite(data, offset)
             if self.life == self.disk.life:
                 self.disk.write(self.file, offset, bytes(data))
 
     def xTruncate(self, size: int) -> None:
         with self.disk.lock:
+            self.disk.refuse_sqlite()
             super().xTruncate(size)
             if self.life == self.disk.life:
                 self.disk.truncate(self.file, size)
@@ -388,6 +419,7 @@ class _RecordingFile(apsw.VFSFile):
         with self.disk.lock:
             if self.life != self.disk.life:
                 return
+            self.disk.refuse_sqlite()
             self.disk.sync(self.file)
             if self.names_path is not None:
                 self.disk.sync_folder_of(self.names_path)
@@ -406,6 +438,8 @@ def _recorded_calls(disk: Disk) -> dict[str, Callable[..., Any]]:
 
     def opened(path: Any, flags: int, mode: int = 0o777, **more: Any) -> int:
         with disk.lock:
+            if flags & os.O_CREAT and not isinstance(path, int) and not more and disk._split(path):
+                disk.refuse()
             known = not isinstance(path, int) and not more and (disk.file_at(path) or disk._split(path))
             fd: int = real["open"](path, flags, mode, **more)
             if known:
@@ -426,6 +460,9 @@ def _recorded_calls(disk: Disk) -> dict[str, Callable[..., Any]]:
             if held is None:
                 return int(real[name](fd, data, *more))
             with disk.lock:
+                if disk.refuse():
+                    whole = b"".join(data) if name.endswith("v") else bytes(data)
+                    data = [whole[: len(whole) // 2]] if name.endswith("v") else whole[: len(whole) // 2]
                 file, appends = held
                 offset = more[0] if more else disk._sizes[file] if appends else real["lseek"](fd, 0, os.SEEK_CUR)
                 count = int(real[name](fd, data, *more))
@@ -437,6 +474,8 @@ def _recorded_calls(disk: Disk) -> dict[str, Callable[..., Any]]:
 
     def resized(fd: int, size: int) -> None:
         with disk.lock:
+            if fd in disk._descriptors:
+                disk.refuse()
             real["ftruncate"](fd, size)
             if fd in disk._descriptors:
                 disk.truncate(disk._descriptors[fd][0], size)
@@ -459,6 +498,7 @@ def _recorded_calls(disk: Disk) -> dict[str, Callable[..., Any]]:
         def call(fd: int) -> None:
             with disk.lock:
                 if fd in disk._descriptors:
+                    disk.refuse()
                     disk.sync(disk._descriptors[fd][0])
                 else:
                     real[name](fd)
@@ -468,6 +508,8 @@ def _recorded_calls(disk: Disk) -> dict[str, Callable[..., Any]]:
     def named(name: str, note: Callable[..., Any]) -> Callable[..., None]:
         def call(*args: Any, **more: Any) -> None:
             with disk.lock:
+                if disk._split(args[0]):
+                    disk.refuse()
                 real[name](*args, **more)
                 note(*args)
 

@@ -7,7 +7,7 @@ import errno
 import os
 import random
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from memdir.fs.cache import large
@@ -110,9 +110,9 @@ _NAME_STEPS = ("create", "mkdir", "symlink", "unlink", "rmdir", "rename", "excha
 _STEPS = (*_NAME_STEPS, "create", "rename", "link", "write", "write", "write", "cut", "chmod", "xattr", "punch")
 
 
-def step(fs: Tree, rng: random.Random) -> bool:
-    """One random operation that is one record of the journal; False when it was refused. It may be called on a tree that an
-    earlier process left."""
+def step(fs: Tree, rng: random.Random, *, refusals: Collection[int] = ()) -> bool:
+    """One random operation that is one record of the journal; False when it was refused, raised when with one of `refusals`. It
+    may be called on a tree that an earlier process left."""
     folders = [ROOT_INO, *(entry.inode.ino for entry in fs.readdir(ROOT_INO) if entry.inode.is_dir)]
     parent, other = rng.choice(folders), rng.choice(folders)
     name, new = (b"n%d" % rng.randrange(6) for _ in range(2))
@@ -124,7 +124,9 @@ def step(fs: Tree, rng: random.Random) -> bool:
             fs.link(fs.lookup(parent, name).ino, other, new)
         else:
             _step_file(fs, rng, kind, fs.lookup(parent, name).ino)
-    except FsError:
+    except FsError as error:
+        if error.errno in refusals:
+            raise
         return False
     except LocalChangedError:
         return False

@@ -191,6 +191,10 @@ class Database:
         except FileNotFoundError:
             return 0
 
+    def system_errno(self) -> int:
+        """What the system said to the writer's last failed call: SQLite calls a full quota an I/O error."""
+        return int(self._writer.system_errno)
+
     def page_count(self) -> int:
         """Pages of the database, those in the write-ahead log included."""
         with self._lock:

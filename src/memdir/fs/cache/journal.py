@@ -14,8 +14,8 @@ anything there), in a synced region it is damage.
 
 from __future__ import annotations
 
-import contextlib
 import errno
+import logging
 import os
 import struct
 import threading
@@ -34,6 +34,8 @@ SEGMENT_MAX_BYTES: Final = 64 * MIB
 RECORD_MAX_BYTES: Final = 1 << 31
 PREFIX: Final = "journal-"
 FS_ID_BYTES: Final = 16
+
+_log = logging.getLogger(__name__)
 
 _MAGIC: Final = b"memdirJ1"
 _HEAD: Final = struct.Struct("<8s16sQ")
@@ -242,9 +244,12 @@ class Journal:
 
     @staticmethod
     def _remove(segment: _Segment) -> None:
+        """A segment that cannot be deleted costs space until the next open, which knows that SQLite has all of it."""
         os.close(segment.fd)
-        with contextlib.suppress(FileNotFoundError):
-            segment.path.unlink()
+        try:
+            segment.path.unlink(missing_ok=True)
+        except OSError as error:
+            _log.warning("%s cannot be deleted: %s", segment.path, error.strerror)
 
 
 def sync_folder(folder: Path) -> None:

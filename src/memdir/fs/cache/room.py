@@ -105,14 +105,12 @@ class DiskRoom:
         """Give the reserve back to the disk; False when there is none, or when it would not bring what is needed: then whoever
         fills the disk would get it, and nothing would be left for deleting."""
         self.run_out(reason)
+        found = os.statvfs(self._folder)
         try:
-            found = os.statvfs(self._folder)
-            if os.stat(self._path).st_blocks * 512 + found.f_bavail * found.f_frsize < needed_bytes:
-                return False
-            os.unlink(self._path)
+            held_bytes = os.stat(self._path).st_blocks * 512
         except FileNotFoundError:
             return False
-        return True
+        return held_bytes + found.f_bavail * found.f_frsize >= needed_bytes and self._remove()
 
     def recover(self) -> None:
         """Take the reserve (again) and end the shortage, if the disk has enough."""
@@ -129,25 +127,36 @@ class DiskRoom:
             self.shortage = None
 
     def _allocate(self, size_bytes: int) -> bool:
-        fd = os.open(self._path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600)
         try:
-            os.posix_fallocate(fd, 0, max(size_bytes, 1))
+            fd = os.open(self._path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+            try:
+                os.posix_fallocate(fd, 0, max(size_bytes, 1))
+            finally:
+                os.close(fd)
         except OSError as error:
-            os.unlink(self._path)
             if error.errno in NO_SPACE:
+                self._remove()
                 self.run_out(FsError(error.errno or errno.ENOSPC, f"{self._folder}: {error.strerror}"))
                 return False
             _log.info("%s: no space can be reserved here: %s", self._folder, error.strerror)
-        finally:
-            os.close(fd)
+        return True
+
+    def _remove(self) -> bool:
+        """Whether the reserve was there, and is gone."""
+        try:
+            os.unlink(self._path)
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            _log.info("%s cannot be deleted: %s", self._path, error.strerror)
+            return False
         return True
 
     def close(self) -> None:
         """Nobody needs the reserve while the folder is not in use, unless the next one to open it might not get it."""
         found = os.statvfs(self._folder)
         if self.shortage is None and found.f_bavail * found.f_frsize > 4 * RESERVE_BYTES:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(self._path)
+            self._remove()
 
 
 def low_bytes(found: os.statvfs_result) -> int:

@@ -217,7 +217,10 @@ class Tables:
             with self.database.write(durable=durable) as connection:
                 self._write_rows(connection, batch)
         except apsw.Error as error:
-            raise FsError(errno_of(error), f"the cache cannot be written: {error}") from error
+            number = errno_of(error)
+            if isinstance(error, apsw.IOError) and self.database.system_errno() in (errno.ENOSPC, errno.EDQUOT):
+                number = self.database.system_errno()
+            raise FsError(number, f"the cache cannot be written: {error}") from error
 
     def _check_fits(self, batch: Batch) -> None:
         """Not even begun when the log cannot hold it: a try that fails takes the last space from those who give some back."""

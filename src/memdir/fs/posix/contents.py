@@ -94,22 +94,25 @@ class ContentOps(PlacedOps):
         if offset + size > SIZE_MAX_BYTES:
             raise FsError(errno.EFBIG)
         try:
-            with self._lock:
-                self._prepare()
-                inode = self._file(ino)
-                end = max(inode.size, offset + size)
-                if not size:
-                    return 0
-                if (inode.place or end >= self._blob_min_bytes) and self._in_blob(inode):
-                    self._write_blob(inode, offset, data)
-                else:
-                    self._write_chunks(inode, offset, data, end)
+            self._write(ino, offset, data)
         except FsError as error:
             if error.errno != errno.ENOSPC or not self._reclaim():
                 raise
-            return self.write(ino, offset, data)
+            self._write(ino, offset, data)
         self._announce()
         return size
+
+    def _write(self, ino: int, offset: int, data: Data) -> None:
+        with self._lock:
+            self._prepare()
+            inode = self._file(ino)
+            end = max(inode.size, offset + len(data))
+            if not len(data):
+                return
+            if (inode.place or end >= self._blob_min_bytes) and self._in_blob(inode):
+                self._write_blob(inode, offset, data)
+            else:
+                self._write_chunks(inode, offset, data, end)
 
     def _write_chunks(self, inode: Inode, offset: int, data: Data, size: int) -> None:
         txn = self._begin()
