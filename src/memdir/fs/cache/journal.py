@@ -14,6 +14,7 @@ anything there), in a synced region it is damage.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import logging
 import os
@@ -188,7 +189,8 @@ class Journal:
             number = error.errno or errno.EIO
         if number:
             os.close(fd)
-            path.unlink()
+            with contextlib.suppress(OSError):  # an empty one says nothing, and the next try begins it anew
+                path.unlink()
             raise FsError(number, f"the journal cannot be written: {os.strerror(number)}")
         segment = _Segment(path, self.next_lsn, fd, len(head))
         with self._lock:
