@@ -385,7 +385,6 @@ _BLOBS = _group(
     {
         "written-once": "Contents of 1 MiB and more are written to the disk once, not to journal, log and table.",
         "killed": "A kill at any moment leaves large contents as they were answered, and no byte from behind the end.",
-        "kill": "After kill -9 at any system call nothing answered is lost, and what was not answered is whole or not there.",
         "power-cut": "After a power cut large contents that were fsynced are there, and no file shows another one's bytes.",
         "full-disk": "Large contents leave room to remove them: a disk that they fill still takes a deletion.",
         "reserved": "fallocate of a large file reserves its space; a sparse file of 10 GB takes none.",
