@@ -263,12 +263,13 @@ def test_absent_files_are_found_by_hash_by_order_and_by_number(fs: AnyFs) -> Non
     assert list(fs.absent_with(sha(b"none"), 10)) == []
     if isinstance(fs, SqliteFs):
         fs.flush()
-    assert list(fs.absent_files(10)) == [new, old, large]
-    assert list(fs.absent_files(1)) == [new]
+    assert list(fs.absent_files(10, max_bytes=1 << 30)) == [new, old, large]
+    assert list(fs.absent_files(1, max_bytes=1 << 30)) == [new]
+    assert list(fs.absent_files(10, max_bytes=4)) == [old]
     assert list(fs.absent_with(sha(b"same"), 10)) == [old]
     fs.fill(old, [b"same"])
     assert list(fs.absent_with(sha(b"same"), 10)) == []
-    assert list(fs.absent_files(10)) == [new, large]
+    assert list(fs.absent_files(10, max_bytes=1 << 30)) == [new, large]
     assert fs.fact_by_number(new.ino) == new
     fs.link(new.ino, ROOT_INO, b"again")
     assert fs.paths_of(new.ino) == ["/again", "/new"]

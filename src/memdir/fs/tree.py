@@ -95,8 +95,9 @@ class SyncTree(Protocol):
 
     def absent_totals(self) -> AbsentTotals: ...
 
-    def absent_files(self, limit: int) -> Sequence[LocalFact]:
-        """Absent files, those first that are worth bringing first. May miss what was put a moment ago."""
+    def absent_files(self, limit: int, *, max_bytes: int) -> Sequence[LocalFact]:
+        """Absent files of at most `max_bytes` each, those first that are worth bringing first. May miss what was put a moment
+        ago."""
         ...
 
     def absent_with(self, content_hash: str, limit: int) -> Sequence[LocalFact]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from memdir.client.errors import ClientError
-from memdir.core.limits import MIB
+from memdir.core.limits import FILE_SYNC_MAX_BYTES, MIB
 from memdir.fs.errors import FsError
 from memdir.fs.tree import LocalChangedError
 from memdir.fs.types import LocalFact
@@ -33,7 +33,7 @@ _LEFT_FREE_BYTES: Final = 512 * MIB
 """Prefetch never takes the last of the disk."""
 _FAILED_PAUSE_S: Final = 30.0
 _PAGE: Final = 256
-_REFUSED_MAX: Final = 10_000
+_REFUSED_MAX: Final = 1000
 _EVICT_STEP: Final = 32
 _SHARE_MAX_WAIT_S: Final = 1.0
 _JOIN_S: Final = 2.0
@@ -67,7 +67,7 @@ class Keeper:
         self._cold: list[int] = []
         """Files to look at next for eviction, the coldest at the end."""
         self._refused: set[tuple[int, int]] = set()
-        """Inode and version of what could not be brought or is too large; forgotten when it grows too long."""
+        """Inode and version of what could not be brought; forgotten when it grows too long."""
         self._paused_until_s = 0.0
         self._held = 0
         self._counted_s = float("-inf")
@@ -156,15 +156,12 @@ class Keeper:
         tree = self._ctx.tree
         for refill in (False, True):
             if refill:
-                found = tree.absent_files(_PAGE + len(self._refused))
+                found = tree.absent_files(_PAGE + len(self._refused), max_bytes=int(min(room_bytes, FILE_SYNC_MAX_BYTES)))
                 self._todo = [entry.ino for entry in reversed(found) if (entry.ino, entry.version) not in self._refused]
             while self._todo:
                 entry = tree.fact_by_number(self._todo.pop())
-                if entry is None or entry.absent_hash is None:
-                    continue
-                if entry.size <= room_bytes:
+                if entry is not None and entry.absent_hash is not None and entry.size <= room_bytes:
                     return entry
-                self._refuse(entry)
         return None
 
     def _refuse(self, entry: LocalFact) -> None:

@@ -16,7 +16,7 @@ from memdir.fs.cache.batch import Batch
 from memdir.fs.cache.tables import Tables
 from memdir.fs.posix.absent import AbsentOps
 from memdir.fs.posix.place import ABSENT
-from memdir.fs.posix.state import INDEX_BITS, Chunk, Contents, Directory
+from memdir.fs.posix.state import INDEX_BITS, SIZE_MAX_BYTES, Chunk, Contents, Directory
 from memdir.fs.posix.txn import Entry, Link, Txn
 from memdir.fs.types import ROOT_INO, Inode
 
@@ -97,9 +97,9 @@ class Overlay(AbsentOps):
     def _fetch_xattrs(self, ino: int) -> dict[bytes, bytes]:
         return self._tables.xattrs(ino) if ino < self._stored_next_ino else {}
 
-    def _absent_numbers(self, content_hash: bytes | None, limit: int) -> list[int]:
+    def _absent_numbers(self, content_hash: bytes | None, limit: int, max_bytes: int = SIZE_MAX_BYTES) -> list[int]:
         """By hash also those that SQLite does not hold yet, because nothing may be missed there; else SQLite's will do."""
-        numbers = dict.fromkeys(self._tables.absent_numbers(content_hash, limit))
+        numbers = dict.fromkeys(self._tables.absent_numbers(content_hash, limit, max_bytes))
         if content_hash is not None:
             for batch in (self._batch, self._flushing):
                 for ino, draft in batch.inodes.items() if batch is not None else ():

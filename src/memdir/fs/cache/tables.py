@@ -170,13 +170,13 @@ class Tables:
         row = self._one("select count(*), coalesce(sum(size), 0) from inode where place = -1", ())
         return (0, 0) if row is None else (int(row[0]), int(row[1]))
 
-    def absent_numbers(self, content_hash: bytes | None, limit: int) -> list[int]:
+    def absent_numbers(self, content_hash: bytes | None, limit: int, max_bytes: int) -> list[int]:
         """Absent files with this hash, or all: small ones first, the newest first among those."""
         if content_hash is not None:
             sql = "select ino from inode where place = -1 and target = ? limit ?"
             return [ino for (ino,) in self._all(sql, (content_hash, limit))]
-        sql = "select ino from inode where place = -1 order by size > ?, mtime_ns desc limit ?"
-        return [ino for (ino,) in self._all(sql, (SMALL_MAX_BYTES, limit))]
+        sql = "select ino from inode where place = -1 and size <= ? order by size > ?, mtime_ns desc limit ?"
+        return [ino for (ino,) in self._all(sql, (max_bytes, SMALL_MAX_BYTES, limit))]
 
     def held_numbers(self) -> list[int]:
         """Files that have contents here, the longest unchanged first."""

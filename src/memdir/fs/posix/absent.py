@@ -35,12 +35,12 @@ class AbsentOps(SyncOps):
 
     # ---- what a storage overrides
 
-    def _absent_numbers(self, content_hash: bytes | None, limit: int) -> list[int]:
-        """Inodes that may be absent (with this hash), small ones first and the newest first among those."""
+    def _absent_numbers(self, content_hash: bytes | None, limit: int, max_bytes: int = SIZE_MAX_BYTES) -> list[int]:
+        """Inodes that may be absent (with this hash, of at most this size): small ones first, the newest first among those."""
         found = [
             inode
             for inode in self._inodes.values()
-            if inode.place == ABSENT and (content_hash is None or inode.target == content_hash)
+            if inode.place == ABSENT and inode.size <= max_bytes and (content_hash is None or inode.target == content_hash)
         ]
         found.sort(key=lambda inode: (inode.size > SMALL_MAX_BYTES, -inode.mtime_ns))
         return [inode.ino for inode in found[:limit]]
@@ -226,9 +226,9 @@ class AbsentOps(SyncOps):
             facts = [self._fact_by_number(ino) for ino in numbers]
         return [fact for fact in facts if fact is not None and fact.absent_hash == content_hash]
 
-    def absent_files(self, limit: int) -> list[LocalFact]:
+    def absent_files(self, limit: int, *, max_bytes: int) -> list[LocalFact]:
         with self._lock:
-            facts = [self._fact_by_number(ino) for ino in self._absent_numbers(None, limit)]
+            facts = [self._fact_by_number(ino) for ino in self._absent_numbers(None, limit, max_bytes)]
         return [fact for fact in facts if fact is not None and fact.absent_hash is not None]
 
     def coldest_numbers(self) -> list[int]:
