@@ -374,6 +374,7 @@ _SURVIVES = _group(
     {
         "kill": "After kill -9 at any system call nothing answered is lost, and what was not answered is whole or not there.",
         "power-cut": "After a power cut at any moment nothing that was fsynced is lost and fsck finds nothing.",
+        "migration": "A cache of every earlier schema opens, and does after a power cut at any moment of its migration.",
         "errors": "A disk that refuses any call leaves nothing half done, and the filesystem goes on when the disk does.",
         "full-disk": "On a full disk writing says ENOSPC, deleting works and gives space back, and a killed mount opens again.",
     },
