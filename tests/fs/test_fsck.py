@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import errno
 import os
+import random
 from pathlib import Path
 
 import apsw
 import pytest
 
 from memdir.core.errors import BusyError, CorruptError, NotFoundError
-from memdir.fs.cache import journal
+from memdir.fs.cache import flusher, journal, room
 from memdir.fs.cache.filesystem import SqliteFs
 from memdir.fs.cache.fsck import check, repair
 from memdir.fs.types import ROOT_INO, AttrChange, Inode
 
 from .conftest import Factory, crashed_copy
 from .contract import CHUNK, ME, make, refuses, text
+from .disk import Disk
 
 # /d (2) with a (3), /d/e (4) with b (5), symlink s (6), file big of two chunks (7) with an xattr and two names
 D, A, E, B, S, BIG = range(2, 8)
@@ -206,6 +208,34 @@ def test_damage_in_what_was_synced_is_not_passed_over(hot_journal: Path) -> None
     fs.close()
     assert kept == [b"f00", b"f01", b"f02"]  # 5 records: 2 a file
     assert check(hot_journal) == []
+
+
+def test_a_repair_that_is_killed_loses_nothing_that_it_would_have_kept(
+    hot_journal: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(flusher.Flusher, "start", lambda self: None)
+    monkeypatch.setattr(room, "RESERVE_BYTES", 4096)
+    name = segment(hot_journal).name
+    flip(segment(hot_journal), record_offsets(segment(hot_journal))[5] + 40)
+    whole = segment(hot_journal).read_bytes()
+    start = {"cache": None, **{f"cache/{path.name}": path.read_bytes() for path in hot_journal.iterdir() if path.is_file()}}
+    (tmp_path / "disk").mkdir()
+    disk = Disk(tmp_path / "disk")
+    disk.adopt(start)
+    disk.write_image(start, tmp_path / "disk")
+    with disk.recording():
+        repair(tmp_path / "disk" / "cache")
+    rng = random.Random(1)
+    for end in range(disk.adopted, len(disk.events) + 1):
+        for cut in (None, rng):
+            image = tmp_path / f"image-{end}-{cut is None}"
+            image.mkdir()
+            disk.write_image(disk.image(end, cut), image)
+            repair(image / "cache")
+            with SqliteFs.open(image / "cache") as fs:
+                assert [entry.name for entry in fs.readdir(ROOT_INO)] == [b"f00", b"f01", b"f02"]
+            assert check(image / "cache") == []
+            assert (image / "cache" / f"damaged-{name}").read_bytes() == whole
 
 
 @pytest.mark.parametrize("field", [0, 4, 8, 16, 30])

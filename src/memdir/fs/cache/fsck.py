@@ -22,7 +22,7 @@ from memdir.fs.cache.blobs import blob_path
 from memdir.fs.cache.filesystem import SqliteFs
 from memdir.fs.cache.folder import locked
 from memdir.fs.cache.invariants import AFTER_REACH, BEFORE_REACH, UNREACHED, Invariant
-from memdir.fs.cache.journal import FS_ID_BYTES, Torn, damaged_name, identity, replay, segment_paths
+from memdir.fs.cache.journal import FS_ID_BYTES, Torn, damaged_name, identity, replay, segment_paths, sync_folder
 from memdir.fs.cache.salvage import salvage
 from memdir.fs.cache.tables import DATABASE_NAME, is_unborn, open_database
 from memdir.fs.types import ROOT_INO
@@ -113,8 +113,7 @@ def repair(folder: Path, *, clock: Clock | None = None, progress: Progress = no_
             return findings
         torn = _journal_damage(folder)
         if torn is not None:
-            torn.path.rename(damaged_name(torn.path))
-            _keep_good_part(torn)
+            _set_aside(torn)
     SqliteFs.open(folder, clock=clock).close()  # replays the journal
     with locked(folder):
         _repair_tables(folder, clock)
@@ -224,14 +223,27 @@ def _journal_damage(folder: Path) -> Torn | None:
         database.close()
 
 
-def _keep_good_part(torn: Torn) -> None:
-    """The records before the damage go on as a segment of the old name; later segments are of no use without the lost ones."""
-    data = damaged_name(torn.path).read_bytes()
-    if torn.offset:
-        torn.path.write_bytes(data[: torn.offset])
-    for later in sorted(torn.path.parent.glob("journal-*")):
+def _set_aside(torn: Torn) -> None:
+    """The records before the damage go on as a segment of the old name; later segments are of no use without the lost ones.
+
+    A repair that is killed leaves the good part where it was or where it belongs, so the next one ends the same way: the whole
+    segment is copied and synced before anything is cut.
+    """
+    fd = os.open(damaged_name(torn.path), os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+    with os.fdopen(fd, "wb", buffering=0) as copy:
+        data = memoryview(torn.path.read_bytes())
+        while data:
+            data = data[os.write(copy.fileno(), data) :]
+        os.fsync(copy.fileno())
+    sync_folder(torn.path.parent)
+    for later in segment_paths(torn.path.parent):
         if later.name > torn.path.name:
             later.rename(damaged_name(later))
+    if torn.offset:
+        os.truncate(torn.path, torn.offset)
+    else:
+        torn.path.unlink()
+    sync_folder(torn.path.parent)
 
 
 def _repair_tables(folder: Path, clock: Clock) -> bool:
