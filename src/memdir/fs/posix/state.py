@@ -349,8 +349,9 @@ class State:
 
     def _drop_link(self, ino: int, link: Link) -> None:
         held = self._links[ino]
-        at = held.index(link)
-        self._links[ino] = held[:at] + held[at + 1 :]  # the fastest way: a file may have 65,000 names
+        if link in held:  # a damaged table may lack it, and a change that was logged must not stop half-way
+            at = held.index(link)
+            self._links[ino] = held[:at] + held[at + 1 :]  # the fastest way: a file may have 65,000 names
         if self._inodes[ino].mode & _TYPE == _DIRECTORY:  # every path below reads differently
             self._forget_folders()
             self._intents.covered.clear()
