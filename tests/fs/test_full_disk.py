@@ -154,6 +154,7 @@ def test_it_says_what_is_wrong_and_refuses_growth_only(disk: Path, quick: None) 
         fs._space.release(FsError(errno.ENOSPC, "for the test"))
         more = outside(disk, "more")
         assert fs.trouble is not None
+        assert fs.statfs().blocks_available == 0
         refuses(errno.ENOSPC, lambda: fs.write(ino, 0, b"z"))
         refuses(errno.ENOSPC, lambda: make(fs, b"c"))
         assert text(fs, ino) == b"x" * 900 * KIB

@@ -190,7 +190,7 @@ class SqliteFs(Flushing):
         reserve = max(self._large.reserve_bytes(found), low_bytes(found)) // found.f_frsize
         return FsStats(
             block_size=found.f_frsize, blocks=found.f_blocks, blocks_free=found.f_bfree + leaving,
-            blocks_available=max(found.f_bavail + leaving - reserve, 0),
+            blocks_available=0 if self.is_short else max(found.f_bavail + leaving - reserve, 0),
             inodes=_INODES, inodes_free=_INODES - used,
         )  # fmt: skip
 
