@@ -189,12 +189,20 @@ def compare(ops: list[Op], make_pair: Callable[[], Pair], label: str) -> None:
 class OwnMount:
     """A mount of one test that can be unmounted, or killed, and mounted again. Every start is checked by the harness."""
 
-    def __init__(self, base: Path, *, kind: str = "sqlite", profile: str = "fast", **config: Any) -> None:
+    def __init__(
+        self, base: Path, *, kind: str = "sqlite", profile: str = "fast", passthrough: bool = False, **config: Any
+    ) -> None:
         self.path, self.native, self.data = base / "mnt", base / "native", base / "data"
         for folder in (self.path, self.native, self.data):
             folder.mkdir()
-        self.label = f"{profile}{'-blobs' if 'blob_min_bytes' in config else ''}"
-        self._config = {"kind": kind, "folder": self.data, "options": {"profile": profile}, **config}
+        form = "-passthrough" if passthrough else "-blobs" if "blob_min_bytes" in config else ""
+        self.label = profile + form
+        self._config = {
+            "kind": kind,
+            "folder": self.data,
+            "options": {"profile": profile, "passthrough": passthrough},
+            **config,
+        }
         self._process = MountProcess(self.path, **self._config)
         self._process.start()
 
@@ -235,12 +243,16 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=1, help="this many seeds from --seed on")
     parser.add_argument("--profile", choices=["fast", "observed"], default="fast")
     parser.add_argument("--kind", choices=["memory", "sqlite"], default="sqlite")
+    parser.add_argument("--passthrough", action="store_true", help="the kernel reads and writes blobs by itself (observed)")
     parser.add_argument("--blobs", type=int, default=1 << 20, help="contents of this size and more are files of their own")
     parser.add_argument("--remount", choices=["clean", "kill"], action="append", default=[])
     parser.add_argument("--replay", help="operations as JSON, instead of a seed")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as base:
-        mount = OwnMount(Path(base), kind=arguments.kind, profile=arguments.profile, blob_min_bytes=arguments.blobs)
+        mount = OwnMount(
+            Path(base), kind=arguments.kind, profile=arguments.profile, passthrough=arguments.passthrough,
+            blob_min_bytes=arguments.blobs,
+        )  # fmt: skip
         try:
             for run in range(arguments.runs):
                 seed = f"{int(arguments.seed) + run}" if arguments.seed.isdigit() else arguments.seed

@@ -215,7 +215,8 @@ class Exerciser:
         at = 0
         while at < length:
             copied = os.copy_file_range(self.fds[which], self.fds[target], length - at, start + at, to + at)
-            assert copied, "nothing was copied"
+            if not copied:
+                raise AssertionError(f"seed {self.seed}, operation {self.count}: nothing was copied\n" + "\n".join(self.log))
             self._put(target, to + at, bytes(self.models[which][start + at : start + at + copied]))
             at += copied
 
@@ -293,10 +294,11 @@ def main() -> None:
     parser.add_argument("--ops", type=int, default=20_000)
     parser.add_argument("--remounts", type=int, default=3)
     parser.add_argument("--profile", choices=["fast", "observed"], default="fast")
+    parser.add_argument("--passthrough", action="store_true", help="the kernel reads and writes blobs by itself (observed)")
     parser.add_argument("--blobs", type=int, default=1 << 20, help="contents of this size and more are files of their own")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as base:
-        own = OwnMount(Path(base), profile=arguments.profile, blob_min_bytes=arguments.blobs)
+        own = OwnMount(Path(base), profile=arguments.profile, passthrough=arguments.passthrough, blob_min_bytes=arguments.blobs)
         try:
             Exerciser(own, arguments.seed).run(arguments.ops, remounts=arguments.remounts)
         finally:

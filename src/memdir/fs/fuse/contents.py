@@ -103,9 +103,13 @@ class ContentHandlers:
             raise MalformedRequestError(f"copy_file_range knows no flags, not even {flags:#x}")
         before = self._get(target_ino).mode
         done = 0
-        wanted = min(length, _COPY_MAX_BYTES, self._get(ino).size - source)  # what was there: a copy may make its source grow
+        wanted = min(length, _COPY_MAX_BYTES)
         while done < wanted:
             data = b"".join(_pieces(self._read(ino, source + done, min(_COPY_STEP_BYTES, wanted - done))))
+            if (
+                not done
+            ):  # what is there now (a read brings the size of a lent file up to date): a copy may make its source grow
+                wanted = min(wanted, self._get(ino).size - source)
             if not data:
                 break
             done += self._write(target_ino, target + done, data)
