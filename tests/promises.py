@@ -173,6 +173,7 @@ _POSIX = _group(
         "statfs": "statfs tells the truth: free space falls with what is written.",
         "inotify": "inotify tells of every change made through the mount.",
         "read-only": "A read-only mount, also one remounted so, refuses every change with EROFS and stays readable.",
+        "mount-helper": "mount -t fuse.memdir, a line of fstab and mount -o remount work once memdir is in /usr/local/bin.",
         "tools": "cp -a, rsync -aHAX and tar copy a tree in and out with all its attributes.",
         "many-names": "100,000 entries in one directory can be listed, looked up and deleted.",
     },

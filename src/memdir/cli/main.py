@@ -112,6 +112,10 @@ def _dispatch(arguments: list[str]) -> int:
         arguments = [*arguments[1:], "--help"]
     if not arguments:
         raise UsageError("no command given", hint="see `memdir --help`")
+    from memdir.cli import mounthelper
+
+    if first not in COMMANDS and mounthelper.is_helper_call(arguments):
+        return mounthelper.run(arguments)
     name, rest = _find_command(arguments)
     if name is None:
         print(_group_overview(arguments[0]))
