@@ -1,5 +1,5 @@
-"""`memdir SOURCE DIR -o OPTIONS`: how mount(8) calls us, through `mount.fuse3`, for `mount -t fuse.memdir notes /mnt`, for a line
-in /etc/fstab, and for `mount -o remount,ro /mnt` (mount.fuse3(8))."""
+"""`memdir SOURCE DIR -o OPTIONS`: how mount(8) calls us, through `mount.fuse3`, for `mount -t fuse.memdir notes /mnt`, a line
+of /etc/fstab, or `mount -o remount,ro /mnt` (mount.fuse3(8))."""
 
 from __future__ import annotations
 
