@@ -45,7 +45,8 @@ def _native(stack: ExitStack, base: Path, uid: int | None) -> Worker | None:
 
 def _serve(base: Path, name: str, uid: int | None) -> Iterator[Side]:
     """A mount of the SQLite cache with its worker. At the end it unmounts cleanly, its log is empty and fsck finds nothing."""
-    place, data = base / f"mnt-{name}", base / f"data-{name}"
+    number = next(_numbers)  # pytest may end a side and start it again for another module
+    place, data = base / f"mnt-{name}-{number}", base / f"data-{name}-{number}"
     place.mkdir()
     data.mkdir(mode=0o700)
     config: dict[str, object] = {"options": {"profile": "observed" if name == "observed" else "fast"}}
