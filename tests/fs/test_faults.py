@@ -245,6 +245,16 @@ def test_a_file_unlinked_while_open_is_removed_after_a_crash(opened: Factory, tm
     fs.forget(inode.ino, 1)
 
 
+def thinned(fs: SqliteFs, inodes_max: int) -> None:
+    """Evict down to the bound. The flusher may be in the middle of a round of its own, which ends with another limit."""
+    for _ in range(200):
+        fs._crowd_at = 64
+        fs.thin_out()
+        if len(fs._inodes) <= inodes_max:
+            return
+    raise AssertionError(f"{len(fs._inodes)} inodes stay in memory")
+
+
 def test_memory_stays_bounded_over_a_large_tree(opened: Factory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(overlay, "INODES_MAX", 64)
     monkeypatch.setattr(overlay, "CLEAN_MAX_BYTES", 4 * CHUNK)
@@ -256,9 +266,7 @@ def test_memory_stays_bounded_over_a_large_tree(opened: Factory, monkeypatch: py
             make(fs, b"f%02d" % name, b"%d" % number * 1000, folder)
     big = make(fs, b"big", bytes(range(256)) * 8192)
     fs.flush()
-    fs._crowd_at = 64  # the flusher may have looked when the last files were not in SQLite yet
-    fs.thin_out()
-    assert len(fs._inodes) <= 80
+    thinned(fs, 80)
     assert fs._clean_bytes <= 5 * CHUNK
     for number in range(20):
         folder = fs.lookup(ROOT_INO, b"d%02d" % number).ino
@@ -267,8 +275,8 @@ def test_memory_stays_bounded_over_a_large_tree(opened: Factory, monkeypatch: py
     assert text(fs, big.ino) == bytes(range(256)) * 8192
     held = fs.lookup(ROOT_INO, b"d00")
     fs.retain(held.ino)
-    fs.thin_out()
-    assert len(fs._inodes) <= 80
+    held = fs.get(held.ino)  # the flusher may have evicted it between the two
+    thinned(fs, 80)
     assert fs.get(held.ino) is held  # the kernel refers to it
     fs.forget(held.ino, 1)
 
@@ -285,8 +293,7 @@ def test_what_the_kernel_gives_back_leaves_memory(opened: Factory, monkeypatch: 
     assert len(fs._inodes) > 200
     for ino in inodes:
         fs.forget(ino, 1)
-    fs.thin_out()
-    assert len(fs._inodes) <= 64
+    thinned(fs, 64)
     assert [fs.lookup(ROOT_INO, b"f%03d" % number).ino for number in range(200)] == inodes
 
 
