@@ -14,8 +14,8 @@ from memdir.core.sqlite import Database
 from memdir.ingest.chunker import chunk
 from memdir.ingest.text import decode
 from memdir.retrieval.embed import Embedder, LineEmbedder, MiniLmEmbedder, StaticEmbedder
+from memdir.store.memories import MemoryStore
 from memdir.store.sqlite.chunks import SqliteChunkStore
-from memdir.store.sqlite.memories import SqliteMemoryStore
 from memdir.store.texts import embedded_text
 from memdir.store.types import Document
 
@@ -44,7 +44,7 @@ class World:
         self.db = Database(folder / "memdir.db", migrations="memdir.store.sqlite.schema")
         self.clock = FakeClock()
         self.chunks = SqliteChunkStore(self.db)
-        self.memories = SqliteMemoryStore(self.db, self.clock)
+        self.memories = MemoryStore(self.db, self.clock)
         self.documents: dict[tuple[int, str], Document] = {}
         for container_id in (1, 2):
             self.sql(

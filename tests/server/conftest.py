@@ -18,7 +18,7 @@ import httpx
 import pytest
 
 from memdir.core.clock import FakeClock
-from memdir.store.sqlite.operations import Outcome, Put
+from memdir.store.operations import Outcome, Put
 from memdir.store.sqlite.store import SqliteStore
 from memdir.store.types import Container
 

@@ -6,8 +6,6 @@ import hashlib
 
 import numpy as np
 
-from memdir.store.sqlite.chunks import SqliteChunkStore
-from memdir.store.sqlite.memories import SqliteMemoryStore
 from memdir.store.sqlite.store import SqliteStore
 from memdir.store.types import Matrix
 
@@ -46,8 +44,8 @@ class FakeEngine:
     """What the worker needs of `server.engine.Engine`, loaded at once."""
 
     def __init__(self, store: SqliteStore, *, dense: HashEmbedder | None = None, poison: str | None = None) -> None:
-        self.chunks = SqliteChunkStore(store.db)
-        self.memories = SqliteMemoryStore(store.db)
+        self.chunks = store.chunks()
+        self.memories = store.memories
         self.static = HashEmbedder("fake-static", poison=poison)
         self.dense = dense
         self.ready = True

@@ -70,7 +70,7 @@ def test_another_error_of_the_system_stays_a_500(store: SqliteStore, tmp_path: P
 
 
 def test_a_damaged_blob_is_a_500_that_names_it(store: SqliteStore, tmp_path: Path) -> None:
-    from memdir.store.sqlite.operations import Put
+    from memdir.store.operations import Put
 
     container = store.containers.ensure("local", "t")
     with store.blobs.upload() as upload:

@@ -8,7 +8,7 @@ import pytest
 
 from memdir.core.errors import NotFoundError
 from memdir.store.errors import ConflictError, InvalidError, PreconditionError
-from memdir.store.sqlite.operations import Delete, Move, Put, Remove
+from memdir.store.operations import Delete, Move, Put, Remove
 from memdir.store.sqlite.store import SqliteStore
 from memdir.store.types import Container
 from tests.server.conftest import Putting

@@ -13,8 +13,8 @@ from memdir.core.clock import SystemClock
 from memdir.server.engine import Engine
 from memdir.server.pipeline import BINARY_NOTE, SupersededError, index
 from memdir.server.worker import EMBED_CHUNKS, Worker
-from memdir.store.sqlite import jobs
-from memdir.store.sqlite.operations import Delete, Move, Put
+from memdir.store import jobs
+from memdir.store.operations import Delete, Move, Put
 from memdir.store.sqlite.store import SqliteStore
 from memdir.store.types import Container, Document
 from tests.server.conftest import Putting

@@ -163,6 +163,16 @@ class Database:
         """The first row, or None."""
         return next(iter(self.reader.execute(sql, bindings)), None)
 
+    @contextmanager
+    def snapshot(self) -> Iterator[apsw.Connection]:
+        """This thread's reader, held at one moment for several statements."""
+        reader = self.reader
+        reader.execute("begin")
+        try:
+            yield reader
+        finally:
+            reader.execute("rollback")
+
     def checkpoint(self) -> None:
         """Move the write-ahead log into the database file and empty it."""
         with self._lock:

@@ -8,9 +8,9 @@ from fastapi import Request
 
 from memdir.core.errors import NotFoundError
 from memdir.server.errors import ForbiddenError
-from memdir.store.sqlite.containers import checked_tag
-from memdir.store.sqlite.keys import ApiKey
-from memdir.store.sqlite.store import SqliteStore
+from memdir.store.containers import checked_tag
+from memdir.store.keys import ApiKey
+from memdir.store.store import Store
 from memdir.store.types import Container, Document
 
 
@@ -19,7 +19,7 @@ class Caller:
     """A key, at work."""
 
     key: ApiKey
-    store: SqliteStore
+    store: Store
 
     def allow(self, action: str, tag: str | None = None) -> None:
         """ForbiddenError unless the key may do `action` (on container `tag`)."""

@@ -22,7 +22,7 @@ from memdir.server.hub import Hub
 from memdir.server.routes import files, service, v3, v4
 from memdir.server.services.files import entry_of
 from memdir.store.errors import PreconditionError
-from memdir.store.sqlite.store import SqliteStore
+from memdir.store.store import Store
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ _DETAILS_MAX = 20
 _INPUT_MAX_CHARS = 200
 
 
-def create_app(store: SqliteStore, hub: Hub, engine: Engine, *, hosts: Iterable[str] = ()) -> ASGIApp:
+def create_app(store: Store, hub: Hub, engine: Engine, *, hosts: Iterable[str] = ()) -> ASGIApp:
     """The application over a store; `hosts` are further names it may be called by."""
     app = FastAPI(title="memdir", version=memdir.__version__, docs_url=None, redoc_url=None)
     app.state.store = store

@@ -16,9 +16,9 @@ from memdir.core.errors import BusyError, MemdirError
 if TYPE_CHECKING:
     from memdir.retrieval.embed import Embedder
     from memdir.retrieval.query import Searcher
-    from memdir.store.sqlite.chunks import SqliteChunkStore
-    from memdir.store.sqlite.memories import SqliteMemoryStore
-    from memdir.store.sqlite.store import SqliteStore
+    from memdir.store.memories import MemoryStore
+    from memdir.store.protocols import ChunkStore
+    from memdir.store.store import Store
 
 log = logging.getLogger(__name__)
 
@@ -31,13 +31,13 @@ SETTLE_WAIT_S: Final = 5.0
 class Engine:
     """Chunk store, memory store, models, searcher. Thread-safe."""
 
-    def __init__(self, store: SqliteStore, models_dir: Path) -> None:
+    def __init__(self, store: Store, models_dir: Path) -> None:
         self._store = store
         self._models_dir = models_dir
         self._first = threading.Event()
         self._settled = threading.Event()
-        self._chunks: SqliteChunkStore | None = None
-        self._memories: SqliteMemoryStore | None = None
+        self._chunks: ChunkStore | None = None
+        self._memories: MemoryStore | None = None
         self._static: Embedder | None = None
         self._dense: Embedder | None = None
         self._searcher: Searcher | None = None
@@ -53,11 +53,9 @@ class Engine:
         try:
             from memdir.retrieval.embed import MiniLmEmbedder, StaticEmbedder
             from memdir.retrieval.query import Searcher
-            from memdir.store.sqlite.chunks import SqliteChunkStore
-            from memdir.store.sqlite.memories import SqliteMemoryStore
 
-            self._chunks = SqliteChunkStore(self._store.db)
-            self._memories = SqliteMemoryStore(self._store.db)
+            self._chunks = self._store.chunks()
+            self._memories = self._store.memories
             self._static = StaticEmbedder()
             self._searcher = Searcher(self._chunks, self._static, None)
         except Exception as error:
@@ -108,14 +106,14 @@ class Engine:
         return self._searcher
 
     @property
-    def chunks(self) -> SqliteChunkStore:
+    def chunks(self) -> ChunkStore:
         """Waits like `searcher`."""
         self._wait()
         assert self._chunks is not None
         return self._chunks
 
     @property
-    def memories(self) -> SqliteMemoryStore:
+    def memories(self) -> MemoryStore:
         """Waits like `searcher`."""
         self._wait()
         assert self._memories is not None

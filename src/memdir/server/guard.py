@@ -18,7 +18,7 @@ from memdir.core.errors import MemdirError
 from memdir.core.limits import BATCH_MAX_BYTES, FILE_SYNC_MAX_BYTES, MIB
 from memdir.server.errors import AuthenticationError, ForbiddenError, TooLargeError, status_of, text_of
 from memdir.store.errors import InvalidError
-from memdir.store.sqlite.keys import KeyStore
+from memdir.store.keys import KeyStore
 
 log = logging.getLogger(__name__)
 

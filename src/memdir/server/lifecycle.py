@@ -28,6 +28,7 @@ from memdir.server.engine import Engine
 from memdir.server.hub import Hub
 from memdir.server.worker import Worker
 from memdir.store.sqlite.store import SqliteStore
+from memdir.store.store import Store
 
 log = logging.getLogger(__name__)
 
@@ -163,7 +164,7 @@ def _url(listener: socket.socket) -> str:
 
 
 @contextmanager
-def _store(paths: AppPaths) -> Iterator[SqliteStore]:
+def _store(paths: AppPaths) -> Iterator[Store]:
     store = SqliteStore.open(paths.server_dir)
     try:
         store.recover()
@@ -172,7 +173,7 @@ def _store(paths: AppPaths) -> Iterator[SqliteStore]:
         store.close()
 
 
-def bootstrap(store: SqliteStore, paths: AppPaths, url: str) -> None:
+def bootstrap(store: Store, paths: AppPaths, url: str) -> None:
     """Make sure that this user's credentials file holds a key that works here, and says where."""
     secret = _stored_key(paths)
     if secret is None or store.keys.authenticate(secret) is None:
@@ -231,7 +232,7 @@ class _Uvicorn(uvicorn.Server):
         self.should_exit = True
 
 
-async def _serve(options: ServerOptions, paths: AppPaths, store: SqliteStore, listener: socket.socket, ready: _Ready) -> None:
+async def _serve(options: ServerOptions, paths: AppPaths, store: Store, listener: socket.socket, ready: _Ready) -> None:
     hub = Hub()
     hub.attach()
     engine = Engine(store, paths.models_dir)

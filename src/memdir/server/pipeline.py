@@ -12,9 +12,9 @@ from memdir.ingest.text import TEXT_MAX_BYTES, DecodedText, decode, media_type
 from memdir.memory.extract import extract
 from memdir.memory.reconcile import reconcile
 from memdir.server.engine import Engine
+from memdir.store.jobs import Job
 from memdir.store.paths import under_memory_paths
-from memdir.store.sqlite.jobs import Job
-from memdir.store.sqlite.store import SqliteStore
+from memdir.store.store import Store
 from memdir.store.texts import embedded_text
 from memdir.store.types import Document, Matrix
 
@@ -26,7 +26,7 @@ class SupersededError(Exception):
     """The document has other content now; another turn of the job takes that."""
 
 
-def index(store: SqliteStore, engine: Engine, job: Job) -> None:
+def index(store: Store, engine: Engine, job: Job) -> None:
     """Make passages, words and static vectors of the document's bytes and ask for what follows.
 
     SupersededError when the content was replaced meanwhile.
@@ -62,7 +62,7 @@ def index(store: SqliteStore, engine: Engine, job: Job) -> None:
     )
 
 
-def remember(store: SqliteStore, engine: Engine, job: Job) -> None:
+def remember(store: Store, engine: Engine, job: Job) -> None:
     """Bring the memories in line with what the document says, if it stands under the memory paths; else take them back."""
     document = store.documents.get(job.document_id)
     container = None if document is None else store.containers.by_id(document.container_id)
@@ -82,7 +82,7 @@ def remember(store: SqliteStore, engine: Engine, job: Job) -> None:
     store.jobs.finish([job])
 
 
-def head(store: SqliteStore, document: Document) -> bytes:
+def head(store: Store, document: Document) -> bytes:
     """The document's bytes, one more than are ever decoded at most, so that a huge file does not fill the memory."""
     pieces = []
     size = 0
@@ -101,7 +101,7 @@ def head(store: SqliteStore, document: Document) -> bytes:
     return b"".join(pieces)[: TEXT_MAX_BYTES + 1]
 
 
-def decoded(store: SqliteStore, document: Document) -> DecodedText | None:
+def decoded(store: Store, document: Document) -> DecodedText | None:
     """The document's text, None when it is not text."""
     return decode(head(store, document)) if document.kind == "file" else None
 

@@ -19,8 +19,8 @@ from memdir.core.sqlite import DiskFullError
 from memdir.retrieval.embed.port import LineEmbedder
 from memdir.server.engine import Engine
 from memdir.server.pipeline import SupersededError, index, remember
-from memdir.store.sqlite.jobs import ATTEMPTS_MAX, BULK, INTERACTIVE, Job
-from memdir.store.sqlite.store import SqliteStore
+from memdir.store.jobs import ATTEMPTS_MAX, BULK, INTERACTIVE, Job
+from memdir.store.store import Store
 from memdir.store.texts import embedded_text
 
 log = logging.getLogger(__name__)
@@ -39,7 +39,7 @@ _IDLE_S: Final = 60.0
 class Worker:
     """Threads that work the job table until `stop`."""
 
-    def __init__(self, store: SqliteStore, engine: Engine) -> None:
+    def __init__(self, store: Store, engine: Engine) -> None:
         self._store = store
         self._engine = engine
         self._stopping = threading.Event()

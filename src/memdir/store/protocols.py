@@ -1,7 +1,7 @@
-"""The seams of the store. One contract suite runs over every implementation (SQLite now, PostgreSQL later).
+"""What each engine does in its own way: searching passages by words and by vectors.
 
-Writes of one call are one transaction. Reads see every write that returned before they began. All methods may be called
-from any thread and block the caller.
+One contract suite runs over every implementation. Writes of one call are one transaction. Reads see every write that
+returned before they began. All methods may be called from any thread and block the caller.
 """
 
 from __future__ import annotations
@@ -9,15 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from memdir.store.types import Chunk, Document, Matrix, Memory, MemoryCandidate, Scope, StoredChunk, VectorSnapshot
-
-
-class ContentStore(Protocol):
-    """Originals, byte for byte."""
-
-    def content(self, content_hash: str) -> bytes:
-        """The bytes of a blob; NotFoundError when it is gone."""
-        ...
+from memdir.store.types import Chunk, Document, Matrix, MemoryCandidate, Scope, StoredChunk, VectorSnapshot
 
 
 class ChunkStore(Protocol):
@@ -62,23 +54,6 @@ class ChunkStore(Protocol):
 
     def document_chunks(self, document_id: str) -> Sequence[StoredChunk]:
         """All chunks of a document in order."""
-        ...
-
-
-class MemoryStore(Protocol):
-    """Generated memories with their provenance."""
-
-    def latest(self, container_id: int, *, limit: int = 1000) -> Sequence[Memory]:
-        """Memories that hold now, most important first (static before dynamic, newer first)."""
-        ...
-
-    def of_document(self, document_id: str) -> Sequence[Memory]:
-        """The latest memories drawn from a document."""
-        ...
-
-    def apply(self, document: Document, changes: Sequence[MemoryChange]) -> bool:
-        """Apply what `memory.reconcile` decided, and grow the container's profile version when anything changed.
-        Returns whether anything changed; does nothing when the document has moved on to a newer revision."""
         ...
 
 

@@ -15,9 +15,9 @@ from memdir.core.limits import CHANGES_PAGE_MAX, CHANGES_WAIT_MAX_S
 from memdir.server.access import Caller, caller_of
 from memdir.server.hub import Hub
 from memdir.server.services import files
+from memdir.store.blobs import INLINE_MAX_BYTES
 from memdir.store.errors import InvalidError
-from memdir.store.sqlite.blobs import INLINE_MAX_BYTES
-from memdir.store.sqlite.operations import INT64_MAX, Delete, Put
+from memdir.store.operations import INT64_MAX, Delete, Put
 from memdir.store.types import Document
 
 router = APIRouter()

@@ -15,8 +15,8 @@ from memdir.server.routes.files import Calling, Hubbing, model_response
 from memdir.server.routes.service import Searching
 from memdir.server.services import containers, documents, results
 from memdir.server.services.files import check_size
+from memdir.store.blobs import PIECE_BYTES, BlobStore, StagedBlob, Upload
 from memdir.store.errors import InvalidError
-from memdir.store.sqlite.blobs import PIECE_BYTES, BlobStore, StagedBlob, Upload
 
 router = APIRouter()
 _FORM_FIELD_MAX_BYTES = 256 * 1024

@@ -7,8 +7,8 @@ from typing import Any
 
 from memdir.core.clock import iso_ms
 from memdir.server.access import Caller
+from memdir.store.containers import MEMORY_PATHS_KEY
 from memdir.store.errors import InvalidError
-from memdir.store.sqlite.containers import MEMORY_PATHS_KEY
 from memdir.store.types import Container
 
 

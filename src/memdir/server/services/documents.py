@@ -12,12 +12,12 @@ from memdir.server.access import Caller
 from memdir.server.errors import text_of
 from memdir.server.pipeline import decoded
 from memdir.server.services.filters import predicate
+from memdir.store.blobs import StagedBlob, Upload
+from memdir.store.documents import Listing
 from memdir.store.errors import InvalidError
+from memdir.store.jobs import BULK, INTERACTIVE
+from memdir.store.operations import Move, Operation, Put, Remove
 from memdir.store.paths import checked_path
-from memdir.store.sqlite.blobs import StagedBlob, Upload
-from memdir.store.sqlite.documents import Listing
-from memdir.store.sqlite.jobs import BULK, INTERACTIVE
-from memdir.store.sqlite.operations import Move, Operation, Put, Remove
 from memdir.store.types import Container, Document
 
 CONTAINER_DEFAULT: Final = "default"

@@ -15,12 +15,12 @@ from memdir.server.access import Caller
 from memdir.server.errors import status_of, text_of
 from memdir.server.guard import too_large
 from memdir.server.hub import Hub
+from memdir.store.blobs import PIECE_BYTES, BlobStore, StagedBlob, Upload
+from memdir.store.changes import ChangeRow
 from memdir.store.errors import ConflictError, InvalidError, PreconditionError
+from memdir.store.jobs import BULK, INTERACTIVE
+from memdir.store.operations import Delete, Move, Operation, Outcome, Put
 from memdir.store.paths import checked_path
-from memdir.store.sqlite.blobs import PIECE_BYTES, BlobStore, StagedBlob, Upload
-from memdir.store.sqlite.changes import ChangeRow
-from memdir.store.sqlite.jobs import BULK, INTERACTIVE
-from memdir.store.sqlite.operations import Delete, Move, Operation, Outcome, Put
 from memdir.store.types import Container, Document
 
 INTERACTIVE_OPERATIONS_MAX: Final = 8

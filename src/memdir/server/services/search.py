@@ -13,8 +13,8 @@ from memdir.retrieval.types import Hit, SearchOutcome, SearchQuery
 from memdir.server.access import Caller
 from memdir.server.engine import Engine
 from memdir.server.hub import Hub
+from memdir.store.operations import INT64_MAX
 from memdir.store.paths import checked_path
-from memdir.store.sqlite.operations import INT64_MAX
 from memdir.store.types import Document, Scope
 
 SPARE_HITS: Final = 10

@@ -1,46 +1,32 @@
-"""One folder, one database, and the stores over it."""
+"""One folder, one SQLite database, one server process."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from memdir.core.clock import Clock, SystemClock
 from memdir.core.sqlite import Database
-from memdir.store.sqlite.blobs import BlobStore
-from memdir.store.sqlite.changes import ChangeStore
-from memdir.store.sqlite.containers import ContainerStore
-from memdir.store.sqlite.documents import DocumentStore
-from memdir.store.sqlite.embedding import EmbeddingQueue
-from memdir.store.sqlite.files import FileTree
-from memdir.store.sqlite.jobs import JobStore
-from memdir.store.sqlite.keys import KeyStore
+from memdir.store.blobs import BlobStore
+from memdir.store.store import Store
+
+if TYPE_CHECKING:
+    from memdir.store.sqlite.chunks import SqliteChunkStore
 
 DATABASE_NAME: Final = "memdir.db"
 _CACHE_MIB: Final = 8
 
 
-class SqliteStore:
-    """Everything the server keeps. Thread-safe; every method of the sub-stores may block.
-
-    Derived rows of other stores (chunks, memories) hang on `document (id)` with `on delete cascade`; what must follow a
-    deleted row elsewhere (a full-text index) belongs in a trigger. A document's place and revision are read from its row.
-    """
+class SqliteStore(Store):
+    """The default: embedded, one writer, many readers."""
 
     def __init__(self, db: Database, folder: Path, clock: Clock) -> None:
+        super().__init__(db, BlobStore(db, folder), clock)
         self.db = db
         self.folder = folder
-        self._clock = clock
-        self._listeners: list[Callable[[int], None]] = []
-        self.containers = ContainerStore(db, clock)
-        self.documents = DocumentStore(db, clock)
-        self.blobs = BlobStore(db, folder)
-        self.changes = ChangeStore(db)
-        self.jobs = JobStore(db, clock)
-        self.embedding = EmbeddingQueue(db, clock)
-        self.keys = KeyStore(db, clock)
-        self.files = FileTree(db, clock, self.blobs, self.notify)
+        self._lock = threading.Lock()
+        self._chunks: SqliteChunkStore | None = None
 
     @classmethod
     def open(cls, folder: Path, *, clock: Clock | None = None) -> SqliteStore:
@@ -48,25 +34,21 @@ class SqliteStore:
         db = Database(folder / DATABASE_NAME, migrations="memdir.store.sqlite.schema", cache_mib=_CACHE_MIB)
         return cls(db, folder, clock or SystemClock())
 
+    def chunks(self) -> SqliteChunkStore:
+        """Passages in FTS5 and in memory."""
+        with self._lock:
+            if self._chunks is None:
+                from memdir.store.sqlite.chunks import SqliteChunkStore
+
+                self._chunks = SqliteChunkStore(self.db)
+            return self._chunks
+
     def recover(self) -> None:
         """Clear up after a process that is gone: leases, half uploads, unreferenced files. Only the one process that owns
-        the folder calls this, before it begins."""
+        the folder calls this."""
         self.jobs.release_all()
         self.blobs.recover()
 
-    def listen(self, listener: Callable[[int], None]) -> None:
-        """`listener` gets a container's id, on the committing thread, after each commit that others may wait for."""
-        self._listeners.append(listener)
-
-    def notify(self, container_id: int) -> None:
-        """Tell the listeners that something happened in a container."""
-        for listener in tuple(self._listeners):
-            listener(container_id)
-
-    def now_ms(self) -> int:
-        """The store's clock, milliseconds since the epoch."""
-        return self._clock.now_ns() // 1_000_000
-
     def close(self) -> None:
-        """Close the database; the store cannot be used after that."""
+        """Close the database."""
         self.db.close()

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from memdir.core.clock import Clock
 from memdir.core.ids import new_id, new_secret
-from memdir.core.sqlite import Database, Row
+from memdir.store.database import Database, Row
 
 ACTIONS = ("read", "write", "admin")
 

@@ -5,20 +5,18 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 
-import apsw
-
 from memdir.core.errors import NotFoundError
 from memdir.core.ids import new_id
 from memdir.core.limits import PATH_MAX_BYTES
+from memdir.store import changes, jobs
+from memdir.store.blobs import EMPTY_HASH, BlobStore
+from memdir.store.containers import next_seq
+from memdir.store.database import Transaction, fetch
 from memdir.store.errors import ConflictError, InvalidError, PreconditionError
+from memdir.store.idempotency import IdempotencyStore
+from memdir.store.operations import Delete, Move, Operation, Outcome, Put, Remove, check_if_match, check_put, request_of
 from memdir.store.paths import below, checked_path, is_within, suffix, under_memory_paths
-from memdir.store.sqlite import changes, jobs
-from memdir.store.sqlite.blobs import EMPTY_HASH, BlobStore
-from memdir.store.sqlite.containers import next_seq
-from memdir.store.sqlite.idempotency import IdempotencyStore
-from memdir.store.sqlite.operations import Delete, Move, Operation, Outcome, Put, Remove, check_if_match, check_put, request_of
-from memdir.store.sqlite.sql import fetch
-from memdir.store.sqlite.tree import TreeView
+from memdir.store.tree import TreeView
 from memdir.store.types import Container, Document
 
 
@@ -26,7 +24,7 @@ class Step:
     """The operations of one transaction."""
 
     def __init__(
-        self, connection: apsw.Connection, container: Container, now_ms: int, blobs: BlobStore, idempotency: IdempotencyStore
+        self, connection: Transaction, container: Container, now_ms: int, blobs: BlobStore, idempotency: IdempotencyStore
     ) -> None:
         self._connection = connection
         self._tree = TreeView(self._connection, container.id)

@@ -9,10 +9,8 @@ import hashlib
 import json
 from typing import Any, Final
 
-import apsw
-
+from memdir.store.database import Transaction, fetch
 from memdir.store.errors import IdempotencyError, InvalidError
-from memdir.store.sqlite.sql import fetch
 
 KEY_MAX_CHARS: Final = 200
 KEEP_MS: Final = 24 * 3600 * 1000
@@ -35,7 +33,7 @@ class IdempotencyStore:
         self._until_count = 0
 
     def recorded(
-        self, connection: apsw.Connection, *, container_id: int, key: str | None, request: bytes, now_ms: int
+        self, connection: Transaction, *, container_id: int, key: str | None, request: bytes, now_ms: int
     ) -> Any | None:
         """The answer that was given under `key`, or None. IdempotencyError when the key was used for something else."""
         if key is None:
@@ -54,7 +52,7 @@ class IdempotencyStore:
         return json.loads(rows[0][1])
 
     def record(
-        self, connection: apsw.Connection, *, container_id: int, key: str | None, request: bytes, answer: Any, now_ms: int
+        self, connection: Transaction, *, container_id: int, key: str | None, request: bytes, answer: Any, now_ms: int
     ) -> None:
         """Keep an answer, and let old ones go."""
         if key is None:
@@ -71,7 +69,7 @@ class IdempotencyStore:
             _delete_oldest(connection, "", (), max(0, count - ROWS_MAX))
 
 
-def _delete_oldest(connection: apsw.Connection, condition: str, bindings: tuple[int, ...], limit: int) -> None:
+def _delete_oldest(connection: Transaction, condition: str, bindings: tuple[int, ...], limit: int) -> None:
     connection.execute(
         "delete from idempotency where (container_id, key) in "  # noqa: S608
         f"(select container_id, key from idempotency {condition} order by at_ms limit ?)",

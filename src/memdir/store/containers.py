@@ -7,14 +7,11 @@ import re
 import secrets
 from typing import Any, Final
 
-import apsw
-
 from memdir.core.clock import Clock
 from memdir.core.errors import NotFoundError
-from memdir.core.sqlite import Database, Row
+from memdir.store.database import Database, Row, Transaction, fetch
 from memdir.store.errors import InvalidError
 from memdir.store.paths import checked_path
-from memdir.store.sqlite.sql import fetch
 from memdir.store.types import Container
 
 MEMORY_PATHS_DEFAULT: Final = ("/memory/", "/user/", "/memory.md", "/user.md")
@@ -142,7 +139,7 @@ def checked_memory_paths(paths: object) -> list[str]:
     return result
 
 
-def next_seq(connection: apsw.Connection, container_id: int) -> int:
+def next_seq(connection: Transaction, container_id: int) -> int:
     """Take the next number of the container, inside the caller's transaction."""
     rows = fetch(connection, "update container set last_seq = last_seq + 1 where id = ? returning last_seq", (container_id,))
     if not rows:

@@ -1,15 +1,13 @@
-"""Memories in SQLite: facts, their versions, and where each was read."""
+"""Memories: facts, their versions, and where each was read."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Final
 
-import apsw
-
 from memdir.core.clock import Clock, SystemClock
 from memdir.core.ids import new_id
-from memdir.core.sqlite import Database, Row
+from memdir.store.database import Database, Row, Transaction, first
 from memdir.store.protocols import MemoryChange
 from memdir.store.types import Document, Memory, MemoryCandidate
 
@@ -23,8 +21,8 @@ _STRONGER: Final = 0.02
 """What a further source adds to a fact's confidence, up to 0.99."""
 
 
-class SqliteMemoryStore:
-    """`store.protocols.MemoryStore` over the server's database."""
+class MemoryStore:
+    """The memory and memory_source tables."""
 
     def __init__(self, db: Database, clock: Clock | None = None) -> None:
         self._db = db
@@ -46,9 +44,9 @@ class SqliteMemoryStore:
     def standing(self, document_id: str) -> Sequence[Memory]:
         """Every memory that the document said when it was last read, superseded ones included: the `own` of `reconcile`."""
         rows = self._db.all(
-            _SELECT.replace("x.memory_id = m.id", "x.memory_id = m.id and x.document_id = ?1 and x.stands = 1")
+            _SELECT.replace("x.memory_id = m.id", "x.memory_id = m.id and x.document_id = :document and x.stands = 1")
             + "order by s.start_byte, m.id",
-            (document_id,),
+            {"document": document_id},
         )
         return [_memory(row) for row in rows]
 
@@ -72,13 +70,14 @@ class SqliteMemoryStore:
             return bool(connection.changes())
 
     def apply(self, document: Document, changes: Sequence[MemoryChange]) -> bool:
-        """Apply what `memory.reconcile` decided; see `store.protocols.MemoryStore`.
+        """Apply what `memory.reconcile` decided; and grow the container's profile version when
+        anything changed. Returns whether anything did; does nothing when the document has other content by now.
 
         A fact that only moved within its document gets its new span without counting as a change.
         """
         now_ms = self._clock.now_ns() // 1_000_000
         with self._db.write() as connection:
-            row = connection.execute("select content_hash, container_id from document where id = ?", (document.id,)).fetchone()
+            row = first(connection, "select content_hash, container_id from document where id = ?", (document.id,))
             if row is None or row[0] != document.content_hash:
                 return False
             changed = False
@@ -91,17 +90,17 @@ class SqliteMemoryStore:
         return changed
 
 
-def _add(connection: apsw.Connection, document: Document, change: MemoryChange, now_ms: int) -> bool:
+def _add(connection: Transaction, document: Document, change: MemoryChange, now_ms: int) -> bool:
     candidate = _candidate_of(change)
     memory_id = new_id()
     _insert(connection, document, candidate, now_ms, memory_id=memory_id, root_id=memory_id, version=1)
     return True
 
 
-def _supersede(connection: apsw.Connection, document: Document, change: MemoryChange, now_ms: int) -> bool:
+def _supersede(connection: Transaction, document: Document, change: MemoryChange, now_ms: int) -> bool:
     """The earlier one stays, no longer the latest; in this document it does not stand any more."""
     candidate = _candidate_of(change)
-    row = _row(connection, "select id, root_id, version from memory where id = ?", (change.memory_id,))
+    row = first(connection, "select id, root_id, version from memory where id = ?", (change.memory_id,))
     if row is None:
         return _add(connection, document, change, now_ms)
     connection.execute("update memory set is_latest = 0, updated_at_ms = ? where id = ?", (now_ms, row[0]))
@@ -120,17 +119,17 @@ def _supersede(connection: apsw.Connection, document: Document, change: MemoryCh
     return True
 
 
-def _remove(connection: apsw.Connection, document: Document, change: MemoryChange, now_ms: int) -> bool:
+def _remove(connection: Transaction, document: Document, change: MemoryChange, now_ms: int) -> bool:
     """This document no longer says it. Triggers delete the memory when nobody else does."""
     del now_ms
     connection.execute("delete from memory_source where memory_id = ? and document_id = ?", (change.memory_id, document.id))
     return bool(connection.changes())
 
 
-def _strengthen(connection: apsw.Connection, document: Document, change: MemoryChange, now_ms: int) -> bool:
+def _strengthen(connection: Transaction, document: Document, change: MemoryChange, now_ms: int) -> bool:
     """Said again: at a new place in the same document, or by a further document."""
     candidate = _candidate_of(change)
-    source = _row(
+    source = first(
         connection,
         "select id, stands from memory_source where memory_id = ? and document_id = ?",
         (change.memory_id, document.id),
@@ -147,7 +146,7 @@ def _strengthen(connection: apsw.Connection, document: Document, change: MemoryC
             (candidate.kind, now_ms, change.memory_id, candidate.kind),
         )
         return bool(connection.changes())
-    known = _row(connection, "select is_latest from memory where id = ?", (change.memory_id,))
+    known = first(connection, "select is_latest from memory where id = ?", (change.memory_id,))
     if known is None:
         return _add(connection, document, change, now_ms)
     _insert_source(connection, document, candidate, str(change.memory_id))
@@ -158,7 +157,7 @@ def _strengthen(connection: apsw.Connection, document: Document, change: MemoryC
     return True
 
 
-_APPLY: Final[dict[str, Callable[[apsw.Connection, Document, MemoryChange, int], bool]]] = {
+_APPLY: Final[dict[str, Callable[[Transaction, Document, MemoryChange, int], bool]]] = {
     "add": _add,
     "supersede": _supersede,
     "remove": _remove,
@@ -172,13 +171,8 @@ def _candidate_of(change: MemoryChange) -> MemoryCandidate:
     return change.candidate
 
 
-def _row(connection: apsw.Connection, sql: str, bindings: tuple[object, ...]) -> Row | None:
-    rows: list[Row] = connection.execute(sql, bindings).fetchall()
-    return rows[0] if rows else None
-
-
 def _insert(
-    connection: apsw.Connection,
+    connection: Transaction,
     document: Document,
     candidate: MemoryCandidate,
     now_ms: int,
@@ -210,7 +204,7 @@ def _insert(
     _insert_source(connection, document, candidate, memory_id)
 
 
-def _insert_source(connection: apsw.Connection, document: Document, candidate: MemoryCandidate, memory_id: str) -> None:
+def _insert_source(connection: Transaction, document: Document, candidate: MemoryCandidate, memory_id: str) -> None:
     connection.execute(
         "insert into memory_source (memory_id, document_id, revision, confidence, start_byte, end_byte, start_line, end_line) "
         "values (?, ?, ?, ?, ?, ?, ?, ?)",

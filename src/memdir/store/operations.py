@@ -8,10 +8,10 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from memdir.core.limits import SYMLINK_MAX_BYTES
+from memdir.store import jobs
+from memdir.store.blobs import StagedBlob
 from memdir.store.errors import InvalidError, PreconditionError
-from memdir.store.sqlite import jobs
-from memdir.store.sqlite.blobs import StagedBlob
-from memdir.store.sqlite.idempotency import request_hash
+from memdir.store.idempotency import request_hash
 from memdir.store.types import Document
 
 INT64_MAX: Final = (1 << 63) - 1

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-import apsw
-
 from memdir.core.clock import Clock
 from memdir.core.errors import NotFoundError
-from memdir.core.sqlite import Database, Row
+from memdir.store import jobs
+from memdir.store.database import Database, Row, fetch
+from memdir.store.jobs import Job
 from memdir.store.paths import below
-from memdir.store.sqlite import jobs
-from memdir.store.sqlite.jobs import Job
-from memdir.store.sqlite.sql import fetch
 from memdir.store.types import Document, Scope
 
 DOCUMENT_COLUMNS: Final = (
@@ -79,16 +75,6 @@ class DocumentStore:
         self._db = db
         self._clock = clock
 
-    @contextmanager
-    def snapshot(self) -> Iterator[apsw.Connection]:
-        """This thread's reader, held at one moment for several statements."""
-        reader = self._db.reader
-        reader.execute("begin")
-        try:
-            yield reader
-        finally:
-            reader.execute("rollback")
-
     def get(self, document_id: str) -> Document | None:
         """By id, in any container."""
         return self._first("where d.id = ?", (document_id,))
@@ -122,7 +108,7 @@ class DocumentStore:
     def files(self, container_id: int, *, prefix: str, after: str, limit: int) -> FilesSnapshot:
         """Entries at and below `prefix` whose path is greater than `after`. NotFoundError when the container is gone."""
         first, end = below(prefix)
-        with self.snapshot() as reader:
+        with self._db.snapshot() as reader:
             counters = fetch(reader, "select last_seq, epoch from container where id = ?", (container_id,))
             if not counters:
                 raise NotFoundError("the container is gone")

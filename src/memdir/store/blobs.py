@@ -16,14 +16,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Final
 
-import apsw
-
 from memdir.core.errors import CorruptError, NotFoundError
 from memdir.core.ids import new_id
 from memdir.core.limits import KIB, MIB
 from memdir.core.paths import ensure_dir
-from memdir.core.sqlite import Database
-from memdir.store.sqlite.sql import fetch
+from memdir.store.database import Database, Transaction, fetch
 
 INLINE_MAX_BYTES: Final = 256 * KIB
 PIECE_BYTES: Final = MIB
@@ -103,7 +100,7 @@ class BlobStore:
         """Where a large blob's file is."""
         return self._folder / content_hash[:2] / content_hash
 
-    def add(self, connection: apsw.Connection, staged: StagedBlob) -> None:
+    def add(self, connection: Transaction, staged: StagedBlob) -> None:
         """One more reference, inside the caller's transaction."""
         connection.execute("update blob set ref_count = ref_count + 1 where hash = ?", (staged.hash,))
         if connection.changes():
@@ -118,7 +115,7 @@ class BlobStore:
             (staged.hash, staged.size_bytes, staged.data),
         )
 
-    def release(self, connection: apsw.Connection, hashes: Iterable[str]) -> list[str]:
+    def release(self, connection: Transaction, hashes: Iterable[str]) -> list[str]:
         """One reference less for each of `hashes`, inside the caller's transaction. Returns hashes whose files
         `remove_files` must take away after the commit."""
         orphans = []

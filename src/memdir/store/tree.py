@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-import apsw
-
 from memdir.core.errors import NotFoundError
+from memdir.store.database import Transaction, fetch
+from memdir.store.documents import SELECT_DOCUMENT, document_of
 from memdir.store.errors import ConflictError
 from memdir.store.paths import ancestors, below
-from memdir.store.sqlite.documents import SELECT_DOCUMENT, document_of
-from memdir.store.sqlite.sql import fetch
 from memdir.store.types import Document
 
 
 class TreeView:
     """One container through the connection of a transaction."""
 
-    def __init__(self, connection: apsw.Connection, container_id: int) -> None:
+    def __init__(self, connection: Transaction, container_id: int) -> None:
         self._connection = connection
         self._container_id = container_id
 

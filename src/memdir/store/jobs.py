@@ -11,11 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import apsw
-
 from memdir.core.clock import Clock
-from memdir.core.sqlite import Database
-from memdir.store.sqlite.sql import fetch
+from memdir.store.database import Database, Transaction, fetch, run_many
 
 INTERACTIVE: Final = 0
 BULK: Final = 1
@@ -62,7 +59,8 @@ class JobStore:
                 "order by priority, created_at_ms, document_id limit ?",
                 (*bindings, limit),
             )
-            connection.executemany(
+            run_many(
+                connection,
                 "update job set leased_until_ms = ? where document_id = ? and kind = ?",
                 [(now_ms + LEASE_MS, row[0], kind) for row in rows],
             )
@@ -99,7 +97,8 @@ class JobStore:
     def release(self, jobs: Sequence[Job]) -> None:
         """Give claims back untouched (the worker is stopping)."""
         with self._db.write() as connection:
-            connection.executemany(
+            run_many(
+                connection,
                 "update job set leased_until_ms = 0 where document_id = ? and kind = ?",
                 [(job.document_id, job.kind) for job in jobs],
             )
@@ -128,7 +127,7 @@ class JobStore:
         return count
 
 
-def enqueue(connection: apsw.Connection, *, document_id: str, container_id: int, kind: str, priority: int, now_ms: int) -> None:
+def enqueue(connection: Transaction, *, document_id: str, container_id: int, kind: str, priority: int, now_ms: int) -> None:
     """Ask for work, inside the caller's transaction. What is already asked for becomes newer, never less urgent, and
     starts afresh."""
     connection.execute(
@@ -139,7 +138,7 @@ def enqueue(connection: apsw.Connection, *, document_id: str, container_id: int,
     )
 
 
-def finish(connection: apsw.Connection, job: Job) -> None:
+def finish(connection: Transaction, job: Job) -> None:
     """End a claimed job, inside the caller's transaction."""
     connection.execute(
         "delete from job where document_id = ? and kind = ? and generation = ?", (job.document_id, job.kind, job.generation)

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from memdir.core.clock import Clock
-from memdir.core.sqlite import Database
-from memdir.store.sqlite import jobs
-from memdir.store.sqlite.jobs import Job
+from memdir.store import jobs
+from memdir.store.database import Database, fetch
+from memdir.store.jobs import Job
 
 _LACKS: Final = (
     "not exists (select 1 from chunk_vector v where v.chunk_id = c.id "
@@ -45,10 +45,11 @@ class EmbeddingQueue:
         ended = []
         with self._db.write() as connection:
             for job in claimed:
-                lacks = connection.execute(
+                lacks = fetch(
+                    connection,
                     f"select 1 from chunk c where c.document_id = ? and {_LACKS} limit 1",  # noqa: S608
                     (job.document_id, model),
-                ).fetchall()
+                )
                 if lacks and note is None:
                     connection.execute(
                         "update job set leased_until_ms = 0 where document_id = ? and kind = 'embed'", (job.document_id,)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import apsw
-
-from memdir.core.sqlite import Database
+from memdir.store.database import Database, Transaction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +82,7 @@ class ChangeStore:
 
 
 def add_put(
-    connection: apsw.Connection,
+    connection: Transaction,
     *,
     container_id: int,
     seq: int,
@@ -105,7 +103,7 @@ def add_put(
     )
 
 
-def add_move(connection: apsw.Connection, *, container_id: int, seq: int, path: str, from_path: str, at_ms: int) -> None:
+def add_move(connection: Transaction, *, container_id: int, seq: int, path: str, from_path: str, at_ms: int) -> None:
     """Record a move, inside the caller's transaction."""
     connection.execute(
         "insert into change (container_id, seq, kind, path, from_path, at_ms) values (?, ?, 'move', ?, ?, ?)",
@@ -113,7 +111,7 @@ def add_move(connection: apsw.Connection, *, container_id: int, seq: int, path: 
     )
 
 
-def add_delete(connection: apsw.Connection, *, container_id: int, seq: int, path: str, at_ms: int) -> None:
+def add_delete(connection: Transaction, *, container_id: int, seq: int, path: str, at_ms: int) -> None:
     """Record a delete, inside the caller's transaction."""
     connection.execute(
         "insert into change (container_id, seq, kind, path, at_ms) values (?, ?, 'delete', ?, ?)",

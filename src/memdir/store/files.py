@@ -11,18 +11,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import apsw
-
 from memdir.core.clock import Clock
 from memdir.core.errors import MemdirError, NotFoundError
-from memdir.core.sqlite import Database
+from memdir.store import jobs
+from memdir.store.blobs import BlobStore
+from memdir.store.database import Database, Transaction, fetch
+from memdir.store.idempotency import IdempotencyStore
+from memdir.store.operations import Operation, Outcome, Put
 from memdir.store.paths import under_memory_paths
-from memdir.store.sqlite import jobs
-from memdir.store.sqlite.blobs import BlobStore
-from memdir.store.sqlite.idempotency import IdempotencyStore
-from memdir.store.sqlite.operations import Operation, Outcome, Put
-from memdir.store.sqlite.sql import fetch
-from memdir.store.sqlite.step import Step
+from memdir.store.step import Step
 from memdir.store.types import Container
 
 
@@ -126,7 +123,7 @@ def _staged_files(operations: Sequence[Operation]) -> list[str]:
 
 
 @contextmanager
-def _savepoint(connection: apsw.Connection) -> Iterator[None]:
+def _savepoint(connection: Transaction) -> Iterator[None]:
     connection.execute("savepoint operation")
     try:
         yield

@@ -1,0 +1,68 @@
+"""Everything the server keeps: the stores over one database engine. `sqlite` and `postgres` build it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from memdir.core.clock import Clock
+from memdir.store.blobs import BlobStore
+from memdir.store.changes import ChangeStore
+from memdir.store.containers import ContainerStore
+from memdir.store.database import Database
+from memdir.store.documents import DocumentStore
+from memdir.store.embedding import EmbeddingQueue
+from memdir.store.files import FileTree
+from memdir.store.jobs import JobStore
+from memdir.store.keys import KeyStore
+from memdir.store.memories import MemoryStore
+
+if TYPE_CHECKING:
+    from memdir.store.protocols import ChunkStore
+
+
+class Store(ABC):
+    """Thread-safe; every method of the sub-stores may block.
+
+    Derived rows (chunks, memories) hang on `document (id)` with `on delete cascade`; what must follow a deleted row elsewhere
+    (a full-text index) belongs in a trigger. A document's place and revision are read from its row.
+    """
+
+    def __init__(self, db: Database, blobs: BlobStore, clock: Clock) -> None:
+        self._clock = clock
+        self._listeners: list[Callable[[int], None]] = []
+        self.containers = ContainerStore(db, clock)
+        self.documents = DocumentStore(db, clock)
+        self.blobs = blobs
+        self.changes = ChangeStore(db)
+        self.jobs = JobStore(db, clock)
+        self.embedding = EmbeddingQueue(db, clock)
+        self.keys = KeyStore(db, clock)
+        self.memories = MemoryStore(db, clock)
+        self.files = FileTree(db, clock, blobs, self.notify)
+
+    @abstractmethod
+    def chunks(self) -> ChunkStore:
+        """Passages, their words and vectors. Made on the first call, which imports what searching needs."""
+
+    @abstractmethod
+    def recover(self) -> None:
+        """Clear up after a process that is gone. Called once by each server process, before it begins."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the database; the store cannot be used after that."""
+
+    def listen(self, listener: Callable[[int], None]) -> None:
+        """`listener` gets a container's id, on any thread, after each commit that others may wait for."""
+        self._listeners.append(listener)
+
+    def notify(self, container_id: int) -> None:
+        """Tell the listeners that something happened in a container."""
+        for listener in tuple(self._listeners):
+            listener(container_id)
+
+    def now_ms(self) -> int:
+        """The store's clock, milliseconds since the epoch."""
+        return self._clock.now_ns() // 1_000_000
