@@ -1,7 +1,7 @@
 """Every sentence that the product promises, with the test that holds it named by id.
 
 A row is `open` as long as no test proves it; `tests/test_promises.py` fails on a promise that is neither open nor tested, on
-an open one that has a test, and on a test that names an unknown id. The sentences of the first release come from issue 2.
+an open one that has a test, and on a test that names an unknown id. `source` of each group says which issue asked for it.
 """
 
 from __future__ import annotations
@@ -34,6 +34,70 @@ OPEN: frozenset[str] = frozenset(
         "speed.lookup-while-indexing",
         "speed.remount",
         "speed.hundred-thousand",
+        # issue 4, API
+        "api.documented",
+        "api.openapi",
+        "api.container-spellings",
+        "api.custom-ids",
+        "api.filters",
+        "api.pages",
+        "api.idempotency",
+        "api.etags",
+        "api.limits",
+        "api.gzip",
+        "api.bad-input",
+        "api.capabilities",
+        "api.move",
+        "api.versions",
+        "api.export",
+        "api.conversations",
+        "api.memories",
+        # issue 4, API
+        "sdk.python-3",
+        "sdk.python-5",
+        "sdk.typescript-4",
+        "sdk.bash",
+        # issue 4, users, keys, isolation
+        "keys.created",
+        "keys.scopes",
+        "keys.life",
+        "keys.login",
+        "keys.precedence",
+        "keys.isolation",
+        "keys.second-wall",
+        "keys.rates",
+        "keys.audit",
+        "keys.origins",
+        "keys.tls",
+        "keys.secrets",
+        # issue 4, pipeline
+        "pipeline.resumes",
+        "pipeline.poison",
+        "pipeline.dead-letters",
+        "pipeline.fair",
+        "pipeline.priorities",
+        "pipeline.cancelled",
+        "pipeline.statuses",
+        "pipeline.workers",
+        "pipeline.kill",
+        # issue 4, storage
+        "store.one-contract",
+        "store.many-processes",
+        "store.blobs",
+        "store.deletes",
+        "store.migrates",
+        "store.backup",
+        "store.check",
+        "store.vacuum",
+        # issue 4, proof
+        "wire.fuzzed",
+        # issue 4, figures
+        "scale.puts",
+        "scale.gets",
+        "scale.list",
+        "scale.changes",
+        "scale.clients",
+        "scale.processes",
     }
 )
 """No test proves these yet. Take a line out in the commit that brings the test."""
@@ -427,6 +491,112 @@ _NETWORK = _group(
     {"no-telemetry": "Nothing that is used reports home, and none leaves a device id behind."},
 )
 
+_API = _group(
+    "issue 4, API",
+    "api",
+    {
+        "documented": "Every call of the wire contract answers with its fields, defaults, errors and statuses.",
+        "openapi": "The server serves a complete OpenAPI document.",
+        "container-spellings": "A container may be named by containerTag or by containerTags.",
+        "custom-ids": "A document may be named by id or custom id wherever one is allowed.",
+        "filters": "Metadata filters know AND, OR, equality, numbers, text and list containment, and negation.",
+        "pages": "Pages of a listing neither skip nor repeat what stood there all the time.",
+        "idempotency": "A call repeated with its idempotency key gets the first answer and happens once.",
+        "etags": "ETag, If-Match and If-None-Match keep one writer from undoing another.",
+        "limits": "A request beyond a size limit is refused with a status that says so.",
+        "gzip": "Requests and answers may be compressed, and a bomb is refused.",
+        "bad-input": "Every bad input is a clear 4xx and never a 5xx.",
+        "capabilities": "/v1/capabilities says what this server can do.",
+        "move": "A subtree moves in one step.",
+        "versions": "Earlier versions of a document can be listed, read and restored.",
+        "export": "A container leaves as a plain archive and comes back from it byte for byte.",
+        "conversations": "A conversation sent message by message becomes one document that memories are drawn from.",
+        "memories": "Memories can be written, revised and forgotten directly; a forgotten one is out of profile and search.",
+    },
+)
+
+_SDKS = _group(
+    "issue 4, API",
+    "sdk",
+    {
+        "python-3": "The published Python SDK 3.x works unmodified with a base URL and a key.",
+        "python-5": "The published Python SDK 5.x works unmodified with a base URL and a key.",
+        "typescript-4": "The published TypeScript SDK 4.x works unmodified with a base URL and a key.",
+        "bash": "The published Python virtual bash works unmodified with a base URL and a key.",
+    },
+)
+
+_KEYS = _group(
+    "issue 4, users, keys, isolation",
+    "keys",
+    {
+        "created": "`memdir server key create --name N --json` shows a key once, in the field key; only its hash is stored.",
+        "scopes": "A key opens only the containers, actions and paths of its scope.",
+        "life": "A key that expired, was revoked or was rotated away opens nothing.",
+        "login": "`memdir login`, `whoami` and `logout` keep credentials in a 0600 file and out of arguments and logs.",
+        "precedence": "Credentials are taken from flag, environment, project and user, in this order.",
+        "isolation": "Every route refuses a wrong key, another organisation's and another container's, and shows nothing.",
+        "second-wall": "PostgreSQL itself shows one organisation nothing of another.",
+        "rates": "A key beyond its rate or quota is told so and when to come back.",
+        "audit": "Every change and every read through the API can be asked for: who, what, when, with which key.",
+        "origins": "Foreign Host, Origin and Sec-Fetch headers are refused on every port.",
+        "tls": "The server speaks TLS, and warns when it listens wider than loopback without it.",
+        "secrets": "Secrets of 40 kinds planted in documents reach no memory, profile or log.",
+    },
+)
+
+_PIPELINE = _group(
+    "issue 4, pipeline",
+    "pipeline",
+    {
+        "resumes": "A crash at any step of the pipeline resumes and has its effect once.",
+        "poison": "A poisoned document ends as failed with its reason and stops no other.",
+        "dead-letters": "Work that was given up is listed with its reason and can be tried again.",
+        "fair": "An import into one container does not keep another container waiting.",
+        "priorities": "An edit overtakes an import.",
+        "cancelled": "A newer revision cancels the work on the older one.",
+        "statuses": "A document's status moves forwards only and never rests unfinished without work to finish it.",
+        "workers": "Workers run in the server, as many as asked for, or as processes of their own.",
+        "kill": "kill -9 of server and worker under load loses nothing acknowledged, on both stores.",
+    },
+)
+
+_STORES = _group(
+    "issue 4, storage",
+    "store",
+    {
+        "one-contract": "One contract suite holds for SQLite and for PostgreSQL.",
+        "many-processes": "Any number of server processes share one PostgreSQL, and each hears the others' changes.",
+        "blobs": "Contents are kept once, on disk or in an S3-compatible store.",
+        "deletes": "What is deleted is gone from database, index, vectors, versions and contents.",
+        "migrates": "A store of every released schema migrates, also when it is killed in the middle.",
+        "backup": "A backup taken under load restores to a store that checks clean, on either engine.",
+        "check": "`memdir server check` finds each class of damage.",
+        "vacuum": "`memdir server vacuum` gives space back.",
+    },
+)
+
+_WIRE = _group(
+    "issue 4, proof",
+    "wire",
+    {
+        "fuzzed": "Property-based requests made from the OpenAPI document find no server error and no schema break.",
+    },
+)
+
+_SCALE = _group(
+    "issue 4, figures",
+    "scale",
+    {
+        "puts": "500 small puts a second are acknowledged durably.",
+        "gets": "1,000 gets a second are answered.",
+        "list": "The p95 of a list is under 20 ms at 100,000 documents.",
+        "changes": "Changes are delivered within 50 ms of their commit.",
+        "clients": "64 clients for a minute meet no error, and memory stays flat.",
+        "processes": "Two server processes on PostgreSQL answer 1.6 times as many CPU-bound reads as one.",
+    },
+)
+
 PROMISES: tuple[Promise, ...] = (
     *_DEMO,
     *_LAZY,
@@ -453,6 +623,13 @@ PROMISES: tuple[Promise, ...] = (
     *_POSIX_BENCH,
     *_REQUESTS,
     *_NETWORK,
+    *_API,
+    *_SDKS,
+    *_KEYS,
+    *_PIPELINE,
+    *_STORES,
+    *_WIRE,
+    *_SCALE,
 )
 
 if OPEN - {promise.id for promise in PROMISES}:
