@@ -1,8 +1,6 @@
-"""Chunks, words and vectors in SQLite, and the vectors held in memory."""
+"""The contract of passages, their words and their vectors, over every store."""
 
 from __future__ import annotations
-
-import threading
 
 import numpy as np
 import pytest
@@ -11,8 +9,6 @@ from memdir.ingest.chunker import chunk
 from memdir.ingest.text import decode
 from memdir.retrieval.embed import StaticEmbedder
 from memdir.retrieval.words import prepare
-from memdir.store.sqlite import snapshots
-from memdir.store.sqlite.chunks import SqliteChunkStore
 from memdir.store.texts import embedded_text, text_hash
 from memdir.store.types import Scope
 from tests.retrieval.conftest import World
@@ -29,21 +25,15 @@ def whole(container_id: int = 1) -> Scope:
 
 def found(world: World, text: str, scope: Scope | None = None) -> set[str]:
     """Paths that hold any of the words."""
-    hits = world.chunks.lexical(scope or whole(), prepare(text).match, 100)
+    hits = world.chunks.lexical(scope or whole(), prepare(text).phrases, 100)
     return {stored.path or "" for stored in world.chunks.chunks([chunk_id for chunk_id, _ in hits]).values()}
 
 
-def paths_in_memory(world: World, model: str, container_id: int = 1) -> set[str]:
-    snapshot = world.chunks.vectors(container_id, model=model)
-    return {path for path, chunk_id in zip(snapshot.paths, snapshot.ids.tolist(), strict=True) if chunk_id >= 0}
-
-
-def check_snapshot(world: World, model: str, container_id: int = 1) -> None:
-    """What is held in memory is what a fresh reader would load."""
-    fresh = SqliteChunkStore(world.db).vectors(container_id, model=model)
-    held = world.chunks.vectors(container_id, model=model)
-    alive = {int(i): (held.paths[row], held.matrix[row].tobytes()) for row, i in enumerate(held.ids) if i >= 0}
-    assert alive == {int(i): (fresh.paths[row], fresh.matrix[row].tobytes()) for row, i in enumerate(fresh.ids)}
+def embedded(world: World, model: str, scope: Scope | None = None, *, dim: int = 256) -> set[str]:
+    """Paths of the passages in scope that have a vector of `model`."""
+    near = world.chunks.nearest(scope or whole(), np.zeros(dim, dtype=np.float32), model=model, limit=1000)
+    assert near.counted == len(near.ids)
+    return {stored.path or "" for stored in world.chunks.chunks(near.ids.tolist()).values()}
 
 
 def test_a_chunk_comes_back_as_it_was_put(world: World, static: StaticEmbedder) -> None:
@@ -76,18 +66,16 @@ def test_scope_is_a_subtree_and_not_a_prefix_of_letters(world: World, static: St
     assert found(world, "walnut", Scope(container_id=1, folder="/a%")) == {"/a%/v.md"}
     assert found(world, "walnut", Scope(container_id=1, folder="/a/x.md", exact=True)) == {"/a/x.md"}
     assert found(world, "walnut", Scope(container_id=1, folder="/a", exact=True)) == set()
-    snapshot = world.chunks.vectors(1, model=static.name)
-    rows = snapshot.rows_in(Scope(container_id=1, folder="/a"))
-    assert rows is not None
-    assert {snapshot.paths[row] for row in rows} == {"/a/x.md", "/a/b/y.md"}
-    assert snapshot.rows_in(Scope(container_id=1, folder="/none")).tolist() == []  # type: ignore[union-attr]
+    assert embedded(world, static.name, Scope(container_id=1, folder="/a")) == {"/a/x.md", "/a/b/y.md"}
+    assert embedded(world, static.name, Scope(container_id=1, folder="/a.md", exact=True)) == {"/a.md"}
+    assert embedded(world, static.name, Scope(container_id=1, folder="/none")) == set()
 
 
 def test_the_scope_is_applied_before_the_cut(world: World, static: StaticEmbedder) -> None:
     for number in range(40):
         world.put(f"/many/{number}.md", "walnut walnut walnut", static)
     world.put("/few/one.md", "a text with many other words and one walnut", static)
-    hits = world.chunks.lexical(Scope(container_id=1, folder="/few"), '"walnut"', 1)
+    hits = world.chunks.lexical(Scope(container_id=1, folder="/few"), ["walnut"], 1)
     assert len(hits) == 1
 
 
@@ -111,7 +99,6 @@ def test_an_edit_keeps_the_ids_and_vectors_of_what_did_not_change(world: World, 
         assert text[item.chunk.start_byte : item.chunk.end_byte].decode() == item.chunk.text
         assert item.revision == 2
     assert found(world, "topic e") == {"/a.md"}
-    check_snapshot(world, MODEL)
 
 
 def test_the_same_text_in_another_document_takes_over_its_vectors(world: World, static: StaticEmbedder) -> None:
@@ -148,109 +135,42 @@ def test_vectors_that_come_late_for_deleted_chunks_are_passed_over(world: World,
     world.delete("/a.md")
     world.put("/b.md", "other words", static)
     assert world.chunks.add_vectors([stored.id], model=MODEL, vectors=np.ones((1, 4), dtype=np.float32)) == 0
-    assert len(world.chunks.vectors(1, model=MODEL).ids) == 0
+    assert embedded(world, MODEL, dim=4) == set()
 
 
 def test_a_move_changes_the_scope_and_embeds_nothing(world: World, static: StaticEmbedder) -> None:
     world.put("/old/a.md", "walnut", static)
     world.put("/old/b.md", "walnut", static)
-    assert paths_in_memory(world, static.name) == {"/old/a.md", "/old/b.md"}
-    before = world.chunks.vectors(1, model=static.name)
+    assert embedded(world, static.name) == {"/old/a.md", "/old/b.md"}
     world.move("/old/a.md", "/new/a.md")
     assert found(world, "walnut", Scope(container_id=1, folder="/new")) == {"/new/a.md"}
-    assert paths_in_memory(world, static.name) == {"/new/a.md", "/old/b.md"}
-    assert before.paths == ("/old/a.md", "/old/b.md"), "a snapshot in use never changes"
-    check_snapshot(world, static.name)
+    assert embedded(world, static.name) == {"/new/a.md", "/old/b.md"}
 
 
 def test_a_delete_leaves_nothing_behind(world: World, static: StaticEmbedder) -> None:
     world.put("/a.md", "the zanzibar codeword", static)
     world.put("/b.md", "an innocent line", static)
-    assert paths_in_memory(world, static.name) == {"/a.md", "/b.md"}
+    assert embedded(world, static.name) == {"/a.md", "/b.md"}
     world.delete("/a.md")
     assert found(world, "zanzibar") == set()
-    assert paths_in_memory(world, static.name) == {"/b.md"}
-    world.db.checkpoint()
-    assert b"zanzibar" not in world.db.path.read_bytes()
+    assert embedded(world, static.name) == {"/b.md"}
     for table in ("chunk", "chunk_vector"):
         row = world.db.one(f"select count(*) from {table}")
         assert row == (1,)
-    world.sql("insert into chunk_words (chunk_words) values ('integrity-check')")
-
-
-def test_the_memory_follows_any_sequence_of_changes(world: World, static: StaticEmbedder) -> None:
-    for number in range(30):
-        path = f"/f/{number}.md"
-        world.put(path, f"text number {number}", static)
-        if number % 3 == 1:
-            world.move(path, f"/g/{number}.md")
-            path = f"/g/{number}.md"
-        if number % 5 == 0:
-            world.delete(path)
-        elif number % 4 == 0:
-            world.put(path, f"edited {number}", static)
-        check_snapshot(world, static.name)
-
-
-def test_a_cache_that_is_too_far_behind_loads_anew(
-    world: World, static: StaticEmbedder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(snapshots, "_EVENTS_KEPT", 2)
-    monkeypatch.setattr(snapshots, "_PRUNE_EVERY", 1)
-    world.put("/a.md", "one", static)
-    assert paths_in_memory(world, static.name) == {"/a.md"}
-    for number in range(10):
-        world.put(f"/{number}.md", f"text {number}", static)
-    assert len(paths_in_memory(world, static.name)) == 11
-    check_snapshot(world, static.name)
-
-
-def test_without_changes_the_same_snapshot_is_given(world: World, static: StaticEmbedder) -> None:
-    world.put("/a.md", "one", static)
-    assert world.chunks.vectors(1, model=static.name) is world.chunks.vectors(1, model=static.name)
-
-
-def test_the_memory_of_idle_containers_is_given_up_first(world: World, static: StaticEmbedder) -> None:
-    store = SqliteChunkStore(world.db, cache_max_bytes=1)
-    world.put("/a.md", "one", static)
-    world.put("/a.md", "two", static, container_id=2)
-    first = store.vectors(1, model=static.name)
-    store.vectors(2, model=static.name)
-    again = store.vectors(1, model=static.name)
-    assert again is not first
-    assert again.ids.tolist() == first.ids.tolist()
 
 
 def test_containers_do_not_see_each_other(world: World, static: StaticEmbedder) -> None:
     world.put("/a.md", "walnut", static)
     world.put("/a.md", "walnut", static, container_id=2)
-    assert len(world.chunks.lexical(whole(1), '"walnut"', 10)) == 1
-    ids = world.chunks.vectors(1, model=static.name).ids.tolist()
-    assert set(ids).isdisjoint(world.chunks.vectors(2, model=static.name).ids.tolist())
-
-
-def test_readers_and_a_writer_at_once_see_whole_states(world: World, static: StaticEmbedder) -> None:
-    problems: list[str] = []
-    done = threading.Event()
-
-    def read() -> None:
-        while not done.is_set():
-            snapshot = world.chunks.vectors(1, model=static.name)
-            if not len(snapshot.ids) == len(snapshot.matrix) == len(snapshot.paths):
-                problems.append("a snapshot of unequal parts")
-            if snapshot.matrix.size and not np.isfinite(snapshot.matrix @ np.ones(static.dim, dtype=np.float32)).all():
-                problems.append("a row that was never written")
-
-    readers = [threading.Thread(target=read) for _ in range(3)]
-    for reader in readers:
-        reader.start()
-    for number in range(40):
-        world.put(f"/{number % 7}.md", f"text {number}", static)
-    done.set()
-    for reader in readers:
-        reader.join(20)
-    assert problems == []
-    check_snapshot(world, static.name)
+    assert len(world.chunks.lexical(whole(1), ["walnut"], 10)) == 1
+    query = static.embed_query("walnut")
+    near = {number: world.chunks.nearest(whole(number), query, model=static.name, limit=10) for number in (1, 2)}
+    mine, other = (set(near[number].ids.tolist()) for number in (1, 2))
+    assert (len(mine), len(other)) == (1, 1)
+    assert mine != other
+    assert np.isnan(world.chunks.cosines(1, list(other), query, model=static.name)).all()
+    named = [world.chunks.named(whole(number), ["a"], model=static.name, limit=9) for number in (1, 2)]
+    assert named == [[], []], "a word of one letter is no name"
 
 
 def test_wrong_shapes_are_refused(world: World, static: StaticEmbedder) -> None:

@@ -7,7 +7,7 @@ import hashlib
 import numpy as np
 
 from memdir.store.sqlite.store import SqliteStore
-from memdir.store.types import Matrix
+from memdir.store.types import Matrix, Scope
 
 DIM = 16
 
@@ -50,3 +50,8 @@ class FakeEngine:
         self.dense = dense
         self.ready = True
         self.settled = True
+
+    def embedded(self, container_id: int, model: str) -> list[int]:
+        """Chunks of a container that have a vector of `model`."""
+        query = np.zeros(DIM, dtype=np.float32)
+        return sorted(self.chunks.nearest(Scope(container_id=container_id), query, model=model, limit=1000).ids.tolist())

@@ -109,7 +109,7 @@ def test_a_text_is_searchable_with_words_and_both_kinds_of_vectors(
     assert (document.title, document.error, document.media_type) == ("Title", None, "text/markdown")
     (stored,) = engine.chunks.document_chunks(document.id)
     for model in ("fake-static", "fake-dense"):
-        assert list(engine.chunks.vectors(container.id, model=model).ids) == [stored.id]
+        assert engine.embedded(container.id, model) == [stored.id]
     assert store.jobs.count() == 0
 
 
@@ -193,7 +193,7 @@ def test_a_text_that_breaks_the_transformer_stays_searchable_by_words(
         document = document_at(store, container, f"/{number}.md")
         assert document.status == "done"
         assert (document.error or "").startswith("found by words only") == (number == 3)
-    assert len(engine.chunks.vectors(container.id, model="fake-dense").ids) == 5
+    assert len(engine.embedded(container.id, "fake-dense")) == 5
 
 
 def test_an_edit_during_indexing_wins(store: SqliteStore, container: Container, put: Putting) -> None:
@@ -312,7 +312,7 @@ def test_a_model_that_comes_later_gets_its_vectors(
     engine = FakeEngine(store, dense=HashEmbedder("fake-dense"))
     working(engine)
     events.until(drained(store))
-    assert len(engine.chunks.vectors(container.id, model="fake-dense").ids) == 1
+    assert len(engine.embedded(container.id, "fake-dense")) == 1
     assert store.embedding.backfill(model="fake-dense") == 0
 
 

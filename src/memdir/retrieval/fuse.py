@@ -12,8 +12,6 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from memdir.store.types import Matrix
-
 Rows = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float64]
 
@@ -122,13 +120,6 @@ def borrowed(dense: Scores, static: Scores) -> Scores:
     dense_low, dense_high = DENSE_RANGE
     moved = dense_low + (static - low) / (high - low) * (dense_high - dense_low)
     return np.where(np.isnan(dense), moved, dense)
-
-
-def dots(matrix: Matrix, vector: Matrix) -> Matrix:
-    """`matrix @ vector` on this thread alone. BLAS hands a product of this size to its thread pool, which on a busy machine
-    waits for a processor: p95 15 ms instead of 0.5 ms at 5,000 x 384, measured on two cores."""
-    product: Matrix = np.einsum("ij,j->i", matrix, vector)
-    return product
 
 
 def ramp(values: Scores, bounds: tuple[float, float]) -> Scores:

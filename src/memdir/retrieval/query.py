@@ -16,18 +16,21 @@ import numpy as np
 
 from memdir.retrieval import lines
 from memdir.retrieval.embed.port import Embedder, unpack_lines
-from memdir.retrieval.fuse import BACKGROUND, Rows, Scores, Signals, dots, fuse, raised
-from memdir.retrieval.paths import PathSignal
+from memdir.retrieval.fuse import BACKGROUND, Rows, Scores, Signals, fuse, raised
 from memdir.retrieval.types import Hit, SearchOutcome, SearchQuery
 from memdir.retrieval.units import units_of
-from memdir.retrieval.words import ABBREVIATIONS, Query, prepare, stem, words
+from memdir.retrieval.words import ABBREVIATIONS, Query, prepare
 from memdir.store.protocols import ChunkStore
 from memdir.store.texts import embedded_text
-from memdir.store.types import Matrix, Scope, StoredChunk, VectorSnapshot
+from memdir.store.types import Matrix, Nearest, Scope, StoredChunk
+from memdir.store.vectors import dots
+from memdir.store.words import stem, words
 
 CANDIDATES: Final = 150
 """Best passages of each signal that enter the fusion."""
 
+NAMED_MAX: Final = 50
+"""Passages that enter the fusion for their path alone."""
 BACKGROUND_MIN: Final = 30
 """Passages in scope from which the mean cosine says something."""
 BACKGROUND_MAX: Final = 0.10
@@ -76,7 +79,6 @@ class Searcher:
         self._chunks = chunks
         self._static = static
         self._dense = dense
-        self._paths = PathSignal()
 
     def search(self, query: SearchQuery) -> SearchOutcome:
         """At most `query.limit` hits, best first. An empty query or scope finds nothing."""
@@ -87,7 +89,7 @@ class Searcher:
         static_query = self._static.embed_query(prepared.text)
         dense_query = self._dense.embed_query(prepared.text) if self._dense is not None else None
         timer.lap("embed")
-        found = self._chunks.lexical(query.scope, prepared.match, CANDIDATES) if prepared.match else []
+        found = self._chunks.lexical(query.scope, prepared.phrases, CANDIDATES)
         timer.lap("lexical")
         signals = self._signals(query.scope, prepared, dict(found), static_query, dense_query)
         timer.lap("vectors")
@@ -110,27 +112,30 @@ class Searcher:
         self, scope: Scope, prepared: Query, lexical: dict[int, float], static_query: Matrix, dense_query: Matrix | None
     ) -> Signals:
         """The best passages of each signal, with all signals of each."""
-        static = self._chunks.vectors(scope.container_id, model=self._static.name)
-        dense = None
+        found = self._chunks.named(scope, prepared.stems, model=self._static.name, limit=NAMED_MAX)
+        path = {chunk_id: min(1.0, total / max(1, len(prepared.terms))) for chunk_id, total in found}
+        near = self._chunks.nearest(scope, static_query, model=self._static.name, limit=CANDIDATES)
+        wanted = dict.fromkeys((*lexical, *near.ids.tolist()))
+        background = _background(near)
         if self._dense is not None and dense_query is not None:
-            dense = self._chunks.vectors(scope.container_id, model=self._dense.name)
-        path = self._paths.scores(static, prepared, scope)
-        wanted = dict.fromkeys(lexical)
-        closest, background = _best(static, static_query, scope)
-        wanted.update(dict.fromkeys(closest))
-        if dense is not None and dense_query is not None and len(dense.ids):
-            closest, background = _best(dense, dense_query, scope)
-            wanted.update(dict.fromkeys(closest))
+            near = self._chunks.nearest(scope, dense_query, model=self._dense.name, limit=CANDIDATES)
+            if near.counted:
+                wanted.update(dict.fromkeys(near.ids.tolist()))
+                background = _background(near)
         wanted.update(dict.fromkeys(path))
         ids = np.fromiter(wanted, dtype=np.int64, count=len(wanted))
         return fuse(
             ids=ids,
             lexical=np.array([lexical.get(chunk_id, 0.0) for chunk_id in wanted]),
-            static=_cosines(static, static_query, ids),
-            dense=None if dense is None or dense_query is None else _cosines(dense, dense_query, ids),
+            static=self._cosines(scope, ids, static_query, self._static),
+            dense=None if self._dense is None or dense_query is None else self._cosines(scope, ids, dense_query, self._dense),
             path=np.array([path.get(chunk_id, 0.0) for chunk_id in wanted]),
             background=BACKGROUND if background is None else background,
         )
+
+    def _cosines(self, scope: Scope, ids: Rows, query: Matrix, model: Embedder) -> Scores:
+        """Cosine of each passage, NaN for one without a vector."""
+        return self._chunks.cosines(scope.container_id, ids.tolist(), query, model=model.name).astype(np.float64)
 
     def _best_rows(self, signals: Signals, query: SearchQuery) -> Rows:
         """The rows of the best fused scores, three times as many as are shown."""
@@ -251,16 +256,6 @@ def _inside(passage: StoredChunk, scope: Scope) -> bool:
     return path == scope.folder if scope.exact else path.startswith(scope.folder.rstrip("/") + "/")
 
 
-def _cosines(snapshot: VectorSnapshot, query: Matrix, ids: Rows) -> Scores:
-    """Cosine of each chunk, NaN for one without a vector."""
-    rows = snapshot.rows_of(ids)
-    scores = np.full(len(ids), np.nan)
-    have = rows >= 0
-    if have.any():
-        scores[have] = dots(snapshot.matrix[rows[have]], query)
-    return scores
-
-
 def _best_line(ids: Rows, packed: dict[int, bytes], query: Matrix | None) -> Scores:
     """Cosine of the best line of each passage, NaN for one without line vectors."""
     found = np.full(len(ids), np.nan)
@@ -274,21 +269,11 @@ def _best_line(ids: Rows, packed: dict[int, bytes], query: Matrix | None) -> Sco
     return found
 
 
-def _best(snapshot: VectorSnapshot, query: Matrix, scope: Scope) -> tuple[list[int], float | None]:
-    """Ids of the CANDIDATES passages in scope that are closest, and the mean cosine of all when there are enough."""
-    if not len(snapshot.ids):
-        return [], None
-    rows = snapshot.rows_in(scope)
-    ids = snapshot.ids if rows is None else snapshot.ids[rows]
-    scores = dots(snapshot.matrix if rows is None else snapshot.matrix[rows], query)
-    alive = ids >= 0
-    background = min(float(scores[alive].mean()), BACKGROUND_MAX) if int(alive.sum()) >= BACKGROUND_MIN else None
-    scores[~alive] = -np.inf
-    if len(ids) > CANDIDATES:
-        part = np.argpartition(-scores, CANDIDATES)[:CANDIDATES]
-        ids, scores = ids[part], scores[part]
-    best: list[int] = ids[ids >= 0].tolist()
-    return best, background
+def _background(near: Nearest) -> float | None:
+    """The mean cosine of the query with what is in scope, None when that is too little to say something."""
+    if near.mean is None or near.counted < BACKGROUND_MIN:
+        return None
+    return min(near.mean, BACKGROUND_MAX)
 
 
 def _ranked(candidates: list[_Candidate], query: Query, *, lexical_weight: float) -> list[_Candidate]:

@@ -5,10 +5,10 @@ One list for all would lose words: "war", "die", "hat" and "son" are stop words 
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections.abc import Iterable
 from typing import Final
+
+from memdir.store.words import fold
 
 _TEXTS: Final = {
     "english": (
@@ -49,18 +49,6 @@ _TEXTS: Final = {
         "un una uno è "
     ),
 }
-
-
-_ACCENTS: Final = re.compile("[\u0300-\u036f]")
-
-
-def fold(text: str) -> str:
-    """Case folded, accents of letters taken off, as the index does it; marks that make another letter (ガ, Hangul) stay."""
-    if text.isascii():
-        return text.lower()
-    decomposed = unicodedata.normalize("NFD", text.casefold())
-    return unicodedata.normalize("NFC", _ACCENTS.sub("", decomposed))
-
 
 _SETS: Final = {language: frozenset(fold(text).split()) for language, text in _TEXTS.items()}
 ENGLISH: Final = _SETS["english"]

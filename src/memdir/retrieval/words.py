@@ -1,23 +1,15 @@
-"""Words of queries and lines: tokens, stop words, abbreviations, a light stem, and the FTS5 match expression.
-
-The stem is for comparing words here (lines, paths); the index does its own Porter stemming.
-"""
+"""Words of queries and lines: stop words, abbreviations, and what to look up in the index."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final
 
-from memdir.retrieval.stopwords import ENGLISH, fold, stop_words_for
-from memdir.store.texts import bigrams, name_parts, unspaced_runs
+from memdir.retrieval.stopwords import ENGLISH, stop_words_for
+from memdir.store.words import stem, words
 
 TERMS_MAX: Final = 32
 """Terms of one query that reach the index; a whole pasted page must not become a thousand of them."""
-
-_WORD: Final = re.compile(r"\w+")
 
 _PAIRS: Final = (
     ("k8s", "kubernetes"),
@@ -96,39 +88,6 @@ def _both_ways() -> dict[str, tuple[str, ...]]:
 ABBREVIATIONS: Final = _both_ways()
 
 
-def words(text: str) -> list[str]:
-    """Folded words; runs of unspaced scripts as bigrams; parts of camelCase names beside the whole."""
-    found: list[str] = _WORD.findall(fold(text.replace("_", " ")))
-    if not text.isascii() and unspaced_runs(text):
-        found = [part for word in found for part in _parts(word)]
-    found.extend(fold(part) for part in name_parts(text))
-    return found
-
-
-def _parts(word: str) -> list[str]:
-    """The bigrams of a word in an unspaced script; a word in another script itself."""
-    runs = unspaced_runs(word)
-    return [pair for run in runs for pair in bigrams(run)] if runs else [word]
-
-
-@lru_cache(maxsize=65_536)
-def stem(word: str) -> str:
-    """A light English stem (the plural rules of Harman's S-stemmer, then -ing, -ed, -ly); short words stay."""
-    if len(word) > 4 and word.endswith("ies"):
-        word = word[:-3] + "y"
-    elif len(word) > 4 and word.endswith(("sses", "shes", "ches", "xes")):
-        word = word[:-2]
-    elif len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
-        word = word[:-1]
-    for suffix in ("ing", "ed", "ly"):
-        if word.endswith(suffix) and len(word) - len(suffix) >= 4:
-            word = word[: -len(suffix)]
-            break
-    if len(word) > 4 and word[-1] == word[-2] and word[-1] not in "lsz":
-        word = word[:-1]
-    return word[:-1] if len(word) > 4 and word.endswith("e") else word
-
-
 def stems(text: str) -> list[str]:
     """Stems of all words but English stop words."""
     return [stem(word) for word in words(text) if word not in ENGLISH]
@@ -141,8 +100,11 @@ class Query:
     text: str
     terms: tuple[str, ...]
     expansions: tuple[str, ...]
-    match: str
-    """FTS5 expression; empty when no term is left."""
+
+    @property
+    def phrases(self) -> tuple[str, ...]:
+        """What to look up, any of it: words, and phrases of several words."""
+        return (*self.terms, *self.expansions)
 
     @property
     def stems(self) -> frozenset[str]:
@@ -161,13 +123,4 @@ def prepare(text: str) -> Query:
     extra = [other for term in terms for other in ABBREVIATIONS.get(term, ())]
     extra += [short for short, long in _PAIRS if " " in long and f" {long} " in folded]
     expansions = tuple(other for other in dict.fromkeys(extra) if other not in terms)[:TERMS_MAX]
-    return Query(text=plain, terms=terms, expansions=expansions, match=_match(terms, expansions))
-
-
-def _match(terms: Iterable[str], expansions: Iterable[str]) -> str:
-    """Every term as a quoted string, joined by OR. An expansion of several words is a phrase."""
-    return " OR ".join(dict.fromkeys(_quoted(part) for part in (*terms, *expansions)))
-
-
-def _quoted(term: str) -> str:
-    return '"' + term.replace('"', '""') + '"'
+    return Query(text=plain, terms=terms, expansions=expansions)

@@ -6,10 +6,10 @@ returned before they began. All methods may be called from any thread and block 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
-from memdir.store.types import Chunk, Document, Matrix, MemoryCandidate, Scope, StoredChunk, VectorSnapshot
+from memdir.store.types import Chunk, Document, Matrix, MemoryCandidate, Nearest, Scope, StoredChunk
 
 
 class ChunkStore(Protocol):
@@ -40,12 +40,23 @@ class ChunkStore(Protocol):
         """Chunks without a vector of `model`, newest documents first."""
         ...
 
-    def lexical(self, scope: Scope, match: str, limit: int) -> list[tuple[int, float]]:
-        """Chunk ids and BM25 (higher is better) for an FTS5 match expression, best first, ties by id."""
+    def lexical(self, scope: Scope, phrases: Sequence[str], limit: int) -> list[tuple[int, float]]:
+        """Chunk ids and BM25 (higher is better) for any of `phrases`, each a word or several words that stand side by side;
+        best first, ties by id. The scope is applied before the limit."""
         ...
 
-    def vectors(self, container_id: int, *, model: str) -> VectorSnapshot:
-        """The current vectors; cached and kept up to date incrementally, so a call without changes costs nothing."""
+    def nearest(self, scope: Scope, query: Matrix, *, model: str, limit: int) -> Nearest:
+        """The passages in scope that are closest to `query` (normalised). The scope is applied before the limit."""
+        ...
+
+    def cosines(self, container_id: int, chunk_ids: Sequence[int], query: Matrix, *, model: str) -> Matrix:
+        """The cosine of each chunk with `query`, NaN for one without a vector of `model` and for one of another container."""
+        ...
+
+    def named(self, scope: Scope, stems: Collection[str], *, model: str, limit: int) -> list[tuple[int, float]]:
+        """The first passages of files whose path holds any of `stems` (`store.words.stem`), at most `limit`: chunk ids, and
+        what the words count together (`store.words.path_shares`), best first, ties by path. `model`: the one that all
+        passages have vectors of."""
         ...
 
     def chunks(self, chunk_ids: Sequence[int]) -> dict[int, StoredChunk]:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from memdir.retrieval.words import prepare, stem, words
+from memdir.retrieval.words import prepare
+from memdir.store.words import stem, words
 
 if TYPE_CHECKING:
     from memdir.retrieval.embed import Embedder

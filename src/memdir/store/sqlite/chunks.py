@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 import apsw
 import numpy as np
 
 from memdir.core.sqlite import Database, Row
+from memdir.store.sqlite.paths import PathWords
 from memdir.store.sqlite.snapshots import SnapshotCache
+from memdir.store.sqlite.vectors import VectorSnapshot
 from memdir.store.texts import grams, text_hash
-from memdir.store.types import Chunk, Document, Matrix, Scope, StoredChunk, VectorSnapshot
+from memdir.store.types import Chunk, Document, Matrix, Nearest, Scope, StoredChunk
 
 _COLUMNS: Final = (
     "c.id, c.document_id, d.path, c.revision, d.updated_at_ms, "
@@ -32,6 +34,7 @@ class SqliteChunkStore:
         """`cache_max_bytes` bounds the vectors held in memory; the least used container goes first."""
         self._db = db
         self._models: dict[str, int] = {}
+        self._paths = PathWords()
         self._snapshots = SnapshotCache(db, max_bytes=cache_max_bytes)
 
     def replace_chunks(self, document: Document, chunks: Sequence[Chunk], *, model: str, vectors: Matrix) -> Sequence[int]:
@@ -124,16 +127,30 @@ class SqliteChunkStore:
         )
         return [_stored(row) for row in rows]
 
-    def lexical(self, scope: Scope, match: str, limit: int) -> list[tuple[int, float]]:
-        """Chunk ids and BM25 (higher is better) for an FTS5 match expression, best first, ties by id."""
+    def lexical(self, scope: Scope, phrases: Sequence[str], limit: int) -> list[tuple[int, float]]:
+        """Chunk ids and BM25 (higher is better) for any of `phrases`, best first, ties by id."""
+        if not phrases:
+            return []
         where, bindings = scope_condition(scope)
         rows = self._db.all(
             f"select c.id, -bm25(chunk_words, {BM25_WEIGHTS[0]}, {BM25_WEIGHTS[1]}, {BM25_WEIGHTS[2]}) as score "  # noqa: S608
             f"from chunk_words join chunk c on c.id = chunk_words.rowid {where} and chunk_words match ? "
             "order by score desc, c.id limit ?",
-            (*bindings, match, limit),
+            (*bindings, match_expression(phrases), limit),
         )
         return [(row[0], row[1]) for row in rows]
+
+    def nearest(self, scope: Scope, query: Matrix, *, model: str, limit: int) -> Nearest:
+        """The passages in scope that are closest to `query`: every one is compared."""
+        return self.vectors(scope.container_id, model=model).nearest(scope, query, limit)
+
+    def cosines(self, container_id: int, chunk_ids: Sequence[int], query: Matrix, *, model: str) -> Matrix:
+        """The cosine of each chunk, NaN for one without a vector of `model`."""
+        return self.vectors(container_id, model=model).cosines(query, np.asarray(chunk_ids, dtype=np.int64))
+
+    def named(self, scope: Scope, stems: Collection[str], *, model: str, limit: int) -> list[tuple[int, float]]:
+        """The first passages of files whose path holds any of `stems`."""
+        return self._paths.passages(self.vectors(scope.container_id, model=model), scope, stems, limit)
 
     def vectors(self, container_id: int, *, model: str) -> VectorSnapshot:
         """The current vectors. A row whose chunk is gone has id -1."""
@@ -193,6 +210,11 @@ class SqliteChunkStore:
             for digest, model_id, blob, lines in rows:
                 found.setdefault(digest, {}).setdefault(model_id, (blob, lines))
         return found
+
+
+def match_expression(phrases: Sequence[str]) -> str:
+    """For FTS5: every part as a quoted string, joined by OR. Several words in quotes are a phrase."""
+    return " OR ".join(dict.fromkeys('"' + phrase.replace('"', '""') + '"' for phrase in phrases))
 
 
 def scope_condition(scope: Scope) -> tuple[str, tuple[object, ...]]:

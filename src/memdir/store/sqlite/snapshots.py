@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from memdir.core.sqlite import Database, Row
-from memdir.store.types import Matrix, VectorSnapshot
+from memdir.store.sqlite.vectors import VectorSnapshot
+from memdir.store.types import Matrix
 
 _EVENTS_KEPT: Final = 20_000
 """Events older than this many are dropped; a cache that is further behind loads its container anew."""
