@@ -85,7 +85,7 @@ def test_a_reader_goes_on_while_the_file_is_deleted(store: SqliteStore, containe
 def test_a_missing_or_short_file_is_called_corrupt(store: SqliteStore, put: Putting) -> None:
     document = put("/a", BIG).document
     assert document is not None
-    file = store.blobs.path(document.content_hash)
+    (file,) = files_of(store)
     file.write_bytes(b"short")
     with pytest.raises(CorruptError):
         store.blobs.content(document.content_hash)
@@ -97,13 +97,14 @@ def test_a_missing_or_short_file_is_called_corrupt(store: SqliteStore, put: Putt
 def test_recovery_removes_what_a_crash_left_and_nothing_else(store: SqliteStore, put: Putting) -> None:
     document = put("/a", BIG).document
     assert document is not None
-    orphan = store.blobs.path("ff" + "0" * 62)
+    orphan = store.folder / "blobs" / "ff" / ("ff" + "0" * 62)
     orphan.parent.mkdir(parents=True)
     orphan.write_bytes(b"no row")
     (store.folder / "tmp" / "half.part").write_bytes(BIG)
     assert len(files_of(store)) == 3
     store.recover()
-    assert files_of(store) == [store.blobs.path(document.content_hash)]
+    (left,) = files_of(store)
+    assert left.name.startswith(document.content_hash)
 
 
 def test_a_deleted_document_leaves_no_byte_in_the_database_files(

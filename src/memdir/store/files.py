@@ -17,7 +17,7 @@ from memdir.store import jobs
 from memdir.store.blobs import BlobStore
 from memdir.store.database import Database, Transaction, fetch
 from memdir.store.idempotency import IdempotencyStore
-from memdir.store.operations import Operation, Outcome, Put
+from memdir.store.operations import Operation, Outcome
 from memdir.store.paths import under_memory_paths
 from memdir.store.step import Step
 from memdir.store.types import Container
@@ -49,23 +49,17 @@ class FileTree:
         is raised."""
         now_ms = self._clock.now_ns() // 1_000_000
         results: list[Outcome | MemdirError] = []
-        try:
-            with self._db.write() as connection:
-                step = Step(connection, container, now_ms, self._blobs, self._idempotency)
-                for operation in operations:
-                    try:
-                        with _savepoint(connection):
-                            results.append(step.run(operation))
-                    except MemdirError as error:
-                        if together:
-                            raise
-                        results.append(error)
-                        step.orphans += _staged_files([operation])
-        except BaseException:
-            self._blobs.remove_files(_staged_files(operations))
-            raise
-        if step.orphans:
-            self._blobs.remove_files(step.orphans)
+        with self._db.write() as connection:
+            step = Step(connection, container, now_ms, self._blobs, self._idempotency)
+            for operation in operations:
+                try:
+                    with _savepoint(connection):
+                        results.append(step.run(operation))
+                except MemdirError as error:
+                    if together:
+                        raise
+                    results.append(error)
+        self._blobs.tidy(step.orphans)
         if step.changed:
             self._notify(container.id)
         return results
@@ -113,13 +107,8 @@ class FileTree:
             )
             orphans = self._blobs.release(connection, [row[0] for row in rows])
             connection.execute("delete from container where id = ?", (container.id,))
-        self._blobs.remove_files(orphans)
+        self._blobs.tidy(orphans)
         self._notify(container.id)
-
-
-def _staged_files(operations: Sequence[Operation]) -> list[str]:
-    """Hashes of the large contents that came with `operations`: their files may already be in place."""
-    return [op.blob.hash for op in operations if isinstance(op, Put) and op.blob is not None and op.blob.file is not None]
 
 
 @contextmanager

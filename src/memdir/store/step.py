@@ -33,7 +33,7 @@ class Step:
         self._blobs = blobs
         self._idempotency = idempotency
         self.orphans: list[str] = []
-        """Blobs whose files may have to go after the commit."""
+        """Places of contents that may have to go after the commit."""
         self.changed = False
 
     def run(self, operation: Operation) -> Outcome:
