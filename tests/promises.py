@@ -59,7 +59,6 @@ OPEN: frozenset[str] = frozenset(
         "sdk.bash",
         # issue 4, users, keys, isolation
         "keys.created",
-        "keys.scopes",
         "keys.life",
         "keys.login",
         "keys.precedence",

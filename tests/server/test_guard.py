@@ -118,6 +118,8 @@ def test_a_key_for_one_container_is_refused_at_the_others(server: ServerProcess,
             listing = path in ("/v3/documents/list", "/v3/documents/batch")
             assert answer.status_code in (400, 403, 404) or listing, (method, path, answer.status_code, answer.text)
             assert f"{CANARY} content" not in answer.text
+        with server.client() as owner:
+            assert owner.get("/v1/files", params={"containerTag": "mine"}).status_code == 200
         assert client.get("/v1/files", params={"containerTag": "mine"}).status_code == 200
         assert client.put("/v1/files/a", params={"containerTag": "mine"}, content=b"x").status_code == 403
 

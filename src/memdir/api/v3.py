@@ -180,12 +180,26 @@ class User(Wire):
     email: str
 
 
+class SessionKey(Wire):
+    """The key that asks, without its secret."""
+
+    id: str
+    name: str
+    containers: list[str]
+    """Tags; one that ends in `*` stands for all that begin so."""
+    actions: list[str]
+    prefix: str
+    """The folder that it opens; `/` is everything."""
+    expires_at: str | None
+
+
 class Session(Wire):
     """GET /v3/session"""
 
     org: Organisation
     user: User
     plan: str
+    key: SessionKey
 
 
 class SearchDocuments(Wire):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from memdir.core.errors import BusyError, CorruptError, MemdirError, NotFoundError, UsageError
-from memdir.store.errors import ConflictError, IdempotencyError, InvalidError, PreconditionError
+from memdir.store.errors import ConflictError, HistoryGoneError, IdempotencyError, InvalidError, PreconditionError
 
 
 class AuthenticationError(MemdirError):
@@ -31,6 +31,7 @@ STATUS: Final[tuple[tuple[type[MemdirError], int], ...]] = (
     (NotImplementedHereError, 501),
     (PreconditionError, 412),
     (ConflictError, 409),
+    (HistoryGoneError, 410),
     (IdempotencyError, 422),
     (InvalidError, 400),
     (UsageError, 400),

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final
 
-from memdir.store.database import Database, Transaction
+from memdir.store.database import Database, Row, Transaction, fetch
+from memdir.store.errors import HistoryGoneError
+from memdir.store.paths import ancestors, below, is_within
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +43,8 @@ class ChangeFeed:
     last_seq: int
     profile_version: int
     rows: list[ChangeRow]
+    last_row_seq: int | None = None
+    """Where to go on when the page was full; None: the feed ends here."""
 
 
 class ChangeStore:
@@ -51,34 +56,119 @@ class ChangeStore:
     def since(self, container_id: int, seq: int, *, limit: int) -> ChangeFeed | None:
         """At most `limit` changes after `seq`, oldest first; None when the container is gone."""
         rows = self._db.all(
-            "select k.epoch, k.last_seq, k.profile_version, c.seq, c.kind, c.path, c.from_path, c.document_id, "
-            "c.entry_kind, c.content_hash, c.size_bytes, c.mode, c.mtime_ns, d.status, d.error "
-            "from container k left join change c on c.container_id = k.id and c.seq > ? "
-            "left join document d on d.id = c.document_id and d.revision = c.seq "
-            "where k.id = ? order by c.seq limit ?",
+            _SINCE + "where k.id = ? order by c.seq limit ?",
             (seq, container_id, limit),
         )
-        if not rows:
-            return None
-        epoch, last_seq, profile_version = rows[0][:3]
-        changes = []
-        for _, _, _, number, kind, path, from_path, document_id, entry_kind, digest, size, mode, mtime, status, error in rows:
-            if number is None:
-                continue
-            entry = None
-            if kind == "put":
-                entry = ChangeEntry(
-                    kind=entry_kind,
-                    content_hash=digest,
-                    size_bytes=size,
-                    mode=mode,
-                    mtime_ns=mtime,
-                    document_id=document_id,
-                    status=status or ("queued" if entry_kind == "file" else "done"),
-                    error=error,
-                )
-            changes.append(ChangeRow(seq=number, kind=kind, path=path, from_path=from_path, entry=entry))
-        return ChangeFeed(epoch=epoch, last_seq=last_seq, profile_version=profile_version, rows=changes)
+        feed = _feed(rows)
+        full = feed is not None and len(feed.rows) >= limit
+        return replace(feed, last_row_seq=feed.rows[-1].seq) if feed is not None and full else feed
+
+    def since_below(self, container_id: int, seq: int, *, limit: int, folder: str) -> ChangeFeed | None:
+        """`since` as somebody sees it who sees `folder` and what is below it only. Numbers stay the container's, so theirs have
+        gaps. What was moved out was deleted for them, what was moved in was put. HistoryGoneError when more came in by one move
+        than a page may hold."""
+        condition, bindings = _touching(folder)
+        query = _SINCE.replace(" c.seq > ?", f" c.seq > ? and ({condition})") + "where k.id = ? order by c.seq limit ?"
+        with self._db.snapshot() as reader:
+            while True:  # ends: each round begins behind the last row of the one before
+                feed = _feed(fetch(reader, query, (seq, *bindings, container_id, limit)))
+                if feed is None:
+                    return None
+                rows = [shown for row in feed.rows for shown in _seen(reader, container_id, row, folder)]
+                if rows or len(feed.rows) < limit:
+                    break
+                seq = feed.rows[-1].seq
+        return replace(feed, rows=rows, last_row_seq=feed.rows[-1].seq if len(feed.rows) >= limit else None)
+
+
+_SINCE: Final = (
+    "select k.epoch, k.last_seq, k.profile_version, c.seq, c.kind, c.path, c.from_path, c.document_id, "
+    "c.entry_kind, c.content_hash, c.size_bytes, c.mode, c.mtime_ns, d.status, d.error "
+    "from container k left join change c on c.container_id = k.id and c.seq > ? "
+    "left join document d on d.id = c.document_id and d.revision = c.seq "
+)
+CAME_IN_MAX: Final = 1000
+
+
+def _feed(rows: list[Row]) -> ChangeFeed | None:
+    if not rows:
+        return None
+    epoch, last_seq, profile_version = rows[0][:3]
+    changes = []
+    for _, _, _, number, kind, path, from_path, document_id, entry_kind, digest, size, mode, mtime, status, error in rows:
+        if number is None:
+            continue
+        entry = None
+        if kind == "put":
+            entry = ChangeEntry(
+                kind=entry_kind,
+                content_hash=digest,
+                size_bytes=size,
+                mode=mode,
+                mtime_ns=mtime,
+                document_id=document_id,
+                status=status or ("queued" if entry_kind == "file" else "done"),
+                error=error,
+            )
+        changes.append(ChangeRow(seq=number, kind=kind, path=path, from_path=from_path, entry=entry))
+    return ChangeFeed(epoch=epoch, last_seq=last_seq, profile_version=profile_version, rows=changes)
+
+
+def _touching(folder: str) -> tuple[str, tuple[str, ...]]:
+    """Rows that are about `folder`, something below it, or a folder above it that went or came as a whole."""
+    first, end = below(folder)
+    above = ancestors(folder)
+    marks = ",".join("?" * len(above))
+    condition = "c.path = ? or (c.path >= ? and c.path < ?) or c.from_path = ? or (c.from_path >= ? and c.from_path < ?)"
+    bindings: tuple[str, ...] = (folder, first, end) * 2
+    if above:
+        condition += f" or (c.kind <> 'put' and (c.path in ({marks}) or c.from_path in ({marks})))"
+        bindings += (*above, *above)
+    return condition, bindings
+
+
+def _seen(reader: Transaction, container_id: int, row: ChangeRow, folder: str) -> list[ChangeRow]:
+    """One row of history as those see it who see `folder` only."""
+    if row.kind == "put":
+        return [row]
+    if row.kind == "delete":
+        return [row if is_within(row.path, folder) else replace(row, path=folder)]
+    assert row.from_path is not None
+    shown = []
+    if is_within(row.path, folder) and is_within(row.from_path, folder):
+        shown.append(row)
+    elif is_within(row.from_path, folder):
+        shown.append(ChangeRow(seq=row.seq, kind="delete", path=row.from_path, from_path=None, entry=None))
+    elif is_within(folder, row.from_path):
+        shown.append(ChangeRow(seq=row.seq, kind="delete", path=folder, from_path=None, entry=None))
+    if is_within(row.path, folder) or is_within(folder, row.path):
+        shown += _came_in(reader, container_id, row.seq, folder)
+    return shown
+
+
+def _came_in(reader: Transaction, container_id: int, seq: int, folder: str) -> list[ChangeRow]:
+    """What the move numbered `seq` brought below `folder`, as puts. What has changed again since is told by later rows."""
+    rows = fetch(
+        reader,
+        "select d.path, d.kind, d.content_hash, d.size_bytes, d.mode, d.mtime_ns, d.id, d.status, d.error from document d "
+        "where d.container_id = ? and d.revision = ? and (d.path = ? or (d.path >= ? and d.path < ?)) order by d.path limit ?",
+        (container_id, seq, folder, *below(folder), CAME_IN_MAX + 1),
+    )
+    if len(rows) > CAME_IN_MAX:
+        raise HistoryGoneError(f"more than {CAME_IN_MAX} files were moved at once", hint="compare everything again")
+    return [
+        ChangeRow(
+            seq=seq,
+            kind="put",
+            path=row[0],
+            from_path=None,
+            entry=ChangeEntry(
+                kind=row[1], content_hash=row[2], size_bytes=row[3], mode=row[4], mtime_ns=row[5],
+                document_id=row[6], status=row[7], error=row[8],
+            ),
+        )
+        for row in rows
+    ]  # fmt: skip
 
 
 def add_put(

@@ -141,23 +141,19 @@ class DocumentStore:
         total: int = row[0]
         return total
 
-    def unfinished(self, container_ids: Sequence[int], *, limit: int = 1000) -> list[Document]:
-        """Documents still in the pipeline, oldest change first."""
-        marks = ",".join("?" * len(container_ids))
+    def unfinished(self, container_ids: Sequence[int], *, folder: str = "/", limit: int = 1000) -> list[Document]:
+        """Documents still in the pipeline, below a folder or anywhere, oldest change first."""
+        condition, bindings = _unfinished_condition(container_ids, folder)
         rows = self._db.all(
-            f"{SELECT_DOCUMENT} where d.container_id in ({marks}) and d.status not in ('done', 'failed') "
-            "order by d.updated_at_ms, d.id limit ?",
-            (*container_ids, limit),
+            f"{SELECT_DOCUMENT} where {condition} order by d.updated_at_ms, d.id limit ?",
+            (*bindings, limit),
         )
         return [document_of(row) for row in rows]
 
-    def unfinished_count(self, container_ids: Sequence[int]) -> int:
+    def unfinished_count(self, container_ids: Sequence[int], *, folder: str = "/") -> int:
         """How many documents are still in the pipeline."""
-        marks = ",".join("?" * len(container_ids))
-        row = self._db.one(
-            f"select count(*) from document where container_id in ({marks}) and status not in ('done', 'failed')",  # noqa: S608
-            tuple(container_ids),
-        )
+        condition, bindings = _unfinished_condition(container_ids, folder)
+        row = self._db.one(f"select count(*) from document d where {condition}", bindings)  # noqa: S608
         assert row is not None
         total: int = row[0]
         return total
@@ -246,6 +242,14 @@ class DocumentStore:
                     now_ms=now_ms,
                 )
             return True
+
+
+def _unfinished_condition(container_ids: Sequence[int], folder: str) -> tuple[str, tuple[Any, ...]]:
+    marks = ",".join("?" * len(container_ids))
+    condition = f"d.container_id in ({marks}) and d.status not in ('done', 'failed')"
+    if folder == "/":
+        return condition, tuple(container_ids)
+    return condition + " and (d.path = ? or (d.path >= ? and d.path < ?))", (*container_ids, folder, *below(folder))
 
 
 def _listing_condition(query: Listing) -> tuple[str, tuple[Any, ...]]:

@@ -30,5 +30,9 @@ class PreconditionError(StoreError):
         self.current = current
 
 
+class HistoryGoneError(StoreError):
+    """The feed cannot say it step by step; everything is to be compared again."""
+
+
 class IdempotencyError(StoreError):
     """The key was used before, for another request."""

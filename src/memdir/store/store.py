@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from memdir.core.clock import Clock
+from memdir.store.audit import AuditStore
 from memdir.store.blobs import BlobStore
 from memdir.store.changes import ChangeStore
 from memdir.store.containers import ContainerStore
@@ -17,6 +18,7 @@ from memdir.store.files import FileTree
 from memdir.store.jobs import JobStore
 from memdir.store.keys import KeyStore
 from memdir.store.memories import MemoryStore
+from memdir.store.orgs import OrgStore
 
 if TYPE_CHECKING:
     from memdir.store.protocols import ChunkStore
@@ -38,7 +40,9 @@ class Store(ABC):
         self.changes = ChangeStore(db)
         self.jobs = JobStore(db, clock)
         self.embedding = EmbeddingQueue(db, clock)
+        self.orgs = OrgStore(db, clock)
         self.keys = KeyStore(db, clock)
+        self.audit = AuditStore(db, clock)
         self.memories = MemoryStore(db, clock)
         self.files = FileTree(db, clock, blobs, self.notify)
 

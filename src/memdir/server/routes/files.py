@@ -104,7 +104,7 @@ async def put_file(
         body = await request.body()
         outcome = await hub.run(files.put_bytes, caller, container_tag, wanted, body)
     else:
-        await hub.run(caller.ensured, container_tag, "write")
+        await hub.run(files.ensured_for, caller, container_tag, wanted)
         upload, blob = await files.receive(hub, caller.store.blobs, request.stream())
         with upload:
             outcome = await hub.run(files.put, caller, container_tag, wanted, blob)
@@ -179,7 +179,7 @@ async def changes(
     profile_since: Annotated[int | None, Query(alias="profileSince", ge=0, le=INT64_MAX)] = None,
 ) -> Response:
     """Wakes on an event. Answers at once, too, when `since` lies ahead of the container: it was restored."""
-    container = await hub.run(caller.ensured, container_tag, "read")
+    container = await hub.run(caller.ensured, container_tag, "read", at=caller.narrowed("/"))
     deadline = time.monotonic() + wait
     with hub.watch(container.id) as watch:
         while True:

@@ -13,7 +13,7 @@ from memdir.api import v3
 from memdir.server.hub import Hub
 from memdir.server.routes.files import Calling, Hubbing, model_response
 from memdir.server.routes.service import Searching
-from memdir.server.services import containers, documents, results
+from memdir.server.services import containers, documents, results, sessions
 from memdir.server.services.files import check_size
 from memdir.store.blobs import PIECE_BYTES, BlobStore, StagedBlob, Upload
 from memdir.store.errors import InvalidError
@@ -23,11 +23,8 @@ _FORM_FIELD_MAX_BYTES = 256 * 1024
 
 
 @router.get("/v3/session", response_model=v3.Session)
-async def session(caller: Calling) -> Response:
-    user = v3.User(id=caller.key.id, name=caller.key.name, email="local@localhost")
-    return model_response(
-        v3.Session(org=v3.Organisation(id=caller.key.org_id, name=caller.key.org_id), user=user, plan="self-hosted")
-    )
+async def session(caller: Calling, hub: Hubbing) -> Response:
+    return model_response(await hub.run(sessions.session, caller))
 
 
 @router.post("/v3/documents", response_model=v3.Added)

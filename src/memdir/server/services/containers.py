@@ -21,9 +21,13 @@ def _answer(container: Container, settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def settings(caller: Caller, tag: str) -> dict[str, Any]:
-    """All settings."""
-    container = caller.container(tag, "read")
-    return _answer(container, caller.store.containers.settings(container.id))
+    """All settings; to a key that is bound to a folder, the memory paths in it."""
+    folder = caller.narrowed("/")
+    container = caller.container(tag, "read", at=folder)
+    found = caller.store.containers.settings(container.id)
+    if folder != "/":
+        found = {MEMORY_PATHS_KEY: [path for path in found[MEMORY_PATHS_KEY] if caller.key.covers(path)]}
+    return _answer(container, found)
 
 
 def change_settings(caller: Caller, tag: str, changes: dict[str, Any]) -> dict[str, Any]:
@@ -43,5 +47,5 @@ def change_settings(caller: Caller, tag: str, changes: dict[str, Any]) -> dict[s
 
 def delete(caller: Caller, tag: str) -> None:
     """Delete a container with all that is in it."""
-    container = caller.container(tag, "admin")
+    container = caller.container(tag, "write")
     caller.store.files.delete_container(container)

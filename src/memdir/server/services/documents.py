@@ -76,13 +76,14 @@ def add(caller: Caller, request: v3.AddDocument, *, priority: int = INTERACTIVE)
 
 def add_blob(caller: Caller, request: v3.AddDocument, blob: StagedBlob, *, priority: int = INTERACTIVE) -> v3.Added:
     """Take bytes in, under the names of `request` (its content is not looked at)."""
-    container = caller.ensured(request.tag or CONTAINER_DEFAULT, "write")
+    container = caller.ensured(request.tag or CONTAINER_DEFAULT, "write", at=caller.narrowed(request.filepath or "/"))
     path = None if request.filepath is None else checked_path(request.filepath)
     existing = None
     if request.custom_id is not None:
         existing = caller.store.documents.by_custom_id(container.id, request.custom_id)
     elif path is not None:
         existing = caller.store.documents.at(container.id, path)
+    caller.place(path, existing)
     document = _write(caller, container, existing, path, blob, request, priority)
     return v3.Added(id=document.id, status=document.status)  # type: ignore[arg-type]
 
@@ -146,7 +147,7 @@ def add_many(caller: Caller, request: v3.AddDocuments) -> v3.AddedBatch:
 def change(caller: Caller, name: str, request: v3.ChangeDocument) -> v3.Added:
     """Change what was sent, keep the rest."""
     container, document = caller.document(name, "write")
-    path = None if request.filepath is None else checked_path(request.filepath)
+    path = caller.place(request.filepath, document)
     moved = path is not None and path != document.path
     if document.kind != "file" and (request.content is not None or moved):
         raise InvalidError(f"{document.path} is not a file", hint="use /v1/files")
@@ -195,9 +196,10 @@ def delete_many(caller: Caller, request: v3.DeleteDocuments) -> v3.Deleted:
         raise InvalidError("ids or containerTags must name what to delete")
     count = 0
     for tag in request.container_tags:
-        container = caller.found(tag, "write")
+        path = narrowed_listing(caller, request.filepath)
+        container = caller.found(tag, "write", at=path or "/")
         if container is not None:
-            count += _delete_below(caller, container, listing_path(request.filepath))
+            count += _delete_below(caller, container, path)
     return v3.Deleted(success=True, deleted_count=count)
 
 
@@ -222,13 +224,20 @@ def listing_path(filepath: str | None) -> str | None:
     return checked_path(filepath) + ("/" if filepath.endswith("/") else "")
 
 
+def narrowed_listing(caller: Caller, filepath: str | None) -> str | None:
+    """`listing_path`, narrowed to what the key opens."""
+    path = listing_path(filepath)
+    narrowed = caller.narrowed("/" if path is None else path)
+    return path if path is None and narrowed == "/" else path if narrowed == (path or "/").rstrip("/") else narrowed + "/"
+
+
 def containers(caller: Caller, tags: Sequence[str] | None) -> list[Container]:
-    """The containers named, those that exist; without names all that the key may read."""
+    """The containers named, those that exist; without names all that the key may read. What is read of them must be narrowed
+    (`Caller.narrowed`)."""
     if tags:
-        found = (caller.found(tag, "read") for tag in dict.fromkeys(tags))
+        found = (caller.found(tag, "read", at=caller.narrowed("/")) for tag in dict.fromkeys(tags))
         return [container for container in found if container is not None]
-    caller.allow("read")
-    return [c for c in caller.store.containers.all(caller.key.org_id) if caller.key.allows("read", c.tag)]
+    return caller.readable()
 
 
 def page(caller: Caller, request: v3.ListDocuments) -> v3.DocumentPage:
@@ -236,7 +245,7 @@ def page(caller: Caller, request: v3.ListDocuments) -> v3.DocumentPage:
     ids = tuple(container.id for container in containers(caller, request.container_tags))
     query = Listing(
         container_ids=ids,
-        path=listing_path(request.filepath),
+        path=narrowed_listing(caller, request.filepath),
         sort="updated_at_ms" if request.sort == "updatedAt" else "created_at_ms",
         descending=request.order == "desc",
     )
@@ -259,5 +268,7 @@ def page(caller: Caller, request: v3.ListDocuments) -> v3.DocumentPage:
 def processing(caller: Caller, tag: str | None) -> v3.Processing:
     """What is still in the pipeline (at most 1,000 documents; the count is exact)."""
     ids = [container.id for container in containers(caller, None if tag is None else [tag])]
-    documents = caller.store.documents.unfinished(ids)
-    return v3.Processing(documents=[view(d) for d in documents], total_count=caller.store.documents.unfinished_count(ids))
+    folder = caller.narrowed("/")
+    documents = caller.store.documents.unfinished(ids, folder=folder)
+    count = caller.store.documents.unfinished_count(ids, folder=folder)
+    return v3.Processing(documents=[view(d) for d in documents], total_count=count)

@@ -45,8 +45,8 @@ def entry_of(document: Document) -> v1.FileEntry:
 
 def find(caller: Caller, tag: str, path: str) -> Document:
     """What stands at `path`, or NotFoundError."""
-    container = caller.container(tag, "read")
     path = checked_path(path)
+    container = caller.container(tag, "read", at=path)
     document = caller.store.documents.at(container.id, path)
     if document is None:
         raise NotFoundError(f"there is nothing at {path}")
@@ -55,8 +55,9 @@ def find(caller: Caller, tag: str, path: str) -> Document:
 
 def listing(caller: Caller, tag: str, *, prefix: str, after: str, limit: int) -> v1.FilesPage:
     """One page of entries. The container comes into being, so that it has an epoch."""
-    container = caller.ensured(tag, "read")
-    page = caller.store.documents.files(container.id, prefix=checked_path(prefix, root=True), after=after, limit=limit)
+    folder = caller.narrowed(prefix)
+    container = caller.ensured(tag, "read", at=folder)
+    page = caller.store.documents.files(container.id, prefix=folder, after=after, limit=limit)
     entries = [entry_of(document) for document in page.entries]
     return v1.FilesPage(
         entries=entries,
@@ -68,7 +69,8 @@ def listing(caller: Caller, tag: str, *, prefix: str, after: str, limit: int) ->
 
 def move(caller: Caller, request: v1.MoveRequest) -> v1.MoveResult:
     """Rename a file or a subtree."""
-    container = caller.container(request.container_tag, "write")
+    container = caller.container(request.container_tag, "write", at=checked_path(request.from_path))
+    caller.allow_path(request.to_path)
     outcome = caller.store.files.apply(
         container,
         Move(
@@ -85,7 +87,8 @@ def move(caller: Caller, request: v1.MoveRequest) -> v1.MoveResult:
 
 def delete(caller: Caller, tag: str, operation: Delete) -> v1.DeleteResult:
     """Delete a file or a subtree."""
-    outcome = caller.store.files.apply(caller.container(tag, "write"), operation)
+    container = caller.container(tag, "write", at=checked_path(operation.path))
+    outcome = caller.store.files.apply(container, operation)
     return v1.DeleteResult(seq=outcome.seq, deleted_count=outcome.count)
 
 
@@ -97,7 +100,13 @@ def put(caller: Caller, tag: str, wanted: Put, blob: StagedBlob) -> Outcome:
         operation = wanted
     else:
         operation = replace(wanted, blob=blob)
-    return caller.store.files.apply(caller.ensured(tag, "write"), operation)
+    return caller.store.files.apply(ensured_for(caller, tag, wanted), operation)
+
+
+def ensured_for(caller: Caller, tag: str, wanted: Put) -> Container:
+    """The container for a put."""
+    assert wanted.path is not None
+    return caller.ensured(tag, "write", at=checked_path(wanted.path))
 
 
 def put_bytes(caller: Caller, tag: str, wanted: Put, content: bytes) -> Outcome:
@@ -137,7 +146,7 @@ async def receive(hub: Hub, blobs: BlobStore, stream: AsyncIterator[bytes]) -> t
 
 def batch(caller: Caller, request: v1.BatchRequest) -> v1.BatchResult:
     """Operations in order, each for itself."""
-    container = caller.ensured(request.container_tag, "write")
+    container = caller.ensured(request.container_tag, "write", at=caller.narrowed("/"))
     priority = INTERACTIVE if len(request.operations) <= INTERACTIVE_OPERATIONS_MAX else BULK
     if sum(len(operation.content_base64 or "") for operation in request.operations) * 3 // 4 > BATCH_MAX_BYTES + 3 * len(
         request.operations
@@ -149,6 +158,9 @@ def batch(caller: Caller, request: v1.BatchRequest) -> v1.BatchResult:
     try:
         for item in request.operations:
             try:
+                for path in (item.path, item.from_path):
+                    if path is not None:
+                        caller.allow_path(path)
                 operations.append(_operation(item, priority, caller.store.blobs, uploads))
                 results.append(None)
             except MemdirError as error:
@@ -232,10 +244,14 @@ def content_response_parts(caller: Caller, tag: str, path: str) -> tuple[Documen
 
 def changes_page(caller: Caller, container: Container, *, since: int, limit: int) -> v1.ChangesPage:
     """History after `since`; NotFoundError when the container is gone."""
-    feed = caller.store.changes.since(container.id, since, limit=limit)
+    folder = caller.narrowed("/")
+    if folder == "/":
+        feed = caller.store.changes.since(container.id, since, limit=limit)
+    else:
+        feed = caller.store.changes.since_below(container.id, since, limit=limit, folder=folder)
     if feed is None:
         raise NotFoundError(f"the container {container.tag!r} was deleted")
-    last = feed.rows[-1].seq if feed.rows else max(since, feed.last_seq)
+    last = max(since, feed.last_seq) if feed.last_row_seq is None else feed.last_row_seq
     return v1.ChangesPage(
         container_tag=container.tag,
         epoch=feed.epoch,

@@ -16,7 +16,6 @@ from memdir.server.services import documents
 from memdir.server.services.filters import predicate
 from memdir.server.services.memories import rank
 from memdir.server.services.search import current_hits, scope_of
-from memdir.store.paths import checked_path
 from memdir.store.types import Container, Document, Memory, Scope
 
 FILTERED_HITS: Final = 200
@@ -24,7 +23,7 @@ FILTERED_HITS: Final = 200
 
 
 def _scopes(caller: Caller, tags: Sequence[str] | None, filepath: str | None) -> list[tuple[Container, Scope]]:
-    path = "/" if filepath is None else checked_path(filepath, root=True)
+    path = caller.narrowed(filepath or "/")
     folder = filepath is not None and filepath.endswith("/")
     return [(c, scope_of(caller, c.id, path, folder=folder)) for c in documents.containers(caller, tags)]
 
@@ -190,12 +189,21 @@ def _source(document: Document) -> v4.ResultDocument:
     )
 
 
+def _visible(caller: Caller, engine: Engine, container: Container, scope: Scope) -> list[Memory]:
+    """The memories that hold, of a key bound to a folder those that were read there."""
+    memories = engine.memories.latest(container.id)
+    if scope.folder == "/":
+        return list(memories)
+    sources = {document_id: caller.store.documents.get(document_id) for document_id in {m.document_id for m in memories}}
+    return [memory for memory in memories if _fits(sources[memory.document_id], scope, None)]
+
+
 def profile(caller: Caller, engine: Engine, request: v4.ProfileRequest) -> v4.ProfileAnswer:
     """What is known, by importance; with `q` also what fits it. A container that does not exist knows nothing."""
-    container = caller.found(request.container_tag, "read")
-    if container is None:
+    scope = next(iter(_scopes(caller, [request.container_tag], None)), None)
+    if scope is None:
         return v4.ProfileAnswer(profile=v4.ProfileFacts(static=[], dynamic=[]))
-    known = most_important(engine.memories.latest(container.id), now_ms=caller.store.now_ms())
+    known = most_important(_visible(caller, engine, *scope), now_ms=caller.store.now_ms())
     found = None
     if request.q is not None:
         query = v4.SearchMemories(

@@ -14,7 +14,6 @@ from memdir.server.access import Caller
 from memdir.server.engine import Engine
 from memdir.server.hub import Hub
 from memdir.store.operations import INT64_MAX
-from memdir.store.paths import checked_path
 from memdir.store.types import Document, Scope
 
 SPARE_HITS: Final = 10
@@ -29,8 +28,8 @@ _PAGE: Final = 500
 async def search(caller: Caller, hub: Hub, engine: Engine, request: v1.SearchRequest) -> v1.SearchResponse:
     """Wait as far as the request wants, then search. A container that does not exist has nothing in it."""
     began = time.perf_counter()
-    container = await hub.run(caller.found, request.container_tag, "read")
-    path = checked_path(request.filepath, root=True)
+    path = caller.narrowed(request.filepath)
+    container = await hub.run(caller.found, request.container_tag, "read", at=path)
     if container is None:
         return v1.SearchResponse(results=[], total=0, pending=[], timing_ms=0.0)
     scope = await hub.run(scope_of, caller, container.id, path, folder=request.filepath.endswith("/"))

@@ -1,0 +1,120 @@
+"""Who did what, when, with which key. Rows hold names and numbers: no contents, no secrets, no query texts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from memdir.core.clock import Clock
+from memdir.store.database import Database, Transaction, fetch, run_many
+
+KEEP_MS: Final = 90 * 86_400_000
+ROWS_MAX: Final = 1_000_000
+PAGE_MAX: Final = 1000
+TEXT_MAX_CHARS: Final = 500
+_SWEEP_ROWS: Final = 10_000
+"""Old rows that one sweep takes away at most, so that it holds the writer for milliseconds."""
+_COLUMNS: Final = "at_ms, org_id, user_id, key_id, action, call, container, target, status, request_id, address"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditEvent:
+    """One call."""
+
+    id: int = 0
+    """Grows; 0 before it is stored."""
+    at_ms: int
+    org_id: str
+    user_id: str | None
+    key_id: str
+    action: str
+    call: str
+    container: str | None
+    target: str | None
+    status: int
+    request_id: str
+    address: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditQuery:
+    """What to look for, newest first; `before` is the id where the earlier page ended."""
+
+    org_id: str
+    since_ms: int = 0
+    before: int | None = None
+    key_id: str | None = None
+    user_id: str | None = None
+    action: str | None = None
+    container: str | None = None
+
+
+class AuditStore:
+    """The audit table."""
+
+    def __init__(self, db: Database, clock: Clock) -> None:
+        self._db = db
+        self._clock = clock
+
+    def add(self, events: Sequence[AuditEvent]) -> None:
+        """Store events in one transaction."""
+        with self._db.write() as connection:
+            self.add_within(connection, events)
+
+    def add_within(self, connection: Transaction, events: Sequence[AuditEvent]) -> None:
+        """Store events inside the caller's transaction."""
+        run_many(
+            connection,
+            f"insert into audit ({_COLUMNS}) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
+            [
+                (
+                    event.at_ms, event.org_id, event.user_id, event.key_id, event.action, event.call[:TEXT_MAX_CHARS],
+                    _clipped(event.container), _clipped(event.target), event.status, event.request_id, event.address,
+                )
+                for event in events
+            ],
+        )  # fmt: skip
+
+    def find(self, query: AuditQuery, *, limit: int = 100) -> list[AuditEvent]:
+        """At most `limit` (PAGE_MAX) events, newest first."""
+        conditions, bindings = ["org_id = ?", "at_ms >= ?"], [query.org_id, query.since_ms]
+        exact: dict[str, Any] = {"key_id": query.key_id, "user_id": query.user_id, "action": query.action}
+        for column, value in exact.items():
+            if value is not None:
+                conditions.append(f"{column} = ?")
+                bindings.append(value)
+        if query.before is not None:
+            conditions.append("id < ?")
+            bindings.append(query.before)
+        if query.container is not None:
+            conditions.append("(',' || container || ',') like ? escape '!'")
+            bindings.append("%," + "".join("!" + c if c in "!%_" else c for c in query.container) + ",%")
+        rows = self._db.all(
+            f"select id, {_COLUMNS} from audit where {' and '.join(conditions)} order by id desc limit ?",  # noqa: S608
+            (*bindings, min(limit, PAGE_MAX)),
+        )
+        return [
+            AuditEvent(
+                id=row[0], at_ms=row[1], org_id=row[2], user_id=row[3], key_id=row[4], action=row[5], call=row[6],
+                container=row[7], target=row[8], status=row[9], request_id=row[10], address=row[11],
+            )
+            for row in rows
+        ]  # fmt: skip
+
+    def sweep(self) -> int:
+        """Let the oldest rows go, those over KEEP_MS and over ROWS_MAX, some thousands at a time. Returns how many went."""
+        with self._db.write() as connection:
+            rows = fetch(connection, "select min(id), max(id) from audit")
+            if not rows or rows[0][0] is None:
+                return 0
+            excess = rows[0][1] - ROWS_MAX
+            connection.execute(
+                "delete from audit where id in (select id from audit where at_ms < ? or id <= ? order by id limit ?)",
+                (self._clock.now_ns() // 1_000_000 - KEEP_MS, excess, _SWEEP_ROWS),
+            )
+            return connection.changes()
+
+
+def _clipped(text: str | None) -> str | None:
+    return None if text is None else text[:TEXT_MAX_CHARS]
