@@ -26,3 +26,12 @@ QUERY_MAX_CHARS: Final = 4096
 
 CONTROL_MESSAGE_MAX_BYTES: Final = 16 * MIB
 """One request or answer on the daemon's control socket."""
+
+URL_MAX_BYTES: Final = 16 * KIB
+"""A path of PATH_MAX_BYTES in which every byte is escaped, and a query."""
+HEAD_MAX_BYTES: Final = 64 * KIB
+HEADERS_MAX: Final = 100
+"""Names and values of one request's headers together, and how many."""
+JSON_DEPTH_MAX: Final = 64
+JSON_VALUES_MAX: Final = 200_000
+"""How deep a JSON body may nest, and how many values it may have."""

@@ -15,6 +15,8 @@ from starlette.types import ASGIApp
 import memdir
 from memdir.core.errors import MemdirError
 from memdir.core.sqlite import DiskFullError
+from memdir.server import openapi
+from memdir.server.encoding import Encoding, is_json
 from memdir.server.engine import Engine
 from memdir.server.errors import status_of, text_of
 from memdir.server.guard import INTERNAL_ERROR, Guard
@@ -32,7 +34,7 @@ _INPUT_MAX_CHARS = 200
 
 def create_app(store: Store, hub: Hub, engine: Engine, *, hosts: Iterable[str] = ()) -> ASGIApp:
     """The application over a store; `hosts` are further names it may be called by."""
-    app = FastAPI(title="memdir", version=memdir.__version__, docs_url=None, redoc_url=None)
+    app = FastAPI(title="memdir", version=memdir.__version__, docs_url=None, redoc_url=None, openapi_url=None)
     app.state.store = store
     app.state.hub = hub
     app.state.engine = engine
@@ -45,7 +47,8 @@ def create_app(store: Store, hub: Hub, engine: Engine, *, hosts: Iterable[str] =
     app.add_exception_handler(Exception, _on_unexpected)
     for router in (service.router, files.router, v3.router, v4.router):
         app.include_router(router)
-    return Guard(app, keys=store.keys, hosts=hosts)
+    app.add_api_route("/openapi.json", openapi.route(app, hub), include_in_schema=False)
+    return Guard(Encoding(app), keys=store.keys, hosts=hosts)
 
 
 async def _on_memdir_error(_: Request, error: Exception) -> JSONResponse:
@@ -59,9 +62,13 @@ async def _on_memdir_error(_: Request, error: Exception) -> JSONResponse:
     return JSONResponse(body, status_code=status_of(error), headers=headers)
 
 
-async def _on_invalid(_: Request, error: Exception) -> JSONResponse:
+async def _on_invalid(request: Request, error: Exception) -> JSONResponse:
     """A request of the wrong shape: which field, and why, without repeating what was sent at length."""
     assert isinstance(error, RequestValidationError)
+    if any(item["loc"] == ("body",) for item in error.errors()) and not is_json(
+        request.headers.get("content-type", "").encode("latin-1")
+    ):
+        return JSONResponse({"error": "the body must be JSON (send Content-Type: application/json)"}, status_code=415)
     details = [
         {"field": ".".join(str(part) for part in item["loc"]), "message": str(item["msg"])[:_INPUT_MAX_CHARS]}
         for item in error.errors()[:_DETAILS_MAX]

@@ -20,6 +20,10 @@ class TooLargeError(MemdirError):
     """More bytes than the server takes."""
 
 
+class UnsupportedError(MemdirError):
+    """A body in a form that the server does not read."""
+
+
 class NotImplementedHereError(MemdirError):
     """A call of another service's API that this server does not offer, said plainly."""
 
@@ -28,6 +32,7 @@ STATUS: Final[tuple[tuple[type[MemdirError], int], ...]] = (
     (AuthenticationError, 401),
     (ForbiddenError, 403),
     (TooLargeError, 413),
+    (UnsupportedError, 415),
     (NotImplementedHereError, 501),
     (PreconditionError, 412),
     (ConflictError, 409),

@@ -29,7 +29,7 @@ UPLOAD_OVERHEAD_BYTES: Final = MIB
 """What a multipart form may hold beside the file."""
 LOOPBACK_HOSTS: Final = frozenset({"127.0.0.1", "localhost", "[::1]"})
 INTERNAL_ERROR: Final = "internal error; the server's log has the details"
-_OPEN_PATHS: Final = frozenset({"/healthz"})
+_OPEN_PATHS: Final = frozenset({"/healthz", "/openapi.json"})
 _UPLOAD_PATHS: Final = ("/v1/files/", "/v3/documents/file")
 _KEY_HEADER_MAX: Final = 512
 
@@ -81,12 +81,11 @@ class Guard:
         self._check_host(headers)
         self._check_origin(headers)
         path = scope["path"]
-        upload = path.startswith(_UPLOAD_PATHS)
-        limit = UPLOAD_MAX_BYTES + UPLOAD_OVERHEAD_BYTES if upload else BODY_MAX_BYTES
+        limit = body_limit(path)
         _check_length(headers, limit)
         if path not in _OPEN_PATHS:
             scope.setdefault("state", {})["key"] = self._authenticate(headers)
-        return _counted(receive, limit) if upload else await _buffered(receive, limit)
+        return _counted(receive, limit) if is_upload(path) else replayed(receive, await collected(receive, limit))
 
     def _check_host(self, headers: dict[str, str]) -> None:
         host = headers.get("host", "")
@@ -136,13 +135,23 @@ def _check_length(headers: dict[str, str], limit: int) -> None:
         raise too_large(limit)
 
 
+def is_upload(path: str) -> bool:
+    """Whether the body of a request to `path` is a file, which is never held whole."""
+    return path.startswith(_UPLOAD_PATHS)
+
+
+def body_limit(path: str) -> int:
+    """Bytes that the body of a request to `path` may have."""
+    return UPLOAD_MAX_BYTES + UPLOAD_OVERHEAD_BYTES if is_upload(path) else BODY_MAX_BYTES
+
+
 def too_large(limit: int) -> TooLargeError:
     """The one wording of a 413."""
     return TooLargeError(f"the body is larger than {limit} bytes", hint="split the request, or leave this file out")
 
 
-async def _buffered(receive: Receive, limit: int) -> Receive:
-    """Read the whole body, at most `limit` bytes, and hand it on as one message."""
+async def collected(receive: Receive, limit: int) -> bytes:
+    """The whole body, at most `limit` bytes."""
     pieces: list[bytes] = []
     size = 0
     more = True
@@ -156,7 +165,12 @@ async def _buffered(receive: Receive, limit: int) -> Receive:
             raise too_large(limit)
         pieces.append(piece)
         more = message.get("more_body", False)
-    body: bytes | None = b"".join(pieces)
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+def replayed(receive: Receive, content: bytes) -> Receive:
+    """A collected body, handed on as one message."""
+    body: bytes | None = content
 
     async def replay() -> Message:
         nonlocal body

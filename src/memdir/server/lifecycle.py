@@ -26,6 +26,7 @@ from memdir.core.paths import AppPaths, app_paths, ensure_private_dir, write_pri
 from memdir.server.app import create_app
 from memdir.server.engine import Engine
 from memdir.server.hub import Hub
+from memdir.server.protocol import BoundedProtocol
 from memdir.server.worker import Worker
 from memdir.store.sqlite.store import SqliteStore
 from memdir.store.store import Store
@@ -241,7 +242,7 @@ async def _serve(options: ServerOptions, paths: AppPaths, store: Store, listener
     hosts = [*options.hosts, *([] if options.host in ("0.0.0.0", "::") else [options.host])]  # noqa: S104
     config = uvicorn.Config(
         create_app(store, hub, engine, hosts=hosts),
-        http="httptools",
+        http=BoundedProtocol,
         ws="none",
         lifespan="off",
         log_config=None,

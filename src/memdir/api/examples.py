@@ -1,0 +1,42 @@
+"""One request for each call that takes JSON, for the OpenAPI document. A test sends every one of them."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+TAG: Final = "notes"
+
+EXAMPLES: Final[dict[tuple[str, str], Any]] = {
+    ("post", "/v1/files:move"): {"containerTag": TAG, "fromPath": "/work/plan.md", "toPath": "/work/plan-2.md"},
+    ("post", "/v1/files:batch"): {
+        "containerTag": TAG,
+        "operations": [
+            {"op": "put", "path": "/work/a.md", "contentBase64": "aGVsbG8K"},
+            {"op": "delete", "path": "/work/old.md"},
+        ],
+    },
+    ("post", "/v1/search"): {"containerTag": TAG, "q": "who mended the ropes", "filepath": "/work/", "limit": 5},
+    ("post", "/v3/documents"): {
+        "content": "The ropes were mended by Ida.",
+        "containerTag": TAG,
+        "filepath": "/work/plan.md",
+        "metadata": {"author": "ida", "pages": 3},
+    },
+    ("post", "/v3/documents/batch"): {"containerTag": TAG, "contents": ["One thing.", "Another thing."]},
+    ("post", "/v3/documents/list"): {"containerTags": [TAG], "filepath": "/work/", "limit": 20, "page": 1, "sort": "createdAt"},
+    ("delete", "/v3/documents/bulk"): {"containerTags": [TAG], "filepath": "/work/old/"},
+    ("patch", "/v3/documents/{name}"): {"metadata": {"author": "eve"}},
+    ("patch", "/v3/container-tags/{tag}"): {"memoryFilesystemPaths": ["/memory/", "/user.md"]},
+    ("post", "/v3/search"): {
+        "q": "ropes",
+        "containerTags": [TAG],
+        "filters": {
+            "AND": [
+                {"key": "author", "value": "ida"},
+                {"key": "pages", "value": "2", "filterType": "numeric", "numericOperator": ">"},
+            ]
+        },
+    },
+    ("post", "/v4/search"): {"q": "what does Ida like", "containerTag": TAG, "searchMode": "hybrid"},
+    ("post", "/v4/profile"): {"containerTag": TAG},
+}
