@@ -39,8 +39,9 @@ typecheck: setup ## mypy --strict
 imports: setup ## the rooms import downwards only
 	@.venv/bin/lint-imports
 
-docs: setup ## write docs/cli.md again from --help
+docs: setup ## write docs/cli.md again from --help, and docs/api.md from the routes
 	@$(PYTHON_BIN) -m memdir.cli.docs
+	@$(PYTHON_BIN) -m memdir.server.docs
 
 check: lint typecheck imports test ## what CI runs
 

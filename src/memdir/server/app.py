@@ -33,8 +33,15 @@ _INPUT_MAX_CHARS = 200
 
 
 def create_app(store: Store, hub: Hub, engine: Engine, *, hosts: Iterable[str] = ()) -> ASGIApp:
-    """The application over a store; `hosts` are further names it may be called by."""
-    app = FastAPI(title="memdir", version=memdir.__version__, docs_url=None, redoc_url=None, openapi_url=None)
+    """The application over a store, behind its guard; `hosts` are further names it may be called by."""
+    return Guard(Encoding(routed(store, hub, engine)), keys=store.keys, hosts=hosts)
+
+
+def routed(store: Store, hub: Hub, engine: Engine) -> FastAPI:
+    """The routes, and the errors they answer with."""
+    app = FastAPI(
+        title="memdir", version=memdir.__version__, docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False
+    )
     app.state.store = store
     app.state.hub = hub
     app.state.engine = engine
@@ -48,7 +55,7 @@ def create_app(store: Store, hub: Hub, engine: Engine, *, hosts: Iterable[str] =
     for router in (service.router, files.router, v3.router, v4.router):
         app.include_router(router)
     app.add_api_route("/openapi.json", openapi.route(app, hub), include_in_schema=False)
-    return Guard(Encoding(app), keys=store.keys, hosts=hosts)
+    return app
 
 
 async def _on_memdir_error(_: Request, error: Exception) -> JSONResponse:

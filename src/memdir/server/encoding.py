@@ -24,7 +24,7 @@ from memdir.store.errors import InvalidError
 
 COMPRESS_MIN_BYTES: Final = KIB
 _LEVEL: Final = 1
-"""Of zlib: about 3 ms a megabyte more than none; higher levels cost several times as much for a tenth less."""
+"""Of zlib: a page of 50 documents (26 KiB) becomes 2.2 KiB in 0.36 ms; level 6 takes twice as long for a tenth less."""
 _PIECE_BYTES: Final = 256 * KIB
 _WBITS_GZIP: Final = 31
 _TOKENS: Final = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{},]', re.DOTALL)

@@ -26,7 +26,6 @@ _ERRORS: Final = {
     401: "No key, or one that this server does not know.",
     403: "The key may not do this, or the request comes from a page of another site.",
     404: "There is no such thing, or none that the key may see.",
-    405: "The path knows other methods.",
     409: "The request does not fit what stands there, or the same request is still being carried out.",
     412: "`If-Match` or `If-None-Match` did not hold; `current` is what stands there now.",
     413: "The body is larger than the server takes, folded or unfolded.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Iterable, Iterator
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 from urllib.parse import unquote_to_bytes
 
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
@@ -22,6 +22,14 @@ from memdir.store.types import Document
 
 router = APIRouter()
 _PREFIX: Final = b"/v1/files"
+ETAG: Final[dict[str, Any]] = {"ETag": {"schema": {"type": "string"}, "description": "For If-Match and If-None-Match."}}
+BYTES: Final[dict[str, Any]] = {"type": "string", "format": "binary"}
+NOT_MODIFIED: Final[dict[str, Any]] = {"description": "It still is what If-None-Match names.", "headers": ETAG}
+_CONTENT: Final[dict[str, Any]] = {
+    "description": "The exact bytes.",
+    "content": {"application/octet-stream": {"schema": BYTES}},
+    "headers": ETAG,
+}
 Calling = Annotated[Caller, Depends(caller_of)]
 Tag = Annotated[str, Query(alias="containerTag")]
 
@@ -78,7 +86,12 @@ async def list_files(
     return model_response(page)
 
 
-@router.put("/v1/files/{path:path}", response_model=v1.FileEntry)
+@router.put(
+    "/v1/files/{path:path}",
+    response_model=v1.FileEntry,
+    responses={200: {"headers": ETAG}, 201: {"model": v1.FileEntry, "description": "A new file.", "headers": ETAG}},
+    openapi_extra={"requestBody": {"content": {"application/octet-stream": {"schema": BYTES}}}},
+)
 async def put_file(
     request: Request,
     caller: Calling,
@@ -114,7 +127,7 @@ async def put_file(
     return answer
 
 
-@router.get("/v1/files/{path:path}", response_class=Response)
+@router.get("/v1/files/{path:path}", response_class=Response, responses={200: _CONTENT, 304: NOT_MODIFIED})
 async def get_file(
     request: Request,
     caller: Calling,
@@ -129,7 +142,7 @@ async def get_file(
     return StreamingResponse(_streamed(hub, pieces), headers=headers, media_type="application/octet-stream")
 
 
-@router.head("/v1/files/{path:path}", response_class=Response)
+@router.head("/v1/files/{path:path}", response_class=Response, responses={200: {"headers": ETAG}})
 async def head_file(request: Request, caller: Calling, hub: Hubbing, container_tag: Tag) -> Response:
     document = await hub.run(files.find, caller, container_tag, path_of(request))
     return Response(headers=_content_headers(document), media_type="application/octet-stream")

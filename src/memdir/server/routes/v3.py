@@ -11,7 +11,7 @@ from starlette.datastructures import UploadFile
 
 from memdir.api import v3
 from memdir.server.hub import Hub
-from memdir.server.routes.files import Calling, Hubbing, model_response
+from memdir.server.routes.files import BYTES, Calling, Hubbing, model_response
 from memdir.server.routes.service import Searching
 from memdir.server.services import containers, documents, results, sessions
 from memdir.server.services.files import check_size
@@ -20,6 +20,18 @@ from memdir.store.errors import InvalidError
 
 router = APIRouter()
 _FORM_FIELD_MAX_BYTES = 256 * 1024
+_FORM: dict[str, Any] = {
+    "type": "object",
+    "required": ["file"],
+    "properties": {
+        "file": BYTES,
+        "containerTag": {"type": "string"},
+        "containerTags": {"type": "string", "description": "One name, or a JSON list of names."},
+        "filepath": {"type": "string"},
+        "customId": {"type": "string"},
+        "metadata": {"type": "string", "description": "A JSON object."},
+    },
+}
 
 
 @router.get("/v3/session", response_model=v3.Session)
@@ -37,7 +49,11 @@ async def add_many(body: v3.AddDocuments, caller: Calling, hub: Hubbing) -> Resp
     return model_response(await hub.run(documents.add_many, caller, body))
 
 
-@router.post("/v3/documents/file", response_model=v3.Added)
+@router.post(
+    "/v3/documents/file",
+    response_model=v3.Added,
+    openapi_extra={"requestBody": {"required": True, "content": {"multipart/form-data": {"schema": _FORM}}}},
+)
 async def add_file(request: Request, caller: Calling, hub: Hubbing) -> Response:
     """Multipart: `file`, `containerTag`, `filepath`, `metadata` (JSON text), `customId`."""
     async with request.form(max_files=1, max_fields=20, max_part_size=_FORM_FIELD_MAX_BYTES) as form:
