@@ -17,7 +17,8 @@ DEFAULT_FILE: Final = Path("docs/api.md")
 _HEAD: Final = """# Every call of the server
 
 Made by `make docs` from the OpenAPI document, which a running server gives to anybody at `GET /openapi.json`: shapes of
-requests and answers, examples, headers, statuses. [server.md](server.md) says what the calls mean. A `*` marks what must be sent.
+requests and answers, examples, headers, statuses. [server.md](server.md) says what the calls mean. A `*` marks what must
+be sent.
 
 Every call needs `Authorization: Bearer KEY`, except {open}. Every error is `{{"error": "…", "details": …}}`. What any
 call may answer beside its own: {everywhere}. Calls that change something take `Idempotency-Key`.
