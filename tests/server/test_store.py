@@ -239,7 +239,7 @@ def test_failing_work_waits_longer_each_time_and_is_given_up(store: SqliteStore,
     for attempt in range(ATTEMPTS_MAX):
         (job,) = store.jobs.claim("index")
         assert job.attempts == attempt
-        given_up = store.jobs.fail(job)
+        given_up = store.jobs.fail(job, "it broke")
         assert given_up == (attempt == ATTEMPTS_MAX - 1)
         if not given_up:
             assert store.jobs.claim("index") == []
@@ -247,8 +247,8 @@ def test_failing_work_waits_longer_each_time_and_is_given_up(store: SqliteStore,
             assert pause_s is not None
             waits.append(pause_s)
             clock.advance(pause_s)
-    assert waits == [0.5, 1.0, 2.0, 4.0]
-    assert store.jobs.count() == 0
+    assert all(0 < wait <= bound for wait, bound in zip(waits, (0.5, 1.0, 2.0, 4.0), strict=True))
+    assert (store.jobs.count(), store.jobs.claim("index")) == (0, [])
 
 
 def test_a_lease_ends_by_itself_or_at_the_next_start(store: SqliteStore, put: Putting, clock: FakeClock) -> None:
@@ -266,7 +266,7 @@ def test_a_deleted_document_takes_its_work_along(store: SqliteStore, container: 
     (job,) = store.jobs.claim("index")
     store.files.apply(container, Delete(path="/a"))
     assert store.jobs.count() == 0
-    assert store.jobs.fail(job) is False
+    assert store.jobs.fail(job, "it broke") is False
     store.jobs.finish([job])
 
 

@@ -11,9 +11,12 @@ import pytest
 
 from memdir.core.clock import SystemClock
 from memdir.server.engine import Engine
-from memdir.server.pipeline import BINARY_NOTE, SupersededError, index
+from memdir.server.leases import Lease
+from memdir.server.pipeline import BINARY_NOTE, index
 from memdir.server.worker import EMBED_CHUNKS, Worker
 from memdir.store import jobs
+from memdir.store.errors import SupersededError
+from memdir.store.jobs import Job
 from memdir.store.operations import Delete, Move, Put
 from memdir.store.sqlite.store import SqliteStore
 from memdir.store.types import Container, Document
@@ -91,6 +94,11 @@ def document_at(store: SqliteStore, container: Container, path: str) -> Document
 
 def drained(store: SqliteStore) -> Callable[[], bool]:
     return lambda: store.jobs.count() == 0
+
+
+def indexed(store: SqliteStore, engine: FakeEngine, job: Job) -> None:
+    """Take a claimed job through indexing, on this thread."""
+    index(store, engine, Lease(store, job))  # type: ignore[arg-type]
 
 
 def texts(engine: FakeEngine, document: Document) -> list[str]:
@@ -208,11 +216,11 @@ def test_an_edit_during_indexing_wins(store: SqliteStore, container: Container, 
 
     engine.static.embed_passages = edit_meanwhile  # type: ignore[method-assign, assignment]
     with pytest.raises(SupersededError):
-        index(store, engine, job)  # type: ignore[arg-type]
+        indexed(store, engine, job)
     store.jobs.release([job])
     engine.static.embed_passages = original  # type: ignore[method-assign]
     (again,) = store.jobs.claim("index")
-    index(store, engine, again)  # type: ignore[arg-type]
+    indexed(store, engine, again)
     assert texts(engine, document_at(store, container, "/a.md")) == ["new words"]
     assert store.jobs.count() == 0
 
@@ -222,7 +230,7 @@ def test_a_move_during_indexing_loses_nothing(store: SqliteStore, container: Con
     put("/a/x.md", b"words")
     (job,) = store.jobs.claim("index")
     store.files.apply(container, Move(from_path="/a", path="/b"))
-    index(store, engine, job)  # type: ignore[arg-type]
+    indexed(store, engine, job)
     assert status(store, container, "/b/x.md") == "done"
     assert store.jobs.count() == 0
 
@@ -231,9 +239,9 @@ def test_work_under_way_at_a_crash_is_done_after_the_next_start(
     tmp_path: Path, store: SqliteStore, container: Container, put: Putting, working: Callable[[FakeEngine], None]
 ) -> None:
     put("/a.md", b"words")
-    store.jobs.claim("index")
+    (job,) = store.jobs.claim("index")
     document = document_at(store, container, "/a.md")
-    store.documents.set_status(document, "chunking")
+    assert store.documents.advance(document, job, "chunking")
     store.recover()
     events = Events(store)
     working(FakeEngine(store, dense=HashEmbedder("fake-dense")))
@@ -306,7 +314,7 @@ def test_a_model_that_comes_later_gets_its_vectors(
 ) -> None:
     put("/a.md", b"words")
     (job,) = store.jobs.claim("index")
-    index(store, FakeEngine(store), job)  # type: ignore[arg-type]
+    indexed(store, FakeEngine(store), job)
     assert status(store, container, "/a.md") == "done"
     assert store.embedding.backfill(model="fake-dense") == 1
     engine = FakeEngine(store, dense=HashEmbedder("fake-dense"))
@@ -324,7 +332,7 @@ def test_a_long_log_does_not_keep_the_notes_beside_it_waiting(
     put("/big.log", "".join(f"10:{number:05d} INFO the pump number {number} was checked\n" for number in range(4000)).encode())
     put("/note.md", b"The spare key hangs at the bakery.\n")
     while claimed := store.jobs.claim("index"):
-        index(store, engine, claimed[0])  # type: ignore[arg-type]
+        indexed(store, engine, claimed[0])
     working(engine)
     events.until(drained(store))
     place = next(number for number, text in enumerate(dense.seen) if "spare key" in text)
@@ -335,7 +343,7 @@ def test_a_long_log_does_not_keep_the_notes_beside_it_waiting(
 def test_without_a_transformer_what_waited_for_it_is_done(store: SqliteStore, container: Container, put: Putting) -> None:
     put("/a.md", b"words")
     (job,) = store.jobs.claim("index")
-    index(store, FakeEngine(store, dense=HashEmbedder("fake-dense")), job)  # type: ignore[arg-type]
+    indexed(store, FakeEngine(store, dense=HashEmbedder("fake-dense")), job)
     assert status(store, container, "/a.md") == "embedding"
     store.embedding.abandon()
     assert (status(store, container, "/a.md"), store.jobs.count()) == ("done", 0)
@@ -348,7 +356,7 @@ def test_a_file_longer_than_what_is_decoded_says_so(
     monkeypatch.setattr("memdir.ingest.text.TEXT_MAX_BYTES", 1000)
     put("/long.md", b"words and words\n" * 1000)
     (job,) = store.jobs.claim("index")
-    index(store, FakeEngine(store), job)  # type: ignore[arg-type]
+    indexed(store, FakeEngine(store), job)
     assert "too long" in (document_at(store, container, "/long.md").error or "")
 
 

@@ -69,11 +69,8 @@ class Engine:
         try:
             self._dense = MiniLmEmbedder(self._models_dir)
             self._searcher = Searcher(self._chunks, self._static, self._dense)
-            count = self._store.embedding.backfill(model=self._dense.name)
-            log.info("model %s is ready, %d documents to embed", self._dense.name, count)
         except Exception:
             log.exception("the transformer model is not available; searching with words and static vectors only")
-            self._store.embedding.abandon()
         self._settled.set()
         ready()
 

@@ -255,7 +255,7 @@ async def _serve(options: ServerOptions, paths: AppPaths, store: Store, listener
         timeout_graceful_shutdown=GRACE_S,
     )
     server = _Uvicorn(config, hub, lambda: _announce(paths, listener, ready), lambda: _withdraw(paths))
-    engine.start(worker.wake)
+    engine.start(worker.models_changed)
     worker.start()
     try:
         await server.serve(sockets=[listener])

@@ -1,7 +1,11 @@
-"""One document through one job: bytes to passages, and passages to memories. No threads, no waiting."""
+"""One document through one job: bytes to passages, and passages to memories. No threads, no waiting.
+
+Every step may be killed anywhere and repeated: what it writes is one transaction that the newest claim alone may commit.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import numpy as np
@@ -12,7 +16,8 @@ from memdir.ingest.text import TEXT_MAX_BYTES, DecodedText, decode, media_type
 from memdir.memory.extract import extract
 from memdir.memory.reconcile import reconcile
 from memdir.server.engine import Engine
-from memdir.store.jobs import Job
+from memdir.server.leases import Lease, PermanentError
+from memdir.store.errors import SupersededError
 from memdir.store.paths import under_memory_paths
 from memdir.store.store import Store
 from memdir.store.texts import embedded_text
@@ -22,27 +27,25 @@ BINARY_NOTE: Final = "binary: kept byte for byte, nothing to search in it"
 _STATIC_BATCH: Final = 512
 
 
-class SupersededError(Exception):
-    """The document has other content now; another turn of the job takes that."""
-
-
-def index(store: Store, engine: Engine, job: Job) -> None:
+def index(store: Store, engine: Engine, lease: Lease) -> None:
     """Make passages, words and static vectors of the document's bytes and ask for what follows.
 
-    SupersededError when the content was replaced meanwhile.
+    SupersededError when the content was replaced meanwhile, PermanentError when there is no point in trying again.
     """
+    job = lease.job
     document = store.documents.get(job.document_id)
     if document is None or document.kind != "file":
         store.jobs.finish([job])
         return
-    store.documents.set_status(document, "extracting")
-    data = head(store, document)
-    text = decode(data)
-    store.documents.set_status(document, "chunking")
+    _advance(store, document, lease, "extracting")
+    data = _content(store, document)
+    text = lease.compute(lambda: decode(data))
+    _advance(store, document, lease, "chunking")
     name = document.path or document.custom_id or ""
-    chunks = chunker.chunk(text, name) if text is not None else ()
-    vectors = _static_vectors(engine, [embedded_text(chunk) for chunk in chunks])
-    ids = engine.chunks.replace_chunks(document, chunks, model=engine.static.name, vectors=vectors)
+    chunks = lease.compute(lambda: chunker.chunk(text, name)) if text is not None else ()
+    title = lease.compute(lambda: chunker.title(text, name)) if text is not None else None
+    vectors = _static_vectors(engine, [embedded_text(chunk) for chunk in chunks], lease.check)
+    ids = engine.chunks.replace_chunks(document, chunks, model=engine.static.name, vectors=vectors, guard=store.jobs.guard(job))
     if chunks and not ids:
         raise SupersededError
     container = store.containers.by_id(document.container_id)
@@ -51,49 +54,52 @@ def index(store: Store, engine: Engine, job: Job) -> None:
         follow_up.append("embed")
     if container is not None and under_memory_paths(document.path, container.memory_paths):
         follow_up.append("memory")
-    store.documents.set_indexed(
+    indexed = store.documents.set_indexed(
         document,
         job,
         status="embedding" if "embed" in follow_up else "done",
         error=BINARY_NOTE if text is None else chunker.note(text, chunks),
         media_type=media_type(document.path, data),
-        title=None if text is None else chunker.title(text, name),
+        title=title,
         follow_up=follow_up,
     )
+    if not indexed:
+        raise SupersededError
 
 
-def remember(store: Store, engine: Engine, job: Job) -> None:
-    """Bring the memories in line with what the document says, if it stands under the memory paths; else take them back."""
+def remember(store: Store, engine: Engine, lease: Lease) -> None:
+    """Bring the memories in line with what the document says, if it stands under the memory paths; else take them back.
+
+    SupersededError when the content was replaced meanwhile, or another document's facts came between.
+    """
+    job = lease.job
     document = store.documents.get(job.document_id)
     container = None if document is None else store.containers.by_id(document.container_id)
     if document is None or container is None:
         store.jobs.finish([job])
         return
     memories = engine.memories
+    guard = store.jobs.guard(job)
     if not under_memory_paths(document.path, container.memory_paths):
-        memories.forget_document(document)
+        memories.forget_document(document, guard=guard)
     else:
-        text = decoded(store, document)
-        candidates = () if text is None else extract(text.text, document.path or "", byte_at=text.byte_at)
+        path, data = document.path or "", _content(store, document) if document.kind == "file" else None
+        text = None if data is None else lease.compute(lambda: decode(data))
+        candidates = () if text is None else lease.compute(lambda: extract(text.text, path, byte_at=text.byte_at))
         own = memories.standing(document.id)
         known = {memory.id for memory in own}
         others = [memory for memory in memories.latest(container.id) if memory.id not in known]
-        memories.apply(document, reconcile(candidates, own=own, others=others))
+        changes = lease.compute(lambda: reconcile(candidates, own=own, others=others))
+        memories.apply(document, changes, version=container.profile_version, guard=guard)
     store.jobs.finish([job])
 
 
 def head(store: Store, document: Document) -> bytes:
-    """The document's bytes, one more than are ever decoded at most, so that a huge file does not fill the memory."""
+    """The document's bytes, one more than are ever decoded at most, so that a huge file does not fill the memory. NotFoundError
+    when the content is gone."""
     pieces = []
     size = 0
-    try:
-        source = store.blobs.pieces(document.content_hash)
-    except NotFoundError:
-        now = store.documents.get(document.id)
-        if now is None or now.content_hash != document.content_hash:
-            raise SupersededError from None
-        raise
-    for piece in source:
+    for piece in store.blobs.pieces(document.content_hash):
         pieces.append(piece)
         size += len(piece)
         if size > TEXT_MAX_BYTES:
@@ -106,8 +112,25 @@ def decoded(store: Store, document: Document) -> DecodedText | None:
     return decode(head(store, document)) if document.kind == "file" else None
 
 
-def _static_vectors(engine: Engine, texts: list[str]) -> Matrix:
-    if not texts:
-        return np.zeros((0, engine.static.dim), dtype=np.float32)
-    batches = [texts[first : first + _STATIC_BATCH] for first in range(0, len(texts), _STATIC_BATCH)]
-    return np.concatenate([engine.static.embed_passages(batch) for batch in batches])
+def _content(store: Store, document: Document) -> bytes:
+    """`head`, where content that is gone means that the document has other content now, or that there is no point in trying."""
+    try:
+        return head(store, document)
+    except NotFoundError as error:
+        now = store.documents.get(document.id)
+        if now is None or now.content_hash != document.content_hash:
+            raise SupersededError from None
+        raise PermanentError(error.message, hint=error.hint) from error
+
+
+def _advance(store: Store, document: Document, lease: Lease, status: str) -> None:
+    if not store.documents.advance(document, lease.job, status):
+        raise SupersededError
+
+
+def _static_vectors(engine: Engine, texts: Sequence[str], checkpoint: Callable[[], None]) -> Matrix:
+    made = []
+    for first in range(0, len(texts), _STATIC_BATCH):
+        checkpoint()
+        made.append(engine.static.embed_passages(list(texts[first : first + _STATIC_BATCH])))
+    return np.concatenate(made) if made else np.zeros((0, engine.static.dim), dtype=np.float32)

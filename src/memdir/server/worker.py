@@ -1,9 +1,10 @@
-"""Taking documents through the pipeline, on threads of the server process.
+"""Taking documents through the pipeline, on threads of the server process or of a worker process.
 
 `index`: bytes → text → passages with words and static vectors, in one transaction: searchable. `embed`: the transformer's
-vectors, in batches over several documents: done. `memory`: what a document under the memory paths says. Each is a job on disk
-with a lease, so a crash at any step is repeated, never skipped; every step may be repeated. One indexing thread takes
-interactive jobs only, so that an edit never waits behind an import.
+vectors, in batches over several documents: done. `memory`: what a document under the memory paths says. Each is a job in the
+database with a lease, so a crash at any step is repeated, never skipped; every step may be repeated. One indexing thread takes
+interactive jobs only, so that an edit never waits behind an import; the others take a bulk job first every now and then, so
+that an import goes on under any number of edits.
 """
 
 from __future__ import annotations
@@ -14,75 +15,123 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from memdir.core.errors import MemdirError
+from memdir.core.errors import BusyError, MemdirError, StorageError
 from memdir.core.sqlite import DiskFullError
 from memdir.retrieval.embed.port import LineEmbedder
 from memdir.server.engine import Engine
-from memdir.server.pipeline import SupersededError, index, remember
-from memdir.store.jobs import ATTEMPTS_MAX, BULK, INTERACTIVE, Job
+from memdir.server.leases import COMPUTE_S, Lease, Leases, PermanentError, StoppingError
+from memdir.server.pipeline import index, remember
+from memdir.store.errors import SupersededError
+from memdir.store.jobs import BULK, INTERACTIVE, Job
 from memdir.store.store import Store
 from memdir.store.texts import embedded_text
 
 log = logging.getLogger(__name__)
 
+WORKERS_MAX: Final = 16
 EMBED_JOBS: Final = 32
 EMBED_CHUNKS: Final = 32
 """Passages in one go: bounds how long an edit waits behind an import (about half a second) and how much a crash repeats."""
-REASON_MAX_CHARS: Final = 500
+BULK_EVERY: Final = 4
+"""Every such claim of a thread takes an import's work before an edit's."""
 STOP_S: Final = 5.0
+_INTERRUPT_S: Final = 2.0
+"""How long before the end of a stop computations are ended that take long; they are repeated after the next start."""
 _BLOCKED_S: Final = 1.0
 _FULL_S: Final = 10.0
 _IDLE_S: Final = 60.0
 """Upper bound of a wait; wake-ups come from commits, this only limits the cost of a lost one."""
+_NOT_ITS_FAULT: Final = (BusyError, StorageError, DiskFullError)
+"""What a step may meet that says nothing about the document: it waits and is tried again as often as needed."""
+
+
+class _Loop:
+    """One thread: claims work of one kind, step by step."""
+
+    def __init__(self, name: str, kind: str, priority: int, step: Callable[[_Loop], bool]) -> None:
+        self.name = name
+        self.kind = kind
+        self.priority = priority
+        self.step = step
+        self.wake = threading.Event()
+        self._turns = 0
+
+    def bulk_first(self) -> bool:
+        """Whether the next claim takes an import's work first."""
+        self._turns += 1
+        return self.priority == BULK and self._turns % BULK_EVERY == 0
 
 
 class Worker:
     """Threads that work the job table until `stop`."""
 
-    def __init__(self, store: Store, engine: Engine) -> None:
+    def __init__(self, store: Store, engine: Engine, *, count: int = 1, limit_s: float = COMPUTE_S) -> None:
+        """`count` threads index and as many embed; 0: other processes do the work. `limit_s` is the time limit of one
+        computation over one document."""
         self._store = store
         self._engine = engine
         self._stopping = threading.Event()
-        loops: Sequence[tuple[str, Callable[[], bool], str, int]] = (
-            ("index-now", lambda: self._index_one(INTERACTIVE), "index", INTERACTIVE),
-            ("index", lambda: self._index_one(BULK), "index", BULK),
-            ("memory", self._remember_one, "memory", BULK),
-            ("embed", self._embed_some, "embed", BULK),
-        )
-        self._wakes = [threading.Event() for _ in loops]
+        self._leases = Leases(store, limit_s=limit_s)
+        loops: list[_Loop] = []
+        if count:
+            loops += [
+                _Loop("index-now", "index", INTERACTIVE, self._index_one),
+                _Loop("memory", "memory", BULK, self._remember_one),
+            ]
+        for _ in range(count):
+            loops += [_Loop("index", "index", BULK, self._index_one), _Loop("embed", "embed", BULK, self._embed_some)]
+        self._loops = loops
         self._threads = [
-            threading.Thread(target=self._loop, args=(wake, step, kind, priority), name=f"memdir-{name}", daemon=True)
-            for wake, (name, step, kind, priority) in zip(self._wakes, loops, strict=True)
+            threading.Thread(target=self._run, args=(loop,), name=f"memdir-{loop.name}", daemon=True) for loop in loops
         ]
 
     def start(self) -> None:
         """Begin."""
         self._store.listen(lambda _: self.wake())
+        self._leases.start()
         for thread in self._threads:
             thread.start()
 
     def wake(self) -> None:
         """Look for work now. Any thread."""
-        for wake in self._wakes:
-            wake.set()
+        for loop in self._loops:
+            loop.wake.set()
+
+    def models_changed(self) -> None:
+        """The engine has loaded a model, or has all it will have: see to the vectors that lack, and look for work."""
+        if self._threads and self._engine.settled:
+            dense = self._engine.dense
+            if dense is None:
+                self._store.embedding.abandon()
+            else:
+                count = self._store.embedding.backfill(model=dense.name)
+                log.info("model %s is ready, %d documents to embed", dense.name, count)
+        self.wake()
 
     def stop(self, *, timeout_s: float = STOP_S) -> bool:
-        """End after the step under way. Returns whether all threads ended in time; a step that did not is repeated after the
-        next start, because its lease is released then."""
+        """End after the step under way and give leases back. Returns whether all threads ended in time; a step that did not is
+        repeated after the next start, and can write nothing any more."""
         self._stopping.set()
         self.wake()
         deadline = time.monotonic() + timeout_s
+        self._join(deadline - min(_INTERRUPT_S, timeout_s / 2))
+        self._leases.stop()
+        ended = self._join(deadline)
+        self._leases.close()
+        return ended
+
+    def _join(self, deadline_s: float) -> bool:
         for thread in self._threads:
-            thread.join(max(0.0, deadline - time.monotonic()))
+            thread.join(max(0.0, deadline_s - time.monotonic()))
         return not any(thread.is_alive() for thread in self._threads)
 
-    def _loop(self, wake: threading.Event, step: Callable[[], bool], kind: str, priority: int) -> None:
+    def _run(self, loop: _Loop) -> None:
         while not self._stopping.is_set():
-            wake.clear()
+            loop.wake.clear()
             try:
-                if step():
+                if loop.step(loop):
                     continue
-                pause = self._store.jobs.next_due_s(kind, priority_max=priority)
+                pause = self._store.jobs.next_due_s(loop.kind, priority_max=loop.priority)
             except DiskFullError:
                 log.error("no room on the disk to go on indexing; trying again every %g s", _FULL_S)  # noqa: TRY400  no bug
                 pause = _FULL_S
@@ -91,66 +140,81 @@ class Worker:
                 log.exception("a worker step failed")
                 pause = _BLOCKED_S
             # A job that is due and was not taken waits for a model; the engine wakes us when it is there.
-            wake.wait(_IDLE_S if pause is None else min(_IDLE_S, pause or _BLOCKED_S))
+            loop.wake.wait(_IDLE_S if pause is None else min(_IDLE_S, pause or _BLOCKED_S))
 
-    def _index_one(self, priority: int) -> bool:
+    def _claim(self, loop: _Loop, *, bulk_first: bool, limit: int = 1) -> list[Job]:
+        return self._store.jobs.claim(
+            loop.kind, owner=self._leases.owner, limit=limit, priority_max=loop.priority, bulk_first=bulk_first
+        )
+
+    def _index_one(self, loop: _Loop) -> bool:
+        return self._one(loop, index)
+
+    def _remember_one(self, loop: _Loop) -> bool:
+        return self._one(loop, remember)
+
+    def _one(self, loop: _Loop, work: Callable[[Store, Engine, Lease], None]) -> bool:
+        """Take one job through its step; what goes wrong with it is its own affair."""
         if not self._engine.ready:
             return False
-        claimed = self._store.jobs.claim("index", priority_max=priority)
-        for job in claimed:
-            self._guarded(job, lambda job: index(self._store, self._engine, job))
+        claimed = self._claim(loop, bulk_first=loop.bulk_first())
+        with self._leases.hold(claimed) as leases:
+            for lease in leases:
+                try:
+                    work(self._store, self._engine, lease)
+                except Exception as error:  # noqa: BLE001  logged and recorded by `_end`
+                    self._end(lease.job, error)
+                self._store.notify(lease.job.container_id)
         return bool(claimed)
 
-    def _remember_one(self) -> bool:
-        if not self._engine.ready:
-            return False
-        claimed = self._store.jobs.claim("memory")
-        for job in claimed:
-            self._guarded(job, lambda job: remember(self._store, self._engine, job))
-        return bool(claimed)
-
-    def _guarded(self, job: Job, work: Callable[[Job], None]) -> None:
-        """Run one job; what goes wrong with it is its own affair."""
-        try:
-            work(job)
-        except SupersededError:
+    def _end(self, job: Job, error: Exception) -> None:
+        """A step ended with an error: the claim is given back, or fails."""
+        if isinstance(error, (SupersededError, StoppingError)):
             # Deleted or replaced under our hands; a row that is still there asks for the newer content.
             self._store.jobs.release([job])
-        except Exception as error:
-            log.warning("%s of document %s failed (attempt %d)", job.kind, job.document_id, job.attempts + 1, exc_info=True)
-            if self._store.jobs.fail(job):
-                self._give_up(job, error)
-        self._store.notify(job.container_id)
-
-    def _give_up(self, job: Job, error: Exception) -> None:
-        document = self._store.documents.get(job.document_id)
-        if document is None:
             return
+        known = isinstance(error, (PermanentError, *_NOT_ITS_FAULT))
+        log.warning(
+            "%s of document %s failed (attempt %d): %s", job.kind, job.document_id, job.attempts + 1, error, exc_info=not known
+        )
         reason = error.message if isinstance(error, MemdirError) else f"{type(error).__name__}: {error}"
-        reason = reason[:REASON_MAX_CHARS].encode("utf-8", "replace").decode()
-        if job.kind == "index":
-            self._store.documents.set_status(document, "failed", error=reason)
-        else:
-            self._store.documents.set_status(document, document.status, error=f"memories could not be read: {reason}")
+        given_up = self._store.jobs.fail(
+            job, reason, permanent=isinstance(error, PermanentError), counted=not isinstance(error, _NOT_ITS_FAULT)
+        )
+        if given_up:
+            log.warning("%s of document %s was given up: %s", job.kind, job.document_id, reason)
 
-    def _embed_some(self) -> bool:
+    def _embed_some(self, loop: _Loop) -> bool:
         """One batch of passages for the most urgent documents. Returns whether there may be more."""
         dense = self._engine.dense
         if dense is None:
             return False
-        claimed = self._store.jobs.claim("embed", limit=EMBED_JOBS)
+        bulk_first = loop.bulk_first()
+        claimed = self._claim(loop, bulk_first=bulk_first, limit=EMBED_JOBS)
         if not claimed:
             return False
-        try:
-            missing = self._store.embedding.missing(claimed, model=dense.name, limit=EMBED_CHUNKS)
-            self._embed(dense.name, [chunk_id for chunk_id, _ in missing])
-            ended = self._store.embedding.settle(claimed, model=dense.name)
-        except Exception:
-            log.warning("a batch of %d documents could not be embedded, trying them one by one", len(claimed), exc_info=True)
-            ended = self._embed_singly(claimed, dense.name)
+        with self._leases.hold(claimed):
+            try:
+                ended = self._embed_batch(claimed, dense.name, shortest_first=not bulk_first)
+            except _NOT_ITS_FAULT:
+                self._store.jobs.release(claimed)
+                raise
+            except Exception:
+                log.warning(
+                    "a batch of %d documents could not be embedded, trying them one by one", len(claimed), exc_info=True
+                )
+                ended = self._embed_singly(claimed, dense.name)
         for container_id in {job.container_id for job in ended}:
             self._store.notify(container_id)
         return True
+
+    def _embed_batch(self, claimed: Sequence[Job], model: str, *, shortest_first: bool = True) -> list[Job]:
+        """Vectors for the next passages of some documents. Returns the jobs that ended with it."""
+        queue = self._store.embedding
+        batch = queue.missing(claimed, model=model, limit=EMBED_CHUNKS, shortest_first=shortest_first)
+        queue.announce(batch)
+        self._embed(model, batch.chunk_ids)
+        return queue.settle(claimed, batch, model=model)
 
     def _embed(self, model: str, chunk_ids: Sequence[int]) -> None:
         dense = self._engine.dense
@@ -171,14 +235,7 @@ class Worker:
         ended: list[Job] = []
         for job in claimed:
             try:
-                missing = self._store.embedding.missing([job], model=model, limit=EMBED_CHUNKS)
-                self._embed(model, [chunk_id for chunk_id, _ in missing])
-                ended += self._store.embedding.settle([job], model=model)
-            except Exception as error:
-                log.warning("embedding of document %s failed (attempt %d)", job.document_id, job.attempts + 1, exc_info=True)
-                if job.attempts + 1 >= ATTEMPTS_MAX:
-                    note = f"found by words only, the model failed: {type(error).__name__}: {error}"[:REASON_MAX_CHARS]
-                    ended += self._store.embedding.settle([job], model=model, note=note)
-                else:
-                    self._store.jobs.fail(job)
+                ended += self._embed_batch([job], model)
+            except Exception as error:  # noqa: BLE001  logged and recorded by `_end`
+                self._end(job, error)
         return ended

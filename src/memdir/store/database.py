@@ -7,7 +7,7 @@ The statements in this room are written once, in the SQL that SQLite and Postgre
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
@@ -25,6 +25,11 @@ class Transaction(Protocol):
     def changes(self) -> int:
         """Rows that the last `insert`, `update` or `delete` touched."""
         ...
+
+
+Guard = Callable[[Transaction], bool]
+"""Asked inside a transaction, after the document was looked at and before anything is written: may this writer still write?
+Locks what it looked at until the transaction ends."""
 
 
 class Database(Protocol):

@@ -11,7 +11,8 @@ from memdir.core.clock import Clock
 from memdir.core.errors import NotFoundError
 from memdir.store import jobs
 from memdir.store.database import Database, Row, fetch
-from memdir.store.jobs import Job
+from memdir.store.errors import SupersededError
+from memdir.store.jobs import HELD, Job
 from memdir.store.paths import below
 from memdir.store.types import Document, Scope
 
@@ -21,6 +22,8 @@ DOCUMENT_COLUMNS: Final = (
 )
 SELECT_DOCUMENT: Final = f"select {DOCUMENT_COLUMNS} from document d join container k on k.id = d.container_id "  # noqa: S608
 PENDING_MAX: Final = 1000
+STATUSES: Final = ("queued", "extracting", "chunking", "embedding", "indexing", "done")
+"""In the order that a revision goes through them; or `failed`, from any."""
 
 
 def document_of(row: Row) -> Document:
@@ -197,14 +200,18 @@ class DocumentStore:
         row = self._db.one("select indexed_hash from document where id = ?", (document_id,))
         return None if row is None else row[0]
 
-    def set_status(self, document: Document, status: str, *, error: str | None = None) -> bool:
-        """Move a document on in the pipeline, unless its content changed meanwhile. Returns whether it still was the one."""
+    def advance(self, document: Document, job: Job, status: str) -> bool:
+        """Move a document on in the pipeline; a status never goes back for the same revision, so a step that is repeated leaves
+        it where it was. Returns whether the claim still is the newest: if not, nothing was changed."""
+        earlier = STATUSES[: STATUSES.index(status)]
+        marks = ",".join("?" * len(earlier))
+        claim = (job.document_id, job.kind, job.generation, job.claims)
         with self._db.write() as connection:
             connection.execute(
-                "update document set status = ?, error = ? where id = ? and content_hash = ?",
-                (status, error, document.id, document.content_hash),
+                f"update document set status = ? where id = ? and status in ({marks}) and {HELD}",  # noqa: S608
+                (status, document.id, *earlier, *claim),
             )
-            return bool(connection.changes())
+            return bool(connection.changes()) or bool(fetch(connection, f"select 1 where {HELD}", claim))
 
     def set_indexed(
         self,
@@ -218,19 +225,22 @@ class DocumentStore:
         follow_up: Sequence[str],
     ) -> bool:
         """The document's chunks were made from the content it has: record that, end the job, and ask for the kinds of work
-        in `follow_up`, in one transaction. False, and only the job is freed, when it has another content now."""
+        in `follow_up`, in one transaction. False, and only the job is freed, when it has another content now or the claim is
+        not the newest."""
         with self._db.write() as connection:
             connection.execute(
-                "update document set status = ?, error = ?, indexed_hash = content_hash, media_type = ?, title = ? "
-                "where id = ? and content_hash = ?",
-                (status, error, media_type, title, document.id, document.content_hash),
+                "update document set status = ?, error = ?, indexed_hash = content_hash, media_type = ?, title = ? "  # noqa: S608
+                f"where id = ? and content_hash = ? and {HELD}",
+                (
+                    *(status, error, media_type, title, document.id, document.content_hash),
+                    *(job.document_id, job.kind, job.generation, job.claims),
+                ),
             )
             if not connection.changes():
-                connection.execute(
-                    "update job set leased_until_ms = 0 where document_id = ? and kind = ?", (job.document_id, job.kind)
-                )
+                jobs.free(connection, job)
                 return False
-            jobs.finish(connection, job)
+            if not jobs.finish(connection, job):
+                raise SupersededError
             now_ms = self._clock.now_ns() // 1_000_000
             for kind in follow_up:
                 jobs.enqueue(

@@ -6,6 +6,7 @@ Reads the tables of `chunks`; the vectors themselves are written through the chu
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from memdir.core.clock import Clock
@@ -19,6 +20,17 @@ _LACKS: Final = (
 )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """Passages to embed in one go."""
+
+    chunk_ids: tuple[int, ...]
+    served: tuple[Job, ...]
+    """Whose documents they are of."""
+    completed: tuple[Job, ...]
+    """Those that lack nothing with them."""
+
+
 class EmbeddingQueue:
     """Jobs of the kind `embed` and the passages behind them."""
 
@@ -26,57 +38,90 @@ class EmbeddingQueue:
         self._db = db
         self._clock = clock
 
-    def missing(self, claimed: Sequence[Job], *, model: str, limit: int) -> list[tuple[int, str]]:
-        """Chunk ids without a vector of `model`, with their documents: the most urgent first, among equals those that lack
-        least. A long log must not keep the notes beside it waiting for minutes. Inside a document in the order of the text."""
-        lacking = []
+    def missing(self, claimed: Sequence[Job], *, model: str, limit: int, shortest_first: bool = True) -> Batch:
+        """At most `limit` passages without a vector of `model`: of the most urgent documents first, among equals of those that
+        lack least (a long log must not keep the notes beside it waiting for minutes), or of those whose turn it is (so that the
+        log gets on, too). Inside a document in the order of the text."""
+        lacking: list[tuple[Job, list[int]]] = []
         for job in claimed:
             rows = self._db.all(
-                f"select c.id, c.document_id from chunk c where c.document_id = ? and {_LACKS} order by c.ordinal limit ?",  # noqa: S608
+                f"select c.id from chunk c where c.document_id = ? and {_LACKS} order by c.ordinal limit ?",  # noqa: S608
                 (job.document_id, model, limit),
             )
-            lacking.append((job.priority, [(int(row[0]), str(row[1])) for row in rows]))
-        lacking.sort(key=lambda one: (one[0], len(one[1])))
-        return [row for _, rows in lacking for row in rows][:limit]
+            lacking.append((job, [int(row[0]) for row in rows]))
+        if shortest_first:
+            lacking.sort(key=lambda one: (one[0].priority, len(one[1])))
+        chunk_ids: list[int] = []
+        served, completed = [], []
+        for job, ids in lacking:
+            taken = ids[: limit - len(chunk_ids)]
+            chunk_ids += taken
+            if taken:
+                served.append(job)
+                if len(taken) == len(ids) < limit:
+                    completed.append(job)
+        return Batch(chunk_ids=tuple(chunk_ids), served=tuple(served), completed=tuple(completed))
 
-    def settle(self, claimed: Sequence[Job], *, model: str, note: str | None = None) -> list[Job]:
-        """End the jobs whose documents lack nothing any more (with a `note`: whatever they lack) and call those documents done;
-        free the others. Returns the jobs that ended."""
-        ended = []
+    def announce(self, batch: Batch) -> None:
+        """The vectors of the last passages of some documents are about to go into the index."""
+        if not batch.completed:
+            return
         with self._db.write() as connection:
-            for job in claimed:
+            for job in sorted(batch.completed, key=lambda job: job.document_id):
+                connection.execute(
+                    f"update document set status = 'indexing' where id = ? and status = 'embedding' and {jobs.HELD}",  # noqa: S608
+                    (job.document_id, job.document_id, job.kind, job.generation, job.claims),
+                )
+
+    def settle(self, claimed: Sequence[Job], batch: Batch, *, model: str) -> list[Job]:
+        """End the jobs whose documents lack nothing any more and call those documents done; of the others, those that `batch`
+        served wait for their next turn, the rest keeps it. Returns the jobs that ended. A claim that is not the newest changes
+        nothing."""
+        ended = []
+        served = {job.document_id for job in batch.served}
+        with self._db.write() as connection:
+            for job in sorted(claimed, key=lambda job: job.document_id):
+                # The document's row before the job's, as everywhere.
+                connection.execute("update document set status = status where id = ?", (job.document_id,))
                 lacks = fetch(
                     connection,
                     f"select 1 from chunk c where c.document_id = ? and {_LACKS} limit 1",  # noqa: S608
                     (job.document_id, model),
                 )
-                if lacks and note is None:
+                if lacks and job.document_id in served:
+                    jobs.put_back(connection, job)
+                elif lacks:
+                    jobs.free(connection, job)
+                elif jobs.finish(connection, job):
                     connection.execute(
-                        "update job set leased_until_ms = 0 where document_id = ? and kind = 'embed'", (job.document_id,)
+                        "update document set status = 'done' where id = ? and status in ('embedding', 'indexing')",
+                        (job.document_id,),
                     )
-                    continue
-                jobs.finish(connection, job)
-                connection.execute(
-                    "update document set status = 'done', error = coalesce(?, error) where id = ? "
-                    "and status in ('embedding', 'indexing')",
-                    (note, job.document_id),
-                )
-                ended.append(job)
+                    ended.append(job)
         return ended
 
     def backfill(self, *, model: str) -> int:
-        """Ask for vectors of `model` wherever they lack and nobody asked yet (another model, a job that was given up).
+        """Ask for vectors of `model` wherever they lack and nobody asked yet (another model). What was given up stays so.
         Returns how many documents that concerns."""
         with self._db.write() as connection:
             connection.execute(
-                "insert or ignore into job (document_id, kind, container_id, priority, not_before_ms, created_at_ms) "  # noqa: S608
-                f"select distinct c.document_id, 'embed', c.container_id, ?, 0, ? from chunk c where {_LACKS}",
-                (jobs.BULK, self._clock.now_ns() // 1_000_000, model),
+                "insert into job (document_id, kind, container_id, priority, not_before_ms, created_at_ms, turn) "  # noqa: S608
+                "select document_id, 'embed', container_id, :bulk, 0, :now, coalesce((select turn from job_clock "
+                "where kind = 'embed' and priority = :bulk), 0) "
+                "+ row_number() over (partition by container_id order by document_id) "
+                "from (select distinct c.document_id, c.container_id from chunk c "
+                f"where {_LACKS.replace('?', ':model')}) as lacking "
+                "where true on conflict (document_id, kind) do nothing",
+                {"bulk": jobs.BULK, "now": self._clock.now_ns() // 1_000_000, "model": model},
             )
             return connection.changes()
 
     def abandon(self) -> None:
-        """There is no transformer: its jobs go, and what waited for it is done as it is. `backfill` brings them back."""
+        """There is no transformer here: what nobody else works on goes, and what waited for it is done as it is. `backfill`
+        brings the work back."""
         with self._db.write() as connection:
-            connection.execute("delete from job where kind = 'embed'")
-            connection.execute("update document set status = 'done' where status in ('embedding', 'indexing')")
+            connection.execute(
+                "update document set status = 'done' where status in ('embedding', 'indexing') and not exists ("
+                "select 1 from job j where j.document_id = document.id and j.kind = 'embed' and j.leased_until_ms > 0)"
+            )
+            connection.execute("delete from job where kind = 'embed' and leased_until_ms = 0 and failed_at_ms is null")

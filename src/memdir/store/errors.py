@@ -36,3 +36,10 @@ class HistoryGoneError(StoreError):
 
 class IdempotencyError(StoreError):
     """The key was used before, for another request."""
+
+
+class SupersededError(StoreError):
+    """What a worker holds is not wanted any more: the document was replaced or deleted, or another worker has the work now."""
+
+    def __init__(self, message: str = "the document was replaced or deleted, or another worker has the work") -> None:
+        super().__init__(message)

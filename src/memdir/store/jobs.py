@@ -1,25 +1,47 @@
-"""Work on documents, kept on disk: at most one row a document and kind, the newest revision wins.
+"""Work on documents, kept in the database: at most one row a document and kind, the newest revision wins.
 
-A claim is a lease. Success ends the row only when no newer revision asked for the work meanwhile; failure counts and
-delays (full jitter is not needed: one process works the queue). After `ATTEMPTS_MAX` the row goes and the caller marks the
-document, so that a poisoned document cannot stop the others.
+A claim is a lease with a number that grows (`claims`): whoever holds an older one may neither end the row nor write results,
+so that a worker that was taken for dead and comes back changes nothing. Leases are renewed while a step runs and end by
+themselves. Success ends the row only when no newer revision asked for the work meanwhile. Failure counts, and delays with full
+jitter. What failed `ATTEMPTS_MAX` times, or took `DEATHS_MAX` workers along, is given up: the row stays with its reason (see
+`deadletters`) and is not claimed again.
+
+Containers take turns inside a class (kind and priority): work gets the turn after its container's last waiting one, or the
+turn that the class has reached, whichever is later, and is claimed in order of turns. So an import of 100,000 documents holds
+up another container's document by one document for each container that has work, and claiming stays one index lookup.
+(Start-time fair queueing, Goyal, Vin, Cheng 1996, with one document as the unit.)
 """
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from memdir.core.clock import Clock
-from memdir.store.database import Database, Transaction, fetch, run_many
+from memdir.store.database import Database, Guard, Row, Transaction, fetch
 
 INTERACTIVE: Final = 0
 BULK: Final = 1
 ATTEMPTS_MAX: Final = 5
-LEASE_MS: Final = 10 * 60 * 1000
+DEATHS_MAX: Final = 3
+LEASE_MS: Final = 20_000
+"""A killed worker's work goes on after this, at most; a living one renews long before (`server/leases.py`)."""
 BACKOFF_FIRST_MS: Final = 500
 BACKOFF_MAX_MS: Final = 60_000
+REASON_MAX_CHARS: Final = 500
+
+HELD: Final = (
+    "exists (select 1 from job where document_id = ? and kind = ? and generation = ? and claims = ? and failed_at_ms is null)"
+)
+"""Condition, with document, kind, generation and claims of a `Job`: this claim is the newest, for the newest revision."""
+
+_TURN: Final = (
+    "coalesce((select max(turn) from (select turn from job_clock where kind = :kind and priority = :priority union all "
+    "select max(turn) + 1 from job where container_id = :container and kind = :kind and priority = :priority "
+    "and failed_at_ms is null) as reached), 0)"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,42 +54,109 @@ class Job:
     priority: int
     generation: int
     attempts: int
+    claims: int
+    deaths: int
 
 
 class JobStore:
     """The job table."""
 
-    def __init__(self, db: Database, clock: Clock) -> None:
+    def __init__(self, db: Database, clock: Clock, *, skip_locked: str = "") -> None:
+        """`skip_locked` is the engine's clause for passing over rows that another transaction holds, with a space before."""
         self._db = db
         self._clock = clock
+        self._skip_locked = skip_locked
 
     def _now_ms(self) -> int:
         return self._clock.now_ns() // 1_000_000
 
-    def claim(self, kind: str, *, limit: int = 1, priority_max: int = BULK) -> list[Job]:
-        """At most `limit` jobs that are due and free, no less urgent than `priority_max`; interactive first, then oldest
-        first."""
+    def claim(
+        self, kind: str, *, owner: str = "", limit: int = 1, priority_max: int = BULK, bulk_first: bool = False
+    ) -> list[Job]:
+        """At most `limit` jobs that are due and free, no less urgent than `priority_max`; interactive first unless
+        `bulk_first`, then by turns.
+
+        Work whose earlier worker vanished is suspected of having killed it, and comes alone; after `DEATHS_MAX` times it is
+        given up.
+        """
         now_ms = self._now_ms()
-        due = "kind = ? and not_before_ms <= ? and leased_until_ms <= ? and priority <= ?"
-        bindings = (kind, now_ms, now_ms, priority_max)
-        if self._db.one(f"select 1 from job where {due} limit 1", bindings) is None:  # noqa: S608
+        if self._idle(kind, priority_max, now_ms):
             return []
         with self._db.write() as connection:
+            jobs: list[Job] = []
+            for priority in (BULK, INTERACTIVE) if bulk_first else (INTERACTIVE, BULK):
+                if priority <= priority_max and len(jobs) < limit:
+                    jobs += self._take(connection, kind, priority, owner=owner, limit=limit - len(jobs), now_ms=now_ms)
+            suspect = next((job for job in jobs if job.deaths), None)
+            if suspect is not None:
+                for job in jobs:
+                    if job is not suspect:
+                        free(connection, job)
+                jobs = [suspect]
+        if suspect is not None and suspect.deaths >= DEATHS_MAX:
+            self.fail(suspect, f"the worker ended {suspect.deaths} times while it worked on this document", permanent=True)
+            return []
+        return jobs
+
+    def _idle(self, kind: str, priority_max: int, now_ms: int) -> bool:
+        """Whether there is nothing to claim; asked first, because it needs no lock."""
+        row = self._db.one(
+            "select 1 from job where kind = ? and priority <= ? and failed_at_ms is null "
+            "and not_before_ms <= ? and leased_until_ms <= ? limit 1",
+            (kind, priority_max, now_ms, now_ms),
+        )
+        return row is None
+
+    def _take(self, connection: Transaction, kind: str, priority: int, *, owner: str, limit: int, now_ms: int) -> list[Job]:
+        rows = fetch(
+            connection,
+            "with due as materialized (select document_id as due_id, kind as due_kind from job where kind = :kind "  # noqa: S608
+            "and priority = :priority and failed_at_ms is null and not_before_ms <= :now and leased_until_ms <= :now "
+            f"order by turn, created_at_ms, document_id limit :limit{self._skip_locked}) "
+            "update job set claims = claims + 1, owner = :owner, leased_until_ms = :until, "
+            "deaths = deaths + case when leased_until_ms > 0 then 1 else 0 end "
+            "from due where document_id = due_id and kind = due_kind "
+            "returning turn, created_at_ms, document_id, kind, container_id, priority, generation, attempts, claims, deaths",
+            {
+                "kind": kind,
+                "priority": priority,
+                "owner": owner,
+                "limit": limit,
+                "now": now_ms,
+                "until": now_ms + LEASE_MS,
+            },
+        )
+        rows.sort()
+        if rows:
+            connection.execute(
+                "update job_clock set turn = :turn where kind = :kind and priority = :priority and turn < :turn",
+                {"turn": rows[-1][0], "kind": kind, "priority": priority},
+            )
+        return [_job_of(row[2:]) for row in rows]
+
+    def guard(self, job: Job) -> Guard:
+        """A guard that holds the job's row and answers whether this claim is still the newest, for the revision it was made
+        for."""
+        return lambda connection: _hold(connection, job, self._now_ms())
+
+    def renew(self, job: Job) -> bool:
+        """Keep the lease a further `LEASE_MS`. False when the work is no longer wanted from this claim: a newer revision, a
+        deleted document, another worker."""
+        with self._db.write() as connection:
+            # A row that is locked is being written by the very step that holds the lease: nobody can take it meanwhile.
             rows = fetch(
                 connection,
-                f"select document_id, container_id, priority, generation, attempts from job where {due} "  # noqa: S608
-                "order by priority, created_at_ms, document_id limit ?",
-                (*bindings, limit),
+                f"select 1 from job where document_id = ? and kind = ? and generation = ? and claims = ?{self._skip_locked}",  # noqa: S608
+                (job.document_id, job.kind, job.generation, job.claims),
             )
-            run_many(
-                connection,
-                "update job set leased_until_ms = ? where document_id = ? and kind = ?",
-                [(now_ms + LEASE_MS, row[0], kind) for row in rows],
-            )
-        return [
-            Job(document_id=row[0], kind=kind, container_id=row[1], priority=row[2], generation=row[3], attempts=row[4])
-            for row in rows
-        ]
+            if rows:
+                return _hold(connection, job, self._now_ms())
+        return self.holds(job)
+
+    def holds(self, job: Job) -> bool:
+        """Whether the claim is still the newest, for the revision it was made for."""
+        claim = (job.document_id, job.kind, job.generation, job.claims)
+        return self._db.one(f"select 1 where {HELD}", claim) is not None
 
     def finish(self, jobs: Sequence[Job]) -> None:
         """The work is done; a row that grew meanwhile becomes free at once instead."""
@@ -75,44 +164,46 @@ class JobStore:
             for job in jobs:
                 finish(connection, job)
 
-    def fail(self, job: Job) -> bool:
-        """The work failed: try again later, or give up. Returns whether it was given up (the row is gone then)."""
+    def fail(self, job: Job, reason: str, *, permanent: bool = False, counted: bool = True) -> bool:
+        """The work failed: try again later, or give up (at once when it is `permanent`). What is not `counted` was not the
+        document's fault and only waits. Returns whether it was given up; nothing happens to a claim that is not the newest."""
+        now_ms = self._now_ms()
+        attempts = job.attempts + counted
+        give_up = permanent or attempts >= ATTEMPTS_MAX
         with self._db.write() as connection:
-            attempts = job.attempts + 1
-            if attempts >= ATTEMPTS_MAX:
-                connection.execute(
-                    "delete from job where document_id = ? and kind = ? and generation = ?",
-                    (job.document_id, job.kind, job.generation),
-                )
-                if connection.changes():
-                    return True
-            delay_ms = min(BACKOFF_MAX_MS, BACKOFF_FIRST_MS * 2 ** min(job.attempts, 16))
+            if give_up:  # the document's row before the job's, as everywhere
+                connection.execute("update document set status = status where id = ?", (job.document_id,))
+            if not _hold(connection, job, now_ms):
+                free(connection, job)
+                return False
+            if give_up:
+                _bury(connection, job, attempts, reason, now_ms)
+                return True
             connection.execute(
-                "update job set attempts = case when generation = ? then ? else attempts end, leased_until_ms = 0, "
-                "not_before_ms = case when generation = ? then ? else not_before_ms end where document_id = ? and kind = ?",
-                (job.generation, attempts, job.generation, self._now_ms() + delay_ms, job.document_id, job.kind),
+                "update job set attempts = ?, leased_until_ms = 0, owner = '', not_before_ms = ? "
+                "where document_id = ? and kind = ? and claims = ?",
+                (attempts, now_ms + _delay_ms(job.attempts), job.document_id, job.kind, job.claims),
             )
         return False
 
     def release(self, jobs: Sequence[Job]) -> None:
         """Give claims back untouched (the worker is stopping)."""
         with self._db.write() as connection:
-            run_many(
-                connection,
-                "update job set leased_until_ms = 0 where document_id = ? and kind = ?",
-                [(job.document_id, job.kind) for job in jobs],
-            )
+            for job in jobs:
+                free(connection, job)
 
     def release_all(self) -> int:
-        """Free the leases of a process that is gone. Returns how many there were."""
+        """Free the leases of a process that is gone; it died over them. Returns how many there were."""
         with self._db.write() as connection:
-            connection.execute("update job set leased_until_ms = 0 where leased_until_ms > 0")
+            connection.execute("update job set leased_until_ms = 0, owner = '', deaths = deaths + 1 where leased_until_ms > 0")
             return connection.changes()
 
     def next_due_s(self, kind: str, *, priority_max: int = BULK) -> float | None:
         """Seconds until the next job can be claimed (0 when one can now); None when there is none."""
         row = self._db.one(
-            "select min(max(not_before_ms, leased_until_ms)) from job where kind = ? and priority <= ?", (kind, priority_max)
+            "select min(case when not_before_ms > leased_until_ms then not_before_ms else leased_until_ms end) from job "
+            "where kind = ? and priority <= ? and failed_at_ms is null",
+            (kind, priority_max),
         )
         if row is None or row[0] is None:
             return None
@@ -120,28 +211,101 @@ class JobStore:
         return max(0.0, (due_ms - self._now_ms()) / 1000)
 
     def count(self, kind: str | None = None) -> int:
-        """Jobs waiting or running."""
-        row = self._db.one("select count(*) from job where kind = coalesce(?, kind)", (kind,))
+        """Jobs waiting or running; not those that were given up."""
+        row = self._db.one("select count(*) from job where kind = coalesce(?, kind) and failed_at_ms is null", (kind,))
         assert row is not None
         count: int = row[0]
         return count
 
 
 def enqueue(connection: Transaction, *, document_id: str, container_id: int, kind: str, priority: int, now_ms: int) -> None:
-    """Ask for work, inside the caller's transaction. What is already asked for becomes newer, never less urgent, and
-    starts afresh."""
+    """Ask for work, inside the caller's transaction. What is already asked for becomes newer, never less urgent, keeps its
+    turn, and starts afresh; what was given up comes back to life."""
     connection.execute(
-        "insert into job (document_id, kind, container_id, priority, not_before_ms, created_at_ms) values (?, ?, ?, ?, 0, ?) "
-        "on conflict (document_id, kind) do update set generation = generation + 1, attempts = 0, not_before_ms = 0, "
-        "priority = min(priority, excluded.priority)",
-        (document_id, kind, container_id, priority, now_ms),
+        "insert into job (document_id, kind, container_id, priority, not_before_ms, created_at_ms, turn) "  # noqa: S608
+        f"values (:document, :kind, :container, :priority, 0, :now, {_TURN}) "
+        "on conflict (document_id, kind) do update set generation = job.generation + 1, attempts = 0, deaths = 0, "
+        "not_before_ms = 0, failed_at_ms = null, reason = null, "
+        "turn = case when excluded.priority < job.priority or job.failed_at_ms is not null then excluded.turn "
+        "else job.turn end, "
+        "priority = case when excluded.priority < job.priority or job.failed_at_ms is not null then excluded.priority "
+        "else job.priority end",
+        {"document": document_id, "kind": kind, "container": container_id, "priority": priority, "now": now_ms},
     )
 
 
-def finish(connection: Transaction, job: Job) -> None:
-    """End a claimed job, inside the caller's transaction."""
+def finish(connection: Transaction, job: Job) -> bool:
+    """End a claimed job, inside the caller's transaction. False when a newer revision asked for the work: the row is free."""
     connection.execute(
-        "delete from job where document_id = ? and kind = ? and generation = ?", (job.document_id, job.kind, job.generation)
+        "delete from job where document_id = ? and kind = ? and generation = ? and claims = ? and failed_at_ms is null",
+        (job.document_id, job.kind, job.generation, job.claims),
     )
-    if not connection.changes():
-        connection.execute("update job set leased_until_ms = 0 where document_id = ? and kind = ?", (job.document_id, job.kind))
+    if connection.changes():
+        return True
+    free(connection, job)
+    return False
+
+
+def put_back(connection: Transaction, job: Job) -> None:
+    """Free a job that is not finished but got on, inside the caller's transaction: others of its class have their turn first,
+    and what its earlier workers died of is behind it."""
+    connection.execute(
+        "update job set leased_until_ms = 0, owner = '', deaths = 0, turn = 1 + coalesce((select c.turn from job_clock c "
+        "where c.kind = job.kind and c.priority = job.priority), 0) where document_id = ? and kind = ? and claims = ?",
+        (job.document_id, job.kind, job.claims),
+    )
+
+
+def _hold(connection: Transaction, job: Job, now_ms: int) -> bool:
+    """Lock the row and renew the lease, if the claim is the newest and the revision is still the one."""
+    connection.execute(
+        "update job set leased_until_ms = ? "
+        "where document_id = ? and kind = ? and generation = ? and claims = ? and failed_at_ms is null",
+        (now_ms + LEASE_MS, job.document_id, job.kind, job.generation, job.claims),
+    )
+    return bool(connection.changes())
+
+
+def free(connection: Transaction, job: Job) -> None:
+    """Give a claim back, inside the caller's transaction."""
+    connection.execute(
+        "update job set leased_until_ms = 0, owner = '' where document_id = ? and kind = ? and claims = ?",
+        (job.document_id, job.kind, job.claims),
+    )
+
+
+def _bury(connection: Transaction, job: Job, attempts: int, reason: str, now_ms: int) -> None:
+    """Give a job up and let its document say so: without passages it failed; without the transformer's vectors, or without
+    memories, it is as good as it gets."""
+    text = reason[:REASON_MAX_CHARS].encode("utf-8", "replace").decode().replace("\0", "\ufffd")
+    if job.kind == "index":
+        change, note = "status = 'failed', error = ?", text
+    elif job.kind == "embed":
+        change, note = "status = 'done', error = ?", f"found by words only, the model failed: {text}"
+    else:
+        change, note = "error = ?", f"memories could not be read: {text}"
+    connection.execute(f"update document set {change} where id = ?", (note, job.document_id))  # noqa: S608
+    connection.execute(
+        "update job set failed_at_ms = ?, attempts = ?, reason = ?, leased_until_ms = 0, owner = '' "
+        "where document_id = ? and kind = ? and claims = ?",
+        (now_ms, attempts, text, job.document_id, job.kind, job.claims),
+    )
+
+
+def _delay_ms(attempts: int) -> int:
+    """Full jitter: anywhere up to the bound, so that what failed together does not come back together."""
+    bound_ms = min(BACKOFF_MAX_MS, BACKOFF_FIRST_MS * 2 ** min(attempts, 16))
+    return 1 + int(random.random() * (bound_ms - 1))  # noqa: S311  no secret
+
+
+def _job_of(row: Row) -> Job:
+    return Job(
+        document_id=row[0],
+        kind=row[1],
+        container_id=row[2],
+        priority=row[3],
+        generation=row[4],
+        attempts=row[5],
+        claims=row[6],
+        deaths=row[7],
+    )

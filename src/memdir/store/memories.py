@@ -7,7 +7,8 @@ from typing import Final
 
 from memdir.core.clock import Clock, SystemClock
 from memdir.core.ids import new_id
-from memdir.store.database import Database, Row, Transaction, first
+from memdir.store.database import Database, Guard, Row, Transaction, first
+from memdir.store.errors import SupersededError
 from memdir.store.protocols import MemoryChange
 from memdir.store.types import Document, Memory, MemoryCandidate
 
@@ -63,20 +64,32 @@ class MemoryStore:
         row = self._db.one(_SELECT + "where m.id = ?", (memory_id,))
         return None if row is None else _memory(row)
 
-    def forget_document(self, document: Document) -> bool:
-        """Take back what was drawn from a document that left the memory paths. Returns whether anything changed."""
+    def forget_document(self, document: Document, *, guard: Guard | None = None) -> bool:
+        """Take back what was drawn from a document that left the memory paths. Returns whether anything changed.
+        SupersededError when `guard` says no."""
         with self._db.write() as connection:
+            _lock(connection, document.container_id, None, guard)
             connection.execute("delete from memory_source where document_id = ?", (document.id,))
             return bool(connection.changes())
 
-    def apply(self, document: Document, changes: Sequence[MemoryChange]) -> bool:
+    def apply(
+        self,
+        document: Document,
+        changes: Sequence[MemoryChange],
+        *,
+        version: int | None = None,
+        guard: Guard | None = None,
+    ) -> bool:
         """Apply what `memory.reconcile` decided; and grow the container's profile version when
         anything changed. Returns whether anything did; does nothing when the document has other content by now.
 
-        A fact that only moved within its document gets its new span without counting as a change.
+        A fact that only moved within its document gets its new span without counting as a change. `version` is the container's
+        profile version before the memories were read for the decision: SupersededError when it is another now (the same fact
+        would be added twice), and when `guard` says no.
         """
         now_ms = self._clock.now_ns() // 1_000_000
         with self._db.write() as connection:
+            _lock(connection, document.container_id, version, guard)
             row = first(connection, "select content_hash, container_id from document where id = ?", (document.id,))
             if row is None or row[0] != document.content_hash:
                 return False
@@ -88,6 +101,19 @@ class MemoryStore:
                     "update container set profile_version = profile_version + 1 where id = ?", (document.container_id,)
                 )
         return changed
+
+
+def _lock(connection: Transaction, container_id: int, version: int | None, guard: Guard | None) -> None:
+    """One writer of memories in a container at a time."""
+    connection.execute(
+        "update container set profile_version = profile_version "
+        "where id = ? and profile_version = coalesce(?, profile_version)",
+        (container_id, version),
+    )
+    if not connection.changes():
+        raise SupersededError("the memories of the container changed meanwhile")
+    if guard is not None and not guard(connection):
+        raise SupersededError
 
 
 def _add(connection: Transaction, document: Document, change: MemoryChange, now_ms: int) -> bool:

@@ -9,16 +9,19 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Protocol
 
+from memdir.store.database import Guard
 from memdir.store.types import Chunk, Document, Matrix, MemoryCandidate, Nearest, Scope, StoredChunk
 
 
 class ChunkStore(Protocol):
     """Chunks, their words and their vectors. Derived data: every row carries the document revision it came from."""
 
-    def replace_chunks(self, document: Document, chunks: Sequence[Chunk], *, model: str, vectors: Matrix) -> Sequence[int]:
+    def replace_chunks(
+        self, document: Document, chunks: Sequence[Chunk], *, model: str, vectors: Matrix, guard: Guard | None = None
+    ) -> Sequence[int]:
         """Put `chunks` in place of the document's earlier ones, with their words and their vectors of `model`
-        (shape len(chunks) x dim). Does nothing and returns () when the document has moved on to a newer revision.
-        Returns the chunk ids in order."""
+        (shape len(chunks) x dim). Does nothing and returns () when the document has moved on to a newer revision or `guard`
+        says no. Returns the chunk ids in order."""
         ...
 
     def add_vectors(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from memdir.core.clock import Clock
 from memdir.store.audit import AuditStore
@@ -12,6 +12,7 @@ from memdir.store.blobs import BlobStore
 from memdir.store.changes import ChangeStore
 from memdir.store.containers import ContainerStore
 from memdir.store.database import Database
+from memdir.store.deadletters import DeadLetters
 from memdir.store.documents import DocumentStore
 from memdir.store.embedding import EmbeddingQueue
 from memdir.store.files import FileTree
@@ -31,6 +32,10 @@ class Store(ABC):
     (a full-text index) belongs in a trigger. A document's place and revision are read from its row.
     """
 
+    SKIP_LOCKED: ClassVar[str] = ""
+    """The engine's clause for passing over rows that another transaction holds, with a space before; empty where there is one
+    writer."""
+
     def __init__(self, db: Database, blobs: BlobStore, clock: Clock) -> None:
         self._clock = clock
         self._listeners: list[Callable[[int], None]] = []
@@ -38,7 +43,8 @@ class Store(ABC):
         self.documents = DocumentStore(db, clock)
         self.blobs = blobs
         self.changes = ChangeStore(db)
-        self.jobs = JobStore(db, clock)
+        self.jobs = JobStore(db, clock, skip_locked=self.SKIP_LOCKED)
+        self.dead_letters = DeadLetters(db, clock)
         self.embedding = EmbeddingQueue(db, clock)
         self.orgs = OrgStore(db, clock)
         self.keys = KeyStore(db, clock)

@@ -9,6 +9,7 @@ import apsw
 import numpy as np
 
 from memdir.core.sqlite import Database, Row
+from memdir.store.database import Guard
 from memdir.store.sqlite.paths import PathWords
 from memdir.store.sqlite.snapshots import SnapshotCache
 from memdir.store.sqlite.vectors import VectorSnapshot
@@ -37,18 +38,20 @@ class SqliteChunkStore:
         self._paths = PathWords()
         self._snapshots = SnapshotCache(db, max_bytes=cache_max_bytes)
 
-    def replace_chunks(self, document: Document, chunks: Sequence[Chunk], *, model: str, vectors: Matrix) -> Sequence[int]:
+    def replace_chunks(
+        self, document: Document, chunks: Sequence[Chunk], *, model: str, vectors: Matrix, guard: Guard | None = None
+    ) -> Sequence[int]:
         """Put `chunks` in place of the document's earlier ones.
 
         A passage whose embedded text did not change keeps its id, its words and all its vectors; only its position
         is written anew. A new passage takes over vectors that any model already made of the same text. Returns the ids
-        in order, () when the document is gone or has other content by now.
+        in order, () when the document is gone or has other content by now, or `guard` says no.
         """
         if len(vectors) != len(chunks):
             raise ValueError(f"{len(chunks)} chunks but {len(vectors)} vectors")
         hashes = [text_hash(chunk) for chunk in chunks]
         with self._db.write() as connection:
-            if not _is_current(connection, document):
+            if not _is_current(connection, document) or (guard is not None and not guard(connection)):
                 return ()
             model_id = self._model_id(connection, model)
             kept = _existing(connection, document.id)
