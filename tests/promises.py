@@ -79,7 +79,6 @@ OPEN: frozenset[str] = frozenset(
         # issue 4, storage
         "store.one-contract",
         "store.many-processes",
-        "store.blobs",
         "store.deletes",
         "store.migrates",
         "store.backup",

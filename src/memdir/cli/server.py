@@ -25,6 +25,9 @@ def _configure_run(parser: Parser) -> None:
     parser.add_argument(
         "--allowed-host", metavar="NAME", action="append", default=[], help="a further host name to be called by"
     )
+    parser.add_argument(
+        "--blobs", metavar="URL", help="where large contents are kept: s3://bucket/prefix or file:///folder (or MEMDIR_BLOBS)"
+    )
 
 
 def _start(_args: argparse.Namespace, out: Output) -> int:
@@ -106,7 +109,7 @@ def _run(args: argparse.Namespace, out: Output) -> int:
     from memdir.server.lifecycle import ServerOptions, run
 
     out.flush()
-    run(ServerOptions(host=args.host, port=args.port, foreground=True, hosts=args.allowed_host))
+    run(ServerOptions(host=args.host, port=args.port, foreground=True, hosts=args.allowed_host, blobs=args.blobs))
     return EXIT_OK
 
 
@@ -114,7 +117,10 @@ RUN = Command(
     name="server run",
     usage="[OPTIONS]",
     description="Run the local server in the foreground, logging to standard error, until Ctrl-C or SIGTERM.",
-    examples=[("memdir server run --port 8848", "for service managers and debugging")],
+    examples=[
+        ("memdir server run --port 8848", "for service managers and debugging"),
+        ("memdir server run --blobs s3://bucket/memdir", "large contents in S3; keys from the usual AWS variables"),
+    ],
     exit_codes=[(0, "it ended as asked")],
     configure=_configure_run,
     run=_run,

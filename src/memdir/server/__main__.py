@@ -13,6 +13,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     parser.add_argument("--port", type=int, help="port to listen on (default: 8848, or a free one when it is taken)")
     parser.add_argument("--allowed-host", action="append", default=[], help="a further host name to be called by; repeatable")
+    parser.add_argument("--blobs", help="where large contents are kept: s3://bucket/prefix or file:///folder")
     parser.add_argument("--ready-fd", type=int, help="file descriptor that gets 'ready' or an error text")
     parser.add_argument("--foreground", action="store_true", help="log to standard error instead of the log file")
     options = parser.parse_args(arguments)
@@ -28,6 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 ready_fd=options.ready_fd,
                 foreground=options.foreground,
                 hosts=options.allowed_host,
+                blobs=options.blobs,
             )
         )
     except MemdirError as error:

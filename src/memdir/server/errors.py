@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from memdir.core.errors import BusyError, CorruptError, MemdirError, NotFoundError, UsageError
+from memdir.core.errors import BusyError, CorruptError, MemdirError, NotFoundError, StorageError, UsageError
 from memdir.store.errors import ConflictError, HistoryGoneError, IdempotencyError, InvalidError, PreconditionError
 
 
@@ -42,6 +42,7 @@ STATUS: Final[tuple[tuple[type[MemdirError], int], ...]] = (
     (UsageError, 400),
     (NotFoundError, 404),
     (BusyError, 503),
+    (StorageError, 503),
     (CorruptError, 500),
 )
 

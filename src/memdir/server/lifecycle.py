@@ -24,10 +24,12 @@ from memdir.core.errors import BusyError, MemdirError
 from memdir.core.log import log_to_file, log_to_stderr
 from memdir.core.paths import AppPaths, app_paths, ensure_private_dir, write_private
 from memdir.server.app import create_app
+from memdir.server.collector import BlobCollector
 from memdir.server.engine import Engine
 from memdir.server.hub import Hub
 from memdir.server.protocol import BoundedProtocol
 from memdir.server.worker import Worker
+from memdir.store.contents import ENV_BLOBS, open_contents
 from memdir.store.sqlite.store import SqliteStore
 from memdir.store.store import Store
 
@@ -54,6 +56,8 @@ class ServerOptions:
     ready_fd: int | None = None
     foreground: bool = False
     hosts: Sequence[str] = ()
+    blobs: str | None = None
+    """Where large contents are kept, as `open_contents` takes it; None: what MEMDIR_BLOBS says, or the server's folder."""
 
 
 def run(options: ServerOptions, paths: AppPaths | None = None) -> None:
@@ -62,7 +66,7 @@ def run(options: ServerOptions, paths: AppPaths | None = None) -> None:
     with _report(options.ready_fd) as ready, _owned(paths.server_dir):
         _logging(options, paths)
         sys.setswitchinterval(SWITCH_INTERVAL_S)
-        with _listening(options) as listener, _store(paths) as store:
+        with _listening(options) as listener, _store(options, paths) as store:
             bootstrap(store, paths, _url(listener))
             asyncio.run(_serve(options, paths, store, listener, ready))
 
@@ -165,9 +169,11 @@ def _url(listener: socket.socket) -> str:
 
 
 @contextmanager
-def _store(paths: AppPaths) -> Iterator[Store]:
-    store = SqliteStore.open(paths.server_dir)
+def _store(options: ServerOptions, paths: AppPaths) -> Iterator[Store]:
+    contents = open_contents(options.blobs or os.environ.get(ENV_BLOBS), paths.server_dir / "blobs")
+    store = SqliteStore.open(paths.server_dir, contents=contents)
     try:
+        store.blobs.check_place()
         store.recover()
         yield store
     finally:
@@ -238,6 +244,7 @@ async def _serve(options: ServerOptions, paths: AppPaths, store: Store, listener
     hub.attach()
     engine = Engine(store, paths.models_dir)
     worker = Worker(store, engine)
+    collector = BlobCollector(store)
     store.listen(hub.notify)
     hosts = [*options.hosts, *([] if options.host in ("0.0.0.0", "::") else [options.host])]  # noqa: S104
     config = uvicorn.Config(
@@ -257,11 +264,12 @@ async def _serve(options: ServerOptions, paths: AppPaths, store: Store, listener
     server = _Uvicorn(config, hub, lambda: _announce(paths, listener, ready), lambda: _withdraw(paths))
     engine.start(worker.models_changed)
     worker.start()
+    collector.start()
     try:
         await server.serve(sockets=[listener])
     finally:
         _withdraw(paths)
-        stopped = await asyncio.to_thread(worker.stop)
+        stopped = await asyncio.to_thread(worker.stop) and await asyncio.to_thread(collector.stop)
         if not stopped or not engine.settled:
             _leave()
         hub.shutdown()

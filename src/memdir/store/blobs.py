@@ -37,6 +37,7 @@ EMPTY_HASH: Final = hashlib.sha256(b"").hexdigest()
 ORPHAN_MS: Final = 24 * 3600 * 1000
 """Bytes that no row knows are left alone until they are this old: an upload may be on its way to its row."""
 _STEP_PLACES: Final = 64
+_SAMPLE_PLACES: Final = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,6 +185,16 @@ class BlobStore:
             except (StorageError, OSError) as error:
                 log.warning("contents that are not needed could not be deleted yet: %s", error)
                 return
+
+    def check_place(self) -> None:
+        """That contents are where this store looks for them. StorageError when none of several is: another store of contents
+        was used before, and mixing the two would be hard to undo. (One that is missing is damage: see `server check`.)"""
+        rows = self._db.all("select place from blob where place is not null limit ?", (_SAMPLE_PLACES,))
+        if len(rows) > 1 and all(self.contents.size(row[0]) is None for row in rows):
+            raise StorageError(
+                f"the large contents of this server are not in {self.contents.name}",
+                hint="set --blobs (or MEMDIR_BLOBS) to where they are; `memdir server backup` and `restore` move them",
+            )
 
     def collect_with(self, collector: Callable[[], None] | None) -> None:
         """From now on `collector` is told when there is something to delete, on any thread; None: `tidy` deletes itself."""
