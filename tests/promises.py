@@ -45,7 +45,6 @@ OPEN: frozenset[str] = frozenset(
         "api.bad-input",
         "api.capabilities",
         "api.move",
-        "api.versions",
         "api.export",
         "api.conversations",
         "api.memories",

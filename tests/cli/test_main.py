@@ -31,6 +31,8 @@ BAD_COMMAND_LINES: dict[str, list[str]] = {
     "queue": ["queue", "-n", "0"],
     "retry": ["retry", "a", "b"],
     "logs": ["logs", "-n", "-1"],
+    "versions": ["versions", "a", "b"],
+    "restore": ["restore"],
     "server run": ["server", "run", "--port", "99999"],
     "server start": ["server", "start", "x"],
     "server stop": ["server", "stop", "--now"],

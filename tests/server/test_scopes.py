@@ -340,6 +340,7 @@ def test_a_key_bound_to_a_folder_sees_and_changes_nothing_outside_of_it(
     outside = client.post("/v3/documents/list", json={"containerTags": [tag], "filepath": f"/secret/{CANARY}.md"})
     outside_id = outside.json()["memories"][0]["id"]
     client.patch(f"/v3/documents/{outside_id}", json={"customId": f"custom-{tag}", "content": CANARY})
+    former = client.get("/v1/versions", params=at | {"path": f"/secret/{CANARY}.md"}).json()["versions"][0]["version"]
     bound = scoped(containers=[tag], prefix="/p")
 
     shown = [
@@ -354,6 +355,8 @@ def test_a_key_bound_to_a_folder_sees_and_changes_nothing_outside_of_it(
         bound.post("/v4/search", json={"containerTag": tag, "q": f"{CANARY} Acme", "searchMode": "hybrid"}),
         bound.post("/v4/profile", json={"containerTag": tag, "q": "Acme"}),
         bound.get(f"/v3/container-tags/{tag}"),
+        bound.get("/v1/versions:deleted", params=at),
+        bound.get("/v1/versions", params=at | {"path": "/p/in.md"}),
     ]
     for answer in shown:
         assert answer.status_code == 200, (answer.request.url, answer.text)
@@ -384,6 +387,12 @@ def test_a_key_bound_to_a_folder_sees_and_changes_nothing_outside_of_it(
         (404, bound.delete(f"/v3/documents/{outside_id}")),
         (403, bound.patch(f"/v3/container-tags/{tag}", json={"a": 1})),
         (403, bound.delete(f"/v3/container-tags/{tag}")),
+        (403, bound.get("/v1/versions", params=at | {"path": elsewhere})),
+        (404, bound.get("/v1/versions", params=at | {"id": outside_id})),
+        (404, bound.get(f"/v1/versions/{former}", params=at)),
+        (404, bound.post("/v1/versions:restore", json=at | {"version": former, "path": "/p/stolen.md"})),
+        (403, bound.get("/v1/versions:deleted", params=at | {"prefix": "/secret"})),
+        (403, bound.delete("/v1/versions", params=at | {"path": elsewhere})),
     ]
     for status, answer in refused:
         assert answer.status_code == status, (answer.request.method, str(answer.request.url), answer.text)

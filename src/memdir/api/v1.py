@@ -18,6 +18,7 @@ from pydantic.alias_generators import to_camel
 from memdir.core.limits import (
     BATCH_MAX_ITEMS,
     CHANGES_PAGE_MAX,
+    INT64_MAX,
     QUERY_MAX_CHARS,
     SEARCH_LIMIT_MAX,
 )
@@ -41,7 +42,7 @@ class Capabilities(Wire):
     version: str
     api: list[str]
     features: list[str]
-    """Among `changes`, `files`, `move`, `batch`, `search`."""
+    """Among `changes`, `files`, `move`, `batch`, `search`, `versions`."""
     max_file_bytes: int
     max_batch_bytes: int
     max_batch_items: int
@@ -166,6 +167,53 @@ class PreconditionFailed(Wire):
 
     error: str
     current: FileEntry | None
+
+
+class VersionEntry(Wire):
+    """A former content of a document."""
+
+    version: int
+    """Its number in the store; grows, is never used again."""
+    document_id: str
+    path: str | None
+    """Where the document stood then; null for one without a place."""
+    kind: EntryKind
+    content_hash: str
+    size_bytes: int
+    mode: int
+    mtime_ns: int
+    revision: int
+    """Of the document when it had this content."""
+    reason: Literal["replaced", "deleted"]
+    ended_at: str
+    """When it ceased to be the content."""
+
+
+class VersionsPage(Wire):
+    """GET /v1/versions?containerTag=&path=|id=&before=VERSION&limit=N, and GET /v1/versions:deleted?containerTag=&prefix=
+
+    Newest first. `current` is what stands at the path now, null for nothing. `nextBefore` asks for the next page.
+    """
+
+    current: FileEntry | None = None
+    versions: list[VersionEntry]
+    next_before: int | None = None
+
+
+class RestoreRequest(Wire):
+    """POST /v1/versions:restore. Without `path` the version goes where its document stands, or stood last."""
+
+    container_tag: str
+    version: Annotated[int, Field(ge=1, le=INT64_MAX)]
+    path: str | None = None
+    if_match: int | None = None
+    idempotency_key: str | None = None
+
+
+class PurgeResult(Wire):
+    """DELETE /v1/versions?containerTag=&path=: how many versions went."""
+
+    deleted_count: int
 
 
 class SearchRequest(Wire):

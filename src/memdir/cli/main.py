@@ -31,6 +31,8 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "queue": ("queue", "COMMAND", "show the changes that wait to be pushed"),
     "retry": ("retry", "COMMAND", "push parked changes again"),
     "logs": ("logs", "COMMAND", "show the log of a mount or of the server"),
+    "versions": ("versions", "COMMAND", "show the former contents of a file, or what was deleted"),
+    "restore": ("restore", "COMMAND", "bring a former content of a file back"),
     "server run": ("server", "RUN", "run the local server in the foreground"),
     "server start": ("server", "START", "start the local server in the background"),
     "server stop": ("server", "STOP", "stop the local server"),

@@ -5,11 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
-from memdir.core.errors import NotFoundError
+from memdir.core.errors import NotFoundError, UsageError
 from memdir.core.paths import app_paths
+
+if TYPE_CHECKING:
+    from memdir.client.http import Client
 
 _TIMEOUT_S: Final = 30.0
 
@@ -17,6 +20,36 @@ _TIMEOUT_S: Final = 30.0
 def server_log_file() -> Path:
     """The local server's log (written by `client.local` and the server itself)."""
     return app_paths().state_dir / "server.log"
+
+
+def connected(note: Callable[[str], None]) -> Client:
+    """A client of the server, which is started when none runs."""
+    from memdir.client.http import Client
+    from memdir.client.local import ensure_server, running_server
+
+    paths = app_paths()
+    server = running_server(paths)
+    if server is None:
+        note("starting the local server")
+        server = ensure_server(paths)
+    return Client(server.url, server.api_key)
+
+
+def place_of(path: str | None, container: str | None) -> tuple[str, str]:
+    """The container and the path in it that a person means: a path in a mount, running or not, or with `container` a path
+    in that memory. UsageError for a path outside every mount."""
+    from memdir.cli.targets import check_container_name, current_folder, describe_mounts, open_registry
+    from memdir.fs.path import checked
+
+    if container is not None:
+        given = path or "/"
+        return check_container_name(container), checked(given if given.startswith("/") else f"/{given}")
+    registry = open_registry()
+    found = registry.find_by_path(Path(current_folder(), path or "."))
+    if found is None:
+        hint = f"give a path in a mount, or use --container NAME; {describe_mounts(registry)}"
+        raise UsageError(f"{path or current_folder()} is not inside a mounted memory", hint=hint)
+    return found[0].name, found[1]
 
 
 def search_container(

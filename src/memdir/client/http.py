@@ -99,14 +99,18 @@ class Client:
     @contextmanager
     def open_file(self, container: str, path: str, *, stall_s: float | None = None) -> Iterator[tuple[int, Iterator[bytes]]]:
         """The revision and the bytes of a file, streamed in pieces. OfflineError when nothing comes for `stall_s`."""
+        with self._stream(_file_url(path), {"containerTag": container}, stall_s=stall_s) as response:
+            yield _revision(response), _pieces(response)
+
+    @contextmanager
+    def _stream(self, url: str, params: dict[str, str], *, stall_s: float | None = None) -> Iterator[httpx.Response]:
         timeout = httpx.Timeout(stall_s or TIMEOUT_S, connect=CONNECT_TIMEOUT_S)
-        params = {"containerTag": container}
         try:
-            with self._http.stream("GET", _file_url(path), params=params, timeout=timeout) as response:
+            with self._http.stream("GET", url, params=params, timeout=timeout) as response:
                 if response.status_code >= 300:
                     response.read()
                     raise _error(response)
-                yield _revision(response), _pieces(response)
+                yield response
         except httpx.HTTPError as error:
             raise _offline(error) from error
         except RuntimeError as error:
@@ -153,6 +157,35 @@ class Client:
         if len(results) != len(operations):
             raise ServerError(f"the server answered {len(results)} results for {len(operations)} operations")
         return results
+
+    # --- versions --------------------------------------------------------------------------------------------------
+
+    def versions(
+        self, container: str, path: str, *, before: int | None = None, limit: int = CHANGES_PAGE_MAX
+    ) -> v1.VersionsPage:
+        """Former contents of what stands, or stood last, at `path`, newest first."""
+        return self._versions("/v1/versions", {"containerTag": container, "path": path, "limit": str(limit)}, before)
+
+    def deleted_versions(
+        self, container: str, prefix: str = "/", *, before: int | None = None, limit: int = CHANGES_PAGE_MAX
+    ) -> v1.VersionsPage:
+        """The last content of each file that was deleted at or below `prefix`, latest deletion first."""
+        return self._versions(
+            "/v1/versions:deleted", {"containerTag": container, "prefix": prefix, "limit": str(limit)}, before
+        )
+
+    def _versions(self, url: str, params: dict[str, str], before: int | None) -> v1.VersionsPage:
+        return self._call(v1.VersionsPage, "GET", url, params=params if before is None else params | {"before": str(before)})
+
+    @contextmanager
+    def open_version(self, container: str, version: int) -> Iterator[Iterator[bytes]]:
+        """The exact bytes of a version, streamed in pieces."""
+        with self._stream(f"/v1/versions/{version}", {"containerTag": container}) as response:
+            yield _pieces(response)
+
+    def restore_version(self, request: v1.RestoreRequest) -> v1.FileEntry:
+        """Make a version the newest content."""
+        return self._call(v1.FileEntry, "POST", "/v1/versions:restore", json=_body(request))
 
     # --- feed, search, profile -----------------------------------------------------------------------------------
 

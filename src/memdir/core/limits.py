@@ -7,6 +7,8 @@ from typing import Final
 KIB: Final = 1024
 MIB: Final = 1024 * KIB
 
+INT64_MAX: Final = (1 << 63) - 1
+
 NAME_MAX_BYTES: Final = 255
 PATH_MAX_BYTES: Final = 4096
 SYMLINK_MAX_BYTES: Final = 4095

@@ -21,7 +21,7 @@ from memdir.server.engine import Engine
 from memdir.server.errors import status_of, text_of
 from memdir.server.guard import INTERNAL_ERROR, Guard
 from memdir.server.hub import Hub
-from memdir.server.routes import files, service, v3, v4
+from memdir.server.routes import files, service, v3, v4, versions
 from memdir.server.services.files import entry_of
 from memdir.store.errors import PreconditionError
 from memdir.store.store import Store
@@ -52,7 +52,7 @@ def routed(store: Store, hub: Hub, engine: Engine) -> FastAPI:
     app.add_exception_handler(DiskFullError, _on_refused_write)
     app.add_exception_handler(OSError, _on_refused_write)
     app.add_exception_handler(Exception, _on_unexpected)
-    for router in (service.router, files.router, v3.router, v4.router):
+    for router in (service.router, files.router, versions.router, v3.router, v4.router):
         app.include_router(router)
     app.add_api_route("/openapi.json", openapi.route(app, hub), include_in_schema=False)
     return app

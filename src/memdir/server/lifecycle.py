@@ -26,6 +26,7 @@ from memdir.core.paths import AppPaths, app_paths, ensure_private_dir, write_pri
 from memdir.server.app import create_app
 from memdir.server.collector import BlobCollector
 from memdir.server.engine import Engine
+from memdir.server.housekeeping import Housekeeper
 from memdir.server.hub import Hub
 from memdir.server.protocol import BoundedProtocol
 from memdir.server.worker import Worker
@@ -245,6 +246,7 @@ async def _serve(options: ServerOptions, paths: AppPaths, store: Store, listener
     engine = Engine(store, paths.models_dir)
     worker = Worker(store, engine)
     collector = BlobCollector(store)
+    housekeeper = Housekeeper(store)
     store.listen(hub.notify)
     hosts = [*options.hosts, *([] if options.host in ("0.0.0.0", "::") else [options.host])]  # noqa: S104
     config = uvicorn.Config(
@@ -265,12 +267,13 @@ async def _serve(options: ServerOptions, paths: AppPaths, store: Store, listener
     engine.start(worker.models_changed)
     worker.start()
     collector.start()
+    housekeeper.start()
     try:
         await server.serve(sockets=[listener])
     finally:
         _withdraw(paths)
-        stopped = await asyncio.to_thread(worker.stop) and await asyncio.to_thread(collector.stop)
-        if not stopped or not engine.settled:
+        stopped = [await asyncio.to_thread(thread.stop) for thread in (worker, collector, housekeeper)]
+        if not all(stopped) or not engine.settled:
             _leave()
         hub.shutdown()
         log.info("stopped")

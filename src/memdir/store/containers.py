@@ -21,6 +21,8 @@ TAG_MAX_CHARS: Final = 100
 _TAG: Final = re.compile(r"[\w.:@+-]+", re.UNICODE)
 _COLUMNS: Final = "id, org_id, tag, epoch, last_seq, profile_version, settings, created_at_ms, updated_at_ms"
 MEMORY_PATHS_KEY: Final = "memoryFilesystemPaths"
+VERSION_BOUNDS: Final = {"versionsMaxCount": (50, 1000), "versionsMaxDays": (90, 3650)}
+"""Settings on former contents: default, and the most that can be asked for; 0 keeps none."""
 
 
 def checked_tag(tag: str) -> str:
@@ -44,6 +46,8 @@ def _container(row: Row) -> Container:
         last_seq=row[4],
         profile_version=row[5],
         memory_paths=MEMORY_PATHS_DEFAULT if paths is None else tuple(paths),
+        versions_max=settings.get("versionsMaxCount", VERSION_BOUNDS["versionsMaxCount"][0]),
+        versions_days=settings.get("versionsMaxDays", VERSION_BOUNDS["versionsMaxDays"][0]),
         created_at_ms=row[7],
         updated_at_ms=row[8],
     )
@@ -97,19 +101,23 @@ class ContainerStore:
         return [_container(row) for row in rows]
 
     def settings(self, container_id: int) -> dict[str, Any]:
-        """All settings as a client set them, the memory paths filled in."""
+        """All settings as a client set them, defaults filled in."""
         row = self._db.one("select settings from container where id = ?", (container_id,))
         if row is None:
             raise NotFoundError("the container is gone")
         settings: dict[str, Any] = json.loads(row[0])
         if settings.get(MEMORY_PATHS_KEY) is None:
             settings[MEMORY_PATHS_KEY] = list(MEMORY_PATHS_DEFAULT)
-        return settings
+        return {name: default for name, (default, _) in VERSION_BOUNDS.items()} | settings
 
     def change_settings(self, container_id: int, changes: dict[str, Any]) -> dict[str, Any]:
         """Merge `changes` into the settings (null takes a setting away) and return all."""
         if changes.get(MEMORY_PATHS_KEY) is not None:
             changes = changes | {MEMORY_PATHS_KEY: checked_memory_paths(changes[MEMORY_PATHS_KEY])}
+        for name, (_, most) in VERSION_BOUNDS.items():
+            value = changes.get(name)
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most):
+                raise InvalidError(f"{name} must be a whole number from 0 to {most}")
         with self._db.write() as connection:
             rows = fetch(connection, "select settings from container where id = ?", (container_id,))
             if not rows:

@@ -100,10 +100,13 @@ class FileTree:
         return count
 
     def delete_container(self, container: Container) -> None:
-        """The container with all that is in it; its tag can begin a new life."""
+        """The container with all that is in it, versions included; its tag can begin a new life."""
         with self._db.write() as connection:
             rows = fetch(
-                connection, "select content_hash from document where container_id = ? and kind <> 'dir'", (container.id,)
+                connection,
+                "select content_hash from document where container_id = ? and kind <> 'dir' "
+                "union all select content_hash from document_version where container_id = ?",
+                (container.id, container.id),
             )
             orphans = self._blobs.release(connection, [row[0] for row in rows])
             connection.execute("delete from container where id = ?", (container.id,))

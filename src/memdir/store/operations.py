@@ -7,14 +7,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from memdir.core.limits import SYMLINK_MAX_BYTES
+from memdir.core.limits import INT64_MAX, SYMLINK_MAX_BYTES
 from memdir.store import jobs
 from memdir.store.blobs import StagedBlob
 from memdir.store.errors import InvalidError, PreconditionError
 from memdir.store.idempotency import request_hash
 from memdir.store.types import Document
 
-INT64_MAX: Final = (1 << 63) - 1
 CUSTOM_ID_MAX_CHARS: Final = 512
 METADATA_MAX_BYTES: Final = 64 * 1024
 
@@ -60,18 +59,31 @@ class Delete:
 
     path: str
     recursive: bool = False
+    purge: bool = False
+    """For good: no version is kept, and those that were go too."""
     if_match: int | None = None
     idempotency_key: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remove:
-    """A document by its id, wherever it stands; what stands below a folder's row stays."""
+    """A document by its id, wherever it stands, for good: its versions go too. What stands below a folder's row stays."""
 
     document_id: str
 
 
-Operation = Put | Move | Delete | Remove
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restore:
+    """A version's content, as the newest one of its document (or of what stands at `path`)."""
+
+    version: int
+    path: str | None = None
+    if_match: int | None = None
+    idempotency_key: str | None = None
+    priority: int = jobs.INTERACTIVE
+
+
+Operation = Put | Move | Delete | Remove | Restore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +122,7 @@ def check_if_match(if_match: int | None, current: Document | None, path: str) ->
     raise PreconditionError(f"{path} holds {state}, not revision {if_match}", current=current)
 
 
-def request_of(operation: Put | Move | Delete) -> bytes:
+def request_of(operation: Put | Move | Delete | Restore) -> bytes:
     """What the idempotency key stands for: all but the key itself, the priority, and where the bytes wait."""
     fields = asdict(operation)
     blob = fields.pop("blob", None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from memdir.core.errors import NotFoundError
 from memdir.core.ids import new_id
@@ -14,10 +14,22 @@ from memdir.store.containers import next_seq
 from memdir.store.database import Transaction, fetch
 from memdir.store.errors import ConflictError, InvalidError, PreconditionError
 from memdir.store.idempotency import IdempotencyStore
-from memdir.store.operations import Delete, Move, Operation, Outcome, Put, Remove, check_if_match, check_put, request_of
+from memdir.store.operations import (
+    Delete,
+    Move,
+    Operation,
+    Outcome,
+    Put,
+    Remove,
+    Restore,
+    check_if_match,
+    check_put,
+    request_of,
+)
 from memdir.store.paths import below, checked_path, is_within, suffix, under_memory_paths
 from memdir.store.tree import TreeView
 from memdir.store.types import Container, Document
+from memdir.store.versions import VersionKeeper, purge, restoring
 
 
 class Step:
@@ -32,6 +44,7 @@ class Step:
         self._now_ms = now_ms
         self._blobs = blobs
         self._idempotency = idempotency
+        self._versions = VersionKeeper(connection, container, now_ms, blobs)
         self.orphans: list[str] = []
         """Places of contents that may have to go after the commit."""
         self.changed = False
@@ -57,6 +70,8 @@ class Step:
                 outcome = self._delete(operation)
             case Remove():
                 outcome = self._remove(operation)
+            case Restore():
+                outcome = self._restore(operation)
         self._idempotency.record(
             self._connection, container_id=container_id, key=key, request=request, answer=asdict(outcome), now_ms=self._now_ms
         )
@@ -65,13 +80,15 @@ class Step:
 
     # put
 
-    def _put(self, op: Put) -> Outcome:
+    def _put(self, op: Put, *, document_id: str | None = None) -> Outcome:
+        """`document_id` names a document that has to be made."""
         path = None if op.path is None else checked_path(op.path)
         check_put(op)
         current = self._put_target(op, path)
+        former = None
         if current is not None and (current.kind != op.kind):
             self._drop(current)
-            current = None
+            former, current = current, None
         container_id = self._container.id
         seq = self._tree.last_seq()
         revision = 1 if current is None else current.revision + 1
@@ -80,13 +97,17 @@ class Step:
         content_hash, size_bytes = (EMPTY_HASH, 0) if op.blob is None else (op.blob.hash, op.blob.size_bytes)
         if op.blob is not None:
             self._blobs.add(self._connection, op.blob)
-        document_id = new_id() if current is None else current.id
+        document_id = (document_id or new_id()) if current is None else current.id
         if current is None:
             self._insert(document_id, op, path, revision, content_hash, size_bytes)
+            if former is not None:
+                self._versions.adopt(former.id, document_id)
         else:
+            if current.content_hash != content_hash:
+                self.orphans += self._versions.keep(current, "replaced")
+            elif current.kind != "dir":
+                self.orphans += self._blobs.release(self._connection, [content_hash])
             self._update(current, op, path, revision, content_hash, size_bytes)
-            if current.kind != "dir":
-                self.orphans += self._blobs.release(self._connection, [current.content_hash])
         document = self._tree.by_id(document_id)
         assert document is not None
         if path is not None:
@@ -263,7 +284,9 @@ class Step:
         return self._connection.changes()
 
     def _after_move(self, op: Move, moved: Document, replaced: Document | None) -> None:
-        """A save by rename keeps the client's own name; another extension means another way to cut chunks."""
+        """A save by rename keeps the client's own name and the history; another extension means another way to cut chunks."""
+        if replaced is not None:
+            self._versions.adopt(replaced.id, moved.id)
         if replaced is not None and replaced.custom_id is not None and moved.custom_id is None:
             self._connection.execute("update document set custom_id = ? where id = ?", (replaced.custom_id, moved.id))
         if moved.kind == "file" and suffix(op.from_path) != suffix(op.path):
@@ -302,13 +325,19 @@ class Step:
             raise ConflictError(f"{path} is a folder that is not empty", hint="ask for a recursive delete")
         seq = next_seq(self._connection, self._container.id)
         first, end = below(path)
+        if not op.purge:
+            self.orphans += self._versions.keep_below(path)
         rows = fetch(
             self._connection,
             "delete from document where container_id = ? and (path = ? or (path >= ? and path < ?)) "
-            "returning kind, content_hash",
+            "returning id, kind, content_hash",
             (self._container.id, path, first, end),
         )
-        self.orphans += self._blobs.release(self._connection, [row[1] for row in rows if row[0] != "dir"])
+        if op.purge:
+            self.orphans += self._blobs.release(self._connection, [row[2] for row in rows if row[1] != "dir"])
+            for row in rows:
+                self._purge(row[0], None)
+            self._purge(None, path)
         changes.add_delete(self._connection, container_id=self._container.id, seq=seq, path=path, at_ms=self._now_ms)
         return Outcome(seq=seq, count=len(rows))
 
@@ -317,7 +346,10 @@ class Step:
         if document is None or document.container_id != self._container.id:
             raise NotFoundError("the document is gone")
         seq = self._tree.last_seq()
-        self._drop(document)
+        self._connection.execute("delete from document where id = ?", (document.id,))
+        if document.kind != "dir":
+            self.orphans += self._blobs.release(self._connection, [document.content_hash])
+            self._purge(document.id, document.path)
         if document.path is not None and not self._tree.has_children(document.path):
             seq = next_seq(self._connection, self._container.id)
             changes.add_delete(
@@ -326,10 +358,28 @@ class Step:
         return Outcome(seq=seq, count=1)
 
     def _drop(self, document: Document) -> None:
-        """Take a row away, with all that was derived from it. The caller records the history."""
+        """Take a row away because another takes its place, with all that was derived from it. The caller records the
+        history."""
+        self.orphans += self._versions.keep(document, "replaced")
         self._connection.execute("delete from document where id = ?", (document.id,))
-        if document.kind != "dir":
-            self.orphans += self._blobs.release(self._connection, [document.content_hash])
+
+    def _purge(self, document_id: str | None, path: str | None) -> None:
+        self.orphans += purge(self._connection, self._blobs, self._container.id, document_id=document_id, path=path)[1]
+
+    # restore
+
+    def _restore(self, op: Restore) -> Outcome:
+        """A former content becomes the newest: an ordinary put. A deleted document comes back as itself."""
+        version = self._versions.get(op.version)
+        standing = self._tree.by_id(version.document_id)
+        put = restoring(version, standing, op, now_ms=self._now_ms)
+        if standing is not None:
+            return self._put(put)
+        if put.path is None or self._tree.at(put.path) is None:
+            name = version.custom_id
+            taken = self._tree.first("d.container_id = ? and d.custom_id = ?", (self._container.id, name))
+            put = replace(put, metadata=version.metadata, custom_id=None if taken else name)
+        return self._put(put, document_id=version.document_id)
 
     def _enqueue(self, document_id: str, kind: str, priority: int) -> None:
         jobs.enqueue(

@@ -20,6 +20,7 @@ from memdir.store.jobs import JobStore
 from memdir.store.keys import KeyStore
 from memdir.store.memories import MemoryStore
 from memdir.store.orgs import OrgStore
+from memdir.store.versions import VersionStore
 
 if TYPE_CHECKING:
     from memdir.store.protocols import ChunkStore
@@ -51,6 +52,7 @@ class Store(ABC):
         self.audit = AuditStore(db, clock)
         self.memories = MemoryStore(db, clock)
         self.files = FileTree(db, clock, blobs, self.notify)
+        self.versions = VersionStore(db, clock, blobs)
 
     @abstractmethod
     def chunks(self) -> ChunkStore:

@@ -24,6 +24,10 @@ class Container:
     profile_version: int
     memory_paths: tuple[str, ...]
     """Trailing slash: the folder and all below; without: that file. Empty: no memories."""
+    versions_max: int
+    """Versions kept of each document; 0: none."""
+    versions_days: int
+    """How long a version is kept; 0: not at all."""
     created_at_ms: int
     updated_at_ms: int
 

@@ -11,14 +11,15 @@ from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from memdir.api import v1
-from memdir.core.limits import CHANGES_PAGE_MAX, CHANGES_WAIT_MAX_S
+from memdir.core.limits import CHANGES_PAGE_MAX, CHANGES_WAIT_MAX_S, INT64_MAX
 from memdir.server.access import Caller, caller_of
 from memdir.server.hub import Hub
 from memdir.server.services import files
 from memdir.store.blobs import INLINE_MAX_BYTES
 from memdir.store.errors import InvalidError
-from memdir.store.operations import INT64_MAX, Delete, Put
+from memdir.store.operations import Delete, Put
 from memdir.store.types import Document
+from memdir.store.versions import Version
 
 router = APIRouter()
 _PREFIX: Final = b"/v1/files"
@@ -136,16 +137,16 @@ async def get_file(
     if_none_match: Annotated[str | None, Header()] = None,
 ) -> Response:
     document, pieces = await hub.run(files.content_response_parts, caller, container_tag, path_of(request))
-    headers = _content_headers(document)
+    headers = content_headers(document)
     if if_none_match is not None and headers["etag"] in [tag.strip() for tag in if_none_match.split(",")]:
         return Response(status_code=304, headers={"etag": headers["etag"]})
-    return StreamingResponse(_streamed(hub, pieces), headers=headers, media_type="application/octet-stream")
+    return StreamingResponse(streamed(hub, pieces), headers=headers, media_type="application/octet-stream")
 
 
 @router.head("/v1/files/{path:path}", response_class=Response, responses={200: {"headers": ETAG}})
 async def head_file(request: Request, caller: Calling, hub: Hubbing, container_tag: Tag) -> Response:
     document = await hub.run(files.find, caller, container_tag, path_of(request))
-    return Response(headers=_content_headers(document), media_type="application/octet-stream")
+    return Response(headers=content_headers(document), media_type="application/octet-stream")
 
 
 @router.delete("/v1/files/{path:path}", response_model=v1.DeleteResult)
@@ -155,11 +156,16 @@ async def delete_file(
     hub: Hubbing,
     container_tag: Tag,
     recursive: bool = False,
+    purge: bool = False,
     if_match: Annotated[str | None, Header()] = None,
     idempotency_key: Annotated[str | None, Header()] = None,
 ) -> Response:
     operation = Delete(
-        path=path_of(request), recursive=recursive, if_match=revision_of(if_match), idempotency_key=idempotency_key
+        path=path_of(request),
+        recursive=recursive,
+        purge=purge,
+        if_match=revision_of(if_match),
+        idempotency_key=idempotency_key,
     )
     return model_response(await hub.run(files.delete, caller, container_tag, operation))
 
@@ -210,7 +216,7 @@ def model_response(model: v1.Wire, *, status: int = 200) -> Response:
     return Response(model.model_dump_json(by_alias=True), status_code=status, media_type="application/json")
 
 
-def _content_headers(document: Document) -> dict[str, str]:
+def content_headers(document: Document | Version) -> dict[str, str]:
     """The bytes are data for whoever reads them, never a page of this origin."""
     return {
         "etag": f'"{document.revision}"',
@@ -224,7 +230,7 @@ def _content_headers(document: Document) -> dict[str, str]:
     }
 
 
-async def _streamed(hub: Hub, pieces: Iterable[bytes]) -> AsyncIterator[bytes]:
+async def streamed(hub: Hub, pieces: Iterable[bytes]) -> AsyncIterator[bytes]:
     """Pieces read on threads; the file is closed also when the client goes away."""
     source: Iterator[bytes] = iter(pieces)
     try:

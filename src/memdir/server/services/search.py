@@ -8,12 +8,12 @@ from typing import Final
 
 from memdir.api import v1
 from memdir.core.errors import NotFoundError
+from memdir.core.limits import INT64_MAX
 from memdir.retrieval import literal
 from memdir.retrieval.types import Hit, SearchOutcome, SearchQuery
 from memdir.server.access import Caller
 from memdir.server.engine import Engine
 from memdir.server.hub import Hub
-from memdir.store.operations import INT64_MAX
 from memdir.store.types import Document, Scope
 
 SPARE_HITS: Final = 10

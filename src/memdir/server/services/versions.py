@@ -1,0 +1,117 @@
+"""Former contents of documents: what `/v1/versions` does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from memdir.api import v1
+from memdir.core.clock import iso_ms
+from memdir.core.errors import NotFoundError
+from memdir.core.limits import INT64_MAX
+from memdir.server.access import Caller
+from memdir.server.services.files import entry_of
+from memdir.store.errors import InvalidError
+from memdir.store.operations import Outcome, Restore
+from memdir.store.paths import checked_path
+from memdir.store.types import Container, Document
+from memdir.store.versions import Version
+
+
+def _entry(version: Version) -> v1.VersionEntry:
+    return v1.VersionEntry.model_construct(
+        version=version.id,
+        document_id=version.document_id,
+        path=version.path,
+        kind=version.kind,
+        content_hash=version.content_hash,
+        size_bytes=version.size_bytes,
+        mode=version.mode,
+        mtime_ns=version.mtime_ns,
+        revision=version.revision,
+        reason=version.reason,
+        ended_at=iso_ms(version.ended_at_ms),
+    )
+
+
+def _page(found: list[Version], limit: int, current: Document | None = None) -> v1.VersionsPage:
+    """`found` holds one more than `limit` when there are more."""
+    entries = [_entry(version) for version in found[:limit]]
+    return v1.VersionsPage(
+        current=None if current is None else entry_of(current),
+        versions=entries,
+        next_before=entries[-1].version if len(found) > limit else None,
+    )
+
+
+def history(caller: Caller, tag: str, *, path: str | None, name: str | None, before: int | None, limit: int) -> v1.VersionsPage:
+    """Versions of what stands, or stood last, at `path`; or of the document called `name` (id or custom id)."""
+    bound = INT64_MAX if before is None else before
+    if (path is None) == (name is None):
+        raise InvalidError("either path or id must say which document")
+    if name is not None:
+        owner, document = caller.document(name, "read")
+        if owner.tag != tag:
+            raise NotFoundError(f"there is no document {name[:100]!r} in container {tag!r}")
+    else:
+        path = checked_path(path or "")
+        container = caller.container(tag, "read", at=path)
+        found = caller.store.documents.at(container.id, path)
+        if found is None:
+            gone = caller.store.versions.of_path(container.id, path, before=bound, limit=limit + 1)
+            if not gone and before is None:
+                raise NotFoundError(f"nothing stands at {path}, and no version of it is kept")
+            return _page(gone, limit)
+        document = found
+    return _page(caller.store.versions.of_document(document, before=bound, limit=limit + 1), limit, document)
+
+
+def deleted(caller: Caller, tag: str, *, prefix: str, before: int | None, limit: int) -> v1.VersionsPage:
+    """The last content of each deleted document, latest deletion first."""
+    prefix = caller.narrowed(prefix)
+    container = caller.container(tag, "read", at=prefix)
+    bound = INT64_MAX if before is None else before
+    return _page(caller.store.versions.deleted(container.id, prefix=prefix, before=bound, limit=limit + 1), limit)
+
+
+def content(caller: Caller, tag: str, number: int) -> tuple[Version, Iterable[bytes]]:
+    """A version and its exact bytes (of a symlink: the target)."""
+    container = caller.container(tag, "read", at=caller.narrowed("/"))
+    version, _ = _find(caller, container, number)
+    return version, caller.store.blobs.pieces(version.content_hash)
+
+
+def _find(caller: Caller, container: Container, number: int) -> tuple[Version, str | None]:
+    """A version that the key may see, and where its document stands or stood last: that place decides, as for the document
+    itself."""
+    version = caller.store.versions.get(container.id, number)
+    document = caller.store.documents.get(version.document_id)
+    place = version.path if document is None else document.path
+    if not caller.key.covers(place):
+        raise NotFoundError(f"there is no version {number}")
+    return version, place
+
+
+def restore(caller: Caller, request: v1.RestoreRequest) -> Outcome:
+    """Make a version the newest content: an ordinary change in the feed."""
+    container = caller.container(request.container_tag, "write", at=caller.narrowed(request.path or "/"))
+    _, place = _find(caller, container, request.version)
+    if request.path or place:
+        caller.allow_path(request.path or place or "/")
+    return caller.store.files.apply(
+        container,
+        Restore(
+            version=request.version,
+            path=None if request.path is None else checked_path(request.path),
+            if_match=request.if_match,
+            idempotency_key=request.idempotency_key,
+        ),
+    )
+
+
+def purge(caller: Caller, tag: str, path: str) -> v1.PurgeResult:
+    """Delete the versions of what stands at `path`, and those of deleted documents at and below it. What stands, stays."""
+    path = checked_path(path, root=True)
+    container = caller.container(tag, "write", at=path)
+    document = None if path == "/" else caller.store.documents.at(container.id, path)
+    count = caller.store.versions.purge(container.id, document_id=None if document is None else document.id, path=path)
+    return v1.PurgeResult(deleted_count=count)
