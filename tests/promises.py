@@ -39,7 +39,6 @@ OPEN: frozenset[str] = frozenset(
         "api.container-spellings",
         "api.custom-ids",
         "api.filters",
-        "api.pages",
         "api.idempotency",
         "api.etags",
         "api.bad-input",

@@ -130,6 +130,8 @@ class ListDocuments(Wire):
     filepath: Path | None = None
     limit: Annotated[int, Field(ge=1, le=LIST_LIMIT_MAX)] = 50
     page: Annotated[int, Field(ge=1, le=PAGE_MAX)] = 1
+    cursor: Annotated[str, Field(max_length=500)] | None = None
+    """The `nextCursor` of the page before, instead of a page number: exact whatever was added or deleted meanwhile."""
     include_content: bool = False
     sort: Literal["createdAt", "updatedAt"] = "createdAt"
     order: Literal["asc", "desc"] = "desc"
@@ -141,6 +143,8 @@ class Pagination(Wire):
     limit: int
     total_items: int
     total_pages: int
+    next_cursor: str | None = None
+    """Of the next page; null on the last one. Not in Supermemory's answers."""
 
 
 class DocumentPage(Wire):

@@ -21,6 +21,7 @@ from memdir.server.engine import Engine
 from memdir.server.errors import status_of, text_of
 from memdir.server.guard import INTERNAL_ERROR, Guard
 from memdir.server.hub import Hub
+from memdir.server.paging import Walks
 from memdir.server.routes import files, service, v3, v4, versions
 from memdir.server.services.files import entry_of
 from memdir.store.errors import PreconditionError
@@ -45,6 +46,7 @@ def routed(store: Store, hub: Hub, engine: Engine) -> FastAPI:
     app.state.store = store
     app.state.hub = hub
     app.state.engine = engine
+    app.state.walks = Walks()
     app.add_exception_handler(MemdirError, _on_memdir_error)
     app.add_exception_handler(RequestValidationError, _on_invalid)
     app.add_exception_handler(HTTPException, _on_http_error)

@@ -69,6 +69,8 @@ class Listing:
     sort: Literal["created_at_ms", "updated_at_ms"] = "created_at_ms"
     descending: bool = True
     files_only: bool = True
+    after: tuple[int, str] | None = None
+    """Only what comes behind this row (its time and id) in the order of the listing."""
 
 
 class DocumentStore:
@@ -130,8 +132,11 @@ class DocumentStore:
         """Documents of some containers, sorted; ties by id, so that pages do not overlap."""
         condition, bindings = _listing_condition(query)
         direction = "desc" if query.descending else "asc"
+        order = f"order by d.{query.sort} {direction}, d.id {direction}"
+        # The inner statement walks an index that holds all it needs; rows are looked up for the page alone.
         rows = self._db.all(
-            f"{SELECT_DOCUMENT} where {condition} order by d.{query.sort} {direction}, d.id {direction} limit ? offset ?",
+            f"{SELECT_DOCUMENT} where d.id in "  # noqa: S608
+            f"(select d.id from document d where {condition} {order} limit ? offset ?) {order}",
             (*bindings, limit, offset),
         )
         return [document_of(row) for row in rows]
@@ -264,12 +269,17 @@ def _unfinished_condition(container_ids: Sequence[int], folder: str) -> tuple[st
 
 def _listing_condition(query: Listing) -> tuple[str, tuple[Any, ...]]:
     marks = ",".join("?" * len(query.container_ids))
-    condition = f"d.container_id in ({marks})"
+    condition = "d.container_id = ?" if len(query.container_ids) == 1 else f"d.container_id in ({marks})" if marks else "false"
     bindings: tuple[Any, ...] = query.container_ids
     if query.files_only:
         condition += " and d.kind = 'file'"
+    if query.after is not None:
+        condition += f" and (d.{query.sort}, d.id) {'<' if query.descending else '>'} (?, ?)"
+        bindings += query.after
     if query.path is not None:
-        if query.path.endswith("/"):
+        if query.path == "/":
+            condition += " and d.path is not null"
+        elif query.path.endswith("/"):
             condition += " and d.path >= ? and d.path < ?"
             bindings += below(query.path.rstrip("/") or "/")
         else:

@@ -11,6 +11,7 @@ import memdir
 from memdir.api import v1
 from memdir.core.limits import BATCH_MAX_BYTES, BATCH_MAX_ITEMS, FILE_SYNC_MAX_BYTES
 from memdir.server.engine import Engine
+from memdir.server.paging import Walker
 from memdir.server.routes.files import Calling, Hubbing, model_response
 from memdir.server.services import search
 
@@ -23,6 +24,17 @@ async def engine_of(request: Request) -> Engine:
     return engine
 
 
+async def walker_of(request: Request, caller: Calling) -> Walker:
+    """Who asks for pages."""
+    client = request.client
+    return Walker(
+        walks=request.app.state.walks,
+        key_id=caller.key.id,
+        connection="" if client is None else f"{client.host} {client.port}",
+    )
+
+
+Walking = Annotated[Walker, Depends(walker_of)]
 Searching = Annotated[Engine, Depends(engine_of)]
 
 

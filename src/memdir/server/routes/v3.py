@@ -12,7 +12,7 @@ from starlette.datastructures import UploadFile
 from memdir.api import v3
 from memdir.server.hub import Hub
 from memdir.server.routes.files import BYTES, Calling, Hubbing, model_response
-from memdir.server.routes.service import Searching
+from memdir.server.routes.service import Searching, Walking
 from memdir.server.services import containers, documents, results, sessions
 from memdir.server.services.files import check_size
 from memdir.store.blobs import PIECE_BYTES, BlobStore, StagedBlob, Upload
@@ -97,8 +97,8 @@ def _file_request(fields: dict[str, str]) -> v3.AddDocument:
 
 
 @router.post("/v3/documents/list", response_model=v3.DocumentPage)
-async def page(body: v3.ListDocuments, caller: Calling, hub: Hubbing) -> Response:
-    return model_response(await hub.run(documents.page, caller, body))
+async def page(body: v3.ListDocuments, caller: Calling, hub: Hubbing, walker: Walking) -> Response:
+    return model_response(await hub.run(documents.page, caller, body, walker))
 
 
 @router.get("/v3/documents/processing", response_model=v3.Processing)

@@ -10,8 +10,9 @@ from memdir.core.clock import iso_ms
 from memdir.core.errors import MemdirError, NotFoundError
 from memdir.server.access import Caller
 from memdir.server.errors import text_of
+from memdir.server.paging import Place, Walker, cursor_of, place_of
 from memdir.server.pipeline import decoded
-from memdir.server.services.filters import predicate
+from memdir.server.services.filters import Predicate, predicate
 from memdir.store.blobs import StagedBlob, Upload
 from memdir.store.documents import Listing
 from memdir.store.errors import InvalidError
@@ -240,29 +241,54 @@ def containers(caller: Caller, tags: Sequence[str] | None) -> list[Container]:
     return caller.readable()
 
 
-def page(caller: Caller, request: v3.ListDocuments) -> v3.DocumentPage:
-    """A page of documents."""
-    ids = tuple(container.id for container in containers(caller, request.container_tags))
+def page(caller: Caller, request: v3.ListDocuments, walker: Walker | None = None) -> v3.DocumentPage:
+    """A page of documents, behind a cursor or by its number; with a walker, pages one after the other neither skip nor repeat
+    what stood there all the time. Totals are those of the walk then: what was given out, and what is still to come."""
+    order = f"{request.sort} {request.order}"
+    question = request.model_dump_json(exclude={"page", "cursor", "include_content"})
+    before, offset = None, (request.page - 1) * request.limit
+    if request.cursor is not None:
+        before = place_of(request.cursor, order)
+    elif walker is not None and request.page > 1:
+        before = walker.end_of(question, request.page - 1)
     query = Listing(
-        container_ids=ids,
+        container_ids=tuple(container.id for container in containers(caller, request.container_tags)),
         path=narrowed_listing(caller, request.filepath),
         sort="updated_at_ms" if request.sort == "updatedAt" else "created_at_ms",
         descending=request.order == "desc",
+        after=None if before is None else (before.at_ms, before.id),
     )
-    offset = (request.page - 1) * request.limit
-    wanted = predicate(request.filters)
-    if wanted is None:
-        documents = caller.store.documents.listing(query, limit=request.limit, offset=offset)
-        total = caller.store.documents.count(query)
-    else:
-        matching = [d for d in caller.store.documents.listing(query, limit=_SCAN_MAX) if wanted(d.metadata)]
-        documents, total = matching[offset : offset + request.limit], len(matching)
+    seen, skip = (offset, offset) if before is None else (before.seen, 0)
+    documents, there = _slice(caller, query, predicate(request.filters), limit=request.limit, skip=skip)
+    total = there if before is None else seen + there
+    number = request.page if request.cursor is None else seen // request.limit + 1
+    following = None
+    if documents:
+        last = documents[-1]
+        at_ms = last.updated_at_ms if request.sort == "updatedAt" else last.created_at_ms
+        place = Place(at_ms=at_ms, id=last.id, seen=seen + len(documents))
+        following = cursor_of(place, order) if place.seen < total else None
+        if walker is not None:
+            walker.keep(question, number, place)
     views = [view(d, content=text_content(caller, d) if request.include_content else None) for d in documents]
-    pages = -(-total // request.limit)
     return v3.DocumentPage(
         memories=views,
-        pagination=v3.Pagination(current_page=request.page, limit=request.limit, total_items=total, total_pages=pages),
+        pagination=v3.Pagination(
+            current_page=number,
+            limit=request.limit,
+            total_items=total,
+            total_pages=-(-total // request.limit),
+            next_cursor=following,
+        ),
     )
+
+
+def _slice(caller: Caller, query: Listing, wanted: Predicate | None, *, limit: int, skip: int) -> tuple[list[Document], int]:
+    """The documents of a page, and how many the query has in all."""
+    if wanted is None:
+        return caller.store.documents.listing(query, limit=limit, offset=skip), caller.store.documents.count(query)
+    matching = [d for d in caller.store.documents.listing(query, limit=_SCAN_MAX) if wanted(d.metadata)]
+    return matching[skip : skip + limit], len(matching)
 
 
 def processing(caller: Caller, tag: str | None) -> v3.Processing:
