@@ -15,6 +15,7 @@ EXAMPLES: Final[dict[tuple[str, str], Any]] = {
             {"op": "delete", "path": "/work/old.md"},
         ],
     },
+    ("post", "/v1/versions:restore"): {"containerTag": TAG, "version": 7, "path": "/work/plan-before.md"},
     ("post", "/v1/search"): {"containerTag": TAG, "q": "who mended the ropes", "filepath": "/work/", "limit": 5},
     ("post", "/v3/documents"): {
         "content": "The ropes were mended by Ida.",

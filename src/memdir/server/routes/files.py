@@ -26,7 +26,11 @@ _PREFIX: Final = b"/v1/files"
 ETAG: Final[dict[str, Any]] = {"ETag": {"schema": {"type": "string"}, "description": "For If-Match and If-None-Match."}}
 BYTES: Final[dict[str, Any]] = {"type": "string", "format": "binary"}
 NOT_MODIFIED: Final[dict[str, Any]] = {"description": "It still is what If-None-Match names.", "headers": ETAG}
-_CONTENT: Final[dict[str, Any]] = {
+PUT_ANSWERS: Final[dict[int | str, dict[str, Any]]] = {
+    200: {"headers": ETAG},
+    201: {"model": v1.FileEntry, "description": "Nothing stood there before.", "headers": ETAG},
+}
+CONTENT: Final[dict[str, Any]] = {
     "description": "The exact bytes.",
     "content": {"application/octet-stream": {"schema": BYTES}},
     "headers": ETAG,
@@ -90,7 +94,7 @@ async def list_files(
 @router.put(
     "/v1/files/{path:path}",
     response_model=v1.FileEntry,
-    responses={200: {"headers": ETAG}, 201: {"model": v1.FileEntry, "description": "A new file.", "headers": ETAG}},
+    responses=PUT_ANSWERS,
     openapi_extra={"requestBody": {"content": {"application/octet-stream": {"schema": BYTES}}}},
 )
 async def put_file(
@@ -128,7 +132,7 @@ async def put_file(
     return answer
 
 
-@router.get("/v1/files/{path:path}", response_class=Response, responses={200: _CONTENT, 304: NOT_MODIFIED})
+@router.get("/v1/files/{path:path}", response_class=Response, responses={200: CONTENT, 304: NOT_MODIFIED})
 async def get_file(
     request: Request,
     caller: Calling,

@@ -9,7 +9,7 @@ from fastapi.responses import StreamingResponse
 
 from memdir.api import v1
 from memdir.core.limits import CHANGES_PAGE_MAX, INT64_MAX
-from memdir.server.routes.files import Calling, Hubbing, Tag, content_headers, model_response, streamed
+from memdir.server.routes.files import CONTENT, PUT_ANSWERS, Calling, Hubbing, Tag, content_headers, model_response, streamed
 from memdir.server.services import versions
 from memdir.server.services.files import entry_of
 
@@ -45,7 +45,7 @@ async def deleted(
     return model_response(await hub.run(versions.deleted, caller, container_tag, prefix=prefix, before=before, limit=limit))
 
 
-@router.post("/v1/versions:restore", response_model=v1.FileEntry)
+@router.post("/v1/versions:restore", response_model=v1.FileEntry, responses=PUT_ANSWERS)
 async def restore(
     body: v1.RestoreRequest, caller: Calling, hub: Hubbing, idempotency_key: Annotated[str | None, Header()] = None
 ) -> Response:
@@ -64,7 +64,7 @@ async def purge(caller: Calling, hub: Hubbing, container_tag: Tag, path: str) ->
     return model_response(await hub.run(versions.purge, caller, container_tag, path))
 
 
-@router.get("/v1/versions/{version}", response_class=Response)
+@router.get("/v1/versions/{version}", response_class=Response, responses={200: CONTENT})
 async def content(version: Number, caller: Calling, hub: Hubbing, container_tag: Tag) -> Response:
     found, pieces = await hub.run(versions.content, caller, container_tag, version)
     return StreamingResponse(streamed(hub, pieces), headers=content_headers(found), media_type="application/octet-stream")
