@@ -65,13 +65,6 @@ OPEN: frozenset[str] = frozenset(
         "keys.tls",
         "keys.secrets",
         # issue 4, pipeline
-        "pipeline.resumes",
-        "pipeline.poison",
-        "pipeline.dead-letters",
-        "pipeline.fair",
-        "pipeline.priorities",
-        "pipeline.cancelled",
-        "pipeline.statuses",
         "pipeline.workers",
         "pipeline.kill",
         # issue 4, storage

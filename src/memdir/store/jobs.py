@@ -39,8 +39,8 @@ HELD: Final = (
 
 _TURN: Final = (
     "coalesce((select max(turn) from (select turn from job_clock where kind = :kind and priority = :priority union all "
-    "select max(turn) + 1 from job where container_id = :container and kind = :kind and priority = :priority "
-    "and failed_at_ms is null) as reached), 0)"
+    "select * from (select turn + 1 from job where container_id = :container and kind = :kind and priority = :priority "
+    "and failed_at_ms is null order by turn desc limit 1) as last) as reached), 0)"
 )
 
 

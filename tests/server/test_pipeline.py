@@ -1,0 +1,378 @@
+"""Steps that are cancelled, take too long or are repeated, and statuses as somebody who polls sees them."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from memdir.server.interrupt import Interruptible
+from memdir.server.leases import Lease, Leases, StepTimeoutError
+from memdir.server.pipeline import index, remember
+from memdir.server.worker import Worker
+from memdir.store.documents import STATUSES
+from memdir.store.errors import SupersededError
+from memdir.store.jobs import LEASE_MS
+from memdir.store.sqlite.store import SqliteStore
+from memdir.store.types import Container
+from tests.server.conftest import Putting
+from tests.server.fakes import FakeEngine, HashEmbedder
+from tests.server.test_worker import Events, clock, document_at, drained, events, status, store, texts, working  # noqa: F401
+
+WAIT_S = 20.0
+LONG = "".join(f"Paragraph {number} says something about pumps.\n\n" for number in range(60_000)).encode()
+"""Cutting it takes seconds."""
+
+
+def poll(true: Callable[[], bool]) -> None:
+    """Until something outside the store happens."""
+    deadline = time.monotonic() + WAIT_S
+    pause = threading.Event()
+    while not true():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        pause.wait(0.01)
+
+
+def endless(*_: object) -> None:
+    """A document that sends its reader round in circles."""
+    for _ in itertools.count():
+        pass
+
+
+# ---- ending a computation
+
+
+def test_a_computation_ends_where_it_is_and_the_thread_goes_on() -> None:
+    computing = Interruptible()
+    began, ended = threading.Event(), []
+
+    def work() -> None:
+        began.set()
+        endless()
+
+    def thread() -> None:
+        with pytest.raises(KeyError, match="enough"):
+            computing.run(work)
+        ended.append(sum(range(1000)))
+
+    running = threading.Thread(target=thread)
+    running.start()
+    assert began.wait(WAIT_S)
+    assert computing.stop(KeyError("enough"))
+    running.join(WAIT_S)
+    assert ended == [499500]
+    assert not computing.stop(KeyError("too late"))
+
+
+def test_a_computation_that_ends_by_itself_is_never_hit_afterwards() -> None:
+    """The stop and the end meet at random; whatever comes first, nothing is raised outside of `run`."""
+    outcomes = set()
+    for round_ in range(300):
+        computing = Interruptible()
+        go = threading.Event()
+
+        def stop(computing: Interruptible = computing, go: threading.Event = go, spin: int = round_ * 7) -> None:
+            go.wait(WAIT_S)
+            for _ in range(spin):
+                pass
+            computing.stop(KeyError("enough"))
+
+        stopping = threading.Thread(target=stop)
+        stopping.start()
+
+        def compute(go: threading.Event = go) -> int:
+            go.set()
+            return sum(1 for _ in range(3000))
+
+        try:
+            outcomes.add(computing.run(compute))
+        except KeyError:
+            outcomes.add("stopped")
+        for _ in range(200):  # an exception that was left behind would strike here
+            pass
+        stopping.join(WAIT_S)
+    assert outcomes <= {3000, "stopped"}
+
+
+def test_an_error_of_the_computation_is_its_own() -> None:
+    with pytest.raises(ZeroDivisionError):
+        Interruptible().run(lambda: 1 // 0)
+
+
+# ---- cancellation
+
+
+@pytest.mark.promise("pipeline.cancelled")
+def test_a_newer_revision_ends_the_cutting_of_the_older_one(
+    store: SqliteStore,  # noqa: F811
+    container: Container,
+    put: Putting,
+    events: Events,  # noqa: F811
+    working: Callable[[FakeEngine], None],  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    began, ended = threading.Event(), threading.Event()
+    cut = "memdir.server.pipeline.chunker.chunk"
+    from memdir.ingest import chunker
+
+    original = chunker.chunk
+
+    def chunk(text: Any, path: str) -> Any:
+        if "endless" in text.text:
+            began.set()
+            try:
+                endless()
+            finally:
+                ended.set()
+        return original(text, path)
+
+    monkeypatch.setattr(cut, chunk)
+    engine = FakeEngine(store)
+    working(engine)
+    put("/a.md", b"endless")
+    assert began.wait(WAIT_S)
+    put("/a.md", b"the newer words")
+    events.until(lambda: status(store, container, "/a.md") == "done")
+    assert ended.is_set()
+    document = document_at(store, container, "/a.md")
+    assert (texts(engine, document), document.error) == (["the newer words"], None)
+
+
+@pytest.mark.promise("pipeline.cancelled")
+def test_a_newer_revision_ends_the_embedding_within_a_batch_and_stores_nothing(
+    store: SqliteStore,  # noqa: F811
+    container: Container,
+    put: Putting,
+) -> None:
+    engine = FakeEngine(store)
+    put("/a.md", LONG[: 1 << 20])
+    (job,) = store.jobs.claim("index")
+    batches = []
+    original = engine.static.embed_passages
+
+    def embed(passages: list[str]) -> Any:
+        batches.append(len(passages))
+        if len(batches) == 2:
+            put("/a.md", b"the newer words")
+        return original(passages)
+
+    engine.static.embed_passages = embed  # type: ignore[method-assign]
+    with pytest.raises(SupersededError):
+        index(store, engine, Lease(store, job))  # type: ignore[arg-type]
+    assert len(batches) == 2
+    document = document_at(store, container, "/a.md")
+    assert (texts(engine, document), document.status) == ([], "queued")
+
+
+def test_a_deleted_document_ends_its_step(
+    store: SqliteStore,  # noqa: F811
+    put: Putting,
+) -> None:
+    engine = FakeEngine(store)
+    put("/a.md", b"words")
+    (job,) = store.jobs.claim("index")
+    with store.db.write() as connection:
+        connection.execute("delete from document")
+    index(store, engine, Lease(store, job))  # type: ignore[arg-type]
+    with pytest.raises(SupersededError):
+        Lease(store, job).check()
+
+
+def test_memories_decided_on_an_older_state_are_decided_again(
+    store: SqliteStore,  # noqa: F811
+    container: Container,
+    put: Putting,
+) -> None:
+    engine = FakeEngine(store)
+    for path in ("/memory/a.md", "/memory/b.md"):
+        put(path, b"- I prefer tea over coffee.\n")
+        (job,) = store.jobs.claim("index")
+        index(store, engine, Lease(store, job))  # type: ignore[arg-type]
+    first, second = store.jobs.claim("memory", limit=2)
+    original = engine.memories.latest
+
+    def meanwhile(container_id: int, **options: Any) -> Any:
+        found = original(container_id, **options)
+        monkey.undo()
+        remember(store, engine, Lease(store, first))  # type: ignore[arg-type]
+        return found
+
+    with pytest.MonkeyPatch.context() as monkey:
+        monkey.setattr(engine.memories, "latest", meanwhile)
+        with pytest.raises(SupersededError):
+            remember(store, engine, Lease(store, second))  # type: ignore[arg-type]
+    remember(store, engine, Lease(store, second))  # type: ignore[arg-type]
+    assert [memory.candidate.text for memory in original(container.id)] == ["I prefer tea over coffee."]
+    assert store.jobs.count() == 0
+
+
+# ---- poison
+
+
+@pytest.mark.promise("pipeline.poison")
+def test_documents_that_raise_loop_or_break_the_model_fail_alone(
+    store: SqliteStore,  # noqa: F811
+    container: Container,
+    put: Putting,
+    events: Events,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from memdir.ingest import chunker
+
+    original = chunker.chunk
+
+    def chunk(text: Any, path: str) -> Any:
+        if "loops" in text.text:
+            endless()
+        if "raises" in text.text:
+            raise RecursionError("too deep")
+        return original(text, path)
+
+    monkeypatch.setattr("memdir.server.pipeline.chunker.chunk", chunk)
+    for number in range(3):
+        put(f"/loops{number}.md", b"loops %d" % number)
+        put(f"/raises{number}.md", b"raises %d" % number)
+        put(f"/poison{number}.md", b"poison %d" % number)
+        put(f"/good{number}.md", b"good %d" % number)
+    worker = Worker(store, FakeEngine(store, poison="poison"), count=2, limit_s=0.5)  # type: ignore[arg-type]
+    worker.start()
+    try:
+        events.until(drained(store))
+    finally:
+        assert worker.stop()
+    reasons = {
+        "loops": "reading the document took more than 0.5 s",
+        "raises": "RecursionError: too deep",
+        "poison": "RuntimeError: the model broke",
+    }
+    for number in range(3):
+        assert status(store, container, f"/good{number}.md") == "done"
+        for kind, reason in reasons.items():
+            document = document_at(store, container, f"/{kind}{number}.md")
+            assert (document.status, document.error) == ("failed", reason)
+    attempts = {letter.path: letter.attempts for letter in store.dead_letters.listing([container.id], failed=True, limit=99)}
+    assert (attempts["/loops0.md"], attempts["/raises0.md"]) == (1, 5)
+    assert store.dead_letters.stuck() == []
+
+
+def test_a_step_that_takes_too_long_is_ended_by_the_watch(
+    store: SqliteStore,  # noqa: F811
+    put: Putting,
+) -> None:
+    put("/a.md", b"words")
+    (job,) = store.jobs.claim("index")
+    leases = Leases(store, limit_s=0.2)
+    leases.start()
+    with leases.hold([job]) as (lease,), pytest.raises(StepTimeoutError):
+        lease.compute(endless)
+    leases.close()
+
+
+# ---- stopping
+
+
+def test_a_worker_that_stops_in_the_middle_gives_its_work_back(
+    store: SqliteStore,  # noqa: F811
+    put: Putting,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    began = threading.Event()
+
+    def chunk(*_: object) -> None:
+        began.set()
+        endless()
+
+    monkeypatch.setattr("memdir.server.pipeline.chunker.chunk", chunk)
+    put("/a.md", b"words")
+    worker = Worker(store, FakeEngine(store))  # type: ignore[arg-type]
+    worker.start()
+    assert began.wait(WAIT_S)
+    assert worker.stop(timeout_s=4.0)
+    (job,) = store.jobs.claim("index")
+    assert (job.attempts, job.deaths) == (0, 0)
+
+
+def test_leases_of_a_step_under_way_are_renewed(
+    store: SqliteStore,  # noqa: F811
+    put: Putting,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("memdir.server.leases.RENEW_S", 0.05)
+    monkeypatch.setattr("memdir.server.leases.TICK_S", 0.02)
+    put("/a.md", b"words")
+    (job,) = store.jobs.claim("index")
+    row = "select leased_until_ms from job"
+    first = store.db.all(row)[0][0]
+    leases = Leases(store)
+    leases.start()
+    with leases.hold([job]) as (lease,):
+        poll(lambda: bool(store.db.all(row)[0][0] > first))
+        lease.check()
+        put("/a.md", b"other words")
+        poll(lambda: lease._refused is not None)
+        with pytest.raises(SupersededError):
+            lease.check()
+    leases.close()
+    assert store.db.all(row)[0][0] <= store.now_ms() + LEASE_MS
+
+
+# ---- statuses
+
+
+@pytest.mark.promise("pipeline.statuses")
+def test_every_status_is_seen_in_order_and_none_goes_back_when_steps_are_repeated(
+    store: SqliteStore,  # noqa: F811
+    container: Container,
+    put: Putting,
+    events: Events,  # noqa: F811
+) -> None:
+    seen: list[str] = []
+    looking = threading.Lock()
+
+    def look(_: object = None) -> None:
+        with looking:
+            now = status(store, container, "/a.md")
+            if not seen or seen[-1] != now:
+                seen.append(now)
+
+    class Watching(HashEmbedder):
+        """Looks while it works, and fails at first."""
+
+        failures = 2
+
+        def embed_passages(self, texts: list[str]) -> Any:
+            look()
+            if self.failures:
+                self.failures -= 1
+                raise RuntimeError("not now")
+            return super().embed_passages(texts)
+
+    put("/a.md", b"# Title\n\nwords")
+    look()
+    engine = FakeEngine(store, dense=Watching("fake-dense"))
+    engine.static = Watching("fake-static")
+
+    def looking_first(call: Callable[..., Any]) -> Callable[..., Any]:
+        def looked(*args: Any, **options: Any) -> Any:
+            look()
+            return call(*args, **options)
+
+        return looked
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store.blobs, "pieces", looking_first(store.blobs.pieces))
+        patch.setattr(store.embedding, "missing", looking_first(store.embedding.missing))
+        store.listen(look)
+        worker = Worker(store, engine)  # type: ignore[arg-type]
+        worker.start()
+        try:
+            events.until(lambda: status(store, container, "/a.md") == "done")
+        finally:
+            assert worker.stop()
+    look()
+    assert seen == list(STATUSES)
+    assert store.dead_letters.stuck() == []
