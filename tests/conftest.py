@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+
 import pytest
 
+from tests import postgres as pg
 from tests.promises import PROMISES
 
 _SERVER_VARIABLES = ("MEMDIR_SERVER_URL", "MEMDIR_API_KEY")
@@ -22,6 +26,23 @@ def _private_home(tmp_path_factory: pytest.TempPathFactory) -> object:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MEMDIR_HOME", str(tmp_path_factory.mktemp("home")))
         yield
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[pg.Postgres]:
+    """A PostgreSQL server with pgvector; tests that need it are skipped, visibly, where its package cannot be had."""
+    try:
+        with pg.running(os.environ.get("PYTEST_XDIST_TESTRUNUID") or str(os.getpid())) as server:
+            yield server
+    except ImportError:
+        pytest.skip(pg.MISSING)
+
+
+@pytest.fixture
+def database_url(postgres: pg.Postgres) -> Iterator[str]:
+    """A fresh PostgreSQL database with memdir's schema."""
+    with postgres.database() as url:
+        yield url
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

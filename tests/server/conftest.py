@@ -17,13 +17,18 @@ from typing import Any
 import httpx
 import pytest
 
-from memdir.core.clock import FakeClock
+from memdir.core.clock import Clock, FakeClock
+from memdir.store.acting import SYSTEM
 from memdir.store.operations import Outcome, Put
+from memdir.store.postgres.store import PostgresStore
 from memdir.store.sqlite.store import SqliteStore
+from memdir.store.store import Store
 from memdir.store.types import Container
 
 START_S = 60.0
 Putting = Callable[..., Outcome]
+AnyStore = SqliteStore | PostgresStore
+OpenStore = Callable[[Clock], AnyStore]
 
 
 @pytest.fixture
@@ -31,20 +36,38 @@ def clock() -> FakeClock:
     return FakeClock()
 
 
-@pytest.fixture
-def store(tmp_path: Path, clock: FakeClock) -> Iterator[SqliteStore]:
-    opened = SqliteStore.open(tmp_path / "server", clock=clock)
-    yield opened
-    opened.close()
+@pytest.fixture(params=["sqlite", "postgres"])
+def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OpenStore]:
+    """Opens the store of this test: every test that takes it, or `store`, runs over both engines. A second call opens the same
+    store once more, as after a restart (SQLite) or in a further process (PostgreSQL)."""
+    url = request.getfixturevalue("database_url") if request.param == "postgres" else None
+    opened: list[AnyStore] = []
+
+    def open_(clock: Clock) -> AnyStore:
+        folder = tmp_path / "server"
+        if url is None:
+            opened.append(SqliteStore.open(folder, clock=clock))
+        else:
+            opened.append(PostgresStore.open(url, folder, clock=clock, acting=SYSTEM))
+        return opened[-1]
+
+    yield open_
+    for store in opened:
+        store.close()
 
 
 @pytest.fixture
-def container(store: SqliteStore) -> Container:
+def store(open_store: OpenStore, clock: Clock) -> AnyStore:
+    return open_store(clock)
+
+
+@pytest.fixture
+def container(store: Store) -> Container:
     return store.containers.ensure("local", "notes")
 
 
 @pytest.fixture
-def put(store: SqliteStore, container: Container) -> Putting:
+def put(store: Store, container: Container) -> Putting:
     """Put a file: `put("/a.md", b"text", if_match=3)`."""
 
     def put_file(path: str | None, content: bytes = b"text", **options: Any) -> Outcome:

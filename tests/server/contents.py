@@ -117,6 +117,17 @@ class MortalDatabase:
         self._inner = inner
         self._life = life
 
+    @property
+    def row_lock(self) -> str:
+        return self._inner.row_lock
+
+    @property
+    def row_lock_skip(self) -> str:
+        return self._inner.row_lock_skip
+
+    def hold(self, transaction: Transaction, name: str) -> None:
+        self._inner.hold(transaction, name)
+
     @contextmanager
     def write(self, *, durable: bool = False) -> Iterator[Transaction]:
         self._life.moment()

@@ -10,14 +10,14 @@ from pathlib import Path
 import httpx
 import pytest
 
-from memdir.core.sqlite import DiskFullError
 from memdir.server.app import create_app
 from memdir.server.engine import Engine
 from memdir.server.hub import Hub
-from memdir.store.sqlite.store import SqliteStore
+from memdir.store.errors import DiskFullError
+from tests.server.conftest import AnyStore
 
 
-def ask(store: SqliteStore, folder: Path, path: str) -> httpx.Response:
+def ask(store: AnyStore, folder: Path, path: str) -> httpx.Response:
     """One GET with a good key."""
     _, secret = store.keys.create(org_id="local", name="test")
 
@@ -35,7 +35,7 @@ def ask(store: SqliteStore, folder: Path, path: str) -> httpx.Response:
 
 
 def test_an_unexpected_error_is_a_plain_500_and_its_details_stay_in_the_log(
-    store: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    store: AnyStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("canary-secret")
@@ -49,7 +49,7 @@ def test_an_unexpected_error_is_a_plain_500_and_its_details_stay_in_the_log(
 
 @pytest.mark.parametrize("error", [DiskFullError("full"), OSError(errno.ENOSPC, "No space left on device")])
 def test_a_full_disk_is_a_507_in_one_line_of_the_log(
-    error: Exception, store: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    error: Exception, store: AnyStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def full(*_: object, **__: object) -> None:
         raise error
@@ -60,7 +60,7 @@ def test_a_full_disk_is_a_507_in_one_line_of_the_log(
     assert "Traceback" not in caplog.text
 
 
-def test_another_error_of_the_system_stays_a_500(store: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_error_of_the_system_stays_a_500(store: AnyStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object, **__: object) -> None:
         raise OSError(errno.EIO, "canary-secret")
 
@@ -69,7 +69,7 @@ def test_another_error_of_the_system_stays_a_500(store: SqliteStore, tmp_path: P
     assert (answer.status_code, answer.json()["error"]) == (500, "internal error; the server's log has the details")
 
 
-def test_a_damaged_blob_is_a_500_that_names_it(store: SqliteStore, tmp_path: Path) -> None:
+def test_a_damaged_blob_is_a_500_that_names_it(store: AnyStore, tmp_path: Path) -> None:
     from memdir.store.operations import Put
 
     container = store.containers.ensure("local", "t")
@@ -84,7 +84,7 @@ def test_a_damaged_blob_is_a_500_that_names_it(store: SqliteStore, tmp_path: Pat
     assert "are missing" in answer.json()["error"]
 
 
-def test_every_error_has_the_same_shape(store: SqliteStore, tmp_path: Path) -> None:
+def test_every_error_has_the_same_shape(store: AnyStore, tmp_path: Path) -> None:
     for path, status in (
         ("/v1/files/a?containerTag=none", 404),
         ("/v1/changes?containerTag=a%20b", 400),

@@ -9,20 +9,19 @@ import pytest
 from memdir.core.errors import NotFoundError
 from memdir.store.errors import ConflictError, InvalidError, PreconditionError
 from memdir.store.operations import Delete, Move, Put, Remove
-from memdir.store.sqlite.store import SqliteStore
 from memdir.store.types import Container
-from tests.server.conftest import Putting
+from tests.server.conftest import AnyStore, Putting
 
 
-def paths(store: SqliteStore, container: Container) -> list[str | None]:
+def paths(store: AnyStore, container: Container) -> list[str | None]:
     return [d.path for d in store.documents.files(container.id, prefix="/", after="", limit=1000).entries]
 
 
-def make_dir(store: SqliteStore, container: Container, path: str, **options: Any) -> None:
+def make_dir(store: AnyStore, container: Container, path: str, **options: Any) -> None:
     store.files.apply(container, Put(path=path, kind="dir", mode=0o755, **options))
 
 
-def test_a_put_is_read_back_with_everything_that_was_said(store: SqliteStore, container: Container, put: Putting) -> None:
+def test_a_put_is_read_back_with_everything_that_was_said(store: AnyStore, container: Container, put: Putting) -> None:
     outcome = put("/a/ü.md", b"\x00\xffbytes", mode=0o100755, mtime_ns=-5)
     found = store.documents.at(container.id, "/a/ü.md")
     assert found == outcome.document
@@ -31,7 +30,7 @@ def test_a_put_is_read_back_with_everything_that_was_said(store: SqliteStore, co
     assert store.blobs.content(found.content_hash) == b"\x00\xffbytes"
 
 
-def test_every_put_gets_the_next_number_and_the_feed_has_no_gap(store: SqliteStore, container: Container, put: Putting) -> None:
+def test_every_put_gets_the_next_number_and_the_feed_has_no_gap(store: AnyStore, container: Container, put: Putting) -> None:
     seqs = [put("/a.md", b"1").seq, put("/b.md", b"2").seq, put("/a.md", b"1").seq]
     with pytest.raises(PreconditionError):
         put("/a.md", b"3", if_match=1)
@@ -55,7 +54,7 @@ def test_every_put_gets_the_next_number_and_the_feed_has_no_gap(store: SqliteSto
     ],
 )
 def test_preconditions_are_judged_on_what_stands_there(
-    store: SqliteStore, container: Container, put: Putting, standing: bool, options: dict[str, Any], allowed: bool
+    store: AnyStore, container: Container, put: Putting, standing: bool, options: dict[str, Any], allowed: bool
 ) -> None:
     if standing:
         put("/a.md", b"old")
@@ -69,14 +68,14 @@ def test_preconditions_are_judged_on_what_stands_there(
     assert found is None or store.blobs.content(found.content_hash) == b"old"
 
 
-def test_folders_are_implicit_until_they_are_put(store: SqliteStore, container: Container, put: Putting) -> None:
+def test_folders_are_implicit_until_they_are_put(store: AnyStore, container: Container, put: Putting) -> None:
     put("/a/b/c.md")
     assert paths(store, container) == ["/a/b/c.md"]
     make_dir(store, container, "/a", if_none_match=True)
     assert paths(store, container) == ["/a", "/a/b/c.md"]
 
 
-def test_a_file_cannot_stand_where_a_folder_is(store: SqliteStore, container: Container, put: Putting) -> None:
+def test_a_file_cannot_stand_where_a_folder_is(store: AnyStore, container: Container, put: Putting) -> None:
     put("/a/b.md")
     make_dir(store, container, "/empty")
     for path in ("/a", "/empty"):
@@ -84,7 +83,7 @@ def test_a_file_cannot_stand_where_a_folder_is(store: SqliteStore, container: Co
             put(path)
 
 
-def test_nothing_can_stand_below_a_file(store: SqliteStore, container: Container, put: Putting) -> None:
+def test_nothing_can_stand_below_a_file(store: AnyStore, container: Container, put: Putting) -> None:
     put("/a")
     for path in ("/a/b", "/a/b/c"):
         with pytest.raises(ConflictError, match="/a is a file"):
@@ -96,7 +95,7 @@ def test_nothing_can_stand_below_a_file(store: SqliteStore, container: Container
 
 
 def test_an_empty_folder_becomes_a_file_only_for_who_knows_its_revision(
-    store: SqliteStore, container: Container, put: Putting
+    store: AnyStore, container: Container, put: Putting
 ) -> None:
     make_dir(store, container, "/a")
     before = store.documents.at(container.id, "/a")
@@ -106,7 +105,7 @@ def test_an_empty_folder_becomes_a_file_only_for_who_knows_its_revision(
     assert (after.kind, after.id != before.id) == ("file", True)
 
 
-def test_a_symlink_keeps_its_target_as_bytes(store: SqliteStore, container: Container, put: Putting) -> None:
+def test_a_symlink_keeps_its_target_as_bytes(store: AnyStore, container: Container, put: Putting) -> None:
     link = put("/link", b"../else\xff", kind="symlink").document
     assert link is not None
     assert (link.status, store.blobs.content(link.content_hash)) == ("done", b"../else\xff")
@@ -117,7 +116,7 @@ def test_a_symlink_keeps_its_target_as_bytes(store: SqliteStore, container: Cont
     assert store.jobs.count() == 0
 
 
-def test_moving_a_folder_takes_all_below_it_in_one_change(store: SqliteStore, container: Container, put: Putting) -> None:
+def test_moving_a_folder_takes_all_below_it_in_one_change(store: AnyStore, container: Container, put: Putting) -> None:
     for path in ("/a/x.md", "/a/b/y.md", "/a-b/z.md", "/a0.md", "/a%/w.md"):
         put(path)
     before = {d.path: d.id for d in store.documents.files(container.id, prefix="/", after="", limit=99).entries}
@@ -139,7 +138,7 @@ def test_moving_a_folder_takes_all_below_it_in_one_change(store: SqliteStore, co
     "odd", ["/100%", "/_", "/a_b", "/[x]", "/q'uote", '/d"ouble', "/new\nline", "/emoji😀", "/e\u0301", "/*"]
 )
 def test_odd_folder_names_move_exactly_what_is_below_them(
-    store: SqliteStore, container: Container, put: Putting, odd: str
+    store: AnyStore, container: Container, put: Putting, odd: str
 ) -> None:
     put(f"{odd}/f.md")
     put("/other/f.md")
@@ -148,7 +147,7 @@ def test_odd_folder_names_move_exactly_what_is_below_them(
     assert sorted(p for p in paths(store, container) if p) == sorted(["/moved", "/moved/f.md", "/other/f.md", f"{odd}x/f.md"])
 
 
-def test_a_move_follows_rename_rules(store: SqliteStore, container: Container, put: Putting) -> None:
+def test_a_move_follows_rename_rules(store: AnyStore, container: Container, put: Putting) -> None:
     put("/file")
     put("/other")
     put("/dir/f")
@@ -174,7 +173,7 @@ def test_a_move_follows_rename_rules(store: SqliteStore, container: Container, p
     assert paths(store, container) == ["/empty", "/empty/f", "/other"]
 
 
-def test_a_move_past_the_longest_path_is_refused(store: SqliteStore, container: Container, put: Putting) -> None:
+def test_a_move_past_the_longest_path_is_refused(store: AnyStore, container: Container, put: Putting) -> None:
     deep = "/d" + ("/" + "n" * 200) * 15
     put(deep)
     with pytest.raises(InvalidError, match="4096"):
@@ -182,7 +181,7 @@ def test_a_move_past_the_longest_path_is_refused(store: SqliteStore, container: 
     assert paths(store, container) == [deep]
 
 
-def test_a_save_by_rename_keeps_the_custom_id(store: SqliteStore, container: Container, put: Putting) -> None:
+def test_a_save_by_rename_keeps_the_custom_id(store: AnyStore, container: Container, put: Putting) -> None:
     put("/a.md", b"old", custom_id="mine")
     put("/.a.md.tmp", b"new")
     store.files.apply(container, Move(from_path="/.a.md.tmp", path="/a.md"))
@@ -191,7 +190,7 @@ def test_a_save_by_rename_keeps_the_custom_id(store: SqliteStore, container: Con
     assert (found.path, store.blobs.content(found.content_hash)) == ("/a.md", b"new")
 
 
-def test_a_delete_of_a_full_folder_must_be_asked_for(store: SqliteStore, container: Container, put: Putting) -> None:
+def test_a_delete_of_a_full_folder_must_be_asked_for(store: AnyStore, container: Container, put: Putting) -> None:
     for path in ("/a/1", "/a/b/2", "/ab"):
         put(path)
     with pytest.raises(ConflictError):
@@ -204,7 +203,7 @@ def test_a_delete_of_a_full_folder_must_be_asked_for(store: SqliteStore, contain
         store.files.apply(container, Delete(path="/", recursive=True))
 
 
-def test_removing_a_folder_row_by_id_leaves_what_is_below_it(store: SqliteStore, container: Container, put: Putting) -> None:
+def test_removing_a_folder_row_by_id_leaves_what_is_below_it(store: AnyStore, container: Container, put: Putting) -> None:
     make_dir(store, container, "/a")
     put("/a/f")
     folder = store.documents.at(container.id, "/a")
@@ -213,7 +212,7 @@ def test_removing_a_folder_row_by_id_leaves_what_is_below_it(store: SqliteStore,
     assert paths(store, container) == ["/a/f"]
 
 
-def test_one_refused_operation_of_a_batch_stops_no_other(store: SqliteStore, container: Container) -> None:
+def test_one_refused_operation_of_a_batch_stops_no_other(store: AnyStore, container: Container) -> None:
     results = store.files.apply_all(
         container,
         [
@@ -231,7 +230,7 @@ def test_one_refused_operation_of_a_batch_stops_no_other(store: SqliteStore, con
     assert [row.seq for row in feed.rows] == [1, 2, 3]
 
 
-def test_together_means_all_or_nothing(store: SqliteStore, container: Container) -> None:
+def test_together_means_all_or_nothing(store: AnyStore, container: Container) -> None:
     with pytest.raises(NotFoundError):
         store.files.apply_all(container, [Put(path="/a", kind="dir"), Delete(path="/nothing")], together=True)
     assert paths(store, container) == []
@@ -263,7 +262,7 @@ def test_together_means_all_or_nothing(store: SqliteStore, container: Container)
         "/" + "/".join(["d" * 200] * 21),
     ],
 )
-def test_a_path_that_is_none_is_refused_everywhere(store: SqliteStore, container: Container, put: Putting, path: str) -> None:
+def test_a_path_that_is_none_is_refused_everywhere(store: AnyStore, container: Container, put: Putting, path: str) -> None:
     put("/real")
     for operation in (
         Put(path=path, kind="dir"),
@@ -279,12 +278,12 @@ def test_a_path_that_is_none_is_refused_everywhere(store: SqliteStore, container
 @pytest.mark.parametrize(
     "path", ["/...", "/ ", "/a b", "/..a", "/a..", "/-rf", "/~", "/a\\b", "/C:", "/\x7f\x01", "/" + "ü" * 127, "/नमस्ते.md"]
 )
-def test_a_strange_but_legal_name_is_kept_as_it_is(store: SqliteStore, container: Container, put: Putting, path: str) -> None:
+def test_a_strange_but_legal_name_is_kept_as_it_is(store: AnyStore, container: Container, put: Putting, path: str) -> None:
     put(path)
     assert paths(store, container) == [path]
 
 
-def test_pages_of_entries_cover_everything_once_in_path_order(store: SqliteStore, container: Container, put: Putting) -> None:
+def test_pages_of_entries_cover_everything_once_in_path_order(store: AnyStore, container: Container, put: Putting) -> None:
     names = ["/a", "/a-b", "/a.md", "/b/a", "/b/c", "/b0", "/ä", "/😀"]
     for name in reversed(names):
         put(name)

@@ -14,7 +14,6 @@ from starlette.types import ASGIApp
 
 import memdir
 from memdir.core.errors import MemdirError
-from memdir.core.sqlite import DiskFullError
 from memdir.server import openapi
 from memdir.server.encoding import Encoding, is_json
 from memdir.server.engine import Engine
@@ -24,7 +23,7 @@ from memdir.server.hub import Hub
 from memdir.server.paging import Walks
 from memdir.server.routes import files, service, v3, v4, versions
 from memdir.server.services.files import entry_of
-from memdir.store.errors import PreconditionError
+from memdir.store.errors import DiskFullError, PreconditionError
 from memdir.store.store import Store
 
 log = logging.getLogger(__name__)

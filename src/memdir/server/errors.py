@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import Final
 
 from memdir.core.errors import BusyError, CorruptError, MemdirError, NotFoundError, StorageError, UsageError
-from memdir.store.errors import ConflictError, HistoryGoneError, IdempotencyError, InvalidError, PreconditionError
+from memdir.store.errors import (
+    ConflictError,
+    DiskFullError,
+    HistoryGoneError,
+    IdempotencyError,
+    InvalidError,
+    PreconditionError,
+)
 
 
 class AuthenticationError(MemdirError):
@@ -41,6 +48,7 @@ STATUS: Final[tuple[tuple[type[MemdirError], int], ...]] = (
     (InvalidError, 400),
     (UsageError, 400),
     (NotFoundError, 404),
+    (DiskFullError, 507),
     (BusyError, 503),
     (StorageError, 503),
     (CorruptError, 500),

@@ -17,8 +17,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from memdir.core.errors import MemdirError
 from memdir.core.limits import BATCH_MAX_BYTES, FILE_SYNC_MAX_BYTES, MIB
 from memdir.server.errors import AuthenticationError, ForbiddenError, TooLargeError, status_of, text_of
+from memdir.store.acting import act_as
 from memdir.store.errors import InvalidError
-from memdir.store.keys import KeyStore
+from memdir.store.keys import ApiKey, KeyStore
 
 log = logging.getLogger(__name__)
 
@@ -84,7 +85,9 @@ class Guard:
         limit = body_limit(path)
         _check_length(headers, limit)
         if path not in _OPEN_PATHS:
-            scope.setdefault("state", {})["key"] = self._authenticate(headers)
+            key = self._authenticate(headers)
+            scope.setdefault("state", {})["key"] = key
+            act_as(key.org_id)  # to the end of the request, in whatever it starts
         return _counted(receive, limit) if is_upload(path) else replayed(receive, await collected(receive, limit))
 
     def _check_host(self, headers: dict[str, str]) -> None:
@@ -102,7 +105,7 @@ class Guard:
         if headers.get("sec-fetch-site", "none").lower() not in ("none", "same-origin"):
             raise ForbiddenError("requests from other web pages are refused")
 
-    def _authenticate(self, headers: dict[str, str]) -> object:
+    def _authenticate(self, headers: dict[str, str]) -> ApiKey:
         scheme, _, secret = headers.get("authorization", "").partition(" ")
         secret = secret.strip()
         if scheme.lower() != "bearer" or not secret or len(secret) > _KEY_HEADER_MAX:

@@ -10,7 +10,10 @@ import asyncio
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import copy_context
 from typing import Final, ParamSpec, TypeVar
+
+from memdir.store.store import EVERY_CONTAINER
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -51,9 +54,10 @@ class Hub:
         self._loop = asyncio.get_running_loop()
 
     async def run(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """A blocking call on a thread."""
+        """A blocking call on a thread, done for the same organisation (`store.acting`)."""
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._executor, lambda: call(*args, **kwargs))
+        context = copy_context()
+        return await loop.run_in_executor(self._executor, lambda: context.run(call, *args, **kwargs))
 
     @contextmanager
     def watch(self, container_id: int) -> Iterator[Watch]:
@@ -81,15 +85,20 @@ class Hub:
             return
 
     def _wake(self, container_id: int) -> None:
+        if container_id == EVERY_CONTAINER:
+            self._wake_all()
         for watch in self._watches.get(container_id, ()):
             watch.event.set()
+
+    def _wake_all(self) -> None:
+        for watches in self._watches.values():
+            for watch in watches:
+                watch.event.set()
 
     def close(self) -> None:
         """Let every waiter answer at once with what there is. On the loop's thread."""
         self.closing = True
-        for watches in self._watches.values():
-            for watch in watches:
-                watch.event.set()
+        self._wake_all()
 
     def shutdown(self) -> None:
         """End the threads, after their calls."""

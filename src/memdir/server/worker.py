@@ -16,12 +16,12 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from memdir.core.errors import BusyError, MemdirError, StorageError
-from memdir.core.sqlite import DiskFullError
 from memdir.retrieval.embed.port import LineEmbedder
 from memdir.server.engine import Engine
 from memdir.server.leases import COMPUTE_S, Lease, Leases, PermanentError, StoppingError
 from memdir.server.pipeline import index, remember
-from memdir.store.errors import SupersededError
+from memdir.store.acting import SYSTEM, acting_as
+from memdir.store.errors import DiskFullError, SupersededError
 from memdir.store.jobs import BULK, INTERACTIVE, Job
 from memdir.store.store import Store
 from memdir.store.texts import embedded_text
@@ -125,6 +125,7 @@ class Worker:
             thread.join(max(0.0, deadline_s - time.monotonic()))
         return not any(thread.is_alive() for thread in self._threads)
 
+    @acting_as(SYSTEM)
     def _run(self, loop: _Loop) -> None:
         while not self._stopping.is_set():
             loop.wake.clear()

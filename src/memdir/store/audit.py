@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from memdir.core.clock import Clock
+from memdir.store.acting import SYSTEM, acting_as
 from memdir.store.database import Database, Transaction, fetch, run_many
 
 KEEP_MS: Final = 90 * 86_400_000
@@ -51,12 +52,13 @@ class AuditQuery:
 
 
 class AuditStore:
-    """The audit table."""
+    """The audit table. Acts as the system, like `OrgStore`: the rows of many organisations are stored in one go."""
 
     def __init__(self, db: Database, clock: Clock) -> None:
         self._db = db
         self._clock = clock
 
+    @acting_as(SYSTEM)
     def add(self, events: Sequence[AuditEvent]) -> None:
         """Store events in one transaction."""
         with self._db.write() as connection:
@@ -76,6 +78,7 @@ class AuditStore:
             ],
         )  # fmt: skip
 
+    @acting_as(SYSTEM)
     def find(self, query: AuditQuery, *, limit: int = 100) -> list[AuditEvent]:
         """At most `limit` (PAGE_MAX) events, newest first."""
         conditions, bindings = ["org_id = ?", "at_ms >= ?"], [query.org_id, query.since_ms]
@@ -102,6 +105,7 @@ class AuditStore:
             for row in rows
         ]  # fmt: skip
 
+    @acting_as(SYSTEM)
     def sweep(self) -> int:
         """Let the oldest rows go, those over KEEP_MS and over ROWS_MAX, some thousands at a time. Returns how many went."""
         with self._db.write() as connection:

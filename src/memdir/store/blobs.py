@@ -25,6 +25,7 @@ from memdir.core.errors import BusyError, CorruptError, NotFoundError, StorageEr
 from memdir.core.ids import new_id
 from memdir.core.limits import KIB, MIB
 from memdir.core.paths import ensure_dir
+from memdir.store.acting import SYSTEM, acting_as
 from memdir.store.contents import Contents, DiskContents, Source, hash_of, new_place
 from memdir.store.database import Database, Transaction, fetch, first
 from memdir.store.trash import BlobTrash
@@ -139,12 +140,15 @@ class BlobStore:
             place, size_bytes = back
         row = first(
             connection,
-            "insert into blob (hash, size_bytes, ref_count, data, place) values (?, ?, 1, ?, ?) "
-            "on conflict (hash) do update set ref_count = blob.ref_count + 1 returning place",
+            "insert into blob (hash, size_bytes, ref_count, data, place) values (?, ?, 1, ?, ?) on conflict do nothing "
+            "returning 1",
             (staged.hash, size_bytes, staged.data, place),
         )
-        if staged.place is not None and row is not None and row[0] == staged.place:
-            self.trash.take(connection, staged.place)
+        if row is not None:
+            if staged.place is not None:
+                self.trash.take(connection, staged.place)
+        elif not self._count_up(connection, staged.hash):  # another transaction brought the same bytes, and a third took them
+            raise BusyError("the same content was deleted while it was sent", hint="send it again")
 
     def hold(self, connection: Transaction, content_hash: str) -> None:
         """One more reference to a content that has one already. NotFoundError when it is gone."""
@@ -200,6 +204,7 @@ class BlobStore:
         """From now on `collector` is told when there is something to delete, on any thread; None: `tidy` deletes itself."""
         self._collector = collector
 
+    @acting_as(SYSTEM)
     def collect(self, *, places: list[str] | None = None) -> int:
         """Delete some of what is due. Returns how many; 0 when there is nothing more to do now. StorageError, and what was not
         deleted comes up again later."""
@@ -237,6 +242,7 @@ class BlobStore:
                 raise _wrong(content_hash, "size")
             return _CheckedPieces(source, content_hash)
 
+    @acting_as(SYSTEM)
     def recover(self) -> int:
         """Remove what a crash left: unfinished uploads, and bytes in a folder of our own that nobody knows. Call only while
         nobody else uses the store. Returns how many went."""
@@ -251,6 +257,7 @@ class BlobStore:
             log.warning("contents that are not needed could not be deleted yet: %s", error)
         return count
 
+    @acting_as(SYSTEM)
     def sweep(self, *, older_ms: int | None = ORPHAN_MS) -> int:
         """Delete bytes that are older than that and that no row knows, parts of uploads that never ended, and forgotten files
         of uploads. Any number of processes may be at work, unless the age is None, for any. Returns how many went."""

@@ -2,17 +2,33 @@
 
 The statements in this room are written once, in the SQL that SQLite and PostgreSQL share (`insert … on conflict`,
 `returning`, `?` for a value, `:name` for a named one); what only one of them can do lives in `store/sqlite` and
-`store/postgres`.
+`store/postgres`. To be kept in mind:
+
+- columns on the right of `on conflict … do update set` are written with their table (`job.generation + 1`);
+- no scalar `min(a, b)`, `max(a, b)`, `insert or …`, `is` between values, `last_insert_rowid`; `octet_length` counts bytes;
+- a value that could be null and has nothing beside it to take its type from needs `cast(? as …)`;
+- an empty `in ()` is allowed and false;
+- many writers work at the same time on PostgreSQL, each seeing what was committed before its statement began: what is read in
+  order to be written is read with `row_lock`, rows in a fixed order, the container's first;
+- text that is stored holds no U+0000.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Any, Final, Protocol, TypeVar
 
+from memdir.store.errors import ContentionError
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 Row = tuple[Any, ...]
 Bindings = Sequence[Any] | dict[str, Any]
+ATTEMPTS_MAX: Final = 5
+"""Of a transaction that others stood in the way of."""
 
 
 class Transaction(Protocol):
@@ -34,6 +50,20 @@ Locks what it looked at until the transaction ends."""
 
 class Database(Protocol):
     """An engine. Any thread may call; every method blocks its caller."""
+
+    @property
+    def row_lock(self) -> str:
+        """Ends a select inside `write()` whose rows nobody else may change until the transaction ends."""
+        ...
+
+    @property
+    def row_lock_skip(self) -> str:
+        """The same for work that any of several may take: rows that others hold are passed over."""
+        ...
+
+    def hold(self, transaction: Transaction, name: str) -> None:
+        """Until the transaction ends nobody else holds `name`; waits for whoever does. For what is no row, such as a file."""
+        ...
 
     def write(self, *, durable: bool = False) -> AbstractContextManager[Transaction]:
         """A transaction: commits when the block ends, rolls back when it raises. They do not nest."""
@@ -67,3 +97,16 @@ def run_many(transaction: Transaction, sql: str, bindings: Iterable[Bindings]) -
     """Run a statement once for each of `bindings`."""
     for values in bindings:
         transaction.execute(sql, values)
+
+
+def repeated(db: Database, work: Callable[[Transaction], T], *, attempts: int = ATTEMPTS_MAX) -> T:
+    """Run `work` in a transaction, and again when it stood in another one's way. `work` must not have effects beside the
+    transaction that a second run would double. ContentionError after `attempts`."""
+    for _ in range(attempts - 1):
+        try:
+            with db.write() as transaction:
+                return work(transaction)
+        except ContentionError as error:
+            log.debug("a transaction is run again: %s", error)
+    with db.write() as transaction:
+        return work(transaction)

@@ -11,6 +11,7 @@ from typing import Final
 
 from memdir.core.clock import Clock
 from memdir.store import jobs
+from memdir.store.acting import SYSTEM, acting_as
 from memdir.store.database import Database, fetch
 from memdir.store.jobs import Job
 
@@ -38,6 +39,7 @@ class EmbeddingQueue:
         self._db = db
         self._clock = clock
 
+    @acting_as(SYSTEM)
     def missing(self, claimed: Sequence[Job], *, model: str, limit: int, shortest_first: bool = True) -> Batch:
         """At most `limit` passages without a vector of `model`: of the most urgent documents first, among equals of those that
         lack least (a long log must not keep the notes beside it waiting for minutes), or of those whose turn it is (so that the
@@ -62,6 +64,7 @@ class EmbeddingQueue:
                     completed.append(job)
         return Batch(chunk_ids=tuple(chunk_ids), served=tuple(served), completed=tuple(completed))
 
+    @acting_as(SYSTEM)
     def announce(self, batch: Batch) -> None:
         """The vectors of the last passages of some documents are about to go into the index."""
         if not batch.completed:
@@ -73,6 +76,7 @@ class EmbeddingQueue:
                     (job.document_id, job.document_id, job.kind, job.generation, job.claims),
                 )
 
+    @acting_as(SYSTEM)
     def settle(self, claimed: Sequence[Job], batch: Batch, *, model: str) -> list[Job]:
         """End the jobs whose documents lack nothing any more and call those documents done; of the others, those that `batch`
         served wait for their next turn, the rest keeps it. Returns the jobs that ended. A claim that is not the newest changes
@@ -100,6 +104,7 @@ class EmbeddingQueue:
                     ended.append(job)
         return ended
 
+    @acting_as(SYSTEM)
     def backfill(self, *, model: str) -> int:
         """Ask for vectors of `model` wherever they lack and nobody asked yet (another model). What was given up stays so.
         Returns how many documents that concerns."""
@@ -116,6 +121,7 @@ class EmbeddingQueue:
             )
             return connection.changes()
 
+    @acting_as(SYSTEM)
     def abandon(self) -> None:
         """There is no transformer here: what nobody else works on goes, and what waited for it is done as it is. `backfill`
         brings the work back."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memdir.core.errors import MemdirError
+from memdir.core.errors import BusyError, MemdirError, StorageError
 
 if TYPE_CHECKING:
     from memdir.store.types import Document
@@ -43,3 +43,11 @@ class SupersededError(StoreError):
 
     def __init__(self, message: str = "the document was replaced or deleted, or another worker has the work") -> None:
         super().__init__(message)
+
+
+class DiskFullError(StorageError):
+    """A write found no room, here or on the database's machine; its transaction did not happen."""
+
+
+class ContentionError(BusyError):
+    """The transaction stood in another one's way (a deadlock) and was rolled back: running it again is right."""

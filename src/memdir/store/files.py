@@ -14,8 +14,9 @@ from typing import Any
 from memdir.core.clock import Clock
 from memdir.core.errors import MemdirError, NotFoundError
 from memdir.store import jobs
+from memdir.store.acting import narrowed_to
 from memdir.store.blobs import BlobStore
-from memdir.store.database import Database, Transaction, fetch
+from memdir.store.database import Database, Transaction, fetch, repeated
 from memdir.store.idempotency import IdempotencyStore
 from memdir.store.operations import Operation, Outcome
 from memdir.store.paths import under_memory_paths
@@ -47,22 +48,32 @@ class FileTree:
         """The operations in order, each for itself: one that is refused changes nothing and stops none of the others. All
         that succeed are committed together. An unexpected error, and with `together` any refusal, rolls everything back and
         is raised."""
-        now_ms = self._clock.now_ns() // 1_000_000
-        results: list[Outcome | MemdirError] = []
-        with self._db.write() as connection:
-            step = Step(connection, container, now_ms, self._blobs, self._idempotency)
-            for operation in operations:
-                try:
-                    with _savepoint(connection):
-                        results.append(step.run(operation))
-                except MemdirError as error:
-                    if together:
-                        raise
-                    results.append(error)
+        with narrowed_to(container.org_id):
+            step, results = repeated(
+                self._db, lambda connection: self._carried_out(connection, container, operations, together=together)
+            )
         self._blobs.tidy(step.orphans)
         if step.changed:
             self._notify(container.id)
         return results
+
+    def _carried_out(
+        self, connection: Transaction, container: Container, operations: Sequence[Operation], *, together: bool
+    ) -> tuple[Step, list[Outcome | MemdirError]]:
+        """Inside the transaction. The container's row is locked first: preconditions are judged on a tree that nobody else
+        changes, and numbers are taken in the order of the commits."""
+        fetch(connection, f"select 1 from container where id = ?{self._db.row_lock}", (container.id,))  # noqa: S608
+        step = Step(connection, container, self._clock.now_ns() // 1_000_000, self._blobs, self._idempotency)
+        results: list[Outcome | MemdirError] = []
+        for operation in operations:
+            try:
+                with _savepoint(connection):
+                    results.append(step.run(operation))
+            except MemdirError as error:
+                if together:
+                    raise
+                results.append(error)
+        return step, results
 
     def set_metadata(self, document_id: str, metadata: dict[str, Any]) -> None:
         """Replace a document's metadata; its bytes, revision and history stay."""
@@ -101,7 +112,8 @@ class FileTree:
 
     def delete_container(self, container: Container) -> None:
         """The container with all that is in it, versions included; its tag can begin a new life."""
-        with self._db.write() as connection:
+        with narrowed_to(container.org_id), self._db.write() as connection:
+            fetch(connection, f"select 1 from container where id = ?{self._db.row_lock}", (container.id,))  # noqa: S608
             rows = fetch(
                 connection,
                 "select content_hash from document where container_id = ? and kind <> 'dir' "

@@ -58,7 +58,9 @@ class IdempotencyStore:
         if key is None:
             return
         connection.execute(
-            "insert or replace into idempotency (container_id, key, request_hash, answer, at_ms) values (?, ?, ?, ?, ?)",
+            "insert into idempotency (container_id, key, request_hash, answer, at_ms) values (?, ?, ?, ?, ?) "
+            "on conflict (container_id, key) do update set request_hash = excluded.request_hash, answer = excluded.answer, "
+            "at_ms = excluded.at_ms",
             (container_id, key, request, json.dumps(answer), now_ms),
         )
         _delete_oldest(connection, "where at_ms <= ?", (now_ms - KEEP_MS,), _SWEEP_ROWS)

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from memdir.core.clock import Clock
+from memdir.store.acting import SYSTEM, acting_as
 from memdir.store.database import Database, Guard, Row, Transaction, fetch
 
 INTERACTIVE: Final = 0
@@ -59,7 +60,7 @@ class Job:
 
 
 class JobStore:
-    """The job table."""
+    """The job table, across organisations: its methods act as the system, `enqueue` and `finish` as their caller."""
 
     def __init__(self, db: Database, clock: Clock, *, skip_locked: str = "") -> None:
         """`skip_locked` is the engine's clause for passing over rows that another transaction holds, with a space before."""
@@ -70,6 +71,7 @@ class JobStore:
     def _now_ms(self) -> int:
         return self._clock.now_ns() // 1_000_000
 
+    @acting_as(SYSTEM)
     def claim(
         self, kind: str, *, owner: str = "", limit: int = 1, priority_max: int = BULK, bulk_first: bool = False
     ) -> list[Job]:
@@ -139,6 +141,7 @@ class JobStore:
         for."""
         return lambda connection: _hold(connection, job, self._now_ms())
 
+    @acting_as(SYSTEM)
     def renew(self, job: Job) -> bool:
         """Keep the lease a further `LEASE_MS`. False when the work is no longer wanted from this claim: a newer revision, a
         deleted document, another worker."""
@@ -153,17 +156,20 @@ class JobStore:
                 return _hold(connection, job, self._now_ms())
         return self.holds(job)
 
+    @acting_as(SYSTEM)
     def holds(self, job: Job) -> bool:
         """Whether the claim is still the newest, for the revision it was made for."""
         claim = (job.document_id, job.kind, job.generation, job.claims)
         return self._db.one(f"select 1 where {HELD}", claim) is not None
 
+    @acting_as(SYSTEM)
     def finish(self, jobs: Sequence[Job]) -> None:
         """The work is done; a row that grew meanwhile becomes free at once instead."""
         with self._db.write() as connection:
             for job in jobs:
                 finish(connection, job)
 
+    @acting_as(SYSTEM)
     def fail(self, job: Job, reason: str, *, permanent: bool = False, counted: bool = True) -> bool:
         """The work failed: try again later, or give up (at once when it is `permanent`). What is not `counted` was not the
         document's fault and only waits. Returns whether it was given up; nothing happens to a claim that is not the newest."""
@@ -186,18 +192,21 @@ class JobStore:
             )
         return False
 
+    @acting_as(SYSTEM)
     def release(self, jobs: Sequence[Job]) -> None:
         """Give claims back untouched (the worker is stopping)."""
         with self._db.write() as connection:
             for job in jobs:
                 free(connection, job)
 
+    @acting_as(SYSTEM)
     def release_all(self) -> int:
         """Free the leases of a process that is gone; it died over them. Returns how many there were."""
         with self._db.write() as connection:
             connection.execute("update job set leased_until_ms = 0, owner = '', deaths = deaths + 1 where leased_until_ms > 0")
             return connection.changes()
 
+    @acting_as(SYSTEM)
     def next_due_s(self, kind: str, *, priority_max: int = BULK) -> float | None:
         """Seconds until the next job can be claimed (0 when one can now); None when there is none."""
         row = self._db.one(
@@ -210,6 +219,7 @@ class JobStore:
         due_ms: int = row[0]
         return max(0.0, (due_ms - self._now_ms()) / 1000)
 
+    @acting_as(SYSTEM)
     def count(self, kind: str | None = None) -> int:
         """Jobs waiting or running; not those that were given up."""
         row = self._db.one("select count(*) from job where kind = coalesce(?, kind) and failed_at_ms is null", (kind,))

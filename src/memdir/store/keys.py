@@ -12,6 +12,7 @@ from typing import Final
 from memdir.core.clock import Clock
 from memdir.core.errors import NotFoundError
 from memdir.core.ids import new_id, new_secret
+from memdir.store.acting import SYSTEM, acting_as
 from memdir.store.containers import checked_tag
 from memdir.store.database import Database, Row, Transaction, first
 from memdir.store.errors import ConflictError, InvalidError
@@ -94,12 +95,13 @@ def checked_name(name: str, what: str) -> str:
 
 
 class KeyStore:
-    """The api_key table."""
+    """The api_key table. Acts as the system, like `OrgStore`."""
 
     def __init__(self, db: Database, clock: Clock) -> None:
         self._db = db
         self._clock = clock
 
+    @acting_as(SYSTEM)
     def create(
         self,
         *,
@@ -135,6 +137,7 @@ class KeyStore:
                 _check_unique(connection, key)
             return key, self._insert(connection, key)
 
+    @acting_as(SYSTEM)
     def rotate(self, key_id: str, *, keep_ms: int = 0) -> tuple[ApiKey, str]:
         """A new key with the name and scope of another, which ends now, or after `keep_ms` so that its users can change over.
         NotFoundError when there is no such living key."""
@@ -153,6 +156,7 @@ class KeyStore:
             key = replace(old, id=new_id(), created_at_ms=now_ms, last_used_at_ms=None, rotated_from=old.id)
             return key, self._insert(connection, key)
 
+    @acting_as(SYSTEM)
     def authenticate(self, secret: str) -> ApiKey | None:
         """The key with this secret, unless it was revoked; whether it expired is the caller's to ask. The lookup is by hash,
         the comparison in constant time."""
@@ -165,6 +169,7 @@ class KeyStore:
             return None
         return _key(row)
 
+    @acting_as(SYSTEM)
     def all(self, org_id: str) -> list[ApiKey]:
         """Keys of an organisation, living and ended, oldest first."""
         rows = self._db.all(
@@ -173,6 +178,7 @@ class KeyStore:
         )
         return [_key(row) for row in rows]
 
+    @acting_as(SYSTEM)
     def find(self, org_id: str, name: str) -> ApiKey | None:
         """By id, else the living one of this name."""
         row = self._db.one(
@@ -182,6 +188,7 @@ class KeyStore:
         )
         return None if row is None else _key(row)
 
+    @acting_as(SYSTEM)
     def revoke(self, key_id: str) -> bool:
         """End a key now. Returns whether there was one to end."""
         with self._db.write() as connection:
@@ -190,6 +197,7 @@ class KeyStore:
             )
             return bool(connection.changes())
 
+    @acting_as(SYSTEM)
     def used(self, key_ids: Iterable[str], at_ms: int) -> None:
         """Note that keys were used; called for many at a time, minutes apart."""
         with self._db.write() as connection:

@@ -177,8 +177,9 @@ def _strengthen(connection: Transaction, document: Document, change: MemoryChang
         return _add(connection, document, change, now_ms)
     _insert_source(connection, document, candidate, str(change.memory_id))
     connection.execute(
-        "update memory set confidence = min(0.99, max(confidence, ?) + ?), updated_at_ms = ? where id = ?",
-        (candidate.confidence, _STRONGER, now_ms, change.memory_id),
+        "update memory set confidence = case when confidence + :more > 0.99 or :given + :more > 0.99 then 0.99 "
+        "when confidence > :given then confidence + :more else :given + :more end, updated_at_ms = :now where id = :id",
+        {"given": candidate.confidence, "more": _STRONGER, "now": now_ms, "id": change.memory_id},
     )
     return True
 

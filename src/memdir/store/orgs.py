@@ -9,6 +9,7 @@ from typing import Final
 from memdir.core.clock import Clock
 from memdir.core.errors import NotFoundError
 from memdir.core.ids import new_id
+from memdir.store.acting import SYSTEM, acting_as
 from memdir.store.database import Database, Row, fetch, first
 from memdir.store.errors import ConflictError, InvalidError
 from memdir.store.keys import checked_limits, checked_name
@@ -45,12 +46,14 @@ class User:
 
 
 class OrgStore:
-    """The org and app_user tables."""
+    """The org and app_user tables, managed by one organisation for all: its methods act as the system, and name whose rows they
+    mean."""
 
     def __init__(self, db: Database, clock: Clock) -> None:
         self._db = db
         self._clock = clock
 
+    @acting_as(SYSTEM)
     def create(self, name: str, *, limits: dict[str, int] | None = None) -> Organisation:
         """A new organisation; ConflictError when the name is taken."""
         org = Organisation(
@@ -70,6 +73,7 @@ class OrgStore:
             )
         return org
 
+    @acting_as(SYSTEM)
     def find(self, name: str) -> Organisation | None:
         """By id or name."""
         row = self._db.one(
@@ -79,11 +83,13 @@ class OrgStore:
         )
         return None if row is None else _org(row)
 
+    @acting_as(SYSTEM)
     def all(self) -> list[Organisation]:
         """By name."""
         rows = self._db.all("select id, name, limits, created_at_ms from org order by name limit ?", (ORGS_MAX,))
         return [_org(row) for row in rows]
 
+    @acting_as(SYSTEM)
     def remove(self, org_id: str) -> None:
         """An organisation that holds no container, with its people and keys. ConflictError when it holds one."""
         if org_id == ORG_LOCAL:
@@ -98,6 +104,7 @@ class OrgStore:
             if not connection.changes():
                 raise NotFoundError("there is no such organisation")
 
+    @acting_as(SYSTEM)
     def usage(self, org_id: str) -> tuple[int, int]:
         """How many files an organisation holds, and their bytes."""
         row = self._db.one(
@@ -108,6 +115,7 @@ class OrgStore:
         assert row is not None
         return int(row[0]), int(row[1])
 
+    @acting_as(SYSTEM)
     def add_user(self, org_id: str, name: str, *, email: str = "") -> User:
         """A person of an organisation; ConflictError when the name is taken there."""
         if len(email) > _EMAIL_MAX_CHARS or not email.isprintable() or (email and "@" not in email[1:-1]):
@@ -126,6 +134,7 @@ class OrgStore:
             )
         return user
 
+    @acting_as(SYSTEM)
     def user(self, org_id: str, name: str) -> User | None:
         """By id or name."""
         row = self._db.one(
@@ -135,6 +144,7 @@ class OrgStore:
         )
         return None if row is None else _user(row)
 
+    @acting_as(SYSTEM)
     def users(self, org_id: str) -> list[User]:
         """People of an organisation by name."""
         rows = self._db.all(
@@ -143,6 +153,7 @@ class OrgStore:
         )
         return [_user(row) for row in rows]
 
+    @acting_as(SYSTEM)
     def remove_user(self, org_id: str, user_id: str) -> int:
         """A person goes, and all keys of theirs end. Returns how many keys were ended."""
         with self._db.write() as connection:

@@ -272,13 +272,14 @@ class Step:
         condition = "container_id = ? and (path = ? or (path >= ? and path < ?))"
         ((longest,),) = fetch(
             self._connection,
-            f"select max(length(cast(path as blob))) from document where {condition}",  # noqa: S608
+            f"select max(octet_length(path)) from document where {condition}",  # noqa: S608
             scope,
         )
         if longest + growth > PATH_MAX_BYTES:
             raise InvalidError(f"a path below {target} would have more than {PATH_MAX_BYTES} bytes")
         self._connection.execute(
-            f"update document set path = ? || substr(path, ?), revision = ?, updated_at_ms = ? where {condition}",  # noqa: S608
+            "update document set path = ? || substr(path, cast(? as integer)), revision = ?, updated_at_ms = ? "  # noqa: S608
+            f"where {condition}",
             (target, len(source) + 1, seq, self._now_ms, *scope),
         )
         return self._connection.changes()

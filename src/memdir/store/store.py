@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Final
 
 from memdir.core.clock import Clock
 from memdir.store.audit import AuditStore
@@ -25,6 +25,9 @@ from memdir.store.versions import VersionStore
 if TYPE_CHECKING:
     from memdir.store.protocols import ChunkStore
 
+EVERY_CONTAINER: Final = 0
+"""Said to listeners instead of a container's id when they may have missed some: look at everything."""
+
 
 class Store(ABC):
     """Thread-safe; every method of the sub-stores may block.
@@ -33,10 +36,6 @@ class Store(ABC):
     (a full-text index) belongs in a trigger. A document's place and revision are read from its row.
     """
 
-    SKIP_LOCKED: ClassVar[str] = ""
-    """The engine's clause for passing over rows that another transaction holds, with a space before; empty where there is one
-    writer."""
-
     def __init__(self, db: Database, blobs: BlobStore, clock: Clock) -> None:
         self._clock = clock
         self._listeners: list[Callable[[int], None]] = []
@@ -44,7 +43,7 @@ class Store(ABC):
         self.documents = DocumentStore(db, clock)
         self.blobs = blobs
         self.changes = ChangeStore(db)
-        self.jobs = JobStore(db, clock, skip_locked=self.SKIP_LOCKED)
+        self.jobs = JobStore(db, clock, skip_locked=db.row_lock_skip)
         self.dead_letters = DeadLetters(db, clock)
         self.embedding = EmbeddingQueue(db, clock)
         self.orgs = OrgStore(db, clock)
@@ -67,7 +66,8 @@ class Store(ABC):
         """Close the database; the store cannot be used after that."""
 
     def listen(self, listener: Callable[[int], None]) -> None:
-        """`listener` gets a container's id, on any thread, after each commit that others may wait for."""
+        """`listener` gets a container's id, on any thread, after each commit that others may wait for; EVERY_CONTAINER when
+        some may have been missed. It must return soon and must not raise."""
         self._listeners.append(listener)
 
     def notify(self, container_id: int) -> None:

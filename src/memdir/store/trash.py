@@ -18,6 +18,7 @@ from typing import Final
 from memdir.core.clock import Clock
 from memdir.core.errors import BusyError
 from memdir.core.ids import new_id
+from memdir.store.acting import SYSTEM, acting_as
 from memdir.store.database import Database, Transaction, fetch, first
 
 PENDING_MS: Final = 3600 * 1000
@@ -84,12 +85,14 @@ class BlobTrash:
             )
             return bool(connection.changes())
 
+    @acting_as(SYSTEM)
     def give_up_all(self) -> None:
         """Nobody else is there: no upload is under way, and no collector works."""
         with self._db.write() as connection:
             connection.execute("update blob_trash set state = 'due', not_before_ms = 0 where state = 'pending'")
             connection.execute("update blob_trash set not_before_ms = 0 where state = 'deleting'")
 
+    @acting_as(SYSTEM)
     def claim(self, *, limit: int = COLLECT_MAX, places: Sequence[str] | None = None) -> list[str]:
         """Places (of `places`, or any) whose bytes the caller has to delete now; nobody refers to them, and nobody will. Safe
         on the disk when this returns: a power cut afterwards cannot bring back a row whose bytes are gone."""
@@ -114,16 +117,19 @@ class BlobTrash:
             )
         return [row[0] for row in rows]
 
+    @acting_as(SYSTEM)
     def forget(self, places: Sequence[str]) -> None:
         """The bytes at these places are gone."""
         with self._db.write() as connection:
             for place in places:
                 connection.execute("delete from blob_trash where place = ? and state = 'deleting'", (place,))
 
+    @acting_as(SYSTEM)
     def knows(self, place: str) -> bool:
         """Whether the place is in the trash."""
         return self._db.one("select 1 from blob_trash where place = ?", (place,)) is not None
 
+    @acting_as(SYSTEM)
     def count(self) -> TrashCount:
         """What is there now."""
         row = self._db.one(
@@ -134,6 +140,7 @@ class BlobTrash:
         assert row is not None
         return TrashCount(pending=int(row[0]), due=int(row[1]), overdue=int(row[2]))
 
+    @acting_as(SYSTEM)
     def hold(self, hold_id: str | None = None) -> str:
         """Make collectors wait, or go on waiting, for HOLD_MS. Returns the hold's id."""
         named = hold_id or new_id()
@@ -147,6 +154,7 @@ class BlobTrash:
             )
         return named
 
+    @acting_as(SYSTEM)
     def let_go(self, hold_id: str) -> None:
         """End a hold."""
         with self._db.write() as connection:

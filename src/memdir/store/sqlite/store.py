@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from memdir.core.clock import Clock, SystemClock
-from memdir.core.sqlite import Database
 from memdir.store.blobs import BlobStore
 from memdir.store.contents import Contents
+from memdir.store.sqlite.database import SqliteDatabase
 from memdir.store.store import Store
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _CACHE_MIB: Final = 8
 class SqliteStore(Store):
     """The default: embedded, one writer, many readers."""
 
-    def __init__(self, db: Database, folder: Path, clock: Clock, *, contents: Contents | None = None) -> None:
+    def __init__(self, db: SqliteDatabase, folder: Path, clock: Clock, *, contents: Contents | None = None) -> None:
         super().__init__(db, BlobStore(db, folder, contents=contents, clock=clock), clock)
         self.db = db
         self.folder = folder
@@ -32,7 +32,7 @@ class SqliteStore(Store):
     @classmethod
     def open(cls, folder: Path, *, clock: Clock | None = None, contents: Contents | None = None) -> SqliteStore:
         """Open or create the store in `folder`. VersionError and CorruptError as in `core.sqlite`."""
-        db = Database(folder / DATABASE_NAME, migrations="memdir.store.sqlite.schema", cache_mib=_CACHE_MIB)
+        db = SqliteDatabase(folder / DATABASE_NAME, migrations="memdir.store.sqlite.schema", cache_mib=_CACHE_MIB)
         return cls(db, folder, clock or SystemClock(), contents=contents)
 
     def chunks(self) -> SqliteChunkStore:
