@@ -40,7 +40,6 @@ OPEN: frozenset[str] = frozenset(
         "api.custom-ids",
         "api.filters",
         "api.idempotency",
-        "api.etags",
         "api.bad-input",
         "api.capabilities",
         "api.move",

@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, ConfigDict, Field
+from pydantic.alias_generators import to_camel
 
 from memdir.api.v1 import DocumentStatus, Wire
 from memdir.core.limits import BATCH_MAX_ITEMS, PATH_MAX_BYTES, QUERY_MAX_CHARS
@@ -171,6 +172,17 @@ class Deleted(Wire):
     success: bool
     deleted_count: int
     errors: list[dict[str, str]] | None = None
+
+
+class ContainerSettings(Wire):
+    """GET, PATCH /v3/container-tags/{tag}: ours by name, and whatever else a client keeps there."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True, extra="allow")
+
+    container_tag: str
+    memory_filesystem_paths: list[str]
+    created_at: str
+    updated_at: str
 
 
 class Organisation(Wire):

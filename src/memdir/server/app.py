@@ -18,6 +18,7 @@ from memdir.server import openapi
 from memdir.server.encoding import Encoding, is_json
 from memdir.server.engine import Engine
 from memdir.server.errors import status_of, text_of
+from memdir.server.etags import tag_of
 from memdir.server.guard import INTERNAL_ERROR, Guard
 from memdir.server.hub import Hub
 from memdir.server.paging import Walks
@@ -59,14 +60,17 @@ def routed(store: Store, hub: Hub, engine: Engine) -> FastAPI:
     return app
 
 
-async def _on_memdir_error(_: Request, error: Exception) -> JSONResponse:
+async def _on_memdir_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, MemdirError)
     body: dict[str, object] = {"error": text_of(error)}
     if isinstance(error, PreconditionError):
         current = error.current
         placed = current is not None and current.path is not None
         body["current"] = entry_of(current).model_dump(by_alias=True) if placed and current is not None else None
-    headers = {"Retry-After": "2"} if status_of(error) == 503 else None
+    headers = {"Retry-After": "2"} if status_of(error) == 503 else {}
+    if isinstance(error, PreconditionError) and error.current is not None:
+        own = request.url.path.startswith("/v1/")
+        headers["ETag"] = f'"{error.current.revision}"' if own else tag_of(error.current)
     return JSONResponse(body, status_code=status_of(error), headers=headers)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import secrets
+from collections.abc import Callable
 from typing import Any, Final
 
 from memdir.core.clock import Clock
@@ -105,13 +106,13 @@ class ContainerStore:
         row = self._db.one("select settings from container where id = ?", (container_id,))
         if row is None:
             raise NotFoundError("the container is gone")
-        settings: dict[str, Any] = json.loads(row[0])
-        if settings.get(MEMORY_PATHS_KEY) is None:
-            settings[MEMORY_PATHS_KEY] = list(MEMORY_PATHS_DEFAULT)
-        return {name: default for name, (default, _) in VERSION_BOUNDS.items()} | settings
+        return _filled(row[0])
 
-    def change_settings(self, container_id: int, changes: dict[str, Any]) -> dict[str, Any]:
-        """Merge `changes` into the settings (null takes a setting away) and return all."""
+    def change_settings(
+        self, container_id: int, changes: dict[str, Any], *, check: Callable[[dict[str, Any]], None] | None = None
+    ) -> dict[str, Any]:
+        """Merge `changes` into the settings (null takes a setting away) and return all. `check` sees the settings as they are
+        before, inside the transaction, and may raise."""
         if changes.get(MEMORY_PATHS_KEY) is not None:
             changes = changes | {MEMORY_PATHS_KEY: checked_memory_paths(changes[MEMORY_PATHS_KEY])}
         for name, (_, most) in VERSION_BOUNDS.items():
@@ -122,6 +123,8 @@ class ContainerStore:
             rows = fetch(connection, "select settings from container where id = ?", (container_id,))
             if not rows:
                 raise NotFoundError("the container is gone")
+            if check is not None:
+                check(_filled(rows[0][0]))
             merged = json.loads(rows[0][0]) | changes
             text = json.dumps({key: value for key, value in merged.items() if value is not None}, ensure_ascii=False)
             if len(text.encode()) > SETTINGS_MAX_BYTES:
@@ -131,6 +134,14 @@ class ContainerStore:
                 (text, self._clock.now_ns() // 1_000_000, container_id),
             )
         return self.settings(container_id)
+
+
+def _filled(text: str) -> dict[str, Any]:
+    """Settings as they are stored, defaults filled in."""
+    settings: dict[str, Any] = json.loads(text)
+    if settings.get(MEMORY_PATHS_KEY) is None:
+        settings[MEMORY_PATHS_KEY] = list(MEMORY_PATHS_DEFAULT)
+    return {name: default for name, (default, _) in VERSION_BOUNDS.items()} | settings
 
 
 def checked_memory_paths(paths: object) -> list[str]:

@@ -18,9 +18,10 @@ from memdir.store.acting import narrowed_to
 from memdir.store.blobs import BlobStore
 from memdir.store.database import Database, Transaction, fetch, repeated
 from memdir.store.idempotency import IdempotencyStore
-from memdir.store.operations import Operation, Outcome
+from memdir.store.operations import Operation, Outcome, Require, check_required
 from memdir.store.paths import under_memory_paths
 from memdir.store.step import Step
+from memdir.store.tree import TreeView
 from memdir.store.types import Container
 
 
@@ -75,12 +76,20 @@ class FileTree:
                 results.append(error)
         return step, results
 
-    def set_metadata(self, document_id: str, metadata: dict[str, Any]) -> None:
-        """Replace a document's metadata; its bytes, revision and history stay."""
+    def set_metadata(
+        self, container: Container, document_id: str, metadata: dict[str, Any], *, require: Require | None = None
+    ) -> None:
+        """Replace a document's metadata; its bytes, revision and history stay. Its time always grows: revision and time
+        together name one version."""
+        now_ms = self._clock.now_ns() // 1_000_000
         with self._db.write() as connection:
+            if require is not None:
+                fetch(connection, f"select 1 from container where id = ?{self._db.row_lock}", (container.id,))  # noqa: S608
+                check_required(require, TreeView(connection, container.id).by_id(document_id))
             connection.execute(
-                "update document set metadata = ?, updated_at_ms = ? where id = ?",
-                (json.dumps(metadata, ensure_ascii=False), self._clock.now_ns() // 1_000_000, document_id),
+                "update document set metadata = ?, "
+                "updated_at_ms = case when updated_at_ms < ? then ? else updated_at_ms + 1 end where id = ?",
+                (json.dumps(metadata, ensure_ascii=False), now_ms, now_ms, document_id),
             )
             if not connection.changes():
                 raise NotFoundError("the document is gone")

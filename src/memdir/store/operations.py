@@ -83,7 +83,17 @@ class Restore:
     priority: int = jobs.INTERACTIVE
 
 
-Operation = Put | Move | Delete | Remove | Restore
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Require:
+    """Changes nothing, and is refused unless the document is still at this revision (and was last changed at this time): put
+    before operations that are committed together, it makes all of them depend on that."""
+
+    document_id: str
+    revision: int
+    updated_at_ms: int | None = None
+
+
+Operation = Put | Move | Delete | Remove | Restore | Require
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +130,14 @@ def check_if_match(if_match: int | None, current: Document | None, path: str) ->
         return
     state = "nothing" if current is None else f"revision {current.revision}"
     raise PreconditionError(f"{path} holds {state}, not revision {if_match}", current=current)
+
+
+def check_required(op: Require, current: Document | None) -> None:
+    """PreconditionError unless `current` is the version that `op` names."""
+    if current is None:
+        raise PreconditionError("the document is gone", current=None)
+    if current.revision != op.revision or op.updated_at_ms not in (None, current.updated_at_ms):
+        raise PreconditionError("the document was changed meanwhile", current=current)
 
 
 def request_of(operation: Put | Move | Delete | Restore) -> bytes:

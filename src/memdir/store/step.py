@@ -21,9 +21,11 @@ from memdir.store.operations import (
     Outcome,
     Put,
     Remove,
+    Require,
     Restore,
     check_if_match,
     check_put,
+    check_required,
     request_of,
 )
 from memdir.store.paths import below, checked_path, is_within, suffix, under_memory_paths
@@ -52,6 +54,9 @@ class Step:
     def run(self, operation: Operation) -> Outcome:
         """Carry out one operation, or give the answer recorded under its idempotency key."""
         container_id = self._container.id
+        if isinstance(operation, Require):
+            check_required(operation, self._tree.by_id(operation.document_id))
+            return Outcome(seq=self._tree.last_seq(), count=0)
         key, request = None, b""
         if not isinstance(operation, Remove) and operation.idempotency_key is not None:
             key, request = operation.idempotency_key, request_of(operation)

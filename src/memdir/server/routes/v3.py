@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Body, Query, Request, Response
+from fastapi import APIRouter, Body, Header, Query, Request, Response
+from fastapi.responses import JSONResponse
 from pydantic import ValidationError
 from starlette.datastructures import UploadFile
 
 from memdir.api import v3
+from memdir.server.etags import is_known
 from memdir.server.hub import Hub
-from memdir.server.routes.files import BYTES, Calling, Hubbing, model_response
+from memdir.server.routes.files import BYTES, ETAG, NOT_MODIFIED, Calling, Hubbing, model_response
 from memdir.server.routes.service import Searching, Walking
 from memdir.server.services import containers, documents, results, sessions
 from memdir.server.services.files import check_size
@@ -19,6 +21,9 @@ from memdir.store.blobs import PIECE_BYTES, BlobStore, StagedBlob, Upload
 from memdir.store.errors import InvalidError
 
 router = APIRouter()
+IfMatch = Annotated[str | None, Header()]
+IfNoneMatch = Annotated[str | None, Header()]
+TAGGED: dict[int | str, dict[str, Any]] = {200: {"headers": ETAG}, 304: NOT_MODIFIED}
 _FORM_FIELD_MAX_BYTES = 256 * 1024
 _FORM: dict[str, Any] = {
     "type": "object",
@@ -113,30 +118,42 @@ async def delete_many(body: v3.DeleteDocuments, caller: Calling, hub: Hubbing) -
     return model_response(await hub.run(documents.delete_many, caller, body))
 
 
-@router.get("/v3/documents/{name}", response_model=v3.DocumentView)
-async def get(name: str, caller: Calling, hub: Hubbing) -> Response:
-    return model_response(await hub.run(documents.get, caller, name))
+@router.get("/v3/documents/{name}", response_model=v3.DocumentView, responses=TAGGED)
+async def get(name: str, caller: Calling, hub: Hubbing, if_none_match: IfNoneMatch = None) -> Response:
+    found, tag = await hub.run(documents.get_tagged, caller, name)
+    if is_known(if_none_match, tag):
+        return Response(status_code=304, headers={"etag": tag})
+    answer = model_response(found)
+    answer.headers["etag"] = tag
+    return answer
 
 
 @router.patch("/v3/documents/{name}", response_model=v3.Added)
-async def change(name: str, body: v3.ChangeDocument, caller: Calling, hub: Hubbing) -> Response:
-    return model_response(await hub.run(documents.change, caller, name, body))
+async def change(name: str, body: v3.ChangeDocument, caller: Calling, hub: Hubbing, if_match: IfMatch = None) -> Response:
+    return model_response(await hub.run(documents.change, caller, name, body, if_match=if_match))
 
 
 @router.delete("/v3/documents/{name}", status_code=204, response_class=Response)
-async def delete(name: str, caller: Calling, hub: Hubbing) -> Response:
-    await hub.run(documents.delete, caller, name)
+async def delete(name: str, caller: Calling, hub: Hubbing, if_match: IfMatch = None) -> Response:
+    await hub.run(documents.delete, caller, name, if_match=if_match)
     return Response(status_code=204)
 
 
-@router.get("/v3/container-tags/{tag}")
-async def settings(tag: str, caller: Calling, hub: Hubbing) -> dict[str, Any]:
-    return await hub.run(containers.settings, caller, tag)
+@router.get("/v3/container-tags/{tag}", response_model=v3.ContainerSettings, responses=TAGGED)
+async def settings(tag: str, caller: Calling, hub: Hubbing, if_none_match: IfNoneMatch = None) -> Response:
+    found = await hub.run(containers.settings, caller, tag)
+    version = containers.settings_tag(found)
+    if is_known(if_none_match, version):
+        return Response(status_code=304, headers={"etag": version})
+    return JSONResponse(found, headers={"etag": version})
 
 
-@router.patch("/v3/container-tags/{tag}")
-async def change_settings(tag: str, body: Annotated[dict[str, Any], Body()], caller: Calling, hub: Hubbing) -> dict[str, Any]:
-    return await hub.run(containers.change_settings, caller, tag, body)
+@router.patch("/v3/container-tags/{tag}", response_model=v3.ContainerSettings, responses={200: {"headers": ETAG}})
+async def change_settings(
+    tag: str, body: Annotated[dict[str, Any], Body()], caller: Calling, hub: Hubbing, if_match: IfMatch = None
+) -> Response:
+    changed = await hub.run(containers.change_settings, caller, tag, body, if_match=if_match)
+    return JSONResponse(changed, headers={"etag": containers.settings_tag(changed)})
 
 
 @router.delete("/v3/container-tags/{tag}", status_code=204, response_class=Response)

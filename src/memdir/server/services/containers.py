@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Final
 
 from memdir.core.clock import iso_ms
 from memdir.server.access import Caller
+from memdir.server.etags import tag_of_settings
 from memdir.store.containers import MEMORY_PATHS_KEY
-from memdir.store.errors import InvalidError
+from memdir.store.errors import InvalidError, PreconditionError
 from memdir.store.types import Container
 
 
@@ -18,6 +19,14 @@ def _answer(container: Container, settings: dict[str, Any]) -> dict[str, Any]:
         "createdAt": iso_ms(container.created_at_ms),
         "updatedAt": iso_ms(container.updated_at_ms),
     }
+
+
+_STAMPS: Final = ("containerTag", "createdAt", "updatedAt")
+
+
+def settings_tag(answer: dict[str, Any]) -> str:
+    """The ETag of an answer with settings."""
+    return tag_of_settings({name: value for name, value in answer.items() if name not in _STAMPS})
 
 
 def settings(caller: Caller, tag: str) -> dict[str, Any]:
@@ -30,15 +39,21 @@ def settings(caller: Caller, tag: str) -> dict[str, Any]:
     return _answer(container, found)
 
 
-def change_settings(caller: Caller, tag: str, changes: dict[str, Any]) -> dict[str, Any]:
-    """Merge settings. Documents that come under the memory paths, or leave them, are read again for memories."""
-    changes = {name: value for name, value in changes.items() if name not in ("containerTag", "createdAt", "updatedAt")}
+def change_settings(caller: Caller, tag: str, changes: dict[str, Any], *, if_match: str | None = None) -> dict[str, Any]:
+    """Merge settings, if they still are what `if_match` names (an answer of `settings_tag`). Documents that come under the
+    memory paths, or leave them, are read again for memories."""
+    changes = {name: value for name, value in changes.items() if name not in _STAMPS}
     try:
         json.dumps(changes, allow_nan=False)
     except ValueError as error:
         raise InvalidError(f"settings must be plain JSON: {error}") from None
     before = caller.ensured(tag, "write")
-    caller.store.containers.change_settings(before.id, changes)
+
+    def check(standing: dict[str, Any]) -> None:
+        if if_match is not None and if_match.strip() not in ("*", tag_of_settings(standing)):
+            raise PreconditionError("the settings were changed meanwhile", current=None)
+
+    caller.store.containers.change_settings(before.id, changes, check=check)
     after = caller.container(tag, "write")
     if MEMORY_PATHS_KEY in changes and before.memory_paths != after.memory_paths:
         caller.store.files.reread_memories(after, before.memory_paths)

@@ -10,6 +10,7 @@ from memdir.core.clock import iso_ms
 from memdir.core.errors import MemdirError, NotFoundError
 from memdir.server.access import Caller
 from memdir.server.errors import text_of
+from memdir.server.etags import required, tag_of
 from memdir.server.paging import Place, Walker, cursor_of, place_of
 from memdir.server.pipeline import decoded
 from memdir.server.services.filters import Predicate, predicate
@@ -17,7 +18,7 @@ from memdir.store.blobs import StagedBlob, Upload
 from memdir.store.documents import Listing
 from memdir.store.errors import InvalidError
 from memdir.store.jobs import BULK, INTERACTIVE
-from memdir.store.operations import Move, Operation, Put, Remove
+from memdir.store.operations import Move, Operation, Put, Remove, Require
 from memdir.store.paths import checked_path
 from memdir.store.types import Container, Document
 
@@ -97,8 +98,9 @@ def _write(
     blob: StagedBlob,
     request: v3.AddDocument | v3.ChangeDocument,
     priority: int,
+    require: Require | None = None,
 ) -> Document:
-    operations: list[Operation] = []
+    operations: list[Operation] = [] if require is None else [require]
     here = None if existing is None else existing.path
     if path is not None and here is not None and path != here:
         operations.append(Move(from_path=here, path=path, replace=False))
@@ -145,23 +147,24 @@ def add_many(caller: Caller, request: v3.AddDocuments) -> v3.AddedBatch:
     return v3.AddedBatch(results=results, success=len(results) - failed, failed=failed)
 
 
-def change(caller: Caller, name: str, request: v3.ChangeDocument) -> v3.Added:
-    """Change what was sent, keep the rest."""
+def change(caller: Caller, name: str, request: v3.ChangeDocument, *, if_match: str | None = None) -> v3.Added:
+    """Change what was sent, keep the rest; PreconditionError unless the document is the version that If-Match names."""
     container, document = caller.document(name, "write")
+    require = required(if_match, document.id)
     path = caller.place(request.filepath, document)
     moved = path is not None and path != document.path
     if document.kind != "file" and (request.content is not None or moved):
         raise InvalidError(f"{document.path} is not a file", hint="use /v1/files")
     if request.content is None and not moved and request.custom_id is None:
         if request.metadata is not None:
-            caller.store.files.set_metadata(document.id, request.metadata)
+            caller.store.files.set_metadata(container, document.id, request.metadata, require=require)
         return v3.Added(id=document.id, status=document.status)  # type: ignore[arg-type]
     with caller.store.blobs.upload() as upload:
         if request.content is None:
             _copy(caller, document, upload)
         else:
             upload.write(request.content.encode())
-        changed = _write(caller, container, document, path, upload.finish(), request, INTERACTIVE)
+        changed = _write(caller, container, document, path, upload.finish(), request, INTERACTIVE, require)
     return v3.Added(id=changed.id, status=changed.status)  # type: ignore[arg-type]
 
 
@@ -172,14 +175,22 @@ def _copy(caller: Caller, document: Document, upload: Upload) -> None:
 
 def get(caller: Caller, name: str) -> v3.DocumentView:
     """A document with its text."""
+    return get_tagged(caller, name)[0]
+
+
+def get_tagged(caller: Caller, name: str) -> tuple[v3.DocumentView, str]:
+    """A document with its text, and its ETag."""
     _, document = caller.document(name, "read")
-    return view(document, content=text_content(caller, document))
+    return view(document, content=text_content(caller, document)), tag_of(document)
 
 
-def delete(caller: Caller, name: str) -> None:
-    """Delete one document, by id or custom id."""
+def delete(caller: Caller, name: str, *, if_match: str | None = None) -> None:
+    """Delete one document, by id or custom id; PreconditionError unless it is the version that If-Match names."""
     container, document = caller.document(name, "write")
-    caller.store.files.apply(container, Remove(document_id=document.id))
+    require = required(if_match, document.id)
+    removal = Remove(document_id=document.id)
+    operations: list[Operation] = [removal] if require is None else [require, removal]
+    caller.store.files.apply_all(container, operations, together=True)
 
 
 def delete_many(caller: Caller, request: v3.DeleteDocuments) -> v3.Deleted:
