@@ -1,0 +1,151 @@
+"""A worker that is killed with SIGKILL right after its first, second, third … commit, and what the next one makes of it.
+
+Run as a process of its own (`python -m tests.server.crash_points FOLDER`), because every case is a fork: the modules are
+imported once, and each child opens the store for itself, as a process does. Prints one JSON line for each case. Between two
+commits nothing on disk changes, so these are all the moments that differ.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from memdir.server.worker import Worker
+from memdir.store.operations import Put
+from memdir.store.sqlite.store import SqliteStore
+from tests.server.fakes import FakeEngine, HashEmbedder
+
+DOCUMENTS = {
+    "/memory/me.md": b"# Me\n\n- I prefer tea over coffee.\n- I live in Lisbon.\n",
+    "/long.md": "".join(f"# Part {number}\n\n{'Words about pumps. ' * 60}\n\n" for number in range(40)).encode(),
+    "/notes.bin": b"\x00\x01\x02 no text at all",
+}
+POINTS_MAX = 200
+WAIT_S = 60.0
+
+
+def open_store(folder: Path) -> SqliteStore:
+    return SqliteStore.open(folder)
+
+
+def prepare(store: SqliteStore) -> None:
+    container = store.containers.ensure("local", "notes")
+    for path, content in DOCUMENTS.items():
+        with store.blobs.upload() as upload:
+            upload.write(content)
+            store.files.apply(container, Put(path=path, blob=upload.finish()))
+
+
+def kill_after(store: SqliteStore, commits: int) -> None:
+    """From here on the process ends with that commit."""
+    original: Callable[..., Any] = store.db.write
+    left, lock = [commits], threading.Lock()
+
+    @contextmanager
+    def write(**options: Any) -> Iterator[Any]:
+        with original(**options) as connection:
+            yield connection
+        with lock:
+            left[0] -= 1
+            if left[0] <= 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    store.db.write = write  # type: ignore[method-assign]
+
+
+def work(store: SqliteStore) -> None:
+    """A worker, until nothing is left to do."""
+    worker = Worker(store, FakeEngine(store, dense=HashEmbedder("fake-dense")), count=2)  # type: ignore[arg-type]
+    done = threading.Event()
+    store.listen(lambda _: done.set())
+    worker.start()
+    deadline = time.monotonic() + WAIT_S
+    while store.jobs.count():
+        assert time.monotonic() < deadline, "the worker did not finish"
+        done.wait(0.05)
+        done.clear()
+    assert worker.stop()
+
+
+def digest(store: SqliteStore) -> dict[str, Any]:
+    """Everything that processing made, in a form that two runs can be compared by."""
+    container = store.containers.get("local", "notes")
+    chunks = store.chunks()
+    documents = {}
+    for path in DOCUMENTS:
+        document = store.documents.at(container.id, path)
+        assert document is not None
+        stored = chunks.document_chunks(document.id)
+        documents[path] = {
+            "status": document.status,
+            "error": document.error,
+            "title": document.title,
+            "chunks": [one.chunk.text[:40] for one in stored],
+            "ordinals": [one.chunk.ordinal for one in stored],
+        }
+    vectors = dict(
+        store.db.all("select m.name, count(*) from chunk_vector v join vector_model m on m.id = v.model_id group by m.name")
+    )
+    return {
+        "documents": documents,
+        "vectors": vectors,
+        "memories": sorted(memory.candidate.text for memory in store.memories.latest(container.id)),
+        "sources": store.db.all("select count(*) from memory_source")[0][0],
+        "failed": len(store.dead_letters.listing([container.id], failed=True, limit=10)),
+        "stuck": store.dead_letters.stuck(),
+    }
+
+
+def in_a_child(task: Callable[[], None]) -> int:
+    """Run `task` in a fork. Returns the number of the signal that ended it, 0 when it ended well."""
+    sys.stdout.flush()
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            task()
+            code = 0
+        finally:
+            sys.stdout.flush()
+            os._exit(code)
+    _, state = os.waitpid(pid, 0)
+    assert os.WIFSIGNALED(state) or os.WEXITSTATUS(state) == 0, "a child failed"
+    return os.WTERMSIG(state) if os.WIFSIGNALED(state) else 0
+
+
+def main(folder: Path) -> None:
+    """All points, one after the other, until a worker lives to the end."""
+
+    def killed(place: Path, commits: int) -> None:
+        store = open_store(place)
+        prepare(store)
+        kill_after(store, commits)
+        work(store)
+        store.close()
+
+    def resumed(place: Path, commits: int) -> None:
+        store = open_store(place)
+        store.recover()
+        work(store)
+        print(json.dumps({"commits": commits} | digest(store)))
+        store.close()
+
+    for commits in range(1, POINTS_MAX):
+        place = folder / str(commits)
+        ended_by = in_a_child(lambda: killed(place, commits))
+        assert ended_by in (0, signal.SIGKILL)
+        in_a_child(lambda: resumed(place, 0 if ended_by == 0 else commits))
+        if ended_by == 0:
+            return
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
