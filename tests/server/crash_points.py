@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -121,29 +122,32 @@ def in_a_child(task: Callable[[], None]) -> int:
     return os.WTERMSIG(state) if os.WIFSIGNALED(state) else 0
 
 
+def killed(place: Path, commits: int) -> None:
+    """A worker that ends with its commit number `commits`, if there are so many."""
+    store = open_store(place)
+    prepare(store)
+    kill_after(store, commits)
+    work(store)
+    store.close()
+
+
+def resumed(place: Path, commits: int) -> None:
+    """The next worker; says what there is when it has nothing left to do."""
+    store = open_store(place)
+    store.recover()
+    work(store)
+    sys.stdout.write(json.dumps({"commits": commits} | digest(store)) + "\n")
+    store.close()
+
+
 def main(folder: Path) -> None:
     """All points, one after the other, until a worker lives to the end."""
-
-    def killed(place: Path, commits: int) -> None:
-        store = open_store(place)
-        prepare(store)
-        kill_after(store, commits)
-        work(store)
-        store.close()
-
-    def resumed(place: Path, commits: int) -> None:
-        store = open_store(place)
-        store.recover()
-        work(store)
-        print(json.dumps({"commits": commits} | digest(store)))
-        store.close()
-
     for commits in range(1, POINTS_MAX):
         place = folder / str(commits)
-        ended_by = in_a_child(lambda: killed(place, commits))
+        ended_by = in_a_child(partial(killed, place, commits))
         assert ended_by in (0, signal.SIGKILL)
-        in_a_child(lambda: resumed(place, 0 if ended_by == 0 else commits))
-        if ended_by == 0:
+        in_a_child(partial(resumed, place, commits if ended_by else 0))
+        if not ended_by:
             return
 
 

@@ -10,14 +10,13 @@ from memdir.core.clock import FakeClock
 from memdir.store.errors import SupersededError
 from memdir.store.jobs import ATTEMPTS_MAX, BULK, DEATHS_MAX, INTERACTIVE, LEASE_MS, Job
 from memdir.store.operations import Delete, Put
-from memdir.store.sqlite.store import SqliteStore
-from memdir.store.types import Chunk, Container, Document
-from tests.server.conftest import Putting
+from memdir.store.types import Container, Document
+from tests.server.conftest import AnyStore, Putting
 
 LEASE_S = LEASE_MS / 1000
 
 
-def put_in(store: SqliteStore, container: Container, path: str, *, priority: int = BULK, content: bytes = b"text") -> str:
+def put_in(store: AnyStore, container: Container, path: str, *, priority: int = BULK, content: bytes = b"text") -> str:
     """Put a file into any container; its document's id."""
     with store.blobs.upload() as upload:
         upload.write(content)
@@ -26,7 +25,7 @@ def put_in(store: SqliteStore, container: Container, path: str, *, priority: int
     return outcome.document.id
 
 
-def import_into(store: SqliteStore, container: Container, count: int) -> None:
+def import_into(store: AnyStore, container: Container, count: int) -> None:
     """Many files as one import brings them: in one transaction."""
     operations = []
     for number in range(count):
@@ -36,7 +35,7 @@ def import_into(store: SqliteStore, container: Container, count: int) -> None:
     store.files.apply_all(container, operations)
 
 
-def take(store: SqliteStore, count: int) -> list[Job]:
+def take(store: AnyStore, count: int) -> list[Job]:
     """Claim and finish one job after the other, as one worker does."""
     taken = []
     for _ in range(count):
@@ -46,12 +45,12 @@ def take(store: SqliteStore, count: int) -> list[Job]:
     return taken
 
 
-def claim_one(store: SqliteStore, kind: str = "index") -> Job:
+def claim_one(store: AnyStore, kind: str = "index") -> Job:
     (job,) = store.jobs.claim(kind)
     return job
 
 
-def document_of(store: SqliteStore, job: Job) -> Document:
+def document_of(store: AnyStore, job: Job) -> Document:
     document = store.documents.get(job.document_id)
     assert document is not None
     return document
@@ -61,7 +60,7 @@ def document_of(store: SqliteStore, job: Job) -> Document:
 
 
 @pytest.mark.promise("pipeline.fair")
-def test_a_document_beside_an_import_waits_for_one_of_them(store: SqliteStore) -> None:
+def test_a_document_beside_an_import_waits_for_one_of_them(store: AnyStore) -> None:
     busy, quiet = store.containers.ensure("local", "busy"), store.containers.ensure("local", "quiet")
     import_into(store, busy, 1000)
     take(store, 100)
@@ -71,7 +70,7 @@ def test_a_document_beside_an_import_waits_for_one_of_them(store: SqliteStore) -
 
 
 @pytest.mark.promise("pipeline.fair")
-def test_containers_with_work_take_turns_document_by_document(store: SqliteStore) -> None:
+def test_containers_with_work_take_turns_document_by_document(store: AnyStore) -> None:
     containers = [store.containers.ensure("local", name) for name in ("a", "b", "c")]
     for container, count in zip(containers, (60, 40, 20), strict=True):
         import_into(store, container, count)
@@ -83,7 +82,7 @@ def test_containers_with_work_take_turns_document_by_document(store: SqliteStore
     assert set(order[100:]) == {containers[0].id}
 
 
-def test_a_container_that_was_idle_has_saved_nothing_up(store: SqliteStore) -> None:
+def test_a_container_that_was_idle_has_saved_nothing_up(store: AnyStore) -> None:
     busy, late = store.containers.ensure("local", "busy"), store.containers.ensure("local", "late")
     put_in(store, late, "/early.md")
     take(store, 1)
@@ -94,7 +93,7 @@ def test_a_container_that_was_idle_has_saved_nothing_up(store: SqliteStore) -> N
     assert Counter(order)[busy.id] == 30
 
 
-def test_a_steady_trickle_does_not_starve_the_import_beside_it(store: SqliteStore) -> None:
+def test_a_steady_trickle_does_not_starve_the_import_beside_it(store: AnyStore) -> None:
     busy, trickle = store.containers.ensure("local", "busy"), store.containers.ensure("local", "trickle")
     import_into(store, busy, 100)
     served: Counter[int] = Counter()
@@ -105,7 +104,7 @@ def test_a_steady_trickle_does_not_starve_the_import_beside_it(store: SqliteStor
 
 
 @pytest.mark.promise("pipeline.priorities")
-def test_an_edit_overtakes_an_import_and_the_import_still_gets_its_share(store: SqliteStore, container: Container) -> None:
+def test_an_edit_overtakes_an_import_and_the_import_still_gets_its_share(store: AnyStore, container: Container) -> None:
     import_into(store, container, 50)
     edit = put_in(store, container, "/edit.md", priority=INTERACTIVE)
     assert claim_one(store).document_id == edit
@@ -115,7 +114,7 @@ def test_an_edit_overtakes_an_import_and_the_import_still_gets_its_share(store: 
     assert claim_one(store).document_id == other
 
 
-def test_an_imported_document_that_is_edited_becomes_urgent(store: SqliteStore, container: Container) -> None:
+def test_an_imported_document_that_is_edited_becomes_urgent(store: AnyStore, container: Container) -> None:
     import_into(store, container, 50)
     edited = put_in(store, container, "/000049.md", priority=INTERACTIVE, content=b"edited")
     job = claim_one(store)
@@ -130,7 +129,7 @@ def test_an_imported_document_that_is_edited_becomes_urgent(store: SqliteStore, 
 
 @pytest.mark.promise("pipeline.resumes")
 def test_a_claim_that_is_not_the_newest_can_do_nothing(
-    store: SqliteStore, container: Container, clock: FakeClock, put: Putting
+    store: AnyStore, container: Container, clock: FakeClock, put: Putting
 ) -> None:
     put("/a.md", b"words")
     old = claim_one(store)
@@ -141,11 +140,6 @@ def test_a_claim_that_is_not_the_newest_can_do_nothing(
     assert not store.jobs.renew(old)
     assert not store.jobs.holds(old)
     assert not store.documents.advance(document, old, "chunking")
-    chunk = Chunk(ordinal=0, start_byte=0, end_byte=5, start_line=1, end_line=1, text="words", context="")
-    vectors = pytest.importorskip("numpy").zeros((1, 4), dtype="float32")
-    chunks = store.chunks()
-    assert not chunks.replace_chunks(document, [chunk], model="m", vectors=vectors, guard=store.jobs.guard(old))
-    assert not chunks.document_chunks(document.id)
     with pytest.raises(SupersededError):
         store.memories.apply(document, [], guard=store.jobs.guard(old))
     result = {"status": "done", "error": None, "media_type": "", "title": None, "follow_up": ("embed",)}
@@ -160,7 +154,7 @@ def test_a_claim_that_is_not_the_newest_can_do_nothing(
     assert document_of(store, new).status == "done"
 
 
-def test_a_lease_that_is_renewed_does_not_end(store: SqliteStore, clock: FakeClock, put: Putting) -> None:
+def test_a_lease_that_is_renewed_does_not_end(store: AnyStore, clock: FakeClock, put: Putting) -> None:
     put("/a.md")
     job = claim_one(store)
     for _ in range(5):
@@ -171,7 +165,7 @@ def test_a_lease_that_is_renewed_does_not_end(store: SqliteStore, clock: FakeClo
     assert claim_one(store).claims == job.claims + 1
 
 
-def test_a_lease_is_not_renewed_for_a_revision_that_is_gone(store: SqliteStore, container: Container, put: Putting) -> None:
+def test_a_lease_is_not_renewed_for_a_revision_that_is_gone(store: AnyStore, container: Container, put: Putting) -> None:
     put("/a.md", b"1")
     first = claim_one(store)
     put("/a.md", b"2")
@@ -183,7 +177,7 @@ def test_a_lease_is_not_renewed_for_a_revision_that_is_gone(store: SqliteStore, 
 
 
 def test_work_that_kills_its_worker_comes_alone_and_is_given_up(
-    store: SqliteStore, container: Container, clock: FakeClock, put: Putting
+    store: AnyStore, container: Container, clock: FakeClock, put: Putting
 ) -> None:
     for number in range(6):
         put(f"/{number}.md", b"%d" % number)
@@ -206,7 +200,7 @@ def test_work_that_kills_its_worker_comes_alone_and_is_given_up(
     assert store.dead_letters.stuck() == []
 
 
-def test_getting_on_clears_the_suspicion(store: SqliteStore, clock: FakeClock, put: Putting) -> None:
+def test_getting_on_clears_the_suspicion(store: AnyStore, clock: FakeClock, put: Putting) -> None:
     put("/a.md")
     claim_one(store)
     clock.advance(LEASE_S)
@@ -221,7 +215,7 @@ def test_getting_on_clears_the_suspicion(store: SqliteStore, clock: FakeClock, p
 
 @pytest.mark.promise("pipeline.dead-letters")
 def test_work_given_up_is_kept_with_its_reason_and_can_be_tried_again(
-    store: SqliteStore, container: Container, clock: FakeClock, put: Putting
+    store: AnyStore, container: Container, clock: FakeClock, put: Putting
 ) -> None:
     put("/bad.md")
     put("/good.md")
@@ -252,7 +246,7 @@ def test_work_given_up_is_kept_with_its_reason_and_can_be_tried_again(
     )
 
 
-def test_a_permanent_failure_is_given_up_at_once_and_the_next_revision_starts_afresh(store: SqliteStore, put: Putting) -> None:
+def test_a_permanent_failure_is_given_up_at_once_and_the_next_revision_starts_afresh(store: AnyStore, put: Putting) -> None:
     put("/a.md", b"1")
     job = claim_one(store)
     assert store.jobs.fail(job, "unreadable", permanent=True)
@@ -262,7 +256,7 @@ def test_a_permanent_failure_is_given_up_at_once_and_the_next_revision_starts_af
     assert (again.attempts, again.deaths, document_of(store, again).status) == (0, 0, "queued")
 
 
-def test_what_is_not_the_documents_fault_does_not_count(store: SqliteStore, clock: FakeClock, put: Putting) -> None:
+def test_what_is_not_the_documents_fault_does_not_count(store: AnyStore, clock: FakeClock, put: Putting) -> None:
     put("/a.md")
     for _ in range(3 * ATTEMPTS_MAX):
         job = claim_one(store)
@@ -271,7 +265,7 @@ def test_what_is_not_the_documents_fault_does_not_count(store: SqliteStore, cloc
         clock.advance(1)
 
 
-def test_retries_of_what_failed_together_are_spread(store: SqliteStore, clock: FakeClock, put: Putting) -> None:
+def test_retries_of_what_failed_together_are_spread(store: AnyStore, clock: FakeClock, put: Putting) -> None:
     for number in range(40):
         put(f"/{number}.md")
     for job in store.jobs.claim("index", limit=40):
@@ -289,7 +283,7 @@ def test_retries_of_what_failed_together_are_spread(store: SqliteStore, clock: F
 
 @pytest.mark.promise("pipeline.statuses")
 def test_a_document_without_the_work_that_would_finish_it_is_found_and_put_right(
-    store: SqliteStore, container: Container, put: Putting
+    store: AnyStore, container: Container, put: Putting
 ) -> None:
     for path in ("/a.md", "/b.md", "/c.md"):
         put(path)

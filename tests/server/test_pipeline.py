@@ -18,7 +18,7 @@ from memdir.store.documents import STATUSES
 from memdir.store.errors import SupersededError
 from memdir.store.jobs import LEASE_MS
 from memdir.store.sqlite.store import SqliteStore
-from memdir.store.types import Container
+from memdir.store.types import Chunk, Container
 from tests.server.conftest import Putting
 from tests.server.fakes import FakeEngine, HashEmbedder
 from tests.server.test_worker import Events, clock, document_at, drained, events, status, store, texts, working  # noqa: F401
@@ -166,6 +166,24 @@ def test_a_newer_revision_ends_the_embedding_within_a_batch_and_stores_nothing(
     assert len(batches) == 2
     document = document_at(store, container, "/a.md")
     assert (texts(engine, document), document.status) == ([], "queued")
+
+
+def test_passages_of_a_claim_that_is_not_the_newest_are_not_stored(
+    store: SqliteStore,  # noqa: F811
+    container: Container,
+    put: Putting,
+) -> None:
+    put("/a.md", b"words")
+    (old,) = store.jobs.claim("index")
+    store.recover()
+    (new,) = store.jobs.claim("index")
+    engine = FakeEngine(store)
+    document = document_at(store, container, "/a.md")
+    chunk = Chunk(ordinal=0, start_byte=0, end_byte=5, start_line=1, end_line=1, text="words", context="")
+    vectors = engine.static.embed_passages(["words"])
+    for job, stored in ((old, []), (new, ["words"])):
+        engine.chunks.replace_chunks(document, [chunk], model="fake-static", vectors=vectors, guard=store.jobs.guard(job))
+        assert texts(engine, document) == stored
 
 
 def test_a_deleted_document_ends_its_step(

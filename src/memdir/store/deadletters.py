@@ -11,6 +11,7 @@ from typing import Final
 
 from memdir.core.clock import Clock
 from memdir.store import jobs
+from memdir.store.acting import SYSTEM, acting_as
 from memdir.store.database import Database, fetch
 
 LIST_MAX: Final = 10_000
@@ -102,6 +103,7 @@ class DeadLetters:
                 )
         return len(rows)
 
+    @acting_as(SYSTEM)
     def stuck(self, *, limit: int = LIST_MAX) -> list[str]:
         """Ids of documents whose status says that work goes on while there is none to finish it: always none, `memdir server
         check` looks."""
@@ -113,6 +115,7 @@ class DeadLetters:
             )
         ]
 
+    @acting_as(SYSTEM)
     def unstick(self, *, limit: int = LIST_MAX) -> int:
         """Ask for the work that those documents wait for. Returns how many there were; more than `limit` need another call."""
         now_ms = self._clock.now_ns() // 1_000_000

@@ -21,7 +21,7 @@ from typing import Final
 
 from memdir.core.clock import Clock
 from memdir.store.acting import SYSTEM, acting_as
-from memdir.store.database import Database, Guard, Row, Transaction, fetch
+from memdir.store.database import Database, Guard, Row, Transaction, fetch, repeated
 
 INTERACTIVE: Final = 0
 BULK: Final = 1
@@ -165,9 +165,12 @@ class JobStore:
     @acting_as(SYSTEM)
     def finish(self, jobs: Sequence[Job]) -> None:
         """The work is done; a row that grew meanwhile becomes free at once instead."""
-        with self._db.write() as connection:
+
+        def work(connection: Transaction) -> None:
             for job in jobs:
                 finish(connection, job)
+
+        repeated(self._db, work)
 
     @acting_as(SYSTEM)
     def fail(self, job: Job, reason: str, *, permanent: bool = False, counted: bool = True) -> bool:
@@ -176,7 +179,8 @@ class JobStore:
         now_ms = self._now_ms()
         attempts = job.attempts + counted
         give_up = permanent or attempts >= ATTEMPTS_MAX
-        with self._db.write() as connection:
+
+        def work(connection: Transaction) -> bool:
             if give_up:  # the document's row before the job's, as everywhere
                 connection.execute("update document set status = status where id = ?", (job.document_id,))
             if not _hold(connection, job, now_ms):
@@ -190,14 +194,19 @@ class JobStore:
                 "where document_id = ? and kind = ? and claims = ?",
                 (attempts, now_ms + _delay_ms(job.attempts), job.document_id, job.kind, job.claims),
             )
-        return False
+            return False
+
+        return repeated(self._db, work)
 
     @acting_as(SYSTEM)
     def release(self, jobs: Sequence[Job]) -> None:
         """Give claims back untouched (the worker is stopping)."""
-        with self._db.write() as connection:
+
+        def work(connection: Transaction) -> None:
             for job in jobs:
                 free(connection, job)
+
+        repeated(self._db, work)
 
     @acting_as(SYSTEM)
     def release_all(self) -> int:
