@@ -53,13 +53,10 @@ OPEN: frozenset[str] = frozenset(
         "sdk.bash",
         # issue 4, users, keys, isolation
         "keys.created",
-        "keys.life",
         "keys.login",
         "keys.precedence",
         "keys.isolation",
         "keys.second-wall",
-        "keys.rates",
-        "keys.audit",
         "keys.origins",
         "keys.tls",
         "keys.secrets",

@@ -40,4 +40,16 @@ EXAMPLES: Final[dict[tuple[str, str], Any]] = {
     },
     ("post", "/v4/search"): {"q": "what does Ida like", "containerTag": TAG, "searchMode": "hybrid"},
     ("post", "/v4/profile"): {"containerTag": TAG},
+    ("post", "/v1/users"): {"name": "Anna", "email": "anna@example.org"},
+    ("post", "/v1/keys"): {
+        "name": "build server",
+        "containers": [TAG, "team-*"],
+        "actions": ["read"],
+        "prefix": "/work",
+        "user": "Anna",
+        "expiresInS": 2_592_000,
+        "limits": {"requestsPerMinute": 600},
+    },
+    ("post", "/v1/keys/{key}/rotate"): {"keepS": 3600},
+    ("post", "/v1/orgs"): {"name": "Example Ltd", "limits": {"documents": 100_000}},
 }

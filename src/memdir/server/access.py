@@ -17,9 +17,11 @@ from fastapi import Request
 
 from memdir.core.errors import NotFoundError
 from memdir.server.errors import ForbiddenError
+from memdir.server.rates import Quotas
 from memdir.store.containers import checked_tag
 from memdir.store.errors import InvalidError
 from memdir.store.keys import ACTIONS, ApiKey
+from memdir.store.orgs import ORG_LOCAL
 from memdir.store.paths import checked_path, is_within
 from memdir.store.store import Store
 from memdir.store.types import Container, Document
@@ -34,6 +36,10 @@ class Noted:
     action: str | None = None
     containers: list[str] = field(default_factory=list)
     targets: list[str] = field(default_factory=list)
+    incoming_bytes: int = 0
+    """Of the body, as announced."""
+    route: str | None = None
+    """As it is written down, such as `/v1/files/{path}`; never the path itself, which may hold anything."""
 
     def note(self, action: str | None, tag: str | None = None, target: str | None = None) -> None:
         """The strongest action counts."""
@@ -51,21 +57,29 @@ class Caller:
     key: ApiKey
     store: Store
     noted: Noted = field(default_factory=Noted)
+    quotas: Quotas | None = None
 
     @property
     def org_id(self) -> str:
         """The organisation whose containers exist for this caller."""
         return self.key.org_id
 
-    def allow(self, action: str, tag: str | None = None, *, at: str | None = None) -> None:
+    def allow(self, action: str, tag: str | None = None, *, at: str | None = None, frees: bool = False) -> None:
         """ForbiddenError unless the key may do `action` (on container `tag`, at and below the path `at`; None: the whole
-        container)."""
+        container). QuotaError for a write when the quota is used up, unless it `frees` room."""
         self.noted.note(action, tag, at)
         if not self.key.allows(action, tag):
             where = "" if tag is None else f" in container {tag!r}"
             raise ForbiddenError(f"this API key may not {action}{where}")
         if tag is not None and not self.key.covers("/" if at is None else at):
             raise self._outside()
+        if action == "write" and not frees:
+            self.check_room(self.noted.incoming_bytes)
+
+    def check_room(self, incoming_bytes: int) -> None:
+        """QuotaError when what a write brings does not fit."""
+        if self.quotas is not None:
+            self.quotas.check(self.key, incoming_bytes)
 
     def allow_path(self, path: str) -> str:
         """`path` in its checked form; ForbiddenError when it stands outside the key's folder."""
@@ -85,19 +99,19 @@ class Caller:
             return self.key.prefix
         raise self._outside()
 
-    def container(self, tag: str, action: str, *, at: str | None = None) -> Container:
+    def container(self, tag: str, action: str, *, at: str | None = None, frees: bool = False) -> Container:
         """An existing container, or NotFoundError."""
-        self.allow(action, checked_tag(tag), at=at)
+        self.allow(action, checked_tag(tag), at=at, frees=frees)
         return self.store.containers.get(self.org_id, tag)
 
-    def found(self, tag: str, action: str, *, at: str | None = None) -> Container | None:
+    def found(self, tag: str, action: str, *, at: str | None = None, frees: bool = False) -> Container | None:
         """The container, None when it does not exist."""
-        self.allow(action, checked_tag(tag), at=at)
+        self.allow(action, checked_tag(tag), at=at, frees=frees)
         return self.store.containers.find(self.org_id, tag)
 
-    def ensured(self, tag: str, action: str, *, at: str | None = None) -> Container:
+    def ensured(self, tag: str, action: str, *, at: str | None = None, frees: bool = False) -> Container:
         """The container, made when it does not exist and the key may write."""
-        self.allow(action, checked_tag(tag), at=at)
+        self.allow(action, checked_tag(tag), at=at, frees=frees)
         if not self.key.allows("write", tag):
             return self.store.containers.get(self.org_id, tag)
         return self.store.containers.ensure(self.org_id, tag)
@@ -107,13 +121,13 @@ class Caller:
         self.allow("read")
         return [c for c in self.store.containers.all(self.org_id) if self.key.allows("read", c.tag)]
 
-    def document(self, name: str, action: str) -> tuple[Container, Document]:
+    def document(self, name: str, action: str, *, frees: bool = False) -> tuple[Container, Document]:
         """A document by id or custom id. One that the key may not see is not found."""
         document = self.store.documents.by_any_id(self.org_id, name)
         self.noted.note(action, target=name)
         if document is None or not self.sees(document):
             raise NotFoundError(f"there is no document {name[:100]!r}")
-        self.allow(action, document.container_tag, at=document.path or "/")
+        self.allow(action, document.container_tag, at=document.path or "/", frees=frees)
         return self.store.containers.get(self.org_id, document.container_tag), document
 
     def sees(self, document: Document) -> bool:
@@ -133,8 +147,6 @@ class Caller:
 
     def administer(self, org_id: str | None = None) -> str:
         """The id of the organisation to manage (None: the caller's own), or ForbiddenError."""
-        from memdir.store.orgs import ORG_LOCAL
-
         self.allow("admin")
         if not self.key.is_whole:
             raise ForbiddenError("this API key is bound to some containers or a folder and manages nothing")
@@ -150,5 +162,5 @@ class Caller:
 async def caller_of(request: Request) -> Caller:
     """The caller of a request, as the guard found it. A coroutine, because FastAPI sends plain functions to a thread."""
     state = request.state
-    noted = getattr(state, "noted", None)
-    return Caller(key=state.key, store=request.app.state.store, noted=noted if isinstance(noted, Noted) else Noted())
+    state.noted.route = getattr(request.scope.get("route"), "path", None)
+    return Caller(key=state.key, store=request.app.state.store, noted=state.noted, quotas=state.quotas)

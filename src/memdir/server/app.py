@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import logging
-from collections.abc import Iterable
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -17,12 +16,13 @@ from memdir.core.errors import MemdirError
 from memdir.server import openapi
 from memdir.server.encoding import Encoding, is_json
 from memdir.server.engine import Engine
-from memdir.server.errors import status_of, text_of
+from memdir.server.errors import headers_of, status_of, text_of
 from memdir.server.etags import tag_of
+from memdir.server.gate import Gate
 from memdir.server.guard import INTERNAL_ERROR, Guard
 from memdir.server.hub import Hub
 from memdir.server.paging import Walks
-from memdir.server.routes import files, service, v3, v4, versions
+from memdir.server.routes import admin, files, service, v3, v4, versions
 from memdir.server.services.files import entry_of
 from memdir.store.errors import DiskFullError, PreconditionError
 from memdir.store.store import Store
@@ -33,12 +33,13 @@ _DETAILS_MAX = 20
 _INPUT_MAX_CHARS = 200
 
 
-def create_app(store: Store, hub: Hub, engine: Engine, *, hosts: Iterable[str] = ()) -> ASGIApp:
-    """The application over a store, behind its guard; `hosts` are further names it may be called by."""
-    return Guard(Encoding(routed(store, hub, engine)), keys=store.keys, hosts=hosts)
+def create_app(store: Store, hub: Hub, engine: Engine, *, gate: Gate | None = None) -> ASGIApp:
+    """The application over a store, behind its guard; `gate` says who may come in."""
+    gate = gate or Gate.over(store, hub)
+    return Guard(Encoding(routed(store, hub, engine, gate=gate)), gate)
 
 
-def routed(store: Store, hub: Hub, engine: Engine) -> FastAPI:
+def routed(store: Store, hub: Hub, engine: Engine, *, gate: Gate | None = None) -> FastAPI:
     """The routes, and the errors they answer with."""
     app = FastAPI(
         title="memdir", version=memdir.__version__, docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False
@@ -47,6 +48,7 @@ def routed(store: Store, hub: Hub, engine: Engine) -> FastAPI:
     app.state.hub = hub
     app.state.engine = engine
     app.state.walks = Walks()
+    app.state.gate = gate
     app.add_exception_handler(MemdirError, _on_memdir_error)
     app.add_exception_handler(RequestValidationError, _on_invalid)
     app.add_exception_handler(HTTPException, _on_http_error)
@@ -54,7 +56,7 @@ def routed(store: Store, hub: Hub, engine: Engine) -> FastAPI:
     app.add_exception_handler(DiskFullError, _on_refused_write)
     app.add_exception_handler(OSError, _on_refused_write)
     app.add_exception_handler(Exception, _on_unexpected)
-    for router in (service.router, files.router, versions.router, v3.router, v4.router):
+    for router in (service.router, admin.router, files.router, versions.router, v3.router, v4.router):
         app.include_router(router)
     app.add_api_route("/openapi.json", openapi.route(app, hub), include_in_schema=False)
     return app
@@ -67,7 +69,7 @@ async def _on_memdir_error(request: Request, error: Exception) -> JSONResponse:
         current = error.current
         placed = current is not None and current.path is not None
         body["current"] = entry_of(current).model_dump(by_alias=True) if placed and current is not None else None
-    headers = {"Retry-After": "2"} if status_of(error) == 503 else {}
+    headers = headers_of(error)
     if isinstance(error, PreconditionError) and error.current is not None:
         own = request.url.path.startswith("/v1/")
         headers["ETag"] = f'"{error.current.revision}"' if own else tag_of(error.current)

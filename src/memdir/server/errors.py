@@ -31,6 +31,18 @@ class UnsupportedError(MemdirError):
     """A body in a form that the server does not read."""
 
 
+class RateError(MemdirError):
+    """The key calls too often; `retry_after_s` says when it may again."""
+
+    def __init__(self, message: str, *, retry_after_s: int) -> None:
+        super().__init__(message, hint=f"try again in {retry_after_s} s")
+        self.retry_after_s = retry_after_s
+
+
+class QuotaError(MemdirError):
+    """The key's containers, or the organisation, hold as much as they may."""
+
+
 class NotImplementedHereError(MemdirError):
     """A call of another service's API that this server does not offer, said plainly."""
 
@@ -38,6 +50,8 @@ class NotImplementedHereError(MemdirError):
 STATUS: Final[tuple[tuple[type[MemdirError], int], ...]] = (
     (AuthenticationError, 401),
     (ForbiddenError, 403),
+    (RateError, 429),
+    (QuotaError, 413),
     (TooLargeError, 413),
     (UnsupportedError, 415),
     (NotImplementedHereError, 501),
@@ -61,6 +75,15 @@ def status_of(error: MemdirError) -> int:
         if isinstance(error, kind):
             return status
     return 500
+
+
+def headers_of(error: MemdirError) -> dict[str, str]:
+    """What the answer to an error says in its headers."""
+    if isinstance(error, AuthenticationError):
+        return {"WWW-Authenticate": "Bearer"}
+    if isinstance(error, RateError):
+        return {"Retry-After": str(error.retry_after_s)}
+    return {"Retry-After": "2"} if status_of(error) == 503 else {}
 
 
 def text_of(error: MemdirError) -> str:

@@ -1,4 +1,4 @@
-"""What stands before every route, cheapest and most suspicious first: Host, Origin, size of the body, the key.
+"""What stands before every route, cheapest and most suspicious first: Host, Origin, size of the body, the key, its rate.
 
 Pure ASGI. A browser page of another site cannot reach the server even by DNS rebinding: the Host must be ours, and a request
 that a foreign page caused says so in `Origin` or `Sec-Fetch-Site` (w3.org/TR/fetch-metadata).
@@ -16,10 +16,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memdir.core.errors import MemdirError
 from memdir.core.limits import BATCH_MAX_BYTES, FILE_SYNC_MAX_BYTES, MIB
-from memdir.server.errors import AuthenticationError, ForbiddenError, TooLargeError, status_of, text_of
+from memdir.server.answer import Answer
+from memdir.server.errors import ForbiddenError, TooLargeError, headers_of, status_of, text_of
+from memdir.server.gate import Gate
 from memdir.store.acting import act_as
 from memdir.store.errors import InvalidError
-from memdir.store.keys import ApiKey, KeyStore
 
 log = logging.getLogger(__name__)
 
@@ -32,17 +33,15 @@ LOOPBACK_HOSTS: Final = frozenset({"127.0.0.1", "localhost", "[::1]"})
 INTERNAL_ERROR: Final = "internal error; the server's log has the details"
 _OPEN_PATHS: Final = frozenset({"/healthz", "/openapi.json"})
 _UPLOAD_PATHS: Final = ("/v1/files/", "/v3/documents/file")
-_KEY_HEADER_MAX: Final = 512
 
 
 class Guard:
     """Wraps the application."""
 
-    def __init__(self, app: ASGIApp, *, keys: KeyStore, hosts: Iterable[str] = ()) -> None:
-        """`hosts` are further host names under which the server may be called."""
+    def __init__(self, app: ASGIApp, gate: Gate) -> None:
         self._app = app
-        self._keys = keys
-        self._hosts = LOOPBACK_HOSTS | {host.lower() for host in hosts}
+        self._gate = gate
+        self._hosts = LOOPBACK_HOSTS | {host.lower() for host in gate.hosts}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -51,69 +50,57 @@ class Guard:
                 return
             await self._app(scope, receive, send)
             return
-        started = finished = False
-
-        async def watched_send(message: Message) -> None:
-            nonlocal started, finished
-            started = started or message["type"] == "http.response.start"
-            finished = finished or (message["type"] == "http.response.body" and not message.get("more_body", False))
-            await send(message)
-
+        answer = Answer(scope, send, self._gate.auditor)
         try:
-            receive = await self._admit(scope, receive)
-            await self._app(scope, receive, watched_send)
+            receive = await self._admit(scope, receive, answer)
+            await self._app(scope, receive, answer.send)
         except MemdirError as error:
-            if started:
+            if answer.started:
                 raise
-            await send_problem(send, error)
+            await send_problem(answer.send, error)
         except (ClientGoneError, ClientDisconnect):
             return  # such as a mount that breaks off an upload because the file changed meanwhile
         except Exception:
             log.exception("%s %s failed", scope["method"], scope["path"])
-            if started and not finished:  # the connection must break, or the client takes half an answer for a whole one
-                raise
-            if not started:
-                await send_json(send, 500, {"error": INTERNAL_ERROR})
+            if answer.started and not answer.finished:
+                raise  # the connection must break, or the client takes half an answer for a whole one
+            if not answer.started:
+                await send_json(answer.send, 500, {"error": INTERNAL_ERROR})
 
-    async def _admit(self, scope: Scope, receive: Receive) -> Receive:
+    async def _admit(self, scope: Scope, receive: Receive, answer: Answer) -> Receive:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         if sum(name == b"host" for name, _ in scope["headers"]) > 1:
             raise InvalidError("more than one Host header")
-        self._check_host(headers)
-        self._check_origin(headers)
+        peer = self._gate.proxies.peer(scope, headers)
+        self._check_host(peer.host)
+        self._check_origin(headers, peer.host)
         path = scope["path"]
         limit = body_limit(path)
-        _check_length(headers, limit)
+        length = _check_length(headers, limit)
         if path not in _OPEN_PATHS:
-            key = self._authenticate(headers)
-            scope.setdefault("state", {})["key"] = key
+            key = await self._gate.authenticator.key_of(headers.get("authorization", ""))
+            answer.admit(key, peer.address, headers.get("x-request-id"))
+            answer.standing = self._gate.rates.take(key)
+            scope.setdefault("state", {}).update(
+                key=key, noted=answer.noted, quotas=self._gate.quotas, request_id=answer.request_id
+            )
+            answer.noted.incoming_bytes = length
             act_as(key.org_id)  # to the end of the request, in whatever it starts
         return _counted(receive, limit) if is_upload(path) else replayed(receive, await collected(receive, limit))
 
-    def _check_host(self, headers: dict[str, str]) -> None:
-        host = headers.get("host", "")
+    def _check_host(self, host: str) -> None:
         if _host_name(host) not in self._hosts:
             raise ForbiddenError(f"Host {host[:100]!r} is not served here", hint="call the server by the address it listens on")
 
-    def _check_origin(self, headers: dict[str, str]) -> None:
+    def _check_origin(self, headers: dict[str, str], host: str) -> None:
         origin = headers.get("origin")
         if origin is not None:
             scheme, separator, rest = origin.partition("://")
-            own = separator and scheme in ("http", "https") and rest == headers["host"] and _host_name(rest) in self._hosts
+            own = separator and scheme in ("http", "https") and rest == host and _host_name(rest) in self._hosts
             if not own:
                 raise ForbiddenError("requests from other web pages are refused")
         if headers.get("sec-fetch-site", "none").lower() not in ("none", "same-origin"):
             raise ForbiddenError("requests from other web pages are refused")
-
-    def _authenticate(self, headers: dict[str, str]) -> ApiKey:
-        scheme, _, secret = headers.get("authorization", "").partition(" ")
-        secret = secret.strip()
-        if scheme.lower() != "bearer" or not secret or len(secret) > _KEY_HEADER_MAX:
-            raise AuthenticationError("an API key is needed", hint="send the header 'Authorization: Bearer <key>'")
-        key = self._keys.authenticate(secret)
-        if key is None:
-            raise AuthenticationError("this API key is not known here", hint="take the key of this server")
-        return key
 
 
 class ClientGoneError(Exception):
@@ -128,14 +115,16 @@ def _host_name(host: str) -> str:
     return name.lower() if port.isdigit() else ""
 
 
-def _check_length(headers: dict[str, str], limit: int) -> None:
+def _check_length(headers: dict[str, str], limit: int) -> int:
+    """The announced length, 0 when none is."""
     length = headers.get("content-length")
     if length is None:
-        return
+        return 0
     if not length.isascii() or not length.isdigit():
         raise InvalidError("Content-Length is not a number")
     if len(length) > 19 or int(length) > limit:
         raise too_large(limit)
+    return int(length)
 
 
 def is_upload(path: str) -> bool:
@@ -203,9 +192,8 @@ def _counted(receive: Receive, limit: int) -> Receive:
 
 async def send_problem(send: Send, error: MemdirError) -> None:
     """Answer with an error of ours."""
-    status = status_of(error)
-    headers = [(b"www-authenticate", b"Bearer")] if status == 401 else []
-    await send_json(send, status, {"error": text_of(error)}, headers)
+    headers = [(name.lower().encode(), value.encode()) for name, value in headers_of(error).items()]
+    await send_json(send, status_of(error), {"error": text_of(error)}, headers)
 
 
 async def send_json(send: Send, status: int, body: object, headers: Iterable[tuple[bytes, bytes]] = ()) -> None:

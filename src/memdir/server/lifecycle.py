@@ -24,8 +24,10 @@ from memdir.core.errors import BusyError, MemdirError
 from memdir.core.log import log_to_file, log_to_stderr
 from memdir.core.paths import AppPaths, app_paths, ensure_private_dir, write_private
 from memdir.server.app import create_app
+from memdir.server.auditing import Auditor
 from memdir.server.collector import BlobCollector
 from memdir.server.engine import Engine
+from memdir.server.gate import Gate
 from memdir.server.housekeeping import Housekeeper
 from memdir.server.hub import Hub
 from memdir.server.protocol import BoundedProtocol
@@ -59,6 +61,10 @@ class ServerOptions:
     hosts: Sequence[str] = ()
     blobs: str | None = None
     """Where large contents are kept, as `open_contents` takes it; None: what MEMDIR_BLOBS says, or the server's folder."""
+    trusted_proxies: Sequence[str] = ()
+    """Addresses or networks whose `X-Forwarded-*` are believed."""
+    requests_per_minute: int | None = None
+    """For keys without a limit of their own; None: unlimited."""
 
 
 def run(options: ServerOptions, paths: AppPaths | None = None) -> None:
@@ -249,8 +255,17 @@ async def _serve(options: ServerOptions, paths: AppPaths, store: Store, listener
     housekeeper = Housekeeper(store)
     store.listen(hub.notify)
     hosts = [*options.hosts, *([] if options.host in ("0.0.0.0", "::") else [options.host])]  # noqa: S104
+    auditor = Auditor(store)
+    gate = Gate.over(
+        store,
+        hub,
+        hosts=hosts,
+        trusted_proxies=options.trusted_proxies,
+        requests_per_minute=options.requests_per_minute,
+        auditor=auditor,
+    )
     config = uvicorn.Config(
-        create_app(store, hub, engine, hosts=hosts),
+        create_app(store, hub, engine, gate=gate),
         http=BoundedProtocol,
         ws="none",
         lifespan="off",
@@ -268,11 +283,12 @@ async def _serve(options: ServerOptions, paths: AppPaths, store: Store, listener
     worker.start()
     collector.start()
     housekeeper.start()
+    auditor.start()
     try:
         await server.serve(sockets=[listener])
     finally:
         _withdraw(paths)
-        stopped = [await asyncio.to_thread(thread.stop) for thread in (worker, collector, housekeeper)]
+        stopped = [await asyncio.to_thread(thread.stop) for thread in (auditor, worker, collector, housekeeper)]
         if not all(stopped) or not engine.settled:
             _leave()
         hub.shutdown()

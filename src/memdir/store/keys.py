@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -198,10 +198,10 @@ class KeyStore:
             return bool(connection.changes())
 
     @acting_as(SYSTEM)
-    def used(self, key_ids: Iterable[str], at_ms: int) -> None:
-        """Note that keys were used; called for many at a time, minutes apart."""
+    def used(self, at_ms_by_key: Mapping[str, int]) -> None:
+        """Note when keys were used; called for many at a time, minutes apart."""
         with self._db.write() as connection:
-            for key_id in key_ids:
+            for key_id, at_ms in at_ms_by_key.items():
                 connection.execute("update api_key set last_used_at_ms = ? where id = ?", (at_ms, key_id))
 
     def _now_ms(self) -> int:

@@ -13,6 +13,7 @@ from memdir.store.acting import SYSTEM, acting_as
 from memdir.store.database import Database, Row, fetch, first
 from memdir.store.errors import ConflictError, InvalidError
 from memdir.store.keys import checked_limits, checked_name
+from memdir.store.paths import below
 
 ORG_LOCAL: Final = "local"
 """The server's own organisation; it is always there, and its admin keys manage the others."""
@@ -114,6 +115,20 @@ class OrgStore:
         )
         assert row is not None
         return int(row[0]), int(row[1])
+
+    @acting_as(SYSTEM)
+    def usage_by_tag(self, org_id: str, folder: str) -> dict[str, tuple[int, int]]:
+        """Files and their bytes in each container of an organisation, below `folder`. Containers without any are absent."""
+        condition = ""
+        bindings: tuple[str, ...] = ()
+        if folder != "/":
+            condition, bindings = "and (d.path = ? or (d.path >= ? and d.path < ?)) ", (folder, *below(folder))
+        rows = self._db.all(
+            "select k.tag, count(*), coalesce(sum(d.size_bytes), 0) from document d join container k on k.id = d.container_id "  # noqa: S608
+            f"where k.org_id = ? and d.kind = 'file' {condition}group by k.tag",
+            (org_id, *bindings),
+        )
+        return {row[0]: (int(row[1]), int(row[2])) for row in rows}
 
     @acting_as(SYSTEM)
     def add_user(self, org_id: str, name: str, *, email: str = "") -> User:

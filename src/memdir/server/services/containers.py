@@ -62,5 +62,5 @@ def change_settings(caller: Caller, tag: str, changes: dict[str, Any], *, if_mat
 
 def delete(caller: Caller, tag: str) -> None:
     """Delete a container with all that is in it."""
-    container = caller.container(tag, "write")
+    container = caller.container(tag, "write", frees=True)
     caller.store.files.delete_container(container)

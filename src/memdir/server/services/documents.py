@@ -186,7 +186,7 @@ def get_tagged(caller: Caller, name: str) -> tuple[v3.DocumentView, str]:
 
 def delete(caller: Caller, name: str, *, if_match: str | None = None) -> None:
     """Delete one document, by id or custom id; PreconditionError unless it is the version that If-Match names."""
-    container, document = caller.document(name, "write")
+    container, document = caller.document(name, "write", frees=True)
     require = required(if_match, document.id)
     removal = Remove(document_id=document.id)
     operations: list[Operation] = [removal] if require is None else [require, removal]
@@ -209,7 +209,7 @@ def delete_many(caller: Caller, request: v3.DeleteDocuments) -> v3.Deleted:
     count = 0
     for tag in request.container_tags:
         path = narrowed_listing(caller, request.filepath)
-        container = caller.found(tag, "write", at=path or "/")
+        container = caller.found(tag, "write", at=path or "/", frees=True)
         if container is not None:
             count += _delete_below(caller, container, path)
     return v3.Deleted(success=True, deleted_count=count)

@@ -87,7 +87,7 @@ def move(caller: Caller, request: v1.MoveRequest) -> v1.MoveResult:
 
 def delete(caller: Caller, tag: str, operation: Delete) -> v1.DeleteResult:
     """Delete a file or a subtree."""
-    container = caller.container(tag, "write", at=checked_path(operation.path))
+    container = caller.container(tag, "write", at=checked_path(operation.path), frees=True)
     outcome = caller.store.files.apply(container, operation)
     return v1.DeleteResult(seq=outcome.seq, deleted_count=outcome.count)
 
@@ -146,7 +146,7 @@ async def receive(hub: Hub, blobs: BlobStore, stream: AsyncIterator[bytes]) -> t
 
 def batch(caller: Caller, request: v1.BatchRequest) -> v1.BatchResult:
     """Operations in order, each for itself."""
-    container = caller.ensured(request.container_tag, "write", at=caller.narrowed("/"))
+    container = caller.ensured(request.container_tag, "write", at=caller.narrowed("/"), frees=True)
     priority = INTERACTIVE if len(request.operations) <= INTERACTIVE_OPERATIONS_MAX else BULK
     if sum(len(operation.content_base64 or "") for operation in request.operations) * 3 // 4 > BATCH_MAX_BYTES + 3 * len(
         request.operations
@@ -161,6 +161,8 @@ def batch(caller: Caller, request: v1.BatchRequest) -> v1.BatchResult:
                 for path in (item.path, item.from_path):
                     if path is not None:
                         caller.allow_path(path)
+                if item.op == "put":
+                    caller.check_room(len(item.content_base64 or "") * 3 // 4)
                 operations.append(_operation(item, priority, caller.store.blobs, uploads))
                 results.append(None)
             except MemdirError as error:
