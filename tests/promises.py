@@ -72,7 +72,6 @@ OPEN: frozenset[str] = frozenset(
         "store.check",
         "store.vacuum",
         # issue 4, proof
-        "wire.fuzzed",
         # issue 4, figures
         "scale.puts",
         "scale.gets",

@@ -163,7 +163,8 @@ comment on column document.indexed_hash is 'Content hash that its chunks were ma
 comment on column document.metadata is 'JSON object of the client';
 comment on column document.created_at_ms is 'When it was first put';
 comment on column document.updated_at_ms is 'When it last changed';
-create index document_by_update on document (container_id, updated_at_ms);
+create index document_by_creation on document (container_id, created_at_ms, id) where kind = 'file';
+create index document_by_update on document (container_id, updated_at_ms, id) where kind = 'file';
 create index document_unfinished on document (container_id, status) where status not in ('done', 'failed');
 create index document_by_hash on document (content_hash);
 call behind_container_wall('document');
