@@ -29,7 +29,7 @@ NAMING = (":restore",)
 @pytest.fixture(scope="module")
 def described(server: ServerProcess) -> dict[str, Any]:
     """The document as it is served, to somebody without a key."""
-    answer = httpx.get(f"{server.url}/openapi.json", trust_env=False)
+    answer = httpx.get(f"{server.url}/openapi.json", trust_env=False, timeout=60.0)
     assert (answer.status_code, answer.headers["content-type"]) == (200, "application/json")
     document: dict[str, Any] = answer.json()
     return document
