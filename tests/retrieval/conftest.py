@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 import pytest
 
 from memdir.core.clock import FakeClock
-from memdir.core.sqlite import Database
 from memdir.ingest.chunker import chunk
 from memdir.ingest.text import decode
 from memdir.retrieval.embed import Embedder, LineEmbedder, MiniLmEmbedder, StaticEmbedder
-from memdir.store.memories import MemoryStore
-from memdir.store.sqlite.chunks import SqliteChunkStore
+from memdir.store.acting import SYSTEM
+from memdir.store.postgres.store import PostgresStore
+from memdir.store.sqlite.store import SqliteStore
 from memdir.store.texts import embedded_text
 from memdir.store.types import Document
+from tests.postgres import Postgres
+
+ENGINES: Final = ("sqlite", "postgres")
+AnyStore = SqliteStore | PostgresStore
 
 
 @pytest.fixture(scope="session")
@@ -40,11 +46,12 @@ def minilm(models_dir: Path) -> MiniLmEmbedder:
 class World:
     """The tables of a server with the stores over them, and documents put by hand."""
 
-    def __init__(self, folder: Path) -> None:
-        self.db = Database(folder / "memdir.db", migrations="memdir.store.sqlite.schema")
-        self.clock = FakeClock()
-        self.chunks = SqliteChunkStore(self.db)
-        self.memories = MemoryStore(self.db, self.clock)
+    def __init__(self, store: AnyStore, clock: FakeClock) -> None:
+        self.store = store
+        self.clock = clock
+        self.db = store.db
+        self.chunks = store.chunks()
+        self.memories = store.memories
         self.documents: dict[tuple[int, str], Document] = {}
         for container_id in (1, 2):
             self.sql(
@@ -128,8 +135,31 @@ class World:
         self.sql("delete from document where id = ?", self.documents.pop((container_id, path)).id)
 
 
+@contextmanager
+def world_on(engine: str, folder: Path, request: pytest.FixtureRequest) -> Iterator[World]:
+    """A new store of that kind, closed at the end."""
+    clock = FakeClock()
+    with ExitStack() as stack:
+        store: AnyStore
+        if engine == "sqlite":
+            store = SqliteStore.open(folder, clock=clock)
+        else:
+            server: Postgres = request.getfixturevalue("postgres")
+            url = stack.enter_context(server.database())
+            store = PostgresStore.open(url, folder, clock=clock, acting=SYSTEM)
+        stack.callback(store.close)
+        yield World(store, clock)
+
+
+@pytest.fixture(params=ENGINES)
+def world(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[World]:
+    """Every test that takes it runs over both engines."""
+    with world_on(request.param, tmp_path, request) as made:
+        yield made
+
+
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    made = World(tmp_path)
-    yield made
-    made.db.close()
+def sqlite_world(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[World]:
+    """For what is SQLite's own."""
+    with world_on("sqlite", tmp_path, request) as made:
+        yield made

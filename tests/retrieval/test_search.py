@@ -12,19 +12,20 @@ from memdir.retrieval.embed import MiniLmEmbedder, StaticEmbedder
 from memdir.retrieval.query import THRESHOLD, Searcher
 from memdir.retrieval.types import Hit, SearchOutcome, SearchQuery
 from memdir.store.types import Scope
-from tests.retrieval.conftest import World
+from tests.retrieval.conftest import ENGINES, World, world_on
 from tests.retrieval.corpus import DOCUMENTS, NONSENSE, QUESTIONS
 
 
-@pytest.fixture(scope="module")
-def filled(tmp_path_factory: pytest.TempPathFactory, static: StaticEmbedder, minilm: MiniLmEmbedder) -> Iterator[World]:
+@pytest.fixture(scope="module", params=ENGINES)
+def filled(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, static: StaticEmbedder, minilm: MiniLmEmbedder
+) -> Iterator[World]:
     """The corpus, indexed by both models; tests of this module only read it."""
-    made = World(tmp_path_factory.mktemp("search"))
-    for path, text in DOCUMENTS.items():
-        made.put(path, text, static)
-    made.embed(minilm)
-    yield made
-    made.db.close()
+    with world_on(request.param, tmp_path_factory.mktemp("search"), request) as made:
+        for path, text in DOCUMENTS.items():
+            made.put(path, text, static)
+        made.embed(minilm)
+        yield made
 
 
 @pytest.fixture
@@ -249,10 +250,9 @@ def test_a_sentence_that_is_wrapped_is_shown_whole(world: World, static: StaticE
     assert (hit.start_line, hit.end_line) == (2, 3)
 
 
-def test_the_example_memory_answers_its_questions(tmp_path: Path, static: StaticEmbedder, minilm: MiniLmEmbedder) -> None:
+def test_the_example_memory_answers_its_questions(world: World, static: StaticEmbedder, minilm: MiniLmEmbedder) -> None:
     examples = Path(__file__).parents[2] / "examples"
     questions = json.loads((examples / "questions.json").read_bytes())["questions"]
-    world = World(tmp_path)
     root = examples / "atlas"
     for file in sorted(root.rglob("*")):
         if file.is_file():
@@ -266,6 +266,5 @@ def test_the_example_memory_answers_its_questions(tmp_path: Path, static: Static
         mine = [hit for hit in hits if hit.path == "/" + question["expect_path"]]
         found += bool(mine)
         lines += any(words in hit.text for hit in mine for words in question["expect_line_contains"])
-    world.db.close()
     assert found >= len(asked) - 1
     assert lines >= 0.85 * len(asked)

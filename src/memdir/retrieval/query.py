@@ -112,7 +112,7 @@ class Searcher:
         self, scope: Scope, prepared: Query, lexical: dict[int, float], static_query: Matrix, dense_query: Matrix | None
     ) -> Signals:
         """The best passages of each signal, with all signals of each."""
-        found = self._chunks.named(scope, prepared.stems, model=self._static.name, limit=NAMED_MAX)
+        found = self._chunks.named(scope, prepared.words, model=self._static.name, limit=NAMED_MAX)
         path = {chunk_id: min(1.0, total / max(1, len(prepared.terms))) for chunk_id, total in found}
         near = self._chunks.nearest(scope, static_query, model=self._static.name, limit=CANDIDATES)
         wanted = dict.fromkeys((*lexical, *near.ids.tolist()))

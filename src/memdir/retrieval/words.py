@@ -107,9 +107,14 @@ class Query:
         return (*self.terms, *self.expansions)
 
     @property
+    def words(self) -> frozenset[str]:
+        """Words of terms and expansions."""
+        return frozenset(word for part in self.phrases for word in part.split())
+
+    @property
     def stems(self) -> frozenset[str]:
         """Stems of terms and expansions."""
-        return frozenset(stem(word) for part in (*self.terms, *self.expansions) for word in part.split())
+        return frozenset(stem(word) for word in self.words)
 
 
 def prepare(text: str) -> Query:

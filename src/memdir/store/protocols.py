@@ -56,8 +56,8 @@ class ChunkStore(Protocol):
         """The cosine of each chunk with `query`, NaN for one without a vector of `model` and for one of another container."""
         ...
 
-    def named(self, scope: Scope, stems: Collection[str], *, model: str, limit: int) -> list[tuple[int, float]]:
-        """The first passages of files whose path holds any of `stems` (`store.words.stem`), at most `limit`: chunk ids, and
+    def named(self, scope: Scope, words: Collection[str], *, model: str, limit: int) -> list[tuple[int, float]]:
+        """The first passages of files whose path holds any of the folded `words` in any form, at most `limit`: chunk ids, and
         what the words count together (`store.words.path_shares`), best first, ties by path. `model`: the one that all
         passages have vectors of."""
         ...

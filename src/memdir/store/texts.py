@@ -11,6 +11,9 @@ from memdir.store.types import Chunk
 GRAMS_MAX_CHARS: Final = 8000
 """Of one chunk; a chunk holds about 1,200 characters, so this is never reached by what people write."""
 
+BM25_WEIGHTS: Final = (1.0, 0.7, 0.8)
+"""Of text, context and grams: a word in a heading counts, a word in the passage counts more."""
+
 _UNSPACED: Final = re.compile(
     "[\u0e00-\u0eff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
     "\uf900-\ufaff\U00020000-\U0003ffff]+"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ from memdir.store.postgres.notices import Notices
 from memdir.store.store import Store
 
 if TYPE_CHECKING:
-    from memdir.store.protocols import ChunkStore
+    from memdir.store.postgres.chunks import PostgresChunkStore
 
 
 class PostgresStore(Store):
@@ -27,6 +28,8 @@ class PostgresStore(Store):
         super().__init__(db, BlobStore(db, folder, contents=contents, clock=clock), clock)
         self.db = db
         self.folder = folder
+        self._lock = threading.Lock()
+        self._chunks: PostgresChunkStore | None = None
         self._notices = Notices(url, super().notify)
 
     @classmethod
@@ -46,9 +49,14 @@ class PostgresStore(Store):
         migrate(url)
         return cls(PostgresDatabase(url, default_acting=acting), url, folder, clock or SystemClock(), contents=contents)
 
-    def chunks(self) -> ChunkStore:
+    def chunks(self) -> PostgresChunkStore:
         """Passages in the database."""
-        raise NotImplementedError("searching on PostgreSQL")
+        with self._lock:
+            if self._chunks is None:
+                from memdir.store.postgres.chunks import PostgresChunkStore
+
+                self._chunks = PostgresChunkStore(self.db)
+            return self._chunks
 
     def recover(self) -> None:
         """Nothing: other processes live on the same database. Leases of one that is gone run out."""

@@ -3,38 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Final
 
 import apsw
 import numpy as np
 
-from memdir.core.sqlite import Database, Row
+from memdir.core.sqlite import Row
 from memdir.store.database import Guard
+from memdir.store.passages import IN_MAX, PassageReader, scope_condition
+from memdir.store.sqlite.database import SqliteDatabase
 from memdir.store.sqlite.paths import PathWords
 from memdir.store.sqlite.snapshots import SnapshotCache
 from memdir.store.sqlite.vectors import VectorSnapshot
-from memdir.store.texts import grams, text_hash
-from memdir.store.types import Chunk, Document, Matrix, Nearest, Scope, StoredChunk
-
-_COLUMNS: Final = (
-    "c.id, c.document_id, d.path, c.revision, d.updated_at_ms, "
-    "c.ordinal, c.start_byte, c.end_byte, c.start_line, c.end_line, c.text, c.context"
-)
-_FROM: Final = "from chunk c join document d on d.id = c.document_id "
-_IN_MAX: Final = 500
-"""Values in one `in (…)`; SQLite allows 32,766, short statements stay in the statement cache."""
-
-BM25_WEIGHTS: Final = (1.0, 0.7, 0.8)
-"""Of text, context and grams: a word in a heading counts, a word in the passage counts more."""
+from memdir.store.texts import BM25_WEIGHTS, grams, text_hash
+from memdir.store.types import Chunk, Document, Matrix, Nearest, Scope
+from memdir.store.words import stem
 
 
-class SqliteChunkStore:
+class SqliteChunkStore(PassageReader):
     """`store.protocols.ChunkStore` over the server's database."""
 
-    def __init__(self, db: Database, *, cache_max_bytes: int = 1 << 30) -> None:
+    def __init__(self, db: SqliteDatabase, *, cache_max_bytes: int = 1 << 30) -> None:
         """`cache_max_bytes` bounds the vectors held in memory; the least used container goes first."""
-        self._db = db
-        self._models: dict[str, int] = {}
+        super().__init__(db)
+        self._db: SqliteDatabase = db
         self._paths = PathWords()
         self._snapshots = SnapshotCache(db, max_bytes=cache_max_bytes)
 
@@ -103,33 +94,6 @@ class SqliteChunkStore:
         found = self._vectors_of(reader, text_hashes, only_model=model_id)
         return {digest: _unpack(by_model[model_id][0]).tobytes() for digest, by_model in found.items()}
 
-    def line_vectors(self, chunk_ids: Sequence[int], *, model: str) -> dict[int, bytes]:
-        """What `add_vectors` got as `lines`, for those chunks that have it."""
-        model_id = self._known_model(model)
-        found: dict[int, bytes] = {}
-        for first in range(0, len(chunk_ids) if model_id is not None else 0, _IN_MAX):
-            part = [int(chunk_id) for chunk_id in chunk_ids[first : first + _IN_MAX]]
-            marks = ",".join("?" * len(part))
-            found.update(
-                self._db.all(
-                    f"select chunk_id, lines from chunk_vector where model_id = ? and chunk_id in ({marks}) "  # noqa: S608
-                    "and lines is not null",
-                    (model_id, *part),
-                )
-            )
-        return found
-
-    def missing_vectors(self, *, model: str, limit: int) -> Sequence[StoredChunk]:
-        """Chunks without a vector of `model`, newest documents first, each document from its beginning."""
-        rows = self._db.all(
-            f"select {_COLUMNS} {_FROM} where not exists ("  # noqa: S608
-            "select 1 from chunk_vector v where v.chunk_id = c.id "
-            "and v.model_id = (select id from vector_model where name = ?)) "
-            "order by d.updated_at_ms desc, d.id desc, c.ordinal limit ?",
-            (model, limit),
-        )
-        return [_stored(row) for row in rows]
-
     def lexical(self, scope: Scope, phrases: Sequence[str], limit: int) -> list[tuple[int, float]]:
         """Chunk ids and BM25 (higher is better) for any of `phrases`, best first, ties by id."""
         if not phrases:
@@ -151,28 +115,13 @@ class SqliteChunkStore:
         """The cosine of each chunk, NaN for one without a vector of `model`."""
         return self.vectors(container_id, model=model).cosines(query, np.asarray(chunk_ids, dtype=np.int64))
 
-    def named(self, scope: Scope, stems: Collection[str], *, model: str, limit: int) -> list[tuple[int, float]]:
-        """The first passages of files whose path holds any of `stems`."""
-        return self._paths.passages(self.vectors(scope.container_id, model=model), scope, stems, limit)
+    def named(self, scope: Scope, words: Collection[str], *, model: str, limit: int) -> list[tuple[int, float]]:
+        """The first passages of files whose path holds any of `words`."""
+        return self._paths.passages(self.vectors(scope.container_id, model=model), scope, {stem(word) for word in words}, limit)
 
     def vectors(self, container_id: int, *, model: str) -> VectorSnapshot:
         """The current vectors. A row whose chunk is gone has id -1."""
         return self._snapshots.get(container_id, model)
-
-    def chunks(self, chunk_ids: Sequence[int]) -> dict[int, StoredChunk]:
-        """The stored chunks that still exist."""
-        found: dict[int, StoredChunk] = {}
-        for first in range(0, len(chunk_ids), _IN_MAX):
-            part = [int(chunk_id) for chunk_id in chunk_ids[first : first + _IN_MAX]]
-            marks = ",".join("?" * len(part))
-            rows = self._db.all(f"select {_COLUMNS} {_FROM} where c.id in ({marks})", part)
-            found.update((row[0], _stored(row)) for row in rows)
-        return found
-
-    def document_chunks(self, document_id: str) -> Sequence[StoredChunk]:
-        """All chunks of a document in order."""
-        rows = self._db.all(f"select {_COLUMNS} {_FROM} where c.document_id = ? order by c.ordinal", (document_id,))
-        return [_stored(row) for row in rows]
 
     def _model_id(self, connection: apsw.Connection, name: str) -> int:
         """The number of a model, made when it is new; remembered only once it is committed (by a later read)."""
@@ -182,14 +131,6 @@ class SqliteChunkStore:
         connection.execute("insert or ignore into vector_model (name) values (?)", (name,))
         rows: list[Row] = connection.execute("select id from vector_model where name = ?", (name,)).fetchall()
         return int(rows[0][0])
-
-    def _known_model(self, name: str) -> int | None:
-        if name not in self._models:
-            row = self._db.one("select id from vector_model where name = ?", (name,))
-            if row is None:
-                return None
-            self._models[name] = int(row[0])
-        return self._models[name]
 
     def _vectors_of(
         self,
@@ -202,8 +143,8 @@ class SqliteChunkStore:
         """Stored vectors and line vectors by text hash and model."""
         found: dict[bytes, dict[int, tuple[bytes, bytes | None]]] = {}
         unique = list(dict.fromkeys(hashes))
-        for first in range(0, len(unique), _IN_MAX):
-            part = unique[first : first + _IN_MAX]
+        for first in range(0, len(unique), IN_MAX):
+            part = unique[first : first + IN_MAX]
             marks = ",".join("?" * len(part))
             rows = connection.execute(
                 "select c.text_hash, v.model_id, v.vector, v.lines from chunk c join chunk_vector v on v.chunk_id = c.id "  # noqa: S608
@@ -218,17 +159,6 @@ class SqliteChunkStore:
 def match_expression(phrases: Sequence[str]) -> str:
     """For FTS5: every part as a quoted string, joined by OR. Several words in quotes are a phrase."""
     return " OR ".join(dict.fromkeys('"' + phrase.replace('"', '""') + '"' for phrase in phrases))
-
-
-def scope_condition(scope: Scope) -> tuple[str, tuple[object, ...]]:
-    """Join and condition that keep chunks `c` inside `scope`. Below a folder is the range from `folder/` to `folder0`."""
-    if scope.folder == "/" and not scope.exact:
-        return "where c.container_id = ?", (scope.container_id,)
-    join = "join document d on d.id = c.document_id where c.container_id = ? and "
-    if scope.exact:
-        return join + "d.path = ?", (scope.container_id, scope.folder)
-    folder = scope.folder.rstrip("/")
-    return join + "d.path >= ? and d.path < ?", (scope.container_id, folder + "/", folder + "0")
 
 
 def _is_current(connection: apsw.Connection, document: Document) -> bool:
@@ -270,25 +200,6 @@ def _reposition(connection: apsw.Connection, chunk_id: int, revision: int, ordin
     connection.execute(
         "update chunk set revision = ?, ordinal = ?, start_byte = ?, end_byte = ?, start_line = ?, end_line = ? where id = ?",
         (revision, ordinal, chunk.start_byte, chunk.end_byte, chunk.start_line, chunk.end_line, chunk_id),
-    )
-
-
-def _stored(row: Row) -> StoredChunk:
-    return StoredChunk(
-        id=row[0],
-        document_id=row[1],
-        path=row[2],
-        revision=row[3],
-        updated_at_ms=row[4],
-        chunk=Chunk(
-            ordinal=row[5],
-            start_byte=row[6],
-            end_byte=row[7],
-            start_line=row[8],
-            end_line=row[9],
-            text=row[10],
-            context=row[11],
-        ),
     )
 
 

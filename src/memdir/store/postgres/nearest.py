@@ -1,0 +1,122 @@
+"""The passages of a scope that are closest to a vector: each one compared, or through the graph of pgvector (HNSW).
+
+The graph is one for all containers. A search in it that keeps only one container's passages walks on until it has enough
+(iterative scan): the smaller the container's share, the further it walks. Comparing all costs as much as the scope holds.
+What is cheaper is decided from the sample of the container; small scopes are always compared, which is exact.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from memdir.store.database import Database, Row, fetch
+from memdir.store.passages import scope_condition
+from memdir.store.postgres.rows import vector_text
+from memdir.store.postgres.words import SAMPLE, SAMPLED, sample
+from memdir.store.types import Matrix, Nearest, Scope
+from memdir.store.vectors import NOTHING_NEAR
+
+INDEXED_DIMS: Final = (256, 384, 512, 768, 1024, 1536)
+"""Numbers of dimensions that have a graph, as in schema/0002_index.sql; models with another number are compared."""
+EXACT_MAX: Final = 10_000
+"""Passages in scope up to which all are compared: about 15 ms at 384 dimensions."""
+_STEP_COST: Final = 4.0
+"""What a step in the graph costs beside a comparison one after the other, which reads memory in order."""
+_SEARCH_LIST: Final = 400
+"""Candidates that the graph's search keeps (`hnsw.ef_search`): more finds more of what is nearest."""
+_SCAN_MAX: Final = 200_000
+"""Passages that one search of the graph looks at; a search that ends there with too few compares all instead."""
+
+
+def nearest(db: Database, scope: Scope, query: Matrix, *, model_id: int, limit: int) -> Nearest:
+    """The `limit` passages in scope that are closest to `query`."""
+    if len(query) in INDEXED_DIMS:
+        size = _size(db, scope)
+        total = _total(db, len(query)) if size > EXACT_MAX else 0.0
+        if size > EXACT_MAX and limit * total / size * _STEP_COST < size:
+            found = _through_graph(db, scope, query, model_id=model_id, limit=limit)
+            if len(found) == limit:
+                return _with_mean(db, scope, query, found, model_id=model_id)
+    return _compared(db, scope, query, model_id=model_id, limit=limit)
+
+
+def _size(db: Database, scope: Scope) -> float:
+    """About how many passages are in scope, from the sample of the container."""
+    around = sample(db, scope.container_id)
+    if around.taken < SAMPLE or (scope.folder == "/" and not scope.exact):
+        return around.size
+    where, inside = scope_condition(scope)
+    row = db.one(
+        f"select count(*) from chunk c {where} and c.id in (select s.id from {SAMPLED} s)",  # noqa: S608
+        (*inside, scope.container_id, SAMPLE),
+    )
+    assert row is not None
+    return around.size * int(row[0]) / around.taken
+
+
+def _total(db: Database, dim: int) -> float:
+    """About how many vectors the graph holds, as the database counted last (`analyze`, `vacuum`)."""
+    row = db.one(
+        "select greatest(reltuples, 0) from pg_class where oid = to_regclass(cast(? as text))", (f"chunk_vector_near_{dim}",)
+    )
+    return 0.0 if row is None else float(row[0])
+
+
+def _compared(db: Database, scope: Scope, query: Matrix, *, model_id: int, limit: int) -> Nearest:
+    where, inside = scope_condition(scope)
+    rows = db.all(
+        "with scored as materialized (select v.chunk_id, -(v.vector <#> cast(? as halfvec)) as cosine "  # noqa: S608
+        f"from chunk c join chunk_vector v on v.chunk_id = c.id and v.model_id = ? and v.container_id = ? {where}) "
+        "select chunk_id, cosine, (select avg(cosine) from scored), (select count(*) from scored) from scored "
+        "order by cosine desc, chunk_id limit ?",
+        (vector_text(query), model_id, scope.container_id, *inside, limit),
+    )
+    if not rows:
+        return NOTHING_NEAR
+    return _near(rows, mean=float(rows[0][2]), counted=int(rows[0][3]))
+
+
+def _through_graph(db: Database, scope: Scope, query: Matrix, *, model_id: int, limit: int) -> list[Row]:
+    dim = len(query)
+    where, inside = scope_condition(scope)
+    distance = f"v.vector::halfvec({dim}) <#> cast(? as halfvec({dim}))"
+    text = vector_text(query)
+    with db.snapshot() as reader:
+        # The planner is told to walk the graph; it cannot know how much of it is in scope.
+        fetch(
+            reader,
+            "select set_config('hnsw.ef_search', ?, true), set_config('hnsw.iterative_scan', 'relaxed_order', true), "
+            "set_config('hnsw.max_scan_tuples', ?, true), set_config('enable_sort', 'off', true), "
+            "set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true), "
+            "set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true)",
+            (str(_SEARCH_LIST), str(_SCAN_MAX)),
+        )
+        return fetch(
+            reader,
+            f"select v.chunk_id, -({distance}) from chunk_vector v join chunk c on c.id = v.chunk_id {where} "  # noqa: S608
+            f"and v.model_id = ? and v.container_id = ? and vector_dims(v.vector) = {dim} order by {distance} limit ?",
+            (text, *inside, model_id, scope.container_id, text, limit),
+        )
+
+
+def _with_mean(db: Database, scope: Scope, query: Matrix, found: list[Row], *, model_id: int) -> Nearest:
+    """The mean of a fair sample of the scope stands for that of all."""
+    where, inside = scope_condition(scope)
+    row = db.one(
+        f"select avg(-(v.vector <#> cast(? as halfvec))), count(*) from (select s.id from {SAMPLED} s) s "  # noqa: S608
+        f"join chunk c on c.id = s.id join chunk_vector v on v.chunk_id = c.id and v.model_id = ? {where}",
+        (vector_text(query), scope.container_id, SAMPLE, model_id, *inside),
+    )
+    assert row is not None
+    return _near(found, mean=None if row[0] is None else float(row[0]), counted=int(row[1]))
+
+
+def _near(rows: list[Row], *, mean: float | None, counted: int) -> Nearest:
+    return Nearest(
+        ids=np.array([row[0] for row in rows], dtype=np.int64),
+        cosines=np.array([row[1] for row in rows], dtype=np.float32),
+        mean=mean,
+        counted=counted,
+    )

@@ -1,0 +1,250 @@
+"""The words of passages in PostgreSQL: BM25 over an inverted index of numbers.
+
+`ts_rank` knows neither how rare a word is nor how long a passage, so the words are kept as arrays (`chunk_words`), found
+through their GIN index and weighed here as FTS5 does it: BM25 with k1 = 1.2, b = 0.75 (Robertson and Zaragoza, "The
+Probabilistic Relevance Framework", 2009), inverse document frequency within the container, and the weights of the columns
+inside the frequency of a word. Words are folded and cut in Python and stemmed by the database (Porter).
+
+The cost of a query is bounded: of each word at most MATCHES_MAX passages are looked up, of all together about CANDIDATES_MAX,
+rare words first. A word that more passages hold still counts in the passages that were found. What a container is like (how
+many passages, how long, how common a word) is read from the SAMPLE passages with the lowest hash, which are a fair sample; a
+container that has no more is known exactly.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from memdir.store.database import Database
+from memdir.store.passages import scope_condition
+from memdir.store.texts import BM25_WEIGHTS, grams
+from memdir.store.types import Chunk, Scope
+from memdir.store.words import fold, stem
+
+SAMPLE: Final = 512
+MATCHES_MAX: Final = 5_000
+CANDIDATES_MAX: Final = 20_000
+PHRASES_MAX: Final = 64
+"""Of one query; `retrieval.words` makes no more."""
+COUNT_MAX: Final = 32_767
+_TENTHS: Final = tuple(round(10 * weight) for weight in BM25_WEIGHTS)
+_K1: Final = 1.2
+_B: Final = 0.75
+_IDF_MIN: Final = 1e-6
+"""Of a word that more than half of the passages hold, as in FTS5: it decides only between equals."""
+_WORD: Final = re.compile(r"[^\W_]+")
+_HASH_END: Final = float(1 << 64)
+
+
+def tokens(text: str) -> list[str]:
+    """Words as they are indexed, before the stem."""
+    return _WORD.findall(fold(text))
+
+
+def weighed(chunk: Chunk) -> tuple[int, dict[str, int]]:
+    """How many words a passage has, and how often each is there, in tenths."""
+    counts: Counter[str] = Counter()
+    length = 0
+    for text, tenths in zip((chunk.text, chunk.context, grams(chunk)), _TENTHS, strict=True):
+        found = tokens(text)
+        length += len(found)
+        for word in found:
+            counts[word] += tenths
+    return length, {word: min(count, COUNT_MAX) for word, count in counts.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContainerSample:
+    """What a container is like. With more than SAMPLE passages `size` and `mean_length` are estimates (about 5 % off)."""
+
+    taken: int
+    size: float
+    mean_length: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """A word or phrase of a query: the keys of its words, how many passages hold them all (counted up to MATCHES_MAX)."""
+
+    phrase: tuple[str, ...]
+    keys: list[int]
+    matches: int
+    idf: float
+
+    @property
+    def is_common(self) -> bool:
+        return self.matches >= MATCHES_MAX
+
+
+SAMPLED: Final = "(select id, text_hash from chunk where container_id = ? order by text_hash limit ?)"
+
+
+def sample(db: Database, container_id: int) -> ContainerSample:
+    """Looks at SAMPLE passages."""
+    row = db.one(
+        "select count(*), coalesce(sum(w.length), 0), "  # noqa: S608
+        f"(select s.text_hash from {SAMPLED} s order by s.text_hash desc limit 1) "
+        f"from {SAMPLED} c join chunk_words w on w.chunk_id = c.id",
+        (container_id, SAMPLE, container_id, SAMPLE),
+    )
+    assert row is not None
+    taken, length, last = row
+    size = float(taken)
+    if taken >= SAMPLE:
+        # The hashes are spread evenly: the share of all values that lie below the last one holds this many.
+        size = max(size, taken * _HASH_END / (int.from_bytes(bytes(last)[:8], "big") + 1))
+    return ContainerSample(taken=taken, size=size, mean_length=length / taken if taken else 1.0)
+
+
+def lexical(db: Database, scope: Scope, phrases: Sequence[str], limit: int) -> list[tuple[int, float]]:
+    """Chunk ids and BM25 for any of `phrases`, best first, ties by id."""
+    split = dict.fromkeys(tuple(tokens(phrase)) for phrase in phrases)
+    wanted = [words for words in split if words][:PHRASES_MAX]
+    if not wanted:
+        return []
+    around = sample(db, scope.container_id)
+    if not around.taken:
+        return []
+    parts = _parts(db, scope.container_id, wanted, around)
+    several = [part for part in parts if len(part.keys) > 1 and part.matches]
+    # A passage may hold the words of a phrase and not the phrase: those are looked at, and some spare ones fill their places.
+    rows = _ranked(db, scope, parts, around, 2 * limit if several else limit)
+    if several:
+        rows = _without_torn_phrases(db, rows, several, around)
+    return rows[:limit]
+
+
+def _parts(db: Database, container_id: int, wanted: Sequence[tuple[str, ...]], around: ContainerSample) -> list[_Part]:
+    """The parts that occur in the container, the rarest first."""
+    flat = list(dict.fromkeys(word for words in wanted for word in words))
+    found = db.all("select word, word_key(?, word) from unnest(cast(? as text[])) word", (container_id, flat))
+    key_of = {word: int(key) for word, key in found}
+    keys = [[key_of[word] for word in words] for words in wanted]
+    count = "select {0}, count(*) from (select from chunk_words where words @> cast(? as bigint[]) limit ?) held"
+    counted: dict[int, int] = dict(
+        db.all(
+            " union all ".join(count.format(number) for number in range(len(keys))),
+            [value for own in keys for value in (own, MATCHES_MAX)],
+        )
+    )
+    common = [number for number, matches in counted.items() if matches >= MATCHES_MAX]
+    share = _shares(db, container_id, [keys[number] for number in common], around)
+    parts = []
+    for number, own in enumerate(keys):
+        matches = float(counted[number])
+        if number in common:
+            matches = max(matches, around.size * share[common.index(number)])
+        size = max(around.size, matches)
+        idf = max(_IDF_MIN, math.log((size - matches + 0.5) / (matches + 0.5)))
+        parts.append(_Part(phrase=wanted[number], keys=own, matches=int(counted[number]), idf=idf))
+    return sorted((part for part in parts if part.matches), key=lambda part: part.matches)
+
+
+def _shares(db: Database, container_id: int, keys: Sequence[list[int]], around: ContainerSample) -> list[float]:
+    """The share of the container's passages that hold all of each, from the sample."""
+    if not keys:
+        return []
+    columns = ", ".join("count(*) filter (where w.words @> cast(? as bigint[]))" for _ in keys)
+    row = db.one(
+        f"select {columns} from {SAMPLED} c join chunk_words w on w.chunk_id = c.id",  # noqa: S608
+        (*keys, container_id, SAMPLE),
+    )
+    assert row is not None
+    return [hits / around.taken for hits in row]
+
+
+def _ranked(db: Database, scope: Scope, parts: Sequence[_Part], around: ContainerSample, limit: int) -> list[tuple[int, float]]:
+    """Passages in scope that hold any of the parts, by BM25."""
+    if not parts:
+        return []
+    query = _Query(around)
+    total = 0
+    selects, others = [], []
+    for part in parts:
+        total += part.matches
+        if part.is_common or total > CANDIDATES_MAX:
+            others.append(part)
+        if total <= CANDIDATES_MAX:
+            score = "cast(0 as float8)" if part.is_common else query.score(part)
+            selects.append(
+                f"(select w.chunk_id, {score} as score from chunk_words w join chunk c on c.id = w.chunk_id "  # noqa: S608
+                f"{query.inside(scope)} and w.words @> {query.keys(part)} limit {query.bind(MATCHES_MAX)})"
+            )
+    found = f"select t.chunk_id, sum(t.score) as score from ({' union all '.join(selects)}) t group by t.chunk_id"  # noqa: S608
+    if others:
+        more = " + ".join(f"coalesce({query.score(part)}, 0)" for part in others)
+        found = f"select f.chunk_id, f.score + {more} as score from ({found}) f join chunk_words w on w.chunk_id = f.chunk_id"  # noqa: S608
+    rows = db.all(
+        f"select r.chunk_id, r.score from ({found}) r order by r.score desc, r.chunk_id limit {query.bind(limit)}",  # noqa: S608
+        query.bindings,
+    )
+    return [(int(chunk_id), float(score)) for chunk_id, score in rows]
+
+
+def _without_torn_phrases(
+    db: Database, rows: Sequence[tuple[int, float]], several: Sequence[_Part], around: ContainerSample
+) -> list[tuple[int, float]]:
+    """Take back what a phrase gave to passages that hold its words, but not side by side."""
+    scores = dict(rows)
+    for part in several:
+        query = _Query(around)
+        held = db.all(
+            f"select w.chunk_id, {query.score(part)}, c.text, c.context from chunk_words w join chunk c on c.id = w.chunk_id "  # noqa: S608
+            f"where w.chunk_id = any({query.bind(list(scores))}) and w.words @> {query.keys(part)}",
+            query.bindings,
+        )
+        for chunk_id, score, text, context in held:
+            if not any(_holds(kept, part.phrase) for kept in (text, context)):
+                scores[chunk_id] -= score
+    left = [(chunk_id, score) for chunk_id, score in scores.items() if score > _IDF_MIN / 1000]
+    return sorted(left, key=lambda row: (-row[1], row[0]))
+
+
+def _holds(text: str, phrase: tuple[str, ...]) -> bool:
+    """Whether the words stand side by side, in any form."""
+    have = [stem(word) for word in tokens(text)]
+    wanted = [stem(word) for word in phrase]
+    return any(have[first : first + len(wanted)] == wanted for first in range(len(have) - len(wanted) + 1))
+
+
+class _Query:
+    """A statement in the making: its values by name."""
+
+    def __init__(self, around: ContainerSample) -> None:
+        self.bindings: dict[str, object] = {}
+        self._base = self.bind(_K1 * (1 - _B))
+        self._slope = self.bind(_K1 * _B / max(around.mean_length, 1.0))
+
+    def bind(self, value: object) -> str:
+        """The placeholder of a value."""
+        name = f"p{len(self.bindings)}"
+        self.bindings[name] = value
+        return f":{name}"
+
+    def keys(self, part: _Part) -> str:
+        """All keys of a part as an array."""
+        return f"cast({self.bind(part.keys)} as bigint[])"
+
+    def inside(self, scope: Scope) -> str:
+        """Join and condition of a scope."""
+        where, bindings = scope_condition(scope)
+        for value in bindings:
+            where = where.replace("?", self.bind(value), 1)
+        return where
+
+    def score(self, part: _Part) -> str:
+        """BM25 of a part in the row `w`; null where it is not. A phrase counts as often as its rarest word."""
+        counts = ", ".join(f"w.counts[array_position(w.words, cast({self.bind(key)} as bigint))]" for key in part.keys)
+        often = f"{counts} / cast(10 as float8)"
+        if len(part.keys) > 1:  # `least` passes over nulls
+            often = f"case when w.words @> {self.keys(part)} then least({counts}) / cast(10 as float8) end"
+        weight = self.bind(part.idf * (_K1 + 1))
+        return (  # the text holds names of bindings only
+            f"(select cast({weight} as float8) * f.often / (f.often + cast({self._base} as float8) "  # noqa: S608
+            f"+ cast({self._slope} as float8) * w.length) from (select {often} as often) f)"
+        )
