@@ -261,6 +261,41 @@ class SearchResponse(Wire):
     stages_ms: dict[str, float] | None = None
 
 
+class JobEntry(Wire):
+    """A piece of work on a document."""
+
+    document_id: str
+    kind: Literal["index", "embed", "memory"]
+    container_tag: str
+    path: str | None
+    state: Literal["waiting", "running", "failed"]
+    priority: Literal["interactive", "bulk"]
+    attempts: int
+    reason: str | None
+    """Why it was given up."""
+    at: str
+    """When it was given up; for the others when it was asked for."""
+
+
+class JobsPage(Wire):
+    """GET /v1/jobs?containerTag=&failed=&limit=: what was given up, newest first; without `failed` also what waits and runs,
+    oldest first."""
+
+    jobs: list[JobEntry]
+    has_more: bool
+
+
+class RetryRequest(Wire):
+    """POST /v1/jobs:retry: put work that was given up back into the queue: of one document, of one container, or all."""
+
+    document_id: Annotated[str | None, Field(min_length=1, max_length=200)] = None
+    container_tag: str | None = None
+
+
+class RetryResult(Wire):
+    requeued: int
+
+
 class Health(Wire):
     """GET /healthz, without a key."""
 

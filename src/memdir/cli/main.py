@@ -37,6 +37,8 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "server start": ("server", "START", "start the local server in the background"),
     "server stop": ("server", "STOP", "stop the local server"),
     "server status": ("server", "STATUS", "show whether the local server runs, and where"),
+    "server jobs": ("jobs", "COMMAND", "show work on documents that waits, runs, or was given up"),
+    "server jobs retry": ("jobs", "RETRY", "put work that was given up back into the queue"),
     "doctor": ("doctor", "COMMAND", "check everything a mount needs, and say how to repair it"),
     "recover": ("recover", "COMMAND", "put right what a crash or a hang has left behind"),
     "fsck": ("fsck", "COMMAND", "check, and repair, the stored filesystem of a memory"),
@@ -160,6 +162,9 @@ def _find_command(arguments: list[str]) -> tuple[str | None, list[str]]:
         raise UsageError(f"memdir {word} needs one of: {', '.join(group)}", hint=f"see `memdir {word} --help`")
     if rest[0] not in group:
         raise UsageError(f"there is no command {word + ' ' + rest[0]!r}", hint=_did_you_mean(rest[0], group, prefix=word + " "))
+    longest = f"{word} {' '.join(rest[:2])}"
+    if len(rest) > 1 and longest in COMMANDS:
+        return longest, rest[2:]
     return f"{word} {rest[0]}", rest[1:]
 
 
