@@ -37,6 +37,8 @@ BAD_COMMAND_LINES: dict[str, list[str]] = {
     "server start": ["server", "start", "x"],
     "server stop": ["server", "stop", "--now"],
     "server status": ["server", "status", "x"],
+    "server jobs": ["server", "jobs", "x"],
+    "server jobs retry": ["server", "jobs", "retry", "a", "b"],
     "doctor": ["doctor", "x"],
     "recover": ["recover", "a", "b"],
     "fsck": ["fsck", "a", "b"],
