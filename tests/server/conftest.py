@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,8 @@ from memdir.store.store import Store
 from memdir.store.types import Container
 
 START_S = 60.0
+ON_BOTH = pytest.mark.parametrize("server", ["sqlite", "postgres"], indirect=True)
+"""For tests of a whole server: over both engines."""
 Putting = Callable[..., Outcome]
 AnyStore = SqliteStore | PostgresStore
 OpenStore = Callable[[Clock], AnyStore]
@@ -118,7 +121,7 @@ class Shared:
     cache: Path | None = None
 
 
-def launch(home: Path, *arguments: str) -> tuple[subprocess.Popen[bytes], str]:
+def launch(home: Path, *arguments: str, database_url: str | None = None) -> tuple[subprocess.Popen[bytes], str]:
     """Start a server process and wait for what it reports: `ready`, or an error text."""
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     if Shared.cache is not None and not (home / "cache").exists():
@@ -128,7 +131,7 @@ def launch(home: Path, *arguments: str) -> tuple[subprocess.Popen[bytes], str]:
         process = subprocess.Popen(
             [sys.executable, "-m", "memdir.server", "--ready-fd", str(writing), *arguments],
             pass_fds=(writing,),
-            env={**os.environ, "MEMDIR_HOME": str(home)},
+            env={**os.environ, "MEMDIR_HOME": str(home), "MEMDIR_DATABASE_URL": database_url or ""},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -146,9 +149,9 @@ def launch(home: Path, *arguments: str) -> tuple[subprocess.Popen[bytes], str]:
     return process, text.decode().strip()
 
 
-def start(home: Path, *arguments: str) -> ServerProcess:
+def start(home: Path, *arguments: str, database_url: str | None = None) -> ServerProcess:
     """A running server."""
-    process, said = launch(home, *arguments)
+    process, said = launch(home, *arguments, database_url=database_url)
     assert said == "ready", said
     url = json.loads((home / "state" / "server.json").read_text())["url"]
     key = json.loads((home / "config" / "credentials.json").read_text())["api_key"]
@@ -156,11 +159,17 @@ def start(home: Path, *arguments: str) -> ServerProcess:
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    """One server for all tests of a run; each test uses a container of its own (fixture `tag`)."""
-    running = start(tmp_path_factory.mktemp("home"), "--port", "0")
-    yield running
-    assert running.stop() == 0
+def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """One server for all tests of a run; each test uses a container of its own (fixture `tag`). On SQLite, unless the module
+    says `pytestmark = ON_BOTH`."""
+    with ExitStack() as stack:
+        url = None
+        if getattr(request, "param", "sqlite") == "postgres":
+            url = stack.enter_context(request.getfixturevalue("postgres").database())
+        running = start(tmp_path_factory.mktemp("home"), "--port", "0", database_url=url)
+        stack.callback(running.stop, signal.SIGKILL)
+        yield running
+        assert running.stop() == 0
 
 
 @pytest.fixture

@@ -13,7 +13,9 @@ import httpx
 import pytest
 
 from memdir.core.limits import BATCH_MAX_BYTES, BATCH_MAX_ITEMS
-from tests.server.conftest import ServerProcess
+from tests.server.conftest import ON_BOTH, ServerProcess
+
+pytestmark = ON_BOTH
 
 
 def put(client: httpx.Client, tag: str, path: str, content: bytes = b"text", **headers: str) -> httpx.Response:

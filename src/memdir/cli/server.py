@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memdir.cli.command import EXIT_NOTHING, EXIT_OK, Command, Parser, bounded_int
@@ -28,6 +29,12 @@ def _configure_run(parser: Parser) -> None:
     parser.add_argument(
         "--blobs", metavar="URL", help="where large contents are kept: s3://bucket/prefix or file:///folder (or MEMDIR_BLOBS)"
     )
+    parser.add_argument(
+        "--database-url",
+        metavar="URL",
+        help="a PostgreSQL database, instead of SQLite in the data folder (or MEMDIR_DATABASE_URL, which no other user sees)",
+    )
+    parser.add_argument("--database-url-file", metavar="FILE", type=Path, help="a file that holds this URL with its password")
 
 
 def _start(_args: argparse.Namespace, out: Output) -> int:
@@ -107,9 +114,11 @@ def _run(args: argparse.Namespace, out: Output) -> int:
             f"the server already runs at {running.url} (pid {running.pid})", hint="stop it with `memdir server stop`"
         )
     from memdir.server.lifecycle import ServerOptions, run
+    from memdir.server.storage import StorageOptions
 
+    storage = StorageOptions(database_url=args.database_url, database_url_file=args.database_url_file, blobs=args.blobs)
     out.flush()
-    run(ServerOptions(host=args.host, port=args.port, foreground=True, hosts=args.allowed_host, blobs=args.blobs))
+    run(ServerOptions(host=args.host, port=args.port, foreground=True, hosts=args.allowed_host, storage=storage))
     return EXIT_OK
 
 
@@ -120,6 +129,7 @@ RUN = Command(
     examples=[
         ("memdir server run --port 8848", "for service managers and debugging"),
         ("memdir server run --blobs s3://bucket/memdir", "large contents in S3; keys from the usual AWS variables"),
+        ("memdir server run --database-url postgresql://memdir@db/memdir", "on PostgreSQL, beside any number of others"),
     ],
     exit_codes=[(0, "it ended as asked")],
     configure=_configure_run,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -14,12 +15,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--port", type=int, help="port to listen on (default: 8848, or a free one when it is taken)")
     parser.add_argument("--allowed-host", action="append", default=[], help="a further host name to be called by; repeatable")
     parser.add_argument("--blobs", help="where large contents are kept: s3://bucket/prefix or file:///folder")
+    parser.add_argument("--database-url", help="a PostgreSQL database, instead of SQLite in the data folder")
+    parser.add_argument("--database-url-file", type=Path, help="a file that holds this URL")
     parser.add_argument("--ready-fd", type=int, help="file descriptor that gets 'ready' or an error text")
     parser.add_argument("--foreground", action="store_true", help="log to standard error instead of the log file")
     options = parser.parse_args(arguments)
 
     from memdir.core.errors import MemdirError
     from memdir.server.lifecycle import ServerOptions, run
+    from memdir.server.storage import StorageOptions
 
     try:
         run(
@@ -29,7 +33,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 ready_fd=options.ready_fd,
                 foreground=options.foreground,
                 hosts=options.allowed_host,
-                blobs=options.blobs,
+                storage=StorageOptions(
+                    database_url=options.database_url, database_url_file=options.database_url_file, blobs=options.blobs
+                ),
             )
         )
     except MemdirError as error:

@@ -9,6 +9,7 @@ import logging
 import threading
 from typing import Final
 
+from memdir.store.acting import SYSTEM, acting_as
 from memdir.store.store import Store
 from memdir.store.versions import PRUNE_ROWS
 
@@ -49,6 +50,7 @@ class Housekeeper:
                 log.exception("housekeeping failed")
             self._stopping.wait(self._interval_s)
 
+    @acting_as(SYSTEM)
     def tidy(self) -> int:
         """One round over all containers. Returns how many versions went."""
         count, after = 0, 0

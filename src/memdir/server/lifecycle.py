@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import json
 import logging
 import os
@@ -13,8 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import Final, NoReturn
 
 import uvicorn
@@ -22,7 +20,7 @@ import uvicorn
 import memdir
 from memdir.core.errors import BusyError, MemdirError
 from memdir.core.log import log_to_file, log_to_stderr
-from memdir.core.paths import AppPaths, app_paths, ensure_private_dir, write_private
+from memdir.core.paths import AppPaths, app_paths, write_private
 from memdir.server.app import create_app
 from memdir.server.auditing import Auditor
 from memdir.server.collector import BlobCollector
@@ -31,16 +29,14 @@ from memdir.server.gate import Gate
 from memdir.server.housekeeping import Housekeeper
 from memdir.server.hub import Hub
 from memdir.server.protocol import BoundedProtocol
+from memdir.server.storage import StorageOptions, opened_store
 from memdir.server.worker import Worker
-from memdir.store.contents import ENV_BLOBS, open_contents
-from memdir.store.sqlite.store import SqliteStore
 from memdir.store.store import Store
 
 log = logging.getLogger(__name__)
 
 PORT_DEFAULT: Final = 8848
 ORG_LOCAL: Final = "local"
-LOCK_NAME: Final = "lock"
 GRACE_S: Final = 5
 """How long requests under way may take to end after SIGTERM; long polls end at once."""
 CONCURRENCY_MAX: Final = 512
@@ -59,8 +55,7 @@ class ServerOptions:
     ready_fd: int | None = None
     foreground: bool = False
     hosts: Sequence[str] = ()
-    blobs: str | None = None
-    """Where large contents are kept, as `open_contents` takes it; None: what MEMDIR_BLOBS says, or the server's folder."""
+    storage: StorageOptions = field(default_factory=StorageOptions)
     trusted_proxies: Sequence[str] = ()
     """Addresses or networks whose `X-Forwarded-*` are believed."""
     requests_per_minute: int | None = None
@@ -70,10 +65,10 @@ class ServerOptions:
 def run(options: ServerOptions, paths: AppPaths | None = None) -> None:
     """Run until SIGTERM or SIGINT. BusyError when another server owns the data folder or the wanted port is taken."""
     paths = paths or app_paths()
-    with _report(options.ready_fd) as ready, _owned(paths.server_dir):
+    with _report(options.ready_fd) as ready:
         _logging(options, paths)
         sys.setswitchinterval(SWITCH_INTERVAL_S)
-        with _listening(options) as listener, _store(options, paths) as store:
+        with opened_store(options.storage, paths) as store, _listening(options) as listener:
             bootstrap(store, paths, _url(listener))
             asyncio.run(_serve(options, paths, store, listener, ready))
 
@@ -108,27 +103,6 @@ def _report(fd: int | None) -> Iterator[_Ready]:
     except Exception as error:
         ready.say(f"{type(error).__name__}: {error}")
         raise
-
-
-@contextmanager
-def _owned(folder: Path) -> Iterator[None]:
-    """The data folder belongs to one process at a time; the kernel frees the lock with the process."""
-    ensure_private_dir(folder)
-    fd = os.open(folder / LOCK_NAME, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-    try:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            owner = os.pread(fd, 32, 0).decode("ascii", "replace").strip()
-            raise BusyError(
-                f"another server (pid {owner or 'unknown'}) runs on {folder}",
-                hint="`memdir server status` shows it, `memdir server stop` ends it",
-            ) from None
-        os.ftruncate(fd, 0)
-        os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
-        yield
-    finally:
-        os.close(fd)
 
 
 def _logging(options: ServerOptions, paths: AppPaths) -> None:
@@ -173,18 +147,6 @@ def _url(listener: socket.socket) -> str:
     if host in ("0.0.0.0", "::"):  # noqa: S104
         host = "127.0.0.1"
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-
-
-@contextmanager
-def _store(options: ServerOptions, paths: AppPaths) -> Iterator[Store]:
-    contents = open_contents(options.blobs or os.environ.get(ENV_BLOBS), paths.server_dir / "blobs")
-    store = SqliteStore.open(paths.server_dir, contents=contents)
-    try:
-        store.blobs.check_place()
-        store.recover()
-        yield store
-    finally:
-        store.close()
 
 
 def bootstrap(store: Store, paths: AppPaths, url: str) -> None:

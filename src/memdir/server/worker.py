@@ -162,7 +162,8 @@ class Worker:
         with self._leases.hold(claimed) as leases:
             for lease in leases:
                 try:
-                    work(self._store, self._engine, lease)
+                    with acting_as(lease.job.org_id):
+                        work(self._store, self._engine, lease)
                 except Exception as error:  # noqa: BLE001  logged and recorded by `_end`
                     self._end(lease.job, error)
                 self._store.notify(lease.job.container_id)

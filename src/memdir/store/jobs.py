@@ -52,6 +52,8 @@ class Job:
     document_id: str
     kind: str
     container_id: int
+    org_id: str
+    """Whose document it is: the work on its content is done as this organisation."""
     priority: int
     generation: int
     attempts: int
@@ -118,7 +120,8 @@ class JobStore:
             "update job set claims = claims + 1, owner = :owner, leased_until_ms = :until, "
             "deaths = deaths + case when leased_until_ms > 0 then 1 else 0 end "
             "from due where document_id = due_id and kind = due_kind "
-            "returning turn, created_at_ms, document_id, kind, container_id, priority, generation, attempts, claims, deaths",
+            "returning turn, created_at_ms, document_id, kind, container_id, "
+            "(select k.org_id from container k where k.id = job.container_id), priority, generation, attempts, claims, deaths",
             {
                 "kind": kind,
                 "priority": priority,
@@ -322,9 +325,10 @@ def _job_of(row: Row) -> Job:
         document_id=row[0],
         kind=row[1],
         container_id=row[2],
-        priority=row[3],
-        generation=row[4],
-        attempts=row[5],
-        claims=row[6],
-        deaths=row[7],
+        org_id=row[3],
+        priority=row[4],
+        generation=row[5],
+        attempts=row[6],
+        claims=row[7],
+        deaths=row[8],
     )

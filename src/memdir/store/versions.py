@@ -15,6 +15,7 @@ from typing import Any, Final
 from memdir.core.clock import Clock
 from memdir.core.errors import NotFoundError
 from memdir.core.limits import INT64_MAX
+from memdir.store.acting import narrowed_to
 from memdir.store.blobs import BlobStore, StagedBlob
 from memdir.store.database import Database, Row, Transaction, fetch
 from memdir.store.operations import Put, Restore
@@ -143,7 +144,7 @@ class VersionStore:
         oldest = self._db.one("select min(ended_at_ms) from document_version where container_id = ?", (container.id,))
         if oldest is None or oldest[0] is None or oldest[0] > now_ms - container.versions_days * DAY_MS:
             return 0
-        with self._db.write() as connection:
+        with narrowed_to(container.org_id), self._db.write() as connection:
             keeper = VersionKeeper(connection, container, now_ms, self._blobs)
             count, orphans = keeper.prune_aged(limit)
         self._blobs.tidy(orphans)
