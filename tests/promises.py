@@ -39,7 +39,6 @@ OPEN: frozenset[str] = frozenset(
         "api.container-spellings",
         "api.custom-ids",
         "api.filters",
-        "api.idempotency",
         "api.bad-input",
         "api.capabilities",
         "api.move",

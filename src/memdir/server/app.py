@@ -22,6 +22,7 @@ from memdir.server.gate import Gate
 from memdir.server.guard import INTERNAL_ERROR, Guard
 from memdir.server.hub import Hub
 from memdir.server.paging import Walks
+from memdir.server.repeats import Repeats
 from memdir.server.routes import admin, files, jobs, service, v3, v4, versions
 from memdir.server.services.files import entry_of
 from memdir.store.errors import DiskFullError, PreconditionError
@@ -36,7 +37,7 @@ _INPUT_MAX_CHARS = 200
 def create_app(store: Store, hub: Hub, engine: Engine, *, gate: Gate | None = None) -> ASGIApp:
     """The application over a store, behind its guard; `gate` says who may come in."""
     gate = gate or Gate.over(store, hub)
-    return Guard(Encoding(routed(store, hub, engine, gate=gate)), gate)
+    return Guard(Encoding(Repeats(routed(store, hub, engine, gate=gate), answers=store.answers, hub=hub)), gate)
 
 
 def routed(store: Store, hub: Hub, engine: Engine, *, gate: Gate | None = None) -> FastAPI:

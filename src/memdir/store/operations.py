@@ -37,6 +37,9 @@ class Put:
     priority: int = jobs.INTERACTIVE
     document_id: str | None = None
     custom_id: str | None = None
+    new_id: str | None = None
+    """The id of the document if it is a new one. One without path and custom id that has it already was made by an earlier
+    try of the same request, and is put again."""
     metadata: Mapping[str, Any] | None = None
     """None keeps what is there."""
 

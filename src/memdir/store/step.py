@@ -102,7 +102,7 @@ class Step:
         content_hash, size_bytes = (EMPTY_HASH, 0) if op.blob is None else (op.blob.hash, op.blob.size_bytes)
         if op.blob is not None:
             self._blobs.add(self._connection, op.blob)
-        document_id = (document_id or new_id()) if current is None else current.id
+        document_id = (document_id or op.new_id or new_id()) if current is None else current.id
         if current is None:
             self._insert(document_id, op, path, revision, content_hash, size_bytes)
             if former is not None:
@@ -142,6 +142,8 @@ class Step:
                 raise NotFoundError("the document is gone")
         elif op.custom_id is not None:
             named = self._tree.first("d.container_id = ? and d.custom_id = ?", (self._container.id, op.custom_id))
+        elif op.new_id is not None and path is None:
+            named = self._tree.by_id(op.new_id)
         if path is None:
             return named
         current = self._tree.at(path)

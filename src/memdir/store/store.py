@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from memdir.core.clock import Clock
+from memdir.store.answers import AnswerStore
 from memdir.store.audit import AuditStore
 from memdir.store.blobs import BlobStore
 from memdir.store.changes import ChangeStore
@@ -48,6 +49,7 @@ class Store(ABC):
         self.embedding = EmbeddingQueue(db, clock)
         self.orgs = OrgStore(db, clock)
         self.keys = KeyStore(db, clock)
+        self.answers = AnswerStore(db, clock)
         self.audit = AuditStore(db, clock)
         self.memories = MemoryStore(db, clock)
         self.files = FileTree(db, clock, blobs, self.notify)

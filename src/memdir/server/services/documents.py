@@ -13,6 +13,7 @@ from memdir.server.errors import text_of
 from memdir.server.etags import required, tag_of
 from memdir.server.paging import Place, Walker, cursor_of, place_of
 from memdir.server.pipeline import decoded
+from memdir.server.repeats import made_id
 from memdir.server.services.filters import Predicate, predicate
 from memdir.store.blobs import StagedBlob, Upload
 from memdir.store.documents import Listing
@@ -69,14 +70,16 @@ def text_content(caller: Caller, document: Document) -> str | None:
     return None if text is None else text.text
 
 
-def add(caller: Caller, request: v3.AddDocument, *, priority: int = INTERACTIVE) -> v3.Added:
-    """Take a text in; the same custom id or path again replaces."""
+def add(caller: Caller, request: v3.AddDocument, *, priority: int = INTERACTIVE, number: int = 0) -> v3.Added:
+    """Take a text in; the same custom id or path again replaces. `number` is its place among several of one request."""
     with caller.store.blobs.upload() as upload:
         upload.write(request.content.encode())
-        return add_blob(caller, request, upload.finish(), priority=priority)
+        return add_blob(caller, request, upload.finish(), priority=priority, number=number)
 
 
-def add_blob(caller: Caller, request: v3.AddDocument, blob: StagedBlob, *, priority: int = INTERACTIVE) -> v3.Added:
+def add_blob(
+    caller: Caller, request: v3.AddDocument, blob: StagedBlob, *, priority: int = INTERACTIVE, number: int = 0
+) -> v3.Added:
     """Take bytes in, under the names of `request` (its content is not looked at)."""
     container = caller.ensured(request.tag or CONTAINER_DEFAULT, "write", at=caller.narrowed(request.filepath or "/"))
     path = None if request.filepath is None else checked_path(request.filepath)
@@ -86,7 +89,7 @@ def add_blob(caller: Caller, request: v3.AddDocument, blob: StagedBlob, *, prior
     elif path is not None:
         existing = caller.store.documents.at(container.id, path)
     caller.place(path, existing)
-    document = _write(caller, container, existing, path, blob, request, priority)
+    document = _write(caller, container, existing, path, blob, request, priority, new_id=made_id(number))
     return v3.Added(id=document.id, status=document.status)  # type: ignore[arg-type]
 
 
@@ -99,6 +102,7 @@ def _write(
     request: v3.AddDocument | v3.ChangeDocument,
     priority: int,
     require: Require | None = None,
+    new_id: str | None = None,
 ) -> Document:
     operations: list[Operation] = [] if require is None else [require]
     here = None if existing is None else existing.path
@@ -113,6 +117,7 @@ def _write(
             mtime_ns=caller.store.now_ms() * 1_000_000,
             document_id=existing.id if existing is not None and here is None else None,
             custom_id=request.custom_id,
+            new_id=new_id,
             metadata=request.metadata,
             priority=priority,
         )
@@ -132,14 +137,14 @@ def add_many(caller: Caller, request: v3.AddDocuments) -> v3.AddedBatch:
     if not items:
         raise InvalidError("documents or contents must hold at least one item")
     results = []
-    for item in items:
+    for number, item in enumerate(items):
         single = v3.AddDocument(content=item, metadata=request.metadata) if isinstance(item, str) else item
         if single.tag is None:
             single = single.model_copy(
                 update={"container_tag": request.container_tag, "container_tags": request.container_tags}
             )
         try:
-            added = add(caller, single, priority=BULK)
+            added = add(caller, single, priority=BULK, number=number)
             results.append(v3.AddedItem(id=added.id, status="done" if added.status == "done" else "queued"))
         except MemdirError as error:
             results.append(v3.AddedItem(id=None, status="error", error=text_of(error)))

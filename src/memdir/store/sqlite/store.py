@@ -48,6 +48,7 @@ class SqliteStore(Store):
         """Clear up after a process that is gone: leases, half uploads, unreferenced files. Only the one process that owns
         the folder calls this."""
         self.jobs.release_all()
+        self.answers.release_all()
         self.blobs.recover()
 
     def close(self) -> None:

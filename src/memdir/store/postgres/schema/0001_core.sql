@@ -407,3 +407,25 @@ comment on column idempotency.answer is 'JSON';
 comment on column idempotency.at_ms is 'When';
 create index idempotency_by_age on idempotency (at_ms);
 call behind_container_wall('idempotency');
+
+create table answer (
+    org_id text collate "C" not null,
+    caller text collate "C" not null,
+    key text collate "C" not null,
+    request_hash bytea not null,
+    status integer,
+    content_type text,
+    body bytea,
+    at_ms bigint not null,
+    primary key (org_id, caller, key)
+);
+comment on table answer is 'Answers of calls that carried an idempotency key. Gone after a day';
+comment on column answer.caller is 'Id of the API key: two callers'' keys never meet';
+comment on column answer.key is 'The client''s name for the call';
+comment on column answer.request_hash is 'Another request under the same key is refused';
+comment on column answer.status is 'Null: being carried out since at_ms';
+comment on column answer.content_type is 'Of the answer';
+comment on column answer.body is 'Of the answer';
+comment on column answer.at_ms is 'When it began';
+create index answer_by_age on answer (at_ms);
+call behind_wall('answer');
