@@ -47,12 +47,14 @@ class Database:
     def __init__(
         self, path: Path, *, migrations: str, page_size: int = 4096, cache_mib: int = 16, secure_delete: str = "on",
         checkpoint_pages: int = 1000, gives_back: bool = False, vfs: str | None = None,
+        migrates: bool = True,
     ) -> None:  # fmt: skip
         """Open or create `path` (0600). `migrations` is the package that holds the `.sql` files.
 
         `secure_delete` is "on" (deleted rows are overwritten with zeros) or "fast" (only where that costs no further write).
         A commit moves the write-ahead log into the file once it has `checkpoint_pages`. A new file that `gives_back` can be
         made smaller by `vacuum`, for which SQLite keeps a map of its pages. `vfs` is another way to the disk than the usual.
+        Without `migrates` the file must have the schema of this memdir already: another process may be using it.
 
         Raises VersionError when the file was written by a newer memdir, CorruptError when it is not a database or damaged,
         BusyError when another program keeps it locked, StorageError when the system lets nobody write it.
@@ -77,7 +79,7 @@ class Database:
         self._closed = False
         try:
             self._writer = self._connect()
-            self._migrate(migrations)
+            self._migrate(migrations, allowed=migrates)
         except apsw.FullError:
             raise
         except apsw.Error as error:
@@ -101,13 +103,18 @@ class Database:
             connection.execute(f"pragma {pragma}")
         return connection
 
-    def _migrate(self, package: str) -> None:
+    def _migrate(self, package: str, *, allowed: bool) -> None:
         steps = migration_steps(package)
         (current,) = next(iter(self._writer.execute("pragma user_version")))
         if current > len(steps):
             raise VersionError(
                 f"{self.path} was made by a newer memdir (schema {current}, this one knows up to {len(steps)})",
                 hint="upgrade memdir; the file was not touched",
+            )
+        if current < len(steps) and not allowed:
+            raise VersionError(
+                f"{self.path} has the schema {current}, this memdir works with {len(steps)}",
+                hint="`memdir server stop`, then `memdir server migrate` or any start of the server",
             )
         for number, sql in enumerate(steps, start=1):
             if number <= current:
@@ -224,13 +231,31 @@ class Database:
         with self._lock:
             self._writer.execute(f"pragma incremental_vacuum({pages})").fetchall()
 
+    def compact(self, *, full: bool) -> bool:
+        """Bring the planner's statistics up to date and empty the write-ahead log; with `full` the file is written anew first,
+        without what nobody uses. False when a reader kept the log from being emptied."""
+        with self._lock:
+            self._writer.execute("analyze")
+            if full:
+                self._writer.execute("vacuum")
+            ((busy, _, _),) = self._writer.execute("pragma wal_checkpoint(truncate)")
+        return not busy
+
     def file_bytes(self) -> int:
         """Size of the file."""
         return os.stat(self.path).st_size
 
     def integrity_errors(self) -> list[str]:
-        """What `PRAGMA integrity_check` finds, at most 100 lines; empty when all is well."""
-        rows = [str(row[0]) for row in self.reader.execute("pragma integrity_check(100)")]
+        """What `PRAGMA integrity_check` finds, at most 100 lines; empty when all is well.
+
+        On a connection of its own: one that has checked before keeps what it knew of a full-text index, and calls the index
+        damaged when segments have gone since (seen with SQLite 3.54.1; searching is not concerned).
+        """
+        connection = self._connect()
+        try:
+            rows = [str(row[0]) for row in connection.execute("pragma integrity_check(100)")]
+        finally:
+            connection.close()
         return [] if rows == ["ok"] else rows
 
     def close(self) -> None:
@@ -275,6 +300,22 @@ def locked_error(path: Path) -> BusyError:
         f"{path} is locked by {holders}, for {BUSY_TIMEOUT_MS // 1000} s at least",
         hint="close it there; no program but memdir may write this file",
     )
+
+
+def schema_version(path: Path) -> int:
+    """Number of the last migration that a database file went through; 0 for one that is not there. Changes nothing."""
+    if not path.exists():
+        return 0
+    try:
+        connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+        connection.set_busy_timeout(BUSY_TIMEOUT_MS)
+        try:
+            ((version,),) = connection.execute("pragma user_version")
+        finally:
+            connection.close()
+    except apsw.Error as error:
+        raise opening_error(path, error) from error
+    return int(version)
 
 
 def migration_steps(package: str) -> list[str]:

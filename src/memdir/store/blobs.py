@@ -234,13 +234,18 @@ class BlobStore:
                 raise CorruptError(f"the bytes of blob {content_hash[:12]}… are missing", hint="run `memdir server check`")
             place = row[2]
             try:
-                source, size_bytes = self.contents.open(place)
+                return self.checked(content_hash, place, size_bytes=row[0])
             except NotFoundError:  # deleted, and perhaps put again elsewhere, since the row was read
                 continue
-            if size_bytes != row[0]:
-                source.close()
-                raise _wrong(content_hash, "size")
-            return _CheckedPieces(source, content_hash)
+
+    def checked(self, content_hash: str, place: str, *, size_bytes: int | None = None) -> Iterator[bytes]:
+        """The bytes at a place, open when this returns. NotFoundError; CorruptError at once for another size, at the end for
+        another hash."""
+        source, found_bytes = self.contents.open(place)
+        if size_bytes is not None and found_bytes != size_bytes:
+            source.close()
+            raise _wrong(content_hash, "size")
+        return _CheckedPieces(source, content_hash)
 
     @acting_as(SYSTEM)
     def recover(self) -> int:

@@ -47,6 +47,10 @@ class ChangeFeed:
     """Where to go on when the page was full; None: the feed ends here."""
 
 
+PRUNE_ROWS: Final = 5000
+"""Changes that one step of pruning takes away at most, so that it holds the writer for milliseconds."""
+
+
 class ChangeStore:
     """The change table."""
 
@@ -54,14 +58,34 @@ class ChangeStore:
         self._db = db
 
     def since(self, container_id: int, seq: int, *, limit: int) -> ChangeFeed | None:
-        """At most `limit` changes after `seq`, oldest first; None when the container is gone."""
+        """At most `limit` changes after `seq`, oldest first; None when the container is gone. HistoryGoneError when changes
+        after `seq` were pruned: everything has to be compared again."""
         rows = self._db.all(
             _SINCE + "where k.id = ? order by c.seq limit ?",
             (seq, container_id, limit),
         )
-        feed = _feed(rows)
+        feed = _feed(rows, seq)
         full = feed is not None and len(feed.rows) >= limit
         return replace(feed, last_row_seq=feed.rows[-1].seq) if feed is not None and full else feed
+
+    def prune(self, container_id: int, *, before_ms: int) -> int:
+        """Let go of at most PRUNE_ROWS changes of a container that are older. Returns how many went."""
+        with self._db.write() as connection:
+            # Times may go back, numbers do not: what goes is a beginning of the history, up to the first row that is younger.
+            rows = fetch(
+                connection,
+                "select coalesce(min(case when at_ms >= ? then seq end), max(seq) + 1) from "
+                "(select seq, at_ms from change where container_id = ? order by seq limit ?) as oldest",
+                (before_ms, container_id, PRUNE_ROWS),
+            )
+            first_seq = rows[0][0]
+            if first_seq is None:
+                return 0
+            connection.execute(
+                "update container set first_seq = ? where id = ? and first_seq < ?", (first_seq, container_id, first_seq)
+            )
+            connection.execute("delete from change where container_id = ? and seq < ?", (container_id, first_seq))
+            return connection.changes()
 
     def since_below(self, container_id: int, seq: int, *, limit: int, folder: str) -> ChangeFeed | None:
         """`since` as somebody sees it who sees `folder` and what is below it only. Numbers stay the container's, so theirs have
@@ -71,7 +95,7 @@ class ChangeStore:
         query = _SINCE.replace(" c.seq > ?", f" c.seq > ? and ({condition})") + "where k.id = ? order by c.seq limit ?"
         with self._db.snapshot() as reader:
             while True:  # ends: each round begins behind the last row of the one before
-                feed = _feed(fetch(reader, query, (seq, *bindings, container_id, limit)))
+                feed = _feed(fetch(reader, query, (seq, *bindings, container_id, limit)), seq)
                 if feed is None:
                     return None
                 rows = [shown for row in feed.rows for shown in _seen(reader, container_id, row, folder)]
@@ -82,7 +106,7 @@ class ChangeStore:
 
 
 _SINCE: Final = (
-    "select k.epoch, k.last_seq, k.profile_version, c.seq, c.kind, c.path, c.from_path, c.document_id, "
+    "select k.epoch, k.last_seq, k.profile_version, k.first_seq, c.seq, c.kind, c.path, c.from_path, c.document_id, "
     "c.entry_kind, c.content_hash, c.size_bytes, c.mode, c.mtime_ns, d.status, d.error "
     "from container k left join change c on c.container_id = k.id and c.seq > ? "
     "left join document d on d.id = c.document_id and d.revision = c.seq "
@@ -90,12 +114,14 @@ _SINCE: Final = (
 CAME_IN_MAX: Final = 1000
 
 
-def _feed(rows: list[Row]) -> ChangeFeed | None:
+def _feed(rows: list[Row], since: int) -> ChangeFeed | None:
     if not rows:
         return None
-    epoch, last_seq, profile_version = rows[0][:3]
+    epoch, last_seq, profile_version, first_seq = rows[0][:4]
+    if since + 1 < first_seq and since < last_seq:
+        raise HistoryGoneError(f"changes are told from number {first_seq} on", hint="compare everything again")
     changes = []
-    for _, _, _, number, kind, path, from_path, document_id, entry_kind, digest, size, mode, mtime, status, error in rows:
+    for _, _, _, _, number, kind, path, from_path, document_id, entry_kind, digest, size, mode, mtime, status, error in rows:
         if number is None:
             continue
         entry = None

@@ -25,6 +25,7 @@ from memdir.store.versions import VersionStore
 
 if TYPE_CHECKING:
     from memdir.store.protocols import ChunkStore
+    from memdir.store.upkeep import Upkeep
 
 EVERY_CONTAINER: Final = 0
 """Said to listeners instead of a container's id when they may have missed some: look at everything."""
@@ -58,6 +59,10 @@ class Store(ABC):
     @abstractmethod
     def chunks(self) -> ChunkStore:
         """Passages, their words and vectors. Made on the first call, which imports what searching needs."""
+
+    def upkeep(self) -> Upkeep:
+        """What checking, backing up and shrinking need of the engine."""
+        raise NotImplementedError
 
     @abstractmethod
     def recover(self) -> None:

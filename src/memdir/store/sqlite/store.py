@@ -14,6 +14,7 @@ from memdir.store.store import Store
 
 if TYPE_CHECKING:
     from memdir.store.sqlite.chunks import SqliteChunkStore
+    from memdir.store.sqlite.upkeep import SqliteUpkeep
 
 DATABASE_NAME: Final = "memdir.db"
 _CACHE_MIB: Final = 8
@@ -43,6 +44,12 @@ class SqliteStore(Store):
 
                 self._chunks = SqliteChunkStore(self.db)
             return self._chunks
+
+    def upkeep(self) -> SqliteUpkeep:
+        """SQLite's own tools."""
+        from memdir.store.sqlite.upkeep import SqliteUpkeep
+
+        return SqliteUpkeep(self.db)
 
     def recover(self) -> None:
         """Clear up after a process that is gone: leases, half uploads, unreferenced files. Only the one process that owns

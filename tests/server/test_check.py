@@ -1,0 +1,222 @@
+"""Every kind of damage that a store can have is planted, found, and repaired where that invents nothing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from memdir.core.clock import FakeClock
+from memdir.core.errors import MemdirError
+from memdir.store.blobs import INLINE_MAX_BYTES
+from memdir.store.check import Check
+from memdir.store.operations import Delete, Move
+from memdir.store.sqlite.store import SqliteStore
+from memdir.store.types import Container
+from memdir.store.upkeep import BLOB_HOLDERS
+from tests.server.conftest import Putting
+
+LARGE = b"L" * (INLINE_MAX_BYTES + 1)
+Damage = Callable[[SqliteStore], None]
+
+
+@pytest.fixture
+def filled(store: SqliteStore, container: Container, put: Putting) -> SqliteStore:
+    """A store with one of everything, all work done."""
+    for number in range(5):
+        put(f"/d/{number}.md", b"note %d" % number)
+    put("/large", LARGE)
+    put("/copy", LARGE)
+    put("/empty", b"")
+    put(None, b"without a place")
+    put("/d/0.md", b"changed")
+    store.files.apply(container, Move(from_path="/d", path="/e"))
+    store.files.apply(container, Delete(path="/e/4.md"))
+    store.chunks()
+    with store.db.write() as connection:
+        connection.execute("delete from job")
+        connection.execute("update document set status = 'done', indexed_hash = content_hash")
+        connection.execute(
+            "insert into chunk (document_id, container_id, revision, ordinal, start_byte, end_byte, start_line, end_line, "
+            "text, context, grams, text_hash) select id, container_id, revision, 0, 0, 4, 1, 1, 'note', '', '', x'00' "
+            "from document where path = '/e/1.md'"
+        )
+    assert list(Check(store).findings(deep=True)) == []
+    return store
+
+
+def run(store: SqliteStore, *statements: str) -> None:
+    """Damage: statements that no code of ours would run, with nothing that keeps the rules."""
+    with store.db._lock:
+        store.db._writer.execute("pragma foreign_keys=off")
+        for statement in statements:
+            store.db._writer.execute(statement)
+        store.db._writer.execute("pragma foreign_keys=on")
+
+
+def sql(*statements: str) -> Damage:
+    return lambda store: run(store, *statements)
+
+
+def file_of(store: SqliteStore) -> Path:
+    (file,) = [file for file in (store.folder / "blobs").rglob("*") if file.is_file()]
+    return file
+
+
+def unlink(store: SqliteStore) -> None:
+    file_of(store).unlink()
+
+
+def shorten(store: SqliteStore) -> None:
+    os.truncate(file_of(store), 7)
+
+
+def flip(store: SqliteStore) -> None:
+    with file_of(store).open("r+b") as file:
+        file.write(b"X")
+
+
+def leave(store: SqliteStore) -> None:
+    file = store.folder / "blobs" / "ab" / ("ab" * 32 + ".left")
+    file.parent.mkdir(exist_ok=True)
+    file.write_bytes(LARGE)
+    os.utime(file, (1, 1))
+
+
+def forget_word(store: SqliteStore) -> None:
+    run(
+        store,
+        "insert into chunk_words (chunk_words, rowid, text, context, grams) "
+        "select 'delete', id, text, context, grams from chunk limit 1",
+    )
+
+
+ONE = "(select content_hash from document where path = '/e/1.md')"
+JOB = "insert into job (document_id, kind, container_id, priority, not_before_ms, created_at_ms) values "
+MEMORY = (
+    "insert into memory (id, container_id, root_id, parent_id, relation, version, kind, subject, text, confidence, "
+    "created_at_ms, updated_at_ms) values "
+)
+DAMAGE: tuple[tuple[str, Damage, bool], ...] = (
+    ("blob-count", sql(f"update blob set ref_count = 7 where hash = {ONE}"), True),
+    ("blob-count", sql("update blob set ref_count = 1 where place is not null"), True),
+    ("blob-count", sql("insert into blob (hash, size_bytes, ref_count, data) values ('nobody', 1, 1, x'00')"), True),
+    ("blob-missing", sql(f"delete from blob where hash = {ONE}"), False),
+    ("blob-missing", sql("delete from blob where size_bytes = 0"), True),
+    ("blob-size", sql(f"update blob set data = x'00' where hash = {ONE}"), False),
+    ("blob-size", sql("update blob set place = null where place is not null"), False),
+    ("contents-missing", unlink, False),
+    ("contents-size", shorten, False),
+    ("contents-hash", flip, False),
+    ("contents-hash", sql(f"update blob set data = zeroblob(length(data)) where hash = {ONE}"), False),
+    ("contents-unknown", leave, True),
+    ("contents-undeleted", sql("insert into blob_trash values ('ab/x', 'x', 1, 'deleting', 1, 9)"), False),
+    ("stuck", sql("update document set status = 'embedding' where path = '/e/1.md'"), True),
+    ("stuck", sql("update document set status = 'queued' where path is null"), True),
+    ("unindexed", sql("update document set indexed_hash = null where path = '/e/1.md'"), True),
+    ("unindexed", sql("update document set indexed_hash = 'other' where path = '/e/1.md'"), True),
+    ("history", sql("delete from change where seq = 3"), True),
+    ("history", sql("delete from change where seq = 1"), True),
+    ("history", sql("delete from change where seq = (select max(seq) from change)"), True),
+    ("history", sql("update container set last_seq = last_seq + 1"), True),
+    ("revision", sql("update document set revision = 99 where path = '/large'"), True),
+    ("tree", sql("update document set path = '/large/below' where path = '/copy'"), False),
+    ("passage", sql("update chunk set document_id = 'gone'"), True),
+    ("passage-place", sql("drop trigger chunk_follows_document", "update chunk set container_id = 99"), True),
+    ("job", sql(JOB + "('gone', 'index', 1, 0, 0, 0)"), True),
+    (
+        "memory",
+        sql(
+            MEMORY + "('m1', 1, 'm1', null, null, 1, 'static', 's', 't', 1, 0, 0)",
+            MEMORY + "('m2', 1, 'm1', 'm1', 'updates', 2, 'static', 's', 't', 1, 0, 0)",
+        ),
+        True,
+    ),
+    ("reference", sql("delete from container"), True),
+    ("reference", sql("insert into chunk_vector (model_id, chunk_id, vector) values (1, 99, x'00')"), True),
+    ("words", forget_word, True),
+)
+
+
+@pytest.mark.promise("store.check")
+@pytest.mark.parametrize(("kind", "damage", "repairable"), DAMAGE, ids=[f"{kind}-{n}" for n, (kind, _, _) in enumerate(DAMAGE)])
+def test_each_kind_of_damage_is_found_and_repaired_where_nothing_must_be_invented(
+    filled: SqliteStore, kind: str, damage: Damage, repairable: bool
+) -> None:
+    damage(filled)
+    found = list(Check(filled).findings(deep=True))
+    assert kind in {finding.kind for finding in found}
+    assert all(finding.detail for finding in found)
+    mended = Check(filled).repair(deep=True)
+    known = {finding.repaired for finding in mended if finding.kind == kind}
+    assert known == {repairable} or (known == set() and mended[0].kind == "reference" and repairable)
+    left = list(Check(filled).findings(deep=True))
+    assert (left == []) is repairable, left
+
+
+def test_a_repair_of_the_history_begins_a_new_epoch_and_the_feed_says_so(filled: SqliteStore, container: Container) -> None:
+    before = filled.containers.get("local", "notes")
+    run(filled, "delete from change where seq = 3")
+    Check(filled).repair()
+    after = filled.containers.get("local", "notes")
+    assert after.epoch != before.epoch
+    assert after.last_seq == before.last_seq
+    with pytest.raises(MemdirError, match="told from number"):
+        filled.changes.since(container.id, 2, limit=10)
+    feed = filled.changes.since(container.id, after.last_seq, limit=10)
+    assert feed is not None
+    assert (feed.epoch, feed.rows) == (after.epoch, [])
+
+
+def test_history_is_pruned_by_age_from_its_beginning(
+    store: SqliteStore, container: Container, put: Putting, clock: FakeClock
+) -> None:
+    put("/a")
+    put("/b")
+    clock.advance(100)
+    put("/c")
+    now_ms = clock.now_ns() // 1_000_000
+    assert store.changes.prune(container.id, before_ms=now_ms - 50_000) == 2
+    assert store.changes.prune(container.id, before_ms=now_ms - 50_000) == 0
+    for since in (0, 1):
+        if since + 1 < 3:
+            with pytest.raises(MemdirError, match="told from number 3"):
+                store.changes.since(container.id, since, limit=10)
+    feed = store.changes.since(container.id, 2, limit=10)
+    assert feed is not None
+    assert [row.path for row in feed.rows] == ["/c"]
+    assert [finding for finding in Check(store).findings() if finding.kind == "history"] == []
+
+
+def test_a_delete_while_contents_are_listed_is_no_damage(
+    filled: SqliteStore, container: Container, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The listing is read first, rows come and go meanwhile."""
+    everything = filled.blobs.contents.all
+
+    def listed_and_deleted() -> object:
+        stored = list(everything())
+        for path in ("/large", "/copy"):
+            filled.files.apply(container, Delete(path=path))
+        return iter(stored)
+
+    monkeypatch.setattr(filled.blobs.contents, "all", listed_and_deleted)
+    assert list(Check(filled)._contents()) == []
+
+
+def test_every_table_that_names_a_content_is_known_to_hold_it_or_not_to(store: SqliteStore) -> None:
+    naming = {table.name for table in store.upkeep().tables() if "content_hash" in table.columns}
+    assert naming == {*BLOB_HOLDERS, "change"}
+
+
+def test_tables_come_after_those_they_refer_to(store: SqliteStore) -> None:
+    names = [table.name for table in store.upkeep().tables()]
+    assert names.index("container") < names.index("document") < names.index("chunk") < names.index("chunk_vector")
+    assert "chunk_words" not in names
+    assert not [name for name in names if name.startswith("chunk_words")]
+    by_name = {table.name: table for table in store.upkeep().tables()}
+    assert by_name["container"].numbered == "id"
+    assert by_name["change"].key == ("container_id", "seq")
+    assert by_name["api_key"].bytes_columns == {"secret_hash"}
