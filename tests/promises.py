@@ -68,7 +68,6 @@ OPEN: frozenset[str] = frozenset(
         "store.deletes",
         "store.migrates",
         "store.backup",
-        "store.check",
         "store.vacuum",
         # issue 4, proof
         # issue 4, figures

@@ -32,6 +32,18 @@ def _small_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blobs_module, "INLINE_MAX_BYTES", LARGE - 1)
 
 
+def unversioned(store: Store) -> Container:
+    """A container that keeps no former contents, so that the last reference goes with the document."""
+    made = store.containers.ensure("local", "t")
+    store.containers.change_settings(made.id, {"versionsMaxCount": 0})
+    return store.containers.get("local", "t")
+
+
+@pytest.fixture
+def container(store: Store) -> Container:
+    return unversioned(store)
+
+
 def large(letter: str) -> bytes:
     return letter.encode() * LARGE
 
@@ -83,7 +95,7 @@ def workload(store: Store, container: Container) -> None:
 def mortal(folder: Path, clock: FakeClock, life: Life) -> tuple[SqliteStore, Store, Container]:
     """A store whose process dies at a moment of `life`; the sound one below it closes the files."""
     sound = SqliteStore.open(folder, clock=clock)
-    container = sound.containers.ensure("local", "t")
+    container = unversioned(sound)
     dying = SqliteStore.__new__(SqliteStore)
     db = MortalDatabase(sound.db, life)
     blobs = BlobStore(db, folder, contents=MortalContents(sound.blobs.contents, life), clock=clock)
@@ -102,7 +114,7 @@ def test_a_process_may_die_at_any_moment(tmp_path: Path) -> None:
         again = SqliteStore.open(tmp_path / str(moments), clock=clock)
         settle(again, clock)
         is_whole(again)
-        put(again, again.containers.ensure("local", "t"), "/new", large("a"))
+        put(again, again.containers.get("local", "t"), "/new", large("a"))
         again.close()
         if not life.dead:
             break
@@ -132,7 +144,7 @@ def test_many_processes_add_drop_and_collect_the_same_contents_at_once(
     """Four writers and two collectors, each with connections of its own as another process would have, over three contents."""
     with _contents(kind, monkeypatch) as url:
         opened = [_open(tmp_path, url) for _ in range(6)]
-        container = opened[0].containers.ensure("local", "t")
+        container = unversioned(opened[0])
         ended = threading.Event()
 
         def write(store: SqliteStore, seed: int) -> int:
@@ -295,7 +307,7 @@ def test_a_store_of_contents_that_is_away_refuses_puts_and_delays_deletes_only(
     refusing: tuple[SqliteStore, Refusing], clock: FakeClock
 ) -> None:
     store, contents = refusing
-    container = store.containers.ensure("local", "t")
+    container = unversioned(store)
     with pytest.raises(StorageError):
         put(store, container, "/a", large("a"))
     assert store.documents.at(container.id, "/a") is None

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from memdir.core.clock import FakeClock
@@ -13,17 +14,18 @@ from memdir.core.errors import MemdirError
 from memdir.store.blobs import INLINE_MAX_BYTES
 from memdir.store.check import Check
 from memdir.store.operations import Delete, Move
+from memdir.store.postgres.store import PostgresStore
 from memdir.store.sqlite.store import SqliteStore
 from memdir.store.types import Container
 from memdir.store.upkeep import BLOB_HOLDERS
-from tests.server.conftest import Putting
+from tests.server.conftest import AnyStore, Putting
 
 LARGE = b"L" * (INLINE_MAX_BYTES + 1)
-Damage = Callable[[SqliteStore], None]
+Damage = Callable[[AnyStore], None]
 
 
 @pytest.fixture
-def filled(store: SqliteStore, container: Container, put: Putting) -> SqliteStore:
+def filled(store: AnyStore, container: Container, put: Putting) -> AnyStore:
     """A store with one of everything, all work done."""
     for number in range(5):
         put(f"/d/{number}.md", b"note %d" % number)
@@ -34,21 +36,30 @@ def filled(store: SqliteStore, container: Container, put: Putting) -> SqliteStor
     put("/d/0.md", b"changed")
     store.files.apply(container, Move(from_path="/d", path="/e"))
     store.files.apply(container, Delete(path="/e/4.md"))
-    store.chunks()
     with store.db.write() as connection:
         connection.execute("delete from job")
         connection.execute("update document set status = 'done', indexed_hash = content_hash")
-        connection.execute(
+    if isinstance(store, SqliteStore):
+        run(
+            store,
             "insert into chunk (document_id, container_id, revision, ordinal, start_byte, end_byte, start_line, end_line, "
             "text, context, grams, text_hash) select id, container_id, revision, 0, 0, 4, 1, 1, 'note', '', '', x'00' "
-            "from document where path = '/e/1.md'"
+            "from document where path = '/e/1.md'",
         )
     assert list(Check(store).findings(deep=True)) == []
     return store
 
 
-def run(store: SqliteStore, *statements: str) -> None:
+def run(store: AnyStore, *statements: str) -> None:
     """Damage: statements that no code of ours would run, with nothing that keeps the rules."""
+    if isinstance(store, PostgresStore):
+        with psycopg.connect(store._url, autocommit=True) as superuser:
+            superuser.execute(
+                "set session_replication_role = replica; set search_path = memdir, public; set row_security = off"
+            )
+            for statement in statements:
+                superuser.execute(statement.encode())
+        return
     with store.db._lock:
         store.db._writer.execute("pragma foreign_keys=off")
         for statement in statements:
@@ -60,32 +71,32 @@ def sql(*statements: str) -> Damage:
     return lambda store: run(store, *statements)
 
 
-def file_of(store: SqliteStore) -> Path:
+def file_of(store: AnyStore) -> Path:
     (file,) = [file for file in (store.folder / "blobs").rglob("*") if file.is_file()]
     return file
 
 
-def unlink(store: SqliteStore) -> None:
+def unlink(store: AnyStore) -> None:
     file_of(store).unlink()
 
 
-def shorten(store: SqliteStore) -> None:
+def shorten(store: AnyStore) -> None:
     os.truncate(file_of(store), 7)
 
 
-def flip(store: SqliteStore) -> None:
+def flip(store: AnyStore) -> None:
     with file_of(store).open("r+b") as file:
         file.write(b"X")
 
 
-def leave(store: SqliteStore) -> None:
+def leave(store: AnyStore) -> None:
     file = store.folder / "blobs" / "ab" / ("ab" * 32 + ".left")
     file.parent.mkdir(exist_ok=True)
     file.write_bytes(LARGE)
     os.utime(file, (1, 1))
 
 
-def forget_word(store: SqliteStore) -> None:
+def forget_word(store: AnyStore) -> None:
     run(
         store,
         "insert into chunk_words (chunk_words, rowid, text, context, grams) "
@@ -102,17 +113,13 @@ MEMORY = (
 DAMAGE: tuple[tuple[str, Damage, bool], ...] = (
     ("blob-count", sql(f"update blob set ref_count = 7 where hash = {ONE}"), True),
     ("blob-count", sql("update blob set ref_count = 1 where place is not null"), True),
-    ("blob-count", sql("insert into blob (hash, size_bytes, ref_count, data) values ('nobody', 1, 1, x'00')"), True),
     ("blob-missing", sql(f"delete from blob where hash = {ONE}"), False),
     ("blob-missing", sql("delete from blob where size_bytes = 0"), True),
-    ("blob-size", sql(f"update blob set data = x'00' where hash = {ONE}"), False),
     ("blob-size", sql("update blob set place = null where place is not null"), False),
     ("contents-missing", unlink, False),
     ("contents-size", shorten, False),
     ("contents-hash", flip, False),
-    ("contents-hash", sql(f"update blob set data = zeroblob(length(data)) where hash = {ONE}"), False),
     ("contents-unknown", leave, True),
-    ("contents-undeleted", sql("insert into blob_trash values ('ab/x', 'x', 1, 'deleting', 1, 9)"), False),
     ("stuck", sql("update document set status = 'embedding' where path = '/e/1.md'"), True),
     ("stuck", sql("update document set status = 'queued' where path is null"), True),
     ("unindexed", sql("update document set indexed_hash = null where path = '/e/1.md'"), True),
@@ -123,9 +130,15 @@ DAMAGE: tuple[tuple[str, Damage, bool], ...] = (
     ("history", sql("update container set last_seq = last_seq + 1"), True),
     ("revision", sql("update document set revision = 99 where path = '/large'"), True),
     ("tree", sql("update document set path = '/large/below' where path = '/copy'"), False),
+    ("reference", sql("delete from container"), True),
+)
+SQLITE_DAMAGE: tuple[tuple[str, Damage, bool], ...] = (
+    ("blob-count", sql("insert into blob (hash, size_bytes, ref_count, data) values ('nobody', 1, 1, x'00')"), True),
+    ("blob-size", sql(f"update blob set data = x'00' where hash = {ONE}"), False),
+    ("contents-hash", sql(f"update blob set data = zeroblob(length(data)) where hash = {ONE}"), False),
+    ("contents-undeleted", sql("insert into blob_trash values ('ab/x', 'x', 1, 'deleting', 1, 9)"), False),
     ("passage", sql("update chunk set document_id = 'gone'"), True),
     ("passage-place", sql("drop trigger chunk_follows_document", "update chunk set container_id = 99"), True),
-    ("job", sql(JOB + "('gone', 'index', 1, 0, 0, 0)"), True),
     (
         "memory",
         sql(
@@ -134,29 +147,43 @@ DAMAGE: tuple[tuple[str, Damage, bool], ...] = (
         ),
         True,
     ),
-    ("reference", sql("delete from container"), True),
     ("reference", sql("insert into chunk_vector (model_id, chunk_id, vector) values (1, 99, x'00')"), True),
+    ("job", sql(JOB + "('gone', 'index', 1, 0, 0, 0)"), True),
     ("words", forget_word, True),
 )
+"""Said in SQLite's words, or of tables that are SQLite's own."""
+
+
+def is_found_and_repaired(store: AnyStore, kind: str, damage: Damage, repairable: bool) -> None:
+    damage(store)
+    found = list(Check(store).findings(deep=True))
+    assert kind in {finding.kind for finding in found}
+    assert all(finding.detail for finding in found)
+    mended = Check(store).repair(deep=True)
+    known = {finding.repaired for finding in mended if finding.kind == kind}
+    assert known == {repairable} or (known == set() and mended[0].kind == "reference" and repairable)
+    left = list(Check(store).findings(deep=True))
+    assert (left == []) is repairable, left
 
 
 @pytest.mark.promise("store.check")
 @pytest.mark.parametrize(("kind", "damage", "repairable"), DAMAGE, ids=[f"{kind}-{n}" for n, (kind, _, _) in enumerate(DAMAGE)])
 def test_each_kind_of_damage_is_found_and_repaired_where_nothing_must_be_invented(
-    filled: SqliteStore, kind: str, damage: Damage, repairable: bool
+    filled: AnyStore, kind: str, damage: Damage, repairable: bool
 ) -> None:
-    damage(filled)
-    found = list(Check(filled).findings(deep=True))
-    assert kind in {finding.kind for finding in found}
-    assert all(finding.detail for finding in found)
-    mended = Check(filled).repair(deep=True)
-    known = {finding.repaired for finding in mended if finding.kind == kind}
-    assert known == {repairable} or (known == set() and mended[0].kind == "reference" and repairable)
-    left = list(Check(filled).findings(deep=True))
-    assert (left == []) is repairable, left
+    is_found_and_repaired(filled, kind, damage, repairable)
 
 
-def test_a_repair_of_the_history_begins_a_new_epoch_and_the_feed_says_so(filled: SqliteStore, container: Container) -> None:
+@pytest.mark.promise("store.check")
+@pytest.mark.parametrize("open_store", ["sqlite"], indirect=True)
+@pytest.mark.parametrize(
+    ("kind", "damage", "repairable"), SQLITE_DAMAGE, ids=[f"{kind}-{n}" for n, (kind, _, _) in enumerate(SQLITE_DAMAGE)]
+)
+def test_so_is_damage_that_only_sqlite_can_have(filled: AnyStore, kind: str, damage: Damage, repairable: bool) -> None:
+    is_found_and_repaired(filled, kind, damage, repairable)
+
+
+def test_a_repair_of_the_history_begins_a_new_epoch_and_the_feed_says_so(filled: AnyStore, container: Container) -> None:
     before = filled.containers.get("local", "notes")
     run(filled, "delete from change where seq = 3")
     Check(filled).repair()
@@ -171,7 +198,7 @@ def test_a_repair_of_the_history_begins_a_new_epoch_and_the_feed_says_so(filled:
 
 
 def test_history_is_pruned_by_age_from_its_beginning(
-    store: SqliteStore, container: Container, put: Putting, clock: FakeClock
+    store: AnyStore, container: Container, put: Putting, clock: FakeClock
 ) -> None:
     put("/a")
     put("/b")
@@ -191,7 +218,7 @@ def test_history_is_pruned_by_age_from_its_beginning(
 
 
 def test_a_delete_while_contents_are_listed_is_no_damage(
-    filled: SqliteStore, container: Container, monkeypatch: pytest.MonkeyPatch
+    filled: AnyStore, container: Container, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The listing is read first, rows come and go meanwhile."""
     everything = filled.blobs.contents.all
@@ -206,14 +233,14 @@ def test_a_delete_while_contents_are_listed_is_no_damage(
     assert list(Check(filled)._contents()) == []
 
 
-def test_every_table_that_names_a_content_is_known_to_hold_it_or_not_to(store: SqliteStore) -> None:
+def test_every_table_that_names_a_content_is_known_to_hold_it_or_not_to(store: AnyStore) -> None:
     naming = {table.name for table in store.upkeep().tables() if "content_hash" in table.columns}
     assert naming == {*BLOB_HOLDERS, "change"}
 
 
-def test_tables_come_after_those_they_refer_to(store: SqliteStore) -> None:
+def test_tables_come_after_those_they_refer_to(store: AnyStore) -> None:
     names = [table.name for table in store.upkeep().tables()]
-    assert names.index("container") < names.index("document") < names.index("chunk") < names.index("chunk_vector")
+    assert names.index("container") < names.index("document") < names.index("job")
     assert "chunk_words" not in names
     assert not [name for name in names if name.startswith("chunk_words")]
     by_name = {table.name: table for table in store.upkeep().tables()}

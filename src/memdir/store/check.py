@@ -38,6 +38,8 @@ class Rule:
     sql: str
     tell: Callable[[Sequence[Any]], str]
     mend: Mend | None
+    about: frozenset[str] = frozenset()
+    """Tables that not every engine has."""
 
 
 def held(owner: str) -> str:
@@ -193,7 +195,8 @@ class Check:
     def _rules(self) -> list[Rule]:
         owner = self._upkeep.blob_owner
         same = " and ".join(["h.hash = b.hash", *(f"h.{column} = b.{column}" for column in _columns(owner))])
-        return [*self._rules_of_blobs(owner, same), *_RULES]
+        there = {table.name for table in self._upkeep.tables()}
+        return [*self._rules_of_blobs(owner, same), *(rule for rule in _RULES if rule.about <= there)]
 
     def _rules_of_blobs(self, owner: str, same: str) -> list[Rule]:
         keys = _columns(owner)
@@ -323,6 +326,7 @@ _RULES: Final = (
         "order by c.id",
         tell=lambda row: f"passage {row[0]} belongs to the document {row[1]}, which is gone",
         mend=_run("delete from chunk where id = ?"),
+        about=frozenset({"chunk"}),
     ),
     Rule(
         kind="passage-place",
@@ -333,6 +337,7 @@ _RULES: Final = (
             "delete from chunk where document_id = ?",
             "update document set status = 'queued', indexed_hash = null where id = ?",
         ),
+        about=frozenset({"chunk"}),
     ),
     Rule(
         kind="job",
@@ -347,5 +352,6 @@ _RULES: Final = (
         "where m.is_latest = 1 and n.is_latest = 1 and n.relation in ('updates', 'contradicts') order by m.id, n.id",
         tell=lambda row: f"memory {row[0]} holds, and so does {row[1]}, which took its place",
         mend=_run("update memory set is_latest = 0 where id = ?"),
+        about=frozenset({"memory"}),
     ),
 )

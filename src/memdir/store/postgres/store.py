@@ -18,6 +18,7 @@ from memdir.store.store import Store
 
 if TYPE_CHECKING:
     from memdir.store.postgres.chunks import PostgresChunkStore
+    from memdir.store.postgres.upkeep import PostgresUpkeep
 
 
 class PostgresStore(Store):
@@ -30,6 +31,7 @@ class PostgresStore(Store):
         self.folder = folder
         self._lock = threading.Lock()
         self._chunks: PostgresChunkStore | None = None
+        self._url = url
         self._notices = Notices(url, super().notify)
 
     @classmethod
@@ -57,6 +59,12 @@ class PostgresStore(Store):
 
                 self._chunks = PostgresChunkStore(self.db)
             return self._chunks
+
+    def upkeep(self) -> PostgresUpkeep:
+        """PostgreSQL's own tools."""
+        from memdir.store.postgres.upkeep import PostgresUpkeep
+
+        return PostgresUpkeep(self.db, self._url)
 
     def recover(self) -> None:
         """Nothing: other processes live on the same database. Leases of one that is gone run out."""

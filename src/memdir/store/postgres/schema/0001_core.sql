@@ -50,6 +50,7 @@ create table container (
     tag text collate "C" not null,
     epoch text not null,
     last_seq bigint not null default 0,
+    first_seq bigint not null default 1,
     profile_version bigint not null default 0,
     settings text not null default '{}',
     created_at_ms bigint not null,
@@ -63,6 +64,8 @@ comment on column container.tag is 'The name that clients use';
 comment on column container.epoch is 'Random; names this life of the tag, another one means: compare everything';
 comment on column container.last_seq is
     'Number of the last change; the next is last_seq + 1, without a gap: taking it locks the row until the commit';
+comment on column container.first_seq is
+    'Number of the first change that is still told: history is pruned by age, or begins anew when it was damaged';
 comment on column container.profile_version is 'Grows whenever the memories may read differently';
 comment on column container.settings is 'JSON: memoryFilesystemPaths and what else a client set';
 comment on column container.created_at_ms is 'When the tag was first used in this life';

@@ -1,0 +1,167 @@
+"""Looking after a PostgreSQL store."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+import psycopg
+from psycopg import errors as pg
+from psycopg import sql
+
+from memdir.store.acting import SYSTEM, acting_as
+from memdir.store.database import Transaction, fetch
+from memdir.store.postgres.database import KEEP_ALIVE, SCHEMA, PostgresDatabase
+from memdir.store.postgres.dialect import explained
+from memdir.store.upkeep import Finding, Table
+
+log = logging.getLogger(__name__)
+
+_COLUMNS: Final = (
+    "select a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, a.atthasdef, a.attidentity <> '', "
+    "coalesce(array_position(i.indkey::int2[], a.attnum), -1) from pg_attribute a "
+    "left join pg_index i on i.indrelid = a.attrelid and i.indisprimary "
+    "where a.attrelid = cast(? as regclass) and a.attnum > 0 and not a.attisdropped and a.attgenerated = '' order by a.attnum"
+)
+_REFERENCES: Final = (
+    "select c.conrelid::regclass::text, c.confrelid::regclass::text, "
+    "(select array_agg(a.attname::text order by k.n) from unnest(c.conkey) with ordinality k (num, n) "
+    "join pg_attribute a on a.attrelid = c.conrelid and a.attnum = k.num), "
+    "(select array_agg(a.attname::text order by k.n) from unnest(c.confkey) with ordinality k (num, n) "
+    "join pg_attribute a on a.attrelid = c.confrelid and a.attnum = k.num) "
+    "from pg_constraint c join pg_namespace n on n.oid = c.connamespace where c.contype = 'f' and n.nspname = ? "
+    "order by 1, 2, 3"
+)
+
+
+class PostgresUpkeep:
+    """`store.upkeep.Upkeep` for a database of a PostgreSQL server. What its owner alone may do is done on a connection of its
+    own, as the user that the URL names."""
+
+    engine = "postgres"
+    blob_owner = "org_id, "
+
+    def __init__(self, db: PostgresDatabase, url: str) -> None:
+        self._db = db
+        self._url = url
+
+    def tables(self) -> list[Table]:
+        """From the catalogue; columns that the server computes are left out."""
+        names = [
+            row[0]
+            for row in self._db.all(
+                "select c.relname::text from pg_class c join pg_namespace n on n.oid = c.relnamespace "
+                "where n.nspname = ? and c.relkind in ('r', 'p') and not c.relispartition order by 1",
+                (SCHEMA,),
+            )
+        ]
+        references = [(_bare(child), _bare(parent)) for child, parent, _, _ in self._db.all(_REFERENCES, (SCHEMA,))]
+        ordered: dict[str, Table] = {}
+        while len(ordered) < len(names):  # ends: foreign keys make no circle between tables
+            for name in names:
+                parents = {parent for child, parent in references if child == name} - {name}
+                if name not in ordered and parents <= ordered.keys():
+                    ordered[name] = self._table(name)
+        return list(ordered.values())
+
+    def _table(self, name: str) -> Table:
+        rows = self._db.all(_COLUMNS, (f"{SCHEMA}.{name}",))
+        numbered = [row[0] for row in rows if row[4]]
+        return Table(
+            name=name,
+            columns=tuple(row[0] for row in rows),
+            key=tuple(column for _, column in sorted((row[5], row[0]) for row in rows if row[5] >= 0)),
+            bytes_columns=frozenset(row[0] for row in rows if row[1] == "bytea"),
+            required=frozenset(row[0] for row in rows if row[2] and not row[3] and not row[4]),
+            numbered=numbered[0] if numbered else None,
+        )
+
+    @contextmanager
+    def alone(self) -> Iterator[Transaction]:
+        """Other writers wait until the block ends."""
+        with acting_as(SYSTEM), self._db.write(durable=True) as connection:
+            names = ", ".join(table.name for table in self.tables() if table.name != "schema_version")
+            connection.execute(f"lock table {names} in share row exclusive mode")
+            yield connection
+
+    @contextmanager
+    def reading(self) -> Iterator[Transaction]:
+        """Repeatable read, behind no wall."""
+        with acting_as(SYSTEM), self._db.snapshot() as connection:
+            yield connection
+
+    def damage(self) -> Iterator[Finding]:
+        """References, and indexes that were never finished. (Pages are `pg_amcheck`'s affair.)"""
+        with self.reading() as reader:
+            for child, parent, columns, keys in fetch(reader, _REFERENCES, (SCHEMA,)):
+                ((count,),) = fetch(reader, f"select count(*) from {child} c where {_orphaned(parent, columns, keys)}")  # noqa: S608
+                if count:
+                    detail = f"{count} rows of {_bare(child)} refer to a {_bare(parent)} that does not exist"
+                    yield Finding(kind="reference", detail=detail)
+            rows = fetch(
+                reader,
+                "select i.indexrelid::regclass::text from pg_index i join pg_class c on c.oid = i.indexrelid "
+                "join pg_namespace n on n.oid = c.relnamespace where n.nspname = ? and not i.indisvalid order by 1",
+                (SCHEMA,),
+            )
+        for (name,) in rows:
+            yield Finding(kind="index", detail=f"the index {_bare(name)} is not finished, and not used")
+
+    def mend(self, finding: Finding) -> bool:
+        """Rows whose parent is gone go as they would have gone with it; indexes are made again."""
+        if finding.kind == "index":
+            self._as_owner(sql.SQL("reindex index {}").format(sql.Identifier(SCHEMA, finding.detail.split()[2])))
+            return True
+        with self.alone() as connection:
+            for child, parent, columns, keys in fetch(connection, _REFERENCES, (SCHEMA,)):
+                connection.execute(f"delete from {child} c where {_orphaned(parent, columns, keys)}")  # noqa: S608
+        return True
+
+    def renumber(self, transaction: Transaction, table: Table) -> None:
+        """The sequence goes behind the largest number; only its owner may say so."""
+        transaction.execute("savepoint renumber")
+        transaction.execute("set local role none")
+        transaction.execute(
+            f"select setval(pg_get_serial_sequence('{SCHEMA}.{table.name}', '{table.numbered}'), "  # noqa: S608  names of the schema
+            f"greatest((select coalesce(max({table.numbered}), 0) + 1 from {table.name}), "
+            f"nextval(pg_get_serial_sequence('{SCHEMA}.{table.name}', '{table.numbered}'))), false)"
+        )
+        transaction.execute("rollback to renumber")  # the role; a sequence is not part of the transaction
+
+    def compact(self, *, full: bool) -> bool:
+        """`vacuum`, which lets dead rows be used again, or with `full` writes every table anew. The log stays until the server
+        has no use for it."""
+        options = "full, analyze" if full else "analyze"
+        for table in self.tables():
+            self._as_owner(sql.SQL("vacuum ({}) {}").format(sql.SQL(options), sql.Identifier(SCHEMA, table.name)))
+        try:
+            self._as_owner(sql.SQL("checkpoint"))
+        except pg.InsufficientPrivilege:
+            log.info("the database does not let us make a checkpoint; it makes them itself")
+        return False
+
+    def _as_owner(self, statement: sql.SQL | sql.Composed) -> None:
+        try:
+            with psycopg.connect(self._url, autocommit=True, **KEEP_ALIVE) as connection:
+                connection.execute(statement)
+        except pg.InsufficientPrivilege:
+            raise
+        except psycopg.Error as error:
+            raise explained(error) from error
+
+    def size_bytes(self) -> int:
+        """The database on the server's disk, without its log."""
+        row: Any = self._db.one("select pg_database_size(current_database())")
+        return int(row[0])
+
+
+def _bare(name: str) -> str:
+    return name.removeprefix(f"{SCHEMA}.")
+
+
+def _orphaned(parent: str, columns: list[str], keys: list[str]) -> str:
+    present = " and ".join(f"c.{column} is not null" for column in columns)
+    same = " and ".join(f"p.{key} = c.{column}" for key, column in zip(keys, columns, strict=True))
+    return f"{present} and not exists (select 1 from {parent} p where {same})"  # noqa: S608  names of the schema
