@@ -35,6 +35,9 @@ def test_large_contents_live_in_s3_once_and_go_with_their_last_document(
         bucket = new_bucket(endpoint, "live", monkeypatch)
         running = start(tmp_path, "--port", "0", "--blobs", "s3://live/memdir")
         with running.client() as client:
+            assert put(client, "t", "/first", b"x").status_code == 201
+            answer = client.patch("/v3/container-tags/t", json={"versionsMaxCount": 0})
+            assert answer.status_code == 200, answer.text
             for path in ("/a", "/b"):
                 assert put(client, "t", path, BIG).status_code == 201
             assert put(client, "t", "/small", b"small").status_code == 201

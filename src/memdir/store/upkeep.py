@@ -12,7 +12,7 @@ from typing import Final, Protocol
 
 from memdir.store.database import Transaction
 
-DERIVED: Final = frozenset({"chunk", "chunk_vector", "vector_model", "vector_event"})
+DERIVED: Final = frozenset({"chunk", "chunk_words", "document_words", "chunk_vector", "vector_model", "vector_event"})
 """Made again from the documents; neither backed up nor restored."""
 PASSING: Final = frozenset({"job", "job_clock", "blob_trash", "blob_hold", "schema_version"})
 """About the running store and nobody's data: a restored store has its own."""
