@@ -92,7 +92,7 @@ def test_a_profile_follows_what_the_memory_files_say(client: httpx.Client, tag: 
     assert page["profileVersion"] > version
     facts = client.post("/v4/profile", json={"containerTag": tag, "q": "tea or coffee"}).json()
     assert facts["profile"]["static"] == ["I prefer tea over coffee."]
-    assert any(r["memory"] == "I prefer tea over coffee." for r in facts["searchResults"]["results"])
+    assert any(r.get("memory") == "I prefer tea over coffee." for r in facts["searchResults"]["results"])
     body = {"containerTag": tag, "q": "tea", "searchMode": "memories", "filepath": "/other/"}
     assert client.post("/v4/search", json=body).json()["results"] == []
 
@@ -134,6 +134,7 @@ def test_lists_are_sorted_paged_and_filtered(client: httpx.Client, tag: str) -> 
 
     def listed(**options: Any) -> tuple[list[str], dict[str, int]]:
         answer = client.post("/v3/documents/list", json={"containerTags": [tag], "order": "asc", **options}).json()
+        answer["pagination"].pop("nextCursor")
         return [d["filepath"] for d in answer["memories"]], answer["pagination"]
 
     assert listed(filepath="/l/", limit=2, page=3) == (
@@ -209,4 +210,4 @@ def test_processing_counts_down_to_nothing(client: httpx.Client, tag: str) -> No
     put(client, tag, "/a.md", b"words")
     done(client, tag)
     answer = client.get("/v3/documents/processing", params={"containerTag": tag}).json()
-    assert answer == {"documents": [], "totalCount": 0}
+    assert (answer["documents"], answer["totalCount"]) == ([], 0)

@@ -53,4 +53,23 @@ EXAMPLES: Final[dict[tuple[str, str], Any]] = {
     },
     ("post", "/v1/keys/{key}/rotate"): {"keepS": 3600},
     ("post", "/v1/orgs"): {"name": "Example Ltd", "limits": {"documents": 100_000}},
+    ("post", "/v4/memories"): {
+        "containerTag": TAG,
+        "memories": [{"content": "Ida prefers tea in the morning.", "isStatic": True, "metadata": {"source": "chat"}}],
+    },
+    ("patch", "/v4/memories"): {
+        "containerTag": TAG,
+        "content": "Ida prefers tea in the morning.",
+        "newContent": "Ida prefers coffee in the morning.",
+    },
+    ("delete", "/v4/memories"): {"containerTag": TAG, "content": "Ida prefers coffee in the morning.", "reason": "outdated"},
+    ("post", "/v4/memories/list"): {"containerTags": [TAG], "limit": 20, "page": 1},
+    ("post", "/v4/conversations"): {
+        "conversationId": "chat-1",
+        "containerTag": TAG,
+        "messages": [
+            {"role": "user", "content": "I live in Bergen and I sail."},
+            {"role": "assistant", "content": "Noted."},
+        ],
+    },
 }

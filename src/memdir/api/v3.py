@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from memdir.api.v1 import DocumentStatus, Wire
@@ -19,6 +19,7 @@ SEARCH_LIMIT_MAX = 100
 TAGS_MAX = 100
 PAGE_MAX = 1_000_000
 METADATA_MAX_BYTES = 64 * 1024
+ENTITY_CONTEXT_MAX_CHARS = 1500
 
 
 def _finite(value: dict[str, Any]) -> dict[str, Any]:
@@ -33,37 +34,69 @@ Tags = Annotated[list[str], Field(max_length=TAGS_MAX)]
 Path = Annotated[str, Field(min_length=1, max_length=PATH_MAX_BYTES)]
 
 
+TaskType = Literal["memory", "superrag"]
+
+
 class Filters(Wire):
-    """A tree of conditions on metadata: leaves under `AND` or `OR`, which may nest."""
+    """A tree of conditions on metadata: leaves `{key, value, filterType, negate, ignoreCase, numericOperator}` under `AND` or
+    `OR`, which may nest."""
 
     AND: list[Any] | None = None
     OR: list[Any] | None = None
 
 
-class AddDocument(Wire):
-    """POST /v3/documents. The same `customId` or `filepath` again replaces what it holds."""
+def _filters(value: object) -> object:
+    """Filters may come as JSON text; one condition alone stands for itself. What is no filter must not pass as none."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            raise ValueError("filters must be an object with AND or OR, or that as JSON text") from None
+    if not isinstance(value, dict) or not value or "AND" in value or "OR" in value:
+        return value
+    if "key" in value:
+        return {"AND": [value]}
+    raise ValueError("filters must be an object with AND or OR")
 
-    content: str
+
+Filtering = Annotated[Filters | None, BeforeValidator(_filters)]
+
+
+class Tagged(Wire):
+    """Either spelling of the container."""
+
     container_tag: str | None = None
     container_tags: Tags | None = None
-    filepath: Path | None = None
-    custom_id: str | None = None
-    metadata: Metadata | None = None
 
     @property
     def tag(self) -> str | None:
-        """The container asked for."""
+        """The container asked for, where there can be one only."""
         return self.container_tag or (self.container_tags[0] if self.container_tags else None)
 
+    @property
+    def tags(self) -> list[str] | None:
+        """The containers asked for; None for all."""
+        return self.container_tags or ([self.container_tag] if self.container_tag else None)
 
-class AddDocuments(Wire):
-    """POST /v3/documents/batch: `documents`, or `contents` for texts alone."""
+
+class AddDocument(Tagged):
+    """POST /v3/documents. The same `customId` or `filepath` again replaces what it holds."""
+
+    content: str
+    filepath: Path | None = None
+    custom_id: str | None = None
+    metadata: Metadata | None = None
+    task_type: TaskType | None = None
+    """`memory` (the default): memories may be drawn from it; `superrag`: for search only."""
+
+
+class AddDocuments(Tagged):
+    """POST /v3/documents/batch: `documents`, or `contents` for texts alone. What stands beside them is the default of each."""
 
     documents: Annotated[list[AddDocument | str], Field(max_length=BATCH_MAX_ITEMS)] | None = None
     contents: Annotated[list[str], Field(max_length=BATCH_MAX_ITEMS)] | None = None
-    container_tag: str | None = None
-    container_tags: Tags | None = None
     metadata: Metadata | None = None
+    task_type: TaskType | None = None
 
 
 class Added(Wire):
@@ -74,9 +107,9 @@ class Added(Wire):
 
 
 class AddedItem(Wire):
-    """One item of a batch: an id, or the reason why there is none."""
+    """One item of a batch: an id, or the reason why there is none (the id is empty then)."""
 
-    id: str | None
+    id: str
     status: Literal["queued", "done", "error"]
     error: str | None = None
     details: str | None = None
@@ -88,13 +121,32 @@ class AddedBatch(Wire):
     failed: int
 
 
-class ChangeDocument(Wire):
-    """PATCH /v3/documents/{id}: what is not sent stays."""
+class ChangeDocument(Tagged):
+    """PATCH /v3/documents/{id}: what is not sent stays. The container cannot change."""
 
     content: str | None = None
     filepath: Path | None = None
     custom_id: str | None = None
     metadata: Metadata | None = None
+    task_type: TaskType | None = None
+
+
+class MemoryOfDocument(Wire):
+    """A memory drawn from a document."""
+
+    id: str
+    memory: str
+    metadata: dict[str, Any] | None
+    version: int
+    is_latest: bool
+    is_forgotten: bool
+    is_static: bool
+    is_inference: bool
+    parent_memory_id: str | None
+    root_memory_id: str | None
+    source_count: int
+    created_at: str
+    updated_at: str
 
 
 class DocumentView(Wire):
@@ -110,24 +162,29 @@ class DocumentView(Wire):
     status: DocumentStatus
     error: str | None = None
     type: str
-    task_type: Literal["memory", "superrag"] = "memory"
+    task_type: TaskType = "memory"
     source: str | None = None
     url: str | None = None
     og_image: str | None = None
     raw: Any = None
-    dreaming_status: str | None = None
+    dreaming_status: Literal["dreaming", "done"] = "done"
+    """Whether memories are still being drawn from it."""
     latest_revision: int
     container_tags: list[str]
     metadata: dict[str, Any] | None
-    memories: list[dict[str, Any]] | None = None
+    memories: list[MemoryOfDocument] | None = None
+    """Of one document asked for by itself."""
+    error_message: str | None = None
+    """Of a document that failed."""
+    stuck: bool | None = None
+    """Among those in the pipeline: nothing happened to it for four hours."""
     created_at: str
     updated_at: str
 
 
-class ListDocuments(Wire):
+class ListDocuments(Tagged):
     """POST /v3/documents/list. `filepath` with a trailing slash is a prefix, else exact."""
 
-    container_tags: Tags | None = None
     filepath: Path | None = None
     limit: Annotated[int, Field(ge=1, le=LIST_LIMIT_MAX)] = 50
     page: Annotated[int, Field(ge=1, le=PAGE_MAX)] = 1
@@ -136,7 +193,7 @@ class ListDocuments(Wire):
     include_content: bool = False
     sort: Literal["createdAt", "updatedAt"] = "createdAt"
     order: Literal["asc", "desc"] = "desc"
-    filters: Filters | None = None
+    filters: Filtering = None
 
 
 class Pagination(Wire):
@@ -158,19 +215,20 @@ class Processing(Wire):
 
     documents: list[DocumentView]
     total_count: int
+    pagination: Pagination | None = None
 
 
-class DeleteDocuments(Wire):
-    """DELETE /v3/documents/bulk: by ids, or all of some containers (below `filepath`)."""
+class DeleteDocuments(Tagged):
+    """DELETE /v3/documents/bulk: by ids (or custom ids), or all of some containers (below `filepath`)."""
 
     ids: Annotated[list[str], Field(max_length=1000)] | None = None
-    container_tags: Tags | None = None
     filepath: Path | None = None
 
 
 class Deleted(Wire):
     success: bool
     deleted_count: int
+    container_tags: list[str] | None = None
     errors: list[dict[str, str]] | None = None
 
 
@@ -181,6 +239,18 @@ class ContainerSettings(Wire):
 
     container_tag: str
     memory_filesystem_paths: list[str]
+    created_at: str
+    updated_at: str
+
+
+class ContainerTag(Wire):
+    """One of GET /v3/container-tags/list"""
+
+    id: str
+    name: str
+    container_tag: str
+    document_count: int
+    memory_count: int
     created_at: str
     updated_at: str
 
@@ -218,22 +288,21 @@ class Session(Wire):
     key: SessionKey
 
 
-class SearchDocuments(Wire):
-    """POST /v3/search"""
+class SearchDocuments(Tagged):
+    """POST /v3/search. Results always come from words and vectors together: `rerank` and `rewriteQuery` change nothing."""
 
     q: Annotated[str, Field(min_length=1, max_length=QUERY_MAX_CHARS)]
-    container_tags: Tags | None = None
-    container_tag: str | None = None
     filepath: Path | None = None
     limit: Annotated[int, Field(ge=1, le=SEARCH_LIMIT_MAX)] = 10
     document_threshold: Annotated[float, Field(ge=0, le=1)] | None = None
     chunk_threshold: Annotated[float, Field(ge=0, le=1)] | None = None
     only_matching_chunks: bool = True
+    """Without: also the chunk before and after each match."""
     include_full_docs: bool = False
     include_summary: bool = False
     rerank: bool = False
     rewrite_query: bool = False
-    filters: Filters | None = None
+    filters: Filtering = None
     doc_id: str | None = None
 
 
@@ -241,6 +310,8 @@ class ChunkResult(Wire):
     content: str
     score: float
     is_relevant: bool
+    position: int
+    """In the document, from 0."""
 
 
 class DocumentResult(Wire):

@@ -60,6 +60,12 @@ _RECENT_HEADING: Final = re.compile(
     r"|open|tasks?)\b",
     re.IGNORECASE,
 )
+_TURN: Final = re.compile(
+    r"^(?P<role>user|human|assistant|ai|system|developer|tool|function)(?: \([^)\n]{1,256}\))?[ \t]*:[ \t]*",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""How a turn of a conversation begins; `user (name):` names the speaker."""
+_SPEAKERS: Final = frozenset({"user", "human"})
 _USER_STEMS: Final = frozenset(
     {
         *("user", "me", "about", "about-me", "profile", "memory", "preferences", "prefs", "settings", "readme", "index"),
@@ -161,7 +167,22 @@ def _pieces(text: str) -> Iterator[_Piece]:
     """Statements in order. Fenced code, quotations, tables and HTML comments are passed over."""
     position, front = _front_matter(text)
     yield from front
-    yield from _Reader(text).read(position)
+    turns = _turns(text, position)
+    if not turns:
+        yield from _Reader(text).read(position, len(text))
+    for start, end in turns:
+        yield from _Reader(text).read(start, end)
+
+
+def _turns(text: str, position: int) -> list[tuple[int, int]]:
+    """What the user says in a conversation; what a model or a tool said about the user is no fact. Empty for other texts."""
+    blank = re.compile(r"\s*").match(text, position)
+    begin = blank.end() if blank else position
+    if _TURN.match(text, begin) is None:
+        return []
+    marks = list(_TURN.finditer(text, begin))
+    ends = [mark.start() for mark in marks[1:]] + [len(text)]
+    return [(mark.end(), end) for mark, end in zip(marks, ends, strict=True) if mark["role"].lower() in _SPEAKERS]
 
 
 class _Reader:
@@ -174,10 +195,10 @@ class _Reader:
         self._paragraph: tuple[int, int] | None = None
         self._fence = ""
 
-    def read(self, position: int) -> Iterator[_Piece]:
-        while position < len(self._text):
-            newline = self._text.find("\n", position)
-            stop = len(self._text) if newline < 0 else newline
+    def read(self, position: int, end: int) -> Iterator[_Piece]:
+        while position < end:
+            newline = self._text.find("\n", position, end)
+            stop = end if newline < 0 else newline
             yield from self._line(position, stop)
             position = stop + 1
         yield from self._close()

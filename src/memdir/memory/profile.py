@@ -81,11 +81,12 @@ def _without_doubles(memories: Sequence[Memory]) -> list[Memory]:
         if not memory.is_latest or memory.is_forgotten:
             continue
         text, fact = same_text(memory.candidate.text), fact_of(memory.candidate)
-        if text in texts or (fact is not None and facts.get(fact, memory.document_id) != memory.document_id):
+        source = memory.document_id or memory.id
+        if text in texts or (fact is not None and facts.get(fact, source) != source):
             continue
         texts.add(text)
         if fact is not None:
-            facts[fact] = memory.document_id
+            facts[fact] = source
         kept.append(memory)
     return kept
 

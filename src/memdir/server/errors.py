@@ -83,6 +83,8 @@ def headers_of(error: MemdirError) -> dict[str, str]:
         return {"WWW-Authenticate": "Bearer"}
     if isinstance(error, RateError):
         return {"Retry-After": str(error.retry_after_s)}
+    if isinstance(error, NotImplementedHereError):  # the published clients try every 5xx again, unless they are told not to
+        return {"x-should-retry": "false"}
     return {"Retry-After": "2"} if status_of(error) == 503 else {}
 
 

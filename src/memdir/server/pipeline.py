@@ -18,7 +18,7 @@ from memdir.memory.reconcile import reconcile
 from memdir.server.engine import Engine
 from memdir.server.leases import Lease, PermanentError
 from memdir.store.errors import SupersededError
-from memdir.store.paths import under_memory_paths
+from memdir.store.paths import is_memory_source
 from memdir.store.store import Store
 from memdir.store.texts import embedded_text
 from memdir.store.types import Document, Matrix
@@ -52,7 +52,7 @@ def index(store: Store, engine: Engine, lease: Lease) -> None:
     follow_up = []
     if chunks and (engine.dense is not None or not engine.settled):
         follow_up.append("embed")
-    if container is not None and under_memory_paths(document.path, container.memory_paths):
+    if container is not None and is_memory_source(document.path, document.task_type, container.memory_paths):
         follow_up.append("memory")
     indexed = store.documents.set_indexed(
         document,
@@ -80,7 +80,7 @@ def remember(store: Store, engine: Engine, lease: Lease) -> None:
         return
     memories = engine.memories
     guard = store.jobs.guard(job)
-    if not under_memory_paths(document.path, container.memory_paths):
+    if not is_memory_source(document.path, document.task_type, container.memory_paths):
         memories.forget_document(document, guard=guard)
     else:
         path, data = document.path or "", _content(store, document) if document.kind == "file" else None

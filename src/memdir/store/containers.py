@@ -24,6 +24,8 @@ _COLUMNS: Final = "id, org_id, tag, epoch, last_seq, profile_version, settings, 
 MEMORY_PATHS_KEY: Final = "memoryFilesystemPaths"
 VERSION_BOUNDS: Final = {"versionsMaxCount": (50, 1000), "versionsMaxDays": (90, 3650)}
 """Settings on former contents: default, and the most that can be asked for; 0 keeps none."""
+BUCKETS_KEY: Final = "profileBuckets"
+BUCKETS_MAX: Final = 50
 
 
 def checked_tag(tag: str) -> str:
@@ -119,6 +121,8 @@ class ContainerStore:
             value = changes.get(name)
             if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most):
                 raise InvalidError(f"{name} must be a whole number from 0 to {most}")
+        if changes.get(BUCKETS_KEY) is not None:
+            _check_buckets(changes[BUCKETS_KEY])
         with self._db.write() as connection:
             rows = fetch(connection, "select settings from container where id = ?", (container_id,))
             if not rows:
@@ -156,6 +160,18 @@ def checked_memory_paths(paths: object) -> list[str]:
         if checked not in result:
             result.append(checked)
     return result
+
+
+def _check_buckets(buckets: object) -> None:
+    fine = isinstance(buckets, list) and all(
+        isinstance(bucket, dict)
+        and isinstance(bucket.get("key"), str)
+        and 0 < len(bucket["key"]) <= TAG_MAX_CHARS
+        and isinstance(bucket.get("description", ""), (str, type(None)))
+        for bucket in buckets
+    )
+    if not fine or not isinstance(buckets, list) or len(buckets) > BUCKETS_MAX:
+        raise InvalidError(f"{BUCKETS_KEY} must be a list of at most {BUCKETS_MAX} buckets, each a key and a description")
 
 
 def next_seq(connection: Transaction, container_id: int) -> int:

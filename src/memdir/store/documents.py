@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from memdir.core.clock import Clock
 from memdir.core.errors import NotFoundError
 from memdir.store import jobs
+from memdir.store.conditions import Condition, sql_of
 from memdir.store.database import Database, Row, fetch
 from memdir.store.errors import SupersededError
 from memdir.store.jobs import HELD, Job
@@ -18,12 +19,13 @@ from memdir.store.types import Document, Scope
 
 DOCUMENT_COLUMNS: Final = (
     "d.id, d.container_id, k.tag, d.custom_id, d.path, d.kind, d.title, d.media_type, d.status, d.error, d.content_hash, "
-    "d.size_bytes, d.mode, d.mtime_ns, d.revision, d.metadata, d.created_at_ms, d.updated_at_ms"
+    "d.size_bytes, d.mode, d.mtime_ns, d.revision, d.metadata, d.created_at_ms, d.updated_at_ms, d.task_type, d.url"
 )
 SELECT_DOCUMENT: Final = f"select {DOCUMENT_COLUMNS} from document d join container k on k.id = d.container_id "  # noqa: S608
 PENDING_MAX: Final = 1000
 STATUSES: Final = ("queued", "extracting", "chunking", "embedding", "indexing", "done")
 """In the order that a revision goes through them; or `failed`, from any."""
+MANY_MAX: Final = 500
 
 
 def document_of(row: Row) -> Document:
@@ -47,6 +49,8 @@ def document_of(row: Row) -> Document:
         metadata=json.loads(row[15]),
         created_at_ms=row[16],
         updated_at_ms=row[17],
+        task_type=row[18],
+        url=row[19],
     )
 
 
@@ -71,6 +75,18 @@ class Listing:
     files_only: bool = True
     after: tuple[int, str] | None = None
     """Only what comes behind this row (its time and id) in the order of the listing."""
+    condition: Condition | None = None
+    """On the metadata."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unfinished:
+    """Documents still in the pipeline; changed since a moment; or also those that failed."""
+
+    container_ids: tuple[int, ...]
+    folder: str = "/"
+    since_ms: int = 0
+    failed: bool = False
 
 
 class DocumentStore:
@@ -149,22 +165,47 @@ class DocumentStore:
         total: int = row[0]
         return total
 
-    def unfinished(self, container_ids: Sequence[int], *, folder: str = "/", limit: int = 1000) -> list[Document]:
-        """Documents still in the pipeline, below a folder or anywhere, oldest change first."""
-        condition, bindings = _unfinished_condition(container_ids, folder)
+    def unfinished(self, query: Unfinished, *, limit: int = 1000, offset: int = 0) -> list[Document]:
+        """Documents still in the pipeline, oldest change first."""
+        condition, bindings = _unfinished_condition(query)
         rows = self._db.all(
-            f"{SELECT_DOCUMENT} where {condition} order by d.updated_at_ms, d.id limit ?",
-            (*bindings, limit),
+            f"{SELECT_DOCUMENT} where {condition} order by d.updated_at_ms, d.id limit ? offset ?", (*bindings, limit, offset)
         )
         return [document_of(row) for row in rows]
 
-    def unfinished_count(self, container_ids: Sequence[int], *, folder: str = "/") -> int:
-        """How many documents are still in the pipeline."""
-        condition, bindings = _unfinished_condition(container_ids, folder)
+    def unfinished_count(self, query: Unfinished) -> int:
+        """How many documents `unfinished` would give without a limit."""
+        condition, bindings = _unfinished_condition(query)
         row = self._db.one(f"select count(*) from document d where {condition}", bindings)  # noqa: S608
         assert row is not None
         total: int = row[0]
         return total
+
+    def many(self, document_ids: Collection[str]) -> dict[str, Document]:
+        """Those of the documents that exist."""
+        found: dict[str, Document] = {}
+        ids = list(dict.fromkeys(document_ids))
+        for begin in range(0, len(ids), MANY_MAX):
+            some = ids[begin : begin + MANY_MAX]
+            rows = self._db.all(f"{SELECT_DOCUMENT} where d.id in ({','.join('?' * len(some))})", some)
+            found.update((row[0], document_of(row)) for row in rows)
+        return found
+
+    def being_remembered(self, document_ids: Sequence[str]) -> set[str]:
+        """Those of the documents that memories are still to be drawn from."""
+        marks = ",".join("?" * len(document_ids))
+        rows = self._db.all(f"select document_id from job where document_id in ({marks}) and kind = 'memory'", document_ids)  # noqa: S608
+        return {row[0] for row in rows}
+
+    def counts(self, container_ids: Sequence[int]) -> dict[int, int]:
+        """How many files each of the containers holds."""
+        marks = ",".join("?" * len(container_ids))
+        rows = self._db.all(
+            f"select container_id, count(*) from document where container_id in ({marks}) and kind = 'file' "  # noqa: S608
+            "group by container_id",
+            container_ids,
+        )
+        return {row[0]: row[1] for row in rows}
 
     def not_searchable(
         self, scope: Scope, *, up_to_revision: int | None = None, limit: int = PENDING_MAX, unfinished: bool = False
@@ -259,12 +300,17 @@ class DocumentStore:
             return True
 
 
-def _unfinished_condition(container_ids: Sequence[int], folder: str) -> tuple[str, tuple[Any, ...]]:
-    marks = ",".join("?" * len(container_ids))
-    condition = f"d.container_id in ({marks}) and d.status not in ('done', 'failed')"
-    if folder == "/":
-        return condition, tuple(container_ids)
-    return condition + " and (d.path = ? or (d.path >= ? and d.path < ?))", (*container_ids, folder, *below(folder))
+def _unfinished_condition(query: Unfinished) -> tuple[str, tuple[Any, ...]]:
+    marks = ",".join("?" * len(query.container_ids))
+    condition = f"d.container_id in ({marks}) and d.status not in ('done', 'failed') and d.updated_at_ms >= ?"
+    bindings: tuple[Any, ...] = (*query.container_ids, query.since_ms)
+    if query.failed:
+        condition = f"(({condition}) or (d.container_id in ({marks}) and d.status = 'failed'))"
+        bindings += query.container_ids
+    if query.folder != "/":
+        condition += " and (d.path = ? or (d.path >= ? and d.path < ?))"
+        bindings += (query.folder, *below(query.folder))
+    return condition, bindings
 
 
 def _listing_condition(query: Listing) -> tuple[str, tuple[Any, ...]]:
@@ -285,4 +331,8 @@ def _listing_condition(query: Listing) -> tuple[str, tuple[Any, ...]]:
         else:
             condition += " and d.path = ?"
             bindings += (query.path,)
+    if query.condition is not None:
+        sql, values = sql_of(query.condition, query.container_ids)
+        condition += f" and {sql}"
+        bindings += values
     return condition, bindings

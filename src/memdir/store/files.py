@@ -16,10 +16,11 @@ from memdir.core.errors import MemdirError, NotFoundError
 from memdir.store import jobs
 from memdir.store.acting import narrowed_to
 from memdir.store.blobs import BlobStore
+from memdir.store.conditions import record
 from memdir.store.database import Database, Transaction, fetch, repeated
 from memdir.store.idempotency import IdempotencyStore
 from memdir.store.operations import Operation, Outcome, Require, check_required
-from memdir.store.paths import under_memory_paths
+from memdir.store.paths import is_memory_source
 from memdir.store.step import Step
 from memdir.store.tree import TreeView
 from memdir.store.types import Container
@@ -93,6 +94,7 @@ class FileTree:
             )
             if not connection.changes():
                 raise NotFoundError("the document is gone")
+            record(connection, document_id=document_id, container_id=container.id, metadata=metadata)
 
     def reread_memories(self, container: Container, before: tuple[str, ...]) -> int:
         """The memory paths changed from `before` to those of `container`: ask for the documents concerned. Returns how many."""
@@ -101,12 +103,12 @@ class FileTree:
         with self._db.write() as connection:
             rows = fetch(
                 connection,
-                "select id, path from document where container_id = ? and kind = 'file' and path is not null "
+                "select id, path, task_type from document where container_id = ? and kind = 'file' "
                 "and status in ('embedding', 'indexing', 'done')",
                 (container.id,),
             )
-            for document_id, path in rows:
-                if under_memory_paths(path, before) != under_memory_paths(path, container.memory_paths):
+            for document_id, path, task_type in rows:
+                if is_memory_source(path, task_type, before) != is_memory_source(path, task_type, container.memory_paths):
                     jobs.enqueue(
                         connection,
                         document_id=document_id,

@@ -1,25 +1,38 @@
-"""Memories: facts, their versions, and where each was read."""
+"""Memories: facts, their versions, and where each was read or who said it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Final
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
 
 from memdir.core.clock import Clock, SystemClock
-from memdir.core.ids import new_id
 from memdir.store.database import Database, Guard, Row, Transaction, first
 from memdir.store.errors import SupersededError
+from memdir.store.facts import Origin, write
 from memdir.store.protocols import MemoryChange
 from memdir.store.types import Document, Memory, MemoryCandidate
 
 _SELECT: Final = (
     "select m.id, m.container_id, s.document_id, s.revision, m.root_id, m.parent_id, m.relation, m.version, m.is_latest, "
     "m.is_forgotten, m.kind, m.subject, m.text, m.confidence, s.start_line, s.end_line, s.start_byte, s.end_byte, "
-    "m.created_at_ms, m.updated_at_ms from memory m join memory_source s on s.id = ("
+    "m.created_at_ms, m.updated_at_ms, s.caller, m.metadata, m.forget_after_ms, m.forget_reason, "
+    "(select count(*) from memory_source c where c.memory_id = m.id) from memory m join memory_source s on s.id = ("
     "select x.id from memory_source x where x.memory_id = m.id order by x.stands desc, x.id limit 1) "
 )
-_STRONGER: Final = 0.02
-"""What a further source adds to a fact's confidence, up to 0.99."""
+_REMEMBERED: Final = "m.is_latest = 1 and m.is_forgotten = 0 and (m.forget_after_ms is null or m.forget_after_ms > ?)"
+VERSIONS_MAX: Final = 1000
+"""Versions of facts that one reading of histories gives."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryListing:
+    """What `MemoryStore.page` is asked for: the latest versions in some containers, forgotten ones included."""
+
+    container_ids: tuple[int, ...]
+    sort: Literal["created_at_ms", "updated_at_ms"] = "created_at_ms"
+    descending: bool = True
 
 
 class MemoryStore:
@@ -29,14 +42,17 @@ class MemoryStore:
         self._db = db
         self._clock = clock or SystemClock()
 
-    def latest(self, container_id: int, *, limit: int = 1000) -> Sequence[Memory]:
-        """Memories that hold now, most important first (static before dynamic, newer first)."""
-        rows = self._db.all(
-            _SELECT + "where m.container_id = ? and m.is_latest = 1 and m.is_forgotten = 0 "
-            "order by m.kind desc, m.updated_at_ms desc, m.id limit ?",
-            (container_id, limit),
+    def _now_ms(self) -> int:
+        return self._clock.now_ns() // 1_000_000
+
+    def latest(self, container_id: int, *, limit: int = 1000, forgotten: bool = False) -> Sequence[Memory]:
+        """Memories that hold now, most important first (static before dynamic, newer first); with `forgotten` also those
+        that were forgotten and not superseded."""
+        condition, bindings = ("m.is_latest = 1", ()) if forgotten else (_REMEMBERED, (self._now_ms(),))
+        return self._all(
+            f"where m.container_id = ? and {condition} order by m.kind desc, m.updated_at_ms desc, m.id limit ?",
+            (container_id, *bindings, limit),
         )
-        return [_memory(row) for row in rows]
 
     def of_document(self, document_id: str) -> Sequence[Memory]:
         """The latest memories drawn from a document."""
@@ -49,20 +65,68 @@ class MemoryStore:
             + "order by s.start_byte, m.id",
             {"document": document_id},
         )
-        return [_memory(row) for row in rows]
+        return [self._memory(row) for row in rows]
 
     def history(self, memory_id: str) -> Sequence[Memory]:
         """All versions of a fact, oldest first."""
-        rows = self._db.all(
-            f"{_SELECT} where m.root_id = (select r.root_id from memory r where r.id = ?) order by m.version, m.id",  # noqa: S608
-            (memory_id,),
+        return self._all(
+            "where m.root_id = (select r.root_id from memory r where r.id = ?) order by m.version, m.id", (memory_id,)
         )
-        return [_memory(row) for row in rows]
+
+    def versions(self, root_ids: Sequence[str]) -> Sequence[Memory]:
+        """All versions of some facts, oldest first, at most VERSIONS_MAX."""
+        roots = list(dict.fromkeys(root_ids))
+        marks = ",".join("?" * len(roots))
+        return self._all(
+            f"where m.root_id in ({marks}) order by m.root_id, m.version, m.id limit ?",
+            (*roots, VERSIONS_MAX),
+        )
 
     def get(self, memory_id: str) -> Memory | None:
         """One memory by id."""
-        row = self._db.one(_SELECT + "where m.id = ?", (memory_id,))
-        return None if row is None else _memory(row)
+        found = self._all("where m.id = ?", (memory_id,))
+        return found[0] if found else None
+
+    def saying(self, container_id: int, text: str) -> Memory | None:
+        """The latest memory of a container with exactly this text; one that is not forgotten goes first."""
+        found = self._all(
+            "where m.container_id = ? and m.is_latest = 1 and m.text = ? order by m.is_forgotten, m.updated_at_ms desc, m.id "
+            "limit 1",
+            (container_id, text),
+        )
+        return found[0] if found else None
+
+    def page(self, listing: MemoryListing, *, limit: int, offset: int = 0) -> Sequence[Memory]:
+        """A page of the latest versions."""
+        marks = ",".join("?" * len(listing.container_ids))
+        direction = "desc" if listing.descending else "asc"
+        return self._all(
+            f"where m.container_id in ({marks}) and m.is_latest = 1 "
+            f"order by m.{listing.sort} {direction}, m.id {direction} limit ? offset ?",
+            (*listing.container_ids, limit, offset),
+        )
+
+    def count(self, listing: MemoryListing) -> int:
+        """How many memories `page` would give without a limit."""
+        marks = ",".join("?" * len(listing.container_ids))
+        row = self._db.one(
+            f"select count(*) from memory where container_id in ({marks}) and is_latest = 1",  # noqa: S608
+            listing.container_ids,
+        )
+        return 0 if row is None else int(row[0])
+
+    def counts(self, container_ids: Sequence[int]) -> dict[int, int]:
+        """How many facts each of the containers remembers now."""
+        marks = ",".join("?" * len(container_ids))
+        rows = self._db.all(
+            f"select m.container_id, count(*) from memory m where m.container_id in ({marks}) and {_REMEMBERED} "  # noqa: S608
+            "group by m.container_id",
+            (*container_ids, self._now_ms()),
+        )
+        return {row[0]: row[1] for row in rows}
+
+    def _all(self, condition: str, bindings: Sequence[Any]) -> list[Memory]:
+        return [self._memory(row) for row in self._db.all(_SELECT + condition, bindings)]
 
     def forget_document(self, document: Document, *, guard: Guard | None = None) -> bool:
         """Take back what was drawn from a document that left the memory paths. Returns whether anything changed.
@@ -87,20 +151,85 @@ class MemoryStore:
         profile version before the memories were read for the decision: SupersededError when it is another now (the same fact
         would be added twice), and when `guard` says no.
         """
-        now_ms = self._clock.now_ns() // 1_000_000
+        now_ms = self._now_ms()
         with self._db.write() as connection:
             _lock(connection, document.container_id, version, guard)
             row = first(connection, "select content_hash, container_id from document where id = ?", (document.id,))
             if row is None or row[0] != document.content_hash:
                 return False
+            origin = Origin.of(document)
             changed = False
             for change in changes:
-                changed |= _APPLY[change.action](connection, document, change, now_ms)
+                changed |= write(connection, origin, change, now_ms).changed
             if changed:
                 connection.execute(
                     "update container set profile_version = profile_version + 1 where id = ?", (document.container_id,)
                 )
         return changed
+
+    def say(
+        self, container_id: int, statements: Sequence[tuple[Origin, MemoryChange]], *, version: int | None = None
+    ) -> list[str]:
+        """Apply changes that a call asked for, in one transaction. Returns, for each, the memory that says it now. `version` as
+        in `apply`."""
+        now_ms = self._now_ms()
+        ids: list[str] = []
+        with self._db.write() as connection:
+            _lock(connection, container_id, version, None)
+            for origin, change in statements:
+                written = write(connection, origin, change, now_ms)
+                assert written.memory_id is not None
+                ids.append(written.memory_id)
+            connection.execute("update container set profile_version = profile_version + 1 where id = ?", (container_id,))
+        return ids
+
+    def forget(self, memory: Memory, *, reason: str | None = None) -> bool:
+        """Out of profile and search, unless they are asked for forgotten ones. Returns whether it was remembered before."""
+        with self._db.write() as connection:
+            _lock(connection, memory.container_id, None, None)
+            connection.execute(
+                "update memory set is_forgotten = 1, forget_reason = coalesce(?, forget_reason), updated_at_ms = ? "
+                "where id = ? and is_forgotten = 0",
+                (reason, self._now_ms(), memory.id),
+            )
+            changed = bool(connection.changes())
+            if changed:
+                connection.execute(
+                    "update container set profile_version = profile_version + 1 where id = ?", (memory.container_id,)
+                )
+        return changed
+
+    def _memory(self, row: Row) -> Memory:
+        expired = row[22] is not None and row[22] <= self._now_ms()
+        return Memory(
+            id=row[0],
+            container_id=row[1],
+            document_id=row[2],
+            revision=row[3],
+            root_id=row[4],
+            parent_id=row[5],
+            relation=row[6],
+            version=row[7],
+            is_latest=bool(row[8]),
+            is_forgotten=bool(row[9]) or expired,
+            candidate=MemoryCandidate(
+                kind=row[10],
+                subject=row[11],
+                text=row[12],
+                confidence=row[13],
+                start_line=row[14],
+                end_line=row[15],
+                start_byte=row[16],
+                end_byte=row[17],
+            ),
+            created_at_ms=row[18],
+            updated_at_ms=row[19],
+            caller=row[20],
+            metadata=json.loads(row[21]),
+            forget_after_ms=row[22],
+            forget_reason=row[23],
+            source_count=row[24],
+        )
 
 
 def _lock(connection: Transaction, container_id: int, version: int | None, guard: Guard | None) -> None:
@@ -114,162 +243,3 @@ def _lock(connection: Transaction, container_id: int, version: int | None, guard
         raise SupersededError("the memories of the container changed meanwhile")
     if guard is not None and not guard(connection):
         raise SupersededError
-
-
-def _add(connection: Transaction, document: Document, change: MemoryChange, now_ms: int) -> bool:
-    candidate = _candidate_of(change)
-    memory_id = new_id()
-    _insert(connection, document, candidate, now_ms, memory_id=memory_id, root_id=memory_id, version=1)
-    return True
-
-
-def _supersede(connection: Transaction, document: Document, change: MemoryChange, now_ms: int) -> bool:
-    """The earlier one stays, no longer the latest; in this document it does not stand any more."""
-    candidate = _candidate_of(change)
-    row = first(connection, "select id, root_id, version from memory where id = ?", (change.memory_id,))
-    if row is None:
-        return _add(connection, document, change, now_ms)
-    connection.execute("update memory set is_latest = 0, updated_at_ms = ? where id = ?", (now_ms, row[0]))
-    connection.execute("update memory_source set stands = 0 where memory_id = ? and document_id = ?", (row[0], document.id))
-    _insert(
-        connection,
-        document,
-        candidate,
-        now_ms,
-        memory_id=new_id(),
-        root_id=row[1],
-        version=row[2] + 1,
-        parent_id=row[0],
-        relation=change.relation or "updates",
-    )
-    return True
-
-
-def _remove(connection: Transaction, document: Document, change: MemoryChange, now_ms: int) -> bool:
-    """This document no longer says it. Triggers delete the memory when nobody else does."""
-    del now_ms
-    connection.execute("delete from memory_source where memory_id = ? and document_id = ?", (change.memory_id, document.id))
-    return bool(connection.changes())
-
-
-def _strengthen(connection: Transaction, document: Document, change: MemoryChange, now_ms: int) -> bool:
-    """Said again: at a new place in the same document, or by a further document."""
-    candidate = _candidate_of(change)
-    source = first(
-        connection,
-        "select id, stands from memory_source where memory_id = ? and document_id = ?",
-        (change.memory_id, document.id),
-    )
-    span = (candidate.start_byte, candidate.end_byte, candidate.start_line, candidate.end_line)
-    if source is not None:
-        connection.execute(
-            "update memory_source set revision = ?, stands = 1, start_byte = ?, end_byte = ?, start_line = ?, end_line = ? "
-            "where id = ?",
-            (document.revision, *span, source[0]),
-        )
-        connection.execute(
-            "update memory set kind = ?, updated_at_ms = ? where id = ? and kind <> ?",
-            (candidate.kind, now_ms, change.memory_id, candidate.kind),
-        )
-        return bool(connection.changes())
-    known = first(connection, "select is_latest from memory where id = ?", (change.memory_id,))
-    if known is None:
-        return _add(connection, document, change, now_ms)
-    _insert_source(connection, document, candidate, str(change.memory_id))
-    connection.execute(
-        "update memory set confidence = case when confidence + :more > 0.99 or :given + :more > 0.99 then 0.99 "
-        "when confidence > :given then confidence + :more else :given + :more end, updated_at_ms = :now where id = :id",
-        {"given": candidate.confidence, "more": _STRONGER, "now": now_ms, "id": change.memory_id},
-    )
-    return True
-
-
-_APPLY: Final[dict[str, Callable[[Transaction, Document, MemoryChange, int], bool]]] = {
-    "add": _add,
-    "supersede": _supersede,
-    "remove": _remove,
-    "strengthen": _strengthen,
-}
-
-
-def _candidate_of(change: MemoryChange) -> MemoryCandidate:
-    if change.candidate is None:
-        raise ValueError(f"a memory change '{change.action}' needs a candidate")
-    return change.candidate
-
-
-def _insert(
-    connection: Transaction,
-    document: Document,
-    candidate: MemoryCandidate,
-    now_ms: int,
-    *,
-    memory_id: str,
-    root_id: str,
-    version: int,
-    parent_id: str | None = None,
-    relation: str | None = None,
-) -> None:
-    connection.execute(
-        "insert into memory (id, container_id, root_id, parent_id, relation, version, kind, subject, text, confidence, "
-        "created_at_ms, updated_at_ms) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            memory_id,
-            document.container_id,
-            root_id,
-            parent_id,
-            relation,
-            version,
-            candidate.kind,
-            candidate.subject,
-            candidate.text,
-            candidate.confidence,
-            now_ms,
-            now_ms,
-        ),
-    )
-    _insert_source(connection, document, candidate, memory_id)
-
-
-def _insert_source(connection: Transaction, document: Document, candidate: MemoryCandidate, memory_id: str) -> None:
-    connection.execute(
-        "insert into memory_source (memory_id, document_id, revision, confidence, start_byte, end_byte, start_line, end_line) "
-        "values (?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            memory_id,
-            document.id,
-            document.revision,
-            candidate.confidence,
-            candidate.start_byte,
-            candidate.end_byte,
-            candidate.start_line,
-            candidate.end_line,
-        ),
-    )
-
-
-def _memory(row: Row) -> Memory:
-    return Memory(
-        id=row[0],
-        container_id=row[1],
-        document_id=row[2],
-        revision=row[3],
-        root_id=row[4],
-        parent_id=row[5],
-        relation=row[6],
-        version=row[7],
-        is_latest=bool(row[8]),
-        is_forgotten=bool(row[9]),
-        candidate=MemoryCandidate(
-            kind=row[10],
-            subject=row[11],
-            text=row[12],
-            confidence=row[13],
-            start_line=row[14],
-            end_line=row[15],
-            start_byte=row[16],
-            end_byte=row[17],
-        ),
-        created_at_ms=row[18],
-        updated_at_ms=row[19],
-    )

@@ -42,6 +42,10 @@ class Put:
     try of the same request, and is put again."""
     metadata: Mapping[str, Any] | None = None
     """None keeps what is there."""
+    task_type: str | None = None
+    """`memory` or `superrag`; None keeps what is there."""
+    url: str | None = None
+    """The content is this address."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,4 +153,7 @@ def request_of(operation: Put | Move | Delete | Restore) -> bytes:
     blob = fields.pop("blob", None)
     for name in ("idempotency_key", "priority"):
         fields.pop(name, None)
+    for name in ("task_type", "url"):  # younger than the hashes that are stored
+        if fields.get(name) is None:
+            fields.pop(name, None)
     return request_hash(type(operation).__name__, sorted(fields.items()), blob and blob["hash"])

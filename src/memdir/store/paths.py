@@ -64,3 +64,11 @@ def under_memory_paths(path: str | None, memory_paths: tuple[str, ...]) -> bool:
     if path is None:
         return False
     return any(path == entry or (entry.endswith("/") and path.startswith(entry)) for entry in memory_paths)
+
+
+def is_memory_source(path: str | None, task_type: str, memory_paths: tuple[str, ...]) -> bool:
+    """Whether memories are drawn from a document: under the memory paths; or without a place, which only the API makes, in a
+    container that keeps memories at all. Never when it was given for search only (`superrag`)."""
+    if task_type != "memory":
+        return False
+    return bool(memory_paths) if path is None else under_memory_paths(path, memory_paths)

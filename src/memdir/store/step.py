@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, replace
+from typing import Any
 
 from memdir.core.errors import NotFoundError
 from memdir.core.ids import new_id
 from memdir.core.limits import PATH_MAX_BYTES
-from memdir.store import changes, jobs
+from memdir.store import changes, conditions, jobs
 from memdir.store.blobs import EMPTY_HASH, BlobStore
 from memdir.store.containers import next_seq
 from memdir.store.database import Transaction, fetch
@@ -145,6 +147,9 @@ class Step:
         elif op.new_id is not None and path is None:
             named = self._tree.by_id(op.new_id)
         if path is None:
+            if op.if_none_match and named is not None:
+                raise PreconditionError("the document exists", current=named)
+            check_if_match(op.if_match, named, "the document")
             return named
         current = self._tree.at(path)
         folder = self._tree.has_children(path)
@@ -172,7 +177,8 @@ class Step:
     ) -> None:
         self._connection.execute(
             "insert into document (id, container_id, custom_id, path, kind, status, content_hash, size_bytes, mode, mtime_ns, "
-            "revision, metadata, created_at_ms, updated_at_ms) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "revision, metadata, task_type, url, created_at_ms, updated_at_ms) "
+            "values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 document_id,
                 self._container.id,
@@ -186,10 +192,17 @@ class Step:
                 op.mtime_ns,
                 revision,
                 json.dumps(dict(op.metadata or {}), ensure_ascii=False),
+                op.task_type or "memory",
+                op.url,
                 self._now_ms,
                 self._now_ms,
             ),
         )
+        if op.metadata:
+            self._record_facets(document_id, op.metadata)
+
+    def _record_facets(self, document_id: str, metadata: Mapping[str, Any]) -> None:
+        conditions.record(self._connection, document_id=document_id, container_id=self._container.id, metadata=metadata)
 
     def _update(
         self,
@@ -209,8 +222,8 @@ class Step:
         )
         self._connection.execute(
             "update document set path = ?, custom_id = coalesce(?, custom_id), status = ?, error = ?, content_hash = ?, "
-            "size_bytes = ?, mode = ?, mtime_ns = ?, revision = ?, metadata = coalesce(?, metadata), updated_at_ms = ? "
-            "where id = ?",
+            "size_bytes = ?, mode = ?, mtime_ns = ?, revision = ?, metadata = coalesce(?, metadata), "
+            "task_type = coalesce(?, task_type), url = ?, updated_at_ms = ? where id = ?",
             (
                 path,
                 op.custom_id,
@@ -222,10 +235,16 @@ class Step:
                 op.mtime_ns,
                 revision,
                 None if op.metadata is None else json.dumps(dict(op.metadata), ensure_ascii=False),
+                op.task_type,
+                op.url,
                 self._now_ms,
                 current.id,
             ),
         )
+        if op.metadata is not None:
+            self._record_facets(current.id, op.metadata)
+        if known and op.kind == "file" and op.task_type not in (None, current.task_type):
+            self._enqueue(current.id, "memory", op.priority)
 
     # move
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -54,6 +54,10 @@ class Document:
     metadata: Mapping[str, Any]
     created_at_ms: int
     updated_at_ms: int
+    task_type: str = "memory"
+    """`memory`, or `superrag`: for search only."""
+    url: str | None = None
+    """The content is this one address."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +108,8 @@ class Memory:
 
     id: str
     container_id: int
-    document_id: str
+    document_id: str | None
+    """None: it was said by a call."""
     revision: int
     root_id: str
     parent_id: str | None
@@ -116,6 +121,13 @@ class Memory:
     candidate: MemoryCandidate
     created_at_ms: int
     updated_at_ms: int
+    caller: str | None = None
+    """Id of the API key that said it, None when it was read in a document."""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    forget_after_ms: int | None = None
+    forget_reason: str | None = None
+    source_count: int = 1
+    """Documents and calls that said it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -215,9 +215,10 @@ async def changes(
             await watch.wait(left_s)
 
 
-def model_response(model: v1.Wire, *, status: int = 200) -> Response:
-    """A model as JSON, rendered once."""
-    return Response(model.model_dump_json(by_alias=True), status_code=status, media_type="application/json")
+def model_response(model: v1.Wire, *, status: int = 200, sparse: bool = False) -> Response:
+    """A model as JSON, rendered once; `sparse`: without the fields that are null."""
+    text = model.model_dump_json(by_alias=True, exclude_none=sparse)
+    return Response(text, status_code=status, media_type="application/json")
 
 
 def content_headers(document: Document | Version) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Body, Header, Query, Request, Response
 from fastapi.responses import JSONResponse
@@ -95,6 +95,7 @@ def _file_request(fields: dict[str, str]) -> v3.AddDocument:
                 "filepath": fields.get("filepath") or None,
                 "customId": fields.get("customId") or None,
                 "metadata": json.loads(fields["metadata"]) if fields.get("metadata") else None,
+                "taskType": fields.get("taskType") or None,
             }
         )
     except (ValidationError, ValueError, RecursionError) as error:
@@ -108,9 +109,18 @@ async def page(body: v3.ListDocuments, caller: Calling, hub: Hubbing, walker: Wa
 
 @router.get("/v3/documents/processing", response_model=v3.Processing)
 async def processing(
-    caller: Calling, hub: Hubbing, container_tag: Annotated[str | None, Query(alias="containerTag")] = None
+    caller: Calling,
+    hub: Hubbing,
+    container_tag: Annotated[str | None, Query(alias="containerTag")] = None,
+    container_tags: Annotated[str | None, Query(alias="containerTags")] = None,
+    view: Literal["active", "pending", "all"] = "pending",
+    limit: Annotated[int, Query(ge=1, le=documents.PROCESSING_MAX)] = documents.PROCESSING_MAX,
+    page: Annotated[int, Query(ge=1, le=v3.PAGE_MAX)] = 1,
 ) -> Response:
-    return model_response(await hub.run(documents.processing, caller, container_tag))
+    """`containerTags` are several, apart by commas."""
+    tags = [tag for tag in (container_tags or "").split(",") if tag] or ([container_tag] if container_tag else None)
+    call = documents.processing
+    return model_response(await hub.run(call, caller, tags, which=view, limit=limit, current=page if view == "all" else 1))
 
 
 @router.delete("/v3/documents/bulk", response_model=v3.Deleted)
@@ -137,6 +147,12 @@ async def change(name: str, body: v3.ChangeDocument, caller: Calling, hub: Hubbi
 async def delete(name: str, caller: Calling, hub: Hubbing, if_match: IfMatch = None) -> Response:
     await hub.run(documents.delete, caller, name, if_match=if_match)
     return Response(status_code=204)
+
+
+@router.get("/v3/container-tags/list", response_model=list[v3.ContainerTag])
+async def list_containers(caller: Calling, hub: Hubbing) -> list[v3.ContainerTag]:
+    """The containers that the key may read. One that is called `list` is found by its other calls only."""
+    return await hub.run(containers.listing, caller)
 
 
 @router.get("/v3/container-tags/{tag}", response_model=v3.ContainerSettings, responses=TAGGED)

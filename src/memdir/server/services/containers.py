@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
+from memdir.api import v3
 from memdir.core.clock import iso_ms
 from memdir.server.access import Caller
 from memdir.server.etags import tag_of_settings
@@ -27,6 +28,26 @@ _STAMPS: Final = ("containerTag", "createdAt", "updatedAt")
 def settings_tag(answer: dict[str, Any]) -> str:
     """The ETag of an answer with settings."""
     return tag_of_settings({name: value for name, value in answer.items() if name not in _STAMPS})
+
+
+def listing(caller: Caller) -> list[v3.ContainerTag]:
+    """The containers that the key may read whole, with what they hold."""
+    found = [container for container in caller.readable() if caller.key.covers("/")]
+    ids = [container.id for container in found]
+    files = caller.store.documents.counts(ids) if ids else {}
+    memories = caller.store.memories.counts(ids) if ids else {}
+    return [
+        v3.ContainerTag(
+            id=container.tag,
+            name=container.tag,
+            container_tag=container.tag,
+            document_count=files.get(container.id, 0),
+            memory_count=memories.get(container.id, 0),
+            created_at=iso_ms(container.created_at_ms),
+            updated_at=iso_ms(container.updated_at_ms),
+        )
+        for container in found
+    ]
 
 
 def settings(caller: Caller, tag: str) -> dict[str, Any]:

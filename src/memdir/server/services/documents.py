@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from memdir.api import v3
-from memdir.core.clock import iso_ms
 from memdir.core.errors import MemdirError, NotFoundError
 from memdir.server.access import Caller
 from memdir.server.errors import text_of
@@ -14,9 +15,10 @@ from memdir.server.etags import required, tag_of
 from memdir.server.paging import Place, Walker, cursor_of, place_of
 from memdir.server.pipeline import decoded
 from memdir.server.repeats import made_id
-from memdir.server.services.filters import Predicate, predicate
+from memdir.server.services.filters import condition_of
+from memdir.server.services.views import SUMMARY_LOOK_BYTES, lead, pagination, view
 from memdir.store.blobs import StagedBlob, Upload
-from memdir.store.documents import Listing
+from memdir.store.documents import Listing, Unfinished
 from memdir.store.errors import InvalidError
 from memdir.store.jobs import BULK, INTERACTIVE
 from memdir.store.operations import Move, Operation, Put, Remove, Require
@@ -25,40 +27,11 @@ from memdir.store.types import Container, Document
 
 CONTAINER_DEFAULT: Final = "default"
 _PAGE: Final = 500
-_SCAN_MAX: Final = 100_000
-"""Documents that one filtered listing looks at."""
-_TYPES: Final = (
-    ("application/pdf", "pdf"),
-    ("image/", "image"),
-    ("video/", "video"),
-    ("audio/", "audio"),
-    ("text/html", "webpage"),
-)
-
-
-def view(document: Document, *, content: str | None = None) -> v3.DocumentView:
-    """A document as the wire says it."""
-    return v3.DocumentView(
-        id=document.id,
-        custom_id=document.custom_id,
-        filepath=document.path,
-        title=document.title,
-        content=content,
-        status=document.status,  # type: ignore[arg-type]
-        error=document.error,
-        type=type_of(document),
-        dreaming_status="done" if document.status in ("done", "failed") else "queued",
-        latest_revision=document.revision,
-        container_tags=[document.container_tag],
-        metadata=dict(document.metadata),
-        created_at=iso_ms(document.created_at_ms),
-        updated_at=iso_ms(document.updated_at_ms),
-    )
-
-
-def type_of(document: Document) -> str:
-    """`text`, unless the media type says more."""
-    return next((name for prefix, name in _TYPES if document.media_type.startswith(prefix)), "text")
+URL_MAX_CHARS: Final = 2048
+STUCK_MS: Final = 4 * 3600 * 1000
+"""A document in the pipeline that nothing happened to for this long is called stuck, and is not `active` any more."""
+PROCESSING_MAX: Final = 1000
+_ADDRESS: Final = re.compile(r"https?://[^\s/?#]+[^\s]*", re.IGNORECASE)
 
 
 def text_content(caller: Caller, document: Document) -> str | None:
@@ -70,8 +43,14 @@ def text_content(caller: Caller, document: Document) -> str | None:
     return None if text is None else text.text
 
 
+def address_in(content: str) -> str | None:
+    """The address that is all of a content, None for other contents."""
+    text = content.strip()
+    return text if len(text) <= URL_MAX_CHARS and _ADDRESS.fullmatch(text) else None
+
+
 def add(caller: Caller, request: v3.AddDocument, *, priority: int = INTERACTIVE, number: int = 0) -> v3.Added:
-    """Take a text in; the same custom id or path again replaces. `number` is its place among several of one request."""
+    """Take a text in; the same custom id or path again replaces; `number` is its place among several of one request. An address is kept as it is: the server fetches nothing."""
     with caller.store.blobs.upload() as upload:
         upload.write(request.content.encode())
         return add_blob(caller, request, upload.finish(), priority=priority, number=number)
@@ -80,7 +59,7 @@ def add(caller: Caller, request: v3.AddDocument, *, priority: int = INTERACTIVE,
 def add_blob(
     caller: Caller, request: v3.AddDocument, blob: StagedBlob, *, priority: int = INTERACTIVE, number: int = 0
 ) -> v3.Added:
-    """Take bytes in, under the names of `request` (its content is not looked at)."""
+    """Take bytes in, under the names of `request` (its content is looked at for an address only)."""
     container = caller.ensured(request.tag or CONTAINER_DEFAULT, "write", at=caller.narrowed(request.filepath or "/"))
     path = None if request.filepath is None else checked_path(request.filepath)
     existing = None
@@ -89,37 +68,35 @@ def add_blob(
     elif path is not None:
         existing = caller.store.documents.at(container.id, path)
     caller.place(path, existing)
-    document = _write(caller, container, existing, path, blob, request, priority, new_id=made_id(number))
+    put = Put(
+        path=path,
+        blob=blob,
+        custom_id=request.custom_id,
+        metadata=request.metadata,
+        task_type=request.task_type,
+        url=address_in(request.content),
+        priority=priority,
+        new_id=made_id(number),
+    )
+    document = write(caller, container, existing, put)
     return v3.Added(id=document.id, status=document.status)  # type: ignore[arg-type]
 
 
-def _write(
-    caller: Caller,
-    container: Container,
-    existing: Document | None,
-    path: str | None,
-    blob: StagedBlob,
-    request: v3.AddDocument | v3.ChangeDocument,
-    priority: int,
-    require: Require | None = None,
-    new_id: str | None = None,
+def write(
+    caller: Caller, container: Container, existing: Document | None, put: Put, *, require: Require | None = None
 ) -> Document:
+    """Put over `existing` (moved to the put's path first, when that is another), or as a new document."""
     operations: list[Operation] = [] if require is None else [require]
     here = None if existing is None else existing.path
-    if path is not None and here is not None and path != here:
-        operations.append(Move(from_path=here, path=path, replace=False))
-    target = path or here
+    if put.path is not None and here is not None and put.path != here:
+        operations.append(Move(from_path=here, path=put.path, replace=False))
     operations.append(
-        Put(
-            path=target,
-            blob=blob,
+        replace(
+            put,
+            path=put.path or here,
             mode=0o644 if existing is None else existing.mode,
             mtime_ns=caller.store.now_ms() * 1_000_000,
             document_id=existing.id if existing is not None and here is None else None,
-            custom_id=request.custom_id,
-            new_id=new_id,
-            metadata=request.metadata,
-            priority=priority,
         )
     )
     document = None
@@ -138,16 +115,16 @@ def add_many(caller: Caller, request: v3.AddDocuments) -> v3.AddedBatch:
         raise InvalidError("documents or contents must hold at least one item")
     results = []
     for number, item in enumerate(items):
-        single = v3.AddDocument(content=item, metadata=request.metadata) if isinstance(item, str) else item
+        single = v3.AddDocument(content=item) if isinstance(item, str) else item
+        missing = {name: getattr(request, name) for name in ("metadata", "task_type") if getattr(single, name) is None}
         if single.tag is None:
-            single = single.model_copy(
-                update={"container_tag": request.container_tag, "container_tags": request.container_tags}
-            )
+            missing |= {"container_tag": request.container_tag, "container_tags": request.container_tags}
+        single = single.model_copy(update=missing)
         try:
             added = add(caller, single, priority=BULK, number=number)
             results.append(v3.AddedItem(id=added.id, status="done" if added.status == "done" else "queued"))
         except MemdirError as error:
-            results.append(v3.AddedItem(id=None, status="error", error=text_of(error)))
+            results.append(v3.AddedItem(id="", status="error", error=text_of(error)))
     failed = sum(item.status == "error" for item in results)
     return v3.AddedBatch(results=results, success=len(results) - failed, failed=failed)
 
@@ -155,12 +132,17 @@ def add_many(caller: Caller, request: v3.AddDocuments) -> v3.AddedBatch:
 def change(caller: Caller, name: str, request: v3.ChangeDocument, *, if_match: str | None = None) -> v3.Added:
     """Change what was sent, keep the rest; PreconditionError unless the document is the version that If-Match names."""
     container, document = caller.document(name, "write")
+    if request.tag not in (None, document.container_tag):
+        raise InvalidError(
+            f"the document is in container {document.container_tag!r} and stays there",
+            hint="add it to the other container and delete it here",
+        )
     require = required(if_match, document.id)
     path = caller.place(request.filepath, document)
     moved = path is not None and path != document.path
     if document.kind != "file" and (request.content is not None or moved):
         raise InvalidError(f"{document.path} is not a file", hint="use /v1/files")
-    if request.content is None and not moved and request.custom_id is None:
+    if request.content is None and not moved and request.custom_id is None and request.task_type is None:
         if request.metadata is not None:
             caller.store.files.set_metadata(container, document.id, request.metadata, require=require)
         return v3.Added(id=document.id, status=document.status)  # type: ignore[arg-type]
@@ -169,7 +151,15 @@ def change(caller: Caller, name: str, request: v3.ChangeDocument, *, if_match: s
             _copy(caller, document, upload)
         else:
             upload.write(request.content.encode())
-        changed = _write(caller, container, document, path, upload.finish(), request, INTERACTIVE, require)
+        put = Put(
+            path=path,
+            blob=upload.finish(),
+            custom_id=request.custom_id,
+            metadata=request.metadata,
+            task_type=request.task_type,
+            url=document.url if request.content is None else address_in(request.content),
+        )
+        changed = write(caller, container, document, put, require=require)
     return v3.Added(id=changed.id, status=changed.status)  # type: ignore[arg-type]
 
 
@@ -179,14 +169,22 @@ def _copy(caller: Caller, document: Document, upload: Upload) -> None:
 
 
 def get(caller: Caller, name: str) -> v3.DocumentView:
-    """A document with its text."""
+    """A document with its text, its beginning as a summary, and the memories drawn from it."""
     return get_tagged(caller, name)[0]
 
 
 def get_tagged(caller: Caller, name: str) -> tuple[v3.DocumentView, str]:
-    """A document with its text, and its ETag."""
+    """As `get`, and the document's ETag."""
     _, document = caller.document(name, "read")
-    return view(document, content=text_content(caller, document)), tag_of(document)
+    text = text_content(caller, document)
+    shown = view(
+        document,
+        content=text,
+        summary=None if text is None else lead(text[:SUMMARY_LOOK_BYTES]),
+        memories=caller.store.memories.standing(document.id) or None,
+        dreaming=bool(caller.store.documents.being_remembered([document.id])),
+    )
+    return shown, tag_of(document)
 
 
 def delete(caller: Caller, name: str, *, if_match: str | None = None) -> None:
@@ -209,15 +207,15 @@ def delete_many(caller: Caller, request: v3.DeleteDocuments) -> v3.Deleted:
             except NotFoundError as error:
                 errors.append({"id": name, "error": text_of(error)})
         return v3.Deleted(success=not errors, deleted_count=count, errors=errors or None)
-    if not request.container_tags:
+    if not request.tags:
         raise InvalidError("ids or containerTags must name what to delete")
     count = 0
-    for tag in request.container_tags:
+    for tag in request.tags:
         path = narrowed_listing(caller, request.filepath)
         container = caller.found(tag, "write", at=path or "/", frees=True)
         if container is not None:
             count += _delete_below(caller, container, path)
-    return v3.Deleted(success=True, deleted_count=count)
+    return v3.Deleted(success=True, deleted_count=count, container_tags=request.tags)
 
 
 def _delete_below(caller: Caller, container: Container, path: str | None) -> int:
@@ -268,14 +266,19 @@ def page(caller: Caller, request: v3.ListDocuments, walker: Walker | None = None
     elif walker is not None and request.page > 1:
         before = walker.end_of(question, request.page - 1)
     query = Listing(
-        container_ids=tuple(container.id for container in containers(caller, request.container_tags)),
+        container_ids=tuple(container.id for container in containers(caller, request.tags)),
         path=narrowed_listing(caller, request.filepath),
         sort="updated_at_ms" if request.sort == "updatedAt" else "created_at_ms",
         descending=request.order == "desc",
         after=None if before is None else (before.at_ms, before.id),
+        condition=condition_of(request.filters),
     )
     seen, skip = (offset, offset) if before is None else (before.seen, 0)
-    documents, there = _slice(caller, query, predicate(request.filters), limit=request.limit, skip=skip)
+    documents: list[Document] = []
+    there = 0
+    if query.container_ids:
+        documents = caller.store.documents.listing(query, limit=request.limit, offset=skip)
+        there = caller.store.documents.count(query)
     total = there if before is None else seen + there
     number = request.page if request.cursor is None else seen // request.limit + 1
     following = None
@@ -286,31 +289,38 @@ def page(caller: Caller, request: v3.ListDocuments, walker: Walker | None = None
         following = cursor_of(place, order) if place.seen < total else None
         if walker is not None:
             walker.keep(question, number, place)
-    views = [view(d, content=text_content(caller, d) if request.include_content else None) for d in documents]
+    dreaming = caller.store.documents.being_remembered([d.id for d in documents]) if documents else set()
+    views = [
+        view(d, content=text_content(caller, d) if request.include_content else None, dreaming=d.id in dreaming)
+        for d in documents
+    ]
     return v3.DocumentPage(
         memories=views,
-        pagination=v3.Pagination(
-            current_page=number,
-            limit=request.limit,
-            total_items=total,
-            total_pages=-(-total // request.limit),
-            next_cursor=following,
-        ),
+        pagination=pagination(number, request.limit, total).model_copy(update={"next_cursor": following}),
     )
 
 
-def _slice(caller: Caller, query: Listing, wanted: Predicate | None, *, limit: int, skip: int) -> tuple[list[Document], int]:
-    """The documents of a page, and how many the query has in all."""
-    if wanted is None:
-        return caller.store.documents.listing(query, limit=limit, offset=skip), caller.store.documents.count(query)
-    matching = [d for d in caller.store.documents.listing(query, limit=_SCAN_MAX) if wanted(d.metadata)]
-    return matching[skip : skip + limit], len(matching)
-
-
-def processing(caller: Caller, tag: str | None) -> v3.Processing:
-    """What is still in the pipeline (at most 1,000 documents; the count is exact)."""
-    ids = [container.id for container in containers(caller, None if tag is None else [tag])]
-    folder = caller.narrowed("/")
-    documents = caller.store.documents.unfinished(ids, folder=folder)
-    count = caller.store.documents.unfinished_count(ids, folder=folder)
-    return v3.Processing(documents=[view(d) for d in documents], total_count=count)
+def processing(
+    caller: Caller, tags: Sequence[str] | None, *, which: str = "pending", limit: int = PROCESSING_MAX, current: int = 1
+) -> v3.Processing:
+    """What is still in the pipeline: `pending`; of that what changed in the last hours (`active`); or also what failed (`all`,
+    in pages). The count is exact."""
+    now_ms = caller.store.now_ms()
+    query = Unfinished(
+        container_ids=tuple(container.id for container in containers(caller, tags)),
+        folder=caller.narrowed("/"),
+        since_ms=now_ms - STUCK_MS if which == "active" else 0,
+        failed=which == "all",
+    )
+    found: list[Document] = []
+    total = 0
+    if query.container_ids:
+        found = caller.store.documents.unfinished(query, limit=limit, offset=(current - 1) * limit)
+        total = caller.store.documents.unfinished_count(query)
+    views = []
+    for document in found:
+        stuck = document.status not in ("done", "failed") and document.updated_at_ms < now_ms - STUCK_MS
+        views.append(view(document).model_copy(update={"stuck": stuck}))
+    return v3.Processing(
+        documents=views, total_count=total, pagination=pagination(current, limit, total) if which == "all" else None
+    )

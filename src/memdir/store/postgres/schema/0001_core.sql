@@ -147,6 +147,8 @@ create table document (
     metadata text not null default '{}',
     created_at_ms bigint not null,
     updated_at_ms bigint not null,
+    task_type text not null default 'memory' check (task_type in ('memory', 'superrag')),
+    url text,
     unique (container_id, path),
     unique (container_id, custom_id)
 );
@@ -171,11 +173,39 @@ comment on column document.indexed_hash is 'Content hash that its chunks were ma
 comment on column document.metadata is 'JSON object of the client';
 comment on column document.created_at_ms is 'When it was first put';
 comment on column document.updated_at_ms is 'When it last changed';
+comment on column document.task_type is 'memory, or superrag: found by search, no memories are drawn';
+comment on column document.url is 'The content was this one address, which is kept and not fetched';
 create index document_by_creation on document (container_id, created_at_ms, id) where kind = 'file';
 create index document_by_update on document (container_id, updated_at_ms, id) where kind = 'file';
 create index document_unfinished on document (container_id, status) where status not in ('done', 'failed');
 create index document_by_hash on document (content_hash);
 call behind_container_wall('document');
+
+create table document_facet (
+    org_id text collate "C" not null default acting_org(),
+    document_id text collate "C" not null references document (id) on delete cascade,
+    key text collate "C" not null,
+    ordinal integer not null,
+    container_id bigint not null,
+    head text collate "C" not null,
+    text text collate "C" not null,
+    folded text collate "C" not null,
+    number double precision,
+    primary key (document_id, key, ordinal)
+);
+comment on table document_facet is
+    'One row for each value in a document''s metadata, so that filters are lookups and not scans. Written with the document';
+comment on column document_facet.document_id is 'Whose metadata';
+comment on column document_facet.key is 'Name of the value';
+comment on column document_facet.ordinal is '0 for a plain value; from 1 for the items of a list';
+comment on column document_facet.container_id is 'Of the document';
+comment on column document_facet.head is 'The first 64 characters of folded: what the index holds';
+comment on column document_facet.text is 'As JSON spells it: true, 12, or the string';
+comment on column document_facet.folded is 'text without regard to case';
+comment on column document_facet.number is 'text as a number, when it is one';
+create index document_facet_by_text on document_facet (container_id, key, head);
+create index document_facet_by_number on document_facet (container_id, key, number);
+call behind_container_wall('document_facet');
 
 create table change (
     org_id text collate "C" not null default acting_org(),
