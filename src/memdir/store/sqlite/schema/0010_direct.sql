@@ -42,6 +42,8 @@ alter table memory add column metadata text not null default '{}';   -- JSON obj
 alter table memory add column forget_after_ms integer;               -- forgotten from then on
 alter table memory add column forget_reason text;
 
+create index memory_of_root on memory (root_id);
+
 -- A source may be a document, or a call of the API. SQLite cannot make a column nullable, so the table is made again.
 drop trigger memory_needs_source;
 drop trigger memory_gone;
