@@ -50,7 +50,8 @@ def address_in(content: str) -> str | None:
 
 
 def add(caller: Caller, request: v3.AddDocument, *, priority: int = INTERACTIVE, number: int = 0) -> v3.Added:
-    """Take a text in; the same custom id or path again replaces; `number` is its place among several of one request. An address is kept as it is: the server fetches nothing."""
+    """Take a text in; the same custom id or path again replaces. An address is kept as it is: the server fetches nothing.
+    `number` is the place among several of one request."""
     with caller.store.blobs.upload() as upload:
         upload.write(request.content.encode())
         return add_blob(caller, request, upload.finish(), priority=priority, number=number)
