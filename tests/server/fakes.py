@@ -6,7 +6,7 @@ import hashlib
 
 import numpy as np
 
-from memdir.store.sqlite.store import SqliteStore
+from memdir.store.store import Store
 from memdir.store.types import Matrix, Scope
 
 DIM = 16
@@ -43,7 +43,7 @@ class HashEmbedder:
 class FakeEngine:
     """What the worker needs of `server.engine.Engine`, loaded at once."""
 
-    def __init__(self, store: SqliteStore, *, dense: HashEmbedder | None = None, poison: str | None = None) -> None:
+    def __init__(self, store: Store, *, dense: HashEmbedder | None = None, poison: str | None = None) -> None:
         self.chunks = store.chunks()
         self.memories = store.memories
         self.static = HashEmbedder("fake-static", poison=poison)

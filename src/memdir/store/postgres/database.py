@@ -15,7 +15,7 @@ from typing import Any, Final
 import psycopg
 from psycopg import pq
 from psycopg.adapt import Buffer
-from psycopg.types.numeric import Int8BinaryDumper, NumericBinaryLoader
+from psycopg.types.numeric import Int8BinaryDumper, Int8Dumper, NumericBinaryLoader
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from memdir.core.errors import BusyError
@@ -195,6 +195,8 @@ class _Number(NumericBinaryLoader):
 def _configure(connection: psycopg.Connection[Any]) -> None:
     """A new connection: the schema, the role behind the wall, commits that are on the disk."""
     connection.prepared_max = _STATEMENTS_PREPARED
+    # In both formats: a list is dumped by what its first list was dumped by, and a smaller type would not hold the next one.
+    connection.adapters.register_dumper(int, Int8Dumper)
     connection.adapters.register_dumper(int, Int8BinaryDumper)
     connection.adapters.register_loader("numeric", _Number)
     connection.execute(

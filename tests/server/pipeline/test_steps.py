@@ -17,13 +17,11 @@ from memdir.server.worker import Worker
 from memdir.store.documents import STATUSES
 from memdir.store.errors import SupersededError
 from memdir.store.jobs import LEASE_MS
-from memdir.store.sqlite.store import SqliteStore
 from memdir.store.types import Chunk, Container
-from tests.server.conftest import Putting
+from tests.server.conftest import AnyStore, Putting
 from tests.server.fakes import FakeEngine, HashEmbedder
-from tests.server.test_worker import Events, clock, document_at, drained, events, status, store, texts, working  # noqa: F401
+from tests.server.pipeline.conftest import WAIT_S, Events, Working, document_at, drained, status, texts
 
-WAIT_S = 20.0
 LONG = "".join(f"Paragraph {number} says something about pumps.\n\n" for number in range(60_000)).encode()
 """Cutting it takes seconds."""
 
@@ -108,11 +106,11 @@ def test_an_error_of_the_computation_is_its_own() -> None:
 
 @pytest.mark.promise("pipeline.cancelled")
 def test_a_newer_revision_ends_the_cutting_of_the_older_one(
-    store: SqliteStore,  # noqa: F811
+    store: AnyStore,
     container: Container,
     put: Putting,
-    events: Events,  # noqa: F811
-    working: Callable[[FakeEngine], None],  # noqa: F811
+    events: Events,
+    working: Working,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     began, ended = threading.Event(), threading.Event()
@@ -144,7 +142,7 @@ def test_a_newer_revision_ends_the_cutting_of_the_older_one(
 
 @pytest.mark.promise("pipeline.cancelled")
 def test_a_newer_revision_ends_the_embedding_within_a_batch_and_stores_nothing(
-    store: SqliteStore,  # noqa: F811
+    store: AnyStore,
     container: Container,
     put: Putting,
 ) -> None:
@@ -169,13 +167,14 @@ def test_a_newer_revision_ends_the_embedding_within_a_batch_and_stores_nothing(
 
 
 def test_passages_of_a_claim_that_is_not_the_newest_are_not_stored(
-    store: SqliteStore,  # noqa: F811
+    store: AnyStore,
     container: Container,
     put: Putting,
 ) -> None:
     put("/a.md", b"words")
     (old,) = store.jobs.claim("index")
-    store.recover()
+    with store.db.write() as connection:
+        connection.execute("update job set leased_until_ms = 1")
     (new,) = store.jobs.claim("index")
     engine = FakeEngine(store)
     document = document_at(store, container, "/a.md")
@@ -187,7 +186,7 @@ def test_passages_of_a_claim_that_is_not_the_newest_are_not_stored(
 
 
 def test_a_deleted_document_ends_its_step(
-    store: SqliteStore,  # noqa: F811
+    store: AnyStore,
     put: Putting,
 ) -> None:
     engine = FakeEngine(store)
@@ -201,7 +200,7 @@ def test_a_deleted_document_ends_its_step(
 
 
 def test_memories_decided_on_an_older_state_are_decided_again(
-    store: SqliteStore,  # noqa: F811
+    store: AnyStore,
     container: Container,
     put: Putting,
 ) -> None:
@@ -233,10 +232,10 @@ def test_memories_decided_on_an_older_state_are_decided_again(
 
 @pytest.mark.promise("pipeline.poison")
 def test_documents_that_raise_loop_or_break_the_model_fail_alone(
-    store: SqliteStore,  # noqa: F811
+    store: AnyStore,
     container: Container,
     put: Putting,
-    events: Events,  # noqa: F811
+    events: Events,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     from memdir.ingest import chunker
@@ -278,7 +277,7 @@ def test_documents_that_raise_loop_or_break_the_model_fail_alone(
 
 
 def test_a_step_that_takes_too_long_is_ended_by_the_watch(
-    store: SqliteStore,  # noqa: F811
+    store: AnyStore,
     put: Putting,
 ) -> None:
     put("/a.md", b"words")
@@ -294,7 +293,7 @@ def test_a_step_that_takes_too_long_is_ended_by_the_watch(
 
 
 def test_a_worker_that_stops_in_the_middle_gives_its_work_back(
-    store: SqliteStore,  # noqa: F811
+    store: AnyStore,
     put: Putting,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -315,7 +314,7 @@ def test_a_worker_that_stops_in_the_middle_gives_its_work_back(
 
 
 def test_leases_of_a_step_under_way_are_renewed(
-    store: SqliteStore,  # noqa: F811
+    store: AnyStore,
     put: Putting,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -343,10 +342,10 @@ def test_leases_of_a_step_under_way_are_renewed(
 
 @pytest.mark.promise("pipeline.statuses")
 def test_every_status_is_seen_in_order_and_none_goes_back_when_steps_are_repeated(
-    store: SqliteStore,  # noqa: F811
+    store: AnyStore,
     container: Container,
     put: Putting,
-    events: Events,  # noqa: F811
+    events: Events,
 ) -> None:
     seen: list[str] = []
     looking = threading.Lock()

@@ -3,111 +3,25 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from memdir.core.clock import SystemClock
 from memdir.server.engine import Engine
-from memdir.server.leases import Lease
-from memdir.server.pipeline import BINARY_NOTE, index
-from memdir.server.worker import EMBED_CHUNKS, Worker
+from memdir.server.pipeline import BINARY_NOTE
+from memdir.server.worker import EMBED_CHUNKS
 from memdir.store import jobs
 from memdir.store.errors import SupersededError
-from memdir.store.jobs import Job
 from memdir.store.operations import Delete, Move, Put
-from memdir.store.sqlite.store import SqliteStore
-from memdir.store.types import Container, Document
-from tests.server.conftest import Putting
+from memdir.store.types import Container
+from tests.server.conftest import AnyStore, Putting
 from tests.server.fakes import FakeEngine, HashEmbedder
-
-WAIT_S = 20.0
-
-
-@pytest.fixture
-def clock() -> SystemClock:
-    """The worker waits in real time."""
-    return SystemClock()
-
-
-@pytest.fixture
-def store(tmp_path: Path, clock: SystemClock, monkeypatch: pytest.MonkeyPatch) -> Iterator[SqliteStore]:
-    monkeypatch.setattr(jobs, "BACKOFF_FIRST_MS", 1)
-    opened = SqliteStore.open(tmp_path / "server", clock=clock)
-    yield opened
-    opened.close()
-
-
-class Events:
-    """Waits on commits instead of sleeping."""
-
-    def __init__(self, store: SqliteStore) -> None:
-        self._condition = threading.Condition()
-        store.listen(self._heard)
-
-    def _heard(self, _: int) -> None:
-        with self._condition:
-            self._condition.notify_all()
-
-    def until(self, true: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + WAIT_S
-        with self._condition:
-            while not true():
-                left_s = deadline - time.monotonic()
-                assert left_s > 0, "it did not happen in time"
-                self._condition.wait(min(left_s, 1.0))
-
-
-@pytest.fixture
-def events(store: SqliteStore) -> Events:
-    return Events(store)
-
-
-@pytest.fixture
-def working(store: SqliteStore) -> Iterator[Callable[[FakeEngine], None]]:
-    """Start a worker on an engine; it stops with the test."""
-    workers: list[Worker] = []
-
-    def start(engine: FakeEngine) -> None:
-        worker = Worker(store, engine)  # type: ignore[arg-type]
-        workers.append(worker)
-        worker.start()
-
-    yield start
-    for worker in workers:
-        assert worker.stop()
-
-
-def status(store: SqliteStore, container: Container, path: str) -> str:
-    document = store.documents.at(container.id, path)
-    assert document is not None
-    return document.status
-
-
-def document_at(store: SqliteStore, container: Container, path: str) -> Document:
-    document = store.documents.at(container.id, path)
-    assert document is not None
-    return document
-
-
-def drained(store: SqliteStore) -> Callable[[], bool]:
-    return lambda: store.jobs.count() == 0
-
-
-def indexed(store: SqliteStore, engine: FakeEngine, job: Job) -> None:
-    """Take a claimed job through indexing, on this thread."""
-    index(store, engine, Lease(store, job))  # type: ignore[arg-type]
-
-
-def texts(engine: FakeEngine, document: Document) -> list[str]:
-    return [stored.chunk.text for stored in engine.chunks.document_chunks(document.id)]
+from tests.server.pipeline.conftest import Events, Working, document_at, drained, indexed, status, texts
 
 
 @pytest.mark.promise("parts.worker")
 def test_a_text_is_searchable_with_words_and_both_kinds_of_vectors(
-    store: SqliteStore, container: Container, put: Putting, events: Events, working: Callable[[FakeEngine], None]
+    store: AnyStore, container: Container, put: Putting, events: Events, working: Working
 ) -> None:
     engine = FakeEngine(store, dense=HashEmbedder("fake-dense"))
     put("/a.md", b"# Title\n\nSome words.\n")
@@ -122,7 +36,7 @@ def test_a_text_is_searchable_with_words_and_both_kinds_of_vectors(
 
 
 def test_a_binary_file_is_done_with_a_note_and_keeps_its_bytes(
-    store: SqliteStore, container: Container, put: Putting, events: Events, working: Callable[[FakeEngine], None]
+    store: AnyStore, container: Container, put: Putting, events: Events, working: Working
 ) -> None:
     engine = FakeEngine(store)
     put("/a.bin", b"words that are cut away by the next put")
@@ -135,16 +49,14 @@ def test_a_binary_file_is_done_with_a_note_and_keeps_its_bytes(
     assert store.blobs.content(document.content_hash) == b"\x7fELF\x00\x01\x02" * 100
 
 
-def test_an_empty_file_is_done(
-    store: SqliteStore, container: Container, put: Putting, events: Events, working: Callable[[FakeEngine], None]
-) -> None:
+def test_an_empty_file_is_done(store: AnyStore, container: Container, put: Putting, events: Events, working: Working) -> None:
     put("/empty.md", b"")
     working(FakeEngine(store, dense=HashEmbedder("fake-dense")))
     events.until(lambda: status(store, container, "/empty.md") == "done")
 
 
 def test_a_move_and_a_touch_do_not_embed_again(
-    store: SqliteStore, container: Container, put: Putting, events: Events, working: Callable[[FakeEngine], None]
+    store: AnyStore, container: Container, put: Putting, events: Events, working: Working
 ) -> None:
     dense = HashEmbedder("fake-dense")
     engine = FakeEngine(store, dense=dense)
@@ -160,7 +72,7 @@ def test_a_move_and_a_touch_do_not_embed_again(
 
 
 def test_another_extension_cuts_anew_but_embeds_nothing_twice(
-    store: SqliteStore, container: Container, put: Putting, events: Events, working: Callable[[FakeEngine], None]
+    store: AnyStore, container: Container, put: Putting, events: Events, working: Working
 ) -> None:
     dense = HashEmbedder("fake-dense")
     put("/a.tmp", b"the only text")
@@ -173,7 +85,7 @@ def test_another_extension_cuts_anew_but_embeds_nothing_twice(
 
 
 def test_a_poisoned_document_fails_alone_with_its_reason(
-    store: SqliteStore, container: Container, put: Putting, events: Events, working: Callable[[FakeEngine], None]
+    store: AnyStore, container: Container, put: Putting, events: Events, working: Working
 ) -> None:
     for number in range(5):
         put(f"/good{number}.md", b"good %d" % number)
@@ -190,7 +102,7 @@ def test_a_poisoned_document_fails_alone_with_its_reason(
 
 
 def test_a_text_that_breaks_the_transformer_stays_searchable_by_words(
-    store: SqliteStore, container: Container, put: Putting, events: Events, working: Callable[[FakeEngine], None]
+    store: AnyStore, container: Container, put: Putting, events: Events, working: Working
 ) -> None:
     for number in range(6):
         put(f"/{number}.md", b"poison" if number == 3 else b"good %d" % number)
@@ -204,7 +116,7 @@ def test_a_text_that_breaks_the_transformer_stays_searchable_by_words(
     assert len(engine.embedded(container.id, "fake-dense")) == 5
 
 
-def test_an_edit_during_indexing_wins(store: SqliteStore, container: Container, put: Putting) -> None:
+def test_an_edit_during_indexing_wins(store: AnyStore, container: Container, put: Putting) -> None:
     engine = FakeEngine(store)
     put("/a.md", b"old words")
     (job,) = store.jobs.claim("index")
@@ -225,7 +137,7 @@ def test_an_edit_during_indexing_wins(store: SqliteStore, container: Container, 
     assert store.jobs.count() == 0
 
 
-def test_a_move_during_indexing_loses_nothing(store: SqliteStore, container: Container, put: Putting) -> None:
+def test_a_move_during_indexing_loses_nothing(store: AnyStore, container: Container, put: Putting) -> None:
     engine = FakeEngine(store)
     put("/a/x.md", b"words")
     (job,) = store.jobs.claim("index")
@@ -236,8 +148,9 @@ def test_a_move_during_indexing_loses_nothing(store: SqliteStore, container: Con
 
 
 def test_work_under_way_at_a_crash_is_done_after_the_next_start(
-    tmp_path: Path, store: SqliteStore, container: Container, put: Putting, working: Callable[[FakeEngine], None]
+    store: AnyStore, container: Container, put: Putting, working: Working, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(jobs, "LEASE_MS", 1000)
     put("/a.md", b"words")
     (job,) = store.jobs.claim("index")
     document = document_at(store, container, "/a.md")
@@ -249,7 +162,7 @@ def test_work_under_way_at_a_crash_is_done_after_the_next_start(
 
 
 def test_a_lost_blob_fails_the_document_and_does_not_spin(
-    store: SqliteStore, container: Container, put: Putting, events: Events, working: Callable[[FakeEngine], None]
+    store: AnyStore, container: Container, put: Putting, events: Events, working: Working
 ) -> None:
     put("/a.md", b"words")
     with store.db.write() as connection:
@@ -260,7 +173,7 @@ def test_a_lost_blob_fails_the_document_and_does_not_spin(
 
 
 def test_memories_follow_their_document_in_and_out_of_the_memory_paths(
-    store: SqliteStore, container: Container, put: Putting, events: Events, working: Callable[[FakeEngine], None]
+    store: AnyStore, container: Container, put: Putting, events: Events, working: Working
 ) -> None:
     engine = FakeEngine(store)
 
@@ -294,7 +207,7 @@ def test_memories_follow_their_document_in_and_out_of_the_memory_paths(
 
 
 def test_new_memory_paths_read_the_documents_again(
-    store: SqliteStore, container: Container, put: Putting, events: Events, working: Callable[[FakeEngine], None]
+    store: AnyStore, container: Container, put: Putting, events: Events, working: Working
 ) -> None:
     engine = FakeEngine(store)
     working(engine)
@@ -310,7 +223,7 @@ def test_new_memory_paths_read_the_documents_again(
 
 
 def test_a_model_that_comes_later_gets_its_vectors(
-    store: SqliteStore, container: Container, put: Putting, events: Events, working: Callable[[FakeEngine], None]
+    store: AnyStore, container: Container, put: Putting, events: Events, working: Working
 ) -> None:
     put("/a.md", b"words")
     (job,) = store.jobs.claim("index")
@@ -325,7 +238,7 @@ def test_a_model_that_comes_later_gets_its_vectors(
 
 
 def test_a_long_log_does_not_keep_the_notes_beside_it_waiting(
-    store: SqliteStore, container: Container, put: Putting, events: Events, working: Callable[[FakeEngine], None]
+    store: AnyStore, container: Container, put: Putting, events: Events, working: Working
 ) -> None:
     dense = HashEmbedder("fake-dense")
     engine = FakeEngine(store, dense=dense)
@@ -340,7 +253,7 @@ def test_a_long_log_does_not_keep_the_notes_beside_it_waiting(
     assert place < EMBED_CHUNKS
 
 
-def test_without_a_transformer_what_waited_for_it_is_done(store: SqliteStore, container: Container, put: Putting) -> None:
+def test_without_a_transformer_what_waited_for_it_is_done(store: AnyStore, container: Container, put: Putting) -> None:
     put("/a.md", b"words")
     (job,) = store.jobs.claim("index")
     indexed(store, FakeEngine(store, dense=HashEmbedder("fake-dense")), job)
@@ -350,7 +263,7 @@ def test_without_a_transformer_what_waited_for_it_is_done(store: SqliteStore, co
 
 
 def test_a_file_longer_than_what_is_decoded_says_so(
-    store: SqliteStore, container: Container, put: Putting, monkeypatch: pytest.MonkeyPatch
+    store: AnyStore, container: Container, put: Putting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("memdir.server.pipeline.TEXT_MAX_BYTES", 1000)
     monkeypatch.setattr("memdir.ingest.text.TEXT_MAX_BYTES", 1000)
@@ -361,7 +274,7 @@ def test_a_file_longer_than_what_is_decoded_says_so(
 
 
 def test_the_real_engine_says_what_is_missing_instead_of_hanging(
-    store: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: AnyStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from memdir.core.errors import BusyError
     from memdir.retrieval.embed import ModelUnavailableError
@@ -379,7 +292,7 @@ def test_the_real_engine_says_what_is_missing_instead_of_hanging(
         _ = engine.searcher
 
 
-def test_chunks_of_a_symlink_or_folder_are_never_asked_for(store: SqliteStore, container: Container, put: Putting) -> None:
+def test_chunks_of_a_symlink_or_folder_are_never_asked_for(store: AnyStore, container: Container, put: Putting) -> None:
     put("/link", b"target", kind="symlink")
     store.files.apply(container, Put(path="/dir", kind="dir"))
     assert store.jobs.count() == 0

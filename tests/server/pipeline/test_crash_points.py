@@ -16,8 +16,8 @@ RUN_S = 240.0
 @pytest.mark.promise("pipeline.resumes")
 def test_a_worker_killed_after_any_commit_leaves_nothing_undone_and_nothing_twice(tmp_path: Path) -> None:
     ran = subprocess.run(
-        [sys.executable, "-m", "tests.server.crash_points", str(tmp_path)],
-        cwd=Path(__file__).parents[2],
+        [sys.executable, "-m", "tests.server.pipeline.crash_points", str(tmp_path)],
+        cwd=Path(__file__).parents[3],
         env={**os.environ, "MEMDIR_HOME": str(tmp_path)},
         capture_output=True,
         timeout=RUN_S,

@@ -1,8 +1,8 @@
 """A worker that is killed with SIGKILL right after its first, second, third … commit, and what the next one makes of it.
 
-Run as a process of its own (`python -m tests.server.crash_points FOLDER`), because every case is a fork: the modules are
-imported once, and each child opens the store for itself, as a process does. Prints one JSON line for each case. Between two
-commits nothing on disk changes, so these are all the moments that differ.
+Run as a process of its own (`python -m tests.server.pipeline.crash_points FOLDER`, or a PostgreSQL URL in place of the
+folder), because every case is a fork: the modules are imported once, and each child opens the store for itself, as a process
+does. Prints one JSON line for each case. Between two commits nothing on disk changes, so these are all the moments that differ.
 """
 
 from __future__ import annotations
