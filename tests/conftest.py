@@ -10,7 +10,7 @@ import pytest
 from tests import postgres as pg
 from tests.promises import PROMISES
 
-_SERVER_VARIABLES = ("MEMDIR_SERVER_URL", "MEMDIR_API_KEY", "MEMDIR_DATABASE_URL")
+_SERVER_VARIABLES = ("MEMDIR_SERVER_URL", "MEMDIR_API_KEY", "MEMDIR_CREDENTIALS", "MEMDIR_DATABASE_URL")
 
 
 @pytest.fixture(autouse=True)

@@ -51,13 +51,9 @@ OPEN: frozenset[str] = frozenset(
         "sdk.typescript-4",
         "sdk.bash",
         # issue 4, users, keys, isolation
-        "keys.created",
-        "keys.login",
-        "keys.precedence",
         "keys.isolation",
         "keys.second-wall",
         "keys.origins",
-        "keys.tls",
         "keys.secrets",
         # issue 4, pipeline
         "pipeline.workers",

@@ -46,7 +46,7 @@ def fill_container(session: BenchSession, container: str, *, files: int, file_by
         raise BenchError("the server of the benchmark does not run")
     dice = random.Random(seed)  # noqa: S311  not a secret
     step = max(1, min(BATCH_MAX_ITEMS, BATCH_MAX_BYTES // 2 // file_bytes))
-    with Client(info.url, info.api_key) as client:
+    with Client.to(info) as client:
         for first in range(0, files, step):
             numbers = range(first, min(first + step, files))
             operations = [

@@ -226,7 +226,7 @@ def check_server(paths: AppPaths) -> tuple[Check, ServerInfo | None, bool]:
     server = None
     try:
         server = ensure_server(paths)
-        with Client(server.url, server.api_key) as client:
+        with Client.to(server) as client:
             version = client.capabilities().version
     except MemdirError as error:
         repair = error.hint or "see `memdir logs --server`"

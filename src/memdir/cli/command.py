@@ -66,6 +66,9 @@ class Command:
         )
         parser._positionals.title = "arguments"
         self.configure(parser)
+        parser.add_argument(
+            "--credentials", metavar="FILE", help="use the server and key of this file; 'local' for this user's own server"
+        )
         parser.add_argument("--json", action="store_true", help="print one JSON document on standard output, errors too")
         parser.add_argument("--debug", action="store_true", help="show the Python traceback of an unexpected error")
         parser.add_argument("-h", "--help", action="help", help="show this help and exit")

@@ -39,6 +39,20 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "server status": ("server", "STATUS", "show whether the local server runs, and where"),
     "server jobs": ("jobs", "COMMAND", "show work on documents that waits, runs, or was given up"),
     "server jobs retry": ("jobs", "RETRY", "put work that was given up back into the queue"),
+    "server key create": ("serverkeys", "CREATE", "make an API key; it is shown once"),
+    "server key list": ("serverkeys", "LIST", "list API keys"),
+    "server key revoke": ("serverkeys", "REVOKE", "end an API key now"),
+    "server key rotate": ("serverkeys", "ROTATE", "put a new API key in the place of an old one"),
+    "server user add": ("serverpeople", "USER_ADD", "add a user to an organisation"),
+    "server user list": ("serverpeople", "USER_LIST", "list the users of an organisation"),
+    "server user remove": ("serverpeople", "USER_REMOVE", "remove a user, and end their keys"),
+    "server org add": ("serverpeople", "ORG_ADD", "add an organisation"),
+    "server org list": ("serverpeople", "ORG_LIST", "list organisations, and what they hold"),
+    "server org remove": ("serverpeople", "ORG_REMOVE", "remove an organisation that holds nothing"),
+    "server audit": ("serveraudit", "COMMAND", "show who did what, when, with which key"),
+    "login": ("login", "LOGIN", "use a server elsewhere, with a key for it"),
+    "whoami": ("login", "WHOAMI", "show which server is used, as whom, and what the key opens"),
+    "logout": ("login", "LOGOUT", "forget the key of a server elsewhere"),
     "doctor": ("doctor", "COMMAND", "check everything a mount needs, and say how to repair it"),
     "recover": ("recover", "COMMAND", "put right what a crash or a hang has left behind"),
     "fsck": ("fsck", "COMMAND", "check, and repair, the stored filesystem of a memory"),
@@ -122,10 +136,14 @@ def _dispatch(arguments: list[str]) -> int:
         return mounthelper.run(arguments)
     name, rest = _find_command(arguments)
     if name is None:
-        print(_group_overview(arguments[0]))
+        print(_group_overview(rest[0]))
         return EXIT_OK
     command = load_command(name)
     parsed = command.parser().parse_args(rest)
+    if parsed.credentials is not None:
+        os.environ["MEMDIR_CREDENTIALS"] = (
+            parsed.credentials if parsed.credentials == "local" else os.path.abspath(parsed.credentials)
+        )
     from memdir.cli.output import Output
 
     return command.run(parsed, Output(json=parsed.json))
@@ -142,11 +160,18 @@ def _print_version(rest: list[str]) -> int:
 
 
 def _find_command(arguments: list[str]) -> tuple[str | None, list[str]]:
-    """The command's name and the arguments behind it; the name is None when the help of a group is wanted."""
+    """The command's name and the arguments behind it; None and the group's name when the help of a group is wanted."""
     word = ALIASES.get(arguments[0], arguments[0])
     if word in COMMANDS:
         return word, arguments[1:]
-    group = [name.split(" ", 1)[1] for name in COMMANDS if name.startswith(word + " ")]
+    for length in (3, 2):
+        name = " ".join([word, *arguments[1:length]])
+        if name in COMMANDS:
+            return name, arguments[length:]
+    words = [word]
+    while len(words) < len(arguments) and _group(" ".join([*words, arguments[len(words)]])):
+        words.append(arguments[len(words)])
+    group, rest = _group(" ".join(words)), arguments[len(words) :]
     if not group:
         known = [
             *(name for name in COMMANDS if " " not in name),
@@ -155,17 +180,20 @@ def _find_command(arguments: list[str]) -> tuple[str | None, list[str]]:
         if word.startswith("-"):
             raise UsageError(f"the option {word} stands before the command", hint="write `memdir COMMAND [OPTIONS]`")
         raise UsageError(f"there is no command {word!r}", hint=_did_you_mean(word, [*known, *ALIASES]))
-    rest = arguments[1:]
+    prefix = " ".join(words)
     if rest and rest[0] in ("-h", "--help"):
-        return None, []
+        return None, [prefix]
     if not rest or rest[0].startswith("-"):
-        raise UsageError(f"memdir {word} needs one of: {', '.join(group)}", hint=f"see `memdir {word} --help`")
-    if rest[0] not in group:
-        raise UsageError(f"there is no command {word + ' ' + rest[0]!r}", hint=_did_you_mean(rest[0], group, prefix=word + " "))
-    longest = f"{word} {' '.join(rest[:2])}"
-    if len(rest) > 1 and longest in COMMANDS:
-        return longest, rest[2:]
-    return f"{word} {rest[0]}", rest[1:]
+        raise UsageError(f"memdir {prefix} needs one of: {', '.join(group)}", hint=f"see `memdir {prefix} --help`")
+    raise UsageError(
+        f"there is no command {prefix + ' ' + rest[0]!r}",
+        hint=_did_you_mean(rest[0], [name.split()[0] for name in group], prefix=prefix + " "),
+    )
+
+
+def _group(prefix: str) -> list[str]:
+    """What may follow `prefix`, such as `key create` and `start` for `server`."""
+    return [name[len(prefix) + 1 :] for name in COMMANDS if name.startswith(prefix + " ")]
 
 
 def _did_you_mean(word: str, known: list[str], *, prefix: str = "") -> str:

@@ -107,7 +107,7 @@ def _forget(name: str, server: ServerInfo) -> None:
     from memdir.client.errors import NotFoundError
     from memdir.client.http import Client
 
-    with Client(server.url, server.api_key) as client:
+    with Client.to(server) as client:
         try:
             client.delete_container(name)
         except NotFoundError:

@@ -36,6 +36,16 @@ def _configure_run(parser: Parser) -> None:
     )
     parser.add_argument("--database-url-file", metavar="FILE", type=Path, help="a file that holds this URL with its password")
 
+    parser.add_argument("--tls-cert", metavar="FILE", help="speak TLS with this certificate (PEM, with those above it)")
+    parser.add_argument("--tls-key", metavar="FILE", help="the certificate's key (PEM, without a passphrase)")
+    parser.add_argument(
+        "--trusted-proxy", metavar="ADDRESS", action="append", default=[],
+        help="believe X-Forwarded-For and -Host of this address or network; repeatable",
+    )  # fmt: skip
+    parser.add_argument(
+        "--rate-limit", metavar="N", type=bounded_int(1, 10**9), help="requests a minute for keys without a limit of their own"
+    )
+
 
 def _start(_args: argparse.Namespace, out: Output) -> int:
     from memdir.client.local import ensure_server, running_server
@@ -84,7 +94,7 @@ def _status(_args: argparse.Namespace, out: Output) -> int:
             out.line(f"  data  {out.name(server.data_dir)}")
             out.line(f"  log   {out.name(str(server_log_file()))}")
         else:
-            out.line("  named by MEMDIR_SERVER_URL")
+            out.line("  chosen by flag, environment, project or login; `memdir whoami` tells")
     return EXIT_OK if server is not None else EXIT_NOTHING
 
 
@@ -118,7 +128,19 @@ def _run(args: argparse.Namespace, out: Output) -> int:
 
     storage = StorageOptions(database_url=args.database_url, database_url_file=args.database_url_file, blobs=args.blobs)
     out.flush()
-    run(ServerOptions(host=args.host, port=args.port, foreground=True, hosts=args.allowed_host, storage=storage))
+    run(
+        ServerOptions(
+            host=args.host,
+            port=args.port,
+            foreground=True,
+            hosts=args.allowed_host,
+            tls_cert=args.tls_cert,
+            tls_key=args.tls_key,
+            trusted_proxies=args.trusted_proxy,
+            requests_per_minute=args.rate_limit,
+            storage=storage,
+        )
+    )
     return EXIT_OK
 
 

@@ -71,7 +71,7 @@ def from_status(status: int, message: str, *, current: FileEntry | None = None, 
     """The error for a status of 300 or more."""
     text = f"{message} (HTTP {status})"
     if status in (401, 403):
-        return AuthError(text, hint="check MEMDIR_API_KEY or the credentials file; `memdir doctor` tells which key is used")
+        return AuthError(text, hint="`memdir whoami` tells which key is used and what it opens")
     if status == 412:
         return PreconditionFailedError(text, current=current)
     if status == 429:

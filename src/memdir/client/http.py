@@ -7,6 +7,7 @@ The key is sent in a header and never logged or put into an error.
 from __future__ import annotations
 
 import base64
+import ssl
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from pydantic import BaseModel, ValidationError
 from memdir.api import v1
 from memdir.client.errors import ClientError, OfflineError, ServerError, from_status
 from memdir.client.light_httpx import httpx
+from memdir.client.local import ServerInfo
+from memdir.client.tls import context_for
 from memdir.core.limits import CHANGES_PAGE_MAX, CHANGES_WAIT_MAX_S
 
 M = TypeVar("M", bound=BaseModel)
@@ -54,6 +57,7 @@ class Client:
         api_key: str,
         *,
         timeout_s: float = TIMEOUT_S,
+        tls: ssl.SSLContext | None = None,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
         self.base_url = base_url.rstrip("/")
@@ -62,10 +66,18 @@ class Client:
             headers={"Authorization": f"Bearer {api_key}", "User-Agent": "memdir"},
             timeout=httpx.Timeout(timeout_s, connect=CONNECT_TIMEOUT_S),
             limits=httpx.Limits(max_connections=_CONNECTIONS_MAX, max_keepalive_connections=_CONNECTIONS_MAX),
-            transport=transport or httpx.HTTPTransport(limits=httpx.Limits(max_connections=_CONNECTIONS_MAX)),
+            transport=transport or _transport(self.base_url, tls),
             trust_env=False,
             follow_redirects=False,
         )
+
+    @classmethod
+    def to(cls, server: ServerInfo, *, timeout_s: float = TIMEOUT_S) -> Client:
+        """A client of a server, with the certificates that are believed for it."""
+        tls = None
+        if server.url.startswith("https:"):
+            tls = context_for(ca_file=server.ca_file, pinned_file=server.pinned_file)
+        return cls(server.url, server.api_key, timeout_s=timeout_s, tls=tls)
 
     def close(self) -> None:
         """Close the connections; calls under way fail with OfflineError."""
@@ -263,6 +275,11 @@ class Client:
         if response.status_code >= 300:
             raise _error(response)
         return response
+
+
+def _transport(base_url: str, tls: ssl.SSLContext | None) -> httpx.HTTPTransport:
+    verify = tls or (context_for() if base_url.startswith("https:") else False)
+    return httpx.HTTPTransport(limits=httpx.Limits(max_connections=_CONNECTIONS_MAX), verify=verify)
 
 
 def inline(content: bytes) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import urlencode, urlsplit
 
-from memdir.client.local import ServerInfo
+from memdir.client.local import ServerInfo, connection_to
 from memdir.core.errors import MemdirError
 from memdir.core.limits import CONTROL_MESSAGE_MAX_BYTES
 
@@ -39,15 +39,13 @@ def call(
 ) -> dict[str, Any]:
     """The JSON object that the server answers; LightCallError for everything else. `timeout_s` bounds each wait for data."""
     parts = urlsplit(server.url)
-    secure = parts.scheme == "https"
-    kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
     target = parts.path.rstrip("/") + path + (f"?{urlencode(params)}" if params else "")
     headers = {"Authorization": f"Bearer {server.api_key}", "Accept": "application/json", "User-Agent": "memdir"}
     content = None
     if body is not None:
         headers["Content-Type"] = "application/json"
         content = json.dumps(body).encode("ascii")
-    connection = kind(parts.hostname or "", parts.port or (443 if secure else 80), timeout=timeout_s)
+    connection = connection_to(server.url, ca_file=server.ca_file, pinned_file=server.pinned_file, timeout_s=timeout_s)
     try:
         connection.request(method, target, content, headers)
         response = connection.getresponse()
@@ -72,7 +70,7 @@ def _answer(server: ServerInfo, method: str, path: str, status: int, raw: bytes)
             answer = None
     if status >= 300:
         said = answer.get("error") if isinstance(answer, dict) else None
-        hint = "check MEMDIR_API_KEY or the credentials file; `memdir doctor` tells more" if status in (401, 403) else ""
+        hint = "`memdir whoami` tells which key is used and what it opens" if status in (401, 403) else ""
         text = str(said)[:_MESSAGE_MAX_CHARS] if said else f"the server refused {method} {path}"
         raise LightCallError(f"{text} (HTTP {status})", status=status, hint=hint)
     if not isinstance(answer, dict):

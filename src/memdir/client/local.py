@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from memdir.client.credentials import ENV_KEY, configured
 from memdir.core.background import start_background
 from memdir.core.errors import BusyError, MemdirError, UsageError
 from memdir.core.filelock import locked_file
@@ -26,8 +27,6 @@ from memdir.core.processes import wait_for_end
 
 log = logging.getLogger(__name__)
 
-ENV_URL: Final = "MEMDIR_SERVER_URL"
-ENV_KEY: Final = "MEMDIR_API_KEY"
 START_TIMEOUT_S: Final = 30.0
 STOP_TIMEOUT_S: Final = 15.0
 _PROBE_TIMEOUT_S: Final = 2.0
@@ -41,13 +40,17 @@ class ServerStartError(MemdirError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerInfo:
-    """Where the server is and the key for it. `pid` is 0 and `data_dir` empty for a server named by the environment."""
+    """Where the server is and the key for it. `pid` is 0 and `data_dir` empty for one that is not this user's local server."""
 
     url: str
     pid: int
     data_dir: str
     version: str
     api_key: str
+    ca_file: str = ""
+    """Certificates to trust beside the system's."""
+    pinned_file: str = ""
+    """The certificate of this user's own server, when that speaks TLS."""
 
     def __repr__(self) -> str:
         return f"ServerInfo(url={self.url!r}, pid={self.pid}, version={self.version!r})"
@@ -58,39 +61,36 @@ class ServerInfo:
         return self.pid != 0
 
 
-def configured_server() -> ServerInfo | None:
-    """The server that MEMDIR_SERVER_URL and MEMDIR_API_KEY name; no local server is started then."""
-    url = os.environ.get(ENV_URL, "").strip()
-    if not url:
+def configured_server(paths: AppPaths) -> ServerInfo | None:
+    """The server that flag, environment, project or user name; no local server is started then."""
+    found = configured(paths)
+    if found is None:
         return None
-    if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
-        raise UsageError(f"{ENV_URL} must be an http(s) address, not {url!r}")
-    key = os.environ.get(ENV_KEY, "").strip()
-    if not key:
-        raise UsageError(f"{ENV_URL} is set, but {ENV_KEY} is not", hint=f"set {ENV_KEY} to a key of that server")
-    return ServerInfo(url=url.rstrip("/"), pid=0, data_dir="", version="", api_key=key)
+    return ServerInfo(url=found.url, pid=0, data_dir="", version="", api_key=found.api_key, ca_file=found.ca_file)
 
 
 def running_server(paths: AppPaths) -> ServerInfo | None:
     """The configured server (unchecked), or the local one when it really runs; None otherwise. Starts nothing."""
-    configured = configured_server()
-    if configured is not None:
-        return configured
+    elsewhere = configured_server(paths)
+    if elsewhere is not None:
+        return elsewhere
     state = _read_json(paths.server_state_file)
     if state is None:
         return None
     url, pid = state.get("url"), state.get("pid")
     if not isinstance(url, str) or not isinstance(pid, int):
         return None
-    health = _probe(url)
+    pinned = str(state.get("cert_file") or "")
+    health = _probe(url, pinned)
     if health is None or health.get("pid") != pid:
         return None
     key = _api_key(paths)
     if key is None:
         return None
     return ServerInfo(
-        url=url, pid=pid, data_dir=str(state.get("data_dir", "")), version=str(health.get("version", "")), api_key=key
-    )
+        url=url, pid=pid, data_dir=str(state.get("data_dir", "")), version=str(health.get("version", "")), api_key=key,
+        pinned_file=pinned,
+    )  # fmt: skip
 
 
 def recorded_pid(paths: AppPaths) -> int | None:
@@ -127,21 +127,25 @@ def ensure_server(paths: AppPaths, *, timeout_s: float = START_TIMEOUT_S) -> Ser
 
 def stop_server(paths: AppPaths, *, timeout_s: float = STOP_TIMEOUT_S) -> bool:
     """Ask the local server to end (SIGTERM) and wait for it. False when none ran; BusyError when it does not end."""
-    if configured_server() is not None:
-        raise UsageError(f"the server is named by {ENV_URL}; it is not ours to stop")
-    found = running_server(paths)
-    if found is None:
+    found = configured(paths)
+    if found is not None:
+        raise UsageError(
+            f"the server {found.url} was chosen by {found.source}; it is not ours to stop",
+            hint="`--credentials local` means the local one",
+        )
+    running = running_server(paths)
+    if running is None:
         return False
     try:
-        handle = os.pidfd_open(found.pid)
+        handle = os.pidfd_open(running.pid)
     except ProcessLookupError:
         return True
     try:
         signal.pidfd_send_signal(handle, signal.SIGTERM)
         if not wait_for_end(handle, timeout_s):
             raise BusyError(
-                f"the server (pid {found.pid}) did not end within {timeout_s:g} s",
-                hint=f"kill -9 {found.pid} is safe: everything it acknowledged is on disk",
+                f"the server (pid {running.pid}) did not end within {timeout_s:g} s",
+                hint=f"kill -9 {running.pid} is safe: everything it acknowledged is on disk",
             )
     finally:
         os.close(handle)
@@ -168,12 +172,27 @@ def _start(paths: AppPaths, deadline: float) -> None:
     raise ServerStartError(f"the local server did not start: {reason}", hint=f"look into {log_file}")
 
 
-def _probe(url: str) -> dict[str, Any] | None:
+def connection_to(server_url: str, *, ca_file: str = "", pinned_file: str = "", timeout_s: float) -> http.client.HTTPConnection:
+    """A connection of the standard library, not opened yet. UsageError for certificates that cannot be used."""
+    parts = urlsplit(server_url)
+    if parts.scheme != "https":
+        return http.client.HTTPConnection(parts.hostname or "", parts.port or 80, timeout=timeout_s)
+    from memdir.client.tls import context_for
+
+    context = context_for(ca_file=ca_file, pinned_file=pinned_file)
+    return http.client.HTTPSConnection(parts.hostname or "", parts.port or 443, timeout=timeout_s, context=context)
+
+
+def _probe(url: str, pinned_file: str) -> dict[str, Any] | None:
     """The `/healthz` of a local address, None when nothing sensible answers."""
     parts = urlsplit(url)
-    if parts.scheme != "http" or not parts.hostname:
+    if parts.scheme not in ("http", "https") or not parts.hostname or (parts.scheme == "https" and not pinned_file):
         return None
-    connection = http.client.HTTPConnection(parts.hostname, parts.port or 80, timeout=_PROBE_TIMEOUT_S)
+    try:
+        connection = connection_to(url, pinned_file=pinned_file, timeout_s=_PROBE_TIMEOUT_S)
+    except UsageError as error:
+        log.debug("the certificate of the server at %s: %s", url, error.message)
+        return None
     try:
         connection.request("GET", "/healthz")
         response = connection.getresponse()

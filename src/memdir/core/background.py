@@ -7,7 +7,7 @@ import select
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -29,9 +29,11 @@ class Started:
         return self.text == "ready"
 
 
-def start_background(module: str, arguments: Sequence[str], *, log_file: Path, deadline: float) -> Started:
+def start_background(
+    module: str, arguments: Sequence[str], *, log_file: Path, deadline: float, environment: Mapping[str, str] | None = None
+) -> Started:
     """Run `python -m module *arguments --ready-fd N` in a session of its own, its output appended to `log_file` (0600), and
-    wait until it reports or `deadline` (monotonic seconds) has passed."""
+    wait until it reports or `deadline` (monotonic seconds) has passed. `environment` comes on top of this process's own."""
     reading, writing = os.pipe()
     try:
         log_fd = os.open(log_file, os.O_CREAT | os.O_APPEND | os.O_WRONLY | os.O_CLOEXEC, 0o600)
@@ -40,6 +42,7 @@ def start_background(module: str, arguments: Sequence[str], *, log_file: Path, d
                 [sys.executable, "-m", module, *arguments, "--ready-fd", str(writing)],
                 stdin=subprocess.DEVNULL, stdout=log_fd, stderr=log_fd,
                 pass_fds=(writing,), start_new_session=True, cwd="/",
+                env={**os.environ, **(environment or {})},
             )  # fmt: skip
         finally:
             os.close(log_fd)

@@ -51,6 +51,11 @@ class AppPaths:
         return self.config_dir / "credentials.json"
 
     @property
+    def login_file(self) -> Path:
+        """The server that this user logged in to, and the key for it (0600)."""
+        return self.config_dir / "login.json"
+
+    @property
     def models_dir(self) -> Path:
         """Model files derived from package weights; can be deleted and come back."""
         return self.cache_dir / "models"

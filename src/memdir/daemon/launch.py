@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 from typing import Final
 
+from memdir.client.credentials import pinned
 from memdir.core.background import start_background
 from memdir.core.errors import MemdirError
 from memdir.core.paths import app_paths
@@ -49,6 +51,7 @@ def _run_here(registry: MountRegistry, spec: MountSpec) -> MountRecord:
     from memdir.core.log import log_to_stderr
     from memdir.daemon.lifecycle import MountDaemon
 
+    os.environ.update(pinned(app_paths()))
     with registry.exclusive():
         known = {record.id for record in registry.all()}
         record = registry.allocate(spec)
@@ -66,7 +69,9 @@ def _run_here(registry: MountRegistry, spec: MountSpec) -> MountRecord:
 
 def _spawn(record: MountRecord, deadline: float) -> None:
     log_file = Path(record.log_file)
-    started = start_background("memdir.daemon", (record.id,), log_file=log_file, deadline=deadline)
+    started = start_background(
+        "memdir.daemon", (record.id,), log_file=log_file, deadline=deadline, environment=pinned(app_paths())
+    )
     if started.ready:
         return
     if started.text is None:

@@ -94,7 +94,7 @@ class Syncing:
 
         engine = self._engine
         try:
-            away = engine is not None and configured_server() is None and running_server(self._paths) is None
+            away = engine is not None and configured_server(self._paths) is None and running_server(self._paths) is None
         except MemdirError as error:
             log.debug("no server is started: %s", error.message)
             return False
@@ -172,11 +172,11 @@ class Syncing:
             if self._wanted.is_set() or crashed or not self._server_started:
                 info = ensure_server(self._paths)
                 self._server_started = True
-                return Client(info.url, info.api_key)
+                return Client.to(info)
             found = running_server(self._paths)
             if found is None:
                 raise MemdirError("the local server is stopped", hint="a search or `memdir sync` starts it again")
-            return Client(found.url, found.api_key)
+            return Client.to(found)
 
     def _profile_loop(self, engine: Engine) -> None:
         """Fetch the profile whenever it grew; after a failure again in a while."""

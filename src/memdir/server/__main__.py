@@ -17,6 +17,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--blobs", help="where large contents are kept: s3://bucket/prefix or file:///folder")
     parser.add_argument("--database-url", help="a PostgreSQL database, instead of SQLite in the data folder")
     parser.add_argument("--database-url-file", type=Path, help="a file that holds this URL")
+    parser.add_argument("--tls-cert", help="certificate to speak TLS with (PEM)")
+    parser.add_argument("--tls-key", help="its key (PEM)")
+    parser.add_argument(
+        "--trusted-proxy", action="append", default=[], help="a proxy whose X-Forwarded-* are believed; repeatable"
+    )
+    parser.add_argument("--rate-limit", type=int, help="requests a minute for keys without a limit of their own")
     parser.add_argument("--ready-fd", type=int, help="file descriptor that gets 'ready' or an error text")
     parser.add_argument("--foreground", action="store_true", help="log to standard error instead of the log file")
     options = parser.parse_args(arguments)
@@ -36,6 +42,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 storage=StorageOptions(
                     database_url=options.database_url, database_url_file=options.database_url_file, blobs=options.blobs
                 ),
+                tls_cert=options.tls_cert,
+                tls_key=options.tls_key,
+                trusted_proxies=options.trusted_proxy,
+                requests_per_minute=options.rate_limit,
             )
         )
     except MemdirError as error:

@@ -49,7 +49,7 @@ def routed(store: Store, hub: Hub, engine: Engine, *, gate: Gate | None = None) 
     app.state.hub = hub
     app.state.engine = engine
     app.state.walks = Walks()
-    app.state.gate = gate
+    app.state.gate = gate or Gate.over(store, hub)
     app.add_exception_handler(MemdirError, _on_memdir_error)
     app.add_exception_handler(RequestValidationError, _on_invalid)
     app.add_exception_handler(HTTPException, _on_http_error)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import json
 import logging
 import os
 import signal
 import socket
+import ssl
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +20,7 @@ from typing import Final, NoReturn
 import uvicorn
 
 import memdir
-from memdir.core.errors import BusyError, MemdirError
+from memdir.core.errors import BusyError, MemdirError, UsageError
 from memdir.core.log import log_to_file, log_to_stderr
 from memdir.core.paths import AppPaths, app_paths, write_private
 from memdir.server.app import create_app
@@ -60,17 +62,45 @@ class ServerOptions:
     """Addresses or networks whose `X-Forwarded-*` are believed."""
     requests_per_minute: int | None = None
     """For keys without a limit of their own; None: unlimited."""
+    tls_cert: str | None = None
+    """A PEM file with the certificate and those above it; with `tls_key` the server speaks TLS alone."""
+    tls_key: str | None = None
 
 
 def run(options: ServerOptions, paths: AppPaths | None = None) -> None:
     """Run until SIGTERM or SIGINT. BusyError when another server owns the data folder or the wanted port is taken."""
     paths = paths or app_paths()
-    with _report(options.ready_fd) as ready:
+    with _report(options.ready_fd) as ready, _tls_checked(options):
         _logging(options, paths)
         sys.setswitchinterval(SWITCH_INTERVAL_S)
         with opened_store(options.storage, paths) as store, _listening(options) as listener:
-            bootstrap(store, paths, _url(listener))
+            bootstrap(store, paths, _url(options, listener))
             asyncio.run(_serve(options, paths, store, listener, ready))
+
+
+def is_loopback(host: str) -> bool:
+    """Whether nobody but this machine reaches a server that listens on `host`."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+@contextmanager
+def _tls_checked(options: ServerOptions) -> Iterator[None]:
+    """UsageError when certificate and key cannot be used, before anything else happens."""
+    if (options.tls_cert is None) != (options.tls_key is None):
+        raise UsageError("TLS needs a certificate and its key", hint="give both --tls-cert and --tls-key")
+    if options.tls_cert is not None:
+        try:
+            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(options.tls_cert, options.tls_key, lambda: "")
+        except (OSError, ssl.SSLError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise UsageError(
+                f"the certificate {options.tls_cert} with the key {options.tls_key} cannot be used: {reason}",
+                hint="both are PEM files, the key without a passphrase",
+            ) from error
+    yield
 
 
 class _Ready:
@@ -142,11 +172,12 @@ def _listening(options: ServerOptions) -> Iterator[socket.socket]:
         listener.close()
 
 
-def _url(listener: socket.socket) -> str:
+def _url(options: ServerOptions, listener: socket.socket) -> str:
     host, port = listener.getsockname()[:2]
     if host in ("0.0.0.0", "::"):  # noqa: S104
         host = "127.0.0.1"
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    scheme = "https" if options.tls_cert else "http"
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 
 def bootstrap(store: Store, paths: AppPaths, url: str) -> None:
@@ -239,8 +270,10 @@ async def _serve(options: ServerOptions, paths: AppPaths, store: Store, listener
         limit_concurrency=CONCURRENCY_MAX,
         timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=GRACE_S,
+        ssl_certfile=options.tls_cert,
+        ssl_keyfile=options.tls_key,
     )
-    server = _Uvicorn(config, hub, lambda: _announce(paths, listener, ready), lambda: _withdraw(paths))
+    server = _Uvicorn(config, hub, lambda: _announce(options, paths, listener, ready), lambda: _withdraw(paths))
     engine.start(worker.models_changed)
     worker.start()
     collector.start()
@@ -265,9 +298,15 @@ def _leave() -> NoReturn:
     os._exit(0)
 
 
-def _announce(paths: AppPaths, listener: socket.socket, ready: _Ready) -> None:
+def _announce(options: ServerOptions, paths: AppPaths, listener: socket.socket, ready: _Ready) -> None:
     """Requests are answered now: server.json, then the ready pipe."""
-    url = _url(listener)
+    url = _url(options, listener)
+    if not options.tls_cert and not is_loopback(options.host):
+        log.warning(
+            "listening on %s without TLS: keys and contents can be read on the way; use --tls-cert and --tls-key, or a proxy "
+            "that speaks TLS",
+            options.host,
+        )
     state = {
         "url": url,
         "pid": os.getpid(),
@@ -275,6 +314,8 @@ def _announce(paths: AppPaths, listener: socket.socket, ready: _Ready) -> None:
         "version": memdir.__version__,
         "started_at_ms": time.time_ns() // 1_000_000,
     }
+    if options.tls_cert:
+        state["cert_file"] = os.path.abspath(options.tls_cert)
     write_private(paths.server_state_file, (json.dumps(state, indent=2) + "\n").encode())
     log.info("listening on %s, data in %s", url, paths.server_dir)
     ready.say("ready")
