@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
-from memdir.store.database import Database, Row, Transaction, fetch
+from memdir.store.database import Database, Row, Transaction, fetch, marks_for
 from memdir.store.errors import HistoryGoneError
 from memdir.store.paths import ancestors, below, is_within
 
@@ -144,7 +144,7 @@ def _touching(folder: str) -> tuple[str, tuple[str, ...]]:
     """Rows that are about `folder`, something below it, or a folder above it that went or came as a whole."""
     first, end = below(folder)
     above = ancestors(folder)
-    marks = ",".join("?" * len(above))
+    marks = marks_for(above)
     condition = "c.path = ? or (c.path >= ? and c.path < ?) or c.from_path = ? or (c.from_path >= ? and c.from_path < ?)"
     bindings: tuple[str, ...] = (folder, first, end) * 2
     if above:

@@ -93,6 +93,12 @@ def first(transaction: Transaction, sql: str, bindings: Bindings = ()) -> Row | 
     return rows[0] if rows else None
 
 
+def marks_for(values: Sequence[Any]) -> str:
+    """What stands between the brackets of `x in (…)` for these values; for none of them nothing is in it (`null` fits
+    nothing, and PostgreSQL does not know empty brackets)."""
+    return ",".join("?" * len(values)) or "null"
+
+
 def run_many(transaction: Transaction, sql: str, bindings: Iterable[Bindings]) -> None:
     """Run a statement once for each of `bindings`."""
     for values in bindings:

@@ -12,7 +12,7 @@ from typing import Final
 from memdir.core.clock import Clock
 from memdir.store import jobs
 from memdir.store.acting import SYSTEM, acting_as
-from memdir.store.database import Database, fetch
+from memdir.store.database import Database, fetch, marks_for
 
 LIST_MAX: Final = 10_000
 _LIVE: Final = (
@@ -50,7 +50,7 @@ class DeadLetters:
         At most `limit` rows."""
         if not container_ids:
             return []
-        marks = ",".join("?" * len(container_ids))
+        marks = marks_for(container_ids)
         only, order = ("and j.failed_at_ms is not null", "j.failed_at_ms desc") if failed else ("", "j.created_at_ms")
         now_ms = self._clock.now_ns() // 1_000_000
         rows = self._db.all(
@@ -82,7 +82,7 @@ class DeadLetters:
         if not container_ids:
             return 0
         now_ms = self._clock.now_ns() // 1_000_000
-        marks = ",".join("?" * len(container_ids))
+        marks = marks_for(container_ids)
         with self._db.write() as connection:
             rows = fetch(
                 connection,

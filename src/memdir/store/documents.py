@@ -11,7 +11,7 @@ from memdir.core.clock import Clock
 from memdir.core.errors import NotFoundError
 from memdir.store import jobs
 from memdir.store.conditions import Condition, sql_of
-from memdir.store.database import Database, Row, fetch
+from memdir.store.database import Database, Row, fetch, marks_for
 from memdir.store.errors import SupersededError
 from memdir.store.jobs import HELD, Job
 from memdir.store.paths import below
@@ -193,13 +193,13 @@ class DocumentStore:
 
     def being_remembered(self, document_ids: Sequence[str]) -> set[str]:
         """Those of the documents that memories are still to be drawn from."""
-        marks = ",".join("?" * len(document_ids))
+        marks = marks_for(document_ids)
         rows = self._db.all(f"select document_id from job where document_id in ({marks}) and kind = 'memory'", document_ids)  # noqa: S608
         return {row[0] for row in rows}
 
     def counts(self, container_ids: Sequence[int]) -> dict[int, int]:
         """How many files each of the containers holds."""
-        marks = ",".join("?" * len(container_ids))
+        marks = marks_for(container_ids)
         rows = self._db.all(
             f"select container_id, count(*) from document where container_id in ({marks}) and kind = 'file' "  # noqa: S608
             "group by container_id",
@@ -237,7 +237,7 @@ class DocumentStore:
     def indexed(self, document_ids: Sequence[str]) -> dict[str, Document]:
         """Those of the documents whose chunks were made from the content that they have now."""
         unique = list(dict.fromkeys(document_ids))
-        marks = ",".join("?" * len(unique))
+        marks = marks_for(unique)
         rows = self._db.all(f"{SELECT_DOCUMENT} where d.id in ({marks}) and d.indexed_hash = d.content_hash", unique)
         return {row[0]: document_of(row) for row in rows}
 
@@ -250,7 +250,7 @@ class DocumentStore:
         """Move a document on in the pipeline; a status never goes back for the same revision, so a step that is repeated leaves
         it where it was. Returns whether the claim still is the newest: if not, nothing was changed."""
         earlier = STATUSES[: STATUSES.index(status)]
-        marks = ",".join("?" * len(earlier))
+        marks = marks_for(earlier)
         claim = (job.document_id, job.kind, job.generation, job.claims)
         with self._db.write() as connection:
             connection.execute(
@@ -301,7 +301,7 @@ class DocumentStore:
 
 
 def _unfinished_condition(query: Unfinished) -> tuple[str, tuple[Any, ...]]:
-    marks = ",".join("?" * len(query.container_ids))
+    marks = marks_for(query.container_ids)
     condition = f"d.container_id in ({marks}) and d.status not in ('done', 'failed') and d.updated_at_ms >= ?"
     bindings: tuple[Any, ...] = (*query.container_ids, query.since_ms)
     if query.failed:
@@ -314,7 +314,7 @@ def _unfinished_condition(query: Unfinished) -> tuple[str, tuple[Any, ...]]:
 
 
 def _listing_condition(query: Listing) -> tuple[str, tuple[Any, ...]]:
-    marks = ",".join("?" * len(query.container_ids))
+    marks = marks_for(query.container_ids)
     condition = "d.container_id = ?" if len(query.container_ids) == 1 else f"d.container_id in ({marks})" if marks else "false"
     bindings: tuple[Any, ...] = query.container_ids
     if query.files_only:

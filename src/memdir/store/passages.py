@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from memdir.store.database import Database, Row
+from memdir.store.database import Database, Row, marks_for
 from memdir.store.types import Chunk, Scope, StoredChunk
 
 COLUMNS: Final = (
@@ -29,7 +29,7 @@ class PassageReader:
         found: dict[int, StoredChunk] = {}
         for first in range(0, len(chunk_ids), IN_MAX):
             part = [int(chunk_id) for chunk_id in chunk_ids[first : first + IN_MAX]]
-            marks = ",".join("?" * len(part))
+            marks = marks_for(part)
             rows = self._db.all(f"select {COLUMNS} {FROM} where c.id in ({marks})", part)
             found.update((row[0], self._stored(row)) for row in rows)
         return found
@@ -56,7 +56,7 @@ class PassageReader:
         found: dict[int, bytes] = {}
         for first in range(0, len(chunk_ids) if model_id is not None else 0, IN_MAX):
             part = [int(chunk_id) for chunk_id in chunk_ids[first : first + IN_MAX]]
-            marks = ",".join("?" * len(part))
+            marks = marks_for(part)
             found.update(
                 self._db.all(
                     f"select chunk_id, lines from chunk_vector where model_id = ? and chunk_id in ({marks}) "  # noqa: S608

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from memdir.core.errors import NotFoundError
-from memdir.store.database import Transaction, fetch
+from memdir.store.database import Transaction, fetch, marks_for
 from memdir.store.documents import SELECT_DOCUMENT, document_of
 from memdir.store.errors import ConflictError
 from memdir.store.paths import ancestors, below
@@ -54,7 +54,7 @@ class TreeView:
     def check_ancestors(self, path: str) -> None:
         """ConflictError when a file or symlink stands where `path` needs a folder."""
         above = ancestors(path)
-        marks = ",".join("?" * len(above))
+        marks = marks_for(above)
         rows = fetch(
             self._connection,
             f"select path from document where container_id = ? and kind <> 'dir' and path in ({marks})",  # noqa: S608

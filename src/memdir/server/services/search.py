@@ -34,8 +34,9 @@ async def search(caller: Caller, hub: Hub, engine: Engine, request: v1.SearchReq
         return v1.SearchResponse(results=[], total=0, pending=[], timing_ms=0.0)
     scope = await hub.run(scope_of, caller, container.id, path, folder=request.filepath.endswith("/"))
     pending: list[str] = []
+    lacking = False
     if request.wait_ms and request.wait_seq > 0:
-        await _until_searchable(caller, hub, engine, scope, request.wait_seq, request.wait_ms / 1000)
+        lacking = not await _until_searchable(caller, hub, engine, scope, request.wait_seq, began + request.wait_ms / 1000)
     waited = time.perf_counter()
     if request.mode == "literal":
         results = await hub.run(_literal, caller, scope, request)
@@ -43,6 +44,9 @@ async def search(caller: Caller, hub: Hub, engine: Engine, request: v1.SearchReq
     else:
         pending = await hub.run(caller.store.documents.not_searchable, scope)
         results, total, stages = await hub.run(_semantic, caller, engine, scope, request)
+        if not results and lacking:
+            await _until_embedded(caller, hub, scope, request.wait_seq, began + request.wait_ms / 1000)
+            results, total, stages = await hub.run(_semantic, caller, engine, scope, request)
     now = time.perf_counter()
     if stages is not None:
         stages["wait"] = round((waited - began) * 1000, 3)
@@ -64,25 +68,36 @@ def scope_of(caller: Caller, container_id: int, path: str, *, folder: bool) -> S
     return Scope(container_id=container_id, folder=path)
 
 
-async def _until_searchable(caller: Caller, hub: Hub, engine: Engine, scope: Scope, seq: int, wait_s: float) -> None:
-    """Until everything in scope up to `seq` is found by a search, at most `wait_s`; of what is left of it, up to EMBED_WAIT_S
-    for the transformer's vectors of a few fresh edits, which are then found by meaning and not only by words."""
-    deadline = time.monotonic() + wait_s
-    seq = min(seq, INT64_MAX)
+async def _until_searchable(caller: Caller, hub: Hub, engine: Engine, scope: Scope, seq: int, deadline: float) -> bool:
+    """Until everything in scope up to `seq` is found by a search, at most to `deadline` (of `time.perf_counter`); of what is
+    left of it, up to EMBED_WAIT_S for the transformer's vectors of a few fresh edits, which are then found by meaning and not
+    only by words. Returns whether all have them."""
     missing = caller.store.documents.not_searchable
     with hub.watch(scope.container_id) as watch:
-        while await hub.run(missing, scope, up_to_revision=seq, limit=1):
-            left_s = deadline - time.monotonic()
+        while await hub.run(missing, scope, up_to_revision=min(seq, INT64_MAX), limit=1):
+            left_s = deadline - time.perf_counter()
             if left_s <= 0 or hub.closing:
-                return
+                return False
             await watch.wait(left_s)
-        await hub.run(engine.wait_settled, deadline - time.monotonic())
-        deadline = min(deadline, time.monotonic() + EMBED_WAIT_S)
-        while left := await hub.run(missing, scope, up_to_revision=seq, limit=EMBED_WAIT_FILES + 1, unfinished=True):
-            left_s = deadline - time.monotonic()
+    await hub.run(engine.wait_settled, deadline - time.perf_counter())
+    return await _until_embedded(caller, hub, scope, seq, min(deadline, time.perf_counter() + EMBED_WAIT_S))
+
+
+async def _until_embedded(caller: Caller, hub: Hub, scope: Scope, seq: int, deadline: float) -> bool:
+    """Until the edits in scope up to `seq` have the transformer's vectors, unless they are more than EMBED_WAIT_FILES. Returns
+    whether all have them.
+
+    Waited for a second time, and longer, before an answer says that there is nothing: on a busy machine, or at the very first
+    start, it would be said of a file that was saved a moment ago."""
+    missing = caller.store.documents.not_searchable
+    most = EMBED_WAIT_FILES + 1
+    with hub.watch(scope.container_id) as watch:
+        while left := await hub.run(missing, scope, up_to_revision=min(seq, INT64_MAX), limit=most, unfinished=True):
+            left_s = deadline - time.perf_counter()
             if left_s <= 0 or hub.closing or len(left) > EMBED_WAIT_FILES:
-                return
+                return False
             await watch.wait(left_s)
+    return True
 
 
 def current_hits(caller: Caller, engine: Engine, query: SearchQuery) -> tuple[list[tuple[Hit, Document]], SearchOutcome]:

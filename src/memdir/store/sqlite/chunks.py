@@ -8,7 +8,7 @@ import apsw
 import numpy as np
 
 from memdir.core.sqlite import Row
-from memdir.store.database import Guard
+from memdir.store.database import Guard, marks_for
 from memdir.store.passages import IN_MAX, PassageReader, scope_condition
 from memdir.store.sqlite.database import SqliteDatabase
 from memdir.store.sqlite.paths import PathWords
@@ -145,7 +145,7 @@ class SqliteChunkStore(PassageReader):
         unique = list(dict.fromkeys(hashes))
         for first in range(0, len(unique), IN_MAX):
             part = unique[first : first + IN_MAX]
-            marks = ",".join("?" * len(part))
+            marks = marks_for(part)
             rows = connection.execute(
                 "select c.text_hash, v.model_id, v.vector, v.lines from chunk c join chunk_vector v on v.chunk_id = c.id "  # noqa: S608
                 f"where c.text_hash in ({marks}) and v.model_id = coalesce(?, v.model_id) and v.model_id is not ?",

@@ -1,0 +1,82 @@
+"""A search waits for what was written a moment ago, and longer before it says that there is nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, cast
+
+import pytest
+
+from memdir.api import v1
+from memdir.core.clock import Clock, SystemClock
+from memdir.retrieval.types import Hit, SearchOutcome, SearchQuery
+from memdir.server.access import Caller
+from memdir.server.hub import Hub
+from memdir.server.leases import Lease
+from memdir.server.pipeline import index
+from memdir.server.services import search
+from memdir.server.worker import Worker
+from memdir.store.keys import ApiKey
+from memdir.store.store import Store
+from memdir.store.types import Container
+from tests.server.conftest import Putting
+from tests.server.fakes import FakeEngine, HashEmbedder
+
+DENSE = "fake-dense"
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """The worker waits in real time."""
+    return SystemClock()
+
+
+class OnlyByMeaning(FakeEngine):
+    """Finds passages by the transformer's vectors alone."""
+
+    def __init__(self, store: Store, searched: Callable[[], None]) -> None:
+        super().__init__(cast(Any, store), dense=HashEmbedder(DENSE))
+        self.searches = 0
+        self._searched = searched
+
+    @property
+    def searcher(self) -> OnlyByMeaning:
+        return self
+
+    def wait_settled(self, _timeout_s: float) -> bool:
+        return True
+
+    def search(self, query: SearchQuery) -> SearchOutcome:
+        self.searches += 1
+        found = self.chunks.chunks(self.embedded(query.scope.container_id, DENSE)).values()
+        span: dict[str, Any] = {"start_line": 1, "end_line": 1, "start_byte": 0, "end_byte": 4, "text": "text"}
+        hits = [Hit(stored=stored, score=0.5, title=None, signals=None, **span) for stored in found]
+        if self.searches == 1:
+            self._searched()
+        return SearchOutcome(hits=hits, total=len(hits), stages_ms={})
+
+
+@pytest.mark.parametrize("wait_ms", [0, 20_000])
+def test_nothing_is_found_only_when_the_fresh_edits_have_all_their_vectors(
+    store: Store, container: Container, put: Putting, monkeypatch: pytest.MonkeyPatch, wait_ms: int
+) -> None:
+    monkeypatch.setattr(search, "EMBED_WAIT_S", 0.0)
+    seq = put("/a.md").seq
+    engine: Any = OnlyByMeaning(store, lambda: worker.start())  # noqa: PLW0108  it does not exist yet
+    worker = Worker(store, engine)
+    for job in store.jobs.claim("index"):
+        index(store, engine, Lease(store, job))  # there to be searched, but the transformer is busy
+    hub = Hub()
+    store.listen(hub.notify)
+    caller = Caller(key=ApiKey(id="k", org_id="local", name="test"), store=store)
+    request = v1.SearchRequest(q="anything", container_tag=container.tag, wait_seq=seq, wait_ms=wait_ms)
+
+    async def ask() -> v1.SearchResponse:
+        hub.attach()
+        return await search.search(caller, hub, engine, request)
+
+    answer = asyncio.run(ask())
+    assert worker.stop()
+    assert [hit.path for hit in answer.results] == (["/a.md"] if wait_ms else [])
+    assert engine.searches == (2 if wait_ms else 1)
