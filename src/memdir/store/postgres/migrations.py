@@ -77,15 +77,14 @@ def _prepare(connection: psycopg.Connection[Any]) -> None:
     try:
         if connection.execute("select from pg_roles where rolname = %s", (APP_ROLE,)).fetchone() is None:
             connection.execute(f"create role {APP_ROLE} nologin nosuperuser nobypassrls")
-    except (pg.DuplicateObject, pg.UniqueViolation):
-        log.debug("another database of this server is being prepared at the same time")
+        connection.execute(f"grant {APP_ROLE} to session_user")
+    except (pg.DuplicateObject, pg.UniqueViolation):  # another database of this server is being prepared at the same time
+        connection.execute(f"grant {APP_ROLE} to session_user")
     except pg.InsufficientPrivilege:
         row = connection.execute("select rolsuper or rolbypassrls from pg_roles where rolname = session_user").fetchone()
         if row is None or row[0]:
             raise
-        log.warning("no right to make the role %s: servers work as the owner of the tables", APP_ROLE)
-        return
-    connection.execute(f"grant {APP_ROLE} to session_user")
+        log.warning("no right to make or take the role %s: servers work as the owner of the tables", APP_ROLE)
 
 
 def _step(connection: psycopg.Connection[Any], number: int, sql: str) -> None:
