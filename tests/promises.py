@@ -59,7 +59,6 @@ OPEN: frozenset[str] = frozenset(
         "pipeline.workers",
         "pipeline.kill",
         # issue 4, storage
-        "store.one-contract",
         "store.many-processes",
         "store.deletes",
         "store.migrates",

@@ -47,18 +47,32 @@ class World:
     """The tables of a server with the stores over them, and documents put by hand."""
 
     def __init__(self, store: AnyStore, clock: FakeClock) -> None:
+        self._over(store, clock)
+        for container_id in (1, 2):
+            self.container(container_id)
+
+    @classmethod
+    def again(cls, store: AnyStore) -> World:
+        """Over a store that has its containers."""
+        made = cls.__new__(cls)
+        made._over(store, FakeClock())
+        return made
+
+    def _over(self, store: AnyStore, clock: FakeClock) -> None:
         self.store = store
         self.clock = clock
         self.db = store.db
         self.chunks = store.chunks()
         self.memories = store.memories
         self.documents: dict[tuple[int, str], Document] = {}
-        for container_id in (1, 2):
-            self.sql(
-                "insert into container (id, org_id, tag, epoch, created_at_ms, updated_at_ms) values (?, 'o', ?, 'e', 0, 0)",
-                container_id,
-                f"c{container_id}",
-            )
+
+    def container(self, container_id: int) -> None:
+        """A container with that number."""
+        self.sql(
+            "insert into container (id, org_id, tag, epoch, created_at_ms, updated_at_ms) values (?, 'o', ?, 'e', 0, 0)",
+            container_id,
+            f"c{container_id}",
+        )
 
     def sql(self, statement: str, *bindings: object) -> None:
         with self.db.write() as connection:

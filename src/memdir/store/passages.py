@@ -98,9 +98,14 @@ class PassageReader:
         )
 
 
+def is_whole(scope: Scope) -> bool:
+    """Whether a scope is its whole container."""
+    return scope.folder == "/" and not scope.exact
+
+
 def scope_condition(scope: Scope) -> tuple[str, tuple[object, ...]]:
     """Join and condition that keep chunks `c` inside `scope`. Below a folder is the range from `folder/` to `folder0`."""
-    if scope.folder == "/" and not scope.exact:
+    if is_whole(scope):
         return "where c.container_id = ?", (scope.container_id,)
     join = "join document d on d.id = c.document_id where c.container_id = ? and "
     if scope.exact:

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from memdir.store.database import Database, Row, fetch
-from memdir.store.passages import scope_condition
+from memdir.store.passages import is_whole, scope_condition
 from memdir.store.postgres.rows import vector_text
 from memdir.store.postgres.words import SAMPLE, SAMPLED, sample
 from memdir.store.types import Matrix, Nearest, Scope
@@ -45,7 +45,7 @@ def nearest(db: Database, scope: Scope, query: Matrix, *, model_id: int, limit: 
 def _size(db: Database, scope: Scope) -> float:
     """About how many passages are in scope, from the sample of the container."""
     around = sample(db, scope.container_id)
-    if around.taken < SAMPLE or (scope.folder == "/" and not scope.exact):
+    if around.taken < SAMPLE or is_whole(scope):
         return around.size
     where, inside = scope_condition(scope)
     row = db.one(
@@ -65,13 +65,13 @@ def _total(db: Database, dim: int) -> float:
 
 
 def _compared(db: Database, scope: Scope, query: Matrix, *, model_id: int, limit: int) -> Nearest:
-    where, inside = scope_condition(scope)
+    where, inside = _inside(scope)
     rows = db.all(
         "with scored as materialized (select v.chunk_id, -(v.vector <#> cast(? as halfvec)) as cosine "  # noqa: S608
-        f"from chunk c join chunk_vector v on v.chunk_id = c.id and v.model_id = ? and v.container_id = ? {where}) "
+        f"from chunk_vector v {where} and v.container_id = ? and v.model_id = ?) "
         "select chunk_id, cosine, (select avg(cosine) from scored), (select count(*) from scored) from scored "
         "order by cosine desc, chunk_id limit ?",
-        (vector_text(query), model_id, scope.container_id, *inside, limit),
+        (vector_text(query), *inside, scope.container_id, model_id, limit),
     )
     if not rows:
         return NOTHING_NEAR
@@ -80,7 +80,7 @@ def _compared(db: Database, scope: Scope, query: Matrix, *, model_id: int, limit
 
 def _through_graph(db: Database, scope: Scope, query: Matrix, *, model_id: int, limit: int) -> list[Row]:
     dim = len(query)
-    where, inside = scope_condition(scope)
+    where, inside = _inside(scope)
     distance = f"v.vector::halfvec({dim}) <#> cast(? as halfvec({dim}))"
     text = vector_text(query)
     with db.snapshot() as reader:
@@ -95,7 +95,7 @@ def _through_graph(db: Database, scope: Scope, query: Matrix, *, model_id: int, 
         )
         return fetch(
             reader,
-            f"select v.chunk_id, -({distance}) from chunk_vector v join chunk c on c.id = v.chunk_id {where} "  # noqa: S608
+            f"select v.chunk_id, -({distance}) from chunk_vector v {where} "  # noqa: S608
             f"and v.model_id = ? and v.container_id = ? and vector_dims(v.vector) = {dim} order by {distance} limit ?",
             (text, *inside, model_id, scope.container_id, text, limit),
         )
@@ -111,6 +111,14 @@ def _with_mean(db: Database, scope: Scope, query: Matrix, found: list[Row], *, m
     )
     assert row is not None
     return _near(found, mean=None if row[0] is None else float(row[0]), counted=int(row[1]))
+
+
+def _inside(scope: Scope) -> tuple[str, tuple[object, ...]]:
+    """Join and condition that keep vectors `v` of a container inside a scope."""
+    if is_whole(scope):
+        return "where true", ()
+    where, inside = scope_condition(scope)
+    return f"join chunk c on c.id = v.chunk_id {where}", inside
 
 
 def _near(rows: list[Row], *, mean: float | None, counted: int) -> Nearest:

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from memdir.store.database import Database
-from memdir.store.passages import scope_condition
+from memdir.store.passages import is_whole, scope_condition
 from memdir.store.texts import BM25_WEIGHTS, grams
 from memdir.store.types import Chunk, Scope
 from memdir.store.words import fold, stem
@@ -29,6 +29,8 @@ from memdir.store.words import fold, stem
 SAMPLE: Final = 512
 MATCHES_MAX: Final = 5_000
 CANDIDATES_MAX: Final = 20_000
+ENOUGH: Final = 2_000
+"""Passages found by rarer words that make looking up very common ones needless."""
 PHRASES_MAX: Final = 64
 """Of one query; `retrieval.words` makes no more."""
 COUNT_MAX: Final = 32_767
@@ -163,19 +165,16 @@ def _ranked(db: Database, scope: Scope, parts: Sequence[_Part], around: Containe
     if not parts:
         return []
     query = _Query(around)
-    total = 0
-    selects, others = [], []
-    for part in parts:
-        total += part.matches
-        if part.is_common or total > CANDIDATES_MAX:
-            others.append(part)
-        if total <= CANDIDATES_MAX:
-            score = "cast(0 as float8)" if part.is_common else query.score(part)
-            selects.append(
-                f"(select w.chunk_id, {score} as score from chunk_words w join chunk c on c.id = w.chunk_id "  # noqa: S608
-                f"{query.inside(scope)} and w.words @> {query.keys(part)} limit {query.bind(MATCHES_MAX)})"
-            )
+    looked_up = _looked_up(parts, scope)
+    selects = []
+    for part in looked_up:
+        score = "cast(0 as float8)" if part.is_common else query.score(part)
+        selects.append(
+            f"(select w.chunk_id, {score} as score from chunk_words w {query.inside(scope)} and w.words @> {query.keys(part)} "  # noqa: S608
+            f"limit {query.bind(MATCHES_MAX)})"
+        )
     found = f"select t.chunk_id, sum(t.score) as score from ({' union all '.join(selects)}) t group by t.chunk_id"  # noqa: S608
+    others = [part for part in parts if part.is_common or part not in looked_up]
     if others:
         more = " + ".join(f"coalesce({query.score(part)}, 0)" for part in others)
         found = f"select f.chunk_id, f.score + {more} as score from ({found}) f join chunk_words w on w.chunk_id = f.chunk_id"  # noqa: S608
@@ -184,6 +183,21 @@ def _ranked(db: Database, scope: Scope, parts: Sequence[_Part], around: Containe
         query.bindings,
     )
     return [(int(chunk_id), float(score)) for chunk_id, score in rows]
+
+
+def _looked_up(parts: Sequence[_Part], scope: Scope) -> list[_Part]:
+    """The parts whose passages are found, the rarest first. A word that most passages hold finds none in the whole container
+    when the others find enough: it could only decide between equals."""
+    found: list[_Part] = []
+    total = 0
+    for part in parts:
+        if found and total + part.matches > CANDIDATES_MAX:
+            break
+        if total >= ENOUGH and part.idf <= _IDF_MIN and is_whole(scope):
+            break
+        total += part.matches
+        found.append(part)
+    return found
 
 
 def _without_torn_phrases(
@@ -231,11 +245,13 @@ class _Query:
         return f"cast({self.bind(part.keys)} as bigint[])"
 
     def inside(self, scope: Scope) -> str:
-        """Join and condition of a scope."""
+        """Join and condition that keep words `w` inside a scope. The keys of words are those of the container already."""
+        if is_whole(scope):
+            return "where true"
         where, bindings = scope_condition(scope)
         for value in bindings:
             where = where.replace("?", self.bind(value), 1)
-        return where
+        return f"join chunk c on c.id = w.chunk_id {where}"
 
     def score(self, part: _Part) -> str:
         """BM25 of a part in the row `w`; null where it is not. A phrase counts as often as its rarest word."""
@@ -243,8 +259,7 @@ class _Query:
         often = f"{counts} / cast(10 as float8)"
         if len(part.keys) > 1:  # `least` passes over nulls
             often = f"case when w.words @> {self.keys(part)} then least({counts}) / cast(10 as float8) end"
-        weight = self.bind(part.idf * (_K1 + 1))
-        return (  # the text holds names of bindings only
-            f"(select cast({weight} as float8) * f.often / (f.often + cast({self._base} as float8) "  # noqa: S608
-            f"+ cast({self._slope} as float8) * w.length) from (select {often} as often) f)"
-        )
+        # f (k + 1) / (f + K) with the frequency f named once, because finding it is what costs.
+        weight = f"cast({self.bind(part.idf * (_K1 + 1))} as float8)"
+        length = f"(cast({self._base} as float8) + cast({self._slope} as float8) * w.length)"
+        return f"{weight} * (1 - {length} / ({often} + {length}))"
