@@ -42,7 +42,6 @@ OPEN: frozenset[str] = frozenset(
         "api.bad-input",
         "api.capabilities",
         "api.move",
-        "api.export",
         "api.conversations",
         "api.memories",
         # issue 4, API

@@ -33,6 +33,8 @@ BAD_COMMAND_LINES: dict[str, list[str]] = {
     "logs": ["logs", "-n", "-1"],
     "versions": ["versions", "a", "b"],
     "restore": ["restore"],
+    "export": ["export"],
+    "import": ["import", "a"],
     "server run": ["server", "run", "--port", "99999"],
     "server start": ["server", "start", "x"],
     "server stop": ["server", "stop", "--now"],

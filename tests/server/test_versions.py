@@ -222,7 +222,7 @@ def test_a_purge_takes_the_history_and_leaves_what_stands(store: SqliteStore, co
     first = put("/a", b"1").document
     put("/a", b"2")
     assert first is not None
-    assert store.versions.purge(container.id, document_id=first.id, path="/a") == 1
+    assert store.versions.purge(container, document_id=first.id, path="/a") == 1
     assert contents(store, container, "/a") == []
     assert store.blobs.content(document_at(store, container, "/a").content_hash) == b"2"
     references_are_right(store)

@@ -42,7 +42,7 @@ class Capabilities(Wire):
     version: str
     api: list[str]
     features: list[str]
-    """Among `changes`, `files`, `move`, `batch`, `search`, `versions`."""
+    """Among `changes`, `files`, `move`, `batch`, `search`, `versions`, `export`, `import`."""
     max_file_bytes: int
     max_batch_bytes: int
     max_batch_items: int
@@ -214,6 +214,37 @@ class PurgeResult(Wire):
     """DELETE /v1/versions?containerTag=&path=: how many versions went."""
 
     deleted_count: int
+
+
+ArchiveFormat = Literal["tar", "tar.gz", "zip"]
+MergePolicy = Literal["fail", "skip", "replace"]
+"""When something stands at the path of an archive's entry: refuse the whole archive, leave what stands, or replace it."""
+
+
+class ImportProblem(Wire):
+    """An entry that could not be taken over, and why."""
+
+    path: str
+    error: str
+
+
+class ImportResult(Wire):
+    """POST /v1/import?containerTag=&merge=fail&links=inside, the body a tar, tar.gz or zip.
+
+    The whole archive is looked at before anything is written; then it is taken over in steps, so that an import that was broken
+    off goes on when it is repeated with `merge=skip` or `replace`: what is there already is `unchanged`.
+    """
+
+    container_tag: str
+    created: int
+    replaced: int
+    unchanged: int
+    skipped: int
+    failed_count: int
+    failed: list[ImportProblem]
+    """At most 100 of them."""
+    memories: int
+    last_seq: int
 
 
 class SearchRequest(Wire):

@@ -33,6 +33,8 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "logs": ("logs", "COMMAND", "show the log of a mount or of the server"),
     "versions": ("versions", "COMMAND", "show the former contents of a file, or what was deleted"),
     "restore": ("restore", "COMMAND", "bring a former content of a file back"),
+    "export": ("export", "COMMAND", "write a memory, or a folder of one, as a plain archive"),
+    "import": ("takeover", "COMMAND", "take an archive over into a memory"),
     "server run": ("server", "RUN", "run the local server in the foreground"),
     "server start": ("server", "START", "start the local server in the background"),
     "server stop": ("server", "STOP", "stop the local server"),

@@ -28,6 +28,8 @@ M = TypeVar("M", bound=BaseModel)
 
 TIMEOUT_S: Final = 30.0
 CONNECT_TIMEOUT_S: Final = 5.0
+ARCHIVE_TIMEOUT_S: Final = 3600.0
+"""Silence while the server reads an archive that it was sent, or holds a large container."""
 _CONNECTIONS_MAX: Final = 16
 _ERROR_TEXT_MAX: Final = 2000
 _PIECE_BYTES: Final = 1 << 20
@@ -198,6 +200,26 @@ class Client:
     def restore_version(self, request: v1.RestoreRequest) -> v1.FileEntry:
         """Make a version the newest content."""
         return self._call(v1.FileEntry, "POST", "/v1/versions:restore", json=_body(request))
+
+    # --- archives --------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def export(self, container: str, *, form: v1.ArchiveFormat, prefix: str = "/") -> Iterator[Iterator[bytes]]:
+        """A container (what is at and below `prefix`) as an archive, streamed in pieces. OfflineError when it breaks off."""
+        params = {"containerTag": container, "format": form, "prefix": prefix}
+        with self._stream("/v1/export", params, stall_s=ARCHIVE_TIMEOUT_S) as response:
+            yield _pieces(response)
+
+    def take_over(
+        self, container: str, archive: Iterable[bytes], *, merge: v1.MergePolicy = "fail", all_links: bool = False
+    ) -> v1.ImportResult:
+        """Send an archive and wait until the server has taken it over."""
+        params = {"containerTag": container, "merge": merge, "links": "all" if all_links else "inside"}
+        headers = {"Content-Type": "application/octet-stream"}
+        timeout = httpx.Timeout(ARCHIVE_TIMEOUT_S, connect=CONNECT_TIMEOUT_S)
+        return self._call(
+            v1.ImportResult, "POST", "/v1/import", params=params, headers=headers, content=archive, timeout=timeout
+        )
 
     # --- feed, search, profile -----------------------------------------------------------------------------------
 

@@ -20,6 +20,9 @@ BATCH_MAX_ITEMS: Final = 256
 BATCH_MAX_BYTES: Final = 8 * MIB
 """One `POST /v1/files:batch`: sum of decoded contents."""
 
+IMPORT_MAX_BYTES: Final = 16 * 1024 * MIB
+"""One archive of `POST /v1/import`, packed."""
+
 CHANGES_PAGE_MAX: Final = 1000
 CHANGES_WAIT_MAX_S: Final = 60.0
 

@@ -23,7 +23,7 @@ from memdir.server.guard import INTERNAL_ERROR, Guard
 from memdir.server.hub import Hub
 from memdir.server.paging import Walks
 from memdir.server.repeats import Repeats
-from memdir.server.routes import admin, elsewhere, files, jobs, service, v3, v4, versions
+from memdir.server.routes import admin, elsewhere, files, jobs, service, transfer, v3, v4, versions
 from memdir.server.services.files import entry_of
 from memdir.store.errors import DiskFullError, PreconditionError
 from memdir.store.store import Store
@@ -57,17 +57,9 @@ def routed(store: Store, hub: Hub, engine: Engine, *, gate: Gate | None = None) 
     app.add_exception_handler(DiskFullError, _on_refused_write)
     app.add_exception_handler(OSError, _on_refused_write)
     app.add_exception_handler(Exception, _on_unexpected)
-    for router in (
-        service.router,
-        admin.router,
-        files.router,
-        versions.router,
-        jobs.router,
-        elsewhere.router,
-        v3.router,
-        v4.router,
-    ):
-        app.include_router(router)
+    rooms = (service, admin, files, versions, transfer, jobs, elsewhere, v3, v4)
+    for room in rooms:
+        app.include_router(room.router)
     app.add_api_route("/openapi.json", openapi.route(app, hub), include_in_schema=False)
     return app
 

@@ -15,7 +15,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memdir.core.errors import MemdirError
-from memdir.core.limits import BATCH_MAX_BYTES, FILE_SYNC_MAX_BYTES, MIB
+from memdir.core.limits import BATCH_MAX_BYTES, FILE_SYNC_MAX_BYTES, IMPORT_MAX_BYTES, MIB
 from memdir.server.answer import Answer
 from memdir.server.errors import ForbiddenError, TooLargeError, headers_of, status_of, text_of
 from memdir.server.gate import Gate
@@ -32,7 +32,7 @@ UPLOAD_OVERHEAD_BYTES: Final = MIB
 LOOPBACK_HOSTS: Final = frozenset({"127.0.0.1", "localhost", "[::1]"})
 INTERNAL_ERROR: Final = "internal error; the server's log has the details"
 _OPEN_PATHS: Final = frozenset({"/healthz", "/openapi.json"})
-_UPLOAD_PATHS: Final = ("/v1/files/", "/v3/documents/file")
+_UPLOAD_PATHS: Final = ("/v1/files/", "/v1/import", "/v3/documents/file")
 
 
 class Guard:
@@ -134,6 +134,8 @@ def is_upload(path: str) -> bool:
 
 def body_limit(path: str) -> int:
     """Bytes that the body of a request to `path` may have."""
+    if path == "/v1/import":
+        return IMPORT_MAX_BYTES
     return UPLOAD_MAX_BYTES + UPLOAD_OVERHEAD_BYTES if is_upload(path) else BODY_MAX_BYTES
 
 

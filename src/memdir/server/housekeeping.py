@@ -1,4 +1,5 @@
-"""What has to happen now and then, whether anybody calls or not: former contents that have become too old are let go.
+"""What has to happen now and then, whether anybody calls or not: former contents that have become too old are let go, and what
+exports held whose process died.
 
 One thread in each server process; several processes may do it at once without harm.
 """
@@ -53,6 +54,7 @@ class Housekeeper:
     @acting_as(SYSTEM)
     def tidy(self) -> int:
         """One round over all containers. Returns how many versions went."""
+        self._store.exports.release_stale()
         count, after = 0, 0
         while ids := self._store.versions.containers(after=after, limit=CONTAINERS_PAGE):
             for container_id in ids:

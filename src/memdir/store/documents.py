@@ -114,6 +114,14 @@ class DocumentStore:
             "where d.custom_id = ? and k.org_id = ? order by d.created_at_ms, d.id", (name, org_id)
         )
 
+    def loose(self, container_id: int, content_hash: str) -> bool:
+        """Whether a document without a place and without a custom id has this content."""
+        row = self._db.one(
+            "select 1 from document where container_id = ? and content_hash = ? and path is null and custom_id is null limit 1",
+            (container_id, content_hash),
+        )
+        return row is not None
+
     def has_children(self, container_id: int, path: str) -> bool:
         """Whether anything stands below `path`."""
         first, end = below(path)

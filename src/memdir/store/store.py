@@ -16,6 +16,7 @@ from memdir.store.database import Database
 from memdir.store.deadletters import DeadLetters
 from memdir.store.documents import DocumentStore
 from memdir.store.embedding import EmbeddingQueue
+from memdir.store.exports import ExportStore
 from memdir.store.files import FileTree
 from memdir.store.jobs import JobStore
 from memdir.store.keys import KeyStore
@@ -55,6 +56,7 @@ class Store(ABC):
         self.memories = MemoryStore(db, clock)
         self.files = FileTree(db, clock, blobs, self.notify)
         self.versions = VersionStore(db, clock, blobs)
+        self.exports = ExportStore(db, clock, blobs)
 
     @abstractmethod
     def chunks(self) -> ChunkStore:

@@ -150,10 +150,10 @@ class VersionStore:
         self._blobs.tidy(orphans)
         return count
 
-    def purge(self, container_id: int, *, document_id: str | None, path: str) -> int:
+    def purge(self, container: Container, *, document_id: str | None, path: str) -> int:
         """Delete the versions of a document and those of deleted documents at or below `path`. Returns how many."""
-        with self._db.write() as connection:
-            count, orphans = purge(connection, self._blobs, container_id, document_id=document_id, path=path)
+        with narrowed_to(container.org_id), self._db.write() as connection:
+            count, orphans = purge(connection, self._blobs, container.id, document_id=document_id, path=path)
         self._blobs.tidy(orphans)
         return count
 

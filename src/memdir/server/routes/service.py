@@ -49,7 +49,7 @@ async def capabilities() -> Response:
         v1.Capabilities(
             version=memdir.__version__,
             api=["v1", "v3", "v4"],
-            features=["changes", "files", "move", "batch", "search", "versions"],
+            features=["changes", "files", "move", "batch", "search", "versions", "export", "import"],
             max_file_bytes=FILE_SYNC_MAX_BYTES,
             max_batch_bytes=BATCH_MAX_BYTES,
             max_batch_items=BATCH_MAX_ITEMS,

@@ -113,5 +113,5 @@ def purge(caller: Caller, tag: str, path: str) -> v1.PurgeResult:
     path = checked_path(path, root=True)
     container = caller.container(tag, "write", at=path)
     document = None if path == "/" else caller.store.documents.at(container.id, path)
-    count = caller.store.versions.purge(container.id, document_id=None if document is None else document.id, path=path)
+    count = caller.store.versions.purge(container, document_id=None if document is None else document.id, path=path)
     return v1.PurgeResult(deleted_count=count)

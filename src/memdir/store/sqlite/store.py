@@ -56,6 +56,7 @@ class SqliteStore(Store):
         the folder calls this."""
         self.jobs.release_all()
         self.answers.release_all()
+        self.exports.release_stale(all_of_them=True)
         self.blobs.recover()
 
     def close(self) -> None:

@@ -333,6 +333,20 @@ create index document_version_by_age on document_version (container_id, ended_at
 create index document_version_by_hash on document_version (content_hash);
 call behind_container_wall('document_version');
 
+create table export_hold (
+    export_id text collate "C" not null,
+    org_id text collate "C" not null,
+    content_hash text collate "C" not null,
+    until_ms bigint not null,
+    primary key (export_id, content_hash)
+);
+comment on table export_hold is
+    'Contents that an export under way still reads: one reference each. Rows go when it ends, or when their time is over';
+comment on column export_hold.export_id is 'The export';
+comment on column export_hold.content_hash is 'What it still reads';
+comment on column export_hold.until_ms is 'Whoever holds longer than that is taken for dead';
+call behind_wall('export_hold');
+
 create table org (
     id text collate "C" primary key check (id not in ('', '*')),
     org_id text collate "C" not null generated always as (id) stored,
