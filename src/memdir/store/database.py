@@ -16,6 +16,8 @@ The statements in this room are written once, in the SQL that SQLite and Postgre
 from __future__ import annotations
 
 import logging
+import random
+import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final, Protocol, TypeVar
@@ -29,6 +31,7 @@ Row = tuple[Any, ...]
 Bindings = Sequence[Any] | dict[str, Any]
 ATTEMPTS_MAX: Final = 5
 """Of a transaction that others stood in the way of."""
+_PAUSE_MAX_S: Final = 0.05
 
 
 class Transaction(Protocol):
@@ -114,5 +117,7 @@ def repeated(db: Database, work: Callable[[Transaction], T], *, attempts: int = 
                 return work(transaction)
         except ContentionError as error:
             log.debug("a transaction is run again: %s", error)
+            # Whoever was in the way must get on first, or the same two meet again.
+            time.sleep(random.uniform(0, _PAUSE_MAX_S))  # noqa: S311  no secret
     with db.write() as transaction:
         return work(transaction)

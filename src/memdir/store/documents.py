@@ -15,6 +15,7 @@ from memdir.store.database import Database, Row, fetch, marks_for
 from memdir.store.errors import SupersededError
 from memdir.store.jobs import HELD, Job
 from memdir.store.paths import below
+from memdir.store.texts import storable
 from memdir.store.types import Document, Scope
 
 DOCUMENT_COLUMNS: Final = (
@@ -106,10 +107,14 @@ class DocumentStore:
 
     def by_custom_id(self, container_id: int, custom_id: str) -> Document | None:
         """By the client's own name."""
+        if "\0" in custom_id:  # nothing has such a name, and PostgreSQL cannot even be asked
+            return None
         return self._first("where d.container_id = ? and d.custom_id = ?", (container_id, custom_id))
 
     def by_any_id(self, org_id: str, name: str) -> Document | None:
         """By id, else by custom id in any container of the organisation (the oldest one when several carry it)."""
+        if "\0" in name:
+            return None
         return self._first("where d.id = ? and k.org_id = ?", (name, org_id)) or self._first(
             "where d.custom_id = ? and k.org_id = ? order by d.created_at_ms, d.id", (name, org_id)
         )
@@ -286,7 +291,7 @@ class DocumentStore:
                 "update document set status = ?, error = ?, indexed_hash = content_hash, media_type = ?, title = ? "  # noqa: S608
                 f"where id = ? and content_hash = ? and {HELD}",
                 (
-                    *(status, error, media_type, title, document.id, document.content_hash),
+                    *(status, error, media_type, title and storable(title), document.id, document.content_hash),
                     *(job.document_id, job.kind, job.generation, job.claims),
                 ),
             )

@@ -13,6 +13,7 @@ from typing import Any, Final
 from memdir.core.ids import new_id
 from memdir.store.database import Row, Transaction, first
 from memdir.store.protocols import MemoryChange
+from memdir.store.texts import storable
 from memdir.store.types import Document, MemoryCandidate
 
 _STRONGER: Final = 0.02
@@ -176,12 +177,12 @@ def _insert(
             relation,
             version,
             candidate.kind,
-            candidate.subject,
-            candidate.text,
+            storable(candidate.subject),
+            storable(candidate.text),
             candidate.confidence,
             json.dumps(dict(origin.metadata), ensure_ascii=False),
             origin.forget_after_ms,
-            origin.forget_reason,
+            origin.forget_reason and storable(origin.forget_reason),
             now_ms,
             now_ms,
         ),

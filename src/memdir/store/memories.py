@@ -12,6 +12,7 @@ from memdir.store.database import Database, Guard, Row, Transaction, first
 from memdir.store.errors import SupersededError
 from memdir.store.facts import Origin, write
 from memdir.store.protocols import MemoryChange
+from memdir.store.texts import storable
 from memdir.store.types import Document, Memory, MemoryCandidate
 
 _SELECT: Final = (
@@ -92,7 +93,7 @@ class MemoryStore:
         found = self._all(
             "where m.container_id = ? and m.is_latest = 1 and m.text = ? order by m.is_forgotten, m.updated_at_ms desc, m.id "
             "limit 1",
-            (container_id, text),
+            (container_id, storable(text)),
         )
         return found[0] if found else None
 
@@ -190,7 +191,7 @@ class MemoryStore:
             connection.execute(
                 "update memory set is_forgotten = 1, forget_reason = coalesce(?, forget_reason), updated_at_ms = ? "
                 "where id = ? and is_forgotten = 0",
-                (reason, self._now_ms(), memory.id),
+                (reason and storable(reason), self._now_ms(), memory.id),
             )
             changed = bool(connection.changes())
             if changed:

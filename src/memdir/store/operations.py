@@ -127,6 +127,8 @@ def check_put(op: Put) -> None:
         raise InvalidError("If-Match and If-None-Match exclude each other")
     if op.custom_id is not None and not 0 < len(op.custom_id) <= CUSTOM_ID_MAX_CHARS:
         raise InvalidError(f"customId has 1 to {CUSTOM_ID_MAX_CHARS} characters")
+    if op.custom_id is not None and "\0" in op.custom_id:
+        raise InvalidError("customId cannot contain U+0000")
     if op.metadata is not None and len(json.dumps(dict(op.metadata))) > METADATA_MAX_BYTES:
         raise InvalidError(f"metadata can have at most {METADATA_MAX_BYTES} bytes")
 

@@ -23,6 +23,12 @@ _HUMP: Final = re.compile(r"[a-z0-9][A-Z]")
 _PART: Final = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 
 
+def storable(text: str) -> str:
+    """`text` without U+0000, which PostgreSQL has no place for; the same in every engine. For text that is derived or said
+    beside the bytes: the bytes themselves, and the passages cut from them, are kept as they are."""
+    return text.replace("\0", "\ufffd")
+
+
 def embedded_text(chunk: Chunk) -> str:
     """The text that a model sees: context, then passage."""
     return f"{chunk.context}\n{chunk.text}" if chunk.context else chunk.text

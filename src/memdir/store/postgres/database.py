@@ -55,10 +55,7 @@ class PostgresTransaction:
 
     def execute(self, statement: str, bindings: Bindings = (), /) -> list[Row]:
         """Run a statement; all its rows."""
-        if bindings:
-            cursor = self._connection.execute(translated(statement), bindings, binary=True)
-        else:
-            cursor = self._connection.execute(statement, binary=True)
+        cursor = self._connection.execute(translated(statement), bindings, binary=True)
         if (cursor.statusmessage or "").startswith(("INSERT", "UPDATE", "DELETE")):
             self._changes = cursor.rowcount
         return cursor.fetchall() if cursor.description is not None else []
@@ -105,8 +102,18 @@ class PostgresDatabase:
             yield transaction
 
     def all(self, sql: str, bindings: Bindings = ()) -> list[Row]:
-        """Every row of a query."""
+        """Every row of a query; asked once more of another connection when one turns out to be lost."""
         try:
+            for _ in range(POOL_MAX):
+                connection = self._checked_out(None)
+                try:
+                    return PostgresTransaction(connection).execute(sql, bindings)
+                except psycopg.Error as error:
+                    if not lost(error):
+                        raise
+                    log.info("a connection to the database was lost: %s", error)
+                finally:
+                    self._pool.putconn(connection)
             connection = self._checked_out(None)
             try:
                 return PostgresTransaction(connection).execute(sql, bindings)
@@ -154,8 +161,6 @@ class PostgresDatabase:
                 if connection.acting != wanted:
                     connection.execute("select set_config('memdir.org', %s, false)", (wanted,))
                     connection.acting = wanted
-                elif begin is None:
-                    _check_alive(connection)
                 if begin is not None:
                     connection.execute(begin)
             except BaseException as error:
@@ -175,13 +180,6 @@ class PostgresDatabase:
                 log.info("a connection to the database was lost: %s", error)
                 connection.close()
         self._pool.putconn(connection)
-
-
-def _check_alive(connection: PooledConnection) -> None:
-    """See, without asking the server, whether it closed the connection: its last words would be waiting."""
-    connection.pgconn.consume_input()
-    if connection.pgconn.status != pq.ConnStatus.OK:
-        raise psycopg.OperationalError("the server closed the connection")
 
 
 class _Number(NumericBinaryLoader):

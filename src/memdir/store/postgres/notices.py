@@ -93,8 +93,6 @@ class Notices:
                     return
             except psycopg.Error as error:
                 log.info("other server processes cannot be told of changes: %s", error)
-                with self._condition:
-                    self._waiting = {EVERY_CONTAINER}
                 if self._stopping.wait(pause_s):
                     return
                 pause_s = min(_RETRY_MAX_S, pause_s * 2)
