@@ -43,14 +43,12 @@ OPEN: frozenset[str] = frozenset(
         "sdk.python-5",
         # issue 4, users, keys, isolation
         "keys.isolation",
-        "keys.second-wall",
         "keys.origins",
         "keys.secrets",
         # issue 4, pipeline
         "pipeline.workers",
         "pipeline.kill",
         # issue 4, storage
-        "store.many-processes",
         "store.deletes",
         "store.migrates",
         "store.backup",

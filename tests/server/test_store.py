@@ -19,6 +19,8 @@ from memdir.store.store import EVERY_CONTAINER
 from memdir.store.types import Container, Scope
 from tests.server.conftest import AnyStore, Putting
 
+pytestmark = pytest.mark.promise("store.one-contract")
+
 BIG = b"B" * (INLINE_MAX_BYTES + 1)
 
 

@@ -12,6 +12,8 @@ from memdir.store.operations import Delete, Move, Put, Remove
 from memdir.store.types import Container
 from tests.server.conftest import AnyStore, Putting
 
+pytestmark = pytest.mark.promise("store.one-contract")
+
 
 def paths(store: AnyStore, container: Container) -> list[str | None]:
     return [d.path for d in store.documents.files(container.id, prefix="/", after="", limit=1000).entries]

@@ -54,6 +54,7 @@ def changes(client: httpx.Client, tag: str, since: int, wait: float = 0) -> dict
     return body
 
 
+@pytest.mark.promise("store.many-processes")
 def test_a_write_through_one_ends_a_long_poll_on_the_other(pair: tuple[ServerProcess, ServerProcess], tag: str) -> None:
     first, second = pair
     assert first.key == second.key
@@ -78,6 +79,7 @@ def test_a_write_through_one_ends_a_long_poll_on_the_other(pair: tuple[ServerPro
         assert min(delays) < 1.0
 
 
+@pytest.mark.promise("store.many-processes")
 def test_writers_through_both_make_one_history_without_gaps(pair: tuple[ServerProcess, ServerProcess], tag: str) -> None:
     def write(worker: int) -> None:
         with pair[worker % 2].client() as client:
@@ -95,6 +97,7 @@ def test_writers_through_both_make_one_history_without_gaps(pair: tuple[ServerPr
     assert [seq for seq, _, _ in feeds[0]] == list(range(1, 91))
 
 
+@pytest.mark.promise("store.many-processes")
 def test_only_one_of_those_that_saw_the_same_revision_may_replace_it(
     pair: tuple[ServerProcess, ServerProcess], tag: str
 ) -> None:
@@ -114,6 +117,7 @@ def test_only_one_of_those_that_saw_the_same_revision_may_replace_it(
         revision = max(answer.json().get("revision", 0) for answer in answers)
 
 
+@pytest.mark.promise("store.many-processes")
 def test_a_killed_process_loses_nothing_that_was_acknowledged(
     pair: tuple[ServerProcess, ServerProcess], tmp_path: Path, shared_url: str, tag: str
 ) -> None:

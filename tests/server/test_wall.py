@@ -53,6 +53,7 @@ def everything(store: PostgresStore) -> str:
     return repr([store.db.all(f"select * from {name}") for (name,) in tables])
 
 
+@pytest.mark.promise("keys.second-wall")
 def test_without_any_condition_an_organisation_sees_its_own_rows_only(walled: PostgresStore) -> None:
     with acting_as("a"):
         seen = everything(walled)
@@ -62,6 +63,7 @@ def test_without_any_condition_an_organisation_sees_its_own_rows_only(walled: Po
         assert f"{CANARY}-b" in everything(walled)
 
 
+@pytest.mark.promise("keys.second-wall")
 @pytest.mark.parametrize("who", [NOBODY, None, "c"])
 def test_whoever_does_not_say_for_whom_he_works_sees_nothing(walled: PostgresStore, who: str | None) -> None:
     if who is None:
@@ -72,6 +74,7 @@ def test_whoever_does_not_say_for_whom_he_works_sees_nothing(walled: PostgresSto
     assert CANARY not in seen
 
 
+@pytest.mark.promise("keys.second-wall")
 def test_an_organisation_cannot_change_or_delete_rows_of_another(walled: PostgresStore) -> None:
     with acting_as("a"), walled.db.write() as connection:
         for table in ("document", "container", "blob", "api_key", "change", "document_version", "job"):
@@ -86,6 +89,7 @@ def test_an_organisation_cannot_change_or_delete_rows_of_another(walled: Postgre
         assert walled.db.all("select count(*) from api_key") == [(1,)]
 
 
+@pytest.mark.promise("keys.second-wall")
 def test_no_row_can_be_put_on_the_other_side(walled: PostgresStore) -> None:
     with acting_as("b"):
         ((other,),) = walled.db.all("select id from container")
