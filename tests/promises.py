@@ -51,7 +51,6 @@ OPEN: frozenset[str] = frozenset(
         # issue 4, storage
         "store.deletes",
         "store.migrates",
-        "store.backup",
         "store.vacuum",
         # issue 4, proof
         # issue 4, figures

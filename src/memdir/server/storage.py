@@ -7,16 +7,18 @@ import importlib.util
 import logging
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from memdir.core.errors import BusyError, MemdirError, UsageError
+from memdir.core.errors import BusyError, MemdirError, NotFoundError, UsageError
 from memdir.core.paths import AppPaths, ensure_private_dir
+from memdir.core.sqlite import migration_steps, schema_version
+from memdir.store.acting import NOBODY, SYSTEM
 from memdir.store.contents import ENV_BLOBS, open_contents
-from memdir.store.sqlite.store import SqliteStore
+from memdir.store.sqlite.store import DATABASE_NAME, MIGRATIONS, SqliteStore
 from memdir.store.store import Store
 
 log = logging.getLogger(__name__)
@@ -103,15 +105,75 @@ def _recovered(store: Store) -> Iterator[Store]:
         store.close()
 
 
-def _sqlite(options: StorageOptions, paths: AppPaths) -> Store:
+def _sqlite(options: StorageOptions, paths: AppPaths, *, migrates: bool = True) -> Store:
     contents = open_contents(options.blobs or os.environ.get(ENV_BLOBS), paths.server_dir / "blobs")
-    return SqliteStore.open(paths.server_dir, contents=contents)
+    return SqliteStore.open(paths.server_dir, contents=contents, migrates=migrates)
 
 
-def _postgres(url: str, options: StorageOptions, paths: AppPaths) -> Store:
-    if importlib.util.find_spec("psycopg") is None or importlib.util.find_spec("psycopg_pool") is None:
-        raise MemdirError("PostgreSQL needs the package psycopg, which is not installed", hint="pip install 'memdir[postgres]'")
+def _postgres(url: str, options: StorageOptions, paths: AppPaths, *, acting: str = NOBODY) -> Store:
+    _check_psycopg()
     from memdir.store.postgres.store import PostgresStore
 
     contents = open_contents(options.blobs or os.environ.get(ENV_BLOBS), paths.server_dir / "blobs")
-    return PostgresStore.open(url, paths.server_dir, contents=contents)
+    return PostgresStore.open(url, paths.server_dir, contents=contents, acting=acting)
+
+
+def _check_psycopg() -> None:
+    if importlib.util.find_spec("psycopg") is None or importlib.util.find_spec("psycopg_pool") is None:
+        raise MemdirError("PostgreSQL needs the package psycopg, which is not installed", hint="pip install 'memdir[postgres]'")
+
+
+@contextmanager
+def maintained_store(options: StorageOptions, paths: AppPaths, *, alone: bool, new: bool = False) -> Iterator[Store]:
+    """The store, for a command that looks after it. `alone`: no server may have the SQLite database open (on PostgreSQL others
+    wait when they have to); otherwise one may be at work. `new`: it is made when there is none.
+
+    NotFoundError when there is nothing to look after; BusyError when a server is in the way.
+    """
+    url = options.url()
+    if url is not None:
+        ensure_private_dir(paths.server_dir)
+        with _closed(_postgres(url, options, paths, acting=SYSTEM)) as store:
+            yield store
+        return
+    if not new and not (paths.server_dir / DATABASE_NAME).exists():
+        raise NotFoundError(f"there is no server's database in {paths.server_dir}", hint="`memdir server start` makes one")
+    ensure_private_dir(paths.server_dir)
+    with ExitStack() as held:
+        served = False
+        try:
+            held.enter_context(owned(paths.server_dir))
+        except BusyError:
+            if alone:
+                raise
+            served = True
+        yield held.enter_context(_closed(_sqlite(options, paths, migrates=not served)))
+
+
+def is_served(paths: AppPaths) -> bool:
+    """Whether a server process has the SQLite database now."""
+    try:
+        with owned(paths.server_dir):
+            return False
+    except BusyError:
+        return True
+
+
+def schema_versions(options: StorageOptions, paths: AppPaths) -> tuple[int, int]:
+    """Version of the database's schema, 0 without one, and the one that this memdir works with. Changes nothing."""
+    url = options.url()
+    if url is None:
+        return schema_version(paths.server_dir / DATABASE_NAME), len(migration_steps(MIGRATIONS))
+    _check_psycopg()
+    from memdir.store.postgres.migrations import versions
+
+    return versions(url)
+
+
+@contextmanager
+def _closed(store: Store) -> Iterator[Store]:
+    try:
+        store.blobs.check_place()
+        yield store
+    finally:
+        store.close()

@@ -114,14 +114,15 @@ class BlobStore:
     def __init__(self, db: Database, folder: Path, *, contents: Contents | None = None, clock: Clock | None = None) -> None:
         """`folder` holds uploads on their way, and the contents when no other store is given."""
         self._db = db
-        self._temp = folder / "tmp"
+        self.temp = folder / "tmp"
+        """Files of uploads under way."""
         self.contents: Contents = contents or DiskContents(folder / "blobs")
         self.trash = BlobTrash(db, clock or SystemClock())
         self._collector: Callable[[], None] | None = None
 
     def upload(self) -> Upload:
         """A place for bytes that come in pieces."""
-        return Upload(self, self._temp)
+        return Upload(self, self.temp)
 
     def has(self, content_hash: str) -> bool:
         """Whether somebody refers to such a content now."""
@@ -286,7 +287,7 @@ class BlobStore:
 
     def _clear_temp(self, *, before_s: float) -> int:
         count = 0
-        for file in self._temp.iterdir() if self._temp.is_dir() else ():
+        for file in self.temp.iterdir() if self.temp.is_dir() else ():
             if file.stat().st_mtime < before_s:
                 file.unlink(missing_ok=True)
                 count += 1

@@ -206,10 +206,11 @@ class Check:
 
         def recount(connection: Transaction, row: Sequence[Any]) -> bool:
             content_hash, held_now, place, size_bytes, *owners = row
-            if held_now:
-                connection.execute(f"update blob set ref_count = ? where {where}", (held_now, content_hash, *owners))  # noqa: S608
-                return True
-            connection.execute(f"delete from blob where {where}", (content_hash, *owners))  # noqa: S608
+            with self._upkeep.owning(connection, owners):
+                if held_now:
+                    connection.execute(f"update blob set ref_count = ? where {where}", (held_now, content_hash, *owners))  # noqa: S608
+                    return True
+                connection.execute(f"delete from blob where {where}", (content_hash, *owners))  # noqa: S608
             if place is not None:
                 self._store.blobs.trash.throw(connection, place, content_hash=content_hash, size_bytes=size_bytes)
             return True
@@ -218,11 +219,13 @@ class Check:
             content_hash, held_now, *owners = row
             if content_hash != EMPTY_HASH:
                 return False
+            columns = ", ".join(["hash", "size_bytes", "ref_count", "data", *keys])
             marks = ", ".join("?" * (4 + len(keys)))
-            connection.execute(
-                f"insert into blob (hash, size_bytes, ref_count, data{''.join(f', {key}' for key in keys)}) values ({marks})",  # noqa: S608
-                (content_hash, 0, held_now, b"", *owners),
-            )
+            with self._upkeep.owning(connection, owners):
+                connection.execute(
+                    f"insert into blob ({columns}) values ({marks})",  # noqa: S608  constants
+                    (content_hash, 0, held_now, b"", *owners),
+                )
             return True
 
         return [

@@ -5,17 +5,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from memdir.store.database import Transaction
 
 DERIVED: Final = frozenset({"chunk", "chunk_words", "document_words", "chunk_vector", "vector_model", "vector_event"})
 """Made again from the documents; neither backed up nor restored."""
-PASSING: Final = frozenset({"job", "job_clock", "blob_trash", "blob_hold", "schema_version"})
+RUNNING: Final = frozenset({"job_clock", "blob_trash", "blob_hold", "schema_version"})
 """About the running store and nobody's data: a restored store has its own."""
+PASSING: Final = frozenset({"job", "idempotency", "answer"})
+"""Work, which is asked for again, and answers that are kept a day for calls that are repeated: not backed up."""
 BLOB_HOLDERS: Final = {"document": "kind <> 'dir'", "document_version": "true"}
 """Tables whose `content_hash` is a reference to a blob, and which of their rows."""
 
@@ -71,6 +73,10 @@ class Upkeep(Protocol):
 
     def alone(self) -> AbstractContextManager[Transaction]:
         """A transaction during which nobody else writes, and in which every row of everybody can be written."""
+        ...
+
+    def owning(self, transaction: Transaction, owner: Sequence[Any]) -> AbstractContextManager[None]:
+        """Inside the block rows of `blob` are written for that owner: its values of the columns of `blob_owner`."""
         ...
 
     def reading(self) -> AbstractContextManager[Transaction]:

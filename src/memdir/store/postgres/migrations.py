@@ -61,6 +61,15 @@ def migrate(url: str) -> tuple[int, int]:
         raise known from error
 
 
+def versions(url: str) -> tuple[int, int]:
+    """Version of the schema at `url`, 0 without one, and the one that this memdir makes. Changes nothing. StorageError."""
+    try:
+        with psycopg.connect(url, autocommit=True, **KEEP_ALIVE) as connection:
+            return _version(connection), len(migration_steps(MIGRATIONS))
+    except psycopg.Error as error:
+        raise StorageError(f"the database cannot be reached: {first_line(error)}", hint=_HINT) from error
+
+
 def _version(connection: psycopg.Connection[Any]) -> int:
     row = connection.execute("select to_regclass(%s)::text", (f"{SCHEMA}.schema_version",)).fetchone()
     if row is None or row[0] is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -85,6 +85,13 @@ class PostgresUpkeep:
             names = ", ".join(table.name for table in self.tables() if table.name != "schema_version")
             connection.execute(f"lock table {names} in share row exclusive mode")
             yield connection
+
+    @contextmanager
+    def owning(self, transaction: Transaction, owner: Sequence[Any]) -> Iterator[None]:
+        """Contents are written by their organisation only, not by the system."""
+        transaction.execute("select set_config('memdir.org', ?, true)", (owner[0],))
+        yield
+        transaction.execute("select set_config('memdir.org', ?, true)", (SYSTEM,))
 
     @contextmanager
     def reading(self) -> Iterator[Transaction]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from memdir.store.sqlite.upkeep import SqliteUpkeep
 
 DATABASE_NAME: Final = "memdir.db"
+MIGRATIONS: Final = "memdir.store.sqlite.schema"
 _CACHE_MIB: Final = 8
 
 
@@ -31,9 +32,12 @@ class SqliteStore(Store):
         self._chunks: SqliteChunkStore | None = None
 
     @classmethod
-    def open(cls, folder: Path, *, clock: Clock | None = None, contents: Contents | None = None) -> SqliteStore:
-        """Open or create the store in `folder`. VersionError and CorruptError as in `core.sqlite`."""
-        db = SqliteDatabase(folder / DATABASE_NAME, migrations="memdir.store.sqlite.schema", cache_mib=_CACHE_MIB)
+    def open(
+        cls, folder: Path, *, clock: Clock | None = None, contents: Contents | None = None, migrates: bool = True
+    ) -> SqliteStore:
+        """Open or create the store in `folder`. VersionError and CorruptError as in `core.sqlite`; without `migrates` also
+        VersionError for an older schema."""
+        db = SqliteDatabase(folder / DATABASE_NAME, migrations=MIGRATIONS, cache_mib=_CACHE_MIB, migrates=migrates)
         return cls(db, folder, clock or SystemClock(), contents=contents)
 
     def chunks(self) -> SqliteChunkStore:

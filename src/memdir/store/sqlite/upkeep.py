@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import AbstractContextManager
-from typing import Final
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Final
 
 import apsw
 
@@ -59,6 +59,11 @@ class SqliteUpkeep:
     def alone(self) -> AbstractContextManager[Transaction]:
         """There is one writer."""
         return self._db.write(durable=True)
+
+    def owning(self, transaction: Transaction, owner: Sequence[Any]) -> AbstractContextManager[None]:
+        """There is no wall."""
+        del transaction, owner
+        return nullcontext()
 
     def reading(self) -> AbstractContextManager[Transaction]:
         """A read transaction."""
