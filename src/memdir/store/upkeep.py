@@ -16,9 +16,9 @@ DERIVED: Final = frozenset({"chunk", "chunk_words", "document_words", "chunk_vec
 """Made again from the documents; neither backed up nor restored."""
 RUNNING: Final = frozenset({"job_clock", "blob_trash", "blob_hold", "schema_version"})
 """About the running store and nobody's data: a restored store has its own."""
-PASSING: Final = frozenset({"job", "idempotency", "answer"})
-"""Work, which is asked for again, and answers that are kept a day for calls that are repeated: not backed up."""
-BLOB_HOLDERS: Final = {"document": "kind <> 'dir'", "document_version": "true"}
+PASSING: Final = frozenset({"job", "idempotency", "answer", "export_hold"})
+"""Work, which is asked for again, answers that are kept a day, and what exports under way hold: not backed up."""
+BLOB_HOLDERS: Final = {"document": "kind <> 'dir'", "document_version": "true", "export_hold": "true"}
 """Tables whose `content_hash` is a reference to a blob, and which of their rows."""
 
 
