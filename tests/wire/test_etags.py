@@ -35,7 +35,7 @@ def test_a_document_changed_meanwhile_is_not_changed_again(
         answer = client.request(method, document, json=body, headers={"If-Match": before})
         assert (answer.status_code, answer.json()["error"]) == (412, "the document was changed meanwhile"), method
         current = answer.headers["etag"]
-        assert current.rpartition(".")[0] == tag_of(client, document).rpartition(".")[0]
+        assert current.split(".")[:2] == tag_of(client, document).split(".")[:2]
         assert answer.json()["current"]["path"] == change.get("filepath", "/a.md")
     assert client.get(document).json()["content"] == change.get("content", "one")
     assert client.delete(document, headers={"If-Match": tag_of(client, document)}).status_code == 204

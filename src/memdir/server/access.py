@@ -19,7 +19,7 @@ from memdir.core.errors import NotFoundError
 from memdir.server.errors import ForbiddenError
 from memdir.server.rates import Quotas
 from memdir.store.containers import checked_tag
-from memdir.store.errors import InvalidError
+from memdir.store.errors import ConflictError, InvalidError
 from memdir.store.keys import ACTIONS, ApiKey
 from memdir.store.orgs import ORG_LOCAL
 from memdir.store.paths import checked_path, is_within
@@ -121,12 +121,22 @@ class Caller:
         self.allow("read")
         return [c for c in self.store.containers.all(self.org_id) if self.key.allows("read", c.tag)]
 
-    def document(self, name: str, action: str, *, frees: bool = False) -> tuple[Container, Document]:
-        """A document by id or custom id. One that the key may not see is not found."""
-        document = self.store.documents.by_any_id(self.org_id, name)
+    def document(self, name: str, action: str, *, tag: str | None = None, frees: bool = False) -> tuple[Container, Document]:
+        """A document by id or custom id (in container `tag`). One that the key may not see is not found. ConflictError when
+        several containers have a document with this custom id: none of them is taken by chance."""
         self.noted.note(action, target=name)
-        if document is None or not self.sees(document):
+        found = [
+            document
+            for document in self.store.documents.by_any_id(self.org_id, name)
+            if self.sees(document) and tag in (None, document.container_tag)
+        ]
+        if not found:
             raise NotFoundError(f"there is no document {name[:100]!r}")
+        if len(found) > 1:
+            raise ConflictError(
+                f"{len(found)} containers have a document {name[:100]!r}", hint="name it by its id, or say which containerTag"
+            )
+        (document,) = found
         self.allow(action, document.container_tag, at=document.path or "/", frees=frees)
         return self.store.containers.get(self.org_id, document.container_tag), document
 

@@ -1,9 +1,10 @@
 """Versions as HTTP knows them: `ETag`, `If-Match`, `If-None-Match` (RFC 9110, 13.1) of documents and settings.
 
-The ETag of a document is `"REVISION.UPDATED.STATUS"`: a reader who holds it has the content, the metadata and the status. A
-writer is asked less: only revision and time must still hold, because the pipeline moves the status behind everybody's back.
-A revision alone (`latestRevision` of an answer) does, too. A weak mark (`W/`, which a compressed answer carries) makes no
-difference here: the tag names a version of the document and not its bytes on the wire.
+The ETag of a document is `"REVISION.UPDATED.STATUS.PROFILE"`: a reader who holds it has content, metadata, status and the
+memories (PROFILE grows when any memory of the container changes). A writer is asked less: only revision and time must still
+hold, because the pipeline moves the status behind everybody's back. A revision alone (`latestRevision` of an answer) does,
+too. A weak mark (`W/`, which a compressed answer carries) makes no difference here: the tag names a version of the document
+and not its bytes on the wire.
 """
 
 from __future__ import annotations
@@ -18,12 +19,13 @@ from memdir.store.errors import InvalidError
 from memdir.store.operations import Require
 from memdir.store.types import Document
 
-_TAG: Final = re.compile(r'(?:W/)?"(\d{1,18})(?:\.(\d{1,18})(?:\.[a-z]+)?)?"')
+_TAG: Final = re.compile(r'(?:W/)?"(\d{1,18})(?:\.(\d{1,18})(?:\.[a-z]+(?:\.\d{1,18})?)?)?"')
 
 
-def tag_of(document: Document) -> str:
-    """The ETag of a document."""
-    return f'"{document.revision}.{document.updated_at_ms}.{document.status}"'
+def tag_of(document: Document, profile_version: int | None = None) -> str:
+    """The ETag of a document; with its memories, when the container's profile version is given."""
+    memories = "" if profile_version is None else f".{profile_version}"
+    return f'"{document.revision}.{document.updated_at_ms}.{document.status}{memories}"'
 
 
 def tag_of_settings(settings: Mapping[str, Any]) -> str:

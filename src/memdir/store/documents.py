@@ -27,6 +27,7 @@ PENDING_MAX: Final = 1000
 STATUSES: Final = ("queued", "extracting", "chunking", "embedding", "indexing", "done")
 """In the order that a revision goes through them; or `failed`, from any."""
 MANY_MAX: Final = 500
+NAMESAKES_MAX: Final = 1000
 
 
 def document_of(row: Row) -> Document:
@@ -111,13 +112,16 @@ class DocumentStore:
             return None
         return self._first("where d.container_id = ? and d.custom_id = ?", (container_id, custom_id))
 
-    def by_any_id(self, org_id: str, name: str) -> Document | None:
-        """By id, else by custom id in any container of the organisation (the oldest one when several carry it)."""
+    def by_any_id(self, org_id: str, name: str) -> list[Document]:
+        """By id; else those with the custom id, in the containers of the organisation: several when several containers use it
+        (at most NAMESAKES_MAX, the oldest first)."""
         if "\0" in name:
-            return None
-        return self._first("where d.id = ? and k.org_id = ?", (name, org_id)) or self._first(
-            "where d.custom_id = ? and k.org_id = ? order by d.created_at_ms, d.id", (name, org_id)
+            return []
+        found = self._db.all(f"{SELECT_DOCUMENT} where d.id = ? and k.org_id = ?", (name, org_id)) or self._db.all(
+            f"{SELECT_DOCUMENT} where d.custom_id = ? and k.org_id = ? order by d.created_at_ms, d.id limit ?",
+            (name, org_id, NAMESAKES_MAX),
         )
+        return [document_of(row) for row in found]
 
     def loose(self, container_id: int, content_hash: str) -> bool:
         """Whether a document without a place and without a custom id has this content."""

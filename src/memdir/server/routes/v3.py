@@ -10,7 +10,7 @@ from fastapi.responses import JSONResponse
 from pydantic import ValidationError
 from starlette.datastructures import UploadFile
 
-from memdir.api import v3
+from memdir.api import v1, v3
 from memdir.server.etags import is_known
 from memdir.server.hub import Hub
 from memdir.server.routes.files import BYTES, ETAG, NOT_MODIFIED, Calling, Hubbing, model_response
@@ -23,6 +23,10 @@ from memdir.store.errors import InvalidError
 router = APIRouter()
 IfMatch = Annotated[str | None, Header()]
 IfNoneMatch = Annotated[str | None, Header()]
+Within = Annotated[str | None, Query(alias="containerTag")]
+AMBIGUOUS: dict[int | str, dict[str, Any]] = {
+    409: {"description": "Several containers have a document with this custom id.", "model": v1.Problem}
+}
 TAGGED: dict[int | str, dict[str, Any]] = {200: {"headers": ETAG}, 304: NOT_MODIFIED}
 _FORM_FIELD_MAX_BYTES = 256 * 1024
 _FORM: dict[str, Any] = {
@@ -128,9 +132,10 @@ async def delete_many(body: v3.DeleteDocuments, caller: Calling, hub: Hubbing) -
     return model_response(await hub.run(documents.delete_many, caller, body))
 
 
-@router.get("/v3/documents/{name}", response_model=v3.DocumentView, responses=TAGGED)
-async def get(name: str, caller: Calling, hub: Hubbing, if_none_match: IfNoneMatch = None) -> Response:
-    found, tag = await hub.run(documents.get_tagged, caller, name)
+@router.get("/v3/documents/{name}", response_model=v3.DocumentView, responses=TAGGED | AMBIGUOUS)
+async def get(name: str, caller: Calling, hub: Hubbing, within: Within = None, if_none_match: IfNoneMatch = None) -> Response:
+    """By id or custom id; `containerTag` says where, when several containers use the custom id."""
+    found, tag = await hub.run(documents.get_tagged, caller, name, tag=within)
     if is_known(if_none_match, tag):
         return Response(status_code=304, headers={"etag": tag})
     answer = model_response(found)
@@ -139,13 +144,20 @@ async def get(name: str, caller: Calling, hub: Hubbing, if_none_match: IfNoneMat
 
 
 @router.patch("/v3/documents/{name}", response_model=v3.Added)
-async def change(name: str, body: v3.ChangeDocument, caller: Calling, hub: Hubbing, if_match: IfMatch = None) -> Response:
-    return model_response(await hub.run(documents.change, caller, name, body, if_match=if_match))
+async def change(
+    name: str,
+    body: v3.ChangeDocument,
+    caller: Calling,
+    hub: Hubbing,
+    within: Within = None,
+    if_match: IfMatch = None,
+) -> Response:
+    return model_response(await hub.run(documents.change, caller, name, body, tag=within, if_match=if_match))
 
 
 @router.delete("/v3/documents/{name}", status_code=204, response_class=Response)
-async def delete(name: str, caller: Calling, hub: Hubbing, if_match: IfMatch = None) -> Response:
-    await hub.run(documents.delete, caller, name, if_match=if_match)
+async def delete(name: str, caller: Calling, hub: Hubbing, within: Within = None, if_match: IfMatch = None) -> Response:
+    await hub.run(documents.delete, caller, name, tag=within, if_match=if_match)
     return Response(status_code=204)
 
 

@@ -130,9 +130,11 @@ def add_many(caller: Caller, request: v3.AddDocuments) -> v3.AddedBatch:
     return v3.AddedBatch(results=results, success=len(results) - failed, failed=failed)
 
 
-def change(caller: Caller, name: str, request: v3.ChangeDocument, *, if_match: str | None = None) -> v3.Added:
+def change(
+    caller: Caller, name: str, request: v3.ChangeDocument, *, tag: str | None = None, if_match: str | None = None
+) -> v3.Added:
     """Change what was sent, keep the rest; PreconditionError unless the document is the version that If-Match names."""
-    container, document = caller.document(name, "write")
+    container, document = caller.document(name, "write", tag=tag)
     if request.tag not in (None, document.container_tag):
         raise InvalidError(
             f"the document is in container {document.container_tag!r} and stays there",
@@ -169,14 +171,14 @@ def _copy(caller: Caller, document: Document, upload: Upload) -> None:
         upload.write(piece)
 
 
-def get(caller: Caller, name: str) -> v3.DocumentView:
+def get(caller: Caller, name: str, *, tag: str | None = None) -> v3.DocumentView:
     """A document with its text, its beginning as a summary, and the memories drawn from it."""
-    return get_tagged(caller, name)[0]
+    return get_tagged(caller, name, tag=tag)[0]
 
 
-def get_tagged(caller: Caller, name: str) -> tuple[v3.DocumentView, str]:
-    """As `get`, and the document's ETag."""
-    _, document = caller.document(name, "read")
+def get_tagged(caller: Caller, name: str, *, tag: str | None = None) -> tuple[v3.DocumentView, str]:
+    """As `get`, and the ETag of the document with its memories."""
+    container, document = caller.document(name, "read", tag=tag)
     text = text_content(caller, document)
     shown = view(
         document,
@@ -185,12 +187,12 @@ def get_tagged(caller: Caller, name: str) -> tuple[v3.DocumentView, str]:
         memories=caller.store.memories.standing(document.id) or None,
         dreaming=bool(caller.store.documents.being_remembered([document.id])),
     )
-    return shown, tag_of(document)
+    return shown, tag_of(document, container.profile_version)
 
 
-def delete(caller: Caller, name: str, *, if_match: str | None = None) -> None:
+def delete(caller: Caller, name: str, *, tag: str | None = None, if_match: str | None = None) -> None:
     """Delete one document, by id or custom id; PreconditionError unless it is the version that If-Match names."""
-    container, document = caller.document(name, "write", frees=True)
+    container, document = caller.document(name, "write", tag=tag, frees=True)
     require = required(if_match, document.id)
     removal = Remove(document_id=document.id)
     operations: list[Operation] = [removal] if require is None else [require, removal]

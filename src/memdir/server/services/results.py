@@ -14,6 +14,7 @@ from memdir.server.services import documents
 from memdir.server.services.filters import condition_of
 from memdir.server.services.passages import Found, Scopes, passages, scopes_of, timing_ms
 from memdir.server.services.views import summary_of, type_of
+from memdir.store.errors import ConflictError
 from memdir.store.types import Scope
 
 
@@ -48,6 +49,8 @@ def _scopes(caller: Caller, request: v3.SearchDocuments) -> Scopes:
         container, document = caller.document(request.doc_id, "read")
     except NotFoundError:
         return []
+    except ConflictError:  # a custom id of several containers: all of them are meant
+        return scopes
     inside = [(here, scope) for here, scope in scopes if here.id == container.id]
     if document.path is None:
         return inside

@@ -49,9 +49,7 @@ def history(caller: Caller, tag: str, *, path: str | None, name: str | None, bef
     if (path is None) == (name is None):
         raise InvalidError("either path or id must say which document")
     if name is not None:
-        owner, document = caller.document(name, "read")
-        if owner.tag != tag:
-            raise NotFoundError(f"there is no document {name[:100]!r} in container {tag!r}")
+        _, document = caller.document(name, "read", tag=tag)
     else:
         path = checked_path(path or "")
         container = caller.container(tag, "read", at=path)
