@@ -66,6 +66,8 @@ BAD_COMMAND_LINES: dict[str, list[str]] = {
     "fsck": ["fsck", "a", "b"],
     "bench smoke": ["bench", "smoke", "x"],
     "bench posix": ["bench", "posix", "--rounds", "-1"],
+    "bench search": ["bench", "search", "--passages", "0"],
+    "bench server": ["bench", "server", "--seconds", "0"],
 }
 
 

@@ -173,6 +173,23 @@ def test_containers_do_not_see_each_other(world: World, static: StaticEmbedder) 
     assert named == [[], []], "a word of one letter is no name"
 
 
+def test_a_document_that_changes_its_container_takes_its_passages_along(world: World, static: StaticEmbedder) -> None:
+    document = world.put("/walnut.md", "walnut and almond", static)
+    world.put("/walnut.md", "hazel", static, container_id=2)
+    world.sql("delete from document where container_id = 2")
+    query = static.embed_query("walnut")
+
+    def held(container_id: int) -> tuple[set[str], int, int]:
+        scope = whole(container_id)
+        near = world.chunks.nearest(scope, query, model=static.name, limit=9)
+        named = world.chunks.named(scope, ["walnut"], model=static.name, limit=9)
+        return found(world, "almonds", scope), len(near.ids), len(named)
+
+    assert (held(1), held(2)) == (({"/walnut.md"}, 1, 1), (set(), 0, 0))
+    world.sql("update document set container_id = 2 where id = ?", document.id)
+    assert (held(1), held(2)) == ((set(), 0, 0), ({"/walnut.md"}, 1, 1))
+
+
 def test_wrong_shapes_are_refused(world: World, static: StaticEmbedder) -> None:
     document = world.document("/a.md", b"x")
     with pytest.raises(ValueError, match="0 chunks but 2 vectors"):

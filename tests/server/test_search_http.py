@@ -7,7 +7,10 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.server.conftest import ON_BOTH
 from tests.server.test_files_http import put
+
+pytestmark = ON_BOTH
 
 
 def search(client: httpx.Client, tag: str, q: str, **options: Any) -> dict[str, Any]:

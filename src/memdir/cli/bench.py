@@ -1,4 +1,4 @@
-"""`memdir bench smoke`, `bench posix` and `bench server`: the figures of this machine."""
+"""`memdir bench smoke`, `bench search`, `bench posix` and `bench server`: the figures of this machine."""
 
 from __future__ import annotations
 
@@ -130,4 +130,37 @@ SERVER = Command(
     exit_codes=[(0, "measured; each goal says whether it was met"), (2, "a part could not be measured")],
     configure=_configure_server,
     run=_run_server,
+)
+
+
+def _configure_search(parser: Parser) -> None:
+    parser.add_argument(
+        "--passages", metavar="N", type=bounded_int(200, 5_000_000), default=20_000, help="in the container (default: 20000)"
+    )
+    parser.add_argument(
+        "--database-url", metavar="URL", help="an empty PostgreSQL database to compare with (default: SQLite alone)"
+    )
+
+
+def _run_search(args: argparse.Namespace, out: Output) -> int:
+    from memdir.bench.search import main
+
+    return main(args.passages, database=args.database_url, as_json=out.json)
+
+
+SEARCH = Command(
+    name="bench search",
+    usage="[OPTIONS]",
+    description=(
+        "Fill a container with passages and time what a search is made of: by words, rare and common ones, and by vectors,\n"
+        "everywhere and in a folder. With a database also on PostgreSQL, beside SQLite: how much longer it takes, and how\n"
+        "much of what is nearest its graph of vectors finds. Filling takes longest: some minutes for 20,000 passages."
+    ),
+    examples=[
+        ("memdir bench search --passages 2000", "SQLite alone, under a minute"),
+        ("memdir bench search --passages 100000 --database-url postgresql:///bench", "both; the database must be empty"),
+    ],
+    exit_codes=[(0, "measured"), (2, "a store could not be opened or filled")],
+    configure=_configure_search,
+    run=_run_search,
 )
