@@ -42,9 +42,6 @@ OPEN: frozenset[str] = frozenset(
         # issue 4, API
         "sdk.python-5",
         # issue 4, users, keys, isolation
-        "keys.isolation",
-        "keys.origins",
-        "keys.secrets",
         # issue 4, pipeline
         "pipeline.workers",
         "pipeline.kill",

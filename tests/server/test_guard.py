@@ -2,128 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import socket
 import sqlite3
-from collections.abc import Iterator
+from pathlib import Path
 
 import httpx
 import pytest
-from fastapi.routing import APIRoute
 
-from memdir.core.ids import new_secret
 from memdir.server.guard import BODY_MAX_BYTES
-from memdir.server.routes import files, service, v3, v4
-from tests.server.conftest import ServerProcess
-
-CANARY = "canary-5d1f0b"
+from tests.server.conftest import ServerProcess, start
+from tests.server.test_matrix import every_route
 
 
-def every_route() -> Iterator[tuple[str, str]]:
-    for router in (files.router, service.router, v3.router, v4.router):
-        for route in router.routes:
-            assert isinstance(route, APIRoute)
-            path = route.path.replace("{path:path}", f"{CANARY}.md").replace("{name}", CANARY).replace("{tag}", CANARY)
-            for method in sorted(route.methods):
-                if path != "/healthz":
-                    yield method, path
-
-
-ROUTES = sorted(every_route())
-
-
-@pytest.fixture(scope="module")
-def limited(server: ServerProcess) -> str:
-    """A key of another organisation, written beside the running server."""
-    secret = new_secret("md")
-    with sqlite3.connect(server.home / "data" / "server" / "memdir.db") as db:
-        db.execute(
-            "insert into api_key (id, org_id, name, secret_hash, scopes, created_at_ms) values (?, 'other', 'x', ?, ?, 0)",
-            (
-                new_secret("id"),
-                hashlib.sha256(secret.encode()).digest(),
-                json.dumps({"containers": ["*"], "actions": ["read", "write"]}),
-            ),
-        )
-    db.close()
-    return secret
-
-
-@pytest.fixture(scope="module")
-def planted(server: ServerProcess) -> None:
-    with server.client() as client:
-        body = {"content": f"{CANARY} content", "containerTag": CANARY, "filepath": f"/{CANARY}.md", "customId": CANARY}
-        assert client.post("/v3/documents", json=body).status_code == 200
-
-
-def call(client: httpx.Client, method: str, path: str) -> httpx.Response:
-    body = {
-        "containerTag": CANARY,
-        "containerTags": [CANARY],
-        "q": CANARY,
-        "content": "x",
-        "fromPath": f"/{CANARY}.md",
-        "toPath": "/x.md",
-        "operations": [{"op": "delete", "path": f"/{CANARY}.md"}],
-        "contents": ["x"],
-    }
-    content = None if method in ("GET", "HEAD") else json.dumps(body).encode()
-    headers = {} if content is None else {"Content-Type": "application/json"}
-    return client.request(method, path, params={"containerTag": CANARY}, content=content, headers=headers)
-
-
-@pytest.mark.parametrize(("method", "path"), ROUTES)
-def test_no_route_answers_without_a_known_key(server: ServerProcess, planted: None, method: str, path: str) -> None:
-    with httpx.Client(base_url=server.url, trust_env=False, verify=False, timeout=30.0) as client:
-        for authorization in (None, "", "Bearer", "Basic eA==", "Bearer md_wrong", "Bearer " + "x" * 5000, "Bearer ä"):
-            client.headers.pop("authorization", None)
-            if authorization is not None:
-                client.headers.update({"Authorization": authorization.encode("latin-1")})  # type: ignore[arg-type]
-            answer = call(client, method, path)
-            assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer"), authorization
-            assert CANARY not in answer.text
-            if method != "HEAD":
-                assert "API key" in answer.json()["error"]
-
-
-@pytest.mark.parametrize(
-    ("method", "path"), [route for route in ROUTES if not route[1].endswith(("/session", "/capabilities"))]
-)
-def test_a_key_of_another_organisation_sees_and_changes_nothing(
-    server: ServerProcess, planted: None, limited: str, method: str, path: str
-) -> None:
-    with server.client(Authorization=f"Bearer {limited}") as client:
-        answer = call(client, method, path)
-    assert f"{CANARY} content" not in answer.text
-    with server.client() as owner:
-        found = owner.get(f"/v1/files/{CANARY}.md", params={"containerTag": CANARY})
-    assert found.text == f"{CANARY} content"
-
-
-def test_a_key_for_one_container_is_refused_at_the_others(server: ServerProcess, planted: None) -> None:
-    secret = new_secret("md")
-    scopes = {"containers": ["mine"], "actions": ["read"]}
-    with sqlite3.connect(server.home / "data" / "server" / "memdir.db") as db:
-        db.execute(
-            "insert into api_key (id, org_id, name, secret_hash, scopes, created_at_ms) values (?, 'local', 'x', ?, ?, 0)",
-            (new_secret("id"), hashlib.sha256(secret.encode()).digest(), json.dumps(scopes)),
-        )
-    db.close()
-    with server.client(Authorization=f"Bearer {secret}") as client:
-        for method, path in ROUTES:
-            if path.endswith(("/session", "/capabilities")):
-                continue
-            answer = call(client, method, path)
-            listing = path in ("/v3/documents/list", "/v3/documents/batch", "/v3/container-tags/list", "/v3/connections/list")
-            assert answer.status_code in (400, 403, 404, 501) or listing, (method, path, answer.status_code, answer.text)
-            assert f"{CANARY} content" not in answer.text
-        with server.client() as owner:
-            assert owner.get("/v1/files", params={"containerTag": "mine"}).status_code == 200
-        assert client.get("/v1/files", params={"containerTag": "mine"}).status_code == 200
-        assert client.put("/v1/files/a", params={"containerTag": "mine"}, content=b"x").status_code == 403
-
-
+@pytest.mark.promise("keys.origins")
 @pytest.mark.parametrize(
     ("host", "status"),
     [
@@ -151,6 +42,7 @@ def test_the_host_must_be_ours(server: ServerProcess, host: str, status: int, pa
         assert client.get(path).status_code == status
 
 
+@pytest.mark.promise("keys.origins")
 @pytest.mark.parametrize(
     ("headers", "status"),
     [
@@ -183,6 +75,43 @@ def test_requests_of_other_web_pages_are_refused(
 def test_a_rebound_name_is_refused_even_with_the_right_key(server: ServerProcess) -> None:
     with server.client(Host="rebound.example", Origin="http://rebound.example") as client:
         assert client.get("/v3/session").status_code == 403
+
+
+@pytest.mark.promise("keys.origins")
+def test_every_route_refuses_a_rebound_name_and_a_foreign_page(server: ServerProcess) -> None:
+    """The server's port is the only one that memdir opens; its mounts talk over Unix sockets."""
+    foreign = (
+        {"Host": "rebound.example"},
+        {"Host": "rebound.example", "Origin": "http://rebound.example"},
+        {"Origin": "https://evil.example"},
+        {"Sec-Fetch-Site": "cross-site"},
+    )
+    for headers in foreign:
+        with server.client(**headers) as client:
+            for method, path in sorted(every_route()):
+                answer = client.request(method, path.replace("{path:path}", "x"), params={"containerTag": "t"})
+                assert answer.status_code == 403, (method, path, headers)
+
+
+def test_further_names_and_named_proxies_are_believed(tmp_path: Path) -> None:
+    arguments = ("--port", "0", "--allowed-host", "Memory.Example", "--trusted-proxy", "127.0.0.1")
+    server = start(tmp_path / "home", *arguments)
+    for headers, status in (
+        ({"Host": "memory.example"}, 200),
+        ({"Host": "memory.example:8443", "Origin": "https://memory.example:8443"}, 200),
+        ({"Host": "inner:1", "X-Forwarded-Host": "memory.example", "Origin": "https://memory.example"}, 200),
+        ({"Host": "127.0.0.1", "X-Forwarded-Host": "evil.example"}, 403),
+        ({"Host": "other.example"}, 403),
+        ({"Host": "memory.example", "Origin": "https://other.example"}, 403),
+    ):
+        with server.client(**headers) as client:
+            assert client.get("/v1/capabilities").status_code == status, headers
+    with server.client(**{"X-Forwarded-For": "203.0.113.9"}) as client:
+        client.get("/v3/session")
+    assert server.stop() == 0
+    with sqlite3.connect(server.home / "data" / "server" / "memdir.db") as db:
+        assert db.execute("select address from audit where call = 'GET /v3/session'").fetchall() == [("203.0.113.9",)]
+    db.close()
 
 
 def test_two_host_headers_are_one_too_many(server: ServerProcess) -> None:

@@ -1,4 +1,4 @@
-"""Logging to a bounded file, one line an event, with API keys blanked out.
+"""Logging to a bounded file, one line an event, with secrets blanked out: our own keys, and the formats of others.
 
 Nothing leaves the machine. `memdir logs` reads these files.
 """
@@ -22,7 +22,9 @@ class _RedactingFormatter(logging.Formatter):
     """Blanks keys in the finished line, so that arguments and tracebacks are covered too."""
 
     def format(self, record: logging.LogRecord) -> str:
-        return _SECRET.sub("md_[redacted]", super().format(record))
+        from memdir.core.secrets import masked  # not before there is something to log: it compiles 40 patterns
+
+        return masked(_SECRET.sub("md_[redacted]", super().format(record)))
 
 
 def log_to_file(path: Path, *, level: int = logging.INFO) -> None:

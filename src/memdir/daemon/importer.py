@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Final
 
 from memdir.core.errors import MemdirError
+from memdir.core.secrets import scan_bytes, scan_name, scan_stream
 from memdir.daemon.ignore_rules import IgnoreRules
-from memdir.daemon.secret_scan import scan_bytes, scan_name, scan_stream
 from memdir.fs.errors import FsError
 from memdir.fs.posix.place import ABSENT
 from memdir.fs.types import RENAME_NOREPLACE, ROOT_INO, AttrChange, Inode, Owner

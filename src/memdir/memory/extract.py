@@ -123,6 +123,8 @@ def extract(text: str, path: str, *, byte_at: Callable[[int], int]) -> tuple[Mem
 def _subject_of(path: str) -> str:
     """`user` for files about the user, else what the file is called."""
     name = path.rsplit("/", 1)[-1]
+    if is_secret(name):
+        return "user"
     base = re.sub(r"^\d{4}-\d{2}-\d{2}[-_ ]?", "", name.rsplit(".", 1)[0]).replace("_", "-").casefold()
     return "user" if base in _USER_STEMS or not base or path.startswith("/user/") else base.replace("-", " ")
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from memdir.core.secrets import scan_bytes
+
 _INSTRUCTION: Final = re.compile(
     r"\b(?:ignore|disregard|forget|override|bypass)\b[^.\n]{0,60}\b(?:instructions?|prompts?|rules?|messages?|guidelines?|directions?"
     r"|everything|above|previous|prior)\b"
@@ -51,7 +53,7 @@ def is_instruction(text: str) -> bool:
 
 def is_secret(text: str) -> bool:
     """Text that holds a key, a password, a token or a card number."""
-    if _SECRET.search(text) is not None:
+    if _SECRET.search(text) is not None or scan_bytes(text.encode("utf-8", "replace")) is not None:
         return True
     if any(_is_random(found) for found in _LONG_TOKEN.findall(text)):
         return True
@@ -68,7 +70,7 @@ def _is_random(token: str) -> bool:
 def _luhn(number: str) -> bool:
     """The check digit of payment cards (ISO/IEC 7812-1)."""
     digits = [int(char) for char in number if char.isdigit()]
-    if not 13 <= len(digits) <= 19 or len(set(digits)) < 3:
+    if not 13 <= len(digits) <= 19 or len(set(digits)) < 2:
         return False
     total = 0
     for position, digit in enumerate(reversed(digits)):

@@ -9,6 +9,7 @@ from typing import Final
 from starlette.types import Message, Scope, Send
 
 from memdir.core.ids import new_id
+from memdir.core.secrets import masked
 from memdir.server.access import Noted
 from memdir.server.auditing import Auditor
 from memdir.server.rates import Standing
@@ -19,6 +20,11 @@ _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._-]{8,64}")
 """What a proxy or client may call a request; anything else gets a name of ours."""
 _QUIET_PATHS: Final = frozenset({"/v1/capabilities"})
 """Tell nothing about anybody."""
+
+
+def _is_name(request_id: str) -> bool:
+    """Whether it may be written into the audit log as it is."""
+    return _REQUEST_ID.fullmatch(request_id) is not None and masked(request_id) == request_id
 
 
 class Answer:
@@ -40,7 +46,7 @@ class Answer:
         """The request comes from a key that lives."""
         self._key = key
         self._address = address
-        self.request_id = request_id if request_id is not None and _REQUEST_ID.fullmatch(request_id) else new_id()
+        self.request_id = request_id if request_id is not None and _is_name(request_id) else new_id()
 
     async def send(self, message: Message) -> None:
         """An ASGI message. Before the first one of a change goes out, the change is on record."""
@@ -70,7 +76,7 @@ class Answer:
             action=action,
             call=f"{method} {self.noted.route or '(none)'}",
             container=",".join(self.noted.containers) or None,
-            target=", ".join(self.noted.targets) or None,
+            target=masked(", ".join(self.noted.targets)) or None,
             status=status,
             request_id=self.request_id,
             address=self._address,

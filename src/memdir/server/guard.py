@@ -61,7 +61,7 @@ class Guard:
         except (ClientGoneError, ClientDisconnect):
             return  # such as a mount that breaks off an upload because the file changed meanwhile
         except Exception:
-            log.exception("%s %s failed", scope["method"], scope["path"])
+            log.exception("%s %s failed (request %s)", scope["method"], answer.noted.route, answer.request_id)
             if answer.started and not answer.finished:
                 raise  # the connection must break, or the client takes half an answer for a whole one
             if not answer.started:

@@ -6,6 +6,7 @@ import hashlib
 import re
 from typing import Final
 
+from memdir.core.secrets import masked
 from memdir.store.types import Chunk
 
 GRAMS_MAX_CHARS: Final = 8000
@@ -30,7 +31,11 @@ def storable(text: str) -> str:
 
 
 def embedded_text(chunk: Chunk) -> str:
-    """The text that a model sees: context, then passage."""
+    """The text that a model sees: context, then passage, secrets masked (as long as they were)."""
+    return masked(_whole_text(chunk))
+
+
+def _whole_text(chunk: Chunk) -> str:
     return f"{chunk.context}\n{chunk.text}" if chunk.context else chunk.text
 
 
@@ -58,7 +63,7 @@ def name_parts(text: str) -> list[str]:
 
 def grams(chunk: Chunk) -> str:
     """Words to index beside the text: CJK characters and bigrams, parts of compound names."""
-    text = embedded_text(chunk)
+    text = _whole_text(chunk)
     words: list[str] = []
     for run in unspaced_runs(text):
         words.extend(bigrams(run))

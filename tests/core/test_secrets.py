@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memdir.daemon.secret_scan import SecretFinding, entropy_bits, scan_bytes, scan_name, scan_stream
+from memdir.core.secrets import SecretFinding, entropy_bits, scan_bytes, scan_name, scan_stream
 
 
 def chars(count: int, alphabet: str = string.ascii_letters + string.digits, *, seed: int = 7) -> str:

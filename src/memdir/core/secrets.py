@@ -1,4 +1,5 @@
-"""Does this file hold a secret? Asked before a folder is imported, so that keys do not wander into a memory and its server.
+"""Does this hold a secret? Asked before a folder is imported, so that keys do not wander into a memory and its server; before
+a sentence becomes a memory; before a line goes into a log or a text to an embedding model.
 
 Two ways to find out: by name (`id_rsa`, `.env`, `*.pem`, …) and by content (the published formats of well-known tokens, and
 generic `api_key = "…"` assignments whose value looks random). The formats are the ones that the issuers document for secret
@@ -52,6 +53,7 @@ def _rule(name: str, anchors: str, pattern: str, flags: int = 0) -> _Rule:
     return _Rule(name, tuple(anchors.encode().split()), re.compile(pattern.encode(), flags))
 
 
+_PRIVATE_KEY: Final = "private key"
 _START: Final = r"(?<![A-Za-z0-9_])"
 _END: Final = r"(?![A-Za-z0-9_])"
 
@@ -72,7 +74,7 @@ _RULES: Final = (
     _rule("Google OAuth token", "ya29.", _START + r"ya29\.[A-Za-z0-9_-]{30,}"),
     _rule("Stripe key", "sk_live_ sk_test_ rk_live_ rk_test_", _START + r"[sr]k_(?:live|test)_[A-Za-z0-9]{16,}" + _END),
     _rule("Stripe webhook secret", "whsec_", _START + r"whsec_[A-Za-z0-9+/=]{24,}"),
-    _rule("private key", "-----begin", r"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----"),
+    _rule(_PRIVATE_KEY, "-----begin", r"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----"),
     _rule("PuTTY private key", "putty-user-key-file-", r"PuTTY-User-Key-File-\d:"),
     _rule("age secret key", "age-secret-key-1", r"AGE-SECRET-KEY-1[0-9A-Z]{58}"),
     _rule("OpenAI key", "sk-proj- sk-svcacct- sk-admin-", _START + r"sk-(?:proj|svcacct|admin)-[A-Za-z0-9_-]{40,}"),
@@ -141,6 +143,26 @@ def scan_bytes(content: bytes) -> SecretFinding | None:
     return _scan_windows([content])
 
 
+def masked(text: str) -> str:
+    """`text` with every secret in it written as `x`, as many as it had characters, so that positions in it stay what they are.
+    A private key is masked to its end, or to the end of the text."""
+    raw = text.encode("utf-8", "surrogatepass")
+    spans = sorted(_all_matches(raw))
+    if not spans:
+        return text
+    parts: list[str] = []
+    done = 0
+    for start, end in spans:
+        if end <= done:
+            continue
+        first = max(start, done)
+        parts.append(raw[done:first].decode("utf-8", "surrogatepass"))
+        parts.append("x" * len(raw[first:end].decode("utf-8", "replace")))
+        done = end
+    parts.append(raw[done:].decode("utf-8", "surrogatepass"))
+    return "".join(parts)
+
+
 def scan_stream(stream: BinaryIO) -> SecretFinding | None:
     """The first secret in what is left of `stream`, read in pieces; looks at the first SCAN_MAX_BYTES."""
     return _scan_windows(_pieces(stream))
@@ -196,6 +218,23 @@ def _first_match(window: bytes) -> tuple[str, int] | None:
                     break
                 start = lowered.find(anchor, start + 1, end)
     return best
+
+
+def _all_matches(window: bytes) -> Iterator[tuple[int, int]]:
+    """Where secrets stand: of an assignment its value."""
+    lowered = window.lower()
+    for rule in _RULES:
+        for anchor in rule.anchors:
+            start = lowered.find(anchor)
+            while start >= 0:
+                match = rule.pattern.match(window, start)
+                if match is not None and _is_real(rule, match):
+                    first, end = match.span(rule.pattern.groups and 1)
+                    if rule.name == _PRIVATE_KEY:
+                        closing = window.find(b"-----END", end)
+                        end = len(window) if closing < 0 else closing
+                    yield first, end
+                start = lowered.find(anchor, start + 1)
 
 
 def _is_real(rule: _Rule, match: re.Match[bytes]) -> bool:
