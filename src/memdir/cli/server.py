@@ -77,6 +77,7 @@ def _stop(_args: argparse.Namespace, out: Output) -> int:
 
 def _status(_args: argparse.Namespace, out: Output) -> int:
     from memdir.cli.remote import server_log_file
+    from memdir.client.credentials import configured
     from memdir.client.local import running_server
     from memdir.core.paths import app_paths
 
@@ -94,7 +95,8 @@ def _status(_args: argparse.Namespace, out: Output) -> int:
             out.line(f"  data  {out.name(server.data_dir)}")
             out.line(f"  log   {out.name(str(server_log_file()))}")
         else:
-            out.line("  chosen by flag, environment, project or login; `memdir whoami` tells")
+            chosen = configured(paths)
+            out.line(f"  chosen by {chosen.source if chosen else 'login'}; `memdir whoami` says who you are there")
     return EXIT_OK if server is not None else EXIT_NOTHING
 
 
