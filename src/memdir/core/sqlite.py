@@ -20,7 +20,7 @@ from typing import Any, Final
 import apsw
 
 from memdir.core.errors import BusyError, CorruptError, MemdirError, StorageError, VersionError
-from memdir.core.paths import ensure_dir, explained
+from memdir.core.paths import ensure_dir, explained, sync_folder
 from memdir.core.processes import lock_holders
 
 log = logging.getLogger(__name__)
@@ -77,6 +77,8 @@ class Database:
         self._local = threading.local()
         self._readers: dict[threading.Thread, apsw.Connection] = {}
         self._closed = False
+        self._commits = self._settled = 0
+        self._settling = threading.Lock()
         try:
             self._writer = self._connect()
             self._migrate(migrations, allowed=migrates)
@@ -136,6 +138,7 @@ class Database:
             try:
                 yield self._writer
                 self._writer.execute("commit")
+                self._commits += 1
             except BaseException:  # a commit that fails (disk full) leaves the transaction open, too
                 if self._writer.in_transaction:
                     self._writer.execute("rollback")
@@ -200,6 +203,30 @@ class Database:
                 os.fdatasync(fd)
             finally:
                 os.close(fd)
+
+    def settle(self) -> None:
+        """Like `sync`, while others go on writing, and one sync for all who wait: who comes while one is running waits for the
+        next, which also covers everybody else who came meanwhile. OSError.
+
+        The writer's lock is not needed: a commit is in the log file when `write()` has ended, and leaves it only after a
+        checkpoint that synced the database file.
+        """
+        wanted = self._commits
+        with self._settling:
+            if self._settled >= wanted:
+                return
+            reached = self._commits
+            try:
+                fd = os.open(f"{self.path}-wal", os.O_RDONLY | os.O_CLOEXEC)
+            except FileNotFoundError:
+                return
+            try:
+                os.fdatasync(fd)
+            finally:
+                os.close(fd)
+            if not self._settled:  # SQLite makes the log's name durable with its own first sync only
+                sync_folder(self.path.parent)
+            self._settled = reached
 
     def log_bytes(self) -> int:
         """Size of the write-ahead log."""

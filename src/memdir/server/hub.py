@@ -10,9 +10,9 @@ import asyncio
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from contextvars import copy_context
 from typing import Final, ParamSpec, TypeVar
 
+from memdir.store.promised import promising
 from memdir.store.store import EVERY_CONTAINER
 
 P = ParamSpec("P")
@@ -56,7 +56,7 @@ class Hub:
     async def run(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """A blocking call on a thread, done for the same organisation (`store.acting`)."""
         loop = asyncio.get_running_loop()
-        context = copy_context()
+        context = promising()
         return await loop.run_in_executor(self._executor, lambda: context.run(call, *args, **kwargs))
 
     @contextmanager

@@ -17,7 +17,7 @@ from urllib.parse import unquote, urlsplit
 
 from memdir.core.errors import NotFoundError, StorageError, UsageError
 from memdir.core.ids import new_id
-from memdir.core.paths import ensure_dir, explained
+from memdir.core.paths import ensure_dir, explained, sync_folder
 
 ENV_BLOBS: Final = "MEMDIR_BLOBS"
 _PLACE: Final = re.compile(r"[0-9a-f]{2}/[0-9a-f]{64}(\.[0-9A-Za-z_-]+)?")
@@ -140,8 +140,8 @@ class DiskContents:
                 if error.errno != errno.EXDEV:
                     raise
                 _copy(file, target)
-            _sync_folder(target.parent)
-            _sync_folder(self._folder)
+            sync_folder(target.parent)
+            sync_folder(self._folder)
         except OSError as error:
             raise _refused(error) from error
 
@@ -221,12 +221,3 @@ def _refused(error: OSError) -> Exception:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return error
     return explained(error) or StorageError(f"the folder of contents refuses: {error}")
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the names in `folder` durable."""
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

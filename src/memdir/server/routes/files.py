@@ -99,8 +99,6 @@ async def list_files(
 )
 async def put_file(
     request: Request,
-    caller: Calling,
-    hub: Hubbing,
     container_tag: Tag,
     kind: v1.EntryKind = "file",
     mode: Annotated[int, Query(ge=0, le=0o7777)] = 0o644,
@@ -109,6 +107,7 @@ async def put_file(
     if_none_match: Annotated[str | None, Header()] = None,
     idempotency_key: Annotated[str | None, Header()] = None,
 ) -> Response:
+    caller, hub = await caller_of(request), await hub_of(request)  # as dependencies, they would cost more than the work
     wanted = Put(
         path=path_of(request),
         kind=kind,
@@ -135,16 +134,17 @@ async def put_file(
 @router.get("/v1/files/{path:path}", response_class=Response, responses={200: CONTENT, 304: NOT_MODIFIED})
 async def get_file(
     request: Request,
-    caller: Calling,
-    hub: Hubbing,
     container_tag: Tag,
     if_none_match: Annotated[str | None, Header()] = None,
 ) -> Response:
-    document, pieces = await hub.run(files.content_response_parts, caller, container_tag, path_of(request))
+    caller, hub = await caller_of(request), await hub_of(request)
+    document, found = await hub.run(files.content, caller, container_tag, path_of(request))
     headers = content_headers(document)
     if if_none_match is not None and headers["etag"] in [tag.strip() for tag in if_none_match.split(",")]:
         return Response(status_code=304, headers={"etag": headers["etag"]})
-    return StreamingResponse(streamed(hub, pieces), headers=headers, media_type="application/octet-stream")
+    if isinstance(found, bytes):
+        return Response(found, headers=headers, media_type="application/octet-stream")
+    return StreamingResponse(streamed(hub, found), headers=headers, media_type="application/octet-stream")
 
 
 @router.head("/v1/files/{path:path}", response_class=Response, responses={200: {"headers": ETAG}})

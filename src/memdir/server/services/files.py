@@ -15,7 +15,7 @@ from memdir.server.access import Caller
 from memdir.server.errors import status_of, text_of
 from memdir.server.guard import too_large
 from memdir.server.hub import Hub
-from memdir.store.blobs import PIECE_BYTES, BlobStore, StagedBlob, Upload
+from memdir.store.blobs import INLINE_MAX_BYTES, PIECE_BYTES, BlobStore, StagedBlob, Upload
 from memdir.store.changes import ChangeRow
 from memdir.store.errors import ConflictError, InvalidError, PreconditionError
 from memdir.store.jobs import BULK, INTERACTIVE
@@ -231,8 +231,14 @@ def _refused(error: MemdirError) -> v1.BatchItemResult:
     )
 
 
-def content_response_parts(caller: Caller, tag: str, path: str) -> tuple[Document, Iterable[bytes]]:
-    """A file's document and its bytes, from one moment; a symlink gives its target."""
+def content(caller: Caller, tag: str, path: str) -> tuple[Document, bytes | Iterable[bytes]]:
+    """A file's document and its bytes, from one moment; a symlink gives its target. A small file comes whole: pieces cost a
+    turn of a thread each."""
+    document, pieces = _content(caller, tag, path)
+    return document, b"".join(pieces) if document.size_bytes <= INLINE_MAX_BYTES else pieces
+
+
+def _content(caller: Caller, tag: str, path: str) -> tuple[Document, Iterable[bytes]]:
     document = find(caller, tag, path)
     for _ in range(3):
         if document.kind == "dir":

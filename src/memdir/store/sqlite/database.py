@@ -10,6 +10,7 @@ import apsw
 from memdir.core import sqlite
 from memdir.store.database import Transaction
 from memdir.store.errors import DiskFullError
+from memdir.store.promised import promised
 
 
 class SqliteDatabase(sqlite.Database):
@@ -20,10 +21,13 @@ class SqliteDatabase(sqlite.Database):
 
     @contextmanager
     def write(self, *, durable: bool = False) -> Iterator[apsw.Connection]:
-        """As in `core.sqlite`; a full disk is said in the stores' words."""
+        """As in `core.sqlite`; a full disk is said in the stores' words. A commit that a client will be told of is durable as
+        well, by a sync that is shared with all who wait for one."""
         try:
             with super().write(durable=durable) as connection:
                 yield connection
+            if promised() and not durable:
+                self.settle()
         except apsw.FullError as error:
             raise DiskFullError("the server's disk is full", hint="make room; nothing was changed") from error
 
