@@ -29,7 +29,6 @@ async def answered(statuses: list[int], wanted: Load) -> load.Measured:
                     await reader.readexactly(int(length[0].split(b":")[1]))
                 writer.write(b"HTTP/1.1 %d x\r\nContent-Length: 4\r\n\r\nab" % waiting.pop(0))
                 await writer.drain()
-                await asyncio.sleep(0)
                 writer.write(b"cd")
         finally:
             writer.close()

@@ -57,7 +57,7 @@ def routed(store: Store, hub: Hub, engine: Engine, *, gate: Gate | None = None) 
     app.add_exception_handler(DiskFullError, _on_refused_write)
     app.add_exception_handler(OSError, _on_refused_write)
     app.add_exception_handler(Exception, _on_unexpected)
-    rooms = (service, admin, files, versions, transfer, jobs, elsewhere, v3, v4)
+    rooms = (files, v3, service, admin, versions, transfer, jobs, elsewhere, v4)  # the busiest first: they are tried in turn
     for room in rooms:
         app.include_router(room.router)
     app.add_api_route("/openapi.json", openapi.route(app, hub), include_in_schema=False)
