@@ -39,7 +39,6 @@ BAD_COMMAND_LINES: dict[str, list[str]] = {
     "server start": ["server", "start", "x"],
     "server stop": ["server", "stop", "--now"],
     "server status": ["server", "status", "x"],
-    "bench server": ["bench", "server", "--nothing"],
     "server migrate": ["server", "migrate", "x"],
     "server backup": ["server", "backup"],
     "server restore": ["server", "restore"],
