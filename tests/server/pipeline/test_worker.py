@@ -11,6 +11,7 @@ from memdir.server.engine import Engine
 from memdir.server.pipeline import BINARY_NOTE
 from memdir.server.worker import EMBED_CHUNKS
 from memdir.store import jobs
+from memdir.store.acting import acting_as
 from memdir.store.errors import SupersededError
 from memdir.store.operations import Delete, Move, Put
 from memdir.store.types import Container
@@ -165,7 +166,7 @@ def test_a_lost_blob_fails_the_document_and_does_not_spin(
     store: AnyStore, container: Container, put: Putting, events: Events, working: Working
 ) -> None:
     put("/a.md", b"words")
-    with store.db.write() as connection:
+    with acting_as("local"), store.db.write() as connection:
         connection.execute("delete from blob")
     working(FakeEngine(store))
     events.until(lambda: status(store, container, "/a.md") == "failed")
