@@ -44,6 +44,7 @@ BAD_COMMAND_LINES: dict[str, list[str]] = {
     "server restore": ["server", "restore"],
     "server check": ["server", "check", "x"],
     "server vacuum": ["server", "vacuum", "--history-days", "0"],
+    "server worker": ["server", "worker", "--workers", "0"],
     "server jobs": ["server", "jobs", "x"],
     "server jobs retry": ["server", "jobs", "retry", "a", "b"],
     "server key create": ["server", "key", "create"],

@@ -44,6 +44,7 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "server restore": ("upkeep", "RESTORE", "put a backup into the server's store"),
     "server check": ("upkeep", "CHECK", "check, and repair, the server's store"),
     "server vacuum": ("upkeep", "VACUUM", "give space back that the server does not need"),
+    "server worker": ("worker", "COMMAND", "take documents through the pipeline, beside the servers"),
     "server jobs": ("jobs", "COMMAND", "show work on documents that waits, runs, or was given up"),
     "server jobs retry": ("jobs", "RETRY", "put work that was given up back into the queue"),
     "server key create": ("serverkeys", "CREATE", "make an API key; it is shown once"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from memdir.cli.command import EXIT_NOTHING, EXIT_OK, Command, Parser, bounded_int
 from memdir.cli.output import Output
@@ -12,6 +12,9 @@ from memdir.core.errors import BusyError
 
 if TYPE_CHECKING:
     from memdir.client.local import ServerInfo
+    from memdir.server.storage import StorageOptions
+
+WORKERS_MAX: Final = 16
 
 
 def _no_options(_parser: Parser) -> None:
@@ -27,15 +30,9 @@ def _configure_run(parser: Parser) -> None:
         "--allowed-host", metavar="NAME", action="append", default=[], help="a further host name to be called by"
     )
     parser.add_argument(
-        "--blobs", metavar="URL", help="where large contents are kept: s3://bucket/prefix or file:///folder (or MEMDIR_BLOBS)"
-    )
-    parser.add_argument(
-        "--database-url",
-        metavar="URL",
-        help="a PostgreSQL database, instead of SQLite in the data folder (or MEMDIR_DATABASE_URL, which no other user sees)",
-    )
-    parser.add_argument("--database-url-file", metavar="FILE", type=Path, help="a file that holds this URL with its password")
-
+        "--workers", metavar="N", type=bounded_int(0, WORKERS_MAX), default=1,
+        help="threads that take documents through the pipeline (default: 1; 0: `memdir server worker` does it)",
+    )  # fmt: skip
     parser.add_argument("--tls-cert", metavar="FILE", help="speak TLS with this certificate (PEM, with those above it)")
     parser.add_argument("--tls-key", metavar="FILE", help="the certificate's key (PEM, without a passphrase)")
     parser.add_argument(
@@ -45,6 +42,27 @@ def _configure_run(parser: Parser) -> None:
     parser.add_argument(
         "--rate-limit", metavar="N", type=bounded_int(1, 10**9), help="requests a minute for keys without a limit of their own"
     )
+    add_storage_options(parser)
+
+
+def add_storage_options(parser: Parser) -> None:
+    """Which store a command works on."""
+    parser.add_argument(
+        "--blobs", metavar="URL", help="where large contents are kept: s3://bucket/prefix or file:///folder (or MEMDIR_BLOBS)"
+    )
+    parser.add_argument(
+        "--database-url",
+        metavar="URL",
+        help="a PostgreSQL database, instead of SQLite in the data folder (or MEMDIR_DATABASE_URL, which no other user sees)",
+    )
+    parser.add_argument("--database-url-file", metavar="FILE", type=Path, help="a file that holds this URL with its password")
+
+
+def storage_of(args: argparse.Namespace) -> StorageOptions:
+    """What `add_storage_options` got."""
+    from memdir.server.storage import StorageOptions
+
+    return StorageOptions(database_url=args.database_url, database_url_file=args.database_url_file, blobs=args.blobs)
 
 
 def _start(_args: argparse.Namespace, out: Output) -> int:
@@ -126,9 +144,7 @@ def _run(args: argparse.Namespace, out: Output) -> int:
             f"the server already runs at {running.url} (pid {running.pid})", hint="stop it with `memdir server stop`"
         )
     from memdir.server.lifecycle import ServerOptions, run
-    from memdir.server.storage import StorageOptions
 
-    storage = StorageOptions(database_url=args.database_url, database_url_file=args.database_url_file, blobs=args.blobs)
     out.flush()
     run(
         ServerOptions(
@@ -140,7 +156,8 @@ def _run(args: argparse.Namespace, out: Output) -> int:
             tls_key=args.tls_key,
             trusted_proxies=args.trusted_proxy,
             requests_per_minute=args.rate_limit,
-            storage=storage,
+            workers=args.workers,
+            storage=storage_of(args),
         )
     )
     return EXIT_OK

@@ -23,6 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--trusted-proxy", action="append", default=[], help="a proxy whose X-Forwarded-* are believed; repeatable"
     )
     parser.add_argument("--rate-limit", type=int, help="requests a minute for keys without a limit of their own")
+    parser.add_argument("--workers", type=int, default=1, help="threads that index documents (default: 1; 0: none)")
     parser.add_argument("--ready-fd", type=int, help="file descriptor that gets 'ready' or an error text")
     parser.add_argument("--foreground", action="store_true", help="log to standard error instead of the log file")
     options = parser.parse_args(arguments)
@@ -38,6 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 port=options.port,
                 ready_fd=options.ready_fd,
                 foreground=options.foreground,
+                workers=options.workers,
                 hosts=options.allowed_host,
                 storage=StorageOptions(
                     database_url=options.database_url, database_url_file=options.database_url_file, blobs=options.blobs

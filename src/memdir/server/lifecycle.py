@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Final, NoReturn
+from typing import Final
 
 import uvicorn
 
@@ -32,7 +32,7 @@ from memdir.server.housekeeping import Housekeeper
 from memdir.server.hub import Hub
 from memdir.server.protocol import BoundedProtocol
 from memdir.server.storage import StorageOptions, opened_store
-from memdir.server.worker import Worker
+from memdir.server.worker import Worker, leave
 from memdir.store.store import Store
 
 log = logging.getLogger(__name__)
@@ -60,6 +60,8 @@ class ServerOptions:
     storage: StorageOptions = field(default_factory=StorageOptions)
     trusted_proxies: Sequence[str] = ()
     """Addresses or networks whose `X-Forwarded-*` are believed."""
+    workers: int = 1
+    """Threads that index, and as many that embed; 0: other processes do that work."""
     requests_per_minute: int | None = None
     """For keys without a limit of their own; None: unlimited."""
     tls_cert: str | None = None
@@ -243,7 +245,7 @@ async def _serve(options: ServerOptions, paths: AppPaths, store: Store, listener
     hub = Hub()
     hub.attach()
     engine = Engine(store, paths.models_dir)
-    worker = Worker(store, engine)
+    worker = Worker(store, engine, count=options.workers)
     collector = BlobCollector(store)
     housekeeper = Housekeeper(store)
     store.listen(hub.notify)
@@ -285,17 +287,9 @@ async def _serve(options: ServerOptions, paths: AppPaths, store: Store, listener
         _withdraw(paths)
         stopped = [await asyncio.to_thread(thread.stop) for thread in (auditor, worker, collector, housekeeper)]
         if not all(stopped) or not engine.settled:
-            _leave()
+            leave()
         hub.shutdown()
         log.info("stopped")
-
-
-def _leave() -> NoReturn:
-    """End the process although a step of the worker or the loading of a model still runs: every commit is safe, what was not
-    finished is repeated after the next start, and closing the store would wait for it."""
-    log.info("stopped in the middle of background work, which goes on after the next start")
-    logging.shutdown()
-    os._exit(0)
 
 
 def _announce(options: ServerOptions, paths: AppPaths, listener: socket.socket, ready: _Ready) -> None:

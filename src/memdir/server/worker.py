@@ -10,10 +10,11 @@ that an import goes on under any number of edits.
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, NoReturn
 
 from memdir.core.errors import BusyError, MemdirError, StorageError
 from memdir.retrieval.embed.port import LineEmbedder
@@ -43,6 +44,14 @@ _IDLE_S: Final = 60.0
 """Upper bound of a wait; wake-ups come from commits, this only limits the cost of a lost one."""
 _NOT_ITS_FAULT: Final = (BusyError, StorageError, DiskFullError)
 """What a step may meet that says nothing about the document: it waits and is tried again as often as needed."""
+
+
+def leave() -> NoReturn:
+    """End the process although a step of the worker or the loading of a model still runs: every commit is safe, what was not
+    finished is repeated after the next start, and closing the store would wait for it."""
+    log.info("stopped in the middle of background work, which goes on after the next start")
+    logging.shutdown()
+    os._exit(0)
 
 
 class _Loop:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -13,7 +14,9 @@ from memdir.server.leases import Lease
 from memdir.server.pipeline import index
 from memdir.server.worker import Worker
 from memdir.store import jobs
+from memdir.store.acting import SYSTEM
 from memdir.store.jobs import Job
+from memdir.store.postgres.store import PostgresStore
 from memdir.store.store import Store
 from memdir.store.types import Container, Document
 from tests.server.fakes import FakeEngine
@@ -94,3 +97,11 @@ def indexed(store: Store, engine: FakeEngine, job: Job) -> None:
 
 def texts(engine: FakeEngine, document: Document) -> list[str]:
     return [stored.chunk.text for stored in engine.chunks.document_chunks(document.id)]
+
+
+@pytest.fixture
+def postgres_store(tmp_path: Path, database_url: str) -> Iterator[PostgresStore]:
+    """A look into the database that servers and workers share."""
+    opened = PostgresStore.open(database_url, tmp_path / "look", acting=SYSTEM)
+    yield opened
+    opened.close()
