@@ -33,7 +33,7 @@ COMMAND = Command(
         "SIGTERM. Needs PostgreSQL. A process that dies is started again, and what it worked on goes on within 20 seconds."
     ),
     examples=[
-        ("MEMDIR_DATABASE_URL=postgresql://memdir@db/memdir memdir server worker", "one worker"),
+        ("memdir server worker", "one, over the database that MEMDIR_DATABASE_URL names"),
         (
             "memdir server worker --workers 4 --database-url-file /etc/memdir/url",
             "four, beside `memdir server run --workers 0`",
