@@ -161,10 +161,10 @@ def start(home: Path, *arguments: str, database_url: str | None = None) -> Serve
 @pytest.fixture(scope="session")
 def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     """One server for all tests of a run; each test uses a container of its own (fixture `tag`). On SQLite, unless the module
-    says `pytestmark = ON_BOTH`."""
+    says `pytestmark = ON_BOTH`, or MEMDIR_TEST_ENGINE=postgres asks for the other one."""
     with ExitStack() as stack:
         url = None
-        if getattr(request, "param", "sqlite") == "postgres":
+        if getattr(request, "param", os.environ.get("MEMDIR_TEST_ENGINE", "sqlite")) == "postgres":
             url = stack.enter_context(request.getfixturevalue("postgres").database())
         running = start(tmp_path_factory.mktemp("home"), "--port", "0", database_url=url)
         stack.callback(running.stop, signal.SIGKILL)

@@ -131,7 +131,8 @@ class BlobStore:
     def add(self, connection: Transaction, staged: StagedBlob) -> None:
         """One more reference, inside the caller's transaction. BusyError when what made the bytes known to `finish` has gone
         since: they have to be sent again."""
-        if self._count_up(connection, staged.hash):
+        # Small contents are new more often than not, and are put without asking first.
+        if staged.data is None and self._count_up(connection, staged.hash):
             return
         place, size_bytes = staged.place, staged.size_bytes
         if staged.data is None and place is None:
@@ -148,7 +149,7 @@ class BlobStore:
         if row is not None:
             if staged.place is not None:
                 self.trash.take(connection, staged.place)
-        elif not self._count_up(connection, staged.hash):  # another transaction brought the same bytes, and a third took them
+        elif not self._count_up(connection, staged.hash):  # they were there already, and went meanwhile
             raise BusyError("the same content was deleted while it was sent", hint="send it again")
 
     def hold(self, connection: Transaction, content_hash: str) -> None:

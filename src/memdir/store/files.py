@@ -50,10 +50,13 @@ class FileTree:
         """The operations in order, each for itself: one that is refused changes nothing and stops none of the others. All
         that succeed are committed together. An unexpected error, and with `together` any refusal, rolls everything back and
         is raised."""
-        with narrowed_to(container.org_id):
-            step, results = repeated(
-                self._db, lambda connection: self._carried_out(connection, container, operations, together=together)
-            )
+        try:
+            with narrowed_to(container.org_id):
+                step, results = repeated(
+                    self._db, lambda connection: self._carried_out(connection, container, operations, together=together)
+                )
+        except _RefusedError as refused:
+            return [refused.error]
         self._blobs.tidy(step.orphans)
         if step.changed:
             self._notify(container.id)
@@ -67,6 +70,11 @@ class FileTree:
         fetch(connection, f"select 1 from container where id = ?{self._db.row_lock}", (container.id,))  # noqa: S608
         step = Step(connection, container, self._clock.now_ns() // 1_000_000, self._blobs, self._idempotency)
         results: list[Outcome | MemdirError] = []
+        if len(operations) == 1 and not together:  # the transaction itself is all that has to be undone
+            try:
+                return step, [step.run(operations[0])]
+            except MemdirError as error:
+                raise _RefusedError(error) from error
         for operation in operations:
             try:
                 with _savepoint(connection):
@@ -135,6 +143,14 @@ class FileTree:
             connection.execute("delete from container where id = ?", (container.id,))
         self._blobs.tidy(orphans)
         self._notify(container.id)
+
+
+class _RefusedError(Exception):
+    """The only operation of a transaction was refused: nothing is committed, and its error is its result."""
+
+    def __init__(self, error: MemdirError) -> None:
+        super().__init__(error)
+        self.error = error
 
 
 @contextmanager

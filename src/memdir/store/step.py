@@ -97,9 +97,10 @@ class Step:
             self._drop(current)
             former, current = current, None
         container_id = self._container.id
-        seq = self._tree.last_seq()
-        revision = 1 if current is None else current.revision + 1
-        if path is not None:
+        if path is None:
+            seq = self._tree.last_seq()
+            revision = 1 if current is None else current.revision + 1
+        else:
             seq = revision = next_seq(self._connection, container_id)
         content_hash, size_bytes = (EMPTY_HASH, 0) if op.blob is None else (op.blob.hash, op.blob.size_bytes)
         if op.blob is not None:

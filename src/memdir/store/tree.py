@@ -54,6 +54,8 @@ class TreeView:
     def check_ancestors(self, path: str) -> None:
         """ConflictError when a file or symlink stands where `path` needs a folder."""
         above = ancestors(path)
+        if not above:
+            return
         marks = marks_for(above)
         rows = fetch(
             self._connection,
