@@ -40,7 +40,6 @@ OPEN: frozenset[str] = frozenset(
         "api.capabilities",
         "api.move",
         # issue 4, API
-        "sdk.python-5",
         # issue 4, users, keys, isolation
         # issue 4, pipeline
         "pipeline.workers",

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.acceptance.driver import Memdir
+from tests.acceptance.driver import Address, Memdir, eventually
 
 _numbers = itertools.count(1)
 
@@ -37,3 +40,25 @@ def notes(memdir: Memdir, name: str) -> Iterator[Path]:
     place = memdir.mount(name)
     yield place
     memdir.run("unmount", place, expect=(0, 1, 2))
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Address]:
+    """A server started by hand, and a key made for the client."""
+    base = tmp_path_factory.mktemp("sdk").resolve()
+    memdir = Memdir(folder=base, home=base / "home")
+    command = [sys.executable, "-m", "memdir.cli", "server", "run", "--port", "0"]
+    process = subprocess.Popen(
+        command, env=memdir.env, cwd=base, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        found = base / "home" / "state" / "server.json"
+        eventually(found.exists, "the server says where it is", tries=400)
+        url = json.loads(found.read_text())["url"]
+        key = memdir.run("server", "key", "create", "--name", "sdk", "--json").json()["key"]
+        yield Address(url=url, key=key)
+        process.terminate()
+        assert process.wait(timeout=30) == 0
+    finally:
+        process.kill()
+        process.wait()

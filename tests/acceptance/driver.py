@@ -36,6 +36,14 @@ class Ran:
         return self.out.splitlines()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Address:
+    """Where a server is, and a key for it."""
+
+    url: str
+    key: str
+
+
 @dataclass(slots=True, kw_only=True)
 class Memdir:
     """Runs commands in `folder`; `close` unmounts everything of this home and stops its server."""

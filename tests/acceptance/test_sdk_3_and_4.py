@@ -3,51 +3,16 @@
 from __future__ import annotations
 
 import itertools
-import json
-import subprocess
-import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from tests.acceptance.driver import Memdir, eventually
+from tests.acceptance.driver import Address
 from tests.acceptance.published import node_package, python_package, run_node, run_python
 
 NEWEST_3 = "supermemory==3.62.0"
 OLDEST_3 = "supermemory==3.1.0"
 _numbers = itertools.count(1)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Address:
-    """Where a server is, and a key for it."""
-
-    url: str
-    key: str
-
-
-@pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Address]:
-    """A server started by hand, and a key made for the client."""
-    base = tmp_path_factory.mktemp("sdk").resolve()
-    memdir = Memdir(folder=base, home=base / "home")
-    command = [sys.executable, "-m", "memdir.cli", "server", "run", "--port", "0"]
-    process = subprocess.Popen(
-        command, env=memdir.env, cwd=base, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    try:
-        found = base / "home" / "state" / "server.json"
-        eventually(found.exists, "the server says where it is", tries=400)
-        url = json.loads(found.read_text())["url"]
-        key = memdir.run("server", "key", "create", "--name", "sdk", "--json").json()["key"]
-        yield Address(url=url, key=key)
-        process.terminate()
-        assert process.wait(timeout=30) == 0
-    finally:
-        process.kill()
-        process.wait()
 
 
 @pytest.fixture

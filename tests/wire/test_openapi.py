@@ -99,7 +99,12 @@ def test_every_json_request_has_an_example_and_the_server_takes_it(described: di
     with server.client() as client:
         made = client.post("/v3/documents", json={"content": "x", "containerTag": TAG, "filepath": "/work/plan.md"}).json()
         for (method, path), body in EXAMPLES.items():
-            url = path.replace("{name}", made["id"]).replace("{tag}", TAG).replace("{key}", "build%20server")
+            url = (
+                path.replace("{name}", made["id"])
+                .replace("{tag}", TAG)
+                .replace("{namespace}", TAG)
+                .replace("{key}", "build%20server")
+            )
             answer = client.request(method, url, json=body)
             found = answer.status_code < 300 or (path.endswith(NAMING) and answer.status_code == 404)
             assert found, (method, url, answer.status_code, answer.text)

@@ -72,4 +72,33 @@ EXAMPLES: Final[dict[tuple[str, str], Any]] = {
             {"role": "assistant", "content": "Noted."},
         ],
     },
+    ("patch", "/ns/{namespace}"): {"supportingContext": "Notes of a ship's crew."},
+    ("post", "/ns/{namespace}/document"): {
+        "content": "The ropes were mended by Ida.",
+        "id": "ropes",
+        "metadata": {"source": "log", "pages": 3},
+    },
+    ("post", "/ns/{namespace}/document/batch"): {"documents": [{"content": "One thing."}, {"content": "Another thing."}]},
+    ("patch", "/ns/{namespace}/document/{name}"): {"metadata": {"source": "mail"}},
+    ("delete", "/ns/{namespace}/document"): {"ids": ["old"]},
+    ("post", "/ns/{namespace}/list/documents"): {"filter": {"field": "source", "operator": "eq", "value": "log"}},
+    ("post", "/ns/{namespace}/list/chunks"): {},
+    ("post", "/ns/{namespace}/list/memories"): {"include": {"forgotten": True}},
+    ("post", "/ns/{namespace}/list/documents/memory-counts"): {"ids": ["ropes"]},
+    ("post", "/ns/{namespace}/search"): {
+        "query": "who mended the ropes",
+        "searchMode": "chunks",
+        "filter": {
+            "operator": "and",
+            "operands": [
+                {"field": "source", "operator": "eq", "value": "log"},
+                {"field": "pages", "operator": "gte", "value": 3},
+            ],
+        },
+    },
+    ("post", "/ns/{namespace}/profile"): {"buckets": ["work"]},
+    ("put", "/ns/{namespace}/profile/buckets"): {"buckets": {"work": "what the crew does"}},
+    ("delete", "/ns/{namespace}/profile/buckets"): {"buckets": ["work"]},
+    ("delete", "/ns/{namespace}/memories"): {"ids": ["no-such-memory"]},
+    ("delete", "/ns/{namespace}/memories/semantic"): {"query": "what was said about the ropes", "dryRun": True},
 }

@@ -82,6 +82,7 @@ class ResultChunk(Wire):
 class Relative(Wire):
     """A memory that stands in a relation to a result; `version` counts from the result: -1 is its parent."""
 
+    id: str
     memory: str
     relation: Literal["updates", "extends", "derives"]
     version: int | None = None

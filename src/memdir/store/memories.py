@@ -126,6 +126,17 @@ class MemoryStore:
         )
         return {row[0]: row[1] for row in rows}
 
+    def counts_of(self, document_ids: Sequence[str]) -> dict[str, int]:
+        """How many facts that are remembered now each of the documents says."""
+        unique = list(dict.fromkeys(document_ids))
+        marks = ",".join("?" * len(unique))
+        rows = self._db.all(
+            "select s.document_id, count(*) from memory_source s join memory m on m.id = s.memory_id "  # noqa: S608
+            f"where s.document_id in ({marks}) and s.stands = 1 and {_REMEMBERED} group by s.document_id",
+            (*unique, self._now_ms()),
+        )
+        return {row[0]: row[1] for row in rows}
+
     def _all(self, condition: str, bindings: Sequence[Any]) -> list[Memory]:
         return [self._memory(row) for row in self._db.all(_SELECT + condition, bindings)]
 

@@ -63,3 +63,27 @@ async def forget_matching(caller: Calling) -> None:
         "what a prompt is about is not judged by a model here",
         "search with POST /v4/search and forget what it finds by id with DELETE /v4/memories",
     )
+
+
+@router.get("/connectors")
+@router.get("/ns/{namespace}/connectors")
+@router.post("/ns/{namespace}/connectors")
+@router.get("/ns/{namespace}/connectors/{name}")
+@router.patch("/ns/{namespace}/connectors/{name}")
+@router.delete("/ns/{namespace}/connectors/{name}")
+@router.post("/ns/{namespace}/connectors/{name}/sync")
+async def connectors(caller: Calling) -> None:
+    caller.allow("read")
+    _refuse("connectors to other services do not exist here", _ADD_INSTEAD)
+
+
+@router.patch("/organization")
+async def organization(caller: Calling) -> None:
+    caller.allow("write")
+    _refuse("a background for all namespaces is not kept here", "set the supportingContext of a namespace")
+
+
+@router.post("/feedback")
+async def feedback(caller: Calling) -> None:
+    caller.allow("read")
+    _refuse("feedback is not collected here", "tell whoever runs this server")

@@ -48,7 +48,7 @@ async def capabilities() -> Response:
     return model_response(
         v1.Capabilities(
             version=memdir.__version__,
-            api=["v1", "v3", "v4"],
+            api=["v1", "v3", "v4", "ns"],
             features=["changes", "files", "move", "batch", "search", "versions", "export", "import"],
             max_file_bytes=FILE_SYNC_MAX_BYTES,
             max_batch_bytes=BATCH_MAX_BYTES,

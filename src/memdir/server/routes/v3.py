@@ -28,7 +28,7 @@ AMBIGUOUS: dict[int | str, dict[str, Any]] = {
     409: {"description": "Several containers have a document with this custom id.", "model": v1.Problem}
 }
 TAGGED: dict[int | str, dict[str, Any]] = {200: {"headers": ETAG}, 304: NOT_MODIFIED}
-_FORM_FIELD_MAX_BYTES = 256 * 1024
+FORM_FIELD_MAX_BYTES = 256 * 1024
 _FORM: dict[str, Any] = {
     "type": "object",
     "required": ["file"],
@@ -65,18 +65,18 @@ async def add_many(body: v3.AddDocuments, caller: Calling, hub: Hubbing) -> Resp
 )
 async def add_file(request: Request, caller: Calling, hub: Hubbing) -> Response:
     """Multipart: `file`, `containerTag`, `filepath`, `metadata` (JSON text), `customId`."""
-    async with request.form(max_files=1, max_fields=20, max_part_size=_FORM_FIELD_MAX_BYTES) as form:
+    async with request.form(max_files=1, max_fields=20, max_part_size=FORM_FIELD_MAX_BYTES) as form:
         file = form.get("file")
         if not isinstance(file, UploadFile):
             raise InvalidError("the form has no file", hint="send multipart/form-data with a part named file")
         fields = {name: value for name, value in form.items() if isinstance(value, str)}
         body = _file_request(fields)
-        upload, blob = await _take(hub, caller.store.blobs, file)
+        upload, blob = await take(hub, caller.store.blobs, file)
         with upload:
             return model_response(await hub.run(documents.add_blob, caller, body, blob))
 
 
-async def _take(hub: Hub, blobs: BlobStore, file: UploadFile) -> tuple[Upload, StagedBlob]:
+async def take(hub: Hub, blobs: BlobStore, file: UploadFile) -> tuple[Upload, StagedBlob]:
     upload = blobs.upload()
     try:
         while piece := await file.read(PIECE_BYTES):

@@ -49,16 +49,24 @@ def address_in(content: str) -> str | None:
     return text if len(text) <= URL_MAX_CHARS and _ADDRESS.fullmatch(text) else None
 
 
-def add(caller: Caller, request: v3.AddDocument, *, priority: int = INTERACTIVE, number: int = 0) -> v3.Added:
+def add(
+    caller: Caller, request: v3.AddDocument, *, priority: int = INTERACTIVE, number: int = 0, only_new: bool = False
+) -> v3.Added:
     """Take a text in; the same custom id or path again replaces. An address is kept as it is: the server fetches nothing.
-    `number` is the place among several of one request."""
+    `number` is the place among several of one request. PreconditionError with `only_new` when there is one already."""
     with caller.store.blobs.upload() as upload:
         upload.write(request.content.encode())
-        return add_blob(caller, request, upload.finish(), priority=priority, number=number)
+        return add_blob(caller, request, upload.finish(), priority=priority, number=number, only_new=only_new)
 
 
 def add_blob(
-    caller: Caller, request: v3.AddDocument, blob: StagedBlob, *, priority: int = INTERACTIVE, number: int = 0
+    caller: Caller,
+    request: v3.AddDocument,
+    blob: StagedBlob,
+    *,
+    priority: int = INTERACTIVE,
+    number: int = 0,
+    only_new: bool = False,
 ) -> v3.Added:
     """Take bytes in, under the names of `request` (its content is looked at for an address only)."""
     container = caller.ensured(request.tag or CONTAINER_DEFAULT, "write", at=caller.narrowed(request.filepath or "/"))
@@ -78,6 +86,7 @@ def add_blob(
         url=address_in(request.content),
         priority=priority,
         new_id=made_id(number),
+        if_none_match=only_new,
     )
     document = write(caller, container, existing, put)
     return v3.Added(id=document.id, status=document.status)  # type: ignore[arg-type]

@@ -63,6 +63,7 @@ def _relative(memory: Memory, link: Memory, *, version: int | None = None) -> v4
     """`link` is the one of the two that names the relation. To the wire a contradiction is an update."""
     relation = "updates" if link.relation in (None, *_VERSIONS) else link.relation
     return v4.Relative(
+        id=memory.id,
         memory=memory.candidate.text,
         relation=cast(Relation, relation),
         version=version,
