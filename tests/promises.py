@@ -45,9 +45,6 @@ OPEN: frozenset[str] = frozenset(
         "pipeline.workers",
         "pipeline.kill",
         # issue 4, storage
-        "store.deletes",
-        "store.migrates",
-        "store.vacuum",
         # issue 4, proof
         # issue 4, figures
         "scale.puts",

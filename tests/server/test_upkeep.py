@@ -1,0 +1,285 @@
+"""Migrating from every released schema, vacuum, deletes that leave nothing, and the commands beside a running server."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import apsw
+import numpy as np
+import pytest
+
+from memdir.core import sqlite
+from memdir.core.clock import FakeClock
+from memdir.core.errors import VersionError
+from memdir.core.sqlite import migration_steps, schema_version
+from memdir.store.blobs import INLINE_MAX_BYTES
+from memdir.store.check import Check
+from memdir.store.operations import Delete
+from memdir.store.postgres.store import PostgresStore
+from memdir.store.sqlite.store import DATABASE_NAME, MIGRATIONS, SqliteStore
+from memdir.store.store import Store
+from memdir.store.types import Chunk, Container
+from memdir.store.vacuum import vacuum
+from tests.server.conftest import AnyStore, Putting, start
+from tests.server.test_files_http import put as put_http
+
+LARGE = b"L" * (INLINE_MAX_BYTES + 1)
+VERSIONS = range(1, len(migration_steps(MIGRATIONS)))
+
+
+# migration
+
+
+def old_store(folder: Path, version: int) -> None:
+    """A store as that version of the schema had it: a container with a small and a large file."""
+    folder.mkdir(parents=True)
+    small, large = hashlib.sha256(b"ok").hexdigest(), hashlib.sha256(LARGE).hexdigest()
+    place = folder / "blobs" / large[:2] / large
+    place.parent.mkdir(parents=True)
+    place.write_bytes(LARGE)
+    connection = apsw.Connection(str(folder / DATABASE_NAME))
+    connection.execute("pragma journal_mode=wal")
+    for step in migration_steps(MIGRATIONS)[:version]:
+        connection.execute(step)
+    connection.execute(f"pragma user_version={version}")
+    connection.execute(
+        "insert into container (org_id, tag, epoch, last_seq, created_at_ms, updated_at_ms) values ('local', 't', 'e', 2, 1, 1)"
+    )
+    placed = ", place" if version >= 3 else ""
+    connection.execute("insert into blob (hash, size_bytes, ref_count, data) values (?, 2, 1, ?)", (small, b"ok"))
+    connection.execute(
+        f"insert into blob (hash, size_bytes, ref_count, data{placed}) values (?, ?, 1, null{', ?' if placed else ''})",
+        (large, len(LARGE), *([f"{large[:2]}/{large}"] if placed else [])),
+    )
+    for seq, (path, digest) in enumerate((("/small", small), ("/large", large)), start=1):
+        connection.execute(
+            "insert into document (id, container_id, path, kind, status, content_hash, size_bytes, mode, mtime_ns, revision, "
+            "indexed_hash, metadata, created_at_ms, updated_at_ms) values (?, 1, ?, 'file', 'done', ?, 2, 420, 0, ?, ?, "
+            '\'{"a": [1, "x"]}\', 1, 1)',
+            (f"d{seq}", path, digest, seq, digest),
+        )
+        connection.execute(
+            "insert into change (container_id, seq, kind, path, document_id, entry_kind, content_hash, size_bytes, mode, "
+            "mtime_ns, at_ms) values (1, ?, 'put', ?, ?, 'file', ?, 2, 420, 0, 1)",
+            (seq, path, f"d{seq}", digest),
+        )
+    connection.execute(
+        "insert into job (document_id, kind, container_id, priority, not_before_ms, created_at_ms) "
+        "values ('d1', 'embed', 1, 0, 0, 1)"
+    )
+    connection.close()
+
+
+def is_whole(folder: Path) -> None:
+    store = SqliteStore.open(folder)
+    try:
+        assert list(Check(store).findings(deep=True)) == []
+        container = store.containers.get("local", "t")
+        for path, content in (("/small", b"ok"), ("/large", LARGE)):
+            document = store.documents.at(container.id, path)
+            assert document is not None
+            assert store.blobs.content(document.content_hash) == content
+            assert document.metadata == {"a": [1, "x"]}
+        store.files.apply(container, Delete(path="/large"))
+        assert list(Check(store).findings()) == []
+    finally:
+        store.close()
+
+
+@pytest.mark.promise("store.migrates")
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_store_of_every_released_schema_opens_also_when_the_migration_is_killed(tmp_path: Path, version: int) -> None:
+    """A process dies as if by SIGKILL before a statement of the migration: the first, the last, and some between."""
+    chance = random.Random(version)
+    old_store(tmp_path / "count", version)
+    last = dying(tmp_path / "count", 1 << 30)
+    is_whole(tmp_path / "count")
+    for moment in {0, last - 1, *(chance.randrange(last) for _ in range(8))}:
+        folder = tmp_path / str(moment)
+        old_store(folder, version)
+        dying(folder, moment)
+        between = schema_version(folder / DATABASE_NAME)
+        assert version <= between <= len(migration_steps(MIGRATIONS))
+        is_whole(folder)
+
+
+def dying(folder: Path, statements: int) -> int:
+    """Open the store in a process that is gone before the statement with that number. Returns how many were run."""
+    reading, writing = os.pipe()
+    with warnings.catch_warnings():  # of threads in the parent: the child takes no lock of theirs and ends by _exit
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if child == 0:
+        count = 0
+        try:
+            connect = sqlite.Database._connect
+
+            def traced(self: sqlite.Database) -> apsw.Connection:
+                def trace(_cursor: object, _sql: str, _bindings: object) -> bool:
+                    nonlocal count
+                    if count == statements:
+                        os.write(writing, b"%d" % count)
+                        os._exit(9)
+                    count += 1
+                    return True
+
+                connection = connect(self)
+                connection.exec_trace = trace
+                return connection
+
+            sqlite.Database._connect = traced  # type: ignore[method-assign]
+            SqliteStore.open(folder)
+            os.write(writing, b"%d" % count)
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as told:
+        count = int(told.read() or b"-1")
+    os.waitpid(child, 0)
+    assert count >= 0, "the child failed before it was to die"
+    return count
+
+
+def test_a_store_of_a_newer_memdir_is_refused(tmp_path: Path) -> None:
+    old_store(tmp_path / "s", 1)
+    connection = apsw.Connection(str(tmp_path / "s" / DATABASE_NAME))
+    connection.execute("pragma user_version=999")
+    connection.close()
+    with pytest.raises(VersionError, match="newer memdir"):
+        SqliteStore.open(tmp_path / "s")
+
+
+# deleting for good, and giving space back
+
+
+def indexed(store: Store, document: Any, text: str) -> None:
+    chunk = Chunk(ordinal=0, start_byte=0, end_byte=len(text), start_line=1, end_line=1, text=text, context=text)
+    vectors = np.ones((1, 256), dtype=np.float32) / 16
+    assert store.chunks().replace_chunks(document, [chunk], model="test", vectors=vectors)
+
+
+def raw_bytes(store: AnyStore) -> list[tuple[str, bytes]]:
+    """Every file in which the store keeps data: the folder, and PostgreSQL's files of this database (its log is not among
+    them: docs/operations.md)."""
+    files = [file for file in store.folder.rglob("*") if file.is_file()]
+    if isinstance(store, PostgresStore):
+        import psycopg
+
+        with psycopg.connect(store._url, autocommit=True) as superuser:
+            row = superuser.execute(
+                "select current_setting('data_directory'), (select oid from pg_database where datname = current_database())"
+            ).fetchone()
+        assert row is not None
+        files += [file for file in (Path(row[0]) / "base" / str(row[1])).iterdir() if file.is_file()]
+    return [(file.name, file.read_bytes()) for file in files]
+
+
+@pytest.mark.promise("store.deletes")
+def test_what_is_deleted_is_in_no_file_after_a_vacuum(store: AnyStore, container: Container, put: Putting) -> None:
+    """Bytes, passages, words, vectors, versions. PostgreSQL's write-ahead log is the exception that the documents name."""
+    canary = "kanariengelb7f3a9c"
+    for path, content in (("/small.md", canary * 3), ("/large.md", canary * (1 + INLINE_MAX_BYTES // len(canary)))):
+        document = put(path, content.encode()).document
+        indexed(store, document, f"{canary} sings")
+        put(path, content.encode() + b" again")
+    put("/stays.md", b"stays")
+    assert any(canary.encode() in data for _, data in raw_bytes(store))
+    for path in ("/small.md", "/large.md"):
+        store.files.apply(container, Delete(path=path))
+    store.containers.change_settings(container.id, {"versionsMaxDays": 0, "versionsMaxCount": 0})
+    with store.upkeep().reading() as reader:
+        ((versions,),) = list(reader.execute("select count(*) from document_version"))
+    assert versions > 0
+    done = vacuum(store, full=True)
+    assert done.versions == versions
+    assert [name for name, data in raw_bytes(store) if canary.encode() in data or canary[:12].encode() in data] == []
+    assert list(Check(store).findings(deep=True)) == []
+
+
+@pytest.mark.promise("store.vacuum")
+def test_vacuum_gives_space_back_and_prunes_what_is_older_than_it_is_kept(
+    store: AnyStore, container: Container, put: Putting, clock: FakeClock
+) -> None:
+    store.containers.change_settings(container.id, {"versionsMaxCount": 0})
+    before_bytes = 0
+    for number in range(60):
+        put(f"/d/{number}", os.urandom(100_000))
+    before_bytes = store.upkeep().size_bytes()
+    container = store.containers.get("local", "notes")
+    store.files.apply(container, Delete(path="/d", recursive=True))
+    clock.advance(91 * 86_400)
+    put("/young", b"young")
+    done = vacuum(store, full=True)
+    assert done.changes == 61
+    assert done.after_bytes < before_bytes - 60 * 90_000
+    assert done.after_bytes == store.upkeep().size_bytes()
+    feed = store.changes.since(container.id, 61, limit=10)
+    assert feed is not None
+    assert [row.path for row in feed.rows] == ["/young"]
+    again = vacuum(store, full=False)
+    assert (again.changes, again.contents) == (0, 0)
+    assert list(Check(store).findings(deep=True)) == []
+
+
+# the commands
+
+
+def command(home: Path, *arguments: str) -> tuple[int, Any, str]:
+    """Exit code, JSON answer, standard error."""
+    done = subprocess.run(
+        [sys.executable, "-m", "memdir.cli", "server", *arguments, "--json"],
+        env={**os.environ, "MEMDIR_HOME": str(home)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    return done.returncode, json.loads(done.stdout) if done.stdout else None, done.stderr
+
+
+@pytest.mark.promise("store.backup")
+def test_a_running_server_is_backed_up_and_comes_back_elsewhere(tmp_path: Path) -> None:
+    home, other = tmp_path / "home", tmp_path / "other"
+    running = start(home, "--port", "0")
+    try:
+        with running.client() as client:
+            for number in range(20):
+                assert put_http(client, "t", f"/{number}.md", b"harbour crane %d" % number).status_code == 201
+            assert put_http(client, "t", "/large", LARGE).status_code == 201
+            epoch = client.get("/v1/changes", params={"containerTag": "t"}).json()["epoch"]
+        code, answer, _ = command(home, "backup", str(tmp_path))
+        assert (code, answer["missing"], answer["rows"]["document"]) == (0, [], 21)
+        file = answer["file"]
+        assert command(home, "check", "--deep")[:2] == (0, {"findings": [], "left": 0})
+        assert command(home, "vacuum")[0] == 0
+        for refused in (["check", "--repair"], ["restore", file, "--force"], ["vacuum", "--full"]):
+            code, answer, _ = command(home, *refused)
+            assert code == 2, refused
+            assert "server stop" in json.dumps(answer)
+    finally:
+        assert running.stop() == 0
+    assert command(home, "restore", file)[0] == 2
+    code, answer, _ = command(other, "restore", file)
+    assert (code, answer["documents"], answer["findings"]) == (0, 21, [])
+    assert command(other, "migrate", "--check")[1]["before"] == len(migration_steps(MIGRATIONS))
+    again = start(other, "--port", "0")
+    try:
+        again.key = running.key  # the keys came along
+        with again.client() as client:
+            assert client.get("/v1/files/large", params={"containerTag": "t"}).content == LARGE
+            page = client.get("/v1/changes", params={"containerTag": "t"}).json()
+            assert page["lastSeq"] == 21
+            assert page["epoch"] != epoch
+            body = {"containerTag": "t", "q": "harbour crane", "waitSeq": 21, "waitMs": 30_000}
+            found = client.post("/v1/search", json=body)
+            assert found.json().get("results"), found.text
+    finally:
+        assert again.stop() == 0
