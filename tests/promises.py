@@ -36,7 +36,6 @@ OPEN: frozenset[str] = frozenset(
         "speed.hundred-thousand",
         # issue 4, API
         "api.documented",
-        "api.bad-input",
         "api.capabilities",
         "api.move",
         # issue 4, API

@@ -221,3 +221,20 @@ def test_a_header_without_an_end_does_not_fill_the_memory(server: ServerProcess)
         with pytest.raises((ConnectionResetError, BrokenPipeError)):
             connection.sendall(b"a" * (64 * MIB))
     assert resident_bytes(server) - before < 32 * MIB
+
+
+@pytest.mark.parametrize(
+    ("text", "whole"),
+    [
+        (rb'"\ud83d\ude00"', True), (rb'"\uD83D\uDE00\ud83d\ude00"', True), (rb'"\\ud83d"', True), (rb'"\\\\ud800 \n"', True),
+        (rb'"\ud83d"', False), (rb'"\ude00"', False), (rb'"\ud83d\ud83d\ude00"', False), (rb'"\\\ud800"', False),
+        (rb'"\ud83d\\ude00"', False),
+    ],
+)  # fmt: skip
+def test_half_a_character_is_refused_and_a_whole_one_is_not(text: bytes, whole: bool) -> None:
+    if whole:
+        check_shape(text)
+        json.loads(text).encode()
+    else:
+        with pytest.raises(MemdirError, match="surrogate"):
+            check_shape(text)

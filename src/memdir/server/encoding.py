@@ -28,6 +28,9 @@ _LEVEL: Final = 1
 _PIECE_BYTES: Final = 256 * KIB
 _WBITS_GZIP: Final = 31
 _TOKENS: Final = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{},]', re.DOTALL)
+_SURROGATE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
+_ESCAPES: Final = re.compile(rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F])|.)", re.DOTALL)
+"""Escapes in JSON; group 1 is a surrogate without its other half."""
 
 
 class Encoding:
@@ -88,7 +91,10 @@ def takes_gzip(accepted: bytes) -> bool:
 
 
 def check_shape(body: bytes) -> None:
-    """InvalidError for JSON that is nested too deep or has too many values. Whether it is JSON the parser says."""
+    """InvalidError for JSON that is nested too deep, has too many values, or spells half a character (a lone surrogate), which
+    is no text. Whether it is JSON the parser says."""
+    if _SURROGATE.search(body) is not None and any(escape[1] for escape in _ESCAPES.finditer(body)):
+        raise InvalidError("the request holds text that is not valid Unicode (a lone surrogate)")
     if body.count(b"[") + body.count(b"{") <= JSON_DEPTH_MAX and body.count(b",") <= JSON_VALUES_MAX:
         return
     depth = values = 0

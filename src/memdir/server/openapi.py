@@ -114,7 +114,7 @@ def _complete(operation: dict[str, Any], method: str, path: str) -> None:
     for name in _PARAMETER.findall(path):
         if name.lower() not in known:
             parameters.append({"name": name, "in": "path", "required": True, "schema": {"type": "string"}})
-    if "{" in path or any(name in known for name in ("containertag",)) or "requestBody" in operation:
+    if any(parameter["in"] in ("path", "query") for parameter in parameters) or "requestBody" in operation:
         statuses += (404,)
     if writes(method, path):
         statuses += _WRITING
