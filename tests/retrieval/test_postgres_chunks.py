@@ -146,15 +146,20 @@ def test_common_words_are_bounded_and_still_ranked(
     assert len(scoped) == 2, "the bound counts inside the scope"
 
 
+def sampled(world: World) -> words.ContainerSample:
+    with world.db.snapshot() as reader:
+        return words.sample(reader, 1)
+
+
 def test_a_large_container_is_known_from_a_sample(
     world: World, static: StaticEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(300):
         world.put(f"/{number}.md", f"text number {number}", static)
-    exact = words.sample(world.db, 1)
+    exact = sampled(world)
     assert (exact.taken, exact.size) == (300, 300)
     monkeypatch.setattr(words, "SAMPLE", 100)
-    estimate = words.sample(world.db, 1)
+    estimate = sampled(world)
     assert estimate.taken == 100
     assert estimate.size == pytest.approx(300, rel=0.3)
     assert estimate.mean_length == pytest.approx(exact.mean_length, rel=0.1)

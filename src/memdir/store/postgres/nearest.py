@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from memdir.store.database import Database, Row, fetch
+from memdir.store.database import Database, Row, Transaction, fetch, first
 from memdir.store.passages import is_whole, scope_condition
 from memdir.store.postgres.rows import vector_text
 from memdir.store.postgres.words import SAMPLE, SAMPLED, sample
@@ -32,23 +32,25 @@ _SCAN_MAX: Final = 200_000
 
 def nearest(db: Database, scope: Scope, query: Matrix, *, model_id: int, limit: int) -> Nearest:
     """The `limit` passages in scope that are closest to `query`."""
-    if len(query) in INDEXED_DIMS:
-        size = _size(db, scope)
-        total = _total(db, len(query)) if size > EXACT_MAX else 0.0
-        if size > EXACT_MAX and limit * total / size * _STEP_COST < size:
-            found = _through_graph(db, scope, query, model_id=model_id, limit=limit)
-            if len(found) == limit:
-                return _with_mean(db, scope, query, found, model_id=model_id)
-    return _compared(db, scope, query, model_id=model_id, limit=limit)
+    with db.snapshot() as reader:
+        if len(query) in INDEXED_DIMS:
+            size = _size(reader, scope)
+            total = _total(reader, len(query)) if size > EXACT_MAX else 0.0
+            if size > EXACT_MAX and limit * total / size * _STEP_COST < size:
+                found = _through_graph(reader, scope, query, model_id=model_id, limit=limit)
+                if len(found) == limit:
+                    return _with_mean(reader, scope, query, found, model_id=model_id)
+        return _compared(reader, scope, query, model_id=model_id, limit=limit)
 
 
-def _size(db: Database, scope: Scope) -> float:
+def _size(reader: Transaction, scope: Scope) -> float:
     """About how many passages are in scope, from the sample of the container."""
-    around = sample(db, scope.container_id)
+    around = sample(reader, scope.container_id)
     if around.taken < SAMPLE or is_whole(scope):
         return around.size
     where, inside = scope_condition(scope)
-    row = db.one(
+    row = first(
+        reader,
         f"select count(*) from chunk c {where} and c.id in (select s.id from {SAMPLED} s)",  # noqa: S608
         (*inside, scope.container_id, SAMPLE),
     )
@@ -56,17 +58,20 @@ def _size(db: Database, scope: Scope) -> float:
     return around.size * int(row[0]) / around.taken
 
 
-def _total(db: Database, dim: int) -> float:
+def _total(reader: Transaction, dim: int) -> float:
     """About how many vectors the graph holds, as the database counted last (`analyze`, `vacuum`)."""
-    row = db.one(
-        "select greatest(reltuples, 0) from pg_class where oid = to_regclass(cast(? as text))", (f"chunk_vector_near_{dim}",)
+    row = first(
+        reader,
+        "select greatest(reltuples, 0) from pg_class where oid = to_regclass(cast(? as text))",
+        (f"chunk_vector_near_{dim}",),
     )
     return 0.0 if row is None else float(row[0])
 
 
-def _compared(db: Database, scope: Scope, query: Matrix, *, model_id: int, limit: int) -> Nearest:
+def _compared(reader: Transaction, scope: Scope, query: Matrix, *, model_id: int, limit: int) -> Nearest:
     where, inside = _inside(scope)
-    rows = db.all(
+    rows = fetch(
+        reader,
         "with scored as materialized (select v.chunk_id, -(v.vector <#> cast(? as halfvec)) as cosine "  # noqa: S608
         f"from chunk_vector v {where} and v.container_id = ? and v.model_id = ?) "
         "select chunk_id, cosine, (select avg(cosine) from scored), (select count(*) from scored) from scored "
@@ -78,33 +83,41 @@ def _compared(db: Database, scope: Scope, query: Matrix, *, model_id: int, limit
     return _near(rows, mean=float(rows[0][2]), counted=int(rows[0][3]))
 
 
-def _through_graph(db: Database, scope: Scope, query: Matrix, *, model_id: int, limit: int) -> list[Row]:
+def _through_graph(reader: Transaction, scope: Scope, query: Matrix, *, model_id: int, limit: int) -> list[Row]:
     dim = len(query)
     where, inside = _inside(scope)
     distance = f"v.vector::halfvec({dim}) <#> cast(? as halfvec({dim}))"
     text = vector_text(query)
-    with db.snapshot() as reader:
-        # The planner is told to walk the graph; it cannot know how much of it is in scope.
-        fetch(
-            reader,
-            "select set_config('hnsw.ef_search', ?, true), set_config('hnsw.iterative_scan', 'relaxed_order', true), "
-            "set_config('hnsw.max_scan_tuples', ?, true), set_config('enable_sort', 'off', true), "
-            "set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true), "
-            "set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true)",
-            (str(_SEARCH_LIST), str(_SCAN_MAX)),
-        )
-        return fetch(
-            reader,
-            f"select v.chunk_id, -({distance}) from chunk_vector v {where} "  # noqa: S608
-            f"and v.model_id = ? and v.container_id = ? and vector_dims(v.vector) = {dim} order by {distance} limit ?",
-            (text, *inside, model_id, scope.container_id, text, limit),
-        )
+    # The planner is told to walk the graph; it cannot know how much of it is in scope.
+    _steer(reader, walking=True)
+    rows = fetch(
+        reader,
+        f"select v.chunk_id, -({distance}) from chunk_vector v {where} "  # noqa: S608
+        f"and v.model_id = ? and v.container_id = ? and vector_dims(v.vector) = {dim} order by {distance} limit ?",
+        (text, *inside, model_id, scope.container_id, text, limit),
+    )
+    _steer(reader, walking=False)
+    return rows
 
 
-def _with_mean(db: Database, scope: Scope, query: Matrix, found: list[Row], *, model_id: int) -> Nearest:
+def _steer(reader: Transaction, *, walking: bool) -> None:
+    """Settings of this transaction: whether the graph is the only way that the planner has."""
+    others = "off" if walking else "on"
+    fetch(
+        reader,
+        "select set_config('hnsw.ef_search', ?, true), set_config('hnsw.iterative_scan', 'relaxed_order', true), "
+        "set_config('hnsw.max_scan_tuples', ?, true), set_config('enable_sort', ?, true), "
+        "set_config('enable_hashjoin', ?, true), set_config('enable_mergejoin', ?, true), "
+        "set_config('enable_seqscan', ?, true), set_config('enable_bitmapscan', ?, true)",
+        (str(_SEARCH_LIST), str(_SCAN_MAX), *[others] * 5),
+    )
+
+
+def _with_mean(reader: Transaction, scope: Scope, query: Matrix, found: list[Row], *, model_id: int) -> Nearest:
     """The mean of a fair sample of the scope stands for that of all."""
     where, inside = scope_condition(scope)
-    row = db.one(
+    row = first(
+        reader,
         f"select avg(-(v.vector <#> cast(? as halfvec))), count(*) from (select s.id from {SAMPLED} s) s "  # noqa: S608
         f"join chunk c on c.id = s.id join chunk_vector v on v.chunk_id = c.id and v.model_id = ? {where}",
         (vector_text(query), scope.container_id, SAMPLE, model_id, *inside),

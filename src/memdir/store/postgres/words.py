@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from memdir.store.database import Database
+from memdir.store.database import Database, Transaction, fetch, first
 from memdir.store.passages import is_whole, scope_condition
 from memdir.store.texts import BM25_WEIGHTS, grams
 from memdir.store.types import Chunk, Scope
@@ -86,9 +86,10 @@ class _Part:
 SAMPLED: Final = "(select id, text_hash from chunk where container_id = ? order by text_hash limit ?)"
 
 
-def sample(db: Database, container_id: int) -> ContainerSample:
+def sample(reader: Transaction, container_id: int) -> ContainerSample:
     """Looks at SAMPLE passages."""
-    row = db.one(
+    row = first(
+        reader,
         "select count(*), coalesce(sum(w.length), 0), "  # noqa: S608
         f"(select s.text_hash from {SAMPLED} s order by s.text_hash desc limit 1) "
         f"from {SAMPLED} c join chunk_words w on w.chunk_id = c.id",
@@ -109,33 +110,37 @@ def lexical(db: Database, scope: Scope, phrases: Sequence[str], limit: int) -> l
     wanted = [words for words in split if words][:PHRASES_MAX]
     if not wanted:
         return []
-    around = sample(db, scope.container_id)
-    if not around.taken:
-        return []
-    parts = _parts(db, scope.container_id, wanted, around)
-    several = [part for part in parts if len(part.keys) > 1 and part.matches]
-    # A passage may hold the words of a phrase and not the phrase: those are looked at, and some spare ones fill their places.
-    rows = _ranked(db, scope, parts, around, 2 * limit if several else limit)
-    if several:
-        rows = _without_torn_phrases(db, rows, several, around)
+    with db.snapshot() as reader:
+        # Words belong to a container, so an index finds them; read from end to end the table shows those of all containers.
+        fetch(reader, "select set_config('enable_seqscan', 'off', true)")
+        around = sample(reader, scope.container_id)
+        if not around.taken:
+            return []
+        parts = _parts(reader, scope.container_id, wanted, around)
+        several = [part for part in parts if len(part.keys) > 1]
+        # A passage may hold the words of a phrase and not the phrase: those are looked at, and some spare ones fill in.
+        rows = _ranked(reader, scope, parts, around, 2 * limit if several else limit)
+        if several:
+            rows = _without_torn_phrases(reader, rows, several, around)
     return rows[:limit]
 
 
-def _parts(db: Database, container_id: int, wanted: Sequence[tuple[str, ...]], around: ContainerSample) -> list[_Part]:
+def _parts(reader: Transaction, container_id: int, wanted: Sequence[tuple[str, ...]], around: ContainerSample) -> list[_Part]:
     """The parts that occur in the container, the rarest first."""
     flat = list(dict.fromkeys(word for words in wanted for word in words))
-    found = db.all("select word, word_key(?, word) from unnest(cast(? as text[])) word", (container_id, flat))
+    found = fetch(reader, "select word, word_key(?, word) from unnest(cast(? as text[])) word", (container_id, flat))
     key_of = {word: int(key) for word, key in found}
     keys = [[key_of[word] for word in words] for words in wanted]
     count = "select {0}, count(*) from (select from chunk_words where words @> cast(? as bigint[]) limit ?) held"
     counted: dict[int, int] = dict(
-        db.all(
+        fetch(
+            reader,
             " union all ".join(count.format(number) for number in range(len(keys))),
             [value for own in keys for value in (own, MATCHES_MAX)],
         )
     )
     common = [number for number, matches in counted.items() if matches >= MATCHES_MAX]
-    share = _shares(db, container_id, [keys[number] for number in common], around)
+    share = _shares(reader, container_id, [keys[number] for number in common], around)
     parts = []
     for number, own in enumerate(keys):
         matches = float(counted[number])
@@ -147,12 +152,13 @@ def _parts(db: Database, container_id: int, wanted: Sequence[tuple[str, ...]], a
     return sorted((part for part in parts if part.matches), key=lambda part: part.matches)
 
 
-def _shares(db: Database, container_id: int, keys: Sequence[list[int]], around: ContainerSample) -> list[float]:
+def _shares(reader: Transaction, container_id: int, keys: Sequence[list[int]], around: ContainerSample) -> list[float]:
     """The share of the container's passages that hold all of each, from the sample."""
     if not keys:
         return []
     columns = ", ".join("count(*) filter (where w.words @> cast(? as bigint[]))" for _ in keys)
-    row = db.one(
+    row = first(
+        reader,
         f"select {columns} from {SAMPLED} c join chunk_words w on w.chunk_id = c.id",  # noqa: S608
         (*keys, container_id, SAMPLE),
     )
@@ -160,7 +166,9 @@ def _shares(db: Database, container_id: int, keys: Sequence[list[int]], around: 
     return [hits / around.taken for hits in row]
 
 
-def _ranked(db: Database, scope: Scope, parts: Sequence[_Part], around: ContainerSample, limit: int) -> list[tuple[int, float]]:
+def _ranked(
+    reader: Transaction, scope: Scope, parts: Sequence[_Part], around: ContainerSample, limit: int
+) -> list[tuple[int, float]]:
     """Passages in scope that hold any of the parts, by BM25."""
     if not parts:
         return []
@@ -178,7 +186,8 @@ def _ranked(db: Database, scope: Scope, parts: Sequence[_Part], around: Containe
     if others:
         more = " + ".join(f"coalesce({query.score(part)}, 0)" for part in others)
         found = f"select f.chunk_id, f.score + {more} as score from ({found}) f join chunk_words w on w.chunk_id = f.chunk_id"  # noqa: S608
-    rows = db.all(
+    rows = fetch(
+        reader,
         f"select r.chunk_id, r.score from ({found}) r order by r.score desc, r.chunk_id limit {query.bind(limit)}",  # noqa: S608
         query.bindings,
     )
@@ -201,13 +210,14 @@ def _looked_up(parts: Sequence[_Part], scope: Scope) -> list[_Part]:
 
 
 def _without_torn_phrases(
-    db: Database, rows: Sequence[tuple[int, float]], several: Sequence[_Part], around: ContainerSample
+    reader: Transaction, rows: Sequence[tuple[int, float]], several: Sequence[_Part], around: ContainerSample
 ) -> list[tuple[int, float]]:
     """Take back what a phrase gave to passages that hold its words, but not side by side."""
     scores = dict(rows)
     for part in several:
         query = _Query(around)
-        held = db.all(
+        held = fetch(
+            reader,
             f"select w.chunk_id, {query.score(part)}, c.text, c.context from chunk_words w join chunk c on c.id = w.chunk_id "  # noqa: S608
             f"where w.chunk_id = any({query.bind(list(scores))}) and w.words @> {query.keys(part)}",
             query.bindings,
