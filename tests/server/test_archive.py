@@ -135,10 +135,16 @@ def test_a_container_goes_out_and_comes_back_byte_for_byte(client: httpx.Client,
 @pytest.mark.promise("api.export")
 def test_names_metadata_settings_and_documents_without_a_place_come_along(client: httpx.Client, tag: str) -> None:
     placed = {"content": "one", "containerTag": tag, "filepath": "/a.md", "customId": f"a-{tag}", "metadata": {"k": [1, "ü"]}}
+    placed["taskType"] = "superrag"
     loose = {"content": "two\n", "containerTag": tag, "customId": f"b-{tag}", "metadata": {"n": 1.5}}
     for body in (placed, loose, {"content": "three", "containerTag": tag}):
         assert client.post("/v3/documents", json=body).status_code == 200
     client.patch(f"/v3/container-tags/{tag}", json={"memoryFilesystemPaths": ["/x/"], "versionsMaxCount": 7})
+    said = [
+        {"content": "Ida mends ropes.", "isStatic": True, "metadata": {"of": "ida"}},
+        {"content": "Jon paints.", "isStatic": False},
+    ]
+    assert client.post("/v4/memories", json={"containerTag": tag, "memories": said}).status_code == 201
     archive = exported(client, tag)
     # Custom ids belong to a container; the same ones may be used in another.
     client.delete(f"/v3/container-tags/{tag}")
@@ -148,6 +154,12 @@ def test_names_metadata_settings_and_documents_without_a_place_come_along(client
         ("one", "/a.md", f"a-{tag}", "{'k': [1, 'ü']}"),
         ("three", None, None, "{}"),
         ("two\n", None, f"b-{tag}", "{'n': 1.5}"),
+    ]
+    assert sorted(d["taskType"] for d in back) == ["memory", "memory", "superrag"]
+    entries = client.post("/v4/memories/list", json={"containerTags": [tag]}).json()["memoryEntries"]
+    assert sorted((e["memory"], e["isStatic"], str(e["metadata"])) for e in entries) == [
+        ("Ida mends ropes.", True, "{'of': 'ida'}"),
+        ("Jon paints.", False, "{}"),
     ]
     settings = client.get(f"/v3/container-tags/{tag}").json()
     assert (settings["memoryFilesystemPaths"], settings["versionsMaxCount"]) == (["/x/"], 7)

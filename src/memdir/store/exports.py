@@ -51,6 +51,8 @@ class Export:
             "id": document.id,
             "customId": document.custom_id,
             "metadata": dict(document.metadata),
+            "taskType": None if document.task_type == "memory" else document.task_type,
+            "url": document.url,
             "mode": document.mode,
             "mtimeNs": document.mtime_ns,
             "sizeBytes": document.size_bytes,

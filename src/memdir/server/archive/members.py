@@ -15,6 +15,7 @@ CONTAINER_FILE: Final = "container.json"
 """The first member: by it an export is known, and the name of the folder."""
 DOCUMENTS_FILE: Final = "documents.jsonl"
 MEMORIES_FILE: Final = "memories.jsonl"
+MEMORIES_MAX: Final = 10_000
 LOOSE_FOLDER: Final = "documents"
 """Contents of documents without a place, named by their ids."""
 FORMAT_NAME: Final = "memdir-container"

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, Final
 
 from memdir.api import v1
+from memdir.core.clock import iso_ms
 from memdir.server.access import Caller
 from memdir.server.archive.members import (
     CONTAINER_FILE,
@@ -16,6 +17,8 @@ from memdir.server.archive.members import (
     FORMAT_NAME,
     FORMAT_VERSION,
     LOOSE_FOLDER,
+    MEMORIES_FILE,
+    MEMORIES_MAX,
     PIECE_BYTES,
     SIDECAR,
     Member,
@@ -33,7 +36,8 @@ class ExportStream:
 
     def __init__(self, caller: Caller, held: Export, form: v1.ArchiveFormat, folder: str) -> None:
         self._held = held
-        self._pieces = written(_members(caller, held, folder), form)
+        said = _said(caller, held.container) if folder == "/" else b""
+        self._pieces = written(_members(caller, held, folder, said), form)
         self._lock = threading.Lock()
         self._closed = False
 
@@ -62,7 +66,7 @@ def export(caller: Caller, tag: str, form: v1.ArchiveFormat, prefix: str) -> Exp
     return ExportStream(caller, held, form, folder)
 
 
-def _members(caller: Caller, held: Export, folder: str) -> Iterator[Member]:
+def _members(caller: Caller, held: Export, folder: str, said: bytes) -> Iterator[Member]:
     sidecar = _free_name(caller, held.container)
     header = _header(caller, held, folder)
     yield _sidecar_file(f"{sidecar}/{CONTAINER_FILE}", json.dumps(header, indent=2, ensure_ascii=False).encode() + b"\n")
@@ -74,6 +78,8 @@ def _members(caller: Caller, held: Export, folder: str) -> Iterator[Member]:
         mtime_ns=0,
         content=held.lines,
     )
+    if said:
+        yield _sidecar_file(f"{sidecar}/{MEMORIES_FILE}", said)
     for entry in held.entries():
         path = entry.get("path")
         yield Member(
@@ -84,6 +90,22 @@ def _members(caller: Caller, held: Export, folder: str) -> Iterator[Member]:
             mtime_ns=entry["mtimeNs"],
             content=partial(caller.store.blobs.pieces, entry["contentHash"]),
         )
+
+
+def _said(caller: Caller, container: Container) -> bytes:
+    """The memories that calls said (those of documents are drawn from them again), as `/v4/memories` takes them."""
+    lines = []
+    for memory in caller.store.memories.latest(container.id, limit=MEMORIES_MAX):
+        if memory.document_id is None:
+            fields = {
+                "content": memory.candidate.text,
+                "isStatic": memory.candidate.kind == "static",
+                "metadata": dict(memory.metadata),
+                "forgetAfter": None if memory.forget_after_ms is None else iso_ms(memory.forget_after_ms),
+                "forgetReason": memory.forget_reason,
+            }
+            lines.append(json.dumps({name: value for name, value in fields.items() if value not in (None, {})}))
+    return "".join(f"{line}\n" for line in lines).encode()
 
 
 def _free_name(caller: Caller, container: Container) -> str:

@@ -5,16 +5,19 @@ from __future__ import annotations
 import hashlib
 import json
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import IO, Any, Final, Literal
 
-from memdir.api import v1
+from pydantic import ValidationError
+
+from memdir.api import v1, v4
 from memdir.core.errors import MemdirError
 from memdir.server.access import Caller
-from memdir.server.archive.members import LOOSE_FOLDER, Member
+from memdir.server.archive.members import LOOSE_FOLDER, MEMORIES_MAX, Member
 from memdir.server.archive.reading import Survey, format_of, is_below, opened, survey
 from memdir.server.errors import ForbiddenError, text_of
-from memdir.server.services import containers
+from memdir.server.services import containers, memories
+from memdir.server.services.documents import URL_MAX_CHARS
 from memdir.store.blobs import EMPTY_HASH, StagedBlob, Upload
 from memdir.store.errors import ConflictError, InvalidError, PreconditionError
 from memdir.store.jobs import BULK
@@ -27,6 +30,7 @@ STEP_BYTES: Final = 8 * 1024 * 1024
 PROBLEMS_MAX: Final = 100
 _LINE_MAX_BYTES: Final = 1 << 20
 _NAMED_MAX: Final = 5
+_SAID: Final = frozenset({"customId", "metadata", "taskType", "url"})
 
 
 def take_over(
@@ -37,6 +41,7 @@ def take_over(
     found = survey(file, form)
     with closing(found):
         _check(caller, found, links)
+        said = _said(found.memories)
         container = caller.ensured(tag, "write", at=caller.narrowed("/"))
         fresh = container.last_seq == 0
         if merge == "fail" and not fresh:
@@ -50,7 +55,24 @@ def take_over(
             for member in members:
                 taking.add(member, found.sidecar)
         taking.flush()
+        for first in range(0, len(said), v4.MEMORIES_MAX):
+            memories.create(caller, v4.CreateMemories(container_tag=tag, memories=said[first : first + v4.MEMORIES_MAX]))
+        taking.memories = len(said)
     return taking.result(caller.container(tag, "write", at=caller.narrowed("/")).last_seq)
+
+
+def _said(file: IO[bytes]) -> list[v4.NewMemory]:
+    """Memories that calls had said. InvalidError for a line that is none."""
+    found: list[v4.NewMemory] = []
+    file.seek(0)
+    while line := file.readline(_LINE_MAX_BYTES):
+        try:
+            found.append(v4.NewMemory.model_validate_json(line))
+        except ValidationError:
+            raise InvalidError(f"the archive's list of memories holds a line that is none: {line[:80]!r}") from None
+        if len(found) > MEMORIES_MAX:
+            raise InvalidError(f"the archive has more than {MEMORIES_MAX} memories")
+    return found
 
 
 def _check(caller: Caller, found: Survey, links: str) -> None:
@@ -93,21 +115,28 @@ class _Notes:
         while line := file.readline(_LINE_MAX_BYTES):
             entry = _entry(line)
             name = entry.get("path", entry.get("id"))
-            if isinstance(name, str) and ("path" not in entry or "customId" in entry or "metadata" in entry):
+            if isinstance(name, str) and ("path" not in entry or not _SAID.isdisjoint(entry)):
                 notes.places[name] = offset
             offset += len(line)
         return notes
 
-    def get(self, name: str) -> tuple[str | None, dict[str, Any] | None]:
-        """Custom id and metadata of an entry."""
+    def get(self, name: str) -> Put:
+        """A put with what is said of an entry; its path and content are still to come."""
         offset = self.places.get(name)
         if offset is None:
-            return None, None
+            return Put(path=None, priority=BULK)
         self.file.seek(offset)
         entry = _entry(self.file.readline(_LINE_MAX_BYTES))
-        custom_id, metadata = entry.get("customId"), entry.get("metadata")
+        custom_id, metadata, url = entry.get("customId"), entry.get("metadata"), entry.get("url")
         usable = isinstance(custom_id, str) and 0 < len(custom_id) <= CUSTOM_ID_MAX_CHARS
-        return custom_id if usable else None, metadata if isinstance(metadata, dict) else None
+        return Put(
+            path=None,
+            custom_id=custom_id if usable else None,
+            metadata=metadata if isinstance(metadata, dict) else None,
+            task_type="superrag" if entry.get("taskType") == "superrag" else None,
+            url=url if isinstance(url, str) and len(url) <= URL_MAX_CHARS else None,
+            priority=BULK,
+        )
 
 
 def _entry(line: bytes) -> dict[str, Any]:
@@ -134,6 +163,7 @@ class _Taking:
     skipped: int = 0
     problems: list[v1.ImportProblem] = field(default_factory=list)
     problem_count: int = 0
+    memories: int = 0
     _puts: list[Put] = field(default_factory=list)
     _uploads: list[Upload] = field(default_factory=list)
     _bytes: int = 0
@@ -161,14 +191,15 @@ class _Taking:
 
     def _add_loose(self, document_id: str, member: Member) -> None:
         """A document without a place: known again by its custom id, else by its bytes."""
-        custom_id, metadata = self.notes.get(document_id)
+        said = self.notes.get(document_id)
+        custom_id = said.custom_id
         documents = self.caller.store.documents
         blob = self._upload(member)
         standing = None if custom_id is None else documents.by_custom_id(self.container.id, custom_id)
         if standing is None and custom_id is None and documents.loose(self.container.id, blob.hash):
             self.unchanged += 1
         elif standing is None or (self.merge == "replace" and standing.path is None and standing.content_hash != blob.hash):
-            self._puts.append(Put(path=None, blob=blob, custom_id=custom_id, metadata=metadata, priority=BULK))
+            self._puts.append(replace(said, blob=blob))
         elif standing.content_hash == blob.hash:
             self.unchanged += 1
         elif self.merge == "skip":
@@ -177,26 +208,24 @@ class _Taking:
             self._problem(custom_id or document_id, "another document has this custom id")
 
     def _put(self, path: str, member: Member, standing: Document | None) -> None:
-        custom_id, metadata = self.notes.get(path)
-        if custom_id is not None:
-            other = self.caller.store.documents.by_custom_id(self.container.id, custom_id)
+        said = self.notes.get(path)
+        if said.custom_id is not None:
+            other = self.caller.store.documents.by_custom_id(self.container.id, said.custom_id)
             if other is not None and other.path != path:
-                custom_id = None
+                said = replace(said, custom_id=None)
         blob = None if member.kind == "dir" else self._upload(member)
         if standing is not None and blob is not None and blob.hash == standing.content_hash and _alike(standing, member):
             self.unchanged += 1
             return
         self._puts.append(
-            Put(
+            replace(
+                said,
                 path=path,
                 kind=member.kind,
                 blob=blob,
                 mode=member.mode,
                 mtime_ns=member.mtime_ns,
                 if_none_match=standing is None,
-                custom_id=custom_id,
-                metadata=metadata,
-                priority=BULK,
             )
         )
 
@@ -245,7 +274,7 @@ class _Taking:
             skipped=self.skipped,
             failed_count=self.problem_count,
             failed=self.problems,
-            memories=0,
+            memories=self.memories,
             last_seq=last_seq,
         )
 
