@@ -35,7 +35,6 @@ OPEN: frozenset[str] = frozenset(
         "speed.remount",
         "speed.hundred-thousand",
         # issue 4, API
-        "api.documented",
         "api.capabilities",
         "api.move",
         # issue 4, API
