@@ -41,6 +41,11 @@ class Transaction(Protocol):
         """Run a statement."""
         ...
 
+    def executemany(self, statement: str, bindings: Iterable[Bindings], /) -> Any:
+        """Run a statement that returns nothing once for each of `bindings`, without waiting for each; `changes()` means
+        nothing afterwards."""
+        ...
+
     def changes(self) -> int:
         """Rows that the last `insert`, `update` or `delete` touched."""
         ...
@@ -104,8 +109,7 @@ def marks_for(values: Sequence[Any]) -> str:
 
 def run_many(transaction: Transaction, sql: str, bindings: Iterable[Bindings]) -> None:
     """Run a statement once for each of `bindings`."""
-    for values in bindings:
-        transaction.execute(sql, values)
+    transaction.executemany(sql, bindings)
 
 
 def repeated(db: Database, work: Callable[[Transaction], T], *, attempts: int = ATTEMPTS_MAX) -> T:

@@ -7,7 +7,7 @@ are locked (`row_lock`). A commit is on the disk when `write()` returns (`synchr
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any, Final
@@ -59,6 +59,11 @@ class PostgresTransaction:
         if (cursor.statusmessage or "").startswith(("INSERT", "UPDATE", "DELETE")):
             self._changes = cursor.rowcount
         return cursor.fetchall() if cursor.description is not None else []
+
+    def executemany(self, statement: str, bindings: Iterable[Bindings], /) -> None:
+        """Run a statement once for each of `bindings`, all sent before the first answer is waited for."""
+        with self._connection.cursor() as cursor:
+            cursor.executemany(translated(statement), bindings)
 
     def changes(self) -> int:
         """Rows that the last `insert`, `update` or `delete` touched."""
