@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Iterator
+from contextvars import copy_context
 from typing import Any
 
 import httpx
@@ -19,8 +20,8 @@ from memdir.server.errors import AuthenticationError, QuotaError, RateError
 from memdir.server.hub import Hub
 from memdir.server.proxies import Proxies
 from memdir.server.rates import USAGE_S, Quotas, Rates
-from memdir.store.audit import ROWS_MAX, AuditEvent, AuditQuery
-from memdir.store.errors import InvalidError
+from memdir.store.audit import ROWS_MAX, AuditEvent, AuditQuery, Recording, record_with_change
+from memdir.store.errors import InvalidError, PreconditionError
 from memdir.store.keys import ApiKey
 from memdir.store.orgs import ORG_LOCAL
 from memdir.store.sqlite.store import SqliteStore
@@ -320,6 +321,43 @@ def test_a_database_that_refuses_holds_nobody_up_and_loses_nothing_that_fits(
     assert row is not None
     assert QUEUE_MAX - 5 <= row[0] <= QUEUE_MAX + 5
     assert "could not be written" in caplog.text
+
+
+def test_a_change_of_the_tree_is_recorded_in_its_own_transaction(store: SqliteStore, put: Putting) -> None:
+    """Once for each call, on the commit and not without it."""
+    entry = Recording(lambda created: event(action="write", status=201 if created else 200))
+
+    def recorded() -> list[int]:
+        return [e.status for e in store.audit.find(AuditQuery(org_id=ORG_LOCAL))]
+
+    def call() -> None:
+        record_with_change(entry)
+        with pytest.raises(PreconditionError):
+            put("/a.md", if_match=3)
+        assert (recorded(), entry.done) == ([], False), "a refused change changed nothing"
+        put("/a.md")
+        put("/b.md")
+
+    copy_context().run(call)
+    assert (recorded(), entry.done) == ([201], True)
+    put("/c.md")
+    assert recorded() == [201], "nobody asked for a row here"
+
+
+def test_a_change_that_fails_to_commit_leaves_no_row(store: SqliteStore, put: Putting, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("the row cannot be written")
+
+    monkeypatch.setattr("memdir.store.files.insert_events", broken)
+
+    def call() -> None:
+        record_with_change(Recording(lambda created: event(action="write")))
+        with pytest.raises(RuntimeError):
+            put("/a.md")
+
+    copy_context().run(call)
+    container = store.containers.get(ORG_LOCAL, "notes")
+    assert store.documents.at(container.id, "/a.md") is None, "no change without its row either"
 
 
 @pytest.mark.promise("keys.audit")

@@ -40,6 +40,8 @@ class Noted:
     """Of the body, as announced."""
     route: str | None = None
     """As it is written down, such as `/v1/files/{path}`; never the path itself, which may hold anything."""
+    success: int = 200
+    """The status of the route when all goes well."""
 
     def note(self, action: str | None, tag: str | None = None, target: str | None = None) -> None:
         """The strongest action counts."""
@@ -172,5 +174,7 @@ class Caller:
 async def caller_of(request: Request) -> Caller:
     """The caller of a request, as the guard found it. A coroutine, because FastAPI sends plain functions to a thread."""
     state = request.state
-    state.noted.route = getattr(request.scope.get("route"), "path", None)
+    route = request.scope.get("route")
+    state.noted.route = getattr(route, "path", None)
+    state.noted.success = getattr(route, "status_code", None) or 200
     return Caller(key=state.key, store=request.app.state.store, noted=state.noted, quotas=state.quotas)

@@ -13,7 +13,7 @@ from memdir.core.secrets import masked
 from memdir.server.access import Noted
 from memdir.server.auditing import Auditor
 from memdir.server.rates import Standing
-from memdir.store.audit import AuditEvent
+from memdir.store.audit import AuditEvent, Recording, record_with_change
 from memdir.store.keys import ApiKey
 
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._-]{8,64}")
@@ -41,12 +41,17 @@ class Answer:
         self._auditor = auditor
         self._key: ApiKey | None = None
         self._address = ""
+        self._recording: Recording | None = None
+        self._recorded_status = 0
 
     def admit(self, key: ApiKey, address: str, request_id: str | None) -> None:
         """The request comes from a key that lives."""
         self._key = key
         self._address = address
         self.request_id = request_id if request_id is not None and _is_name(request_id) else new_id()
+        if self._auditor is not None:
+            self._recording = Recording(lambda created: self._event(key, self._expected(created)))
+            record_with_change(self._recording)
 
     async def send(self, message: Message) -> None:
         """An ASGI message. Before the first one of a change goes out, the change is on record."""
@@ -66,9 +71,24 @@ class Answer:
     async def _audit(self, key: ApiKey, status: int) -> None:
         if self._auditor is None or self._scope["path"] in _QUIET_PATHS:
             return
+        event = self._event(key, status)
+        if self._recording is not None and self._recording.done and status == self._recorded_status:
+            self._auditor.written(event)
+        elif event.action == "read" or status >= 400:
+            self._auditor.note(event)
+        else:
+            await self._auditor.record(event)
+
+    def _expected(self, created: bool) -> int:
+        """The status that the answer to a change will have when nothing goes wrong after its commit. If something does, a
+        second entry says so."""
+        self._recorded_status = 201 if created and self._scope["method"] == "PUT" else self.noted.success
+        return self._recorded_status
+
+    def _event(self, key: ApiKey, status: int) -> AuditEvent:
         method = self._scope["method"]
         action = self.noted.action or ("read" if method in ("GET", "HEAD") else "write")
-        event = AuditEvent(
+        return AuditEvent(
             at_ms=time.time_ns() // 1_000_000,
             org_id=key.org_id,
             user_id=key.user_id,
@@ -81,7 +101,3 @@ class Answer:
             request_id=self.request_id,
             address=self._address,
         )
-        if action == "read" or status >= 400:
-            self._auditor.note(event)
-        else:
-            await self._auditor.record(event)

@@ -1,9 +1,9 @@
-"""The audit log, written behind the requests: reads cost a queue entry, changes wait until they are on record.
+"""The audit log, written behind the requests: reads cost a queue entry, changes are on record before they are answered.
 
-A change is on record (committed) before its answer goes out. Between its own commit and that of its record lies a moment: a
-process killed then has made a change that nobody was told of and that the log does not name; the history of the container
-does. Reads are recorded within FLUSH_S, so that a killed process loses those of its last second. When the database refuses
-(a full disk), nothing waits: events are kept, up to QUEUE_MAX, and a count of what was lost after that is logged.
+A change of a container's tree is recorded in its own transaction (`store.audit.Recording`). Every other change (keys, settings,
+memories) waits for its row: a process killed between the two commits has made a change that nobody was told of and that the
+log does not name. Reads are recorded within FLUSH_S, so that a killed process loses those of its last second. When the
+database refuses (a full disk), nothing waits: events are kept, up to QUEUE_MAX, and a count of what was lost is logged.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import logging
 import threading
 import time
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from memdir.store.audit import AuditEvent
@@ -29,6 +29,8 @@ WAIT_MAX_S: Final = 2.0
 USED_EVERY_MS: Final = 5 * 60_000
 SWEEP_EVERY_S: Final = 600.0
 _RETRY_S: Final = 1.0
+WRITTEN: Final = -1
+"""Id of an event that a change wrote in its own transaction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,10 @@ class Auditor:
     def note(self, event: AuditEvent) -> None:
         """Record soon."""
         self._put(event, None)
+
+    def written(self, event: AuditEvent) -> None:
+        """It is on record already; note that the key was used."""
+        self._put(replace(event, id=WRITTEN), None)
 
     async def record(self, event: AuditEvent) -> None:
         """Record now; returns when it is committed, at the latest after WAIT_MAX_S."""
@@ -115,7 +121,8 @@ class Auditor:
         written = True
         try:
             if batch:
-                self._store.audit.add([event for event, _ in batch])
+                if fresh := [event for event, _ in batch if event.id != WRITTEN]:
+                    self._store.audit.add(fresh)
                 self._note_use([event for event, _ in batch])
         except Exception:
             written = False

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -38,6 +39,31 @@ class AuditEvent:
     address: str
 
 
+@dataclass(slots=True)
+class Recording:
+    """The entry of a call that may change a tree: it is written in the transaction of the call's first change. Travels with the
+    context of the call, into threads that get a copy of it."""
+
+    make: Callable[[bool], AuditEvent]
+    """The entry; the argument says whether something came into being."""
+    done: bool = False
+    """Set after the commit."""
+
+
+_recording: ContextVar[Recording | None] = ContextVar("memdir_recording", default=None)
+
+
+def record_with_change(recording: Recording) -> None:
+    """From here on, to the end of the current context: the first change of a tree writes this entry."""
+    _recording.set(recording)
+
+
+def unwritten() -> Recording | None:
+    """The entry that the next change has to write, if there is one."""
+    found = _recording.get()
+    return None if found is None or found.done else found
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditQuery:
     """What to look for, newest first; `before` is the id where the earlier page ended."""
@@ -62,21 +88,7 @@ class AuditStore:
     def add(self, events: Sequence[AuditEvent]) -> None:
         """Store events in one transaction."""
         with self._db.write() as connection:
-            self.add_within(connection, events)
-
-    def add_within(self, connection: Transaction, events: Sequence[AuditEvent]) -> None:
-        """Store events inside the caller's transaction."""
-        run_many(
-            connection,
-            f"insert into audit ({_COLUMNS}) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
-            [
-                (
-                    event.at_ms, event.org_id, event.user_id, event.key_id, event.action, event.call[:TEXT_MAX_CHARS],
-                    _clipped(event.container), _clipped(event.target), event.status, event.request_id, event.address,
-                )
-                for event in events
-            ],
-        )  # fmt: skip
+            insert_events(connection, events)
 
     @acting_as(SYSTEM)
     def find(self, query: AuditQuery, *, limit: int = 100) -> list[AuditEvent]:
@@ -118,6 +130,21 @@ class AuditStore:
                 (self._clock.now_ns() // 1_000_000 - KEEP_MS, excess, _SWEEP_ROWS),
             )
             return connection.changes()
+
+
+def insert_events(connection: Transaction, events: Sequence[AuditEvent]) -> None:
+    """Store events inside the caller's transaction."""
+    run_many(
+        connection,
+        f"insert into audit ({_COLUMNS}) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
+        [
+            (
+                event.at_ms, event.org_id, event.user_id, event.key_id, event.action, event.call[:TEXT_MAX_CHARS],
+                _clipped(event.container), _clipped(event.target), event.status, event.request_id, event.address,
+            )
+            for event in events
+        ],
+    )  # fmt: skip
 
 
 def _clipped(text: str | None) -> str | None:

@@ -15,6 +15,7 @@ from memdir.core.clock import Clock
 from memdir.core.errors import MemdirError, NotFoundError
 from memdir.store import jobs
 from memdir.store.acting import narrowed_to
+from memdir.store.audit import Recording, insert_events, unwritten
 from memdir.store.blobs import BlobStore
 from memdir.store.conditions import record
 from memdir.store.database import Database, Transaction, fetch, repeated
@@ -50,20 +51,29 @@ class FileTree:
         """The operations in order, each for itself: one that is refused changes nothing and stops none of the others. All
         that succeed are committed together. An unexpected error, and with `together` any refusal, rolls everything back and
         is raised."""
+        entry = unwritten()
         try:
             with narrowed_to(container.org_id):
                 step, results = repeated(
-                    self._db, lambda connection: self._carried_out(connection, container, operations, together=together)
+                    self._db, lambda connection: self._carried_out(connection, container, operations, entry, together=together)
                 )
         except _RefusedError as refused:
             return [refused.error]
+        if entry is not None and step.changed:
+            entry.done = True
         self._blobs.tidy(step.orphans)
         if step.changed:
             self._notify(container.id)
         return results
 
     def _carried_out(
-        self, connection: Transaction, container: Container, operations: Sequence[Operation], *, together: bool
+        self,
+        connection: Transaction,
+        container: Container,
+        operations: Sequence[Operation],
+        entry: Recording | None,
+        *,
+        together: bool,
     ) -> tuple[Step, list[Outcome | MemdirError]]:
         """Inside the transaction. The container's row is locked first: preconditions are judged on a tree that nobody else
         changes, and numbers are taken in the order of the commits."""
@@ -72,9 +82,11 @@ class FileTree:
         results: list[Outcome | MemdirError] = []
         if len(operations) == 1 and not together:  # the transaction itself is all that has to be undone
             try:
-                return step, [step.run(operations[0])]
+                results.append(step.run(operations[0]))
             except MemdirError as error:
                 raise _RefusedError(error) from error
+            _write_entry(connection, entry, step, results)
+            return step, results
         for operation in operations:
             try:
                 with _savepoint(connection):
@@ -83,6 +95,7 @@ class FileTree:
                 if together:
                     raise
                 results.append(error)
+        _write_entry(connection, entry, step, results)
         return step, results
 
     def set_metadata(
@@ -151,6 +164,15 @@ class _RefusedError(Exception):
     def __init__(self, error: MemdirError) -> None:
         super().__init__(error)
         self.error = error
+
+
+def _write_entry(
+    connection: Transaction, entry: Recording | None, step: Step, results: Sequence[Outcome | MemdirError]
+) -> None:
+    """The call's row of the audit log, in the transaction of its first change."""
+    if entry is not None and step.changed:
+        created = any(isinstance(result, Outcome) and result.created for result in results)
+        insert_events(connection, [entry.make(created)])
 
 
 @contextmanager
