@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import random
 import threading
 from collections.abc import Iterator, Sequence
@@ -14,13 +15,16 @@ import pytest
 from memdir.core.clock import FakeClock
 from memdir.core.errors import BusyError, NotFoundError, StorageError
 from memdir.store import blobs as blobs_module
+from memdir.store.acting import SYSTEM
 from memdir.store.blobs import BlobStore, StagedBlob
 from memdir.store.contents import Contents, DiskContents
 from memdir.store.operations import Delete, Put
+from memdir.store.postgres.store import PostgresStore
 from memdir.store.sqlite.store import SqliteStore
 from memdir.store.store import Store
 from memdir.store.trash import HOLD_MS, LEASE_MS, PENDING_MS
 from memdir.store.types import Container
+from tests.server.conftest import AnyStore
 from tests.server.contents import Died, Life, MortalContents, MortalDatabase, new_bucket, s3_server
 
 LARGE = 64
@@ -58,7 +62,7 @@ def delete(store: Store, container: Container, path: str) -> None:
     store.files.apply(container, Delete(path=path))
 
 
-def is_whole(store: SqliteStore) -> None:
+def is_whole(store: AnyStore) -> None:
     """Every document has its bytes, and there are no others, neither rows nor contents."""
     hashes = [row[0] for row in store.db.all("select content_hash from document where kind <> 'dir'")]
     for content_hash in hashes:
@@ -137,19 +141,20 @@ def test_the_only_process_clears_up_at_its_start(tmp_path: Path) -> None:
         again.close()
 
 
-@pytest.mark.parametrize("kind", ["disk", "s3"])
+@pytest.mark.parametrize("kind", ["disk", "s3", "postgres"])
 def test_many_processes_add_drop_and_collect_the_same_contents_at_once(
-    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     """Four writers and two collectors, each with connections of its own as another process would have, over three contents."""
     with _contents(kind, monkeypatch) as url:
-        opened = [_open(tmp_path, url) for _ in range(6)]
+        database = request.getfixturevalue("database_url") if kind == "postgres" else None
+        opened = [_open(tmp_path, url, database) for _ in range(6)]
         container = unversioned(opened[0])
         ended = threading.Event()
 
-        def write(store: SqliteStore, seed: int) -> int:
+        def write(store: AnyStore, seed: int) -> int:
             chance, refused = random.Random(seed), 0
-            for _ in range(60 if kind == "disk" else 15):
+            for _ in range(15 if kind == "s3" else 60):
                 path = f"/{chance.randrange(3)}"
                 try:
                     if chance.random() < 0.5:
@@ -162,7 +167,7 @@ def test_many_processes_add_drop_and_collect_the_same_contents_at_once(
                     refused += 1
             return refused
 
-        def collect(store: SqliteStore) -> None:
+        def collect(store: AnyStore) -> None:
             while not ended.is_set():
                 if not store.blobs.collect():
                     ended.wait(0.001)
@@ -184,10 +189,14 @@ def test_many_processes_add_drop_and_collect_the_same_contents_at_once(
             store.close()
 
 
-def _open(folder: Path, url: str | None) -> SqliteStore:
+def _open(folder: Path, url: str | None, database: str | None) -> AnyStore:
     from memdir.store.contents import open_contents
 
-    store = SqliteStore.open(folder / "server", contents=open_contents(url, folder / "server" / "blobs"))
+    contents = open_contents(url, folder / "server" / "blobs")
+    if database is None:
+        store: AnyStore = SqliteStore.open(folder / "server", contents=contents)
+    else:
+        store = PostgresStore.open(database, folder / "server", contents=contents, acting=SYSTEM)
     store.blobs.collect_with(lambda: None)
     return store
 
@@ -337,3 +346,23 @@ def test_bytes_that_nobody_knows_are_swept_once_they_are_old(store: SqliteStore,
     assert list(store.blobs.orphans(older_ms=-60_000)) == [place]
     assert store.blobs.sweep(older_ms=-60_000) == 1
     is_whole(store)
+
+
+def test_contents_of_another_server_in_the_same_place_are_left_alone(tmp_path: Path) -> None:
+    """Two servers that were given one folder by mistake: neither start, nor check, nor vacuum of one takes from the other."""
+    from memdir.store.check import Check
+    from memdir.store.vacuum import vacuum
+
+    shared = tmp_path / "shared"
+    mine, theirs = (SqliteStore.open(tmp_path / name, contents=DiskContents(shared)) for name in ("mine", "theirs"))
+    put(theirs, theirs.containers.ensure("local", "t"), "/a", large("a"))
+    (file,) = [found for found in shared.rglob("*") if found.is_file()]
+    os.utime(file, (1, 1))
+    mine.recover()
+    Check(mine).repair()
+    vacuum(mine, full=False)
+    assert list(Check(theirs).findings(deep=True)) == []
+    assert [finding.kind for finding in Check(mine).findings()] == ["contents-unknown"]
+    assert vacuum(mine, full=False, orphans=True).contents == 1
+    mine.close()
+    theirs.close()

@@ -189,6 +189,11 @@ def _configure_vacuum(parser: Parser) -> None:
         help=f"how long changes are told to clients that were away (default: {HISTORY_DAYS})",
     )
     parser.add_argument("--full", action="store_true", help="write the database anew; writers wait meanwhile")
+    parser.add_argument(
+        "--orphans",
+        action="store_true",
+        help="delete what nobody knows in the place of --blobs, too: no other server may keep contents there",
+    )
     configure_storage(parser)
 
 
@@ -205,6 +210,7 @@ def _vacuum(args: argparse.Namespace, out: Output) -> int:
             store,
             history_days=args.history_days,
             full=args.full,
+            orphans=args.orphans,
             progress=lambda what, count: progress.update(count, detail=what),
         )
     if out.json:

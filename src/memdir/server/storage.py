@@ -173,7 +173,6 @@ def schema_versions(options: StorageOptions, paths: AppPaths) -> tuple[int, int]
 @contextmanager
 def _closed(store: Store) -> Iterator[Store]:
     try:
-        store.blobs.check_place()
         yield store
     finally:
         store.close()

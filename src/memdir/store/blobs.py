@@ -117,6 +117,9 @@ class BlobStore:
         self.temp = folder / "tmp"
         """Files of uploads under way."""
         self.contents: Contents = contents or DiskContents(folder / "blobs")
+        self.is_own = self.contents.name == str(folder / "blobs")
+        """Whether nobody else can have put contents there: a bucket or another folder may be shared with another server, whose
+        contents are unknown here and are not to be swept."""
         self.trash = BlobTrash(db, clock or SystemClock())
         self._collector: Callable[[], None] | None = None
 
@@ -256,7 +259,7 @@ class BlobStore:
         count = self._clear_temp(before_s=math.inf)
         self.trash.give_up_all()
         try:
-            if isinstance(self.contents, DiskContents):
+            if self.is_own:
                 count += self.sweep(older_ms=None)
             while collected := self.collect():
                 count += collected

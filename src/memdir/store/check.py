@@ -90,9 +90,9 @@ class Check:
             rounds += 1
         for finding in self._contents():
             if finding.kind == "contents-unknown":
-                finding.repaired = True
+                finding.repaired = self._store.blobs.is_own
             found.append(finding)
-        if any(finding.kind == "contents-unknown" for finding in found):
+        if self._store.blobs.is_own and any(finding.kind == "contents-unknown" for finding in found):
             self._store.blobs.sweep()
         if deep:
             found += self._hashes()

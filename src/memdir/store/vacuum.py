@@ -33,9 +33,15 @@ class Vacuumed:
 
 
 def vacuum(
-    store: Store, *, history_days: int = HISTORY_DAYS, full: bool, progress: Callable[[str, int], None] | None = None
+    store: Store,
+    *,
+    history_days: int = HISTORY_DAYS,
+    full: bool,
+    orphans: bool = False,
+    progress: Callable[[str, int], None] | None = None,
 ) -> Vacuumed:
-    """Give space back. Any number of processes may be at work; with `full` they wait while the database is written anew."""
+    """Give space back. Any number of processes may be at work; with `full` they wait while the database is written anew. With
+    `orphans` also contents that nobody knows are deleted where another server could have put them."""
     told = progress or (lambda _what, _done: None)
     upkeep = store.upkeep()
     before_bytes = upkeep.size_bytes()
@@ -55,7 +61,9 @@ def vacuum(
         for table in _ANSWERS:
             connection.execute(f"delete from {table} where at_ms <= ?", (store.now_ms() - KEEP_MS,))  # noqa: S608  constants
             answers += connection.changes()
-    contents = _repeat(store.blobs.collect) + store.blobs.sweep()
+    contents = _repeat(store.blobs.collect)
+    if store.blobs.is_own or orphans:
+        contents += store.blobs.sweep()
     told("database", 0)
     emptied = upkeep.compact(full=full)
     return Vacuumed(
