@@ -10,15 +10,21 @@ from pathlib import Path
 
 import pytest
 
-RUN_S = 240.0
+RUN_S = 600.0
 
 
 @pytest.mark.promise("pipeline.resumes")
-def test_a_worker_killed_after_any_commit_leaves_nothing_undone_and_nothing_twice(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("engine", "every"), [("sqlite", 1), ("postgres", 4), pytest.param("postgres", 1, marks=pytest.mark.long)]
+)
+def test_a_worker_killed_after_any_commit_leaves_nothing_undone_and_nothing_twice(
+    tmp_path: Path, request: pytest.FixtureRequest, engine: str, every: int
+) -> None:
+    url = request.getfixturevalue("database_url") if engine == "postgres" else ""
     ran = subprocess.run(
-        [sys.executable, "-m", "tests.server.pipeline.crash_points", str(tmp_path)],
+        [sys.executable, "-m", "tests.server.pipeline.crash_points", str(tmp_path), str(every)],
         cwd=Path(__file__).parents[3],
-        env={**os.environ, "MEMDIR_HOME": str(tmp_path)},
+        env={**os.environ, "MEMDIR_HOME": str(tmp_path), "MEMDIR_DATABASE_URL": url},
         capture_output=True,
         timeout=RUN_S,
         check=False,
@@ -31,6 +37,6 @@ def test_a_worker_killed_after_any_commit_leaves_nothing_undone_and_nothing_twic
         whole["documents"], "done"
     )
     assert (whole["memories"], whole["failed"], whole["stuck"]) == (["I live in Lisbon.", "I prefer tea over coffee."], 0, [])
-    assert len(cases) > 20
+    assert len(cases) > 20 / every
     for case in cases:
         assert case == {"commits": case["commits"]} | whole
