@@ -40,8 +40,6 @@ OPEN: frozenset[str] = frozenset(
         # issue 4, API
         # issue 4, users, keys, isolation
         # issue 4, pipeline
-        "pipeline.workers",
-        "pipeline.kill",
         # issue 4, storage
         # issue 4, proof
         # issue 4, figures

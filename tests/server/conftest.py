@@ -26,7 +26,7 @@ from memdir.store.sqlite.store import SqliteStore
 from memdir.store.store import Store
 from memdir.store.types import Container
 
-START_S = 60.0
+START_S = 180.0
 ON_BOTH = pytest.mark.parametrize("server", ["sqlite", "postgres"], indirect=True)
 """For tests of a whole server: over both engines."""
 Putting = Callable[..., Outcome]
