@@ -48,30 +48,30 @@ class Tour:
         added = self.client.add(
             content="# Ropes\n\nThe ropes were mended by Ida.",
             container_tag=self.tag,
-            custom_id="ropes",
+            custom_id=f"ropes-{self.tag}",
             filepath="/work/ropes.md",
             metadata={"author": "ida", "pages": 3, "draft": True, "topics": ["ship", "rope"]},
             task_type="superrag",
         )
         assert added.status in ("queued", "extracting", "chunking", "embedding", "indexing", "done"), added
-        found = self.done("ropes")
+        found = self.done(f"ropes-{self.tag}")
         assert found.id == added.id == self.done(added.id).id
         assert found.content == "# Ropes\n\nThe ropes were mended by Ida."
-        assert (found.custom_id, found.filepath, found.title) == ("ropes", "/work/ropes.md", "Ropes")
+        assert (found.custom_id, found.filepath, found.title) == (f"ropes-{self.tag}", "/work/ropes.md", "Ropes")
         assert (found.type, found.task_type, found.container_tags) == ("text", "superrag", [self.tag])
         assert found.summary == "The ropes were mended by Ida."
         assert found.metadata == {"author": "ida", "pages": 3, "draft": True, "topics": ["ship", "rope"]}
         assert found.latest_revision >= 1
         assert found.connection_id is None
         assert found.created_at.endswith("Z")
-        assert docs.update("ropes", metadata={"author": "eve"}).id == added.id
+        assert docs.update(f"ropes-{self.tag}", metadata={"author": "eve"}).id == added.id
         assert docs.get(added.id).metadata == {"author": "eve"}
         docs.update(added.id, content="The ropes were cut by Eve.", filepath="/work/cut.md")
         after = self.done(added.id)
         assert (after.content, after.filepath) == ("The ropes were cut by Eve.", "/work/cut.md")
-        again = docs.add(content="Replaced.", container_tags=[self.tag], custom_id="ropes")
+        again = docs.add(content="Replaced.", container_tags=[self.tag], custom_id=f"ropes-{self.tag}")
         assert again.id == added.id
-        assert self.done("ropes").content == "Replaced."
+        assert self.done(f"ropes-{self.tag}").content == "Replaced."
         link = docs.add(content="https://example.org/page?x=1", container_tag=self.tag)
         page = self.done(link.id)
         assert (page.url, page.type, page.content) == (
@@ -79,8 +79,8 @@ class Tour:
             "webpage",
             "https://example.org/page?x=1",
         )
-        assert docs.delete("ropes") is None
-        refused(supermemory.NotFoundError, lambda: docs.get("ropes"))
+        assert docs.delete(f"ropes-{self.tag}") is None
+        refused(supermemory.NotFoundError, lambda: docs.get(f"ropes-{self.tag}"))
         gone = docs.delete_bulk(ids=[link.id, "nothing-there"])
         assert (gone.success, gone.deleted_count) == (False, 1)
         assert gone.errors is not None
@@ -91,7 +91,7 @@ class Tour:
         sent = docs.upload_file(
             file=("notes.md", b"# Anchor\n\nIt weighs 40 kg.\n"),
             container_tag=self.tag,
-            custom_id="anchor",
+            custom_id=f"anchor-{self.tag}",
             filepath="/up/anchor.md",
             metadata=json.dumps({"kind": "upload", "n": 1}),
         )
@@ -164,7 +164,11 @@ class Tour:
         }
         for path, text in texts.items():
             self.client.add(
-                content=text, container_tag=self.tag, filepath=path, custom_id=path.split("/")[2][:-3], metadata={"path": path}
+                content=text,
+                container_tag=self.tag,
+                filepath=path,
+                custom_id=path.split("/")[2][:-3] + self.tag,
+                metadata={"path": path},
             )
         for name in ("knots", "bread"):
             self.done(name)
@@ -177,7 +181,7 @@ class Tour:
         assert best.chunks[0].position >= 0
         assert found.total >= 1
         assert self.client.search.execute(q="bread dough", container_tag=self.tag, include_summary=True).results[0].summary
-        one = self.client.search.documents(q="splice", container_tag=self.tag, doc_id="bread")
+        one = self.client.search.documents(q="splice", container_tag=self.tag, doc_id="bread" + self.tag)
         assert all(result.document_id != best.document_id for result in one.results)
         wide = self.client.search.documents(q="bowline loop", container_tag=self.tag, only_matching_chunks=False)
         assert any(chunk.is_relevant for chunk in wide.results[0].chunks)
@@ -294,10 +298,10 @@ class Tour:
         async def run() -> None:
             async with AsyncSupermemory(api_key=self.key, base_url=self.url) as client:
                 added = await asyncio.gather(
-                    *(client.add(content=f"Line {n}.", container_tag=self.tag, custom_id=f"c-{n}") for n in range(32))
+                    *(client.add(content=f"Line {n}.", container_tag=self.tag, custom_id=f"{self.tag}-{n}") for n in range(32))
                 )
                 assert len({item.id for item in added}) == 32
-                got = await asyncio.gather(*(client.documents.get(f"c-{n}") for n in range(32)))
+                got = await asyncio.gather(*(client.documents.get(f"{self.tag}-{n}") for n in range(32)))
                 assert [document.content for document in got] == [f"Line {n}." for n in range(32)]
                 listed = await client.documents.list(container_tags=[self.tag], limit=100)
                 assert listed.pagination.total_items == 32
@@ -308,19 +312,19 @@ class Tour:
         """What 3.1.0 can do, by the names it used."""
         client = self.client
         added = client.memories.add(
-            content="The keel is made of oak.", container_tag=self.tag, custom_id="keel", metadata={"n": 1}
+            content="The keel is made of oak.", container_tag=self.tag, custom_id=f"keel-{self.tag}", metadata={"n": 1}
         )
-        found = self.until(lambda: (d := client.memories.get("keel")).status == "done" and d, "keel is done")
+        found = self.until(lambda: (d := client.memories.get(f"keel-{self.tag}")).status == "done" and d, "keel is done")
         assert (found.id, found.content) == (added.id, "The keel is made of oak.")
-        assert client.memories.update("keel", metadata={"n": 2}).id == added.id
+        assert client.memories.update(f"keel-{self.tag}", metadata={"n": 2}).id == added.id
         listed = client.memories.list(container_tags=[self.tag], filters={"AND": [{"key": "n", "value": "2"}]})
         assert [entry.id for entry in listed.memories] == [added.id]
         sent = client.memories.upload_file(file=("a.txt", b"The mast is made of pine."), container_tags=json.dumps([self.tag]))
         self.until(lambda: client.documents.get(sent.id).status == "done", "the mast is done")
         assert client.search.documents(q="what wood is the mast", container_tags=[self.tag]).results[0].document_id == sent.id
         assert client.search.memories(q="keel", container_tag=self.tag).results is not None
-        client.memories.delete("keel")
-        refused(supermemory.NotFoundError, lambda: client.memories.get("keel"))
+        client.memories.delete(f"keel-{self.tag}")
+        refused(supermemory.NotFoundError, lambda: client.memories.get(f"keel-{self.tag}"))
 
 
 def refused(kind: type[Any], call: Callable[[], Any]) -> Any:

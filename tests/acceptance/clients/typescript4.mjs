@@ -25,16 +25,17 @@ const refused = (kind, status, call) =>
 
 const scenarios = {
   async documents() {
+    const customId = `${containerTag}-ropes`;
     const content = "# Ropes\n\nThe ropes were mended by Ida.";
     const metadata = { author: "ida", pages: 3, draft: true, topics: ["ship", "rope"] };
-    const added = await client.add({ content, containerTag, customId: "ropes", filepath: "/work/ropes.md", metadata });
-    const found = await done("ropes");
+    const added = await client.add({ content, containerTag, customId, filepath: "/work/ropes.md", metadata });
+    const found = await done(customId);
     assert.equal(found.id, added.id);
     assert.equal(found.content, content);
     assert.deepEqual(found.metadata, metadata);
     assert.deepEqual(found.containerTags, [containerTag]);
     assert.equal(found.taskType, "memory");
-    await client.documents.update("ropes", { content: "Cut by Eve.", metadata: { author: "eve" } });
+    await client.documents.update(customId, { content: "Cut by Eve.", metadata: { author: "eve" } });
     assert.equal((await done(added.id)).content, "Cut by Eve.");
     const file = await toFile(Buffer.from("It weighs 40 kg.\n"), "anchor.md");
     const sent = await client.documents.uploadFile({ file, containerTag, metadata: JSON.stringify({ n: 1 }) });
@@ -51,8 +52,8 @@ const scenarios = {
     assert.ok((await client.documents.listProcessing()).totalCount >= 0);
     const gone = await client.documents.deleteBulk({ ids: [sent.id] });
     assert.deepEqual([gone.success, gone.deletedCount], [true, 1]);
-    await client.documents.delete("ropes");
-    await refused(Supermemory.NotFoundError, 404, () => client.documents.get("ropes"));
+    await client.documents.delete(customId);
+    await refused(Supermemory.NotFoundError, 404, () => client.documents.get(customId));
   },
 
   async recall() {
@@ -108,9 +109,9 @@ const scenarios = {
 
   async together() {
     const numbers = [...Array(32).keys()];
-    const added = await Promise.all(numbers.map((n) => client.add({ content: `Line ${n}.`, containerTag, customId: `c-${n}` })));
+    const added = await Promise.all(numbers.map((n) => client.add({ content: `Line ${n}.`, containerTag, customId: `${containerTag}-${n}` })));
     assert.equal(new Set(added.map((item) => item.id)).size, 32);
-    const got = await Promise.all(numbers.map((n) => client.documents.get(`c-${n}`)));
+    const got = await Promise.all(numbers.map((n) => client.documents.get(`${containerTag}-${n}`)));
     assert.deepEqual(got.map((document) => document.content), numbers.map((n) => `Line ${n}.`));
   },
 };
