@@ -178,6 +178,9 @@ def deliveries(stand: Stand, sizes: Sizes) -> Iterator[Figure]:
 def a_minute(stand: Stand, sizes: Sizes) -> Iterator[Figure]:
     """64 clients that read, list and write, and what the memory does meanwhile."""
     clients = sizes.clients[-1]
+    fill(stand, 0, sizes.documents)
+    settle(stand)
+    stand.load("search", 1, sizes.seconds)  # models are loaded, whatever part came before
     progress(f"{stand.store}: {clients} clients for {sizes.long_s:.0f} s")
     stand.load("mixed", clients, sizes.long_s / 4, documents=sizes.documents)  # caches and arenas get their size
     before = stand.resident_mib()
