@@ -171,7 +171,7 @@ class Tour:
                 metadata={"path": path},
             )
         for name in ("knots", "bread"):
-            self.done(name)
+            self.done(name + self.tag)
         found = self.client.search.documents(
             q="how to make a loop in a rope", container_tags=[self.tag], include_full_docs=True
         )
