@@ -52,11 +52,9 @@ class IdempotencyStore:
         return json.loads(rows[0][1])
 
     def record(
-        self, connection: Transaction, *, container_id: int, key: str | None, request: bytes, answer: Any, now_ms: int
+        self, connection: Transaction, *, container_id: int, key: str, request: bytes, answer: Any, now_ms: int
     ) -> None:
         """Keep an answer, and let old ones go."""
-        if key is None:
-            return
         connection.execute(
             "insert into idempotency (container_id, key, request_hash, answer, at_ms) values (?, ?, ?, ?, ?) "
             "on conflict (container_id, key) do update set request_hash = excluded.request_hash, answer = excluded.answer, "

@@ -79,9 +79,10 @@ class Step:
                 outcome = self._remove(operation)
             case Restore():
                 outcome = self._restore(operation)
-        self._idempotency.record(
-            self._connection, container_id=container_id, key=key, request=request, answer=asdict(outcome), now_ms=self._now_ms
-        )
+        if key is not None:
+            self._idempotency.record(
+                self._connection, container_id=container_id, key=key, request=request, answer=asdict(outcome), now_ms=self._now_ms
+            )
         self.changed = True
         return outcome
 
