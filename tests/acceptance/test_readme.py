@@ -47,7 +47,12 @@ def commands_of(block: str) -> list[str]:
 
 def test_every_shell_block_is_known() -> None:
     """A new block in the README must be run here too."""
-    assert [commands_of(block)[0] for block in BLOCKS] == ["make demo", "make setup", "memdir mount notes"]
+    assert [commands_of(block)[0] for block in BLOCKS] == [
+        "make demo",
+        "make setup",
+        "memdir mount notes",
+        "memdir server start",
+    ]
     skipped = [command for block in BLOCKS for command in commands_of(block) if command in NOT_RUN_HERE]
     assert skipped == list(NOT_RUN_HERE)
 
@@ -63,6 +68,8 @@ def test_install_and_use(clone: Memdir) -> None:
     assert example is not None
     assert ran.out.count(f"notes/{example.group(1)}") == 2, ran.out
     assert "# Memory Profile" in ran.out
+    called = clone.shell(f"set -eu\n{install}\n{BLOCKS[3]}", limit_s=60)
+    assert '"status":"queued"' in called.out
     again = clone.shell("make setup", limit_s=20)
     assert again.out + again.err == ""
 

@@ -141,6 +141,7 @@ ROWS: dict[tuple[str, str], Row] = {
     ("POST", "/v1/orgs"): ADMIN,
     ("DELETE", "/v1/orgs/{owner}"): ADMIN,
     ("GET", "/v1/audit"): row(200, 403, 403, 403),
+    ("GET", "/organization"): row(200, 200, 200),
     # what the hosted service has and this one has not
     ("POST", "/v3/connections/list"): row(200, 200, 200),
 }

@@ -143,7 +143,7 @@ def test_filters_nest_to_a_bound() -> None:
         ("PUT", "/ns/never-made/profile/buckets", {"buckets": {"a": "b"}}, 404),
         ("GET", "/ns/{ns}/memories/x?relatedLimit=0", None, 400),
         ("GET", "/ns/{ns}/connectors", None, 501),
-        ("DELETE", "/ns/{ns}?moveTo=other", None, 501),
+        ("DELETE", "/ns/{ns}?moveTo=other", None, 400),
         ("DELETE", "/ns/{ns}/document/one", None, 200),
     ],
 )

@@ -54,7 +54,8 @@ def judged(answer: httpx.Response, what: object) -> int:
 @pytest.mark.promise("api.bad-input")
 @pytest.mark.parametrize(("method", "path"), JSON_CALLS)
 def test_a_body_that_is_no_object_is_refused(client: httpx.Client, method: str, path: str) -> None:
-    for body in NO_OBJECT:
+    optional = not DOCUMENT["paths"][path][method]["requestBody"].get("required", False)
+    for body in NO_OBJECT[1:] if optional else NO_OBJECT:  # the first is no body at all
         answer = client.request(method, filled(path), content=body, headers=JSON)
         assert judged(answer, body) in (400, 404, 422, 501), (body, answer.status_code)
 

@@ -21,6 +21,8 @@ T = TypeVar("T")
 THREADS: Final = 16
 """Blocking calls at a time; further ones queue (bounded by the server's limit on concurrent requests). Each thread keeps a
 read connection, so the pool has a fixed size and its threads stay."""
+CROWDED: Final = THREADS // 2
+"""Calls under way from which background work gives way."""
 
 
 class Watch:
@@ -47,7 +49,13 @@ class Hub:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._watches: dict[int, set[Watch]] = {}
         self._executor = ThreadPoolExecutor(THREADS, thread_name_prefix="memdir-call")
+        self._calls = 0
         self.closing = False
+
+    @property
+    def crowded(self) -> bool:
+        """Whether so many calls are under way that background work should give way. Any thread."""
+        return self._calls >= CROWDED
 
     def attach(self) -> None:
         """Bind to the running loop."""
@@ -57,7 +65,11 @@ class Hub:
         """A blocking call on a thread, done for the same organisation (`store.acting`)."""
         loop = asyncio.get_running_loop()
         context = promising()
-        return await loop.run_in_executor(self._executor, lambda: context.run(call, *args, **kwargs))
+        self._calls += 1
+        try:
+            return await loop.run_in_executor(self._executor, lambda: context.run(call, *args, **kwargs))
+        finally:
+            self._calls -= 1
 
     @contextmanager
     def watch(self, container_id: int) -> Iterator[Watch]:

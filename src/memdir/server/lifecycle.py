@@ -245,7 +245,7 @@ async def _serve(options: ServerOptions, paths: AppPaths, store: Store, listener
     hub = Hub()
     hub.attach()
     engine = Engine(store, paths.models_dir)
-    worker = Worker(store, engine, count=options.workers)
+    worker = Worker(store, engine, count=options.workers, crowded=lambda: hub.crowded)
     collector = BlobCollector(store)
     housekeeper = Housekeeper(store)
     store.listen(hub.notify)

@@ -38,6 +38,9 @@ BULK_EVERY: Final = 4
 STOP_S: Final = 5.0
 _INTERRUPT_S: Final = 2.0
 """How long before the end of a stop computations are ended that take long; they are repeated after the next start."""
+GIVE_WAY: Final = 3.0
+"""While requests wait for each other, a thread rests this many times as long as its last step took: answering goes first."""
+_GIVE_WAY_MAX_S: Final = 2.0
 _BLOCKED_S: Final = 1.0
 _FULL_S: Final = 10.0
 _IDLE_S: Final = 60.0
@@ -74,11 +77,20 @@ class _Loop:
 class Worker:
     """Threads that work the job table until `stop`."""
 
-    def __init__(self, store: Store, engine: Engine, *, count: int = 1, limit_s: float = COMPUTE_S) -> None:
+    def __init__(
+        self,
+        store: Store,
+        engine: Engine,
+        *,
+        count: int = 1,
+        limit_s: float = COMPUTE_S,
+        crowded: Callable[[], bool] = lambda: False,
+    ) -> None:
         """`count` threads index and as many embed; 0: other processes do the work. `limit_s` is the time limit of one
-        computation over one document."""
+        computation over one document; `crowded` says whether requests of the same process wait for each other."""
         self._store = store
         self._engine = engine
+        self._crowded = crowded
         self._stopping = threading.Event()
         self._leases = Leases(store, limit_s=limit_s)
         loops: list[_Loop] = []
@@ -138,8 +150,10 @@ class Worker:
     def _run(self, loop: _Loop) -> None:
         while not self._stopping.is_set():
             loop.wake.clear()
+            began = time.monotonic()
             try:
                 if loop.step(loop):
+                    self._give_way(time.monotonic() - began)
                     continue
                 pause = self._store.jobs.next_due_s(loop.kind, priority_max=loop.priority)
             except DiskFullError:
@@ -151,6 +165,12 @@ class Worker:
                 pause = _BLOCKED_S
             # A job that is due and was not taken waits for a model; the engine wakes us when it is there.
             loop.wake.wait(_IDLE_S if pause is None else min(_IDLE_S, pause or _BLOCKED_S))
+
+    def _give_way(self, took_s: float) -> None:
+        """Let requests have the processors, after a step that took so long. What comes in while they crowd is answered at once
+        and found a little later."""
+        if self._crowded():
+            self._stopping.wait(min(_GIVE_WAY_MAX_S, GIVE_WAY * took_s))
 
     def _claim(self, loop: _Loop, *, bulk_first: bool, limit: int = 1) -> list[Job]:
         return self._store.jobs.claim(

@@ -51,9 +51,7 @@ class IdempotencyStore:
             raise IdempotencyError("this idempotency key was used for another request", hint="use a fresh key for each request")
         return json.loads(rows[0][1])
 
-    def record(
-        self, connection: Transaction, *, container_id: int, key: str, request: bytes, answer: Any, now_ms: int
-    ) -> None:
+    def record(self, connection: Transaction, *, container_id: int, key: str, request: bytes, answer: Any, now_ms: int) -> None:
         """Keep an answer, and let old ones go."""
         connection.execute(
             "insert into idempotency (container_id, key, request_hash, answer, at_ms) values (?, ?, ?, ?, ?) "

@@ -81,7 +81,12 @@ class Step:
                 outcome = self._restore(operation)
         if key is not None:
             self._idempotency.record(
-                self._connection, container_id=container_id, key=key, request=request, answer=asdict(outcome), now_ms=self._now_ms
+                self._connection,
+                container_id=container_id,
+                key=key,
+                request=request,
+                answer=asdict(outcome),
+                now_ms=self._now_ms,
             )
         self.changed = True
         return outcome

@@ -255,6 +255,7 @@ class Tour:
         assert "unknown operator" in wrong.body["error"], wrong
         self.refused(BadRequestError, client.list, self.ns, "documents", sort="position")
         self.refused(BadRequestError, client.add, "a namespace", content="x")
+        self.refused(BadRequestError, client.namespaces.delete, self.ns, move_to="other")
         self.refused(NotFoundError, client.documents.update, self.ns, "never", content="x")
         options = {"max_retries": 0}
         for call in (
@@ -264,7 +265,6 @@ class Tour:
             lambda: client.connectors.sync(self.ns, "c", request_options=options),
             lambda: client.connectors.delete(self.ns, "c", request_options=options),
             lambda: client.organization.update(organizational_context="x", request_options=options),
-            lambda: client.namespaces.delete(self.ns, move_to="other", request_options=options),
         ):
             refusal = self.refused(ApiError, call)
             assert (refusal.status_code, len(refusal.body["error"]) > 20) == (501, True), refusal

@@ -9,7 +9,7 @@ import pytest
 
 from memdir.server.engine import Engine
 from memdir.server.pipeline import BINARY_NOTE
-from memdir.server.worker import EMBED_CHUNKS
+from memdir.server.worker import EMBED_CHUNKS, Worker
 from memdir.store import jobs
 from memdir.store.acting import acting_as
 from memdir.store.errors import SupersededError
@@ -17,7 +17,28 @@ from memdir.store.operations import Delete, Move, Put
 from memdir.store.types import Container
 from tests.server.conftest import AnyStore, Putting
 from tests.server.fakes import FakeEngine, HashEmbedder
-from tests.server.pipeline.conftest import Events, Working, document_at, drained, indexed, status, texts
+from tests.server.pipeline.conftest import WAIT_S, Events, Working, document_at, drained, indexed, status, texts
+
+
+def test_work_goes_on_more_slowly_while_requests_crowd(store: AnyStore, put: Putting) -> None:
+    asked = 0
+    drained = threading.Event()
+
+    def crowded() -> bool:
+        nonlocal asked
+        asked += 1
+        if store.jobs.count() == 0:
+            drained.set()
+        return True
+
+    for number in range(5):
+        put(f"/{number}.md")
+    engine = FakeEngine(store, dense=HashEmbedder("fake-dense"))
+    worker = Worker(store, engine, crowded=crowded)  # type: ignore[arg-type]
+    worker.start()
+    assert drained.wait(WAIT_S)
+    assert worker.stop()
+    assert asked >= 5, "each step gives way once"
 
 
 @pytest.mark.promise("parts.worker")

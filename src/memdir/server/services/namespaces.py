@@ -6,10 +6,10 @@ from typing import Final
 
 from memdir.api import ns
 from memdir.server.access import Caller
-from memdir.server.errors import NotImplementedHereError
 from memdir.server.services import containers
 from memdir.server.services.nsdocuments import paged
 from memdir.server.services.views import pagination
+from memdir.store.errors import InvalidError
 
 CONTEXT_KEY: Final = "entityContext"
 """The setting that `/v3/container-tags` knows by this name."""
@@ -57,7 +57,7 @@ def delete(caller: Caller, namespace: str, move_to: str | None) -> ns.NamespaceD
     """Delete a namespace with all that is in it, for good."""
     if move_to is not None:
         caller.allow("write", namespace)
-        raise NotImplementedHereError(
+        raise InvalidError(
             "the content of a namespace cannot be moved into another here",
             hint="GET /v1/export it and POST /v1/import it there, then delete it without moveTo",
         )
