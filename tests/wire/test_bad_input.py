@@ -55,7 +55,9 @@ def judged(answer: httpx.Response, what: object) -> int:
 @pytest.mark.parametrize(("method", "path"), JSON_CALLS)
 def test_a_body_that_is_no_object_is_refused(client: httpx.Client, method: str, path: str) -> None:
     optional = not DOCUMENT["paths"][path][method]["requestBody"].get("required", False)
-    for body in NO_OBJECT[1:] if optional else NO_OBJECT:  # the first is no body at all
+    for body in NO_OBJECT:
+        if optional and body in (b"", b"null"):  # no body at all
+            continue
         answer = client.request(method, filled(path), content=body, headers=JSON)
         assert judged(answer, body) in (400, 404, 422, 501), (body, answer.status_code)
 
