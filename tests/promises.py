@@ -46,8 +46,6 @@ OPEN: frozenset[str] = frozenset(
         "scale.puts",
         "scale.gets",
         "scale.list",
-        "scale.changes",
-        "scale.clients",
         "scale.processes",
     }
 )
@@ -71,6 +69,14 @@ MEASURED: dict[str, tuple[str, ...]] = {
     "speed.lookup-while-indexing": ("lookup_p99_while_indexing",),
     "speed.remote-changes": ("remote_change_visible", "invalidate_10000"),
     "speed.remount": ("remount_after_kill", "lost_after_kill"),
+    "scale.puts": ("sqlite.put_16_rate", "postgres.put_16_rate"),
+    "scale.gets": ("sqlite.get_16_rate", "postgres.get_16_rate"),
+    "scale.list": ("sqlite.list_100000_p95", "postgres.list_100000_p95"),
+    "scale.changes": ("sqlite.changes_delivered_p95", "postgres.changes_delivered_p95"),
+    "scale.clients": (
+        "sqlite.minute_64_errors", "sqlite.minute_64_growth", "postgres.minute_64_errors", "postgres.minute_64_growth",
+    ),
+    "scale.processes": ("postgres.two_processes",),
     "speed.hundred-thousand": ("resident_100000", "mount_100000", "find_100000"),
 }  # fmt: skip
 """Promises about speed, with the figures of `memdir bench smoke` and `bench posix` that carry their goals: a figure belongs
