@@ -13,6 +13,7 @@ from memdir.api.v3 import (
     PAGE_MAX,
     SEARCH_LIMIT_MAX,
     Filtering,
+    MemoryOfDocument,
     Metadata,
     Pagination,
     Path,
@@ -240,24 +241,11 @@ class ListMemories(Tagged):
     order: Literal["asc", "desc"] = "desc"
 
 
-class MemoryView(Wire):
+class MemoryView(MemoryOfDocument):
     """A memory as clients see it."""
 
-    id: str
-    memory: str
-    metadata: dict[str, Any] | None
-    version: int
-    is_latest: bool
-    is_forgotten: bool
-    is_static: bool
-    is_inference: bool
-    parent_memory_id: str | None
-    root_memory_id: str | None
-    source_count: int
     forget_after: str | None
     forget_reason: str | None
-    created_at: str
-    updated_at: str
 
 
 class MemoryEntry(MemoryView):

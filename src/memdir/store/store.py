@@ -64,9 +64,9 @@ class Store(ABC):
     def chunks(self) -> ChunkStore:
         """Passages, their words and vectors. Made on the first call, which imports what searching needs."""
 
+    @abstractmethod
     def upkeep(self) -> Upkeep:
         """What checking, backing up and shrinking need of the engine."""
-        raise NotImplementedError
 
     @abstractmethod
     def recover(self) -> None:

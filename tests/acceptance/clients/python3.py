@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import select
 import sys
 import time
 from collections.abc import Callable
@@ -15,8 +14,7 @@ from typing import Any
 
 import supermemory
 from supermemory import AsyncSupermemory, Supermemory
-
-WAIT_S = 90.0
+from waiting import WAIT_S, until
 
 
 class Tour:
@@ -26,22 +24,13 @@ class Tour:
         self.url, self.key, self.tag = url, key, tag
         self.client = Supermemory(api_key=key, base_url=url)
 
-    def until(self, ask: Callable[[], Any], what: str) -> Any:
-        """Ask until there is an answer: the pipeline works behind the calls."""
-        deadline = time.monotonic() + WAIT_S
-        while time.monotonic() < deadline:
-            if found := ask():
-                return found
-            select.select([], [], [], 0.2)
-        raise AssertionError(f"never: {what}")
-
     def done(self, name: str) -> Any:
         def ask() -> Any:
             document = self.client.documents.get(name)
             assert document.status != "failed", document
             return document if document.status == "done" and document.dreaming_status == "done" else None
 
-        return self.until(ask, f"{name} is done")
+        return until(ask, f"{name} is done")
 
     def scenario_documents(self) -> None:
         docs = self.client.documents
@@ -150,7 +139,7 @@ class Tour:
         assert [entry.filepath for entry in as_text.memories] == ["/l/2.md"]
         content = docs.list(container_tags=[self.tag], include_content=True, filepath="/l/3.md").memories
         assert [entry.content for entry in content] == ["text 3"]
-        self.until(lambda: docs.list_processing(container_tags=self.tag).total_count == 0, "all is processed")
+        until(lambda: docs.list_processing(container_tags=self.tag).total_count == 0, "all is processed")
         shown = docs.list_processing(container_tags=self.tag, view="all", limit=10, page=1)
         assert shown.pagination is not None
         gone = docs.delete_bulk(container_tags=[self.tag], filepath="/l/")
@@ -314,13 +303,13 @@ class Tour:
         added = client.memories.add(
             content="The keel is made of oak.", container_tag=self.tag, custom_id=f"keel-{self.tag}", metadata={"n": 1}
         )
-        found = self.until(lambda: (d := client.memories.get(f"keel-{self.tag}")).status == "done" and d, "keel is done")
+        found = until(lambda: (d := client.memories.get(f"keel-{self.tag}")).status == "done" and d, "keel is done")
         assert (found.id, found.content) == (added.id, "The keel is made of oak.")
         assert client.memories.update(f"keel-{self.tag}", metadata={"n": 2}).id == added.id
         listed = client.memories.list(container_tags=[self.tag], filters={"AND": [{"key": "n", "value": "2"}]})
         assert [entry.id for entry in listed.memories] == [added.id]
         sent = client.memories.upload_file(file=("a.txt", b"The mast is made of pine."), container_tags=json.dumps([self.tag]))
-        self.until(lambda: client.documents.get(sent.id).status == "done", "the mast is done")
+        until(lambda: client.documents.get(sent.id).status == "done", "the mast is done")
         assert client.search.documents(q="what wood is the mast", container_tags=[self.tag]).results[0].document_id == sent.id
         assert client.search.memories(q="keel", container_tag=self.tag).results is not None
         client.memories.delete(f"keel-{self.tag}")

@@ -6,17 +6,15 @@
 from __future__ import annotations
 
 import asyncio
-import select
 import sys
-import time
 from collections.abc import Callable
 from typing import Any
 
 from supermemory import AsyncSupermemory, Supermemory
 from supermemory.core.api_error import ApiError
 from supermemory.errors import BadRequestError, NotFoundError, UnauthorizedError
+from waiting import until
 
-WAIT_S = 90.0
 ROPES = "# Ropes\n\nThe ropes were mended by Ida in the old harbour."
 ANCHOR = "# Anchor\n\nThe anchor was painted red by Jon."
 
@@ -28,15 +26,6 @@ class Tour:
         self.url, self.key, self.ns = url, key, namespace
         self.client = Supermemory(api_key=key, base_url=url)
 
-    def until(self, ask: Callable[[], Any], what: str) -> Any:
-        """Ask until there is an answer: the pipeline works behind the calls."""
-        deadline = time.monotonic() + WAIT_S
-        while time.monotonic() < deadline:
-            if found := ask():
-                return found
-            select.select([], [], [], 0.2)
-        raise AssertionError(f"never: {what}")
-
     def done(self, name: str, **options: Any) -> Any:
         def ask() -> Any:
             document = self.client.documents.get(self.ns, name, **options)
@@ -44,7 +33,7 @@ class Tour:
             finished = document.system.status == "done" and document.system.dreaming_status == "done"
             return document if finished else None
 
-        return self.until(ask, f"{name} is done")
+        return until(ask, f"{name} is done")
 
     def refused(self, error: type[ApiError], call: Callable[..., Any], *arguments: Any, **named: Any) -> ApiError:
         try:
@@ -188,7 +177,7 @@ class Tour:
         client = self.client
         client.add(self.ns, content="I prefer tea over coffee.\n\nI live in Oslo.", id="me")
         self.done("me")
-        listed = self.until(self.two, "two memories")
+        listed = until(self.two, "two memories")
         tea = next(memory for memory in listed if "tea" in memory.memory)
         assert (tea.is_latest, tea.is_forgotten, tea.is_inference, tea.version) == (True, False, False, 1), tea
         details = client.memories.get(self.ns, tea.id, include=["related", "documents"], related_limit=5)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 from starlette.datastructures import UploadFile
 
 from memdir.api import ns
@@ -143,6 +143,19 @@ async def delete_one(namespace: str, name: str, caller: Calling, hub: Hubbing) -
 # lists
 
 
+async def _place(
+    page: Page = 1,
+    limit: Limit = _LIMIT_DEFAULT,
+    sort: nsdocuments.Sort = "createdAt",
+    order: nsdocuments.Order = "desc",
+) -> dict[str, Any]:
+    """Which page of a list is asked for. A coroutine, because FastAPI sends plain functions to a thread."""
+    return {"number": page, "limit": limit, "sort": sort, "order": order}
+
+
+Placing = Annotated[dict[str, Any], Depends(_place)]
+
+
 @router.post("/ns/{namespace}/list/documents/memory-counts", response_model=ns.MemoryCounts)
 async def memory_counts(namespace: str, body: ns.CountMemories, caller: Calling, hub: Hubbing) -> Response:
     return model_response(await hub.run(nsdocuments.memory_counts, caller, namespace, body.ids))
@@ -150,46 +163,22 @@ async def memory_counts(namespace: str, body: ns.CountMemories, caller: Calling,
 
 @router.post("/ns/{namespace}/list/documents", response_model=ns.Listed)
 async def list_documents(
-    namespace: str,
-    caller: Calling,
-    hub: Hubbing,
-    body: ns.ListRequest | None = None,
-    page: Page = 1,
-    limit: Limit = _LIMIT_DEFAULT,
-    sort: nsdocuments.Sort = "createdAt",
-    order: nsdocuments.Order = "desc",
+    namespace: str, caller: Calling, hub: Hubbing, place: Placing, body: ns.ListRequest | None = None
 ) -> Response:
-    place = {"number": page, "limit": limit, "sort": sort, "order": order}
     return await _listed(hub, nsdocuments.page, caller, namespace, body, place)
 
 
 @router.post("/ns/{namespace}/list/chunks", response_model=ns.Listed)
 async def list_chunks(
-    namespace: str,
-    caller: Calling,
-    hub: Hubbing,
-    body: ns.ListRequest | None = None,
-    page: Page = 1,
-    limit: Limit = _LIMIT_DEFAULT,
-    sort: nsdocuments.Sort = "createdAt",
-    order: nsdocuments.Order = "desc",
+    namespace: str, caller: Calling, hub: Hubbing, place: Placing, body: ns.ListRequest | None = None
 ) -> Response:
-    place = {"number": page, "limit": limit, "sort": sort, "order": order}
     return await _listed(hub, nsdocuments.chunks, caller, namespace, body, place)
 
 
 @router.post("/ns/{namespace}/list/memories", response_model=ns.Listed)
 async def list_memories(
-    namespace: str,
-    caller: Calling,
-    hub: Hubbing,
-    body: ns.ListRequest | None = None,
-    page: Page = 1,
-    limit: Limit = _LIMIT_DEFAULT,
-    sort: nsdocuments.Sort = "createdAt",
-    order: nsdocuments.Order = "desc",
+    namespace: str, caller: Calling, hub: Hubbing, place: Placing, body: ns.ListRequest | None = None
 ) -> Response:
-    place = {"number": page, "limit": limit, "sort": sort, "order": order}
     return await _listed(hub, nsmemories.page, caller, namespace, body, place)
 
 
