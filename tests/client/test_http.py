@@ -23,7 +23,8 @@ from memdir.client.errors import (
     TooLargeError,
     retry_after_seconds,
 )
-from memdir.client.http import Client, Expect
+from memdir.client.http import Client
+from memdir.client.remote import Expect
 
 KEY = "md_" + "k" * 43
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from memdir.server.docs import render
 from memdir.server.engine import Engine
 from memdir.server.hub import Hub
 from memdir.store.sqlite.store import SqliteStore
-from tests.server.conftest import ServerProcess
+from tests.server.conftest import ServerProcess, start
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 NAMING = (":restore", "/v1/users")
@@ -89,14 +90,22 @@ def test_every_operation_says_what_it_takes_and_what_it_answers(described: dict[
     assert described["components"]["securitySchemes"]["key"]["scheme"] == "bearer"
 
 
-def test_every_json_request_has_an_example_and_the_server_takes_it(described: dict[str, Any], server: ServerProcess) -> None:
+@pytest.fixture
+def fresh(tmp_path: Path) -> Iterator[ServerProcess]:
+    """A server that nobody has made a key or a user in."""
+    running = start(tmp_path / "fresh", "--port", "0")
+    yield running
+    assert running.stop() == 0
+
+
+def test_every_json_request_has_an_example_and_the_server_takes_it(described: dict[str, Any], fresh: ServerProcess) -> None:
     wanted = {
         (method, path)
         for method, path, operation in operations(described)
         if "application/json" in operation.get("requestBody", {}).get("content", {})
     }
     assert wanted == set(EXAMPLES)
-    with server.client() as client:
+    with fresh.client() as client:
         made = client.post("/v3/documents", json={"content": "x", "containerTag": TAG, "filepath": "/work/plan.md"}).json()
         for (method, path), body in EXAMPLES.items():
             url = (

@@ -10,7 +10,6 @@ import base64
 import ssl
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final, TypeVar
 from urllib.parse import quote
@@ -21,6 +20,7 @@ from memdir.api import v1
 from memdir.client.errors import ClientError, OfflineError, ServerError, from_status
 from memdir.client.light_httpx import httpx
 from memdir.client.local import ServerInfo
+from memdir.client.remote import Expect, Profile
 from memdir.client.tls import context_for
 from memdir.core.limits import CHANGES_PAGE_MAX, CHANGES_WAIT_MAX_S
 
@@ -33,21 +33,6 @@ ARCHIVE_TIMEOUT_S: Final = 3600.0
 _CONNECTIONS_MAX: Final = 16
 _ERROR_TEXT_MAX: Final = 2000
 _PIECE_BYTES: Final = 1 << 20
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Expect:
-    """The precondition of a write: at this revision, or nothing there (`revision` None)."""
-
-    revision: int | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Profile:
-    """What `/v4/profile` knows: lasting facts and recent ones."""
-
-    static: tuple[str, ...]
-    dynamic: tuple[str, ...]
 
 
 class Client:

@@ -16,6 +16,7 @@ import hashlib
 import json
 import os
 import zipfile
+import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -30,6 +31,8 @@ _MANIFEST_MAX_BYTES: Final = 256 << 20
 _LINE_MAX_BYTES: Final = 64 << 20
 """The longest row: a small blob, or a document with all its metadata, has far less."""
 _PIECE: Final = 1 << 20
+_BROKEN: Final = (zipfile.BadZipFile, zlib.error, NotImplementedError)
+"""What zipfile raises of bytes that were changed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,7 +154,7 @@ class ArchiveReader:
             if document["format"] > FORMAT:
                 raise VersionError(f"{self._name} was made by a newer memdir, {document['memdir']}", hint="upgrade memdir")
             return Manifest(**{name: document[name] for name in Manifest.__slots__})
-        except (KeyError, ValueError, TypeError, zipfile.BadZipFile) as error:
+        except (KeyError, ValueError, TypeError, EOFError, *_BROKEN) as error:
             raise self._damaged(f"it is no backup of memdir ({error})") from None
 
     def _damaged(self, why: str) -> CorruptError:
@@ -203,7 +206,7 @@ class ArchiveReader:
                 while piece := source.read(_PIECE):
                     digest.update(piece)
                     yield piece
-        except (KeyError, zipfile.BadZipFile, EOFError, OSError) as error:
+        except (KeyError, EOFError, OSError, *_BROKEN) as error:
             raise self._damaged(f"{member}: {error}") from None
         if digest.hexdigest() != self.manifest.members.get(member):
             raise self._damaged(f"{member} was changed")
@@ -221,7 +224,7 @@ def reading(file: Path) -> Iterator[ArchiveReader]:
     with source:
         try:
             archive = zipfile.ZipFile(source)
-        except (zipfile.BadZipFile, EOFError, ValueError) as error:
+        except (EOFError, ValueError, *_BROKEN) as error:
             raise CorruptError(f"{file} is no backup, or not a complete one: {error}") from None
         with archive:
             yield ArchiveReader(archive, str(file))

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from memdir.client.errors import ClientError
-from memdir.client.http import Client
+from memdir.client.remote import Remote
 from memdir.core.clock import Clock, SystemClock
 from memdir.core.sqlite import Database
 from memdir.fs.tree import SyncTree
@@ -85,7 +85,7 @@ class Engine:
         folder: Path,
         container: str,
         tree: SyncTree,
-        factory: Callable[[], Client],
+        factory: Callable[[], Remote],
         clock: Clock | None = None,
         rng: random.Random | None = None,
         host: str | None = None,

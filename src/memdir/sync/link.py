@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from memdir.client.errors import AuthError, ClientError, OfflineError, RateLimitedError, ServerError
-from memdir.client.http import Client
+from memdir.client.remote import Remote
 from memdir.core.clock import Clock
 from memdir.core.errors import MemdirError
 
@@ -42,12 +42,12 @@ class LinkState:
 class Link:
     """Thread-safe. `on_open` is called (without locks) whenever a call succeeds after the link was closed."""
 
-    def __init__(self, factory: Callable[[], Client], *, clock: Clock, rng: random.Random) -> None:
+    def __init__(self, factory: Callable[[], Remote], *, clock: Clock, rng: random.Random) -> None:
         self._factory = factory
         self._clock = clock
         self._rng = rng
         self._lock = threading.Lock()
-        self._client: Client | None = None
+        self._client: Remote | None = None
         self._url: str | None = None
         self._online = False
         self._since_ms: int | None = clock.now_ns() // 1_000_000
@@ -59,13 +59,13 @@ class Link:
         self._closed = False
         self.on_open: Callable[[], None] = _nothing
 
-    def call(self, action: Callable[[Client], T]) -> T:
+    def call(self, action: Callable[[Remote], T]) -> T:
         """Run `action` with a client; see `lend`."""
         with self.lend() as client:
             return action(client)
 
     @contextmanager
-    def lend(self) -> Iterator[Client]:
+    def lend(self) -> Iterator[Remote]:
         """A client for one exchange. What the exchange raises passes through, after drawing the consequences for the link;
         OfflineError at once while the link is closed and its next try is not due."""
         client = self._ready_client()
@@ -128,7 +128,7 @@ class Link:
         if client is not None:
             client.close()
 
-    def _ready_client(self) -> Client:
+    def _ready_client(self) -> Remote:
         with self._lock:
             if self._closed:
                 raise OfflineError("the connection is closed")
@@ -150,7 +150,7 @@ class Link:
             raise offline from error
         return self._install(fresh)
 
-    def _install(self, fresh: Client) -> Client:
+    def _install(self, fresh: Remote) -> Remote:
         """Make `fresh` the client, unless another thread was first or the link was closed."""
         with self._lock:
             current, closed = self._client, self._closed
@@ -162,7 +162,7 @@ class Link:
             raise OfflineError("the connection is closed")
         return current
 
-    def _opened(self, client: Client) -> None:
+    def _opened(self, client: Remote) -> None:
         with self._lock:
             if self._client is not client or self._online:
                 return
@@ -170,7 +170,7 @@ class Link:
         log.info("connected to %s", client.base_url)
         self.on_open()
 
-    def _close(self, client: Client | None, error: ClientError, *, retry_s: float | None = None) -> None:
+    def _close(self, client: Remote | None, error: ClientError, *, retry_s: float | None = None) -> None:
         with self._lock:
             if client is not self._client:
                 return  # another thread was first, or this failure is of an older connection

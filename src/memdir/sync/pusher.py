@@ -22,7 +22,7 @@ from memdir.client.errors import (
     RateLimitedError,
     RejectedError,
 )
-from memdir.client.http import Expect
+from memdir.client.remote import Expect
 from memdir.core.limits import BATCH_MAX_BYTES, FILE_SYNC_MAX_BYTES, MIB
 from memdir.core.sqlite import Connection, DiskFullError
 from memdir.fs.errors import FsError

@@ -1,0 +1,118 @@
+"""What a mount asks of its server, whatever speaks behind it: our own `/v1`, another API translated into it, or a simulation.
+
+`http.Client` is the first of them. Every method raises `ClientError` and its kinds (`client.errors`) as that one does; all are
+called from several threads at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+from memdir.api import v1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expect:
+    """The precondition of a write: at this revision, or nothing there (`revision` None)."""
+
+    revision: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """What `/v4/profile` knows: lasting facts and recent ones."""
+
+    static: tuple[str, ...]
+    dynamic: tuple[str, ...]
+
+
+class Remote(Protocol):
+    """One container-keeping server. The words are those of `memdir.api.v1`."""
+
+    @property
+    def base_url(self) -> str: ...
+
+    def close(self) -> None:
+        """End; calls under way fail with OfflineError."""
+        ...
+
+    # --- facts ---------------------------------------------------------------------------------------------------
+
+    def changes(self, container: str, *, since: int, wait_s: float = 0.0, profile_since: int | None = None) -> v1.ChangesPage:
+        """Changes behind `since` in their order; waits up to `wait_s` for the first. CursorGoneError when it reaches not so
+        far back."""
+        ...
+
+    def list_files(self, container: str, *, prefix: str = "/", after: str | None = None, limit: int = ...) -> v1.FilesPage:
+        """One page of entries in path order."""
+        ...
+
+    def open_file(
+        self, container: str, path: str, *, stall_s: float | None = None
+    ) -> AbstractContextManager[tuple[int, Iterator[bytes]]]:
+        """The revision and the bytes of a file, in pieces. OfflineError when nothing comes for `stall_s`."""
+        ...
+
+    # --- changes -------------------------------------------------------------------------------------------------
+
+    def batch(self, container: str, operations: Sequence[v1.BatchOperation]) -> list[v1.BatchItemResult]:
+        """Several operations in order; each result stands for itself."""
+        ...
+
+    def put_file(
+        self,
+        container: str,
+        path: str,
+        content: bytes | Iterable[bytes],
+        *,
+        kind: v1.EntryKind = "file",
+        mode: int = 0o644,
+        mtime_ns: int = 0,
+        expect: Expect | None = None,
+        idempotency_key: str | None = None,
+    ) -> v1.FileEntry:
+        """Put the exact bytes; an iterable is streamed."""
+        ...
+
+    def delete_file(
+        self,
+        container: str,
+        path: str,
+        *,
+        recursive: bool = False,
+        expect: Expect | None = None,
+        idempotency_key: str | None = None,
+    ) -> v1.DeleteResult:
+        """Delete what stands at `path`; a folder with something in it only when `recursive`."""
+        ...
+
+    def move(self, request: v1.MoveRequest) -> v1.MoveResult:
+        """Rename a file or a subtree in one step."""
+        ...
+
+    # --- former contents -----------------------------------------------------------------------------------------
+
+    def versions(self, container: str, path: str, *, before: int | None = None, limit: int = ...) -> v1.VersionsPage:
+        """Former contents of what stands, or stood last, at `path`, newest first."""
+        ...
+
+    def open_version(self, container: str, version: int) -> AbstractContextManager[Iterator[bytes]]:
+        """The exact bytes of a version, in pieces."""
+        ...
+
+    # --- beside the sync -----------------------------------------------------------------------------------------
+
+    def search(self, request: v1.SearchRequest) -> v1.SearchResponse:
+        """Ranked lines."""
+        ...
+
+    def processing_count(self, container: str) -> int:
+        """How many documents of the container are neither done nor failed."""
+        ...
+
+    def profile(self, container: str) -> Profile:
+        """The facts of the container's profile."""
+        ...
