@@ -594,13 +594,13 @@ _SYNC = _group(
         "poller": "One bulk call follows all documents in processing; what failed there is told beside the source.",
         "scan": "A repair pass finds what the feed never told, and deletes no more than `--max-delete` of the tree unasked.",
         "plain": "The same engine works against a plain v3 server: listing by updatedAt, no revisions, faults included.",
-        "renames": "Renames of files and folders in any order with edits, swaps, case-only, delete-and-recreate, file and folder in "
-        "each other's place, links: both sides end equal and nothing is lost.",
-        "rename-cheap": "A renamed folder is renamed at the server, also when renamed again before that is done; nothing is sent anew.",
+        "renames": "Renames of files and folders in any order, with edits, swaps, case, links, files in the place of folders: both "
+        "sides end equal and nothing is lost.",
+        "rename-cheap": "A renamed folder is renamed at the server, also when renamed again before; nothing is sent anew.",
         "untar": "10,000 files written at once reach the server in batches, with bounded memory.",
         "two-mounts": "Two mounts of a container on one machine, each with its own place, converge.",
         "conflict-both": "A conflict keeps both sides.",
-        "merge": "Text that both sides changed at different places is merged; whoever's line it was, it is there.",
+        "merge": "Text that both sides changed at different places is merged; whosever line it was, it is there.",
         "conflicts-command": "`memdir conflicts` lists them, shows both sides, and settles them.",
         "history": "`memdir history` lists every overwritten or deleted revision, for as long as the container keeps them.",
         "restore": "`memdir restore` brings a revision back by number or time; `memdir undelete` a file or a folder.",
@@ -611,7 +611,7 @@ _SYNC = _group(
         "disk-full": "A full disk on either side loses nothing, and the sync goes on when there is room.",
         "clock": "A clock that is a day off changes nothing but the day in a conflict's name.",
         "drain": "Unmount pushes what is left with a progress bar and says honestly what stays.",
-        "queue-command": "`memdir queue` says what waits, since when and why; `memdir retry` and `memdir sync --wait` act on it.",
+        "queue-command": "`memdir queue` says what waits, since when, why; `memdir retry` and `memdir sync --wait` act on it.",
         "memory-paths": "`--memory-paths` says which paths of a container become memories; empty means none.",
         "agent-hint": "The marked block in CLAUDE.md and AGENTS.md comes once, goes at the unmount, and touches nothing else.",
     },
@@ -624,8 +624,8 @@ _SYNC_PROOF = _group(
         "schedules": "Simulated mounts, server, network, disks, clocks and crashes: no divergence, no lost acknowledged write.",
         "replay": "A seed replays its schedule byte for byte.",
         "shrinks": "A failing schedule is cut down to the few steps that fail.",
-        "processes": "Three real mounts, a proxy that delays, drops, repeats and cuts, kills of daemons and server: nothing lost, "
-        "nothing back from the dead, nothing old over new.",
+        "processes": "Three real mounts, a proxy that delays, drops, repeats, cuts, and kills: nothing lost, nothing back from "
+        "the dead, nothing old over new.",
         "mutants": "Tests notice changes of the planner's and the queue's code.",
     },
 )
