@@ -594,7 +594,7 @@ _SYNC = _group(
         "poller": "One bulk call follows all documents in processing; what failed there is told beside the source.",
         "scan": "A repair pass finds what the feed never told, and deletes no more than `--max-delete` of the tree unasked.",
         "plain": "The same engine works against a plain v3 server: listing by updatedAt, no revisions, faults included.",
-        "renames": "Renames of files and folders in any order, with edits, swaps, case, links, files in the place of folders: both "
+        "renames": "Renames of files and folders in any order, with edits, swaps, case, links, files in place of folders: both "
         "sides end equal and nothing is lost.",
         "rename-cheap": "A renamed folder is renamed at the server, also when renamed again before; nothing is sent anew.",
         "untar": "10,000 files written at once reach the server in batches, with bounded memory.",
