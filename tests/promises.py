@@ -52,7 +52,6 @@ OPEN: frozenset[str] = frozenset(
         "sync.renames",
         "sync.rename-cheap",
         "sync.untar",
-        "sync.two-mounts",
         "sync.conflict-both",
         "sync.merge",
         "sync.conflicts-command",

@@ -26,16 +26,19 @@ def _run(args: argparse.Namespace, out: Output) -> int:
     registry = open_registry()
     records = _chosen(registry, args.target)
     answers: list[dict[str, Any]] = []
+    are_some_free = len(records) > 1 and any(record.state != "alive" for record in records)
     for record in records:
-        if record.state == "alive" and args.target is None:
+        if record.state == "alive" and (args.target is None or are_some_free):
             out.note(f"{record.name} is mounted at {record.path} and is left out")
             continue
         answers.append(_check(record, wants_repair=args.repair) if args.target else _check_one_of_many(record, args.repair))
     if out.json:
         out.document(answers)
     else:
+        names = [answer["name"] for answer in answers]
         for answer in answers:
-            _print(answer, out, repair=args.repair)
+            place = f" at {out.name(answer['path'])}" if names.count(answer["name"]) > 1 else ""
+            _print(answer, out.name(answer["name"]) + place, out, repair=args.repair)
         if not answers:
             out.note("there is no unmounted memory to check")
     if any(answer["error"] for answer in answers):
@@ -69,6 +72,7 @@ def _answer(record: MountRecord) -> dict[str, Any]:
 
 
 def _check(record: MountRecord, *, wants_repair: bool) -> dict[str, Any]:
+    from memdir.cli.targets import spoken
     from memdir.daemon.recovery import lost_database
     from memdir.daemon.registry import MountLock
     from memdir.fs.cache.fsck import check, repair
@@ -76,7 +80,8 @@ def _check(record: MountRecord, *, wants_repair: bool) -> dict[str, Any]:
 
     folder = Path(record.cache_dir)
     if record.state == "alive":
-        hint = f"first run `memdir unmount {record.name}`; while it is mounted, its daemon changes what would be checked"
+        unmount = f"memdir unmount {spoken(record.name, record.path)}"
+        hint = f"first run `{unmount}`; while it is mounted, its daemon changes what would be checked"
         raise BusyError(f"{record.name} is mounted at {record.path}", hint=hint)
     if record.used and is_missing(folder):
         raise lost_database(folder, record.name)
@@ -102,8 +107,7 @@ def _check(record: MountRecord, *, wants_repair: bool) -> dict[str, Any]:
     }
 
 
-def _print(answer: dict[str, Any], out: Output, *, repair: bool) -> None:
-    name = out.name(answer["name"])
+def _print(answer: dict[str, Any], name: str, out: Output, *, repair: bool) -> None:
     if answer["error"]:
         out.line(f"{name}: not checked: {visible(answer['error'])}")
         if answer["hint"]:

@@ -120,6 +120,9 @@ def _mount(registry: MountRegistry, name: str, place: str, args: argparse.Namesp
         raise
     if args.foreground:
         remove_created_dir(record)
+    before = next((old for old in records if old.id == record.id and old.path != place), None)
+    if before is not None:
+        _leave_old_place(before, place, out)
     if others:
         out.note(f"{name} is also mounted at {', '.join(others)}; both show the same memory")
     _say_mounted(record, report, created=created, foreground=args.foreground, out=out)
@@ -144,6 +147,8 @@ def _start(
 
 def _mounted_here(records: list[MountRecord], name: str, place: str) -> MountRecord | None:
     """The running mount at `place` when it is this memory; UsageError when another one is there or around it."""
+    from memdir.cli.targets import spoken
+
     for record in records:
         if record.state != "alive":
             continue
@@ -157,13 +162,23 @@ def _mounted_here(records: list[MountRecord], name: str, place: str) -> MountRec
                 return record
             raise UsageError(
                 f"{place} is the mount of another memory, {record.name}",
-                hint=f"unmount it with `memdir unmount {record.name}`, or choose another --path",
+                hint=f"unmount it with `memdir unmount {spoken(record.name, place)}`, or choose another --path",
             )
         if place.startswith(record.path.rstrip("/") + "/"):
             raise UsageError(
                 f"{place} is inside the mount of {record.name} at {record.path}", hint="choose a --path outside of every mount"
             )
     return None
+
+
+def _leave_old_place(before: MountRecord, place: str, out: Output) -> None:
+    """A crashed mount that went on at another place has left a dead mountpoint that is in no record any more."""
+    from memdir.cli.unmount import remove_created_dir
+    from memdir.fs.fuse.mountpoint import clear_dead_mount
+
+    if clear_dead_mount(Path(before.path)):
+        remove_created_dir(before)
+        out.note(f"{before.name} goes on at {place}; its dead mount at {before.path} is cleared away")
 
 
 def _refuse_own_ground(place: str) -> None:

@@ -115,7 +115,9 @@ def _absent_line(answer: dict[str, Any]) -> str:
 
 
 def _confirm_command(answer: dict[str, Any]) -> str:
-    return f"memdir sync {visible(str(answer['name']))} --confirm-deletions"
+    from memdir.cli.targets import spoken
+
+    return f"memdir sync {visible(spoken(str(answer['name']), str(answer['path'])))} --confirm-deletions"
 
 
 def _server_line(answer: dict[str, Any]) -> str:

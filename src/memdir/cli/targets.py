@@ -18,6 +18,12 @@ _NAME_CHARACTERS: Final = frozenset(string.ascii_letters + string.digits + "-_.:
 _LISTED_MAX: Final = 10
 
 
+def spoken(name: str, path: str) -> str:
+    """How a command line names the mount of `name` at `path`: by its name, by its place when that name is mounted twice."""
+    running = [record for record in open_registry().find_by_name(name) if record.state != "stopped"]
+    return name if len(running) < 2 else shlex.quote(path)
+
+
 def check_container_name(name: str) -> str:
     """A container's name as the server takes it: letters, digits, `-`, `_`, `.`, `:`, at most 100. UsageError otherwise."""
     if not name:

@@ -15,7 +15,7 @@ from memdir.core.errors import BusyError, MemdirError, NotFoundError, UsageError
 from memdir.core.processes import end_process, processes_inside, wait_for_end
 from memdir.daemon.control import DaemonGoneError
 from memdir.daemon.recovery import clear
-from memdir.daemon.registry import MountRecord
+from memdir.daemon.registry import MountRecord, MountRegistry
 
 _EXIT_WAIT_S: Final = 30.0
 """From the daemon's answer to its end: unmounting and closing the cache."""
@@ -25,7 +25,8 @@ _BUSY_SHOWN: Final = 5
 
 
 def _configure(parser: Parser) -> None:
-    parser.add_argument("target", metavar="NAME|PATH", help="the name of the memory, or where it is mounted")
+    parser.add_argument("target", metavar="NAME|PATH", nargs="?", help="the name of the memory, or where it is mounted")
+    parser.add_argument("--all", action="store_true", help="every mount of NAME, or every mount there is")
     parser.add_argument(
         "--drain-timeout", metavar="S", type=seconds(), help="push for at most S seconds (default: as given to mount, else 30)"
     )
@@ -43,6 +44,10 @@ def _run(args: argparse.Namespace, out: Output) -> int:
     if args.force and args.lazy:
         raise UsageError("--force and --lazy exclude each other", hint="--lazy lets users finish, --force does not")
     registry = open_registry()
+    if args.all:
+        return _unmount_all(registry, args, out)
+    if args.target is None:
+        raise UsageError("say what to unmount", hint="a name or a path; --all means every mount")
     try:
         record = find_mount(registry, args.target, exact=True)
     except NotFoundError:
@@ -54,6 +59,39 @@ def _run(args: argparse.Namespace, out: Output) -> int:
         else:
             out.line(f"cleared the dead mount at {out.name(path)}")
         return EXIT_OK
+    code, document = _unmount(registry, record, args, out)
+    if out.json:
+        out.document(document)
+    return code
+
+
+def _unmount_all(registry: MountRegistry, args: argparse.Namespace, out: Output) -> int:
+    """Every mount of a name, or every mount. One that stays does not keep the others; the first refusal is the answer."""
+    records = registry.all() if args.target is None else registry.find_by_name(args.target)
+    if args.target is not None and not records:
+        raise NotFoundError(f"there is no memory {args.target!r}", hint="with --all give its name, or nothing")
+    running = [record for record in records if record.state != "stopped"]
+    documents: list[dict[str, object]] = []
+    refused: list[MemdirError] = []
+    for record in running:
+        try:
+            documents.append(_unmount(registry, record, args, out)[1])
+        except MemdirError as error:
+            if refused:
+                out.note(error.message)
+            refused.append(error)
+    if out.json:
+        out.document(documents)
+    elif not running:
+        out.note("nothing was mounted" if args.target is None else f"{args.target} was not mounted")
+    if refused:
+        raise refused[0]
+    return EXIT_OK if running else EXIT_NOTHING
+
+
+def _unmount(
+    registry: MountRegistry, record: MountRecord, args: argparse.Namespace, out: Output
+) -> tuple[int, dict[str, object]]:
     state = record.state
     ended = Ended()
     users = _name_users(record) if args.lazy else ""  # once it is out of the tree, nobody's files have a path in it any more
@@ -67,9 +105,9 @@ def _run(args: argparse.Namespace, out: Output) -> int:
         ended = stop_daemon(record, drain_timeout_s=drain_s, force=args.force, lazy=args.lazy)
     cleared = clear(registry, record)
     removed = remove_created_dir(record)
+    was = {"alive": "mounted", "dead": "dead", "stopped": "unmounted"}[state]
     if out.json:
-        was = {"alive": "mounted", "dead": "dead", "stopped": "unmounted"}[state]
-        out.document(_document(record.name, record.path, was, ended=ended, removed=removed))
+        pass  # one document for all, see the caller
     elif state == "stopped" and not cleared:
         out.note(f"{record.name} was not mounted")
     elif ended.detached:
@@ -77,7 +115,8 @@ def _run(args: argparse.Namespace, out: Output) -> int:
         out.line(f"{out.name(record.name)}: detached from {out.name(record.path)}; {visible(until)}")
     else:
         out.line(f"{out.name(record.name)}: unmounted from {out.name(record.path)}{_left_sentence(record, state, ended.left)}")
-    return EXIT_OK if state != "stopped" or cleared else EXIT_NOTHING
+    code = EXIT_OK if state != "stopped" or cleared else EXIT_NOTHING
+    return code, _document(record.name, record.path, was, ended=ended, removed=removed)
 
 
 def _document(name: str | None, path: str, was: str, *, ended: Ended | None = None, removed: bool = False) -> dict[str, object]:
@@ -151,6 +190,8 @@ def stop_daemon(record: MountRecord, *, drain_timeout_s: float, force: bool = Fa
 
 
 def _busy_error(record: MountRecord) -> BusyError:
+    from memdir.cli.targets import spoken
+
     users = _name_users(record)
     if users:
         hint = "leave it or end them; --lazy detaches it now and lets them finish, --force takes it away under them"
@@ -158,7 +199,7 @@ def _busy_error(record: MountRecord) -> BusyError:
     if _is_unmounted(record):
         return BusyError(
             f"the daemon of {record.name} (pid {record.pid}) did not end within {_EXIT_WAIT_S:g} s",
-            hint=f"see `memdir logs {record.name}`; --force kills it, nothing that was written is lost",
+            hint=f"see `memdir logs {spoken(record.name, record.path)}`; --force kills it, nothing that was written is lost",
         )
     hint = "--lazy detaches it now and lets them finish, --force takes it away under them; `fuser -vm` as root names them"
     return BusyError(f"{record.path} is in use by processes of other users", hint=hint)
@@ -192,7 +233,7 @@ def remove_created_dir(record: MountRecord) -> bool:
 
 COMMAND = Command(
     name="unmount",
-    usage="[OPTIONS] NAME|PATH",
+    usage="[OPTIONS] NAME|PATH | --all [NAME]",
     description=(
         "Push what is left (bounded by --drain-timeout), unmount, and end the daemon. What could not be pushed stays on this\n"
         "machine for the next mount. A mount that is in use stays, and its users are named. Also clears away a mount whose\n"
@@ -202,6 +243,7 @@ COMMAND = Command(
         ("memdir unmount notes", "by name"),
         ("memdir unmount ./notes --drain-timeout 5", "by place, push for 5 s at most"),
         ("memdir unmount notes --lazy", "although a shell stands in it"),
+        ("memdir unmount team --all", "a memory that is mounted at several places"),
     ],
     exit_codes=[(0, "unmounted"), (1, "it was not mounted")],
     configure=_configure,

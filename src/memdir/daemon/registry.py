@@ -16,6 +16,7 @@ import json
 import logging
 import os
 import secrets
+import shlex
 import shutil
 import struct
 import time
@@ -255,7 +256,7 @@ class MountRegistry:
 
     def allocate(self, spec: MountSpec) -> MountRecord:
         """The record for a new start of `spec`, saved: the same name at the same place keeps its folder; else a folder of
-        that name that nobody uses is adopted, with what it holds; else a new one.
+        that name that nobody uses is adopted, with what it holds (see `_movable`); else a new one.
 
         BusyError when a running mount stands at that place under another name, or the pinned folder is in use. Callers
         that go on to start a daemon hold `exclusive()` around both.
@@ -263,7 +264,7 @@ class MountRegistry:
         path = resolve_outside(Path(spec.path), {record.path for record in self.all()})
         for record in self.all():
             if record.path == path and record.state == "alive":
-                raise BusyError(f"{path} is already mounted as {record.name}", hint=f"memdir unmount {record.name}")
+                raise BusyError(f"{path} is already mounted as {record.name}", hint=f"memdir unmount {shlex.quote(path)}")
         chosen = self._choose_folder(spec, path)
         folder = ensure_private_dir(self._paths.mounts_dir / (chosen.id if chosen else _new_mount_id()))
         record = MountRecord(
@@ -311,8 +312,15 @@ class MountRegistry:
             return pinned
         free = [record for record in self.find_by_name(spec.name) if not lock_holder_exists(record.lock_file)]
         same_place = [record for record in free if record.path == path]
-        candidates = same_place or free
+        candidates = same_place or self._movable(spec.name, free)
         return max(candidates, key=lambda record: record.started_at_ms) if candidates else None
+
+    def _movable(self, name: str, free: list[MountRecord]) -> list[MountRecord]:
+        """Folders that may be taken to another place: of mounts that ended in order, else of crashed ones. But while the memory
+        is mounted elsewhere, a crashed mount is one of several, and its folder waits for the mount that comes back there."""
+        stopped = [record for record in free if record.state == "stopped"]
+        is_mounted = any(record.name == name and record.state == "alive" for record in self.all())
+        return stopped or ([] if is_mounted else free)
 
     @contextmanager
     def exclusive(self, timeout_s: float = 20.0) -> Iterator[None]:

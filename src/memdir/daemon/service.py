@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -200,7 +201,8 @@ class MountService:
         if engine is None and not self._syncing.enabled:
             raise UsageError(f"{self._record.name} is mounted without sync", hint="mount it again without --no-sync")
         if engine is None:
-            raise BusyError(self._syncing.error or "sync is still starting", hint=f"see `memdir logs {self._record.name}`")
+            logs = f"memdir logs {shlex.quote(self._record.path)}"
+            raise BusyError(self._syncing.error or "sync is still starting", hint=f"see `{logs}`")
         self._syncing.bring_server()
         deadline_s = time.monotonic() + timeout_s
         waiting = engine.flush("/", timeout_s if args.get("wait") else 0.0)
