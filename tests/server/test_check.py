@@ -13,6 +13,7 @@ from memdir.core.clock import FakeClock
 from memdir.core.errors import MemdirError
 from memdir.store.blobs import INLINE_MAX_BYTES
 from memdir.store.check import Check
+from memdir.store.errors import HistoryForkedError, HistoryGoneError
 from memdir.store.operations import Delete, Move
 from memdir.store.postgres.store import PostgresStore
 from memdir.store.sqlite.store import SqliteStore
@@ -215,6 +216,14 @@ def test_history_is_pruned_by_age_from_its_beginning(
     assert feed is not None
     assert [row.path for row in feed.rows] == ["/c"]
     assert [finding for finding in Check(store).findings() if finding.kind == "history"] == []
+    assert store.changes.prune(container.id, before_ms=now_ms + 1) == 0, "the last change stays, its token is what clients know"
+    with pytest.raises(HistoryForkedError, match="another one"):
+        store.changes.since(container.id, 3, limit=10, token="from another life")
+    with pytest.raises(HistoryGoneError, match="not told any more"):
+        store.changes.since(container.id, 2, limit=10, token=feed.last_token)
+    known = store.changes.since(container.id, 3, limit=10, token=feed.last_token)
+    assert known is not None
+    assert known.rows == []
 
 
 def test_a_delete_while_contents_are_listed_is_no_damage(

@@ -216,6 +216,23 @@ def test_a_client_ahead_of_the_server_hears_at_once(client: httpx.Client, tag: s
     assert (page["lastSeq"], page["changes"]) == (1, [])
 
 
+def test_the_token_of_a_page_is_known_again_and_another_history_is_told_apart(client: httpx.Client, tag: str) -> None:
+    for name in "abc":
+        put(client, tag, f"/{name}")
+
+    def changes(since: int, token: str, limit: int = 100) -> httpx.Response:
+        return client.get("/v1/changes", params={"containerTag": tag, "since": since, "token": token, "limit": limit})
+
+    second = changes(0, "", limit=2).json()
+    last = changes(2, second["token"]).json()
+    assert [change["seq"] for change in last["changes"]] == [3]
+    assert second["token"] != last["token"]
+    assert client.get("/v1/files", params={"containerTag": tag}).json()["token"] == last["token"]
+    assert changes(3, last["token"]).json()["token"] == last["token"]
+    assert changes(2, last["token"]).status_code == 409
+    assert changes(7, last["token"]).status_code == 409
+
+
 def test_a_deleted_container_ends_the_long_poll_and_is_another_life(
     server: ServerProcess, client: httpx.Client, tag: str
 ) -> None:

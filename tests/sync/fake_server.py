@@ -56,6 +56,7 @@ class FakeServer:
         self.lock = threading.Condition()
         self.entries: dict[str, Entry] = {}
         self.changes: list[dict[str, Any]] = []
+        self.tokens: dict[int, str] = {}
         self.seq = 0
         self.epoch = "epoch-1"
         self.profile_version = 0
@@ -69,6 +70,7 @@ class FakeServer:
         self.down = False
         self.key = KEY
         self._documents = 0
+        self._drawn = 0
 
     # --- for tests -----------------------------------------------------------------------------------------------
 
@@ -100,19 +102,20 @@ class FakeServer:
     def wipe(self) -> None:
         """A new life: nothing is left."""
         with self.lock:
-            self.entries, self.changes, self.seq, self.answers = {}, [], 0, {}
+            self.entries, self.changes, self.tokens, self.seq, self.answers = {}, [], {}, 0, {}
             self.epoch += "x"
             self.lock.notify_all()
 
     def snapshot(self) -> Callable[[], None]:
         """Remember this state; calling the result restores it (same epoch, older counter)."""
         with self.lock:
-            kept = (dict(self.entries), list(self.changes), self.seq)
+            kept = (dict(self.entries), list(self.changes), dict(self.tokens), self.seq)
 
         def restore() -> None:
             with self.lock:
-                self.entries, self.changes, self.seq = dict(kept[0]), list(kept[1]), kept[2]
+                self.entries, self.changes, self.tokens, self.seq = dict(kept[0]), list(kept[1]), dict(kept[2]), kept[3]
                 self.answers = {}
+                self.lock.notify_all()
 
         return restore
 
@@ -126,7 +129,10 @@ class FakeServer:
     def _route(self, request: httpx.Request) -> tuple[int, Any, dict[str, str]]:
         path, query = request.url.path, request.url.params
         if path == "/v1/changes":
-            return self._feed(int(query["since"]), float(query["wait"]), int(query.get("profileSince", 0)), int(query["limit"]))
+            return self._feed(
+                int(query["since"]), query.get("token", ""), float(query["wait"]), int(query.get("profileSince", 0)),
+                int(query["limit"]),
+            )  # fmt: skip
         if path == "/v1/files":
             return self._list(query.get("after", ""), int(query["limit"]))
         if path == "/v1/files:batch":
@@ -258,11 +264,15 @@ class FakeServer:
         return {"seq": self.seq, "movedCount": len(moved), "entry": self._wire(path, entry)}
 
     def _log(self, change: dict[str, Any]) -> None:
+        self._drawn += 1
+        self.tokens[change["seq"]] = f"token-{self._drawn}"
         self.changes.append(change)
         self.lock.notify_all()
 
-    def _feed(self, since: int, wait_s: float, profile_since: int, limit: int) -> tuple[int, Any, dict[str, str]]:
+    def _feed(self, since: int, token: str, wait_s: float, profile_since: int, limit: int) -> tuple[int, Any, dict[str, str]]:
         with self.lock:
+            if token and since > 0 and token != self.tokens.get(since):
+                return 409, {"error": "another history"}, {}
             if since < self.feed_from:
                 return 410, {"error": "too old"}, {}
             self.lock.wait_for(lambda: self.seq != since or self.profile_version > profile_since or self.down, timeout=wait_s)
@@ -272,6 +282,7 @@ class FakeServer:
             page = {
                 "containerTag": "c", "epoch": self.epoch, "changes": found[:limit], "lastSeq": self.seq,
                 "hasMore": len(found) > limit, "profileVersion": self.profile_version,
+                "token": self.tokens.get(found[limit - 1]["seq"] if len(found) > limit else self.seq, ""),
             }  # fmt: skip
             return 200, page, {}
 
@@ -282,6 +293,7 @@ class FakeServer:
             return 200, {
                 "entries": [self._wire(path, self.entries[path]) for path in page],
                 "nextAfter": page[-1] if len(paths) > limit else None, "lastSeq": self.seq, "epoch": self.epoch,
+                "token": self.tokens.get(self.seq, ""),
             }, {}  # fmt: skip
 
     def _wire(self, path: str, entry: Entry) -> dict[str, Any]:

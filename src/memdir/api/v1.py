@@ -78,11 +78,12 @@ class Change(Wire):
 
 
 class ChangesPage(Wire):
-    """GET /v1/changes?containerTag=&since=SEQ&wait=SECONDS&limit=N
+    """GET /v1/changes?containerTag=&since=SEQ&token=TOKEN&wait=SECONDS&limit=N
 
     Answers at once when there is a change behind `since` or the profile is newer than `profileSince`; otherwise waits up to
     `wait` seconds. `epoch` names this life of the container: another epoch, or a `lastSeq` below what the client has seen,
-    means that the server was wiped or restored, and the client must compare everything again.
+    means that the server was wiped or restored, and the client must compare everything again. With the `token` of the page that
+    brought it to `since`, a client is told so (409) also when the history was replaced and has grown beyond `since` meanwhile.
     """
 
     container_tag: str
@@ -91,6 +92,8 @@ class ChangesPage(Wire):
     last_seq: int
     has_more: bool
     profile_version: int
+    token: str = ""
+    """Drawn for the change to go on from: the last one of `changes` when there is more, else number `lastSeq`."""
 
 
 class FilesPage(Wire):
@@ -100,6 +103,8 @@ class FilesPage(Wire):
     next_after: str | None
     last_seq: int
     epoch: str
+    token: str = ""
+    """That of change `lastSeq`, see `ChangesPage`."""
 
 
 class MoveRequest(Wire):

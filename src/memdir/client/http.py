@@ -208,10 +208,14 @@ class Client:
 
     # --- feed, search, profile -----------------------------------------------------------------------------------
 
-    def changes(self, container: str, *, since: int, wait_s: float = 0.0, profile_since: int | None = None) -> v1.ChangesPage:
+    def changes(
+        self, container: str, *, since: int, token: str = "", wait_s: float = 0.0, profile_since: int | None = None
+    ) -> v1.ChangesPage:
         """Changes behind `since`; with `wait_s` the call may take that long."""
         wait_s = min(wait_s, CHANGES_WAIT_MAX_S)
         params = {"containerTag": container, "since": str(since), "wait": f"{wait_s:g}", "limit": str(CHANGES_PAGE_MAX)}
+        if token:
+            params["token"] = token
         if profile_since is not None:
             params["profileSince"] = str(profile_since)
         timeout = httpx.Timeout(wait_s + 15.0, connect=CONNECT_TIMEOUT_S)

@@ -41,9 +41,11 @@ class Remote(Protocol):
 
     # --- facts ---------------------------------------------------------------------------------------------------
 
-    def changes(self, container: str, *, since: int, wait_s: float = 0.0, profile_since: int | None = None) -> v1.ChangesPage:
+    def changes(
+        self, container: str, *, since: int, token: str = "", wait_s: float = 0.0, profile_since: int | None = None
+    ) -> v1.ChangesPage:
         """Changes behind `since` in their order; waits up to `wait_s` for the first. CursorGoneError when it reaches not so
-        far back."""
+        far back; ConflictError when `token` (of the page that led to `since`) belongs to another history."""
         ...
 
     def list_files(self, container: str, *, prefix: str = "/", after: str | None = None, limit: int = ...) -> v1.FilesPage:

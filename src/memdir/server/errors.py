@@ -8,6 +8,7 @@ from memdir.core.errors import BusyError, CorruptError, MemdirError, NotFoundErr
 from memdir.store.errors import (
     ConflictError,
     DiskFullError,
+    HistoryForkedError,
     HistoryGoneError,
     IdempotencyError,
     InvalidError,
@@ -57,6 +58,7 @@ STATUS: Final[tuple[tuple[type[MemdirError], int], ...]] = (
     (NotImplementedHereError, 501),
     (PreconditionError, 412),
     (ConflictError, 409),
+    (HistoryForkedError, 409),
     (HistoryGoneError, 410),
     (IdempotencyError, 422),
     (InvalidError, 400),

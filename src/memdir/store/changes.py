@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import dataclass, replace
 from typing import Final
 
 from memdir.store.database import Database, Row, Transaction, fetch, marks_for
-from memdir.store.errors import HistoryGoneError
+from memdir.store.errors import HistoryForkedError, HistoryGoneError
 from memdir.store.paths import ancestors, below, is_within
 
 
@@ -33,6 +34,8 @@ class ChangeRow:
     path: str
     from_path: str | None
     entry: ChangeEntry | None
+    token: str = ""
+    """Drawn when it was recorded: another history has another one under the same number. Empty for a row older than tokens."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +48,8 @@ class ChangeFeed:
     rows: list[ChangeRow]
     last_row_seq: int | None = None
     """Where to go on when the page was full; None: the feed ends here."""
+    last_token: str = ""
+    """The token of `last_seq`."""
 
 
 PRUNE_ROWS: Final = 5000
@@ -57,14 +62,14 @@ class ChangeStore:
     def __init__(self, db: Database) -> None:
         self._db = db
 
-    def since(self, container_id: int, seq: int, *, limit: int) -> ChangeFeed | None:
+    def since(self, container_id: int, seq: int, *, limit: int, token: str = "") -> ChangeFeed | None:
         """At most `limit` changes after `seq`, oldest first; None when the container is gone. HistoryGoneError when changes
-        after `seq` were pruned: everything has to be compared again."""
+        after `seq` were pruned: everything has to be compared again. HistoryForkedError when `token` is not that of `seq`."""
         rows = self._db.all(
             _SINCE + "where k.id = ? order by c.seq limit ?",
-            (seq, container_id, limit),
+            (seq, seq, container_id, limit),
         )
-        feed = _feed(rows, seq)
+        feed = _feed(rows, seq, token)
         full = feed is not None and len(feed.rows) >= limit
         return replace(feed, last_row_seq=feed.rows[-1].seq) if feed is not None and full else feed
 
@@ -72,11 +77,13 @@ class ChangeStore:
         """Let go of at most PRUNE_ROWS changes of a container that are older. Returns how many went."""
         with self._db.write() as connection:
             # Times may go back, numbers do not: what goes is a beginning of the history, up to the first row that is younger.
+            # The last row always stays: by its token a client that has read everything is known.
             rows = fetch(
                 connection,
                 "select coalesce(min(case when at_ms >= ? then seq end), max(seq) + 1) from "
-                "(select seq, at_ms from change where container_id = ? order by seq limit ?) as oldest",
-                (before_ms, container_id, PRUNE_ROWS),
+                "(select seq, at_ms from change where container_id = ? and "
+                "seq <= (select last_seq - 1 from container where id = ?) order by seq limit ?) as oldest",
+                (before_ms, container_id, container_id, PRUNE_ROWS),
             )
             first_seq = rows[0][0]
             if first_seq is None:
@@ -87,7 +94,7 @@ class ChangeStore:
             connection.execute("delete from change where container_id = ? and seq < ?", (container_id, first_seq))
             return connection.changes()
 
-    def since_below(self, container_id: int, seq: int, *, limit: int, folder: str) -> ChangeFeed | None:
+    def since_below(self, container_id: int, seq: int, *, limit: int, folder: str, token: str = "") -> ChangeFeed | None:
         """`since` as somebody sees it who sees `folder` and what is below it only. Numbers stay the container's, so theirs have
         gaps. What was moved out was deleted for them, what was moved in was put. HistoryGoneError when more came in by one move
         than a page may hold."""
@@ -95,18 +102,21 @@ class ChangeStore:
         query = _SINCE.replace(" c.seq > ?", f" c.seq > ? and ({condition})") + "where k.id = ? order by c.seq limit ?"
         with self._db.snapshot() as reader:
             while True:  # ends: each round begins behind the last row of the one before
-                feed = _feed(fetch(reader, query, (seq, *bindings, container_id, limit)), seq)
+                feed = _feed(fetch(reader, query, (seq, seq, *bindings, container_id, limit)), seq, token)
                 if feed is None:
                     return None
                 rows = [shown for row in feed.rows for shown in _seen(reader, container_id, row, folder)]
                 if rows or len(feed.rows) < limit:
                     break
-                seq = feed.rows[-1].seq
+                seq, token = feed.rows[-1].seq, feed.rows[-1].token
         return replace(feed, rows=rows, last_row_seq=feed.rows[-1].seq if len(feed.rows) >= limit else None)
 
 
 _SINCE: Final = (
-    "select k.epoch, k.last_seq, k.profile_version, k.first_seq, c.seq, c.kind, c.path, c.from_path, c.document_id, "
+    "select k.epoch, k.last_seq, k.profile_version, k.first_seq, "
+    "(select p.token from change p where p.container_id = k.id and p.seq = ?), "
+    "(select p.token from change p where p.container_id = k.id and p.seq = k.last_seq), c.token, "
+    "c.seq, c.kind, c.path, c.from_path, c.document_id, "
     "c.entry_kind, c.content_hash, c.size_bytes, c.mode, c.mtime_ns, d.status, d.error "
     "from container k left join change c on c.container_id = k.id and c.seq > ? "
     "left join document d on d.id = c.document_id and d.revision = c.seq "
@@ -114,14 +124,17 @@ _SINCE: Final = (
 CAME_IN_MAX: Final = 1000
 
 
-def _feed(rows: list[Row], since: int) -> ChangeFeed | None:
+def _feed(rows: list[Row], since: int, since_token: str) -> ChangeFeed | None:
     if not rows:
         return None
-    epoch, last_seq, profile_version, first_seq = rows[0][:4]
+    epoch, last_seq, profile_version, first_seq, known_token, last_token = rows[0][:6]
+    if since_token and since > 0:
+        _check_token(since, since_token, known_token, last_seq)
     if since + 1 < first_seq and since < last_seq:
         raise HistoryGoneError(f"changes are told from number {first_seq} on", hint="compare everything again")
     changes = []
-    for _, _, _, _, number, kind, path, from_path, document_id, entry_kind, digest, size, mode, mtime, status, error in rows:
+    for row in rows:
+        token, number, kind, path, from_path, document_id, entry_kind, digest, size, mode, mtime, status, error = row[6:]
         if number is None:
             continue
         entry = None
@@ -136,8 +149,18 @@ def _feed(rows: list[Row], since: int) -> ChangeFeed | None:
                 status=status or ("queued" if entry_kind == "file" else "done"),
                 error=error,
             )
-        changes.append(ChangeRow(seq=number, kind=kind, path=path, from_path=from_path, entry=entry))
-    return ChangeFeed(epoch=epoch, last_seq=last_seq, profile_version=profile_version, rows=changes)
+        changes.append(ChangeRow(seq=number, kind=kind, path=path, from_path=from_path, entry=entry, token=token))
+    return ChangeFeed(
+        epoch=epoch, last_seq=last_seq, profile_version=profile_version, rows=changes, last_token=last_token or ""
+    )
+
+
+def _check_token(since: int, token: str, known: str | None, last_seq: int) -> None:
+    """Whether whoever saw `token` under the number `since` saw this history. HistoryForkedError, HistoryGoneError."""
+    if since > last_seq or (known is not None and known != token):
+        raise HistoryForkedError(f"change {since} of this history is another one", hint="compare everything again")
+    if known is None:
+        raise HistoryGoneError(f"change {since} is not told any more", hint="compare everything again")
 
 
 def _touching(folder: str) -> tuple[str, tuple[str, ...]]:
@@ -164,27 +187,28 @@ def _seen(reader: Transaction, container_id: int, row: ChangeRow, folder: str) -
     if is_within(row.path, folder) and is_within(row.from_path, folder):
         shown.append(row)
     elif is_within(row.from_path, folder):
-        shown.append(ChangeRow(seq=row.seq, kind="delete", path=row.from_path, from_path=None, entry=None))
+        shown.append(replace(row, kind="delete", path=row.from_path, from_path=None))
     elif is_within(folder, row.from_path):
-        shown.append(ChangeRow(seq=row.seq, kind="delete", path=folder, from_path=None, entry=None))
+        shown.append(replace(row, kind="delete", path=folder, from_path=None))
     if is_within(row.path, folder) or is_within(folder, row.path):
-        shown += _came_in(reader, container_id, row.seq, folder)
+        shown += _came_in(reader, container_id, row, folder)
     return shown
 
 
-def _came_in(reader: Transaction, container_id: int, seq: int, folder: str) -> list[ChangeRow]:
-    """What the move numbered `seq` brought below `folder`, as puts. What has changed again since is told by later rows."""
+def _came_in(reader: Transaction, container_id: int, moved: ChangeRow, folder: str) -> list[ChangeRow]:
+    """What `moved` brought below `folder`, as puts. What has changed again since is told by later rows."""
     rows = fetch(
         reader,
         "select d.path, d.kind, d.content_hash, d.size_bytes, d.mode, d.mtime_ns, d.id, d.status, d.error from document d "
         "where d.container_id = ? and d.revision = ? and (d.path = ? or (d.path >= ? and d.path < ?)) order by d.path limit ?",
-        (container_id, seq, folder, *below(folder), CAME_IN_MAX + 1),
+        (container_id, moved.seq, folder, *below(folder), CAME_IN_MAX + 1),
     )
     if len(rows) > CAME_IN_MAX:
         raise HistoryGoneError(f"more than {CAME_IN_MAX} files were moved at once", hint="compare everything again")
     return [
         ChangeRow(
-            seq=seq,
+            seq=moved.seq,
+            token=moved.token,
             kind="put",
             path=row[0],
             from_path=None,
@@ -214,22 +238,26 @@ def add_put(
     """Record a put, inside the caller's transaction."""
     connection.execute(
         "insert into change (container_id, seq, kind, path, document_id, entry_kind, content_hash, size_bytes, mode, mtime_ns, "
-        "at_ms) values (?, ?, 'put', ?, ?, ?, ?, ?, ?, ?, ?)",
-        (container_id, seq, path, document_id, kind, content_hash, size_bytes, mode, mtime_ns, at_ms),
+        "at_ms, token) values (?, ?, 'put', ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (container_id, seq, path, document_id, kind, content_hash, size_bytes, mode, mtime_ns, at_ms, _new_token()),
     )
 
 
 def add_move(connection: Transaction, *, container_id: int, seq: int, path: str, from_path: str, at_ms: int) -> None:
     """Record a move, inside the caller's transaction."""
     connection.execute(
-        "insert into change (container_id, seq, kind, path, from_path, at_ms) values (?, ?, 'move', ?, ?, ?)",
-        (container_id, seq, path, from_path, at_ms),
+        "insert into change (container_id, seq, kind, path, from_path, at_ms, token) values (?, ?, 'move', ?, ?, ?, ?)",
+        (container_id, seq, path, from_path, at_ms, _new_token()),
     )
 
 
 def add_delete(connection: Transaction, *, container_id: int, seq: int, path: str, at_ms: int) -> None:
     """Record a delete, inside the caller's transaction."""
     connection.execute(
-        "insert into change (container_id, seq, kind, path, at_ms) values (?, ?, 'delete', ?, ?)",
-        (container_id, seq, path, at_ms),
+        "insert into change (container_id, seq, kind, path, at_ms, token) values (?, ?, 'delete', ?, ?, ?)",
+        (container_id, seq, path, at_ms, _new_token()),
     )
+
+
+def _new_token() -> str:
+    return secrets.token_hex(8)

@@ -64,6 +64,8 @@ class FilesSnapshot:
     has_more: bool
     last_seq: int
     epoch: str
+    token: str
+    """Of change `last_seq`; empty when that is not told any more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +149,12 @@ class DocumentStore:
         """Entries at and below `prefix` whose path is greater than `after`. NotFoundError when the container is gone."""
         first, end = below(prefix)
         with self._db.snapshot() as reader:
-            counters = fetch(reader, "select last_seq, epoch from container where id = ?", (container_id,))
+            counters = fetch(
+                reader,
+                "select k.last_seq, k.epoch, coalesce(c.token, '') from container k "
+                "left join change c on c.container_id = k.id and c.seq = k.last_seq where k.id = ?",
+                (container_id,),
+            )
             if not counters:
                 raise NotFoundError("the container is gone")
             rows = []
@@ -159,7 +166,8 @@ class DocumentStore:
                 (container_id, max(after, first), end, limit + 1 - len(rows)),
             )
         entries = [document_of(row) for row in rows[:limit]]
-        return FilesSnapshot(entries=entries, has_more=len(rows) > limit, last_seq=counters[0][0], epoch=counters[0][1])
+        last_seq, epoch, token = counters[0]
+        return FilesSnapshot(entries=entries, has_more=len(rows) > limit, last_seq=last_seq, epoch=epoch, token=token)
 
     def listing(self, query: Listing, *, limit: int, offset: int = 0) -> list[Document]:
         """Documents of some containers, sorted; ties by id, so that pages do not overlap."""

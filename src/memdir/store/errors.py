@@ -34,6 +34,10 @@ class HistoryGoneError(StoreError):
     """The feed cannot say it step by step; everything is to be compared again."""
 
 
+class HistoryForkedError(StoreError):
+    """The caller has seen another history than this one: the store was restored from a backup, or its files were put back."""
+
+
 class IdempotencyError(StoreError):
     """The key was used before, for another request."""
 

@@ -30,6 +30,10 @@ PUT_ANSWERS: Final[dict[int | str, dict[str, Any]]] = {
     200: {"headers": ETAG},
     201: {"model": v1.FileEntry, "description": "Nothing stood there before.", "headers": ETAG},
 }
+_OTHER_HISTORY: Final[dict[int | str, dict[str, Any]]] = {
+    409: {"description": "The token belongs to another history: the server was restored.", "model": v1.Problem},
+    410: {"description": "The history is not told back to that number any more.", "model": v1.Problem},
+}
 CONTENT: Final[dict[str, Any]] = {
     "description": "The exact bytes.",
     "content": {"application/octet-stream": {"schema": BYTES}},
@@ -191,7 +195,7 @@ async def batch(body: v1.BatchRequest, caller: Calling, hub: Hubbing) -> Respons
     return model_response(await hub.run(files.batch, caller, body))
 
 
-@router.get("/v1/changes", response_model=v1.ChangesPage)
+@router.get("/v1/changes", response_model=v1.ChangesPage, responses=_OTHER_HISTORY)
 async def changes(
     caller: Calling,
     hub: Hubbing,
@@ -200,13 +204,14 @@ async def changes(
     wait: Annotated[float, Query(ge=0, le=CHANGES_WAIT_MAX_S, allow_inf_nan=False)] = 0.0,
     limit: Annotated[int, Query(ge=1, le=CHANGES_PAGE_MAX)] = CHANGES_PAGE_MAX,
     profile_since: Annotated[int | None, Query(alias="profileSince", ge=0, le=INT64_MAX)] = None,
+    token: Annotated[str, Query(max_length=64)] = "",
 ) -> Response:
     """Wakes on an event. Answers at once, too, when `since` lies ahead of the container: it was restored."""
     container = await hub.run(caller.ensured, container_tag, "read", at=caller.narrowed("/"))
     deadline = time.monotonic() + wait
     with hub.watch(container.id) as watch:
         while True:
-            page = await hub.run(files.changes_page, caller, container, since=since, limit=limit)
+            page = await hub.run(files.changes_page, caller, container, since=since, limit=limit, token=token)
             news = page.changes or page.last_seq < since
             news = news or (profile_since is not None and page.profile_version > profile_since)
             left_s = deadline - time.monotonic()

@@ -64,6 +64,7 @@ def listing(caller: Caller, tag: str, *, prefix: str, after: str, limit: int) ->
         next_after=entries[-1].path if page.has_more and entries else None,
         last_seq=page.last_seq,
         epoch=page.epoch,
+        token=page.token,
     )
 
 
@@ -250,13 +251,13 @@ def _content(caller: Caller, tag: str, path: str) -> tuple[Document, Iterable[by
     return document, caller.store.blobs.pieces(document.content_hash)
 
 
-def changes_page(caller: Caller, container: Container, *, since: int, limit: int) -> v1.ChangesPage:
-    """History after `since`; NotFoundError when the container is gone."""
+def changes_page(caller: Caller, container: Container, *, since: int, limit: int, token: str = "") -> v1.ChangesPage:
+    """History after `since`; NotFoundError when the container is gone, ConflictError's status when `token` is another's."""
     folder = caller.narrowed("/")
     if folder == "/":
-        feed = caller.store.changes.since(container.id, since, limit=limit)
+        feed = caller.store.changes.since(container.id, since, limit=limit, token=token)
     else:
-        feed = caller.store.changes.since_below(container.id, since, limit=limit, folder=folder)
+        feed = caller.store.changes.since_below(container.id, since, limit=limit, folder=folder, token=token)
     if feed is None:
         raise NotFoundError(f"the container {container.tag!r} was deleted")
     last = max(since, feed.last_seq) if feed.last_row_seq is None else feed.last_row_seq
@@ -267,6 +268,7 @@ def changes_page(caller: Caller, container: Container, *, since: int, limit: int
         last_seq=feed.last_seq,
         has_more=last < feed.last_seq,
         profile_version=feed.profile_version,
+        token=feed.rows[-1].token if last < feed.last_seq and feed.rows else feed.last_token,
     )
 
 
