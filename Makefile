@@ -5,7 +5,7 @@ PYTEST_WORKERS ?= 2
 PYTEST_FLAGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo picture test long lint format typecheck imports docs check bench posix clean
+.PHONY: help setup demo picture test long lint format typecheck imports docs check bench posix sync-figures clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,6 +51,10 @@ bench: setup ## the figures of docs/benchmarks.md, as JSON
 posix: setup ## the filesystem beside native and other mounts: some 20 minutes
 	@.venv/bin/memdir bench posix
 
+sync-figures: setup ## the sync measured and written into docs/benchmarks.md: some 20 minutes
+	@.venv/bin/memdir bench sync --grow --output sync-figures.json
+	@$(PYTHON_BIN) scripts/sync_figures.py sync-figures.json
+
 clean: ## remove caches and build output, keep .venv
-	@rm -rf dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis demo-run
+	@rm -rf dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis demo-run sync-figures.json
 	@find src tests scripts -name __pycache__ -type d -prune -exec rm -rf {} +

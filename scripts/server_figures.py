@@ -29,13 +29,21 @@ def main(files: list[str]) -> int:
     if not files:
         sys.stderr.write(f"usage: {sys.argv[0]} FILE.json...\n")
         return 2
-    found: Figures = {}
-    for file in reversed(files):
-        report = json.loads(Path(file).read_text(encoding="utf-8"))
-        found.update({figure["name"]: figure for figure in report["figures"] if figure["value"] is not None})
+    found, _ = read(files)
     write(DOCS / "benchmarks.md", FIGURES, "\n\n".join([goals(found), requests(found), growth(found)]))
     write(DOCS / "scale.md", CAPACITY, capacity(found))
     return 0
+
+
+def read(files: list[str]) -> tuple[Figures, dict[str, Any]]:
+    """Figures by name, and the machine of the first file."""
+    found: Figures = {}
+    machine: dict[str, Any] = {}
+    for file in reversed(files):
+        report = json.loads(Path(file).read_text(encoding="utf-8"))
+        found.update({figure["name"]: figure for figure in report["figures"] if figure["value"] is not None})
+        machine = report.get("machine", {})
+    return found, machine
 
 
 def write(page: Path, begin: str, text: str) -> None:

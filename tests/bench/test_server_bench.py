@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from memdir.bench.report import table
 from memdir.bench.server import load, runs
-from memdir.bench.server.command import table
 from memdir.bench.server.goals import GOALS, figure
 from memdir.bench.server.load import Load
 from memdir.bench.server.stand import Stand, stand

@@ -1,4 +1,4 @@
-"""`memdir bench smoke`, `bench search`, `bench posix` and `bench server`: the figures of this machine."""
+"""`memdir bench smoke`, `bench search`, `bench posix`, `bench server` and `bench sync`: the figures of this machine."""
 
 from __future__ import annotations
 
@@ -130,6 +130,46 @@ SERVER = Command(
     exit_codes=[(0, "measured; each goal says whether it was met"), (2, "a part could not be measured")],
     configure=_configure_server,
     run=_run_server,
+)
+
+
+def _configure_sync(parser: Parser) -> None:
+    parser.add_argument(
+        "--part", metavar="NAME", nargs="+", choices=("visible", "sent", "idle", "pull", "push", "grow"), default=[],
+        help="visible, sent, idle, pull, push, grow (default: all but grow)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--files", metavar="N", type=bounded_int(10, 200_000), help="small files that are pushed (default: 10000)"
+    )
+    parser.add_argument("--grow", action="store_true", help="also how all of it grows from 100 to 50,000 files")
+    parser.add_argument("--dir", metavar="DIR", type=Path, help="where mounts and server lie (default: TMPDIR)")
+    parser.add_argument("--quick", action="store_true", help="little of everything: whether all runs, not how fast it is")
+    parser.add_argument("--output", metavar="FILE", type=Path, help="write the JSON there too")
+
+
+def _run_sync(args: argparse.Namespace, out: Output) -> int:
+    from memdir.bench.sync.command import main
+
+    return main(args, as_json=out.json)
+
+
+SYNC = Command(
+    name="bench sync",
+    usage="[OPTIONS]",
+    description=(
+        "Mount memories of a server of its own and time the way of a change: small and large files to the server, names and\n"
+        "contents to another mount, an edit from one mount to the other. Counts the bytes that travel for a change, and what\n"
+        "doing nothing costs; says what a lookup takes while files are pushed."
+    ),
+    examples=[
+        ("memdir bench sync", "about ten minutes"),
+        ("memdir bench sync --quick", "does it work here?"),
+        ("memdir bench sync --part push --files 2000", "one part, less of it"),
+        ("memdir bench sync --grow --output sync.json", "what docs/benchmarks.md shows"),
+    ],
+    exit_codes=[(0, "measured; each goal says whether it was met"), (2, "a part could not be measured")],
+    configure=_configure_sync,
+    run=_run_sync,
 )
 
 

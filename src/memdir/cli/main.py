@@ -66,6 +66,7 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "fsck": ("fsck", "COMMAND", "check, and repair, the stored filesystem of a memory"),
     "bench smoke": ("bench", "SMOKE", "measure this machine's figures"),
     "bench server": ("bench", "SERVER", "requests a second on SQLite and PostgreSQL, and what they cost"),
+    "bench sync": ("bench", "SYNC", "how fast changes travel between mounts, and what they cost"),
     "bench search": ("bench", "SEARCH", "how a search grows with its container, on SQLite and PostgreSQL"),
     "bench posix": ("bench", "POSIX", "compare filesystem speed with native and other mounts"),
 }

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
-import signal
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -16,10 +13,11 @@ from typing import Any, Final
 import httpx
 
 from memdir.bench.figures import Figure, machine
+from memdir.bench.report import reported
 from memdir.bench.server import runs
 from memdir.bench.server.stand import Stand, private_postgres, stand
 from memdir.bench.smoke import progress
-from memdir.core.errors import MemdirError, UsageError
+from memdir.core.errors import MemdirError
 
 PARTS: Final[dict[str, Callable[[Stand, runs.Sizes], Iterator[Figure]]]] = {
     "requests": runs.requests,
@@ -29,24 +27,11 @@ PARTS: Final[dict[str, Callable[[Stand, runs.Sizes], Iterator[Figure]]]] = {
     "grow": runs.growth,
 }
 STORES: Final = ("sqlite", "postgres")
-_WIDTH: Final = 38
 
 
 def main(args: argparse.Namespace, *, as_json: bool) -> int:
     """Measure and print. 0, or 2 when a part could not be measured."""
-    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # servers and folders are cleaned up then, too
-    try:
-        report = run(args)
-    finally:
-        signal.signal(signal.SIGTERM, before)
-    text = json.dumps(report, indent=2) + "\n"
-    if args.output is not None:
-        try:
-            args.output.write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise UsageError(f"{args.output} cannot be written: {error.strerror}", hint="choose another --output") from None
-    sys.stdout.write(text if as_json else table(report))
-    return 2 if report["failed"] else 0
+    return reported(run, args, as_json=as_json)
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
@@ -101,16 +86,3 @@ def _store(
     except (MemdirError, OSError, httpx.HTTPError) as error:
         failed[store] = str(error)
         progress(f"{store} failed: {error}")
-
-
-def table(report: dict[str, Any]) -> str:
-    """The report for people."""
-    rows = [f"{'figure':<{_WIDTH}}{'value':>10}  {'unit':<9}{'goal':>8}  met"]
-    for figure in report["figures"]:
-        met = {True: "yes", False: "NO", None: ""}[figure.get("met")]
-        rows.append(
-            f"{figure['name']:<{_WIDTH}}{figure['value']!s:>10}  {figure['unit']:<9}{figure.get('goal', ''):>8}  {met}"
-            f"{'  ' + figure['note'] if figure.get('note') else ''}".rstrip()
-        )
-    rows += [f"not measured: {name}: {why}" for name, why in report["failed"].items()]
-    return "\n".join(rows) + "\n"
