@@ -65,8 +65,6 @@ OPEN: frozenset[str] = frozenset(
         "sync.clock",
         "sync.drain",
         "sync.queue-command",
-        "sync.memory-paths",
-        "sync.agent-hint",
         "simulated.schedules",
         "simulated.replay",
         "simulated.shrinks",

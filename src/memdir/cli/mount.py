@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from memdir.cli import mountsettings
 from memdir.cli.command import ALL, EXIT_OK, Command, Parser, prefetch_bytes, seconds, size_bytes
 from memdir.cli.output import Output, Progress
 from memdir.cli.text import human_bytes, plural, visible
@@ -58,6 +59,7 @@ def _configure(parser: Parser) -> None:
         "--drain-timeout", metavar="S", type=seconds(), default=_DRAIN_DEFAULT_S,
         help=f"when it ends, push what is left for at most S seconds (default: {_DRAIN_DEFAULT_S:g})",
     )  # fmt: skip
+    mountsettings.add_options(parser)
 
 
 def _run(args: argparse.Namespace, out: Output) -> int:
@@ -92,9 +94,11 @@ def _run(args: argparse.Namespace, out: Output) -> int:
 
 
 def _mount(registry: MountRegistry, name: str, place: str, args: argparse.Namespace, out: Output) -> int:
+    from memdir.cli.targets import current_folder
     from memdir.cli.unmount import remove_created_dir
     from memdir.daemon.registry import MountSpec
 
+    hint = mountsettings.hint_wish(args, current_folder())
     records = registry.all()
     others = [record.path for record in records if record.name == name and record.state == "alive"]
     _refuse_own_ground(place)
@@ -111,6 +115,8 @@ def _mount(registry: MountRegistry, name: str, place: str, args: argparse.Namesp
         cache_limit_bytes=args.cache_size,
         prefetch_bytes=None if args.prefetch == ALL else args.prefetch,
         fetch_timeout_s=max(args.fetch_timeout, _FETCH_TIMEOUT_MIN_S),
+        memory_paths=args.memory_paths,
+        **hint,
     )
     try:
         report, record = _start(registry, spec, args, out)
@@ -219,6 +225,8 @@ def _say_already_mounted(record: MountRecord, args: argparse.Namespace, out: Out
     ]
     if different:
         out.note(f"it runs with another {' and '.join(different)}; unmount it and mount it again to change that")
+    if args.memory_paths is not None:
+        mountsettings.change_memory_paths(record, args.memory_paths, out)
     if out.json:
         out.document(_document(record, None, created=False) | {"already_mounted": True})
     else:
@@ -324,8 +332,9 @@ def _print_paths(paths: list[Skipped], out: Output) -> None:
 
 
 def _say_mounted(record: MountRecord, report: ImportReport | None, *, created: bool, foreground: bool, out: Output) -> None:
+    hinted = mountsettings.say_hint(record, out)
     if out.json:
-        out.document(_document(record, report, created=created) | {"already_mounted": False})
+        out.document(_document(record, report, created=created) | {"already_mounted": False, "agent_hint": hinted})
     elif not foreground:
         out.line(f"{record.name} is mounted at {out.name(record.path)}")
 
@@ -356,6 +365,7 @@ COMMAND = Command(
         ("memdir mount notes", "at ./notes"),
         ("memdir mount work --path ~/work --import", "take the files of ~/work along; lists what it leaves out"),
         ("memdir mount archive --cache-size 2G --prefetch none", "a large memory on a small disk"),
+        ("memdir mount notes --memory-paths '/notes/,/journal.md'", "where facts for profile.md are read"),
         ("memdir mount notes --foreground", "for service managers and debugging"),
     ],
     exit_codes=[(0, "mounted, or already mounted at that place")],

@@ -45,7 +45,9 @@ def run(arguments: Sequence[str]) -> int:
     from memdir.cli.output import Output
 
     command = load_command("mount")
-    parsed = command.parser().parse_args([source.removeprefix(_SOURCE_PREFIX), "--path", place, *_as_arguments(options)])
+    parsed = command.parser().parse_args(
+        [source.removeprefix(_SOURCE_PREFIX), "--path", place, "--no-agent-hint", *_as_arguments(options)]
+    )
     return command.run(parsed, Output(json=False))
 
 

@@ -92,6 +92,8 @@ def _print(answer: dict[str, Any], out: Output) -> None:
             rows.append(("held back", f"{held} missing at the server stay here; `{_confirm_command(answer)}` deletes them"))
         if answer.get("conflicts"):
             rows.append(("conflicts", f"{plural(answer['conflicts'], 'file')} kept twice; look for '(conflict' in the names"))
+        if answer.get("memory_paths") is not None or answer.get("memory_paths_waiting") is not None:
+            rows.append(("memories", visible(_memory_paths_line(answer))))
         if answer.get("cache_bytes") is not None:
             limit = answer.get("cache_limit_bytes")
             of_limit = f" (contents are kept up to {human_bytes(int(limit))})" if limit else ""
@@ -106,6 +108,16 @@ def _print(answer: dict[str, Any], out: Output) -> None:
     rows.append(("log", out.name(answer["log_file"])))
     for label, text in rows:
         out.line(f"  {label:<10}  {text}")
+
+
+def _memory_paths_line(answer: dict[str, Any]) -> str:
+    from memdir.cli.mountsettings import said
+
+    waiting = answer.get("memory_paths_waiting")
+    if waiting is None:
+        return said(answer["memory_paths"])
+    why = answer.get("memory_paths_problem") or "the server has not been told yet"
+    return f"{said(waiting)} ({why})"
 
 
 def _absent_line(answer: dict[str, Any]) -> str:

@@ -246,6 +246,10 @@ class Client:
         """The settings of a container; NotFoundError when there is none (most other calls make it by being asked)."""
         return self._json("GET", f"/v3/container-tags/{quote(container, safe='')}")
 
+    def change_settings(self, container: str, changes: dict[str, Any]) -> dict[str, Any]:
+        """Merge `changes` into the settings of a container, which is made if need be; all settings as they are then."""
+        return self._json("PATCH", f"/v3/container-tags/{quote(container, safe='')}", json=changes)
+
     def delete_container(self, container: str) -> None:
         """Delete a container with everything in it, for good."""
         self._request("DELETE", f"/v3/container-tags/{quote(container, safe='')}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from memdir.api import v1
 
@@ -117,4 +117,12 @@ class Remote(Protocol):
 
     def profile(self, container: str) -> Profile:
         """The facts of the container's profile."""
+        ...
+
+    def container_settings(self, container: str) -> dict[str, Any]:
+        """The settings of a container, by the names of the v3 API."""
+        ...
+
+    def change_settings(self, container: str, changes: dict[str, Any]) -> dict[str, Any]:
+        """Merge `changes` into the settings of a container, which is made if need be; all settings as they are then."""
         ...

@@ -24,6 +24,7 @@ from memdir import __version__
 from memdir.core.errors import MemdirError
 from memdir.core.paths import AppPaths
 from memdir.core.processes import processes_inside
+from memdir.daemon import agenthint
 from memdir.daemon.control_server import ControlServer
 from memdir.daemon.recovery import lost_database
 from memdir.daemon.registry import MountLock, MountRecord, MountRegistry
@@ -80,7 +81,7 @@ class MountDaemon:
         if not record.sync and not record.read_only:
             note_unseen_changes(folder)
         profile = ProfileView()
-        self._syncing = Syncing(self._paths, record, self._fs, profile)
+        self._syncing = Syncing(self._paths, record, self._fs, profile, on_memory_paths=self._keep_memory_paths)
         self._service = MountService(
             record, self._fs, self._syncing, started_s=time.monotonic(), control=self, disk_trouble=lambda: self._fs.trouble
         )
@@ -104,6 +105,8 @@ class MountDaemon:
         self._undo.append(self._control.stop)
         self._record = dataclasses.replace(record, pid=os.getpid(), used=True, started_at_ms=time.time_ns() // 1_000_000)
         self._registry.save(self._record)
+        agenthint.put(self._record, {record.path for record in self._registry.all() if record.state == "alive"})
+        self._undo.append(self._take_out_hint)
 
     def serve(self, on_ready: Callable[[], None] = lambda: None) -> None:
         """Answer until the mount ends; call from the main thread."""
@@ -132,6 +135,7 @@ class MountDaemon:
             except MountBusyError:
                 self._stop.wait(_UNMOUNT_PAUSE_S)
             else:
+                self._take_out_hint()
                 if lazy:
                     self._record = dataclasses.replace(self._record, detached=True)
                     self._registry.save(self._record)
@@ -158,7 +162,18 @@ class MountDaemon:
             self._syncing.hurry_stop()
         self._stop.set()
 
+    def _keep_memory_paths(self, paths: tuple[str, ...] | None) -> None:
+        self._record = dataclasses.replace(self._record, memory_paths=paths)
+        try:
+            self._registry.save(self._record)
+        except OSError as error:
+            log.warning("the record was not changed: %s", error)
+
+    def _take_out_hint(self) -> None:
+        agenthint.take_out(Path(self._record.cache_dir))
+
     def _end(self, loop: threading.Thread) -> None:
+        self._take_out_hint()
         self._syncing.drain(self._drain_timeout_s)
         self._session.end_waiting()
         self._unmount(loop)

@@ -65,6 +65,9 @@ class MountSpec:
     prefetch_bytes: int | None = PREFETCH_DEFAULT_BYTES
     fetch_timeout_s: float = FETCH_TIMEOUT_DEFAULT_S
     mount_id: str | None = None
+    hint_folder: str | None = None
+    hint_create: bool = False
+    memory_paths: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +96,12 @@ class MountRecord:
     """How many are fetched before anybody asks; None: all."""
     fetch_timeout_s: float = FETCH_TIMEOUT_DEFAULT_S
     """How long a reader waits for contents while nothing comes."""
+    hint_folder: str | None = None
+    """Where agents are told of the mount (`agenthint`); None: nowhere."""
+    hint_create: bool = False
+    """Also where there is no file for it yet."""
+    memory_paths: tuple[str, ...] | None = None
+    """What the container's memory paths shall be, until the server has been told; None: as they are there."""
     used: bool = False
     """It was mounted at least once, so a filesystem must be in its folder."""
     detached: bool = False
@@ -286,6 +295,9 @@ class MountRegistry:
             cache_limit_bytes=spec.cache_limit_bytes,
             prefetch_bytes=spec.prefetch_bytes,
             fetch_timeout_s=spec.fetch_timeout_s,
+            hint_folder=spec.hint_folder,
+            hint_create=spec.hint_create,
+            memory_paths=chosen.memory_paths if spec.memory_paths is None and chosen is not None else spec.memory_paths,
             used=chosen is not None and chosen.used,
         )
         try:
@@ -426,4 +438,7 @@ def _load(folder: Path) -> MountRecord:
     pid: Any = fields.get("pid")
     if pid is not None and (not isinstance(pid, int) or pid <= 0):
         raise CorruptError(f"{file}: pid {pid!r} is no process id", hint=_RECORD_HINT)
-    return dataclasses.replace(record, cache_dir=str(folder))
+    paths: Any = fields.get("memory_paths")
+    if paths is not None and not (isinstance(paths, list) and all(isinstance(path, str) for path in paths)):
+        raise CorruptError(f"{file}: memory_paths is no list of paths", hint=_RECORD_HINT)
+    return dataclasses.replace(record, cache_dir=str(folder), memory_paths=None if paths is None else tuple(paths))

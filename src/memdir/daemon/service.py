@@ -80,6 +80,7 @@ class MountService:
             "queue": self._queue,
             "retry": self._retry,
             "confirm": self._confirm,
+            "memory_paths": self._memory_paths,
             "stop": self._stop,
         }
 
@@ -127,6 +128,7 @@ class MountService:
             "prefetching": False,
             "lost": 0,
             "cache_limit_bytes": record.cache_limit_bytes,
+            **self._syncing.memory_paths.view(),
             "server": {"url": None, "online": False, "since": None, "error": self._syncing.error},
         }
         if answer["cache_bytes"] is None:
@@ -193,6 +195,14 @@ class MountService:
         if engine is not None and held:
             engine.confirm_deletions()
         return {"confirmed": held}
+
+    def _memory_paths(self, args: Json) -> Json:
+        """Read facts in these paths from now on; the server is told as soon as it is there."""
+        paths = args.get("paths")
+        if not (isinstance(paths, list) and all(isinstance(path, str) and path.startswith("/") for path in paths)):
+            raise UsageError("paths must be a list of absolute paths")
+        self._syncing.want_memory_paths(tuple(paths))
+        return {}
 
     def _sync(self, args: Json) -> Json:
         """Push everything; with `wait` until all is pushed and every document of the container is indexed."""

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from memdir.core.errors import MemdirError
 from memdir.core.paths import AppPaths, write_private
 from memdir.daemon.latecontents import LateContents
+from memdir.daemon.memorypaths import MemoryPaths
 from memdir.daemon.registry import MountRecord
 from memdir.fs.views import ProfileView, is_virtual
 
@@ -33,7 +35,16 @@ _PROFILE_RETRY_S: Final = 5.0
 class Syncing:
     """The engine's life, and the profile that comes with it."""
 
-    def __init__(self, paths: AppPaths, record: MountRecord, tree: SyncTree, profile: ProfileView) -> None:
+    def __init__(
+        self,
+        paths: AppPaths,
+        record: MountRecord,
+        tree: SyncTree,
+        profile: ProfileView,
+        *,
+        on_memory_paths: Callable[[tuple[str, ...] | None], None] = lambda _: None,
+    ) -> None:
+        """`on_memory_paths` keeps what the server has still to be told (None: nothing) for the next start."""
         self._paths = paths
         self._record = record
         self._tree = tree
@@ -50,6 +61,7 @@ class Syncing:
         """One thread looks for the server or starts it; the others find what it found."""
         self._wanted = threading.Event()
         """Set by a request that needs the server, while it tries to reach it."""
+        self.memory_paths = MemoryPaths(record.name, record.memory_paths, on_memory_paths)
         self.error: str | None = None
         """Why the engine could not be started."""
         self._show_stored_profile()
@@ -114,6 +126,11 @@ class Syncing:
             return 0
         engine = self.wait_engine()
         return engine.drain(timeout_s) if engine is not None else None
+
+    def want_memory_paths(self, paths: tuple[str, ...]) -> None:
+        """Facts shall be read in these paths of the container; the server is told as soon as it is there."""
+        self.memory_paths.want(paths)
+        self._profile_wanted.set()
 
     def hurry_stop(self) -> None:
         """End a drain that is under way."""
@@ -190,6 +207,7 @@ class Syncing:
             if self._stopping.is_set():
                 return
             try:
+                self.memory_paths.settle(engine.link)
                 profile = engine.link.call(lambda client: client.profile(self._record.name))
             except ClientError as error:
                 failed = True
