@@ -23,7 +23,7 @@ Run = Callable[..., tuple[int, str, str]]
 
 BAD_COMMAND_LINES: dict[str, list[str]] = {
     "mount": ["mount"],
-    "unmount": ["unmount"],
+    "unmount": ["unmount", "--bogus"],
     "list": ["list", "surplus"],
     "status": ["status", "a", "b"],
     "grep": ["grep"],
@@ -65,6 +65,7 @@ BAD_COMMAND_LINES: dict[str, list[str]] = {
     "recover": ["recover", "a", "b"],
     "fsck": ["fsck", "a", "b"],
     "bench smoke": ["bench", "smoke", "x"],
+    "bench sync": ["bench", "sync", "--bogus"],
     "bench posix": ["bench", "posix", "--rounds", "-1"],
     "bench search": ["bench", "search", "--passages", "0"],
     "bench server": ["bench", "server", "--seconds", "0"],
