@@ -146,14 +146,19 @@ def test_a_batch_answers_each_operation_as_the_single_call_would(client: httpx.C
         {"op": "delete", "path": "/d"},
         {"op": "delete", "path": "/d", "recursive": True},
         {"op": "delete", "path": "/d"},
+        {"op": "put", "path": "/e/f", "contentBase64": text},
+        {"op": "delete", "path": "/e", "recursive": True, "ifUnchangedSince": 5},
     ]
     answer = client.post("/v1/files:batch", json={"containerTag": tag, "operations": operations})
     results = answer.json()["results"]
-    assert [r["status"] for r in results] == [201, 200, 412, 409, 400, 400, 400, 201, 201, 400, 409, 200, 404]
+    assert [r["status"] for r in results] == [201, 200, 412, 409, 400, 400, 400, 201, 201, 400, 409, 200, 404, 201, 412]
     assert results[2]["entry"]["revision"] == 2
     assert all((r["error"] is None) == (r["status"] < 300) for r in results)
     feed = client.get("/v1/changes", params={"containerTag": tag}).json()
-    assert [c["kind"] for c in feed["changes"]] == ["put", "put", "put", "move", "delete"]
+    assert [c["kind"] for c in feed["changes"]] == ["put", "put", "put", "move", "delete", "put"]
+    params = {"containerTag": tag, "recursive": True}
+    assert client.delete("/v1/files/e", params=params | {"ifUnchangedSince": 5}).status_code == 412
+    assert client.delete("/v1/files/e", params=params | {"ifUnchangedSince": 6}).status_code == 200
 
 
 def test_a_batch_past_its_bounds_is_refused_whole(client: httpx.Client, tag: str) -> None:

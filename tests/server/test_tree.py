@@ -205,6 +205,46 @@ def test_a_delete_of_a_full_folder_must_be_asked_for(store: AnyStore, container:
         store.files.apply(container, Delete(path="/", recursive=True))
 
 
+@pytest.mark.parametrize("change", ["put", "new", "move in", "move over", "chmod of the folder"])
+def test_a_subtree_goes_only_when_nothing_in_it_is_newer_than_the_caller_knows(
+    store: AnyStore, container: Container, put: Putting, change: str
+) -> None:
+    make_dir(store, container, "/d")
+    put("/d/e/a.md")
+    put("/d/b.md")
+    seen = put("/elsewhere.md").seq
+    if change == "put":
+        put("/d/e/a.md", b"2")
+    elif change == "new":
+        put("/d/e/new.md")
+    elif change == "move in":
+        store.files.apply(container, Move(from_path="/elsewhere.md", path="/d/e/moved.md"))
+    elif change == "move over":
+        store.files.apply(container, Move(from_path="/elsewhere.md", path="/d/b.md"))
+    else:
+        make_dir(store, container, "/d")
+    put("/d2.md")
+    before = paths(store, container)
+    with pytest.raises(PreconditionError):
+        store.files.apply(container, Delete(path="/d", recursive=True, if_unchanged_since=seen))
+    assert paths(store, container) == before
+    newest = store.documents.files(container.id, prefix="/", after="", limit=1).last_seq
+    store.files.apply(container, Delete(path="/d", recursive=True, if_unchanged_since=newest))
+    assert [path for path in paths(store, container) if path == "/d" or str(path).startswith("/d/")] == []
+    assert "/d2.md" in paths(store, container)
+
+
+def test_what_others_delete_or_change_elsewhere_does_not_keep_a_subtree(
+    store: AnyStore, container: Container, put: Putting
+) -> None:
+    put("/d/a.md")
+    seen = put("/d/b.md").seq
+    store.files.apply(container, Delete(path="/d/b.md"))
+    put("/c.md")
+    store.files.apply(container, Delete(path="/d", recursive=True, if_unchanged_since=seen))
+    assert paths(store, container) == ["/c.md"]
+
+
 def test_removing_a_folder_row_by_id_leaves_what_is_below_it(store: AnyStore, container: Container, put: Putting) -> None:
     make_dir(store, container, "/a")
     put("/a/f")

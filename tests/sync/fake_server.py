@@ -199,7 +199,8 @@ class FakeServer:
                 return {"status": status, "entry": answer, "seq": answer["revision"]}
         else:
             status, answer, _ = self._keyed(
-                item.get("idempotencyKey"), lambda: self._delete(item["path"], item.get("ifMatch"), item["recursive"])
+                item.get("idempotencyKey"),
+                lambda: self._delete(item["path"], item.get("ifMatch"), item["recursive"], item.get("ifUnchangedSince")),
             )
             if status < 300:
                 return {"status": status, "seq": answer["seq"]}
@@ -233,11 +234,13 @@ class FakeServer:
         self._log({"seq": self.seq, "kind": "put", "path": path, "entry": wire})
         return wire
 
-    def _delete(self, path: str, expected: int | None, recursive: bool) -> dict[str, Any]:
+    def _delete(self, path: str, expected: int | None, recursive: bool, since: int | None = None) -> dict[str, Any]:
         below = [p for p in self.entries if p.startswith(path + "/")]
         self._check(path, expected, False)
         if path not in self.entries and not below:
             raise RefusedError(404, "not found")
+        if since is not None and any(self.entries[p].revision > since for p in (path, *below) if p in self.entries):
+            raise RefusedError(412, f"changed behind {since}", self.entries.get(path), path)
         if below and not recursive:
             raise RefusedError(409, "the folder is not empty")
         for gone in [path, *below]:

@@ -228,6 +228,99 @@ def test_a_tree_removed_at_once_is_gone_at_the_server(mount: Mount, server: Fake
     assert mount.tree() == {}
 
 
+def remove_all(mount: Mount, folder: str) -> None:
+    """`rm -r`."""
+    for entry in mount.fs.children(folder):
+        if entry.kind == "dir":
+            remove_all(mount, entry.path)
+        else:
+            mount.rm(entry.path)
+    mount.rmdir(folder)
+
+
+def grown(mount: Mount, count: int) -> None:
+    mount.mkdir("/d")
+    mount.mkdir("/d/e")
+    for number in range(count):
+        mount.write(f"/d/e/{number}", b"x")
+    mount.sync()
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_a_folder_removed_with_all_in_it_is_one_deletion_at_the_server(mount: Mount, server: FakeServer, lost: bool) -> None:
+    grown(mount, 300)
+    before = server.seq
+    server.requests.clear()
+    remove_all(mount, "/d")
+    if lost:
+        server.fault("POST", "/v1/files:batch", before=False)
+    mount.sync()
+    assert server.tree() == mount.tree() == {}
+    assert server.seq == before + 1
+    assert server.requests.count("POST /v1/files:batch") <= 2 + lost
+    assert mount.engine.queue_rows(10) == []
+
+
+def test_what_others_put_into_a_folder_removed_here_survives_and_the_rest_goes(mount: Mount, server: FakeServer) -> None:
+    grown(mount, 20)
+    remove_all(mount, "/d")
+    batch = server._batch_item
+
+    def meanwhile(item: dict[str, object]) -> dict[str, object]:
+        server._batch_item = batch  # type: ignore[method-assign]
+        server._put("/d/e/theirs", "file", b"new", 0o644, 0, None, False)
+        server._put("/d/e/7", "file", b"edited", 0o644, 0, None, False)
+        return batch(item)
+
+    server._batch_item = meanwhile  # type: ignore[method-assign]
+    mount.sync()
+    left = {"/d": ("dir", b""), "/d/e": ("dir", b""), "/d/e/7": ("file", b"edited"), "/d/e/theirs": ("file", b"new")}
+    assert server.tree() == mount.tree() == left
+
+
+def test_a_folder_removed_and_made_again_with_other_things_in_it(mount: Mount, server: FakeServer) -> None:
+    grown(mount, 20)
+    remove_all(mount, "/d")
+    mount.mkdir("/d")
+    mount.mkdir("/d/e")
+    mount.write("/d/e/3", b"again")
+    mount.write("/d/new", b"new")
+    mount.sync()
+    left = {"/d": ("dir", b""), "/d/e": ("dir", b""), "/d/e/3": ("file", b"again"), "/d/new": ("file", b"new")}
+    assert server.tree() == mount.tree() == left
+
+
+def test_a_folder_that_became_a_file_takes_its_contents_along_at_the_server(mount: Mount, server: FakeServer) -> None:
+    grown(mount, 20)
+    server.requests.clear()
+    remove_all(mount, "/d")
+    mount.write("/d", b"a file now")
+    mount.sync()
+    assert server.tree() == mount.tree() == {"/d": ("file", b"a file now")}
+    assert server.requests.count("POST /v1/files:batch") == 1
+
+
+def test_a_removal_inside_a_folder_that_is_then_renamed_is_not_forgotten(mount: Mount, server: FakeServer) -> None:
+    grown(mount, 20)
+    mount.write("/d/kept", b"1")
+    mount.sync()
+    remove_all(mount, "/d/e")
+    mount.mv("/d", "/f")
+    mount.sync()
+    assert server.tree() == mount.tree() == {"/f": ("dir", b""), "/f/kept": ("file", b"1")}
+
+
+def test_a_folder_that_only_its_contents_made_goes_in_one_step_too(mount: Mount, server: FakeServer) -> None:
+    for number in range(20):
+        server.write(f"/x/y/{number}", b"1")
+    mount.sync()
+    before = server.seq
+    remove_all(mount, "/x")
+    mount.sync()
+    assert server.tree() == mount.tree() == {}
+    assert server.seq == before + 1
+
+
 def test_a_remote_rename_is_done_here_without_a_download(mount: Mount, server: FakeServer) -> None:
     server.write("/a/f", b"1")
     server.write("/a/g", b"2")

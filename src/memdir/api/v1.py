@@ -5,7 +5,7 @@ it: it grows with every put or move of that path, and `ETag` is the revision in 
 
 `PUT /v1/files/{path}?containerTag=&kind=file&mode=420&mtimeNs=0`: the body is the exact bytes (of a symlink: its target; of
 a folder: nothing); headers `If-Match: "REVISION"` or `If-None-Match: *`, and `Idempotency-Key`; answers a FileEntry. `GET`
-answers the bytes with `ETag`; `DELETE …?containerTag=&recursive=false` a DeleteResult.
+answers the bytes with `ETag`; `DELETE …?containerTag=&recursive=false&ifUnchangedSince=SEQ` a DeleteResult.
 """
 
 from __future__ import annotations
@@ -143,6 +143,8 @@ class BatchOperation(Wire):
     if_none_match: bool = False
     """True: only if nothing stands there."""
     recursive: bool = False
+    if_unchanged_since: Annotated[int, Field(ge=0, le=INT64_MAX)] | None = None
+    """Of a delete: 412 when the path, or anything below it, was put or moved there behind this sequence number."""
     idempotency_key: str | None = None
 
 

@@ -69,6 +69,8 @@ class Delete:
     purge: bool = False
     """For good: no version is kept, and those that were go too."""
     if_match: int | None = None
+    if_unchanged_since: int | None = None
+    """Only when nothing at or below the path was put or moved there behind this sequence number."""
     idempotency_key: str | None = None
 
 
@@ -155,7 +157,7 @@ def request_of(operation: Put | Move | Delete | Restore) -> bytes:
     blob = fields.pop("blob", None)
     for name in ("idempotency_key", "priority"):
         fields.pop(name, None)
-    for name in ("task_type", "url"):  # younger than the hashes that are stored
+    for name in ("task_type", "url", "if_unchanged_since"):  # younger than the hashes that are stored
         if fields.get(name) is None:
             fields.pop(name, None)
     return request_hash(type(operation).__name__, sorted(fields.items()), blob and blob["hash"])

@@ -355,6 +355,9 @@ class Step:
         check_if_match(op.if_match, current, path)
         if current is None and not folder:
             raise NotFoundError(f"there is nothing at {path}")
+        changed = None if op.if_unchanged_since is None else self._tree.first_changed(path, op.if_unchanged_since)
+        if changed is not None:
+            raise PreconditionError(f"{changed.path} was changed at {changed.revision}", current=current)
         if folder and not op.recursive:
             raise ConflictError(f"{path} is a folder that is not empty", hint="ask for a recursive delete")
         seq = next_seq(self._connection, self._container.id)

@@ -43,6 +43,14 @@ class TreeView:
         query = "select 1 from document where container_id = ? and path >= ? and path < ? limit 1"
         return bool(fetch(self._connection, query, (self._container_id, first, end)))
 
+    def first_changed(self, path: str, since: int) -> Document | None:
+        """The first document at or below `path` that was put or moved there behind `since`."""
+        first, end = below(path)
+        return self.first(
+            "d.container_id = ? and (d.path = ? or (d.path >= ? and d.path < ?)) and d.revision > ? order by d.path limit 1",
+            (self._container_id, path, first, end, since),
+        )
+
     def last_seq(self) -> int:
         """Number of the last change; NotFoundError when the container is gone."""
         rows = fetch(self._connection, "select last_seq from container where id = ?", (self._container_id,))

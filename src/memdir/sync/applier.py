@@ -11,7 +11,7 @@ from typing import Final
 from memdir.core.clock import iso_ms
 from memdir.core.limits import NAME_MAX_BYTES
 from memdir.fs.errors import FsError
-from memdir.fs.localonly import IGNORE_FILE, is_local_only
+from memdir.fs.localonly import IGNORE_FILE
 from memdir.fs.path import encode, join, split
 from memdir.fs.tree import LocalChangedError
 from memdir.fs.types import LocalFact, RemoteFile
@@ -45,13 +45,7 @@ class Applier:
     def pull(self, row: Row, entry: LocalFact | None, local: Fact | None, remote: Fact, mode: int) -> None:
         """Make `path` what `remote` says, with `mode`. LocalChangedError, OutdatedError, FsError, ClientError."""
         ctx = self._ctx
-        try:
-            applied = self._put(row.path, entry, local, remote, mode)
-        except FsError as error:
-            if error.errno != errno.ENOTEMPTY or entry is None:
-                raise
-            self._keep_full_folder(row, entry)
-            return
+        applied = self._put(row.path, entry, local, remote, mode)
         if applied.kind == "file":
             ctx.local.remember(applied, remote.content_hash)
         ctx.counters.pulled += 1
@@ -102,23 +96,6 @@ class Applier:
         log.error("%s: its contents were deleted at the server before they were fetched; the name goes, too", row.path)
         self.delete(row, entry)
 
-    def _keep_full_folder(self, row: Row, entry: LocalFact) -> None:
-        """A file of the server wants the place of a folder in which something stands. What is to go from the folder goes
-        first; when something new stays, the folder moves aside with it."""
-        if row.attempts == 0 and self._settling_below(row.path):
-            with self._ctx.queue.transaction() as tx:
-                self._ctx.queue.failed(tx, row, "waits for what stands in the folder")
-        else:
-            self.conflict(row, entry)
-
-    def _settling_below(self, path: str) -> bool:
-        """Look again at what stands below and was agreed on once; whether there is any."""
-        ctx = self._ctx
-        known = [below for below in walk(ctx, path) if below != path and ctx.facts.base(below) is not None]
-        with ctx.queue.transaction() as tx:
-            ctx.queue.add_all(tx, [below for below in reversed(known) if ctx.queue.row(below) is None])
-        return bool(known)
-
     def pull_mode(self, row: Row, entry: LocalFact, base: Fact | None, remote: Fact, mode: int) -> None:
         """Only the permission bits follow the server; the row is planned again."""
         ctx = self._ctx
@@ -129,15 +106,9 @@ class Applier:
             ctx.queue.again(tx, row)
 
     def delete(self, row: Row, entry: LocalFact) -> None:
-        """The server deleted it and nothing was done to it here. A folder in which something new stands, stays."""
+        """The server deleted it, nothing was done to it here, and nothing stands in it."""
         ctx = self._ctx
-        try:
-            ctx.tree.delete(row.path, expected=entry)
-        except FsError as error:
-            if error.errno != errno.ENOTEMPTY:
-                raise
-            self._keep_folder(row)
-            return
+        ctx.tree.delete(row.path, expected=entry)
         with ctx.queue.transaction() as tx:
             ctx.facts.set_base(tx, row.path, None)
             ctx.facts.forget_conflict(tx, row.path)
@@ -181,24 +152,6 @@ class Applier:
         # Whoever takes all pieces gets here before the end of them, so wrong bytes are never put into the tree.
         if digest.hexdigest() != remote.content_hash:
             raise OutdatedError(f"{path}: the bytes received are not those announced")
-
-    def _keep_folder(self, row: Row) -> None:
-        """A delete of a folder against something in it that the server has not got."""
-        ctx = self._ctx
-        below = [path for path in walk(ctx, row.path) if path != row.path]
-        waiting = [path for path in below if ctx.queue.row(path) is not None or ctx.facts.base(path) is not None]
-        with ctx.queue.transaction() as tx:
-            if waiting:
-                ctx.queue.add_all(tx, [path for path in waiting if ctx.queue.row(path) is None])
-                ctx.queue.outdated(tx, row, "waits for what stands in the folder")
-                if row.attempts >= 1:
-                    ctx.facts.set_base(tx, row.path, None)  # those stay: then the folder is pushed again
-                return
-            ctx.facts.set_base(tx, row.path, None)
-            if any(not is_local_only(path) for path in below):
-                ctx.queue.again(tx, row)
-            else:
-                ctx.queue.finished(tx, row)  # only leftovers of editors: the folder is no longer synced
 
     def _prune_parent(self, path: str) -> None:
         """A folder that came into being only because something was pulled into it goes with its last entry."""

@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 from memdir.api.v1 import FileEntry
 from memdir.core.sqlite import Connection, Database
 from memdir.fs.path import decode, encode
-from memdir.sync.model import Fact, Stamp
+from memdir.sync.model import Below, Fact, Stamp
 
 _TOMBSTONE: Final = ""
 _PAGE: Final = 1000
@@ -163,6 +163,21 @@ class Facts:
         """Both sides moved: so does the agreement, at the revision `seq`, where it was up to date before."""
         _rekey(tx, "base", "kind, content_hash, mode, ino, version", source, path, seq, keep_newer=False)
 
+    def is_tombstone(self, path: str, revision: int) -> bool:
+        """Whether it was agreed that nothing stands at `path` since `revision`: the deletion was our own."""
+        row = self._db.one("select kind, revision from base where path = ?", (encode(path),))
+        return row is not None and row[0] == _TOMBSTONE and row[1] == revision
+
+    def set_tombstones_below(self, tx: Connection, path: str, revision: int) -> None:
+        """The same for everything strictly below `path`, deleted in one step."""
+        low, high = below(path)
+        tx.execute(
+            "update base set kind = '', content_hash = '', mode = 0, ino = 0, version = 0, revision = ?3"
+            " where path >= ?1 and path < ?2",
+            (low, high, revision),
+        )
+        tx.execute("delete from conflict where path >= ? and path < ?", (low, high))
+
     def drop_tombstones(self, tx: Connection, watermark: int) -> None:
         """Forget those that the feed has passed."""
         tx.execute("delete from base where kind = '' and revision <= ?", (watermark,))
@@ -184,6 +199,24 @@ class Facts:
             if len(rows) < _PAGE:
                 return
             after = rows[-1][0]
+
+    def below(self, path: str) -> Below:
+        """What the server holds strictly below `path`, where nothing stands in the mount: what was agreed on is to go, all
+        else stays. Our own writes count before the feed brings them, as in `remote`."""
+        low, high = below(path)
+        row = self._db.one(
+            "with mark as (select coalesce((select cast(value as integer) from meta where key = 'watermark'), 0) as seen)"
+            " select exists (select 1 from remote r left join base b on b.path = r.path, mark"
+            "  where r.path >= ?1 and r.path < ?2"
+            "  and not coalesce(b.revision > seen and b.revision > r.revision, 0)"
+            "  and not coalesce(b.kind = r.kind and b.content_hash = r.content_hash"
+            "   and (r.kind = 'symlink' or b.mode = r.mode), 0)),"
+            " exists (select 1 from base b, mark where b.path >= ?1 and b.path < ?2 and b.kind != ''"
+            "  and (b.revision > seen or exists (select 1 from remote r where r.path = b.path)))",
+            (low, high),
+        )
+        assert row is not None
+        return Below(stays=bool(row[0]), goes=bool(row[1]))
 
     def has_base(self, path: str) -> bool:
         """Whether something was agreed on at or below `path`."""

@@ -52,7 +52,11 @@ def find_unseen(ctx: Context) -> None:
 def _record(ctx: Context, tx: Connection, intent: Intent) -> None:
     if intent.kind is IntentKind.MOVE and intent.source is not None:
         _record_move(ctx, tx, intent.source, intent.path)
-    elif not ctx.is_excluded(intent.path):
+    elif ctx.is_excluded(intent.path):
+        return
+    elif intent.kind is IntentKind.DELETE:
+        ctx.queue.fold(tx, intent.path, delay_s=QUIET_S)
+    else:
         ctx.queue.add(tx, intent.path, delay_s=QUIET_S)
 
 

@@ -48,6 +48,12 @@ class Step(Enum):
     DELETE_REMOTE = "delete_remote"
     CONFLICT = "conflict"
     """Both changed: the local state moves aside under a conflict name, the remote state takes the path."""
+    KEEP = "keep"
+    """A folder cannot go because of what stands in it: it is agreed on no longer; then plan again."""
+    WAIT = "wait"
+    """What stands in the folder goes first: look at that, then at the folder again."""
+    RELEASE = "release"
+    """Only what never leaves this machine stands in the folder: it stays, and is no longer synced."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +62,20 @@ class Action:
 
     step: Step
     mode: int | None = None
+    recursive: bool = False
+    """DELETE_REMOTE and PUSH: what stands below at the server goes in the same step; all of it was seen and is to go."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Below:
+    """What stands strictly below a path, on the side that a step would empty."""
+
+    stays: bool = False
+    """Something that the other side has not got."""
+    goes: bool = False
+    """Something that is to be deleted here, too."""
+    leftover: bool = False
+    """Something that never leaves this machine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +97,8 @@ class Row:
     sent_mode: int
     """What was last sent without a known answer: when the server turns out to hold it, it is ours."""
     key_seed: str
+    deep: bool
+    """Stands for everything known below the path, too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,6 +19,8 @@ class Push:
     entry: LocalFact | None
     fact: Fact | None
     remote: Fact | None
+    unchanged_since: int | None = None
+    """Not None: what stands below goes, too, when the server changed nothing of it behind this sequence number."""
 
 
 def sent(push: Push) -> tuple[str, int]:
@@ -27,8 +29,10 @@ def sent(push: Push) -> tuple[str, int]:
 
 
 def changes_kind(push: Push) -> bool:
-    """Whether something of another kind stands there and has to go first."""
-    return push.fact is not None and push.remote is not None and push.fact.kind != push.remote.kind
+    """Whether something of another kind stands there, or something below it, and has to go first."""
+    if push.fact is None:
+        return False
+    return push.unchanged_since is not None or (push.remote is not None and push.fact.kind != push.remote.kind)
 
 
 def operation_count(push: Push) -> int:
@@ -40,12 +44,10 @@ def operations(push: Push, content: bytes) -> list[BatchOperation]:
     """The push as the server takes it, on top of the revision that was planned with."""
     path, remote = push.row.path, push.remote
     if push.fact is None:
-        assert remote is not None
-        return [BatchOperation(op="delete", path=path, if_match=remote.revision, idempotency_key=key(push, "delete"))]
+        return [_deletion(push, "delete")]
     made = []
     if changes_kind(push):
-        assert remote is not None
-        made.append(BatchOperation(op="delete", path=path, if_match=remote.revision, idempotency_key=key(push, "replace")))
+        made.append(replacement(push))
         remote = None
     made.append(
         BatchOperation(
@@ -57,12 +59,25 @@ def operations(push: Push, content: bytes) -> list[BatchOperation]:
     return made
 
 
+def replacement(push: Push) -> BatchOperation:
+    """Take away what stands in the way of the push."""
+    return _deletion(push, "replace")
+
+
+def _deletion(push: Push, what: str) -> BatchOperation:
+    return BatchOperation(
+        op="delete", path=push.row.path, if_match=push.remote.revision if push.remote else None,
+        recursive=push.unchanged_since is not None, if_unchanged_since=push.unchanged_since, idempotency_key=key(push, what),
+    )  # fmt: skip
+
+
 def key(push: Push, what: str) -> str:
     """The same for a repetition of the same request, another for everything else: the seed changes with every answer."""
     fact = push.fact
     version = "" if fact is None else f"{fact.kind[0]}{fact.content_hash[:16]}{fact.mode:o}"
     revision = push.remote.revision if push.remote else 0
-    return f"{push.row.key_seed}-{what}-{revision}-{version}"
+    since = "" if push.unchanged_since is None else f"-{push.unchanged_since}"
+    return f"{push.row.key_seed}-{what}-{revision}-{version}{since}"
 
 
 def first_error(results: list[BatchItemResult], slot: int, count: int) -> ClientError | None:

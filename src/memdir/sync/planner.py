@@ -6,11 +6,15 @@ Pure: no clock, no I/O, no randomness. The rules, in order of rank:
 3. Equal states merge silently; a change on one side only is carried to the other; a delete against an edit keeps the edit.
 4. Contents and mode are merged apart: a chmod here and an edit there are no conflict.
 5. What remains is a conflict: the server's state keeps the path, the local state is kept beside it.
+6. A folder goes, or gives its place to a file, only with everything in it: what is to go goes first (at the server in the same
+   step), and something that is to stay keeps the folder, or moves aside with it.
 """
 
 from __future__ import annotations
 
-from memdir.sync.model import Action, Fact, Step
+from collections.abc import Callable
+
+from memdir.sync.model import Action, Below, Fact, Step
 
 _NOTHING = Action(step=Step.NOTHING)
 _ADOPT = Action(step=Step.ADOPT)
@@ -18,6 +22,51 @@ _PUSH = Action(step=Step.PUSH)
 _DELETE_LOCAL = Action(step=Step.DELETE_LOCAL)
 _DELETE_REMOTE = Action(step=Step.DELETE_REMOTE)
 _CONFLICT = Action(step=Step.CONFLICT)
+_KEEP = Action(step=Step.KEEP)
+_WAIT = Action(step=Step.WAIT)
+_RELEASE = Action(step=Step.RELEASE)
+_PUSH_ALL = Action(step=Step.PUSH, recursive=True)
+_DELETE_ALL = Action(step=Step.DELETE_REMOTE, recursive=True)
+
+
+def plan_in_tree(
+    local: Fact | None, remote: Fact | None, base: Fact | None, *, here: Callable[[], Below], there: Callable[[], Below]
+) -> Action:
+    """The next action for a path, with what stands below it: `here` in the mount, `there` at the server. Each is asked for at
+    most once, and only when the step depends on it."""
+    action = plan(local, remote, base)
+    if local is not None and local.kind == "dir":
+        if action.step is Step.DELETE_LOCAL:
+            return _empty_here(action, here(), _KEEP, _RELEASE)
+        if action.step is Step.PULL and remote is not None and remote.kind != "dir":
+            return _empty_here(action, here(), _CONFLICT, _CONFLICT)
+        return action
+    if remote is not None and remote.kind != "dir":
+        return action
+    # Now nothing of it stands in the mount below, and folders of the server may stand below without one at the path itself.
+    if action.step is Step.PUSH:
+        return _empty_there(action, there(), _CONFLICT, _PUSH_ALL)
+    if action.step is Step.DELETE_REMOTE:
+        return _empty_there(action, there(), _KEEP, _DELETE_ALL)
+    if local is None and remote is None:
+        return _empty_there(action, there(), action, _DELETE_ALL)
+    return action
+
+
+def _empty_here(action: Action, below: Below, when_full: Action, when_left: Action) -> Action:
+    """`action` once nothing stands in the folder. A folder that is deleted is kept at once, for its sake; one that has to make
+    room for a file moves aside with as little as possible."""
+    if below.stays and (when_full is _KEEP or not below.goes):
+        return when_full
+    if below.goes:
+        return _WAIT
+    return when_left if below.leftover else action
+
+
+def _empty_there(action: Action, below: Below, when_full: Action, when_empty: Action) -> Action:
+    if below.stays:
+        return when_full
+    return when_empty if below.goes else action
 
 
 def plan(local: Fact | None, remote: Fact | None, base: Fact | None) -> Action:

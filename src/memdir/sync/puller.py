@@ -119,7 +119,8 @@ class Puller:
                 if base is None or base.revision != change.entry.revision:  # else it is the echo of our own write
                     ctx.queue.add(tx, change.path)
         elif change.kind == "delete":
-            ctx.queue.add_all(tx, ctx.facts.delete_remote(tx, change.path, change.seq))
+            gone = ctx.facts.delete_remote(tx, change.path, change.seq)
+            ctx.queue.add_all(tx, [path for path in gone if not ctx.facts.is_tombstone(path, change.seq)])
         elif change.kind == "move" and change.from_path is not None:
             self._note_move(tx, change.from_path, change.path, change.seq)
 

@@ -31,10 +31,11 @@ from memdir.fs.types import LocalFact
 from memdir.sync.applier import Applier, OutdatedError
 from memdir.sync.context import Context, is_wire_name
 from memdir.sync.fetcher import ContentsGoneError, Fetcher
+from memdir.sync.folders import Folders
 from memdir.sync.localview import stamp_of
 from memdir.sync.model import Fact, Row, Step
-from memdir.sync.operations import Push, changes_kind, first_error, key, operation_count, operations, sent
-from memdir.sync.planner import plan
+from memdir.sync.operations import Push, changes_kind, first_error, key, operation_count, operations, replacement, sent
+from memdir.sync.planner import plan_in_tree
 from memdir.sync.queue import QUIET_S
 from memdir.sync.scanner import OTHER_LIFE_KEY
 
@@ -55,6 +56,7 @@ class Pusher:
         self._ctx = ctx
         self._fetcher = fetcher
         self._applier = Applier(ctx)
+        self._folders = Folders(ctx)
         self._read_feed = read_feed
 
     def work_once(self) -> bool:
@@ -153,12 +155,18 @@ class Pusher:
         remote, base = ctx.facts.remote_and_base(path)
         if _was_ours(row, remote):
             base = remote  # the answer to our own write was lost: what stands there is ours
-        action = plan(local, remote, base)
+        folders, seen_seq = self._folders, ctx.facts.watermark
+        action = plan_in_tree(local, remote, base, here=lambda: folders.here(path), there=lambda: folders.there(path))
+        if row.deep and not action.recursive:
+            folders.spread(row)
         match action.step:
             case Step.PUSH | Step.DELETE_REMOTE:
-                return self._ready_push(Push(row=row, entry=entry, fact=local, remote=remote))
+                seq = seen_seq if action.recursive else None
+                return self._ready_push(Push(row=row, entry=entry, fact=local, remote=remote, unchanged_since=seq))
             case Step.ADOPT | Step.NOTHING:
                 self._agree(row, entry, remote)
+            case Step.KEEP | Step.WAIT | Step.RELEASE:
+                folders.carry_out(row, action.step)
             case Step.PULL:
                 assert remote is not None
                 assert action.mode is not None
@@ -180,6 +188,10 @@ class Pusher:
         """Bring the bytes that the push needs, and those that only the contents it replaces can still give. None when what it
         would push cannot be had."""
         entry, remote = push.entry, push.remote
+        if push.unchanged_since is not None and self._ctx.tree.absent_totals().files:
+            for path, fact in self._folders.known_facts(push.row.path):
+                if fact.kind == "file":
+                    self._fetcher.secure(path, fact)
         if remote is not None and remote.kind == "file" and not remote.same_content(push.fact):
             self._fetcher.secure(push.row.path, remote)
         if entry is None or entry.absent_hash is None:
@@ -248,19 +260,18 @@ class Pusher:
             if any(outdated):
                 self._refresh()
             return
-        refused: list[Push] = []
+        is_outdated = False
         with ctx.queue.transaction() as tx:
             for (push, _), slot in zip(batch, slots, strict=True):
                 failure = first_error(results, slot, operation_count(push))
                 if failure is None:
                     self._accepted(tx, push, results[slot].entry, results[slot].seq)
-                elif self._settle(tx, push.row, failure):
-                    refused.append(push)
+                else:
+                    is_outdated |= self._settle(tx, push.row, failure)
         for push, _ in batch:
             del open_rows[push.row.path]
-        if refused:
+        if is_outdated:
             self._refresh()
-            self._make_way(refused)
 
     def _push_large(self, push: Push) -> None:
         ctx, entry = self._ctx, push.entry
@@ -271,9 +282,10 @@ class Pusher:
             ctx.queue.sent(tx, push.row, *sent(push))
         expect = Expect(revision=push.remote.revision if push.remote else None)
         if changes_kind(push):
-            assert push.remote is not None
-            before = Expect(revision=push.remote.revision)
-            ctx.link.call(lambda client: client.delete_file(ctx.container, push.row.path, expect=before))
+            before = [replacement(push)]
+            failure = first_error(ctx.link.call(lambda client: client.batch(ctx.container, before)), 0, 1)
+            if failure is not None:
+                raise failure
             expect = Expect(revision=None)
         answer = ctx.link.call(
             lambda client: client.put_file(
@@ -291,6 +303,8 @@ class Pusher:
         if revision is None:
             ctx.queue.outdated(tx, push.row, "the server did not say at which revision")
             return
+        if push.unchanged_since is not None:
+            ctx.facts.set_tombstones_below(tx, push.row.path, revision)
         if push.fact is None:
             ctx.facts.set_tombstone(tx, push.row.path, revision)
             ctx.facts.forget_conflict(tx, push.row.path)
@@ -348,35 +362,6 @@ class Pusher:
             self._read_feed()
         except ClientError as error:
             log.info("the feed could not be read: %s", error.message)
-
-    def _make_way(self, pushes: list[Push]) -> None:
-        """What the server refused because a folder with something in it stands there. When that was put there by others, the
-        folder stays: a delete of it is taken back, and a file that wanted its place moves aside."""
-        ctx = self._ctx
-        for push in pushes:
-            if push.fact is not None and push.fact.kind == "dir":
-                continue
-            path, entry = push.row.path, push.entry
-            below = [known for known in ctx.facts.known_under(path) if known != path]
-            if not any(ctx.facts.remote(known) is not None and not self._goes_too(known) for known in below):
-                continue
-            if entry is not None:
-                self._guard(push.row, lambda row=push.row, entry=entry: self._applier.conflict(row, entry))  # type: ignore[misc]
-            else:
-                with ctx.queue.transaction() as tx:
-                    ctx.facts.set_base(tx, path, None)
-
-    def _goes_too(self, path: str) -> bool:
-        """Whether `path` was agreed on and is deleted here. Its row may have been taken elsewhere by a rename of a folder above
-        it: then it gets one again."""
-        ctx = self._ctx
-        if ctx.facts.base(path) is None or ctx.tree.fact(path) is not None:
-            return False
-        row = ctx.queue.row(path)
-        if row is None:
-            with ctx.queue.transaction() as tx:
-                ctx.queue.add(tx, path)
-        return row is None or row.state != "parked"
 
 
 def _was_ours(row: Row, remote: Fact | None) -> bool:

@@ -32,7 +32,7 @@ CLAIM_MAX: Final = 64
 _SCAN_MAX: Final = 4096
 """Rows looked at in one claim: a long run of blocked rows is left for the next one."""
 _MOVES_SCAN_MAX: Final = 1024
-_COLUMNS: Final = "path, seq, generation, state, attempts, due_at_s, first_seen_ms, error, sent_hash, sent_mode, key_seed"
+_COLUMNS: Final = "path, seq, generation, state, attempts, due_at_s, first_seen_ms, error, sent_hash, sent_mode, key_seed, deep"
 
 
 class Queue:
@@ -68,22 +68,23 @@ class Queue:
 
     # --- entering ------------------------------------------------------------------------------------------------
 
-    def add(self, tx: Connection, path: str, *, delay_s: float = 0.0) -> None:
-        """Look at `path` again, when it was quiet for `delay_s`. A parked row gets a new life."""
+    def add(self, tx: Connection, path: str, *, delay_s: float = 0.0, deep: bool = False) -> None:
+        """Look at `path` again (`deep`: and at all known below it), when it was quiet for `delay_s`. A parked row gets a new
+        life."""
         with self._lock:
             self._seq += 1
             seq = self._seq
         now_s = self._clock.monotonic_s()
         tx.execute(
-            "insert into queue (path, seq, generation, state, due_at_s, burst_at_s, first_seen_ms, key_seed)"
-            " values (?1, ?2, 1, 'ready', ?3 + ?4, ?3, ?5, ?6)"
-            " on conflict (path) do update set generation = generation + 1,"
+            "insert into queue (path, seq, generation, state, due_at_s, burst_at_s, first_seen_ms, key_seed, deep)"
+            " values (?1, ?2, 1, 'ready', ?3 + ?4, ?3, ?5, ?6, ?8)"
+            " on conflict (path) do update set generation = generation + 1, deep = max(deep, ?8),"
             " state = iif(state = 'inflight', state, 'ready'),"
             " burst_at_s = iif(state = 'ready' and attempts = 0 and burst_at_s > 0, burst_at_s, ?3),"
             " due_at_s = min(?3 + ?4,"
             "   iif(state = 'ready' and attempts = 0 and burst_at_s > 0, burst_at_s, ?3) + ?7),"
             " attempts = 0, error = ''",
-            (encode(path), seq, now_s, delay_s, self._now_ms(), new_id(), BURST_MAX_S),
+            (encode(path), seq, now_s, delay_s, self._now_ms(), new_id(), BURST_MAX_S, deep),
         )
 
     def add_all(self, tx: Connection, paths: Iterable[str], *, delay_s: float = 0.0) -> None:
@@ -94,13 +95,25 @@ class Queue:
         """What was waiting at or below `source` now waits below `path`. Claimed rows stay, and are noted at both places."""
         low, high = below(source)
         rows: list[SqlRow] = tx.execute(
-            "select path, state from queue where path = ?1 or (path >= ?2 and path < ?3) order by seq",
+            "select path, state, deep from queue where path = ?1 or (path >= ?2 and path < ?3) order by seq",
             (encode(source), low, high),
         ).fetchall()
-        for raw, state in rows:
+        for raw, state, deep in rows:
             if state != "inflight":
                 tx.execute("delete from queue where path = ?", (raw,))
-            self.add(tx, rebase(decode(raw), source, path), delay_s=delay_s)
+            self.add(tx, rebase(decode(raw), source, path), delay_s=delay_s, deep=bool(deep))
+
+    def fold(self, tx: Connection, path: str, *, delay_s: float) -> None:
+        """A folder was deleted: its row stands for those below it. Claimed rows stay, and those whose answer was lost."""
+        low, high = below(path)
+        tx.execute(
+            "delete from queue where path >= ? and path < ? and state != 'inflight' and sent_hash is null", (low, high)
+        )  # fmt: skip
+        self.add(tx, path, delay_s=delay_s, deep=tx.changes() > 0)
+
+    def narrow(self, tx: Connection, row: Row) -> None:
+        """What is below has got rows of its own."""
+        tx.execute("update queue set deep = 0 where path = ?", (encode(row.path),))
 
     def add_move(self, tx: Connection, source: str, path: str) -> None:
         """Repeat a rename on the server, after everything that is on its way there."""
@@ -225,6 +238,14 @@ class Queue:
         self.failed(tx, row, error)
         delay_s = 0.0 if row.attempts == 0 else self.backoff_s(row.attempts)
         self.again(tx, row, delay_s=delay_s)
+
+    def behind(self, tx: Connection, row: Row, error: str) -> None:
+        """As `outdated`, and after everything that waits now."""
+        with self._lock:
+            self._seq += 1
+            seq = self._seq
+        self.outdated(tx, row, error)
+        tx.execute("update queue set seq = ? where path = ?", (seq, encode(row.path)))
 
     def failed(self, tx: Connection, row: Row, error: str) -> None:
         """Try again later: capped exponential delay with full jitter. A change that came in meanwhile goes at once."""
@@ -403,4 +424,5 @@ def _row(found: SqlRow) -> Row:
     return Row(
         path=decode(found[0]), seq=found[1], generation=found[2], state=found[3], attempts=found[4], due_at_s=found[5],
         first_seen_ms=found[6], error=found[7], sent_hash=found[8], sent_mode=found[9], key_seed=found[10],
+        deep=bool(found[11]),
     )  # fmt: skip

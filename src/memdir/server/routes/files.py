@@ -165,6 +165,7 @@ async def delete_file(
     container_tag: Tag,
     recursive: bool = False,
     purge: bool = False,
+    if_unchanged_since: Annotated[int | None, Query(alias="ifUnchangedSince", ge=0, le=INT64_MAX)] = None,
     if_match: Annotated[str | None, Header()] = None,
     idempotency_key: Annotated[str | None, Header()] = None,
 ) -> Response:
@@ -173,6 +174,7 @@ async def delete_file(
         recursive=recursive,
         purge=purge,
         if_match=revision_of(if_match),
+        if_unchanged_since=if_unchanged_since,
         idempotency_key=idempotency_key,
     )
     return model_response(await hub.run(files.delete, caller, container_tag, operation))

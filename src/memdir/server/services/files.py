@@ -178,7 +178,13 @@ def batch(caller: Caller, request: v1.BatchRequest) -> v1.BatchResult:
 
 def _operation(item: v1.BatchOperation, priority: int, blobs: BlobStore, uploads: list[Upload]) -> Operation:
     if item.op == "delete":
-        return Delete(path=item.path, recursive=item.recursive, if_match=item.if_match, idempotency_key=item.idempotency_key)
+        return Delete(
+            path=item.path,
+            recursive=item.recursive,
+            if_match=item.if_match,
+            if_unchanged_since=item.if_unchanged_since,
+            idempotency_key=item.idempotency_key,
+        )
     if item.op == "move":
         if item.from_path is None:
             raise InvalidError("a move needs fromPath")
