@@ -47,7 +47,6 @@ OPEN: frozenset[str] = frozenset(
         "sync.parallel",
         "sync.poller",
         "sync.scan",
-        "sync.plain",
         "sync.renames",
         "sync.rename-cheap",
         "sync.untar",

@@ -218,6 +218,7 @@ def check_mounts(registry: MountRegistry) -> list[Check]:
 def check_server(paths: AppPaths) -> tuple[Check, ServerInfo | None, bool]:
     """The server, started when none runs. Also returns it, and whether it was started here."""
     from memdir import __version__
+    from memdir.client.errors import NotFoundError
     from memdir.client.http import Client
     from memdir.client.local import ensure_server, running_server
     from memdir.core.errors import MemdirError
@@ -227,7 +228,11 @@ def check_server(paths: AppPaths) -> tuple[Check, ServerInfo | None, bool]:
     try:
         server = ensure_server(paths)
         with Client.to(server) as client:
-            version = client.capabilities().version
+            try:
+                version = client.capabilities().version
+            except NotFoundError:  # not ours: it must at least know the key
+                client.send("GET", "/v3/session")
+                return Check(name="server", status="ok", detail=f"Supermemory API v3 at {server.url}"), server, False
     except MemdirError as error:
         repair = error.hint or "see `memdir logs --server`"
         return Check(name="server", status="fail", detail=error.message, repair=repair), server, started and server is not None

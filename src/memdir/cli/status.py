@@ -141,7 +141,8 @@ def _server_line(answer: dict[str, Any]) -> str:
     if not server.get("url"):
         return visible(str(server.get("error") or "not found yet"))
     if server.get("online"):
-        return f"{visible(str(server['url']))}, online"
+        api = ", over the Supermemory API v3" if server.get("api") == "v3" else ""
+        return f"{visible(str(server['url']))}, online{api}"
     since = f" since {server['since']}" if server.get("since") else ""
     reason = f": {server['error']}" if server.get("error") else ""
     return visible(f"{server['url']}, offline{since}{reason}")

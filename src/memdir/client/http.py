@@ -102,20 +102,32 @@ class Client:
             yield _revision(response), _pieces(response)
 
     @contextmanager
-    def _stream(self, url: str, params: dict[str, str], *, stall_s: float | None = None) -> Iterator[httpx.Response]:
+    def _stream(
+        self, url: str, params: dict[str, str], *, stall_s: float | None = None, keyed: bool = True
+    ) -> Iterator[httpx.Response]:
         timeout = httpx.Timeout(stall_s or TIMEOUT_S, connect=CONNECT_TIMEOUT_S)
         try:
-            with self._http.stream("GET", url, params=params, timeout=timeout) as response:
+            request = self._http.build_request("GET", url, params=params or None, timeout=timeout)
+            if not keyed:
+                del request.headers["Authorization"]
+            response = self._http.send(request, stream=True)
+            try:
                 if response.status_code >= 300:
                     response.read()
                     raise _error(response)
                 yield response
+            finally:
+                response.close()
         except httpx.HTTPError as error:
             raise _offline(error) from error
         except RuntimeError as error:
             if not self._http.is_closed:
                 raise
             raise OfflineError(f"the connection was closed: {error}") from error
+
+    def gives_back(self, container: str, path: str, content_hash: str) -> bool:  # noqa: ARG002
+        """It keeps every byte: what it says of a path is so."""
+        return True
 
     def read_file(self, container: str, path: str) -> bytes:
         """All bytes of a file."""
@@ -261,6 +273,22 @@ class Client:
     def health(self) -> v1.Health:
         """Whether the server lives; needs no key."""
         return self._call(v1.Health, "GET", "/healthz")
+
+    # --- calls of other families -----------------------------------------------------------------------------------
+
+    def ask(self, method: str, url: str, **arguments: Any) -> dict[str, Any]:
+        """Any call that answers with an object; `arguments` are httpx's."""
+        return self._json(method, url, **arguments)
+
+    def send(self, method: str, url: str, **arguments: Any) -> None:
+        """Any call whose answer says nothing but that it was done."""
+        self._request(method, url, **arguments)
+
+    @contextmanager
+    def download(self, address: str, *, keyed: bool, stall_s: float | None = None) -> Iterator[Iterator[bytes]]:
+        """The bytes at an address, which may be another host's: the key goes along only when `keyed`."""
+        with self._stream(address, {}, stall_s=stall_s, keyed=keyed) as response:
+            yield _pieces(response)
 
     # --- plumbing ------------------------------------------------------------------------------------------------
 

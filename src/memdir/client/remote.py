@@ -58,6 +58,10 @@ class Remote(Protocol):
         """The revision and the bytes of a file, in pieces. OfflineError when nothing comes for `stall_s`."""
         ...
 
+    def gives_back(self, container: str, path: str, content_hash: str) -> bool:
+        """Whether exactly these bytes can be had again from the server's `path`; asked before the only other copy goes."""
+        ...
+
     # --- changes -------------------------------------------------------------------------------------------------
 
     def batch(self, container: str, operations: Sequence[v1.BatchOperation]) -> list[v1.BatchItemResult]:

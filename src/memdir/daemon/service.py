@@ -155,6 +155,7 @@ class MountService:
                     "since": iso_ms(link.since_ms) if link.since_ms else None,
                     "error": link.error,
                     "hint": link.hint,
+                    "api": status.api,
                 },
             }
         return answer

@@ -16,10 +16,12 @@ from memdir.core.paths import AppPaths, write_private
 from memdir.daemon.latecontents import LateContents
 from memdir.daemon.memorypaths import MemoryPaths
 from memdir.daemon.registry import MountRecord
+from memdir.daemon.remotes import Remotes
 from memdir.fs.views import ProfileView, is_virtual
 
 if TYPE_CHECKING:
-    from memdir.client.http import Client
+    from memdir.client.local import ServerInfo
+    from memdir.client.remote import Remote
     from memdir.fs.source import ContentSource
     from memdir.fs.tree import SyncTree
     from memdir.sync.engine import Engine
@@ -57,6 +59,7 @@ class Syncing:
         self._stopping = threading.Event()
         self._threads: list[threading.Thread] = []
         self._server_started = False
+        self._remotes = Remotes(Path(record.cache_dir), record.name, tree)
         self._connecting = threading.Lock()
         """One thread looks for the server or starts it; the others find what it found."""
         self._wanted = threading.Event()
@@ -144,7 +147,9 @@ class Syncing:
         self._profile_wanted.set()
         for thread in self._threads:
             thread.join(timeout=30.0)
-        return self._engine.stop() if self._engine is not None else 0
+        left = self._engine.stop() if self._engine is not None else 0
+        self._remotes.close()
+        return left
 
     def _start(self) -> None:
         try:
@@ -178,10 +183,9 @@ class Syncing:
         self._profile_wanted.set()
         self._profile_loop(engine)
 
-    def _client(self) -> Client:
-        """A client of the server. The local server is started once, again when it crashed, and again when somebody asked for
-        what needs it; not by the loops alone when somebody stopped it."""
-        from memdir.client.http import Client
+    def _client(self) -> Remote:
+        """A client of the server, whichever API that speaks. The local server is started once, again when it crashed, and again
+        when somebody asked for what needs it; not by the loops alone when somebody stopped it."""
         from memdir.client.local import ensure_server, running_server
 
         with self._connecting:
@@ -189,11 +193,17 @@ class Syncing:
             if self._wanted.is_set() or crashed or not self._server_started:
                 info = ensure_server(self._paths)
                 self._server_started = True
-                return Client.to(info)
+                return self._spoken(info)
             found = running_server(self._paths)
             if found is None:
                 raise MemdirError("the local server is stopped", hint="a search or `memdir sync` starts it again")
-            return Client.to(found)
+            return self._spoken(found)
+
+    def _spoken(self, server: ServerInfo) -> Remote:
+        from memdir.client.http import Client
+
+        client = Client.to(server)
+        return client if server.is_local else self._remotes.speaking(client)
 
     def _profile_loop(self, engine: Engine) -> None:
         """Fetch the profile whenever it grew; after a failure again in a while."""

@@ -28,7 +28,7 @@ from memdir.sync.intake import find_unseen, take_in, unread_count
 from memdir.sync.keeper import Keeper, KeepingPolicy
 from memdir.sync.link import Link, LinkState
 from memdir.sync.localview import LocalView
-from memdir.sync.model import Row
+from memdir.sync.model import PLAIN_EPOCH, Row
 from memdir.sync.puller import Puller
 from memdir.sync.pusher import Pusher
 from memdir.sync.queue import Queue
@@ -72,6 +72,8 @@ class EngineStatus:
     absent: AbsentTotals
     """Files whose contents are at the server only."""
     prefetching: bool
+    api: str | None
+    """What the server speaks: `v1`, our own, or `v3`; None before the first connection."""
     lost: int
     """Files given up in this run: the server deleted their contents before they were fetched."""
 
@@ -204,6 +206,7 @@ class Engine:
             trouble=self._troubles.text(),
             absent=self._ctx.tree.absent_totals(),
             prefetching=self.keeper.is_prefetching,
+            api=_api(self._ctx.facts.text("epoch")),
             lost=self._ctx.counters.lost,
         )
 
@@ -409,6 +412,10 @@ class Engine:
 def _is_view(path: str) -> bool:
     """The virtual nodes of a mount (`fs.views`), by name."""
     return path in ("/profile.md", "/.memdir") or path.startswith("/.memdir/")
+
+
+def _api(epoch: str) -> str | None:
+    return ("v3" if epoch.startswith(PLAIN_EPOCH) else "v1") if epoch else None
 
 
 def _host_label(name: str) -> str:

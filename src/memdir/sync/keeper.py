@@ -13,7 +13,7 @@ import threading
 from dataclasses import dataclass
 from typing import Final
 
-from memdir.client.errors import ClientError
+from memdir.client.errors import ClientError, RejectedError
 from memdir.core.limits import FILE_SYNC_MAX_BYTES, MIB
 from memdir.fs.errors import FsError
 from memdir.fs.tree import LocalChangedError
@@ -21,6 +21,7 @@ from memdir.fs.types import LocalFact
 from memdir.sync.context import Context
 from memdir.sync.fetcher import ContentsGoneError, Fetcher
 from memdir.sync.localview import stamp_of
+from memdir.sync.model import PLAIN_EPOCH
 
 log = logging.getLogger(__name__)
 
@@ -145,6 +146,9 @@ class Keeper:
             log.info("prefetch: %s", error.message)
             self._refuse(entry)
             self._fetcher.look_again(entry.ino)
+        except RejectedError as error:  # of this file alone
+            log.info("prefetch: %s", error.message)
+            self._refuse(entry)
         except (FsError, ClientError) as error:  # the disk is full, or the server is away
             log.info("prefetch pauses: %s", error.message)
             self._paused_until_s = ctx.clock.monotonic_s() + _FAILED_PAUSE_S
@@ -217,6 +221,8 @@ class Keeper:
                     ctx.facts.set_base(tx, entry.path, ctx.facts.base(entry.path))
                     ctx.queue.add(tx, entry.path)
                 return False
+            if not self._can_come_back(entry, content_hash):
+                return False
             ctx.tree.evict(entry, content_hash)
         except LocalChangedError:
             return False
@@ -225,3 +231,14 @@ class Keeper:
                 log.warning("%s is not evicted: %s", entry.path, error.message)
             return False
         return True
+
+    def _can_come_back(self, entry: LocalFact, content_hash: str) -> bool:
+        """A server without our API may keep less than it was given: it has to show the bytes before they go from here."""
+        ctx = self._ctx
+        if not ctx.facts.text("epoch").startswith(PLAIN_EPOCH):
+            return True
+        try:
+            return ctx.link.call(lambda client: client.gives_back(ctx.container, entry.path, content_hash))
+        except ClientError as error:
+            log.info("%s is not evicted: %s", entry.path, error.message)
+            return False

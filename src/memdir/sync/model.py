@@ -11,6 +11,10 @@ EMPTY_HASH: Final = hashlib.sha256(b"").hexdigest()
 """The content hash of a folder."""
 
 
+PLAIN_EPOCH: Final = "plain-"
+"""How epochs begin that we made up ourselves, for a server without `/v1`. Such a server need not give back what it took."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
     """What stands at a path on one side. `revision` is the server's number of it, 0 when this side has none."""
