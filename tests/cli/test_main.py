@@ -65,7 +65,6 @@ BAD_COMMAND_LINES: dict[str, list[str]] = {
     "recover": ["recover", "a", "b"],
     "fsck": ["fsck", "a", "b"],
     "bench smoke": ["bench", "smoke", "x"],
-    "bench sync": ["bench", "sync", "--bogus"],
     "bench posix": ["bench", "posix", "--rounds", "-1"],
     "bench search": ["bench", "search", "--passages", "0"],
     "bench server": ["bench", "server", "--seconds", "0"],

@@ -11,6 +11,7 @@ from memdir.sync.facts import Facts
 from memdir.sync.link import Link
 from memdir.sync.localview import LocalView
 from memdir.sync.queue import Queue
+from memdir.sync.sent import Sent
 
 
 @dataclass(slots=True, kw_only=True)
@@ -37,6 +38,7 @@ class Context:
     tree: SyncTree
     facts: Facts
     queue: Queue
+    sent: Sent
     link: Link
     local: LocalView
     clock: Clock

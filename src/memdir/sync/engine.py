@@ -34,6 +34,7 @@ from memdir.sync.pusher import Pusher
 from memdir.sync.queue import Queue
 from memdir.sync.renames import Renames
 from memdir.sync.scanner import HELD_KEY, Scanner
+from memdir.sync.sent import Sent
 from memdir.sync.trouble import Troubles
 from memdir.sync.unseen import SYNC_FILE
 
@@ -107,6 +108,7 @@ class Engine:
             tree=tree,
             facts=facts,
             queue=Queue(self._db, clock=clock, rng=rng),
+            sent=Sent(self._db),
             link=Link(factory, clock=clock, rng=rng),
             local=LocalView(tree, facts),
             clock=clock,

@@ -97,9 +97,6 @@ class Row:
     due_at_s: float
     first_seen_ms: int
     error: str
-    sent_hash: str | None
-    sent_mode: int
-    """What was last sent without a known answer: when the server turns out to hold it, it is ours."""
     key_seed: str
     deep: bool
     """Stands for everything known below the path, too."""

@@ -23,11 +23,6 @@ class Push:
     """Not None: what stands below goes, too, when the server changed nothing of it behind this sequence number."""
 
 
-def sent(push: Push) -> tuple[str, int]:
-    """What is noted as sent: hash and mode, '' for a delete."""
-    return ("", 0) if push.fact is None else (push.fact.content_hash, push.fact.mode)
-
-
 def changes_kind(push: Push) -> bool:
     """Whether something of another kind stands there, or something below it, and has to go first."""
     if push.fact is None:

@@ -12,10 +12,11 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
-from memdir.api.v1 import Change, ChangesPage
+from memdir.api.v1 import Change, ChangesPage, FileEntry
 from memdir.client.errors import CursorGoneError
 from memdir.core.sqlite import Connection
 from memdir.sync.context import Context
+from memdir.sync.model import Fact
 from memdir.sync.renames import Renames
 from memdir.sync.scanner import Scanner
 
@@ -117,12 +118,21 @@ class Puller:
             if ctx.facts.set_remote(tx, change.path, change.entry):
                 base = ctx.facts.base(change.path)
                 if base is None or base.revision != change.entry.revision:  # else it is the echo of our own write
+                    self._note_ours(tx, change.path, change.entry, base)
                     ctx.queue.add(tx, change.path)
         elif change.kind == "delete":
             gone = ctx.facts.delete_remote(tx, change.path, change.seq)
             ctx.queue.add_all(tx, [path for path in gone if not ctx.facts.is_tombstone(path, change.seq)])
         elif change.kind == "move" and change.from_path is not None:
             self._note_move(tx, change.from_path, change.path, change.seq)
+
+    def _note_ours(self, tx: Connection, path: str, entry: FileEntry, base: Fact | None) -> None:
+        """Agree on a write of ours whose answer was lost, at its place in the history: what came after it counts."""
+        ctx = self._ctx
+        remote = Fact(kind=entry.kind, content_hash=entry.content_hash, mode=entry.mode & 0o7777, revision=entry.revision)
+        if (base is None or base.revision < remote.revision) and ctx.sent.is_ours(path, remote):
+            ctx.facts.set_base(tx, path, remote)
+        ctx.sent.decided(tx, path, remote.revision)
 
     def _note_move(self, tx: Connection, source: str, path: str, seq: int) -> None:
         ctx = self._ctx

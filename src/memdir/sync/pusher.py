@@ -34,7 +34,7 @@ from memdir.sync.fetcher import ContentsGoneError, Fetcher
 from memdir.sync.folders import Folders
 from memdir.sync.localview import stamp_of
 from memdir.sync.model import Fact, Row, Step
-from memdir.sync.operations import Push, changes_kind, first_error, key, operation_count, operations, replacement, sent
+from memdir.sync.operations import Push, changes_kind, first_error, key, operation_count, operations, replacement
 from memdir.sync.planner import plan_in_tree
 from memdir.sync.queue import QUIET_S
 from memdir.sync.scanner import OTHER_LIFE_KEY
@@ -153,8 +153,11 @@ class Pusher:
             return None
         local = None if entry is None else ctx.local.fact_of(entry)
         remote, base = ctx.facts.remote_and_base(path)
-        if _was_ours(row, remote):
+        if remote is not None and (base is None or base.revision < remote.revision) and ctx.sent.is_ours(path, remote):
             base = remote  # the answer to our own write was lost: what stands there is ours
+            with ctx.queue.transaction() as tx:
+                ctx.facts.set_base(tx, path, remote)
+                ctx.sent.decided(tx, path, remote.revision)
         folders, seen_seq = self._folders, ctx.facts.watermark
         action = plan_in_tree(local, remote, base, here=lambda: folders.here(path), there=lambda: folders.there(path))
         if row.deep and not action.recursive:
@@ -249,7 +252,7 @@ class Pusher:
             slots.append(len(batched) - 1)
         with ctx.queue.transaction() as tx:
             for push, _ in batch:
-                ctx.queue.sent(tx, push.row, *sent(push))
+                self._note_sent(tx, push)
         try:
             results = ctx.link.call(lambda client: client.batch(ctx.container, batched))
         except ClientError as error:
@@ -279,7 +282,7 @@ class Pusher:
         assert push.fact is not None
         fact = push.fact
         with ctx.queue.transaction() as tx:
-            ctx.queue.sent(tx, push.row, *sent(push))
+            self._note_sent(tx, push)
         expect = Expect(revision=push.remote.revision if push.remote else None)
         if changes_kind(push):
             before = [replacement(push)]
@@ -296,6 +299,11 @@ class Pusher:
         with ctx.queue.transaction() as tx:
             self._accepted(tx, push, answer, answer.revision)
 
+    def _note_sent(self, tx: Connection, push: Push) -> None:
+        """A deletion needs no note: that nothing stands there is nobody's."""
+        if push.fact is not None:
+            self._ctx.sent.note(tx, push.row.path, push.fact, on_revision=push.remote.revision if push.remote else 0)
+
     def _accepted(self, tx: Connection, push: Push, entry: FileEntry | None, seq: int | None) -> None:
         """The server did it: that is agreed now."""
         ctx = self._ctx
@@ -303,6 +311,7 @@ class Pusher:
         if revision is None:
             ctx.queue.outdated(tx, push.row, "the server did not say at which revision")
             return
+        ctx.sent.decided(tx, push.row.path, revision)
         if push.unchanged_since is not None:
             ctx.facts.set_tombstones_below(tx, push.row.path, revision)
         if push.fact is None:
@@ -362,12 +371,3 @@ class Pusher:
             self._read_feed()
         except ClientError as error:
             log.info("the feed could not be read: %s", error.message)
-
-
-def _was_ours(row: Row, remote: Fact | None) -> bool:
-    return (
-        row.sent_hash is not None
-        and remote is not None
-        and remote.content_hash == row.sent_hash
-        and (remote.kind == "symlink" or remote.mode == row.sent_mode)
-    )

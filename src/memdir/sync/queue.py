@@ -32,7 +32,7 @@ CLAIM_MAX: Final = 64
 _SCAN_MAX: Final = 4096
 """Rows looked at in one claim: a long run of blocked rows is left for the next one."""
 _MOVES_SCAN_MAX: Final = 1024
-_COLUMNS: Final = "path, seq, generation, state, attempts, due_at_s, first_seen_ms, error, sent_hash, sent_mode, key_seed, deep"
+_COLUMNS: Final = "path, seq, generation, state, attempts, due_at_s, first_seen_ms, error, key_seed, deep"
 
 
 class Queue:
@@ -107,8 +107,10 @@ class Queue:
         """A folder was deleted: its row stands for those below it. Claimed rows stay, and those whose answer was lost."""
         low, high = below(path)
         tx.execute(
-            "delete from queue where path >= ? and path < ? and state != 'inflight' and sent_hash is null", (low, high)
-        )  # fmt: skip
+            "delete from queue where path >= ?1 and path < ?2 and state != 'inflight'"
+            " and path not in (select path from sent where path >= ?1 and path < ?2)",
+            (low, high),
+        )
         self.add(tx, path, delay_s=delay_s, deep=tx.changes() > 0)
 
     def narrow(self, tx: Connection, row: Row) -> None:
@@ -219,7 +221,7 @@ class Queue:
         key = encode(row.path)
         tx.execute("delete from queue where path = ? and generation = ?", (key, row.generation))
         tx.execute(
-            "update queue set state = 'ready', attempts = 0, error = '', sent_hash = null, key_seed = ?,"
+            "update queue set state = 'ready', attempts = 0, error = '', key_seed = ?,"
             " inflight_started_at_ms = null where path = ?",
             (new_id(), key),
         )
@@ -231,7 +233,7 @@ class Queue:
             (self._clock.monotonic_s() + delay_s, encode(row.path)),
         )
         if answered:
-            tx.execute("update queue set sent_hash = null, key_seed = ? where path = ?", (new_id(), encode(row.path)))
+            tx.execute("update queue set key_seed = ? where path = ?", (new_id(), encode(row.path)))
 
     def outdated(self, tx: Connection, row: Row, error: str) -> None:
         """The server holds something else than planned with. Once at once, then with the delays of a failure."""
@@ -262,13 +264,9 @@ class Queue:
         """Leave the row with its reason until its path changes or somebody asks for a retry."""
         tx.execute(
             "update queue set state = iif(generation = ?1, 'parked', 'ready'), error = ?2, attempts = attempts + 1,"
-            " sent_hash = null, key_seed = ?3, inflight_started_at_ms = null where path = ?4",
+            " key_seed = ?3, inflight_started_at_ms = null where path = ?4",
             (row.generation, reason, new_id(), encode(row.path)),
         )
-
-    def sent(self, tx: Connection, row: Row, content_hash: str, mode: int) -> None:
-        """Note before sending what is sent, so that a lost answer does not look like somebody else's change."""
-        tx.execute("update queue set sent_hash = ?, sent_mode = ? where path = ?", (content_hash, mode, encode(row.path)))
 
     def release(self, rows: Iterable[Row]) -> None:
         """Give the claims back, after the transaction that finished them."""
@@ -423,6 +421,5 @@ def _read_row(connection: Connection, path: str) -> Row | None:
 def _row(found: SqlRow) -> Row:
     return Row(
         path=decode(found[0]), seq=found[1], generation=found[2], state=found[3], attempts=found[4], due_at_s=found[5],
-        first_seen_ms=found[6], error=found[7], sent_hash=found[8], sent_mode=found[9], key_seed=found[10],
-        deep=bool(found[11]),
+        first_seen_ms=found[6], error=found[7], key_seed=found[8], deep=bool(found[9]),
     )  # fmt: skip

@@ -63,7 +63,7 @@ class Scanner:
                 ctx.facts.set_remote(tx, entry.path, entry)
             if not same_life:
                 tx.execute("delete from base")
-                tx.execute("update queue set sent_hash = null")
+                ctx.sent.forget(tx)
             for move in ctx.queue.moves(1_000_000):
                 ctx.queue.drop_move(tx, move)
             ctx.facts.set_value(tx, "epoch", epoch)

@@ -1,0 +1,51 @@
+"""What was sent to the server without a known answer: when the server turns out to hold it, it is ours, and not somebody else's
+change that what was done here since would be in conflict with."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from memdir.core.sqlite import Connection, Database
+from memdir.fs.path import encode
+from memdir.sync.model import Fact
+
+TRIES_MAX: Final = 16
+"""Of one path. An older one that is forgotten costs a conflict copy at worst."""
+
+
+class Sent:
+    """Thread-safe. Methods with `tx` belong into the caller's transaction."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    def note(self, tx: Connection, path: str, fact: Fact, *, on_revision: int) -> None:
+        """Before sending: `fact` may stand at the server's `path` from now on, in place of the revision `on_revision`."""
+        key = encode(path)
+        values = (key, fact.kind, fact.content_hash, fact.mode, on_revision)
+        held = tx.execute(
+            "delete from sent where path = ? and kind = ? and content_hash = ? and mode = ? and on_revision = ? returning id",
+            values,
+        ).fetchall()
+        tx.execute("insert into sent (path, kind, content_hash, mode, on_revision) values (?, ?, ?, ?, ?)", values)
+        if not held:
+            tx.execute(
+                "delete from sent where path = ?1"
+                " and id <= (select id from sent where path = ?1 order by id desc limit 1 offset ?2)",
+                (key, TRIES_MAX),
+            )
+
+    def is_ours(self, path: str, remote: Fact) -> bool:
+        """Whether `remote`, which the server reports at `path`, is one of them."""
+        rows = self._db.all(
+            "select kind, content_hash, mode from sent where path = ? and on_revision < ?", (encode(path), remote.revision)
+        )
+        return any(remote.same(Fact(kind=str(row[0]), content_hash=str(row[1]), mode=int(row[2]))) for row in rows)
+
+    def decided(self, tx: Connection, path: str, revision: int) -> None:
+        """The server's `path` is at `revision`: what was sent on top of an earlier one has come through or never will."""
+        tx.execute("delete from sent where path = ? and on_revision < ?", (encode(path), revision))
+
+    def forget(self, tx: Connection) -> None:
+        """The server begins another life."""
+        tx.execute("delete from sent")
