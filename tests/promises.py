@@ -51,7 +51,6 @@ OPEN: frozenset[str] = frozenset(
         "sync.rename-cheap",
         "sync.untar",
         "sync.conflict-both",
-        "sync.merge",
         "sync.conflicts-command",
         "sync.history",
         "sync.restore",

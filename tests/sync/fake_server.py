@@ -45,6 +45,16 @@ class Fault:
     headers: dict[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Version:
+    """A former content; `path` is where its document stood."""
+
+    number: int
+    path: str
+    entry: Entry
+    reason: str
+
+
 class RefusedError(Exception):
     def __init__(self, status: int, error: str, current: Entry | None = None, path: str = "") -> None:
         super().__init__(error)
@@ -56,6 +66,7 @@ class FakeServer:
         self.lock = threading.Condition()
         self.entries: dict[str, Entry] = {}
         self.changes: list[dict[str, Any]] = []
+        self.versions: list[Version] = []
         self.tokens: dict[int, str] = {}
         self.seq = 0
         self.epoch = "epoch-1"
@@ -151,8 +162,16 @@ class FakeServer:
             return 200, {"documents": [], "totalCount": 0}, {}
         if path == "/v4/profile":
             return 200, {"profile": {"static": ["likes tea"], "dynamic": []}}, {}
+        return self._contents(request)
+
+    def _contents(self, request: httpx.Request) -> tuple[int, Any, dict[str, str]]:
+        path, query = request.url.path, request.url.params
         if path.startswith("/v1/files/"):
             return self._file(request, unquote(request.url.raw_path.split(b"?")[0].decode()[len("/v1/files") :]))
+        if path == "/v1/versions":
+            return self._versions(query["path"], int(query["limit"]), int(query.get("before", 1 << 60)))
+        if path.startswith("/v1/versions/"):
+            return self._version(int(path.rpartition("/")[2]))
         return 404, {"error": f"no route {path}"}, {}
 
     def _file(self, request: httpx.Request, path: str) -> tuple[int, Any, dict[str, str]]:
@@ -229,6 +248,7 @@ class FakeServer:
         self.seq += 1
         self._documents += old is None
         entry = Entry(kind, content, mode, mtime_ns, self.seq, old.document_id if old else f"doc{self._documents}")
+        self._keep(path, old, "replaced")
         self.entries[path] = entry
         wire = self._wire(path, entry)
         self._log({"seq": self.seq, "kind": "put", "path": path, "entry": wire})
@@ -244,7 +264,7 @@ class FakeServer:
         if below and not recursive:
             raise RefusedError(409, "the folder is not empty")
         for gone in [path, *below]:
-            self.entries.pop(gone, None)
+            self._keep(gone, self.entries.pop(gone, None), "deleted")
         self.seq += 1
         self._log({"seq": self.seq, "kind": "delete", "path": path})
         return {"seq": self.seq, "deletedCount": len(below) + 1}
@@ -298,6 +318,34 @@ class FakeServer:
                 "nextAfter": page[-1] if len(paths) > limit else None, "lastSeq": self.seq, "epoch": self.epoch,
                 "token": self.tokens.get(self.seq, ""),
             }, {}  # fmt: skip
+
+    def _keep(self, path: str, entry: Entry | None, reason: str) -> None:
+        if entry is not None and entry.kind == "file":
+            self.versions.append(Version(len(self.versions) + 1, path, entry, reason))
+
+    def _versions(self, path: str, limit: int, before: int) -> tuple[int, Any, dict[str, str]]:
+        """Those of the document at `path`, and of documents that were deleted there."""
+        with self.lock:
+            here = self.entries.get(path)
+            alive = {entry.document_id for entry in self.entries.values()} - {here.document_id if here else ""}
+            found = [
+                version for version in reversed(self.versions)
+                if version.number < before and version.entry.document_id not in alive
+                and (version.path == path or (here is not None and version.entry.document_id == here.document_id))
+            ][:limit]  # fmt: skip
+            rows = [
+                {**self._wire(version.path, version.entry), "version": version.number, "reason": version.reason, "endedAt": ""}
+                for version in found
+            ]
+            for row in rows:
+                del row["status"]
+            return 200, {"versions": rows, "current": self._wire(path, here) if here else None, "nextBefore": None}, {}
+
+    def _version(self, number: int) -> tuple[int, Any, dict[str, str]]:
+        with self.lock:
+            if not 0 < number <= len(self.versions):
+                return 404, {"error": "no such version"}, {}
+            return 200, self.versions[number - 1].entry.content, {}
 
     def _wire(self, path: str, entry: Entry) -> dict[str, Any]:
         return {

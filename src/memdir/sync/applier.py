@@ -36,6 +36,23 @@ class OutdatedError(Exception):
     """The server moved on while its file was read; nothing was changed here. Read the feed and plan again."""
 
 
+def download(ctx: Context, path: str, remote: Fact) -> Iterator[bytes]:
+    """The bytes of exactly `remote`; OutdatedError at the end when they were others."""
+    digest = hashlib.sha256()
+    with (
+        ctx.link.lend() as client,
+        client.open_file(ctx.container, path) as (revision, pieces),
+    ):
+        if revision != remote.revision:
+            raise OutdatedError(f"{path} is at revision {revision}, not {remote.revision}")
+        for piece in pieces:
+            digest.update(piece)
+            yield piece
+    # Whoever takes all pieces gets here before the end of them, so wrong bytes are never put into the tree.
+    if digest.hexdigest() != remote.content_hash:
+        raise OutdatedError(f"{path}: the bytes received are not those announced")
+
+
 class Applier:
     """The steps of a plan that change the mount."""
 
@@ -67,7 +84,7 @@ class Applier:
             absent = self._put_absent(path, remote, mode, entry)
             if absent is not None:
                 return absent
-        pieces = self._download(path, remote)
+        pieces = download(ctx, path, remote)
         if remote.kind == "symlink":
             return tree.put_symlink(path, b"".join(pieces), expected=entry)
         _, mtime_ns = self._ctx.facts.remote_times(path)
@@ -136,22 +153,6 @@ class Applier:
             ctx.queue.add_all(tx, [path for path in ctx.facts.known_under(row.path) if path != row.path])
             ctx.facts.set_base(tx, row.path, None)
             ctx.queue.again(tx, row)
-
-    def _download(self, path: str, remote: Fact) -> Iterator[bytes]:
-        """The bytes of exactly `remote`; OutdatedError at the end when they were others."""
-        digest = hashlib.sha256()
-        with (
-            self._ctx.link.lend() as client,
-            client.open_file(self._ctx.container, path) as (revision, pieces),
-        ):
-            if revision != remote.revision:
-                raise OutdatedError(f"{path} is at revision {revision}, not {remote.revision}")
-            for piece in pieces:
-                digest.update(piece)
-                yield piece
-        # Whoever takes all pieces gets here before the end of them, so wrong bytes are never put into the tree.
-        if digest.hexdigest() != remote.content_hash:
-            raise OutdatedError(f"{path}: the bytes received are not those announced")
 
     def _prune_parent(self, path: str) -> None:
         """A folder that came into being only because something was pulled into it goes with its last entry."""

@@ -21,6 +21,8 @@ class Counters:
     pushed: int = 0
     pulled: int = 0
     conflicts: int = 0
+    merged: int = 0
+    """Files that both sides had changed, merged line by line."""
     last_pushed_seq: int = 0
     last_synced_ms: int = 0
     fetched: int = 0

@@ -63,6 +63,8 @@ class EngineStatus:
     queue_length: int
     parked: int
     conflicts: int
+    merged: int
+    """Files in this run that both sides had changed, and that were merged."""
     link: LinkState
     last_synced_ms: int
     profile_version: int
@@ -200,6 +202,7 @@ class Engine:
             queue_length=queue_length + unread_count(self._ctx),
             parked=parked,
             conflicts=self._ctx.facts.conflict_count(),
+            merged=self._ctx.counters.merged,
             link=self._ctx.link.state(),
             last_synced_ms=self._ctx.counters.last_synced_ms,
             profile_version=self._ctx.facts.number("profile_version"),

@@ -33,6 +33,7 @@ from memdir.sync.context import Context, is_wire_name
 from memdir.sync.fetcher import ContentsGoneError, Fetcher
 from memdir.sync.folders import Folders
 from memdir.sync.localview import stamp_of
+from memdir.sync.merger import Merger
 from memdir.sync.model import Fact, Row, Step
 from memdir.sync.operations import Push, changes_kind, first_error, key, operation_count, operations, replacement
 from memdir.sync.planner import plan_in_tree
@@ -57,6 +58,7 @@ class Pusher:
         self._fetcher = fetcher
         self._applier = Applier(ctx)
         self._folders = Folders(ctx)
+        self._merger = Merger(ctx)
         self._read_feed = read_feed
 
     def work_once(self) -> bool:
@@ -184,7 +186,9 @@ class Pusher:
                 self._applier.delete(row, entry)
             case Step.CONFLICT:
                 assert entry is not None
-                self._applier.conflict(row, entry)
+                assert remote is not None
+                if not self._merger.merge(row, entry, remote, base):
+                    self._applier.conflict(row, entry)
         return None
 
     def _ready_push(self, push: Push) -> Push | None:
