@@ -68,7 +68,6 @@ BAD_COMMAND_LINES: dict[str, list[str]] = {
     "bench posix": ["bench", "posix", "--rounds", "-1"],
     "bench search": ["bench", "search", "--passages", "0"],
     "bench server": ["bench", "server", "--seconds", "0"],
-    "bench sync": ["bench", "sync", "--files", "1"],
 }
 
 
