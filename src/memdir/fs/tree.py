@@ -42,6 +42,10 @@ class SyncTree(Protocol):
         is gone. An exchange, or a rename out of a local-only folder, gives one PUT or DELETE for each path below."""
         ...
 
+    def intents_left(self, after_seq: int) -> int:
+        """How many intents stand behind `after_seq`. Reads none of them: costs the same for any number."""
+        ...
+
     def acknowledge(self, seq: int) -> None:
         """The intents up to `seq` are safe in the sync engine's own records and may be dropped here."""
         ...

@@ -16,7 +16,6 @@ from memdir.sync.queue import QUIET_S
 from memdir.sync.unseen import UNSEEN_KEY
 
 _PAGE: Final = 1000
-_COUNT_MAX: Final = 10_000
 _INTENTS_KEY: Final = "intents_seq"
 
 
@@ -35,8 +34,8 @@ def take_in(ctx: Context) -> int:
 
 
 def unread_count(ctx: Context) -> int:
-    """How many intents were not taken in yet; counts to 10,000."""
-    return len(ctx.tree.intents(ctx.facts.number(_INTENTS_KEY), _COUNT_MAX))
+    """How many intents were not taken in yet."""
+    return ctx.tree.intents_left(ctx.facts.number(_INTENTS_KEY))
 
 
 def find_unseen(ctx: Context) -> None:

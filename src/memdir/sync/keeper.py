@@ -30,6 +30,8 @@ _TRIM_TO: Final = 0.9
 _PREFETCH_TO: Final = 0.8
 _LOOK_S: Final = 2.0
 """How often the sizes are looked at while nothing else happens."""
+_COUNT_SHARE: Final = 200
+"""Counting again takes half a percent of the time at most, however many files there are."""
 _LEFT_FREE_BYTES: Final = 512 * MIB
 """Prefetch never takes the last of the disk."""
 _FAILED_PAUSE_S: Final = 30.0
@@ -71,7 +73,7 @@ class Keeper:
         """Inode and version of what could not be brought; forgotten when it grows too long."""
         self._paused_until_s = 0.0
         self._held = 0
-        self._counted_s = float("-inf")
+        self._count_at_s = float("-inf")
         self.is_prefetching = False
         if policy.cache_bytes is not None:
             ctx.tree.watch_uses()
@@ -111,8 +113,10 @@ class Keeper:
 
     def work_once(self) -> bool:
         """One step: evict a few files, or bring one. False when there is nothing to do now."""
-        held = self._held_bytes()
         limit = self._policy.cache_bytes
+        if limit is None and not self._ctx.tree.absent_totals().files:
+            return False
+        held = self._held_bytes()
         if limit is not None and (held > limit or (self._cold and held > limit * _TRIM_TO)):
             if self._evict_some(held - int(limit * _TRIM_TO)):
                 return True
@@ -122,9 +126,12 @@ class Keeper:
 
     def _held_bytes(self) -> int:
         """Counting reads the whole table, so between two counts only what happens here is added up."""
-        now_s = self._ctx.clock.monotonic_s()
-        if now_s - self._counted_s >= _LOOK_S:
-            self._held, self._counted_s = self._ctx.tree.held_bytes(), now_s
+        clock = self._ctx.clock
+        started_s = clock.monotonic_s()
+        if started_s >= self._count_at_s:
+            self._held = self._ctx.tree.held_bytes()
+            took_s = clock.monotonic_s() - started_s
+            self._count_at_s = started_s + max(_LOOK_S, took_s * _COUNT_SHARE)
         return self._held
 
     # --- prefetch ------------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from memdir.client.errors import (
     RejectedError,
 )
 from memdir.client.remote import Expect
-from memdir.core.limits import BATCH_MAX_BYTES, FILE_SYNC_MAX_BYTES, MIB
+from memdir.core.limits import FILE_SYNC_MAX_BYTES, KIB, MIB
 from memdir.core.sqlite import Connection, DiskFullError
 from memdir.fs.errors import FsError
 from memdir.fs.tree import LocalChangedError
@@ -42,8 +42,12 @@ from memdir.sync.scanner import OTHER_LIFE_KEY
 
 log = logging.getLogger(__name__)
 
-INLINE_MAX_BYTES: Final = MIB
-"""A larger file is streamed in a call of its own."""
+INLINE_MAX_BYTES: Final = 64 * KIB
+"""A larger file is sent in a call of its own: as it is, where a batch has base64, and that is a single step for the
+interpreter, in which no other thread is served."""
+_BATCH_BYTES: Final = MIB
+_STREAM_BYTES: Final = 256 * KIB
+"""Up to here a file is sent whole, of known length, which the server takes in one step."""
 GONE_REASON: Final = (
     "its contents were only at the server, which was wiped or restored and does not have them; delete the file, or restore them"
 )
@@ -101,7 +105,7 @@ class Pusher:
                 continue
             batch.append((push, content))
             size_bytes += len(content)
-            if size_bytes + INLINE_MAX_BYTES > BATCH_MAX_BYTES:
+            if size_bytes + INLINE_MAX_BYTES > _BATCH_BYTES:
                 self._push_batch(batch, open_rows)
                 batch, size_bytes = [], 0
         if batch:
@@ -269,10 +273,11 @@ class Pusher:
             return
         is_outdated = False
         with ctx.queue.transaction() as tx:
+            watermark = ctx.facts.watermark
             for (push, _), slot in zip(batch, slots, strict=True):
                 failure = first_error(results, slot, operation_count(push))
                 if failure is None:
-                    self._accepted(tx, push, results[slot].entry, results[slot].seq)
+                    self._accepted(tx, push, results[slot].entry, results[slot].seq, watermark)
                 else:
                     is_outdated |= self._settle(tx, push.row, failure)
         for push, _ in batch:
@@ -294,22 +299,23 @@ class Pusher:
             if failure is not None:
                 raise failure
             expect = Expect(revision=None)
+        content = ctx.local.content(entry) if entry.size <= _STREAM_BYTES else ctx.local.pieces(entry)
         answer = ctx.link.call(
             lambda client: client.put_file(
-                ctx.container, push.row.path, ctx.local.pieces(entry), kind="file", mode=fact.mode,
+                ctx.container, push.row.path, content, kind="file", mode=fact.mode,
                 mtime_ns=entry.mtime_ns, expect=expect, idempotency_key=key(push, "put"),
             )
         )  # fmt: skip
         with ctx.queue.transaction() as tx:
-            self._accepted(tx, push, answer, answer.revision)
+            self._accepted(tx, push, answer, answer.revision, ctx.facts.watermark)
 
     def _note_sent(self, tx: Connection, push: Push) -> None:
         """A deletion needs no note: that nothing stands there is nobody's."""
         if push.fact is not None:
             self._ctx.sent.note(tx, push.row.path, push.fact, on_revision=push.remote.revision if push.remote else 0)
 
-    def _accepted(self, tx: Connection, push: Push, entry: FileEntry | None, seq: int | None) -> None:
-        """The server did it: that is agreed now."""
+    def _accepted(self, tx: Connection, push: Push, entry: FileEntry | None, seq: int | None, watermark: int) -> None:
+        """The server did it: that is agreed now. `watermark` is the feed's in this transaction."""
         ctx = self._ctx
         revision = entry.revision if entry is not None else seq
         if revision is None:
@@ -327,7 +333,7 @@ class Pusher:
         else:
             ctx.queue.failed(tx, push.row, "the server acknowledged other bytes than were sent")
             return
-        if revision <= ctx.facts.watermark:
+        if revision <= watermark:
             # The recorded answer of an earlier try: the feed has passed it, and what came after it counts.
             ctx.queue.again(tx, push.row)
         else:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Final
 
 from memdir.core.clock import Clock
@@ -173,8 +173,8 @@ class Queue:
     def _choose(self, limit: int) -> list[Row]:
         statement = f"select {_COLUMNS} from queue where state = 'ready' and due_at_s <= ? order by seq limit ?"  # noqa: S608
         chosen: list[Row] = []
-        found = self._db.all(statement, (self._clock.monotonic_s(), _SCAN_MAX))
-        with self._lock:
+        found = self._db.reader.execute(statement, (self._clock.monotonic_s(), _SCAN_MAX))
+        with self._lock, closing(found):  # read as far as is needed: of a long queue that is little
             for columns in found:
                 path = decode(columns[0])
                 if self._inflight.overlaps(path) or self._moves.overlaps(path):
@@ -220,6 +220,8 @@ class Queue:
         """The claimed generation is settled. A newer one stays and is due."""
         key = encode(row.path)
         tx.execute("delete from queue where path = ? and generation = ?", (key, row.generation))
+        if tx.changes():
+            return
         tx.execute(
             "update queue set state = 'ready', attempts = 0, error = '', key_seed = ?,"
             " inflight_started_at_ms = null where path = ?",

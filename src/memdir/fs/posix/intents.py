@@ -89,6 +89,10 @@ class IntentLog:
             for seq, kind, path, source in notes
         ]  # fmt: skip
 
+    def left(self, after_seq: int) -> int:
+        """How many stand behind `after_seq`; they go on absorbing new ones."""
+        return len(self._pending) - len(self.acknowledgeable(after_seq))
+
     def acknowledgeable(self, seq: int) -> list[int]:
         """Sequence numbers up to `seq` that are still held."""
         result = []

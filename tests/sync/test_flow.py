@@ -1,0 +1,112 @@
+"""What keeps the sync quick beside a busy filesystem and cheap when nothing happens: costs that do not grow with the files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from memdir.api import v1
+from memdir.client.http import Client, _batch_body, inline
+from memdir.fs.memory import MemoryFs
+from memdir.sync import pusher
+from memdir.sync.keeper import KeepingPolicy
+from tests.sync.conftest import Mount
+from tests.sync.fake_server import FakeServer
+
+
+@pytest.fixture
+def mount(tmp_path: Path, server: FakeServer) -> Iterator[Mount]:
+    made = Mount(tmp_path / "one", server)
+    yield made
+    made.engine.close()
+
+
+@pytest.mark.parametrize("content", [None, b"", b"\x00\xff<>&\"'", "größer".encode() * 50])
+def test_a_batch_says_the_same_as_its_model(content: bytes | None) -> None:
+    operations = [
+        v1.BatchOperation(op="delete", path='/a "quoted" \\ name\n/ö', if_match=7, idempotency_key="k"),
+        v1.BatchOperation(
+            op="put", path="/c", kind="symlink", content_base64=None if content is None else inline(content), mode=0o777
+        ),
+        v1.BatchOperation(op="move", path="/d", from_path="/e"),
+    ]
+    made = v1.BatchRequest.model_validate_json(_batch_body('tag "x" ö', operations))
+    assert made == v1.BatchRequest(container_tag='tag "x" ö', operations=operations)
+
+
+def test_contents_that_would_hold_up_others_travel_apart_and_batches_stay_small(
+    mount: Mount, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batches: list[int] = []
+    puts: list[str] = []
+    batch, put = Client.batch, Client.put_file
+
+    def noted_batch(self: Client, container: str, operations: list[v1.BatchOperation]) -> list[v1.BatchItemResult]:
+        batches.append(sum(len(one.content_base64 or "") for one in operations))
+        return batch(self, container, operations)
+
+    def noted_put(self: Client, container: str, path: str, *rest: object, **more: object) -> v1.FileEntry:
+        puts.append(path)
+        return put(self, container, path, *rest, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Client, "batch", noted_batch)
+    monkeypatch.setattr(Client, "put_file", noted_put)
+    files = {f"/small-{number:02d}": bytes([number]) * pusher.INLINE_MAX_BYTES for number in range(40)}
+    files |= {"/middle": b"m" * (pusher.INLINE_MAX_BYTES + 1), "/large": b"l" * 600_000}
+    for path, content in files.items():
+        mount.write(path, content)
+    mount.sync()
+    assert sorted(puts) == ["/large", "/middle"]
+    assert len(batches) >= 3
+    assert max(batches) <= 1024 * 1024 * 4 // 3 + 3 * len(files)
+    with mount.server.client() as client:
+        assert {path: client.read_file("c", path) for path in files} == files
+
+
+def test_counting_what_is_unread_reads_nothing(mount: Mount) -> None:
+    """A status asked for between two writes of a file must not make two changes of it."""
+    mount.write("/a", b"1")
+    assert mount.fs.intents_left(0) == 1
+    assert mount.engine.status().queue_length == 1
+    mount.write("/a", b"2")
+    mount.write("/b", b"1")
+    assert mount.fs.intents_left(0) == 2
+    (first, second) = mount.fs.intents(0, 10)
+    assert mount.fs.intents_left(first.seq) == 1
+    mount.fs.acknowledge(first.seq)
+    assert mount.fs.intents_left(0) == 1
+    assert mount.fs.intents_left(second.seq) == 0
+
+
+def test_tombstones_are_dropped_without_looking_at_every_agreement(mount: Mount) -> None:
+    plan = mount.engine._db.all("explain query plan delete from base where kind = '' and revision <= ?", (1,))
+    assert ["base_tombstones" in str(row[3]) for row in plan] == [True]
+
+
+def test_an_idle_mount_with_everything_here_counts_no_bytes(
+    tmp_path: Path, server: FakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted: list[float] = []
+    held = MemoryFs.held_bytes
+    mounts = {
+        name: Mount(tmp_path / name, server, keeping=policy)
+        for name, policy in {"free": KeepingPolicy(), "limited": KeepingPolicy(cache_bytes=1000)}.items()
+    }
+
+    def slow(self: MemoryFs) -> int:
+        counted.append(mounts["limited"].clock.monotonic_s())
+        for mount in mounts.values():
+            mount.clock.advance(0.1)
+        return held(self)
+
+    monkeypatch.setattr(MemoryFs, "held_bytes", slow)
+    for name, mount in mounts.items():
+        for _ in range(60):
+            assert not mount.engine.keeper.work_once()
+            mount.clock.advance(1.0)
+        if name == "free":
+            assert counted == []
+        mount.engine.close()
+    assert len(counted) == 3, "60 s of which counting may take half a percent, 0.1 s each time"
