@@ -102,6 +102,8 @@ ROWS: dict[tuple[str, str], Row] = {
     ("GET", "/v1/versions"): row(404, 403, 403, params=AT | {"path": "/work/plan.md"}),
     ("DELETE", "/v1/versions"): row(404, 403, 403, 403, params=AT | {"path": "/work/plan.md"}),
     ("GET", "/v1/versions:deleted"): row(OWN, 403, 200, params=AT),
+    ("GET", "/v1/versions:at"): row(OWN, 403, 200, params=AT | {"at": "2026-11-22T10:00:00Z"}),
+    ("GET", "/v1/versions:changes"): row(OWN, 403, 200, params=AT),
     ("POST", "/v1/versions:restore"): row(404, 403, 403, 403),
     ("GET", "/v1/versions/{version}"): row(404, 403, 404, params=AT),
     ("GET", "/v1/jobs"): row(200, 403, 403, params=AT),

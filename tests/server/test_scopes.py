@@ -354,6 +354,8 @@ def test_a_key_bound_to_a_folder_sees_and_changes_nothing_outside_of_it(
         bound.get(f"/v3/container-tags/{tag}"),
         bound.get("/v1/versions:deleted", params=at),
         bound.get("/v1/versions", params=at | {"path": "/p/in.md"}),
+        bound.get("/v1/versions:at", params=at | {"at": "2100-01-01T00:00:00Z"}),
+        bound.get("/v1/versions:changes", params=at),
     ]
     for answer in shown:
         assert answer.status_code == 200, (answer.request.url, answer.text)
@@ -389,6 +391,8 @@ def test_a_key_bound_to_a_folder_sees_and_changes_nothing_outside_of_it(
         (404, bound.get(f"/v1/versions/{former}", params=at)),
         (404, bound.post("/v1/versions:restore", json=at | {"version": former, "path": "/p/stolen.md"})),
         (403, bound.get("/v1/versions:deleted", params=at | {"prefix": "/secret"})),
+        (403, bound.get("/v1/versions:at", params=at | {"prefix": "/secret", "at": "2100-01-01T00:00:00Z"})),
+        (403, bound.get("/v1/versions:changes", params=at | {"prefix": "/secret"})),
         (403, bound.delete("/v1/versions", params=at | {"path": elsewhere})),
     ]
     for status, answer in refused:

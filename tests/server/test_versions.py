@@ -55,7 +55,7 @@ def test_every_replaced_content_is_a_version_newest_first(store: SqliteStore, co
 
 def test_the_same_content_again_is_no_version(store: SqliteStore, container: Container, put: Putting) -> None:
     put("/a.md", b"same", mode=0o644)
-    put("/a.md", b"same", mode=0o600, mtime_ns=5)
+    put("/a.md", b"same", mode=0o644, mtime_ns=5)
     assert history(store, container, "/a.md") == []
     references_are_right(store)
 

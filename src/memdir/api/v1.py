@@ -194,6 +194,17 @@ class VersionEntry(Wire):
     reason: Literal["replaced", "deleted"]
     ended_at: str
     """When it ceased to be the content."""
+    began_at: str | None = None
+    """When it became the content; null for what is older than this field."""
+
+
+class Rename(Wire):
+    """A rename of a document, or of a folder that it stood in."""
+
+    seq: int
+    path: str
+    from_path: str
+    at: str
 
 
 class VersionsPage(Wire):
@@ -203,7 +214,65 @@ class VersionsPage(Wire):
     """
 
     current: FileEntry | None = None
+    current_since: str | None = None
+    """Since when that is the content."""
     versions: list[VersionEntry]
+    next_before: int | None = None
+    renames: list[Rename] = []
+    """Of what stands at the path now, newest first, with the first page: at most 100."""
+
+
+class PastEntry(Wire):
+    """What stood at a path at a moment."""
+
+    path: str
+    kind: EntryKind
+    content_hash: str
+    size_bytes: int
+    mode: int
+    mtime_ns: int
+    document_id: str
+    version: int | None
+    """Its number; null while it is the content of the document today."""
+    stands_at: str | None
+    """With `version` null: where the document stands now."""
+    began_at: str | None = None
+
+
+class PastPage(Wire):
+    """GET /v1/versions:at?containerTag=&at=TIME&prefix=/&after=CURSOR&limit=N: what stood at and below `prefix` at a moment.
+
+    In no order; `next_after` asks for the next page, also behind an empty one. Renames since then are taken back, as far as the
+    changes feed tells them: from `renames_since` on, null when it tells all.
+    """
+
+    entries: list[PastEntry]
+    next_after: str | None
+    renames_since: str | None = None
+
+
+class HistoryEntry(Wire):
+    """A change as people read it; the fields of an entry are those of a put."""
+
+    seq: int
+    kind: Literal["put", "move", "delete"]
+    path: str
+    from_path: str | None = None
+    at: str
+    entry_kind: EntryKind | None = None
+    content_hash: str | None = None
+    size_bytes: int | None = None
+    mode: int | None = None
+
+
+class HistoryPage(Wire):
+    """GET /v1/versions:changes?containerTag=&prefix=/&before=SEQ&limit=N: changes at and below a folder, newest first.
+
+    `next_before` asks for the next page; one looks through 50,000 changes of the container, so it may be short, or empty, and
+    not the last.
+    """
+
+    entries: list[HistoryEntry]
     next_before: int | None = None
 
 
@@ -214,6 +283,8 @@ class RestoreRequest(Wire):
     version: Annotated[int, Field(ge=1, le=INT64_MAX)]
     path: str | None = None
     if_match: int | None = None
+    if_none_match: bool = False
+    """True: only if nothing stands there."""
     idempotency_key: str | None = None
 
 

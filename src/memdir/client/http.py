@@ -192,6 +192,24 @@ class Client:
     def _versions(self, url: str, params: dict[str, str], before: int | None) -> v1.VersionsPage:
         return self._call(v1.VersionsPage, "GET", url, params=params if before is None else params | {"before": str(before)})
 
+    def standing_at(self, container: str, prefix: str, at: str) -> Iterator[v1.PastPage]:
+        """What stood at and below `prefix` at a moment (ISO 8601), page by page."""
+        after: str | None = ""
+        while after is not None:
+            params = {"containerTag": container, "prefix": prefix, "at": at} | ({"after": after} if after else {})
+            page = self._call(v1.PastPage, "GET", "/v1/versions:at", params=params)
+            yield page
+            after = page.next_after
+
+    def history(
+        self, container: str, prefix: str, *, before: int | None = None, limit: int = CHANGES_PAGE_MAX
+    ) -> v1.HistoryPage:
+        """Changes at and below a folder, newest first."""
+        params = {"containerTag": container, "prefix": prefix, "limit": str(limit)}
+        if before is not None:
+            params["before"] = str(before)
+        return self._call(v1.HistoryPage, "GET", "/v1/versions:changes", params=params)
+
     @contextmanager
     def open_version(self, container: str, version: int) -> Iterator[Iterator[bytes]]:
         """The exact bytes of a version, streamed in pieces."""

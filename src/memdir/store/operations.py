@@ -88,6 +88,7 @@ class Restore:
     version: int
     path: str | None = None
     if_match: int | None = None
+    if_none_match: bool = False
     idempotency_key: str | None = None
     priority: int = jobs.INTERACTIVE
 
@@ -160,4 +161,6 @@ def request_of(operation: Put | Move | Delete | Restore) -> bytes:
     for name in ("task_type", "url", "if_unchanged_since"):  # younger than the hashes that are stored
         if fields.get(name) is None:
             fields.pop(name, None)
+    if isinstance(operation, Restore) and not operation.if_none_match:
+        fields.pop("if_none_match")
     return request_hash(type(operation).__name__, sorted(fields.items()), blob and blob["hash"])

@@ -117,7 +117,7 @@ class Step:
             if former is not None:
                 self._versions.adopt(former.id, document_id)
         else:
-            if current.content_hash != content_hash:
+            if current.kind != "dir" and (current.content_hash != content_hash or current.mode != op.mode & 0o7777):
                 self.orphans += self._versions.keep(current, "replaced")
             elif current.kind != "dir":
                 self.orphans += self._blobs.release(self._connection, [content_hash])
@@ -184,8 +184,8 @@ class Step:
     ) -> None:
         self._connection.execute(
             "insert into document (id, container_id, custom_id, path, kind, status, content_hash, size_bytes, mode, mtime_ns, "
-            "revision, metadata, task_type, url, created_at_ms, updated_at_ms) "
-            "values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "revision, metadata, task_type, url, created_at_ms, updated_at_ms, content_at_ms) "
+            "values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 document_id,
                 self._container.id,
@@ -201,6 +201,7 @@ class Step:
                 json.dumps(dict(op.metadata or {}), ensure_ascii=False),
                 op.task_type or "memory",
                 op.url,
+                self._now_ms,
                 self._now_ms,
                 self._now_ms,
             ),
@@ -230,7 +231,8 @@ class Step:
         self._connection.execute(
             "update document set path = ?, custom_id = coalesce(?, custom_id), status = ?, error = ?, content_hash = ?, "
             "size_bytes = ?, mode = ?, mtime_ns = ?, revision = ?, metadata = coalesce(?, metadata), "
-            "task_type = coalesce(?, task_type), url = ?, updated_at_ms = ? where id = ?",
+            "task_type = coalesce(?, task_type), url = ?, updated_at_ms = ?, "
+            "content_at_ms = case when content_hash = ? and mode = ? then content_at_ms else ? end where id = ?",
             (
                 path,
                 op.custom_id,
@@ -244,6 +246,9 @@ class Step:
                 None if op.metadata is None else json.dumps(dict(op.metadata), ensure_ascii=False),
                 op.task_type,
                 op.url,
+                self._now_ms,
+                content_hash,
+                op.mode & 0o7777,
                 self._now_ms,
                 current.id,
             ),

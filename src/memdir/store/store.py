@@ -22,6 +22,7 @@ from memdir.store.jobs import JobStore
 from memdir.store.keys import KeyStore
 from memdir.store.memories import MemoryStore
 from memdir.store.orgs import OrgStore
+from memdir.store.pasts import PastStore
 from memdir.store.reading import PassageStore
 from memdir.store.versions import VersionStore
 
@@ -57,6 +58,7 @@ class Store(ABC):
         self.memories = MemoryStore(db, clock)
         self.files = FileTree(db, clock, blobs, self.notify)
         self.versions = VersionStore(db, clock, blobs)
+        self.past = PastStore(db)
         self.reading = PassageStore(db)
         self.exports = ExportStore(db, clock, blobs)
 

@@ -28,9 +28,12 @@ PRUNE_ROWS: Final = 64
 _ALL: Final = 1 << 31
 _COLUMNS: Final = (
     "v.id, v.container_id, v.document_id, v.path, v.kind, v.custom_id, v.metadata, v.content_hash, v.size_bytes, v.mode, "
-    "v.mtime_ns, v.revision, v.reason, v.ended_at_ms"
+    "v.mtime_ns, v.revision, v.reason, v.ended_at_ms, v.began_at_ms"
 )
 _SELECT: Final = f"select {_COLUMNS} from document_version v "  # noqa: S608
+_CROWDED: Final = (
+    "select document_id from document_version where container_id = ? group by document_id having count(*) > ? limit 1"
+)
 _GONE: Final = "not exists (select 1 from document d where d.id = v.document_id)"
 
 
@@ -53,6 +56,8 @@ class Version:
     reason: str
     """`replaced` or `deleted`."""
     ended_at_ms: int
+    began_at_ms: int
+    """0: not known."""
 
 
 def _version(row: Row) -> Version:
@@ -71,6 +76,7 @@ def _version(row: Row) -> Version:
         revision=row[11],
         reason=row[12],
         ended_at_ms=row[13],
+        began_at_ms=row[14],
     )
 
 
@@ -121,6 +127,11 @@ class VersionStore:
             raise NotFoundError(f"there is no version {version}", hint="it may have been pruned; list the versions again")
         return _version(row)
 
+    def content_since_ms(self, document: Document) -> int:
+        """Since when a document has the content and mode that it has."""
+        row = self._db.one("select content_at_ms from document where id = ?", (document.id,))
+        return document.created_at_ms if row is None or not row[0] else int(row[0])
+
     def usage(self, container_id: int) -> tuple[int, int]:
         """How many versions a container keeps, and the sum of their sizes (equal contents are stored once, counted each)."""
         row = self._db.one(
@@ -139,14 +150,20 @@ class VersionStore:
         return [row[0] for row in rows]
 
     def prune(self, container: Container, *, limit: int = PRUNE_ROWS) -> int:
-        """Let versions go that are older than the container keeps them, at most `limit`. Returns how many went."""
+        """Let versions go that are older than the container keeps them, and those of a document past the number that it keeps
+        (the number was lowered since), at most `limit`. Returns how many went."""
         now_ms = self._clock.now_ns() // 1_000_000
         oldest = self._db.one("select min(ended_at_ms) from document_version where container_id = ?", (container.id,))
-        if oldest is None or oldest[0] is None or oldest[0] > now_ms - container.versions_days * DAY_MS:
+        if oldest is None or oldest[0] is None:
+            return 0
+        if oldest[0] > now_ms - container.versions_days * DAY_MS and self._db.one(_CROWDED, _crowded(container)) is None:
             return 0
         with narrowed_to(container.org_id), self._db.write() as connection:
             keeper = VersionKeeper(connection, container, now_ms, self._blobs)
             count, orphans = keeper.prune_aged(limit)
+            if count < limit:
+                crowded, more = keeper.prune_crowded(limit - count)
+                count, orphans = count + crowded, orphans + more
         self._blobs.tidy(orphans)
         return count
 
@@ -186,8 +203,9 @@ class VersionKeeper:
         kept = fetch(
             self._connection,
             "insert into document_version (container_id, document_id, path, kind, custom_id, metadata, content_hash, "  # noqa: S608
-            "size_bytes, mode, mtime_ns, revision, reason, ended_at_ms) select container_id, id, path, kind, custom_id, "
-            "metadata, content_hash, size_bytes, mode, mtime_ns, revision, cast(? as text), cast(? as bigint) "
+            "size_bytes, mode, mtime_ns, revision, reason, ended_at_ms, began_at_ms, ended_seq) select container_id, id, "
+            "path, kind, custom_id, metadata, content_hash, size_bytes, mode, mtime_ns, revision, cast(? as text), "
+            "cast(? as bigint), content_at_ms, (select last_seq from container where container.id = document.container_id) "
             f"from document where kind <> 'dir' and {where} returning document_id",
             (reason, self._now_ms, *bindings),
         )
@@ -201,6 +219,17 @@ class VersionKeeper:
             )
         orphans = self._blobs.release(self._connection, [row[0] for row in pruned])
         return orphans + self.prune_aged(PRUNE_ROWS)[1]
+
+    def prune_crowded(self, limit: int) -> tuple[int, list[str]]:
+        """Let at most `limit` versions go that are one too many of their document, oldest first. Returns how many went, too."""
+        rows = fetch(
+            self._connection,
+            "delete from document_version where id in (select id from (select id, row_number() over "
+            "(partition by document_id order by id desc) as place from document_version where container_id = ?) as counted "
+            "where place > ? order by id limit ?) returning content_hash",
+            (self._container.id, self._container.versions_max, limit),
+        )
+        return len(rows), self._blobs.release(self._connection, [row[0] for row in rows])
 
     def prune_aged(self, limit: int) -> tuple[int, list[str]]:
         """Let at most `limit` versions go that are older than the container keeps them. Returns how many went, too."""
@@ -227,6 +256,10 @@ class VersionKeeper:
         return _version(rows[0])
 
 
+def _crowded(container: Container) -> tuple[int, int]:
+    return container.id, container.versions_max
+
+
 def restoring(version: Version, standing: Document | None, request: Restore, *, now_ms: int) -> Put:
     """The put that makes a version the newest content. `standing` is its document, when that is still there."""
     path = request.path or (version.path if standing is None else standing.path)
@@ -237,6 +270,7 @@ def restoring(version: Version, standing: Document | None, request: Restore, *, 
         mode=version.mode,
         mtime_ns=now_ms * 1_000_000,
         if_match=request.if_match,
+        if_none_match=request.if_none_match,
         priority=request.priority,
         document_id=version.document_id if path is None and standing is not None else None,
     )

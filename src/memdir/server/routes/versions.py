@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Path, Query, Response
@@ -43,6 +44,34 @@ async def deleted(
     limit: Limit = CHANGES_PAGE_MAX,
 ) -> Response:
     return model_response(await hub.run(versions.deleted, caller, container_tag, prefix=prefix, before=before, limit=limit))
+
+
+@router.get("/v1/versions:at", response_model=v1.PastPage)
+async def at(
+    caller: Calling,
+    hub: Hubbing,
+    container_tag: Tag,
+    moment: Annotated[datetime, Query(alias="at")],
+    prefix: str = "/",
+    after: str | None = None,
+    limit: Limit = CHANGES_PAGE_MAX,
+) -> Response:
+    """A time without a zone is UTC."""
+    moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    page = await hub.run(versions.past, caller, container_tag, prefix=prefix, at=moment, after=after, limit=limit)
+    return model_response(page)
+
+
+@router.get("/v1/versions:changes", response_model=v1.HistoryPage)
+async def happened(
+    caller: Calling,
+    hub: Hubbing,
+    container_tag: Tag,
+    prefix: str = "/",
+    before: Before = None,
+    limit: Limit = CHANGES_PAGE_MAX,
+) -> Response:
+    return model_response(await hub.run(versions.happened, caller, container_tag, prefix=prefix, before=before, limit=limit))
 
 
 @router.post("/v1/versions:restore", response_model=v1.FileEntry, responses=PUT_ANSWERS)

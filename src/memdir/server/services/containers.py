@@ -9,9 +9,13 @@ from memdir.api import v3
 from memdir.core.clock import iso_ms
 from memdir.server.access import Caller
 from memdir.server.etags import tag_of_settings
-from memdir.store.containers import MEMORY_PATHS_KEY
+from memdir.store.containers import MEMORY_PATHS_KEY, VERSION_BOUNDS
 from memdir.store.errors import InvalidError, PreconditionError
 from memdir.store.types import Container
+from memdir.store.versions import PRUNE_ROWS
+
+PRUNE_STEPS_MAX: Final = 100
+"""Steps of pruning that a change of the settings does at once."""
 
 
 def _answer(container: Container, settings: dict[str, Any]) -> dict[str, Any]:
@@ -78,6 +82,10 @@ def change_settings(caller: Caller, tag: str, changes: dict[str, Any], *, if_mat
     after = caller.container(tag, "write")
     if MEMORY_PATHS_KEY in changes and before.memory_paths != after.memory_paths:
         caller.store.files.reread_memories(after, before.memory_paths)
+    if VERSION_BOUNDS.keys() & changes.keys():
+        for _ in range(PRUNE_STEPS_MAX):  # what is left goes with the hourly round
+            if caller.store.versions.prune(after) < PRUNE_ROWS:
+                break
     return settings(caller, tag)
 
 
