@@ -55,8 +55,6 @@ OPEN: frozenset[str] = frozenset(
         "sync.history",
         "sync.restore",
         "sync.offline",
-        "sync.backup",
-        "sync.wiped",
         "sync.key",
         "sync.disk-full",
         "sync.clock",

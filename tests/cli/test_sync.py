@@ -1,4 +1,4 @@
-"""`memdir sync --confirm-deletions` and what `memdir status` says of deletions that are held back."""
+"""`memdir sync --confirm-deletions` and `--upload-again`, and what is said of files that are held back."""
 
 from __future__ import annotations
 
@@ -23,14 +23,32 @@ def test_confirming_comes_before_the_sync_and_says_how_many(run: Run, fake_mount
     mount = fake_mount(sync=synced, confirm=lambda _: {"confirmed": 40})
     code, out, err = run("sync", "notes", "--confirm-deletions")
     assert (code, err) == (0, "")
-    assert out.startswith("notes: 40 deletions confirmed\n")
+    assert out.startswith("notes: 40 files will be deleted here\n")
     assert [op for op, _ in mount.calls] == ["confirm", "sync"]
     assert json.loads(run("sync", "notes", "--confirm-deletions", "--json")[1])["confirmed_deletions"] == 40
 
 
 def test_nothing_held_back_is_said(run: Run, fake_mount: Mounts) -> None:
     fake_mount(sync=synced, confirm=lambda _: {"confirmed": 0})
-    assert run("sync", "notes", "--confirm-deletions")[1].startswith("notes: no deletion is held back\n")
+    assert run("sync", "notes", "--confirm-deletions")[1].startswith("notes: nothing is held back\n")
+
+
+def test_putting_it_back_is_the_other_way_out_and_not_both(run: Run, fake_mount: Mounts) -> None:
+    mount = fake_mount(sync=synced, upload_again=lambda _: {"uploaded": 1})
+    code, out, _ = run("sync", "notes", "--upload-again")
+    assert code == 0
+    assert out.startswith("notes: 1 file will be put at the server again\n")
+    assert [op for op, _ in mount.calls] == ["upload_again", "sync"]
+    assert json.loads(run("sync", "notes", "--upload-again", "--json")[1])["uploaded_again"] == 1
+    assert run("sync", "notes", "--upload-again", "--confirm-deletions")[0] == 2
+
+
+def test_a_sync_says_what_is_still_held_back_and_both_ways_out(run: Run, fake_mount: Mounts) -> None:
+    fake_mount(sync=lambda args: synced(args) | {"held_deletions": 3, "other_life": True})
+    out = run("sync", "notes")[1]
+    assert "3 files missing at the server, which was wiped or restored, or is another one, stay here" in out
+    assert "--upload-again` puts them back there" in out
+    assert "--confirm-deletions` deletes them here" in out
 
 
 def test_a_plain_sync_confirms_nothing(run: Run, fake_mount: Mounts) -> None:

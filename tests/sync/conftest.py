@@ -16,6 +16,7 @@ from memdir.fs.path import encode, split
 from memdir.fs.types import ROOT_INO, AttrChange, Owner, joined
 from memdir.sync.engine import Engine
 from memdir.sync.keeper import KeepingPolicy
+from memdir.sync.maxdelete import MaxDelete
 from tests.sync.fake_server import FakeServer
 
 ME = Owner(os.getuid(), os.getgid())
@@ -25,9 +26,17 @@ class Mount:
     """One machine: what a user does to the filesystem, and an engine that can crash."""
 
     def __init__(
-        self, folder: Path, server: FakeServer, *, host: str = "laptop", seed: int = 1, keeping: KeepingPolicy | None = None
+        self,
+        folder: Path,
+        server: FakeServer,
+        *,
+        host: str = "laptop",
+        seed: int = 1,
+        keeping: KeepingPolicy | None = None,
+        max_delete: MaxDelete | None = None,
     ) -> None:
         self.folder, self.server, self.host, self.seed, self.keeping = folder, server, host, seed, keeping
+        self.max_delete = max_delete
         self.clock = FakeClock()
         self.fs = MemoryFs(clock=self.clock, uid=ME.uid, gid=ME.gid)
         self.profiles: list[int] = []
@@ -37,7 +46,7 @@ class Mount:
         return Engine(
             folder=self.folder, container="c", tree=self.fs, factory=self.server.client, clock=self.clock,
             rng=random.Random(self.seed), host=self.host, on_profile=self.profiles.append,
-            keeping=self.keeping,
+            keeping=self.keeping, max_delete=self.max_delete,
         )  # fmt: skip
 
     def restart(self) -> None:

@@ -145,7 +145,7 @@ class FakeServer:
                 int(query["limit"]),
             )  # fmt: skip
         if path == "/v1/files":
-            return self._list(query.get("after", ""), int(query["limit"]))
+            return self._list(query.get("prefix", "/"), query.get("after", ""), int(query["limit"]))
         if path == "/v1/files:batch":
             body = json.loads(request.content)
             with self.lock:
@@ -309,9 +309,10 @@ class FakeServer:
             }  # fmt: skip
             return 200, page, {}
 
-    def _list(self, after: str, limit: int) -> tuple[int, Any, dict[str, str]]:
+    def _list(self, prefix: str, after: str, limit: int) -> tuple[int, Any, dict[str, str]]:
         with self.lock:
-            paths = sorted(path for path in self.entries if path > after)
+            below = prefix.rstrip("/") + "/"
+            paths = sorted(path for path in self.entries if path > after and (path == prefix or path.startswith(below)))
             page = paths[:limit]
             return 200, {
                 "entries": [self._wire(path, self.entries[path]) for path in page],

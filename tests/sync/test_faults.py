@@ -178,33 +178,6 @@ def test_a_rename_survives_a_crash_between_the_answer_and_the_feed(mount: Mount,
     assert server.tree() == mount.tree() == {"/b": ("file", b"1")}
 
 
-def test_a_wiped_server_gets_everything_back_and_nothing_is_deleted(mount: Mount, server: FakeServer) -> None:
-    mount.mkdir("/d")
-    for number in range(60):
-        mount.write(f"/d/{number}", str(number).encode())
-    mount.sync()
-    before = mount.tree()
-    server.wipe()
-    mount.step()
-    mount.sync()
-    assert mount.tree() == before
-    assert server.tree() == before
-
-
-def test_a_restored_server_loses_nothing(mount: Mount, server: FakeServer) -> None:
-    mount.write("/old", b"1")
-    mount.sync()
-    restore = server.snapshot()
-    mount.write("/new", b"2")
-    mount.write("/old", b"1b")
-    mount.sync()
-    restore()
-    mount.step()
-    mount.sync()
-    assert server.tree() == mount.tree()
-    assert {b"1", b"1b", b"2"} == {content for _, content in mount.tree().values()}
-
-
 def test_a_feed_that_was_cut_off_is_replaced_by_a_comparison(mount: Mount, server: FakeServer) -> None:
     for number in range(10):
         server.write(f"/{number}", b"1")

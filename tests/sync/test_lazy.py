@@ -227,6 +227,8 @@ def test_a_server_that_was_wiped_gets_no_empty_files(lazy: Mount, server: FakeSe
     restore = server.snapshot()
     server.wipe()
     lazy.sync()
+    assert lazy.engine.upload_again() == 2
+    lazy.sync()
     assert server.tree() == {"/here": ("file", b"present")}
     assert lazy.engine.status().parked == 1
     assert is_absent(lazy, "/there")

@@ -56,10 +56,24 @@ def _configure(parser: Parser) -> None:
         help=f"a read fails when nothing comes from the server for S seconds (default: {_FETCH_TIMEOUT_DEFAULT_S:g})",
     )  # fmt: skip
     parser.add_argument(
+        "--max-delete", metavar="N|P%", type=_max_delete, default="",
+        help="ask before more than N files, or P percent of them, go at once because the server lacks them (default: 30%%)",
+    )  # fmt: skip
+    parser.add_argument(
         "--drain-timeout", metavar="S", type=seconds(), default=_DRAIN_DEFAULT_S,
         help=f"when it ends, push what is left for at most S seconds (default: {_DRAIN_DEFAULT_S:g})",
     )  # fmt: skip
     mountsettings.add_options(parser)
+
+
+def _max_delete(text: str) -> str:
+    from memdir.sync.maxdelete import parse_max_delete
+
+    try:
+        parse_max_delete(text)
+    except UsageError as error:
+        raise argparse.ArgumentTypeError(f"{error.message}, {error.hint}") from None
+    return text
 
 
 def _run(args: argparse.Namespace, out: Output) -> int:
@@ -117,6 +131,7 @@ def _mount(registry: MountRegistry, name: str, place: str, args: argparse.Namesp
         fetch_timeout_s=max(args.fetch_timeout, _FETCH_TIMEOUT_MIN_S),
         memory_paths=args.memory_paths,
         **hint,
+        max_delete=args.max_delete,
     )
     try:
         report, record = _start(registry, spec, args, out)
@@ -220,6 +235,7 @@ def _say_already_mounted(record: MountRecord, args: argparse.Namespace, out: Out
             ("--profile", args.profile != record.profile and not args.passthrough),
             ("--passthrough", args.passthrough and not record.passthrough),
             ("--cache-size", args.cache_size != record.cache_limit_bytes),
+            ("--max-delete", args.max_delete != record.max_delete),
         )
         if differs
     ]

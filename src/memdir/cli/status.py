@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from memdir.cli.command import EXIT_NOTHING, EXIT_OK, Command, Parser
 from memdir.cli.output import Output
-from memdir.cli.text import human_bytes, human_duration, plural, visible
+from memdir.cli.text import held_back, human_bytes, human_duration, plural, visible
 from memdir.core.errors import MemdirError
 
 if TYPE_CHECKING:
@@ -88,8 +88,7 @@ def _print(answer: dict[str, Any], out: Output) -> None:
         if answer.get("trouble"):
             rows.append(("problem", visible(str(answer["trouble"]))))
         if answer.get("held_deletions"):
-            held = plural(int(answer["held_deletions"]), "file")
-            rows.append(("held back", f"{held} missing at the server stay here; `{_confirm_command(answer)}` deletes them"))
+            rows.append(("held back", held_back(str(answer["name"]), answer)))
         if answer.get("conflicts"):
             rows.append(("conflicts", f"{plural(answer['conflicts'], 'file')} kept twice; look for '(conflict' in the names"))
         if answer.get("memory_paths") is not None or answer.get("memory_paths_waiting") is not None:
@@ -124,12 +123,6 @@ def _absent_line(answer: dict[str, Any]) -> str:
     count = plural(int(answer["absent_files"]), "file")
     how = "being fetched in the background" if answer.get("prefetching") else "fetched when they are read"
     return f"the contents of {count} ({human_bytes(int(answer['absent_bytes']))}), {how}"
-
-
-def _confirm_command(answer: dict[str, Any]) -> str:
-    from memdir.cli.targets import spoken
-
-    return f"memdir sync {visible(spoken(str(answer['name']), str(answer['path'])))} --confirm-deletions"
 
 
 def _server_line(answer: dict[str, Any]) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from memdir.cli.command import EXIT_NOTHING, EXIT_OK, Command, Parser, seconds
 from memdir.cli.output import Output, Progress
-from memdir.cli.text import plural, visible
+from memdir.cli.text import held_back, plural, visible
 from memdir.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -32,10 +32,16 @@ def _configure(parser: Parser) -> None:
         default=_TIMEOUT_DEFAULT_S,
         help=f"wait at most S seconds (default: {_TIMEOUT_DEFAULT_S:g})",
     )
-    parser.add_argument(
+    decision = parser.add_mutually_exclusive_group()
+    decision.add_argument(
         "--confirm-deletions",
         action="store_true",
-        help="let deletions happen that were held back because they were so many (see `memdir status`)",
+        help="delete here what is missing at the server and was held back (see `memdir status`)",
+    )
+    decision.add_argument(
+        "--upload-again",
+        action="store_true",
+        help="put at the server again what is missing there and was held back",
     )
 
 
@@ -45,25 +51,32 @@ def _run(args: argparse.Namespace, out: Output) -> int:
     record = require_running(find_mount(open_registry(), args.name))
     if not record.sync:
         raise UsageError(f"{record.name} is mounted with --no-sync", hint="unmount it and mount it again without --no-sync")
-    confirmed = _confirm(record, out) if args.confirm_deletions else None
+    decided = _decide(record, args, out)
     result = _wait(record, args.timeout) if args.wait else _ask(record, wait=False, timeout_s=0.0)
     if out.json:
-        extra = {} if confirmed is None else {"confirmed_deletions": confirmed}
-        out.document({"name": record.name, "path": record.path} | result | extra)
+        out.document({"name": record.name, "path": record.path} | result | decided)
     else:
         out.line(_sentence(record.name, result, waited=args.wait))
+        if result.get("held_deletions"):
+            out.line(f"{record.name}: {held_back(record.name, result)}")
     finished = result.get("drained") and result.get("searchable")
     return EXIT_OK if finished or not args.wait else EXIT_NOTHING
 
 
-def _confirm(record: MountRecord, out: Output) -> int:
-    """How many deletions that the server reports go through now."""
+def _decide(record: MountRecord, args: argparse.Namespace, out: Output) -> dict[str, int]:
+    """Let go of what is held back, when a flag says how; how many files that are."""
     from memdir.cli.targets import control
 
-    count = int(control(record).call("confirm", _ANSWER_TIMEOUT_S).get("confirmed") or 0)
+    if args.confirm_deletions:
+        operation, field, key, done = "confirm", "confirmed", "confirmed_deletions", "deleted here"
+    elif args.upload_again:
+        operation, field, key, done = "upload_again", "uploaded", "uploaded_again", "put at the server again"
+    else:
+        return {}
+    count = int(control(record).call(operation, _ANSWER_TIMEOUT_S).get(field) or 0)
     if not out.json:
-        out.line(f"{record.name}: {plural(count, 'deletion') + ' confirmed' if count else 'no deletion is held back'}")
-    return count
+        out.line(f"{record.name}: {plural(count, 'file') + f' will be {done}' if count else 'nothing is held back'}")
+    return {key: count}
 
 
 def _ask(record: MountRecord, *, wait: bool, timeout_s: float) -> dict[str, Any]:
@@ -102,11 +115,13 @@ COMMAND = Command(
     usage="[OPTIONS] [NAME]",
     description=(
         "Push changes now instead of a moment later. With --wait, return when all of it can be found on the server.\n"
-        "When suddenly a large part of a memory is missing at the server, those files stay here until --confirm-deletions."
+        "When suddenly a large part of a memory is missing at the server (it was wiped, it is another one, somebody deleted\n"
+        "it), those files are held back: they stay here until --upload-again or --confirm-deletions."
     ),
     examples=[
         ("memdir sync", "start pushing, do not wait"),
         ("memdir sync notes --wait --timeout 60", "for scripts"),
+        ("memdir sync notes --upload-again", "the server was wiped: put everything back"),
         ("memdir sync notes --confirm-deletions", "yes, all these files really are to go"),
     ],
     exit_codes=[(0, "done; without --wait: started"), (1, "--wait ended before all was pushed and searchable")],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 _BIDI_CONTROLS: Final = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -69,3 +70,15 @@ def human_duration(duration_s: float) -> str:
 def plural(count: int, noun: str, many: str | None = None) -> str:
     """`1 file`, `2 files`, `3 entries`."""
     return f"{count:,} {noun if count == 1 else many or noun + 's'}"
+
+
+def held_back(name: str, answer: Mapping[str, object]) -> str:
+    """What a daemon's answer says of files that are missing at the server, and both ways out of it."""
+    count = answer.get("held_deletions")
+    held = plural(count if isinstance(count, int) else 0, "file")
+    where = "at the server, which was wiped or restored, or is another one," if answer.get("other_life") else "at the server"
+    command = f"memdir sync {visible(name)}"
+    return (
+        f"{held} missing {where} stay here; `{command} --upload-again` puts them back there, "
+        f"`{command} --confirm-deletions` deletes them here"
+    )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from memdir.cli.command import EXIT_NOTHING, EXIT_OK, Command, Parser, seconds
 from memdir.cli.output import Output
-from memdir.cli.text import plural, visible
+from memdir.cli.text import held_back, plural, visible
 from memdir.core.errors import BusyError, MemdirError, NotFoundError, UsageError
 from memdir.core.processes import end_process, processes_inside, wait_for_end
 from memdir.daemon.control import DaemonGoneError
@@ -114,7 +114,7 @@ def _unmount(
         until = f"it ends when {users} leave it" if users else "it ends when its last user leaves it"
         out.line(f"{out.name(record.name)}: detached from {out.name(record.path)}; {visible(until)}")
     else:
-        out.line(f"{out.name(record.name)}: unmounted from {out.name(record.path)}{_left_sentence(record, state, ended.left)}")
+        out.line(f"{out.name(record.name)}: unmounted from {out.name(record.path)}{_left_sentence(record, state, ended)}")
     code = EXIT_OK if state != "stopped" or cleared else EXIT_NOTHING
     return code, _document(record.name, record.path, was, ended=ended, removed=removed)
 
@@ -131,12 +131,13 @@ def _clear_unknown(target: str) -> bool:
     return clear_dead_mount(Path(target))
 
 
-def _left_sentence(record: MountRecord, state: str, left: int | None) -> str:
+def _left_sentence(record: MountRecord, state: str, ended: Ended) -> str:
     if state != "alive":
         return "; its daemon was dead, changes not pushed yet are kept for the next mount"
-    if left:
-        return f"; {plural(left, 'change')} left to push, kept for the next mount"
-    return ", everything is pushed" if record.sync and left == 0 else ""
+    held = f"; {held_back(record.name, ended.held)}" if ended.held.get("held_deletions") else ""
+    if ended.left:
+        return f"; {plural(ended.left, 'change')} left to push, kept for the next mount{held}"
+    return f", everything {'else ' if held else ''}is pushed{held}" if record.sync and ended.left == 0 else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,6 +145,8 @@ class Ended:
     """How the end of a daemon went. `left` changes wait for the next mount; None when nobody could say."""
 
     left: int | None = None
+    held: dict[str, object] = field(default_factory=dict)
+    """What the daemon says of files that are missing at the server."""
     detached: bool = False
     """Out of the tree, and it goes on until its last user is gone."""
 
@@ -177,7 +180,8 @@ def stop_daemon(record: MountRecord, *, drain_timeout_s: float, force: bool = Fa
         if answer.get("busy"):
             raise _busy_error(record)
         left = answer.get("left")
-        ended = Ended(left=left if isinstance(left, int) else None, detached=bool(answer.get("detached")))
+        held = {key: answer.get(key) for key in ("held_deletions", "other_life")}
+        ended = Ended(left=left if isinstance(left, int) else None, held=held, detached=bool(answer.get("detached")))
         if ended.detached or wait_for_end(handle, _EXIT_WAIT_S if not force else _KILL_WAIT_S):
             return ended
         if not force:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import time
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import Final, Protocol
+
+ENV_OFFSET: Final = "MEMDIR_CLOCK_OFFSET_S"
+"""For tests with real processes: seconds by which this process's wall clock is wrong. Timers are not touched."""
+_OFFSET_NS: Final = int(float(os.environ.get(ENV_OFFSET) or 0) * 1e9)
 
 
 class Clock(Protocol):
@@ -19,10 +24,14 @@ class Clock(Protocol):
         ...
 
 
+def _shifted_ns() -> int:
+    return time.time_ns() + _OFFSET_NS
+
+
 class SystemClock:
     """The machine's clocks."""
 
-    now_ns = staticmethod(time.time_ns)  # itself, without a frame of ours around it: every change of a file asks
+    now_ns = staticmethod(_shifted_ns if _OFFSET_NS else time.time_ns)  # itself, without a frame of ours: every write asks
 
     def monotonic_s(self) -> float:
         return time.monotonic()

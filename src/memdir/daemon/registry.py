@@ -64,6 +64,7 @@ class MountSpec:
     cache_limit_bytes: int | None = None
     prefetch_bytes: int | None = PREFETCH_DEFAULT_BYTES
     fetch_timeout_s: float = FETCH_TIMEOUT_DEFAULT_S
+    max_delete: str = ""
     mount_id: str | None = None
     hint_folder: str | None = None
     hint_create: bool = False
@@ -102,6 +103,8 @@ class MountRecord:
     """Also where there is no file for it yet."""
     memory_paths: tuple[str, ...] | None = None
     """What the container's memory paths shall be, until the server has been told; None: as they are there."""
+    max_delete: str = ""
+    """How much may go at once without a question (`sync.maxdelete`); empty for the default."""
     used: bool = False
     """It was mounted at least once, so a filesystem must be in its folder."""
     detached: bool = False
@@ -298,6 +301,7 @@ class MountRegistry:
             hint_folder=spec.hint_folder,
             hint_create=spec.hint_create,
             memory_paths=chosen.memory_paths if spec.memory_paths is None and chosen is not None else spec.memory_paths,
+            max_delete=spec.max_delete,
             used=chosen is not None and chosen.used,
         )
         try:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from memdir.daemon.control_server import Operation
     from memdir.fs.fuse.session import FuseStats
     from memdir.fs.tree import SyncTree
-    from memdir.sync.engine import Engine
+    from memdir.sync.engine import Engine, EngineStatus
     from memdir.sync.model import Row
 
 Json = dict[str, Any]
@@ -81,6 +81,7 @@ class MountService:
             "retry": self._retry,
             "confirm": self._confirm,
             "memory_paths": self._memory_paths,
+            "upload_again": self._upload_again,
             "stop": self._stop,
         }
 
@@ -121,6 +122,7 @@ class MountService:
             "conflicts": 0,
             "merged": 0,
             "held_deletions": 0,
+            "other_life": False,
             "last_synced_at": None,
             "profile_version": 0,
             "trouble": self._disk_trouble(),
@@ -143,7 +145,6 @@ class MountService:
                 "parked": status.parked,
                 "conflicts": status.conflicts,
                 "merged": status.merged,
-                "held_deletions": status.held_deletions,
                 "last_synced_at": iso_ms(status.last_synced_ms) if status.last_synced_ms else None,
                 "profile_version": status.profile_version,
                 "trouble": answer["trouble"] or status.trouble,
@@ -159,7 +160,7 @@ class MountService:
                     "hint": link.hint,
                     "api": status.api,
                 },
-            }
+            } | _held_json(status)
         return answer
 
     def queue_view(self) -> Json:
@@ -192,12 +193,14 @@ class MountService:
         return {"requeued": 0 if engine is None else engine.retry(path)}
 
     def _confirm(self, _: Json) -> Json:
-        """Let deletions happen that were held back because they were so many; how many those are."""
+        """Delete here what is missing at the server and was held back; how many paths that are."""
         engine = self._syncing.wait_engine()
-        held = 0 if engine is None else engine.status().held_deletions
-        if engine is not None and held:
-            engine.confirm_deletions()
-        return {"confirmed": held}
+        return {"confirmed": 0 if engine is None else engine.confirm_deletions()}
+
+    def _upload_again(self, _: Json) -> Json:
+        """Put at the server again what is missing there and was held back; how many paths that are."""
+        engine = self._syncing.wait_engine()
+        return {"uploaded": 0 if engine is None else engine.upload_again()}
 
     def _memory_paths(self, args: Json) -> Json:
         """Read facts in these paths from now on; the server is told as soon as it is there."""
@@ -234,7 +237,7 @@ class MountService:
             "searchable": searchable,
             "online": status.link.online,
             "problem": self._disk_trouble() or status.trouble or status.link.error,
-        }
+        } | _held_json(status)
 
     def _all_done(self, engine: Engine) -> bool:
         from memdir.client.errors import ClientError
@@ -264,8 +267,14 @@ class MountService:
         if lazy:
             return {"left": None, "detached": True}
         left = self._syncing.drain(drain_timeout_s)
+        engine = self._syncing.engine
+        held = {} if engine is None else _held_json(engine.status())
         self._control.request_stop(drain_timeout_s=0.0)
-        return {"left": left}
+        return {"left": left} | held
+
+
+def _held_json(status: EngineStatus) -> Json:
+    return {"held_deletions": status.held_deletions, "other_life": status.other_life}
 
 
 def _row_json(row: Row) -> Json:

@@ -155,6 +155,7 @@ class Syncing:
         try:
             from memdir.sync.engine import Engine
             from memdir.sync.keeper import KeepingPolicy
+            from memdir.sync.maxdelete import parse_max_delete
 
             engine = Engine(
                 folder=Path(self._record.cache_dir),
@@ -164,6 +165,7 @@ class Syncing:
                 is_virtual=is_virtual,
                 on_profile=lambda _: self._profile_wanted.set(),
                 keeping=KeepingPolicy(cache_bytes=self._record.cache_limit_bytes, prefetch_bytes=self._record.prefetch_bytes),
+                max_delete=parse_max_delete(self._record.max_delete),
             )
         except Exception as error:
             self.error = f"sync could not be started: {error}"

@@ -27,13 +27,15 @@ from memdir.sync.fetcher import Fetcher
 from memdir.sync.intake import find_unseen, take_in, unread_count
 from memdir.sync.keeper import Keeper, KeepingPolicy
 from memdir.sync.link import Link, LinkState
+from memdir.sync.lives import Marks
 from memdir.sync.localview import LocalView
+from memdir.sync.maxdelete import MaxDelete
 from memdir.sync.model import PLAIN_EPOCH, Row
 from memdir.sync.puller import Puller
 from memdir.sync.pusher import Pusher
 from memdir.sync.queue import Queue
 from memdir.sync.renames import Renames
-from memdir.sync.scanner import HELD_KEY, Scanner
+from memdir.sync.scanner import OTHER_LIFE_KEY, Scanner
 from memdir.sync.sent import Sent
 from memdir.sync.trouble import Troubles
 from memdir.sync.unseen import SYNC_FILE
@@ -69,6 +71,9 @@ class EngineStatus:
     last_synced_ms: int
     profile_version: int
     held_deletions: int
+    """Missing at the server and kept here until somebody decides."""
+    other_life: bool
+    """The server was wiped or restored once under this mount."""
     caught_up: bool
     trouble: str | None
     """What keeps the engine from its work on this side; the server's is in `link`."""
@@ -97,6 +102,7 @@ class Engine:
         is_virtual: Callable[[str], bool] | None = None,
         on_profile: Callable[[int], None] | None = None,
         keeping: KeepingPolicy | None = None,
+        max_delete: MaxDelete | None = None,
     ) -> None:
         """Open the records in `folder`/sync.db. Nothing is sent before `start`. With `keeping` files arrive without their
         contents, which are fetched as it says and when they are read; without, everything is fetched at once."""
@@ -119,8 +125,9 @@ class Engine:
         )
         self._on_profile = on_profile
         self._renames = Renames(self._ctx)
-        self._scanner = Scanner(self._ctx)
-        self._puller = Puller(self._ctx, self._renames, self._scanner, self._profile_grew)
+        marks = Marks(self._db)
+        self._scanner = Scanner(self._ctx, marks, max_delete or MaxDelete())
+        self._puller = Puller(self._ctx, self._renames, self._scanner, marks, self._profile_grew)
         self.fetcher = Fetcher(self._ctx, self._puller.read_all)
         self.keeper = Keeper(self._ctx, self.fetcher, keeping or KeepingPolicy(prefetch_bytes=None))
         self._pusher = Pusher(self._ctx, self._puller.read_all, self.fetcher)
@@ -206,7 +213,8 @@ class Engine:
             link=self._ctx.link.state(),
             last_synced_ms=self._ctx.counters.last_synced_ms,
             profile_version=self._ctx.facts.number("profile_version"),
-            held_deletions=self._ctx.facts.number(HELD_KEY),
+            held_deletions=self._ctx.facts.held_count(),
+            other_life=bool(self._ctx.facts.number(OTHER_LIFE_KEY)),
             caught_up=self._puller.caught_up.is_set(),
             trouble=self._troubles.text(),
             absent=self._ctx.tree.absent_totals(),
@@ -271,10 +279,17 @@ class Engine:
         self._announce()
         return count
 
-    def confirm_deletions(self) -> None:
-        """Let the deletions that were held back happen."""
-        self._scanner.confirm_deletions()
+    def confirm_deletions(self) -> int:
+        """Delete here what is missing at the server and was held back; how many paths that are."""
+        count = self._scanner.confirm_deletions()
         self._announce()
+        return count
+
+    def upload_again(self) -> int:
+        """Put at the server again what is missing there and was held back; how many paths that are."""
+        count = self._scanner.upload_again()
+        self._announce()
+        return count
 
     # --- loops ---------------------------------------------------------------------------------------------------
 

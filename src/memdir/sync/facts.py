@@ -7,7 +7,7 @@ count as the remote fact until it has. This is what keeps a slow feed from bring
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, cast
 
 from memdir.api.v1 import FileEntry
@@ -17,6 +17,9 @@ from memdir.sync.model import Below, Fact, Stamp
 
 _TOMBSTONE: Final = ""
 _PAGE: Final = 1000
+SAME_LIFE: Final = 1
+OTHER_LIFE: Final = 2
+"""Why a path is held back: see `hold`."""
 
 
 def below(path: str) -> tuple[bytes, bytes]:
@@ -246,6 +249,38 @@ class Facts:
             window,
         )
         return ahead is None and unseen is None
+
+    # --- what is held back ---------------------------------------------------------------------------------------
+
+    def hold(self, tx: Connection, paths: Iterable[str], life: int) -> None:
+        """Keep what is missing at the server; `life` is SAME_LIFE or OTHER_LIFE. Nothing there is newer than these."""
+        tx.executemany("update base set held = ?, revision = 0 where path = ?", [(life, encode(path)) for path in paths])
+
+    def is_held(self, path: str) -> bool:
+        """Whether `path` must not be deleted although the server has it not."""
+        return self._db.one("select 1 from base where path = ? and held != 0", (encode(path),)) is not None
+
+    def held_count(self) -> int:
+        row = self._db.one("select count(*) from base where held != 0")
+        return int(row[0]) if row else 0
+
+    def release_held(self, tx: Connection, *, forget: bool) -> list[str]:
+        """Hold nothing back any more; with `forget` it was never agreed on. The paths, deepest first."""
+        rows = tx.execute("select path from base where held != 0 order by path desc").fetchall()
+        if forget:
+            tx.execute("delete from base where held != 0")
+        else:
+            tx.execute("update base set held = 0 where held != 0")
+        return [decode(cast(bytes, row[0])) for row in rows]
+
+    def meet_strangers(self, tx: Connection, path: str) -> None:
+        """Something came to `path` (and below it) at a server that had lost what was agreed on there: they know nothing of each
+        other, so neither may take the other's place."""
+        low, high = below(path)
+        tx.execute(
+            "delete from base where held = ?1 and (path = ?2 or (path >= ?3 and path < ?4))",
+            (OTHER_LIFE, encode(path), low, high),
+        )
 
     def base_count(self) -> int:
         row = self._db.one("select count(*) from base where kind != ''")

@@ -29,7 +29,8 @@ class Folders:
             if entry is None:
                 continue
             remote, base = ctx.facts.remote_and_base(below)
-            if plan(ctx.local.fact_of(entry), remote, base).step is Step.DELETE_LOCAL:
+            step = plan(ctx.local.fact_of(entry), remote, base).step
+            if step is Step.DELETE_LOCAL and not ctx.facts.is_held(below):
                 goes = True
             elif entry.kind != "dir" or base is not None or remote is not None or self._is_new_folder(below):
                 return Below(stays=True, goes=goes, leftover=leftover)

@@ -13,12 +13,13 @@ from collections.abc import Callable
 from typing import Final
 
 from memdir.api.v1 import Change, ChangesPage, FileEntry
-from memdir.client.errors import CursorGoneError
+from memdir.client.errors import ConflictError, CursorGoneError
 from memdir.core.sqlite import Connection
 from memdir.sync.context import Context
+from memdir.sync.lives import Marks
 from memdir.sync.model import Fact
 from memdir.sync.renames import Renames
-from memdir.sync.scanner import Scanner
+from memdir.sync.scanner import FORKED, RESCAN_KEY, Scanner
 
 log = logging.getLogger(__name__)
 
@@ -28,8 +29,11 @@ _PAGES_MAX: Final = 100_000
 class Puller:
     """`on_profile` is called with the profile's version whenever it grew."""
 
-    def __init__(self, ctx: Context, renames: Renames, scanner: Scanner, on_profile: Callable[[int], None]) -> None:
+    def __init__(
+        self, ctx: Context, renames: Renames, scanner: Scanner, marks: Marks, on_profile: Callable[[int], None]
+    ) -> None:
         self._ctx = ctx
+        self._marks = marks
         self._renames = renames
         self._scanner = scanner
         self._on_profile = on_profile
@@ -55,17 +59,24 @@ class Puller:
         if self._is_closed():
             return False
         since, epoch = ctx.facts.watermark, ctx.facts.text("epoch")
-        if not epoch or ctx.facts.text("rescan"):
+        if not epoch or ctx.facts.text(RESCAN_KEY):
             self._compare_first()
             return True
+        token = self._marks.token(since)
         profile_since = ctx.facts.number("profile_version")
         try:
             page = ctx.link.call(
-                lambda client: client.changes(ctx.container, since=since, wait_s=wait_s, profile_since=profile_since)
+                lambda client: client.changes(
+                    ctx.container, since=since, token=token, wait_s=wait_s, profile_since=profile_since
+                )
             )
         except CursorGoneError:
             log.warning("the feed does not reach back to %d: comparing everything", since)
-            self._compare_everything()
+            self._compare_everything("gone")
+            return True
+        except ConflictError:
+            log.warning("number %d of the server's history is another change than before: comparing everything", since)
+            self._compare_everything(FORKED)
             return True
         with self._applying:
             if self._is_closed():
@@ -80,27 +91,40 @@ class Puller:
     def _compare_first(self) -> None:
         """Compare once, although several threads find at the same time that it has to be done."""
         with self._applying:
-            if not self._ctx.facts.text("epoch") or self._ctx.facts.text("rescan"):
-                self._compare_everything()
+            reason = self._ctx.facts.text(RESCAN_KEY)
+            if not self._ctx.facts.text("epoch") or reason:
+                self._scan(reason)
 
-    def _compare_everything(self) -> None:
+    def _compare_everything(self, reason: str) -> None:
         with self._applying:
             if not self._closed:
-                self._scanner.compare_everything()
+                self._scan(reason)
+
+    def _scan(self, reason: str) -> None:
+        """Nothing is pushed before the comparison is through, be it after a restart."""
+        if reason != self._ctx.facts.text(RESCAN_KEY):
+            with self._ctx.queue.transaction() as tx:
+                self._ctx.facts.set_value(tx, RESCAN_KEY, reason)
+        self._scanner.compare_everything(forked=reason == FORKED)
 
     def _apply(self, page: ChangesPage, epoch: str, since: int) -> bool:
         ctx = self._ctx
         if page.epoch != epoch or page.last_seq < since:
             log.warning("the server's history is another than before (epoch or count): comparing everything")
-            self._scanner.compare_everything()
+            self._scan(FORKED)
             return True
         profile_grew = page.profile_version > ctx.facts.number("profile_version")
         if page.changes or profile_grew or page.last_seq > since:
             with ctx.queue.transaction() as tx:
+                if ctx.facts.held_count():
+                    for change in page.changes:
+                        if change.kind != "delete":
+                            ctx.facts.meet_strangers(tx, change.path)
                 for change in page.changes:
                     self._note(tx, change)
                 watermark = page.changes[-1].seq if page.has_more and page.changes else max(since, page.last_seq)
                 ctx.facts.set_value(tx, "watermark", watermark)
+                self._marks.note(tx, watermark, page.token)
                 ctx.facts.set_value(tx, "profile_version", page.profile_version)
                 ctx.facts.drop_tombstones(tx, watermark)
                 for move in ctx.queue.moves(1000):

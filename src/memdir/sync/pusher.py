@@ -38,7 +38,7 @@ from memdir.sync.model import Fact, Row, Step
 from memdir.sync.operations import Push, changes_kind, first_error, key, operation_count, operations, replacement
 from memdir.sync.planner import plan_in_tree
 from memdir.sync.queue import QUIET_S
-from memdir.sync.scanner import OTHER_LIFE_KEY
+from memdir.sync.scanner import OTHER_LIFE_KEY, RESCAN_KEY
 
 log = logging.getLogger(__name__)
 
@@ -68,7 +68,7 @@ class Pusher:
     def work_once(self) -> bool:
         """Do one claim of rows; False when nothing can be done now."""
         ctx = self._ctx
-        if not ctx.link.is_open():
+        if not ctx.link.is_open() or ctx.facts.text(RESCAN_KEY):
             return False
         rows = ctx.queue.claim()
         if not rows:
@@ -158,12 +158,10 @@ class Pusher:
             self._park(row, f"larger than {FILE_SYNC_MAX_BYTES // MIB} MiB; it stays in this mount only")
             return None
         local = None if entry is None else ctx.local.fact_of(entry)
-        remote, base = ctx.facts.remote_and_base(path)
-        if remote is not None and (base is None or base.revision < remote.revision) and ctx.sent.is_ours(path, remote):
-            base = remote  # the answer to our own write was lost: what stands there is ours
-            with ctx.queue.transaction() as tx:
-                ctx.facts.set_base(tx, path, remote)
-                ctx.sent.decided(tx, path, remote.revision)
+        remote, base = self._remote_and_base(path)
+        if local is not None and remote is None and local.same(base) and ctx.facts.is_held(path):
+            self._finish(row)  # missing at the server, and nobody has said yet that it is to go here
+            return None
         folders, seen_seq = self._folders, ctx.facts.watermark
         action = plan_in_tree(local, remote, base, here=lambda: folders.here(path), there=lambda: folders.there(path))
         if row.deep and not action.recursive:
@@ -194,6 +192,17 @@ class Pusher:
                 if not self._merger.merge(row, entry, remote, base):
                     self._applier.conflict(row, entry)
         return None
+
+    def _remote_and_base(self, path: str) -> tuple[Fact | None, Fact | None]:
+        """Both stored facts. When the answer to a write of ours was lost, what stands there is ours."""
+        ctx = self._ctx
+        remote, base = ctx.facts.remote_and_base(path)
+        if remote is not None and (base is None or base.revision < remote.revision) and ctx.sent.is_ours(path, remote):
+            base = remote
+            with ctx.queue.transaction() as tx:
+                ctx.facts.set_base(tx, path, remote)
+                ctx.sent.decided(tx, path, remote.revision)
+        return remote, base
 
     def _ready_push(self, push: Push) -> Push | None:
         """Bring the bytes that the push needs, and those that only the contents it replaces can still give. None when what it

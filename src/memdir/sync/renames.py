@@ -17,6 +17,7 @@ from memdir.fs.tree import LocalChangedError
 from memdir.sync.context import Context, is_wire_name
 from memdir.sync.intake import walk
 from memdir.sync.model import Move
+from memdir.sync.scanner import RESCAN_KEY
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +31,7 @@ class Renames:
     def work_once(self) -> bool:
         """Work on the renames that are due; False when there is none."""
         ctx = self._ctx
-        if not ctx.link.is_open():
+        if not ctx.link.is_open() or ctx.facts.text(RESCAN_KEY):
             return False
         moves = ctx.queue.claim_moves()
         try:
