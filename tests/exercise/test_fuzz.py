@@ -18,7 +18,7 @@ from tests.exercise import fuzz
 from tests.exercise.capture import load
 from tests.exercise.fuzz import BY_HAND, KINDS, FindingError, Fuzzer, Target, reply_trouble, request
 
-# Lines are traced here, which costs a lot on a loaded machine; and a SIGALRM handler under line tracing never ends (CPython 3.11).
+# Line tracing costs a lot on a loaded machine; and a SIGALRM handler under line tracing never ends (CPython 3.11).
 pytestmark = pytest.mark.timeout(900, method="thread")
 
 
