@@ -119,6 +119,37 @@ def test_the_notes_of_a_path_are_bounded_and_end_with_a_decision(tmp_path: Path)
         sent.decided(tx, "/a", 7)
     assert sent.is_ours("/a", fact(TRIES_MAX, 8)), "7 is what it was sent on top of"
     with db.write() as tx:
-        sent.decided(tx, "/a", 8)
-    assert not sent.is_ours("/a", fact(TRIES_MAX, 8))
+        sent.note(tx, "/a", fact(1), on_revision=0)
+        sent.overtaken(tx, "/a", 8)
+    assert not sent.is_ours("/a", fact(TRIES_MAX, 9))
+    assert sent.is_ours("/a", fact(1, 9)), "8 may be deleted, and then it comes through"
+    with db.write() as tx:
+        sent.decided(tx, "/a", 9)
+    assert not sent.is_ours("/a", fact(1, 9))
     db.close()
+
+
+def test_what_was_sent_to_an_empty_place_is_ours_also_when_it_arrived_after_somebody_elses(
+    mount: Mount, server: FakeServer
+) -> None:
+    mount.sync()
+    server.write("/a", b"theirs")
+    server.remove("/a")
+    server.fault("GET", "/v1/changes", status=500, times=2)  # so that the mount knows of neither
+    mount.write("/a", b"1")
+    lose_answer(server)
+    mount.step()
+    mount.write("/a", b"2")
+    assert in_agreement(mount, server)
+    assert mount.tree() == {"/a": ("file", b"2")}
+
+
+def test_nothing_is_pushed_before_the_first_comparison(mount: Mount, server: FakeServer) -> None:
+    mount.write("/a", b"1")
+    mount.engine._take_in_all()
+    mount.clock.advance(3)
+    mount.engine.link.call(lambda client: client.changes("c", since=0))  # somebody else opens the connection
+    assert not mount.engine._pusher.work_once()
+    assert server.tree() == {}
+    assert in_agreement(mount, server)
+    assert server.tree() == {"/a": ("file", b"1")}

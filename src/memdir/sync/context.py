@@ -53,6 +53,11 @@ class Context:
     def now_ms(self) -> int:
         return self.clock.now_ns() // 1_000_000
 
+    def has_met(self) -> bool:
+        """Whether this mount and its server were compared once. Before, nothing is pushed: the first comparison begins with
+        no agreements, and would take what was pushed a moment ago, and changed here since, for a stranger's."""
+        return bool(self.facts.text("epoch"))
+
     def is_excluded(self, path: str) -> bool:
         """Whether the engine has nothing to do with `path`."""
         return path == "/" or self.is_virtual(path)

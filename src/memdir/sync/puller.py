@@ -156,7 +156,9 @@ class Puller:
         remote = Fact(kind=entry.kind, content_hash=entry.content_hash, mode=entry.mode & 0o7777, revision=entry.revision)
         if (base is None or base.revision < remote.revision) and ctx.sent.is_ours(path, remote):
             ctx.facts.set_base(tx, path, remote)
-        ctx.sent.decided(tx, path, remote.revision)
+            ctx.sent.decided(tx, path, remote.revision)
+        else:
+            ctx.sent.overtaken(tx, path, remote.revision)
 
     def _note_move(self, tx: Connection, source: str, path: str, seq: int) -> None:
         ctx = self._ctx

@@ -68,7 +68,7 @@ class Pusher:
     def work_once(self) -> bool:
         """Do one claim of rows; False when nothing can be done now."""
         ctx = self._ctx
-        if not ctx.link.is_open() or ctx.facts.text(RESCAN_KEY):
+        if not ctx.link.is_open() or not ctx.has_met() or ctx.facts.text(RESCAN_KEY):
             return False
         rows = ctx.queue.claim()
         if not rows:

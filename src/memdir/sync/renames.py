@@ -31,7 +31,7 @@ class Renames:
     def work_once(self) -> bool:
         """Work on the renames that are due; False when there is none."""
         ctx = self._ctx
-        if not ctx.link.is_open() or ctx.facts.text(RESCAN_KEY):
+        if not ctx.link.is_open() or not ctx.has_met() or ctx.facts.text(RESCAN_KEY):
             return False
         moves = ctx.queue.claim_moves()
         try:

@@ -43,9 +43,14 @@ class Sent:
         return any(remote.same(Fact(kind=str(row[0]), content_hash=str(row[1]), mode=int(row[2]))) for row in rows)
 
     def decided(self, tx: Connection, path: str, revision: int) -> None:
-        """The server's `path` is at `revision`: what was sent on top of an earlier one has come through or never will."""
+        """Our own write at `path` came through as `revision`: what was sent before it did too, or never will."""
         tx.execute("delete from sent where path = ? and on_revision < ?", (encode(path), revision))
 
+    def overtaken(self, tx: Connection, path: str, revision: int) -> None:
+        """Somebody else's write at `path` came through: what was sent on top of an earlier revision never will. What was sent
+        to a path where nothing stood may, once that is deleted."""
+        tx.execute("delete from sent where path = ? and on_revision > 0 and on_revision < ?", (encode(path), revision))
+
     def forget(self, tx: Connection) -> None:
-        """The server begins another life."""
-        tx.execute("delete from sent")
+        """The server begins another life, in which the revisions of the former one mean nothing."""
+        tx.execute("delete from sent where on_revision > 0")
