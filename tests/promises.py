@@ -55,7 +55,6 @@ OPEN: frozenset[str] = frozenset(
         "sync.history",
         "sync.restore",
         "sync.offline",
-        "sync.key",
         "sync.disk-full",
         "sync.clock",
         "sync.drain",

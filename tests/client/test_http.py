@@ -14,6 +14,7 @@ from memdir.client.errors import (
     ClientError,
     ConflictError,
     CursorGoneError,
+    ForbiddenError,
     NotFoundError,
     OfflineError,
     PreconditionFailedError,
@@ -44,7 +45,7 @@ ENTRY = {
     [
         (400, RejectedError),
         (401, AuthError),
-        (403, AuthError),
+        (403, ForbiddenError),
         (404, NotFoundError),
         (408, ServerError),
         (409, ConflictError),

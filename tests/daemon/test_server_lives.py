@@ -22,11 +22,10 @@ pytestmark = pytest.mark.mount
 __all__ = ["home"]
 
 
-def memdir(*words: str, clock_offset_s: int = 0) -> str:
+def memdir(*words: str, **env: str) -> str:
     """The real command."""
-    env = os.environ | {ENV_OFFSET: str(clock_offset_s)}
     command = [sys.executable, "-m", "memdir.cli", *words]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=env)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=os.environ | env)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -131,7 +130,7 @@ def test_a_server_whose_files_were_put_back_by_hand_gets_what_it_lost_although_i
     with server_client() as client:
         client.delete_file("notes", "/theirs-1")
     stop_server(app_paths(), timeout_s=STOP_S)
-    memdir("server", "vacuum", "--history-days", "1", clock_offset_s=200_000)
+    memdir("server", "vacuum", "--history-days", "1", **{ENV_OFFSET: "200000"})
     ensure_server(app_paths())
     until(lambda: not (home.place / "theirs-1").exists())
     until(lambda: (home.place / "theirs-0").read_bytes() == b"while it was away\n")

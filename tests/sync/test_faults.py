@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
+from memdir.client.errors import AuthError
+from memdir.core.clock import FakeClock
+from memdir.sync.link import Link
 from tests.sync.conftest import Mount
-from tests.sync.fake_server import FakeServer
+from tests.sync.fake_server import KEY, FakeServer
 
 
 def test_a_mount_works_without_a_server_and_converges_when_it_comes(mount: Mount, server: FakeServer) -> None:
@@ -151,6 +156,43 @@ def test_a_wrong_key_stops_the_pushes_and_keeps_the_queue(mount: Mount, server: 
     mount.clock.advance(60)
     mount.sync()
     assert server.tree() == mount.tree()
+
+
+def test_a_key_that_may_not_change_a_path_parks_it_and_everything_else_goes_on(mount: Mount, server: FakeServer) -> None:
+    mount.sync()
+    server.reject["/theirs"] = 403
+    mount.write("/theirs", b"1")
+    mount.write("/mine", b"2")
+    mount.sync()
+    server.write("/new", b"3")
+    mount.sync()
+    assert mount.engine.status().link.online
+    assert [(row.path, "may not change" in row.error) for row in mount.engine.parked_rows(9)] == [("/theirs", True)]
+    assert {"/mine", "/new"} <= set(server.tree())
+    assert "/new" in mount.tree()
+    del server.reject["/theirs"]
+    server.down = True
+    mount.step()
+    server.down = False
+    mount.clock.advance(60)
+    mount.sync()
+    assert server.tree() == mount.tree()
+
+
+def test_credentials_that_changed_are_used_with_the_next_call(server: FakeServer) -> None:
+    stamps = ["old"]
+    link = Link(server.client, clock=FakeClock(), rng=random.Random(1), stamp=lambda: stamps[0])
+    server.key = "another"
+    with pytest.raises(AuthError):
+        link.call(lambda client: client.processing_count("c"))
+    server.key = KEY
+    assert link.wait_s() > 10
+    assert not link.look_at_credentials()
+    stamps[0] = "new"
+    assert link.look_at_credentials()
+    assert link.wait_s() == 0
+    assert link.call(lambda client: client.processing_count("c")) == 0
+    assert not link.look_at_credentials()
 
 
 def test_an_unsynced_edit_survives_a_crash_of_the_daemon_at_any_step(mount: Mount, server: FakeServer) -> None:

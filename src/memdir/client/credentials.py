@@ -65,6 +65,21 @@ def configured(paths: AppPaths) -> Credentials | None:
     return None
 
 
+def stamp(paths: AppPaths) -> tuple[object, ...]:
+    """Another value when the files that a key is read from were changed. Costs a few calls of stat."""
+    named = os.environ.get(ENV_FILE, "").strip()
+    files = [paths.credentials_file, Path(named) if named and named != LOCAL else paths.login_file]
+    found: list[object] = []
+    for file in files:
+        try:
+            info = os.stat(file)
+        except OSError:
+            found.append(None)
+        else:
+            found.append((info.st_ino, info.st_mtime_ns, info.st_size))
+    return tuple(found)
+
+
 def pinned(paths: AppPaths) -> dict[str, str]:
     """What to put into the environment of a process that shall stay with the server that is chosen now."""
     if os.environ.get(ENV_FILE, "").strip() or os.environ.get(ENV_URL, "").strip():

@@ -32,7 +32,11 @@ class RateLimitedError(ClientError):
 
 
 class AuthError(ClientError):
-    """401 or 403: no call will work before somebody repairs the key."""
+    """401: no call will work before somebody repairs the key."""
+
+
+class ForbiddenError(AuthError):
+    """403: the key is known and may not do this; what it may do still works."""
 
 
 class NotFoundError(ClientError):
@@ -70,8 +74,10 @@ _RETRY_AFTER_MAX_S = 3600.0
 def from_status(status: int, message: str, *, current: FileEntry | None = None, retry_after: str | None = None) -> ClientError:
     """The error for a status of 300 or more."""
     text = f"{message} (HTTP {status})"
-    if status in (401, 403):
-        return AuthError(text, hint="`memdir whoami` tells which key is used and what it opens")
+    if status == 401:
+        return AuthError(text, hint="`memdir login` with a new key; `memdir whoami` tells which one is used")
+    if status == 403:
+        return ForbiddenError(text, hint="`memdir whoami` tells which key is used and what it opens")
     if status == 412:
         return PreconditionFailedError(text, current=current)
     if status == 429:

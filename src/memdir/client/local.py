@@ -23,7 +23,7 @@ from memdir.core.background import start_background
 from memdir.core.errors import BusyError, MemdirError, UsageError
 from memdir.core.filelock import locked_file
 from memdir.core.paths import AppPaths, ensure_dir
-from memdir.core.processes import wait_for_end
+from memdir.core.processes import command_line, wait_for_end
 
 log = logging.getLogger(__name__)
 
@@ -97,6 +97,15 @@ def recorded_pid(paths: AppPaths) -> int | None:
     """The process that `server.json` names, whether or not it runs; None without such a file."""
     pid = (_read_json(paths.server_state_file) or {}).get("pid")
     return pid if isinstance(pid, int) and pid > 0 else None
+
+
+def hanging_pid(paths: AppPaths) -> int | None:
+    """The local server's process when that lives and gives no answer: halted, or too busy. None otherwise. There is no use in
+    starting another beside it: it holds the data."""
+    pid = recorded_pid(paths)
+    if pid is None or not any("memdir.server" in word for word in command_line(pid)):
+        return None
+    return None if running_server(paths) is not None else pid
 
 
 def ensure_server(paths: AppPaths, *, timeout_s: float = START_TIMEOUT_S) -> ServerInfo:

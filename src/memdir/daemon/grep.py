@@ -6,8 +6,10 @@ Before a search by meaning, what is dirty under its scope is pushed and waited f
 
 from __future__ import annotations
 
+import threading
 import time
-from typing import TYPE_CHECKING, Any, Final
+from concurrent.futures import Future, wait
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from memdir.core.errors import UsageError
 from memdir.core.limits import MIB, QUERY_MAX_CHARS, SEARCH_LIMIT_MAX
@@ -16,14 +18,24 @@ from memdir.daemon.wordsearch import LiteralSearch, OneFile, Readable, WordSearc
 from memdir.fs.path import checked, is_within
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from memdir.api.v1 import SearchResponse
+    from memdir.client.errors import ClientError
     from memdir.fs.tree import SyncTree
     from memdir.sync.engine import Engine
 
 Json = dict[str, Any]
+R = TypeVar("R")
 
 WAIT_MS: Final = 2500
 _WAIT_MAX_MS: Final = 30_000
+_SILENCE_S: Final = 3.0
+"""A server that has answered neither the search nor a question after it by then is taken for hanging …"""
+_SILENCE_LEAST_S: Final = 1.5
+"""… but it gets this long when pushing took the time before."""
+_SEARCH_MAX_S: Final = 60.0
+"""A search that takes long at a server that answers otherwise."""
 _PENDING_SHOWN_MAX: Final = 1000
 _KEPT_MAX: Final = 200
 _KEPT_MAX_BYTES: Final = MIB
@@ -31,6 +43,30 @@ _KEPT_MAX_BYTES: Final = MIB
 _PROFILE: Final = "/profile.md"
 PROFILE_NOTE: Final = "profile.md is made from the files under memory/ and user/; it was searched by words"
 NO_SYNC_NOTE: Final = "this mount does not sync: searched by words in the local files"
+
+
+class _HangingError(Exception):
+    """The server takes connections and answers nothing."""
+
+    @property
+    def told(self) -> ClientError:
+        from memdir.client.errors import OfflineError
+
+        return OfflineError("the server takes connections and does not answer", hint="`memdir server status`, `memdir logs`")
+
+
+def _in_background(call: Callable[[], R]) -> Future[R]:
+    """Run `call` in a thread that may outlive whoever asked; it ends with the time limit of the call."""
+    future: Future[R] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(call())
+        except BaseException as error:  # noqa: BLE001  handed to whoever asks for the result
+            future.set_exception(error)
+
+    threading.Thread(target=run, name="grep-call", daemon=True).start()
+    return future
 
 
 class Grep:
@@ -79,6 +115,10 @@ class Grep:
                 if not self._syncing.bring_server():
                     raise
                 waiting, response = self._pushed_and_asked(engine, query, scope, limit, wait_s, explain=explain)
+        except _HangingError as error:
+            engine.link.fail(error.told)
+            note = f"searched by words in the local files, because the server does not answer in {_SILENCE_S:g} s"
+            return self._in_place(query, scope, limit, note, offline=True)
         except ClientError as error:
             note = f"searched by words in the local files, because the server was not reached: {error.message}"
             return self._in_place(query, scope, limit, note, offline=True)
@@ -87,11 +127,22 @@ class Grep:
     def _pushed_and_asked(
         self, engine: Engine, query: str, scope: str, limit: int, wait_s: float, *, explain: bool
     ) -> tuple[list[str], SearchResponse]:
-        """What could not be pushed within `wait_s`, and the server's answer. ClientError."""
+        """What could not be pushed within `wait_s`, and the server's answer. ClientError, _HangingError."""
+        silent_s = time.monotonic() + _SILENCE_S
         deadline_s = time.monotonic() + wait_s
         waiting = engine.flush(scope, wait_s)
         left_ms = max(0, int((deadline_s - time.monotonic()) * 1000))
-        return waiting, self._ask(engine, query, scope, limit, left_ms, explain=explain)
+        search = _in_background(lambda: self._ask(engine, query, scope, limit, left_ms, explain=explain))
+        silent_s = max(silent_s, time.monotonic() + _SILENCE_LEAST_S)
+        wait([search], timeout=max(0.0, silent_s - time.monotonic() - _SILENCE_LEAST_S))
+        if not search.done():
+            # It may have much to do, or be stopped: then it does not answer a simple question either.
+            alive = _in_background(lambda: engine.link.call(lambda client: client.processing_count(self._container)))
+            asked: list[Future[Any]] = [search, alive]
+            wait(asked, timeout=max(0.0, silent_s - time.monotonic()), return_when="FIRST_COMPLETED")
+            if not search.done() and not alive.done():
+                raise _HangingError
+        return waiting, search.result(timeout=_SEARCH_MAX_S)
 
     def _ask(self, engine: Engine, query: str, scope: str, limit: int, wait_ms: int, *, explain: bool) -> SearchResponse:
         from memdir.api.v1 import SearchRequest

@@ -105,11 +105,12 @@ class Syncing:
         """Somebody asked for what needs the server: start the local one when it is stopped. The loops of a mount alone do not,
         or nobody could stop it. True when it had to be started, and answers; OfflineError when it could not be started."""
         from memdir.client.errors import OfflineError
-        from memdir.client.local import configured_server, running_server
+        from memdir.client.local import configured_server, hanging_pid, running_server
 
         engine = self._engine
         try:
             away = engine is not None and configured_server(self._paths) is None and running_server(self._paths) is None
+            away = away and hanging_pid(self._paths) is None
         except MemdirError as error:
             log.debug("no server is started: %s", error.message)
             return False
@@ -153,6 +154,7 @@ class Syncing:
 
     def _start(self) -> None:
         try:
+            from memdir.client.credentials import stamp
             from memdir.sync.engine import Engine
             from memdir.sync.keeper import KeepingPolicy
             from memdir.sync.maxdelete import parse_max_delete
@@ -166,6 +168,7 @@ class Syncing:
                 on_profile=lambda _: self._profile_wanted.set(),
                 keeping=KeepingPolicy(cache_bytes=self._record.cache_limit_bytes, prefetch_bytes=self._record.prefetch_bytes),
                 max_delete=parse_max_delete(self._record.max_delete),
+                credentials_stamp=lambda: stamp(self._paths),
             )
         except Exception as error:
             self.error = f"sync could not be started: {error}"
@@ -188,10 +191,16 @@ class Syncing:
     def _client(self) -> Remote:
         """A client of the server, whichever API that speaks. The local server is started once, again when it crashed, and again
         when somebody asked for what needs it; not by the loops alone when somebody stopped it."""
-        from memdir.client.local import ensure_server, running_server
+        from memdir.client.local import ensure_server, hanging_pid, running_server
 
         with self._connecting:
             crashed = self._paths.server_state_file.exists()
+            hanging = hanging_pid(self._paths) if crashed and self._server_started else None
+            if hanging is not None:
+                raise MemdirError(
+                    f"the local server (pid {hanging}) does not answer",
+                    hint="`memdir server status`; it may be stopped or busy",
+                )
             if self._wanted.is_set() or crashed or not self._server_started:
                 info = ensure_server(self._paths)
                 self._server_started = True

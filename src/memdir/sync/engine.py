@@ -32,7 +32,7 @@ from memdir.sync.localview import LocalView
 from memdir.sync.maxdelete import MaxDelete
 from memdir.sync.model import PLAIN_EPOCH, Row
 from memdir.sync.puller import Puller
-from memdir.sync.pusher import Pusher
+from memdir.sync.pusher import FORBIDDEN_REASON, Pusher
 from memdir.sync.queue import Queue
 from memdir.sync.renames import Renames
 from memdir.sync.scanner import OTHER_LIFE_KEY, Scanner
@@ -56,6 +56,8 @@ _FEED_JOIN_S: Final = 0.5
 _FIRST_TRY_S: Final = 2.0
 """While the server is away, a flush waits this long for one more try to reach it."""
 _HOST_MAX_CHARS: Final = 32
+_CREDENTIALS_S: Final = 2.0
+"""How often the credentials are looked at."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +105,7 @@ class Engine:
         on_profile: Callable[[int], None] | None = None,
         keeping: KeepingPolicy | None = None,
         max_delete: MaxDelete | None = None,
+        credentials_stamp: Callable[[], object] | None = None,
     ) -> None:
         """Open the records in `folder`/sync.db. Nothing is sent before `start`. With `keeping` files arrive without their
         contents, which are fetched as it says and when they are read; without, everything is fetched at once."""
@@ -117,7 +120,7 @@ class Engine:
             facts=facts,
             queue=Queue(self._db, clock=clock, rng=rng),
             sent=Sent(self._db),
-            link=Link(factory, clock=clock, rng=rng),
+            link=Link(factory, clock=clock, rng=rng, stamp=credentials_stamp),
             local=LocalView(tree, facts),
             clock=clock,
             is_virtual=is_virtual or _is_view,
@@ -141,6 +144,7 @@ class Engine:
         self._feed_tries = 0
         self._troubles = Troubles()
         self._probing = threading.Lock()
+        self._credentials_due_s = 0.0
         self._taking_in = threading.Lock()
         self._threads: list[threading.Thread] = []
         self._ctx.link.on_open = self._link_opened
@@ -369,6 +373,10 @@ class Engine:
                 self._probing.release()
 
     def _probe_once(self) -> None:
+        now_s = self._ctx.clock.monotonic_s()
+        if now_s >= self._credentials_due_s:
+            self._credentials_due_s = now_s + _CREDENTIALS_S
+            self._ctx.link.look_at_credentials()
         if self._ctx.link.state().online or self._ctx.link.wait_s() > 0:
             return
         try:
@@ -419,6 +427,7 @@ class Engine:
     def _link_opened(self) -> None:
         self.keeper.poke()
         self._ctx.queue.hurry_all()
+        self._ctx.queue.retry_parked(FORBIDDEN_REASON)
         feed = self._feed
         if feed is not None and feed is not threading.current_thread() and not self._stopping.is_set():
             self._start_feed()  # the old thread ends with its call

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from memdir.client.errors import AuthError, ClientError, OfflineError, RateLimitedError, ServerError
+from memdir.client.errors import AuthError, ClientError, ForbiddenError, OfflineError, RateLimitedError, ServerError
 from memdir.client.remote import Remote
 from memdir.core.clock import Clock
 from memdir.core.errors import MemdirError
@@ -42,8 +42,13 @@ class LinkState:
 class Link:
     """Thread-safe. `on_open` is called (without locks) whenever a call succeeds after the link was closed."""
 
-    def __init__(self, factory: Callable[[], Remote], *, clock: Clock, rng: random.Random) -> None:
+    def __init__(
+        self, factory: Callable[[], Remote], *, clock: Clock, rng: random.Random, stamp: Callable[[], object] | None = None
+    ) -> None:
+        """`stamp` tells by another value that the credentials were changed since."""
         self._factory = factory
+        self._stamp = stamp or _nothing
+        self._stamped: object = None
         self._clock = clock
         self._rng = rng
         self._lock = threading.Lock()
@@ -74,8 +79,10 @@ class Link:
         except OfflineError as error:
             self._close(client, error)
             raise
+        except ForbiddenError:
+            raise  # says something of this call only; a feed that may not be read is reported by `fail`
         except AuthError as error:
-            self._close(client, error, retry_s=AUTH_RETRY_S)
+            self._close(client, error)
             raise
         except RateLimitedError as error:
             self.pause(error.retry_after_s)
@@ -93,7 +100,7 @@ class Link:
             self._paused_until_s = max(self._paused_until_s, self._clock.monotonic_s() + seconds)
 
     def fail(self, error: ClientError) -> None:
-        """The feed cannot be read although the server answers (5xx): the mount is offline all the same."""
+        """The feed cannot be read although the server answers (5xx, 403): the mount is offline all the same."""
         with self._lock:
             client = self._client
         if client is not None:
@@ -115,6 +122,23 @@ class Link:
         """Somebody waits: let the next call try at once."""
         with self._lock:
             self._next_try_s = 0.0
+
+    def look_at_credentials(self) -> bool:
+        """Begin anew with the next call when the credentials are others than those the client was made with. Whether they are:
+        asked a few times in a minute, so that a repaired key is used at once."""
+        stamp = self._stamp()
+        with self._lock:
+            if self._stamped is None or stamp == self._stamped:
+                return False
+            self._stamped = stamp
+            client, self._client = self._client, None
+            self._next_try_s, self._paused_until_s, self._failures = 0.0, 0.0, 0
+            if self._online:
+                self._online, self._since_ms, self._error = False, self._clock.now_ns() // 1_000_000, "the credentials changed"
+        log.info("the credentials changed: connecting anew")
+        if client is not None:
+            client.close()
+        return True
 
     def state(self) -> LinkState:
         with self._lock:
@@ -139,6 +163,9 @@ class Link:
                 return self._client
             if now_s < self._next_try_s:
                 raise OfflineError(self._error or "the server was not reached")
+        stamp = self._stamp()
+        with self._lock:
+            self._stamped = stamp
         try:
             fresh = self._factory()
         except ClientError as error:
@@ -170,7 +197,8 @@ class Link:
         log.info("connected to %s", client.base_url)
         self.on_open()
 
-    def _close(self, client: Remote | None, error: ClientError, *, retry_s: float | None = None) -> None:
+    def _close(self, client: Remote | None, error: ClientError) -> None:
+        retry_s = AUTH_RETRY_S if isinstance(error, AuthError) else None
         with self._lock:
             if client is not self._client:
                 return  # another thread was first, or this failure is of an older connection
@@ -183,7 +211,7 @@ class Link:
             first = self._online or self._failures == 1
             self._online, self._error, self._hint = False, error.message, error.hint
         if first:
-            log.warning("offline: %s", error.message)
+            log.warning("offline: %s%s", error.message, f"; {error.hint}" if error.hint else "")
         if client is not None:
             client.close()
 

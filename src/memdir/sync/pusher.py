@@ -16,6 +16,7 @@ from memdir.client.errors import (
     AuthError,
     ClientError,
     ConflictError,
+    ForbiddenError,
     NotFoundError,
     OfflineError,
     PreconditionFailedError,
@@ -51,6 +52,8 @@ _STREAM_BYTES: Final = 256 * KIB
 GONE_REASON: Final = (
     "its contents were only at the server, which was wiped or restored and does not have them; delete the file, or restore them"
 )
+FORBIDDEN_REASON: Final = "the key may not change this"
+"""Such rows get another try with every new connection, which may be one with another key."""
 NAME_REASON: Final = "the name is not UTF-8; the server cannot store it. Rename the file"
 
 
@@ -367,6 +370,9 @@ class Pusher:
         elif isinstance(error, RateLimitedError):
             ctx.link.pause(error.retry_after_s)
             ctx.queue.again(tx, row)
+        elif isinstance(error, ForbiddenError):
+            log.warning("parked %r: %s", row.path, error.message)
+            ctx.queue.parked(tx, row, f"{FORBIDDEN_REASON}: {error.message}")
         elif isinstance(error, AuthError):
             ctx.link.fail(error)
             ctx.queue.again(tx, row)

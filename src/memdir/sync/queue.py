@@ -395,6 +395,16 @@ class Queue:
             )
             return tx.changes()
 
+    def retry_parked(self, reason: str) -> int:
+        """Give those that are parked with a reason that begins like this a new try; how many."""
+        with self._db.write() as tx:
+            tx.execute(
+                "update queue set state = 'ready', attempts = 0, due_at_s = 0, error = ''"
+                " where state = 'parked' and substr(error, 1, ?) = ?",
+                (len(reason), reason),
+            )
+            return tx.changes()
+
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
         """The transaction that facts and queue share."""

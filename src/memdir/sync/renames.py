@@ -9,7 +9,14 @@ from __future__ import annotations
 import logging
 
 from memdir.api.v1 import MoveRequest
-from memdir.client.errors import ClientError, ConflictError, NotFoundError, PreconditionFailedError, RejectedError
+from memdir.client.errors import (
+    ClientError,
+    ConflictError,
+    ForbiddenError,
+    NotFoundError,
+    PreconditionFailedError,
+    RejectedError,
+)
 from memdir.core.sqlite import Connection
 from memdir.fs.errors import FsError
 from memdir.fs.path import rebase
@@ -67,7 +74,7 @@ class Renames:
         )
         try:
             result = ctx.link.call(lambda client: client.move(request))
-        except (PreconditionFailedError, ConflictError, NotFoundError, RejectedError) as error:
+        except (PreconditionFailedError, ConflictError, NotFoundError, RejectedError, ForbiddenError) as error:
             log.info("the server does not rename %s: %s", move.source, error.message)
             with ctx.queue.transaction() as tx:
                 self.fall_apart(tx, move)
