@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from memdir.daemon.control_server import Operation
     from memdir.fs.fuse.session import FuseStats
     from memdir.fs.tree import SyncTree
-    from memdir.sync.engine import Engine, EngineStatus
+    from memdir.sync.engine import Engine
+    from memdir.sync.enginestatus import EngineStatus
     from memdir.sync.model import Row
 
 Json = dict[str, Any]

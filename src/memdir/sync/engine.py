@@ -11,7 +11,6 @@ import random
 import socket
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -20,13 +19,13 @@ from memdir.client.remote import Remote
 from memdir.core.clock import Clock, SystemClock
 from memdir.core.sqlite import Database
 from memdir.fs.tree import SyncTree
-from memdir.fs.types import AbsentTotals
 from memdir.sync.context import Context
+from memdir.sync.enginestatus import EngineStatus
 from memdir.sync.facts import Facts
 from memdir.sync.fetcher import Fetcher
 from memdir.sync.intake import find_unseen, take_in, unread_count
 from memdir.sync.keeper import Keeper, KeepingPolicy
-from memdir.sync.link import Link, LinkState
+from memdir.sync.link import Link
 from memdir.sync.lives import Marks
 from memdir.sync.localview import LocalView
 from memdir.sync.maxdelete import MaxDelete
@@ -58,34 +57,6 @@ _FIRST_TRY_S: Final = 2.0
 _HOST_MAX_CHARS: Final = 32
 _CREDENTIALS_S: Final = 2.0
 """How often the credentials are looked at."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EngineStatus:
-    """For `memdir status`."""
-
-    queue_length: int
-    parked: int
-    conflicts: int
-    merged: int
-    """Files in this run that both sides had changed, and that were merged."""
-    link: LinkState
-    last_synced_ms: int
-    profile_version: int
-    held_deletions: int
-    """Missing at the server and kept here until somebody decides."""
-    other_life: bool
-    """The server was wiped or restored once under this mount."""
-    caught_up: bool
-    trouble: str | None
-    """What keeps the engine from its work on this side; the server's is in `link`."""
-    absent: AbsentTotals
-    """Files whose contents are at the server only."""
-    prefetching: bool
-    api: str | None
-    """What the server speaks: `v1`, our own, or `v3`; None before the first connection."""
-    lost: int
-    """Files given up in this run: the server deleted their contents before they were fetched."""
 
 
 class Engine:
