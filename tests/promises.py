@@ -52,8 +52,6 @@ OPEN: frozenset[str] = frozenset(
         "sync.untar",
         "sync.conflict-both",
         "sync.conflicts-command",
-        "sync.history",
-        "sync.restore",
         "sync.offline",
         "sync.disk-full",
         "sync.clock",

@@ -31,8 +31,9 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "queue": ("queue", "COMMAND", "show the changes that wait to be pushed"),
     "retry": ("retry", "COMMAND", "push parked changes again"),
     "logs": ("logs", "COMMAND", "show the log of a mount or of the server"),
-    "versions": ("versions", "COMMAND", "show the former contents of a file, or what was deleted"),
-    "restore": ("restore", "COMMAND", "bring a former content of a file back"),
+    "history": ("history", "COMMAND", "show what a file was before, what changed in a folder, what was deleted"),
+    "restore": ("restore", "COMMAND", "bring a former content of a file back, or a folder to a moment"),
+    "undelete": ("undelete", "COMMAND", "bring back what was deleted"),
     "export": ("export", "COMMAND", "write a memory, or a folder of one, as a plain archive"),
     "import": ("takeover", "COMMAND", "take an archive over into a memory"),
     "server run": ("server", "RUN", "run the local server in the foreground"),
@@ -72,7 +73,7 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
 }
 """Command -> module in memdir.cli, the `Command` in it, one line for the overview."""
 
-ALIASES: Final = {"umount": "unmount", "ls": "list", "search": "grep"}
+ALIASES: Final = {"umount": "unmount", "ls": "list", "search": "grep", "versions": "history"}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

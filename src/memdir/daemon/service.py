@@ -34,6 +34,8 @@ _QUEUE_MAX: Final = 10_000
 _SYNC_TIMEOUT_MAX_S: Final = 24 * 3600.0
 _SYNC_TIMEOUT_S: Final = 60.0
 _POLL_S: Final = 0.1
+_LOOK_S: Final = 0.02
+_FLUSH_SHOWN_MAX: Final = 20
 _STATUS_WAIT_S: Final = 2.0
 _DRAIN_MAX_S: Final = 24 * 3600.0
 
@@ -83,6 +85,7 @@ class MountService:
             "confirm": self._confirm,
             "memory_paths": self._memory_paths,
             "upload_again": self._upload_again,
+            "flush": self._flush,
             "stop": self._stop,
         }
 
@@ -202,6 +205,23 @@ class MountService:
         """Put at the server again what is missing there and was held back; how many paths that are."""
         engine = self._syncing.wait_engine()
         return {"uploaded": 0 if engine is None else engine.upload_again()}
+
+    def _flush(self, args: Json) -> Json:
+        """Push what waits at and below a path; with `seq` also wait until what the server did up to there is shown."""
+        path, timeout_s = args.get("path", "/"), _number(args, "timeout_s", _SYNC_TIMEOUT_S, 0.0, _SYNC_TIMEOUT_MAX_S)
+        if not (isinstance(path, str) and path.startswith("/")):
+            raise UsageError(f"{path!r} is no path in the mount")
+        seq = _number(args, "seq", 0, 0, float(1 << 62))
+        engine = self._syncing.wait_engine()
+        if engine is None:
+            raise BusyError(self._syncing.error or "sync is still starting", hint=f"see `memdir logs {self._record.name}`")
+        self._syncing.bring_server()
+        deadline_s = time.monotonic() + timeout_s
+        while engine.seen_seq < seq and time.monotonic() < deadline_s and engine.link.state().online:
+            self._waiting.wait(_LOOK_S)
+        waiting = engine.flush(path, max(0.0, deadline_s - time.monotonic()), limit=_FLUSH_SHOWN_MAX)
+        problem = self._disk_trouble() or engine.status().trouble or engine.link.state().error
+        return {"waiting": waiting, "seen": engine.seen_seq >= seq and not waiting, "problem": problem}
 
     def _memory_paths(self, args: Json) -> Json:
         """Read facts in these paths from now on; the server is told as soon as it is there."""

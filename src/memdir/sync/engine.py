@@ -210,6 +210,11 @@ class Engine:
         return [(move.source, move.path) for move in self._ctx.queue.moves(limit)]
 
     @property
+    def seen_seq(self) -> int:
+        """The number of the last change that was read from the server's feed."""
+        return self._ctx.facts.watermark
+
+    @property
     def last_pushed_seq(self) -> int:
         """The server's number of our newest write in this run."""
         return self._ctx.counters.last_pushed_seq
