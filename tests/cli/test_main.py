@@ -68,6 +68,7 @@ BAD_COMMAND_LINES: dict[str, list[str]] = {
     "bench smoke": ["bench", "smoke", "x"],
     "bench posix": ["bench", "posix", "--rounds", "-1"],
     "bench search": ["bench", "search", "--passages", "0"],
+    "bench sync": ["bench", "sync", "--bogus"],
     "bench server": ["bench", "server", "--seconds", "0"],
 }
 
