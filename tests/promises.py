@@ -60,7 +60,6 @@ OPEN: frozenset[str] = frozenset(
         "simulated.schedules",
         "simulated.replay",
         "simulated.shrinks",
-        "simulated.processes",
         "simulated.mutants",
         "flow.push",
         "flow.lookups",
