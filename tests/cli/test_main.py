@@ -30,6 +30,9 @@ BAD_COMMAND_LINES: dict[str, list[str]] = {
     "sync": ["sync", "--timeout", "soon"],
     "queue": ["queue", "-n", "0"],
     "retry": ["retry", "a", "b"],
+    "conflicts": ["conflicts", "a", "b"],
+    "conflicts show": ["conflicts", "show"],
+    "conflicts resolve": ["conflicts", "resolve", "a", "--keep", "none"],
     "logs": ["logs", "-n", "-1"],
     "history": ["history", "a", "b"],
     "restore": ["restore"],
@@ -66,9 +69,9 @@ BAD_COMMAND_LINES: dict[str, list[str]] = {
     "recover": ["recover", "a", "b"],
     "fsck": ["fsck", "a", "b"],
     "bench smoke": ["bench", "smoke", "x"],
+    "bench sync": ["bench", "sync", "--bogus"],
     "bench posix": ["bench", "posix", "--rounds", "-1"],
     "bench search": ["bench", "search", "--passages", "0"],
-    "bench sync": ["bench", "sync", "--bogus"],
     "bench server": ["bench", "server", "--seconds", "0"],
 }
 

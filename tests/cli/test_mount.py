@@ -406,15 +406,25 @@ def test_sync_of_a_mount_without_sync_is_an_error(run: Run, fake_mount: Mounts) 
 
 
 def test_the_queue_shows_what_waits_and_why(run: Run, fake_mount: Mounts) -> None:
+    row = {"from": None, "since": None, "waits_s": None, "next_try_s": None}
     rows = [
-        {"path": "/a\n.md", "op": "put", "state": "queued", "attempts": 0, "since": None, "error": None},
-        {"path": "/b", "op": "put", "state": "parked", "attempts": 3, "since": None, "error": "too large"},
+        row | {"path": "/a\n.md", "op": "put", "state": "ready", "attempts": 0, "why": "it is next", "waits_s": 12.5},
+        row | {"path": "/b", "op": "put", "state": "parked", "attempts": 3, "why": "too large"},
+        row | {"path": "/c", "from": "/d", "op": "move", "state": "ready", "attempts": 1, "why": "503", "next_try_s": 3.2},
     ]
-    mount = fake_mount(queue=lambda args: {"rows": rows})
-    code, out, _ = run("queue")
+    server = {"online": False, "since": "10:02", "error": "connection refused"}
+    answer = {"rows": rows, "waiting": 2, "parked": 1, "server": server, "problem": None}
+    mount = fake_mount(queue=lambda args: answer)
+    code, out, err = run("queue")
     assert code == 0
-    assert out.splitlines() == ["queued    put     /a\\n.md", "parked    put     /b: too large (tried 3 times)"]
-    assert json.loads(run("queue", "-n", "7", "--json")[1]) == rows
+    assert out.splitlines() == [
+        "ready     put          12 s  /a\\n.md: it is next",
+        "parked    put                /b: too large (tried 3 times)",
+        "ready     move               /c (was /d): 503 (tried 1 time, again in 4 s)",
+    ]
+    assert "2 changes wait in notes, 1 parked" in err
+    assert "offline since 10:02: connection refused" in err
+    assert json.loads(run("queue", "-n", "7", "--json")[1]) == answer
     assert mount.calls[-1] == ("queue", {"limit": 7})
 
 

@@ -28,8 +28,11 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "status": ("status", "COMMAND", "show how a mount, or every mount, is doing"),
     "grep": ("grep", "COMMAND", "search files by meaning, or for exact bytes"),
     "sync": ("sync", "COMMAND", "push changes now; with --wait until all is searchable"),
-    "queue": ("queue", "COMMAND", "show the changes that wait to be pushed"),
+    "queue": ("queue", "COMMAND", "show what waits, since when and why"),
     "retry": ("retry", "COMMAND", "push parked changes again"),
+    "conflicts": ("conflicts", "LIST", "list files that two sides changed differently"),
+    "conflicts show": ("conflicts", "SHOW", "show how the two sides differ"),
+    "conflicts resolve": ("conflicts", "RESOLVE", "keep one side, both, or what you made of them"),
     "logs": ("logs", "COMMAND", "show the log of a mount or of the server"),
     "history": ("history", "COMMAND", "show what a file was before, what changed in a folder, what was deleted"),
     "restore": ("restore", "COMMAND", "bring a former content of a file back, or a folder to a moment"),
@@ -174,11 +177,9 @@ def _print_version(rest: list[str]) -> int:
 def _find_command(arguments: list[str]) -> tuple[str | None, list[str]]:
     """The command's name and the arguments behind it; None and the group's name when the help of a group is wanted."""
     word = ALIASES.get(arguments[0], arguments[0])
-    if word in COMMANDS:
-        return word, arguments[1:]
-    for length in (3, 2):
+    for length in (3, 2, 1):
         name = " ".join([word, *arguments[1:length]])
-        if name in COMMANDS:
+        if name in COMMANDS and len(arguments) >= length:
             return name, arguments[length:]
     words = [word]
     while len(words) < len(arguments) and _group(" ".join([*words, arguments[len(words)]])):

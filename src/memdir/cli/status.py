@@ -90,7 +90,7 @@ def _print(answer: dict[str, Any], out: Output) -> None:
         if answer.get("held_deletions"):
             rows.append(("held back", held_back(str(answer["name"]), answer)))
         if answer.get("conflicts"):
-            rows.append(("conflicts", f"{plural(answer['conflicts'], 'file')} kept twice; look for '(conflict' in the names"))
+            rows.append(("conflicts", f"{plural(answer['conflicts'], 'file')} kept twice; see `{_conflicts_command(answer)}`"))
         if answer.get("memory_paths") is not None or answer.get("memory_paths_waiting") is not None:
             rows.append(("memories", visible(_memory_paths_line(answer))))
         if answer.get("cache_bytes") is not None:
@@ -123,6 +123,12 @@ def _absent_line(answer: dict[str, Any]) -> str:
     count = plural(int(answer["absent_files"]), "file")
     how = "being fetched in the background" if answer.get("prefetching") else "fetched when they are read"
     return f"the contents of {count} ({human_bytes(int(answer['absent_bytes']))}), {how}"
+
+
+def _conflicts_command(answer: dict[str, Any]) -> str:
+    from memdir.cli.targets import spoken
+
+    return f"memdir conflicts {visible(spoken(str(answer['name']), str(answer['path'])))}"
 
 
 def _server_line(answer: dict[str, Any]) -> str:

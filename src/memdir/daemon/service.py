@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from memdir import __version__
 from memdir.core.clock import iso_ms
 from memdir.core.errors import BusyError, UsageError
+from memdir.daemon.arguments import number
+from memdir.daemon.attention import QUEUE_VIEW_MAX, Attention
 from memdir.daemon.grep import Grep
 from memdir.daemon.registry import MountRecord
 from memdir.daemon.syncing import Syncing
@@ -23,14 +25,11 @@ if TYPE_CHECKING:
     from memdir.fs.tree import SyncTree
     from memdir.sync.engine import Engine
     from memdir.sync.enginestatus import EngineStatus
-    from memdir.sync.model import Row
 
 Json = dict[str, Any]
 
 _SECTOR_BYTES: Final = 512
 """What st_blocks counts in, whatever the filesystem (stat(2)). A sparse file takes less than its size."""
-_QUEUE_VIEW_MAX: Final = 200
-_QUEUE_MAX: Final = 10_000
 _SYNC_TIMEOUT_MAX_S: Final = 24 * 3600.0
 _SYNC_TIMEOUT_S: Final = 60.0
 _POLL_S: Final = 0.1
@@ -69,6 +68,7 @@ class MountService:
         self._started_s = started_s
         self._control = control
         self._disk_trouble = disk_trouble
+        self._attention = Attention(syncing)
         self._grep = Grep(record.name, tree, syncing)
         self._waiting = threading.Event()
         """Never set: something to wait on with a bound while asking the server again."""
@@ -80,8 +80,7 @@ class MountService:
             "counters": self._counters,
             "grep": self._grep.run,
             "sync": self._sync,
-            "queue": self._queue,
-            "retry": self._retry,
+            **self._attention.operations(),
             "confirm": self._confirm,
             "memory_paths": self._memory_paths,
             "upload_again": self._upload_again,
@@ -168,33 +167,14 @@ class MountService:
         return answer
 
     def queue_view(self) -> Json:
-        return self._queue({"limit": _QUEUE_VIEW_MAX})
+        return self._attention.queue_view()
 
     def errors_view(self) -> Mapping[str, str]:
         """Parked paths and why."""
         engine = self._syncing.engine
-        return {} if engine is None else {row.path: row.error for row in engine.parked_rows(_QUEUE_VIEW_MAX)}
+        return {} if engine is None else {row.path: row.error for row in engine.parked_rows(QUEUE_VIEW_MAX)}
 
-    # --- queue ---------------------------------------------------------------------------------------------------
-
-    def _queue(self, args: Json) -> Json:
-        limit = _number(args, "limit", _QUEUE_VIEW_MAX, 1, _QUEUE_MAX)
-        engine = self._syncing.engine
-        if engine is None:
-            return {"rows": []}
-        rows = [_row_json(row) for row in engine.queue_rows(int(limit))]
-        rows += [
-            {"path": path, "op": "move", "from": source, "state": "ready", "attempts": 0, "since": None, "error": ""}
-            for source, path in engine.renames(int(limit))
-        ]
-        return {"rows": rows[: int(limit)]}
-
-    def _retry(self, args: Json) -> Json:
-        path = args.get("path")
-        if path is not None and not (isinstance(path, str) and path.startswith("/")):
-            raise UsageError(f"{path!r} is no path in the mount")
-        engine = self._syncing.engine
-        return {"requeued": 0 if engine is None else engine.retry(path)}
+    # --- sync ----------------------------------------------------------------------------------------------------
 
     def _confirm(self, _: Json) -> Json:
         """Delete here what is missing at the server and was held back; how many paths that are."""
@@ -208,10 +188,10 @@ class MountService:
 
     def _flush(self, args: Json) -> Json:
         """Push what waits at and below a path; with `seq` also wait until what the server did up to there is shown."""
-        path, timeout_s = args.get("path", "/"), _number(args, "timeout_s", _SYNC_TIMEOUT_S, 0.0, _SYNC_TIMEOUT_MAX_S)
+        path, timeout_s = args.get("path", "/"), number(args, "timeout_s", _SYNC_TIMEOUT_S, 0.0, _SYNC_TIMEOUT_MAX_S)
         if not (isinstance(path, str) and path.startswith("/")):
             raise UsageError(f"{path!r} is no path in the mount")
-        seq = _number(args, "seq", 0, 0, float(1 << 62))
+        seq = number(args, "seq", 0, 0, float(1 << 62))
         engine = self._syncing.wait_engine()
         if engine is None:
             raise BusyError(self._syncing.error or "sync is still starting", hint=f"see `memdir logs {self._record.name}`")
@@ -233,7 +213,7 @@ class MountService:
 
     def _sync(self, args: Json) -> Json:
         """Push everything; with `wait` until all is pushed and every document of the container is indexed."""
-        timeout_s = _number(args, "timeout_s", _SYNC_TIMEOUT_S, 0.0, _SYNC_TIMEOUT_MAX_S)
+        timeout_s = number(args, "timeout_s", _SYNC_TIMEOUT_S, 0.0, _SYNC_TIMEOUT_MAX_S)
         engine = self._syncing.wait_engine()
         if engine is None and not self._syncing.enabled:
             raise UsageError(f"{self._record.name} is mounted without sync", hint="mount it again without --no-sync")
@@ -277,7 +257,7 @@ class MountService:
         its last user (`left` is not known before). With `force` nothing is waited for.
         """
         default_s = self._record.drain_timeout_s
-        drain_timeout_s = _number(args, "drain_timeout_s", default_s, 0.0, _DRAIN_MAX_S)
+        drain_timeout_s = number(args, "drain_timeout_s", default_s, 0.0, _DRAIN_MAX_S)
         if args.get("force"):
             left = self._syncing.drain(0.0)
             self._control.request_stop(drain_timeout_s=0.0, users_timeout_s=0.0)
@@ -296,26 +276,6 @@ class MountService:
 
 def _held_json(status: EngineStatus) -> Json:
     return {"held_deletions": status.held_deletions, "other_life": status.other_life}
-
-
-def _row_json(row: Row) -> Json:
-    return {
-        "path": row.path,
-        "op": "put",
-        "state": row.state,
-        "attempts": row.attempts,
-        "since": iso_ms(row.first_seen_ms),
-        "error": row.error,
-    }
-
-
-def _number(args: Json, name: str, default: float, low: float, high: float) -> float:
-    value = args.get(name, default)
-    if value is None:
-        return default
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high:
-        raise UsageError(f"{name} must be a number from {low:g} to {high:g}")
-    return value
 
 
 def _folder_bytes(folder: Path) -> int | None:

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import logging
 from collections.abc import Iterator
 from typing import Final
 
-from memdir.core.clock import iso_ms
-from memdir.core.limits import NAME_MAX_BYTES
 from memdir.fs.errors import FsError
 from memdir.fs.localonly import IGNORE_FILE
-from memdir.fs.path import encode, join, split
+from memdir.fs.path import split
 from memdir.fs.tree import LocalChangedError
 from memdir.fs.types import LocalFact, RemoteFile
+from memdir.sync.conflicts import free_name
 from memdir.sync.context import Context
 from memdir.sync.intake import walk
 from memdir.sync.localview import MODE_MASK, stamp_of
-from memdir.sync.model import Fact, Row
+from memdir.sync.model import ConflictRecord, Fact, Row
 
 log = logging.getLogger(__name__)
 
-_CONFLICT_NAMES_MAX: Final = 99
 _CONFLICT_HOLD_S: Final = 5.0
 _IGNORE_PATH: Final = "/" + IGNORE_FILE.decode()
 
@@ -135,11 +132,19 @@ class Applier:
     def conflict(self, row: Row, entry: LocalFact) -> None:
         """Keep both: the local state moves aside, and will be pushed under its new name; the path is planned again."""
         ctx = self._ctx
-        aside = self._conflict_path(row.path, entry.kind)
+        aside = free_name(ctx, row.path, entry.kind)
+        remote, base = ctx.facts.remote_and_base(row.path)
+        record = ConflictRecord(
+            path=aside,
+            original=row.path,
+            at_ms=ctx.now_ms(),
+            base_revision=base.revision if base else 0,
+            remote_revision=remote.revision if remote else 0,
+        )
         with ctx.queue.transaction() as tx:
             # Noted before it happens: a crash right after the move must not leave a copy that nobody pushes.
             ctx.queue.add(tx, aside, delay_s=_CONFLICT_HOLD_S)
-            ctx.facts.add_conflict(tx, aside, row.path, ctx.now_ms())
+            ctx.facts.add_conflict(tx, record)
         try:
             ctx.tree.move(row.path, aside, expected=entry)
         except (LocalChangedError, FsError):
@@ -169,22 +174,3 @@ class Applier:
             log.debug("%s stays: %s", parent, error)
             return
         self._prune_parent(parent)
-
-    def _conflict_path(self, path: str, kind: str) -> str:
-        """`name (conflict 2026-11-21 host).md`, numbered when that is taken, cut to what a name may hold."""
-        parent, name = split(path)
-        stem, dot, suffix = name.rpartition(".") if kind != "dir" else (name, "", "")
-        if not stem:
-            stem, dot, suffix = name, "", ""
-        day = iso_ms(self._ctx.now_ms())[:10]
-        for number in range(1, _CONFLICT_NAMES_MAX + 1):
-            count = "" if number == 1 else f" {number}"
-            tail = f" (conflict {day} {self._ctx.host}{count}){dot}{suffix}"
-            room = NAME_MAX_BYTES - len(encode(tail))
-            if room < 1:
-                tail, room = tail[: -len(dot + suffix)], NAME_MAX_BYTES - len(encode(tail)) + len(encode(dot + suffix))
-            head = encode(stem)[:room].decode("utf-8", "ignore") or "_"
-            candidate = join(parent, head + tail)
-            if self._ctx.tree.fact(candidate) is None and self._ctx.facts.is_free(candidate):
-                return candidate
-        raise FsError(errno.EEXIST, f"{path} has {_CONFLICT_NAMES_MAX} conflict copies of today; settle some of them")

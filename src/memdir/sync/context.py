@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Final
 
 from memdir.core.clock import Clock
 from memdir.fs.tree import SyncTree
@@ -12,6 +13,8 @@ from memdir.sync.link import Link
 from memdir.sync.localview import LocalView
 from memdir.sync.queue import Queue
 from memdir.sync.sent import Sent
+
+_HOST_MAX_CHARS: Final = 32
 
 
 @dataclass(slots=True, kw_only=True)
@@ -70,3 +73,14 @@ def is_wire_name(path: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def is_view(path: str) -> bool:
+    """The virtual nodes of a mount (`fs.views`), by name."""
+    return path in ("/profile.md", "/.memdir") or path.startswith("/.memdir/")
+
+
+def host_label(name: str) -> str:
+    """The host's name as it may stand in a file name."""
+    label = "".join(char if char.isalnum() or char in "-_." else "-" for char in name.split(".", maxsplit=1)[0])
+    return label[:_HOST_MAX_CHARS] or "host"

@@ -19,7 +19,8 @@ from memdir.client.remote import Remote
 from memdir.core.clock import Clock, SystemClock
 from memdir.core.sqlite import Database
 from memdir.fs.tree import SyncTree
-from memdir.sync.context import Context
+from memdir.sync.conflicts import Conflict, keep_both, unsettled
+from memdir.sync.context import Context, host_label, is_view
 from memdir.sync.enginestatus import EngineStatus
 from memdir.sync.facts import Facts
 from memdir.sync.fetcher import Fetcher
@@ -38,6 +39,7 @@ from memdir.sync.scanner import OTHER_LIFE_KEY, Scanner
 from memdir.sync.sent import Sent
 from memdir.sync.trouble import Troubles
 from memdir.sync.unseen import SYNC_FILE
+from memdir.sync.waiting import Waiting, waiting
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +56,6 @@ _JOIN_S: Final = 30.0
 _FEED_JOIN_S: Final = 0.5
 _FIRST_TRY_S: Final = 2.0
 """While the server is away, a flush waits this long for one more try to reach it."""
-_HOST_MAX_CHARS: Final = 32
 _CREDENTIALS_S: Final = 2.0
 """How often the credentials are looked at."""
 
@@ -86,7 +87,7 @@ class Engine:
         facts = Facts(self._db)
         self._ctx = Context(
             container=container,
-            host=_host_label(host if host is not None else socket.gethostname()),
+            host=host_label(host if host is not None else socket.gethostname()),
             tree=tree,
             facts=facts,
             queue=Queue(self._db, clock=clock, rng=rng),
@@ -94,7 +95,7 @@ class Engine:
             link=Link(factory, clock=clock, rng=rng, stamp=credentials_stamp),
             local=LocalView(tree, facts),
             clock=clock,
-            is_virtual=is_virtual or _is_view,
+            is_virtual=is_virtual or is_view,
             lazy=keeping is not None,
         )
         self._on_profile = on_profile
@@ -183,7 +184,7 @@ class Engine:
         return EngineStatus(
             queue_length=queue_length + unread_count(self._ctx),
             parked=parked,
-            conflicts=self._ctx.facts.conflict_count(),
+            conflicts=len(unsettled(self._ctx)),
             merged=self._ctx.counters.merged,
             link=self._ctx.link.state(),
             last_synced_ms=self._ctx.counters.last_synced_ms,
@@ -208,6 +209,22 @@ class Engine:
     def renames(self, limit: int) -> Sequence[tuple[str, str]]:
         """Renames that wait: old and new path."""
         return [(move.source, move.path) for move in self._ctx.queue.moves(limit)]
+
+    def waiting(self, limit: int) -> list[Waiting]:
+        """What waits or is parked, since when and why."""
+        return waiting(self._ctx, limit)
+
+    def conflicts(self, limit: int) -> list[Conflict]:
+        """Conflict copies that wait for a decision, of any machine, newest first."""
+        return unsettled(self._ctx, limit)
+
+    def keep_both(self, path: str) -> bool:
+        """Forget that `path` is a conflict copy; False when it is none."""
+        return keep_both(self._ctx, path)
+
+    def is_pushed(self, scope: str) -> bool:
+        """Whether the server has all that stands at and below `scope`: nothing waits there, nothing is parked."""
+        return not self._ctx.queue.count_under(scope)
 
     @property
     def seen_seq(self) -> int:
@@ -414,16 +431,5 @@ class Engine:
             self._on_profile(version)
 
 
-def _is_view(path: str) -> bool:
-    """The virtual nodes of a mount (`fs.views`), by name."""
-    return path in ("/profile.md", "/.memdir") or path.startswith("/.memdir/")
-
-
 def _api(epoch: str) -> str | None:
     return ("v3" if epoch.startswith(PLAIN_EPOCH) else "v1") if epoch else None
-
-
-def _host_label(name: str) -> str:
-    """The host's name as it may stand in a file name."""
-    label = "".join(char if char.isalnum() or char in "-_." else "-" for char in name.split(".", maxsplit=1)[0])
-    return label[:_HOST_MAX_CHARS] or "host"

@@ -7,13 +7,13 @@ count as the remote fact until it has. This is what keeps a slow feed from bring
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any, Final, cast
 
 from memdir.api.v1 import FileEntry
 from memdir.core.sqlite import Connection, Database
 from memdir.fs.path import decode, encode
-from memdir.sync.model import Below, Fact, Stamp
+from memdir.sync.model import Below, ConflictRecord, Fact, Stamp
 
 _TOMBSTONE: Final = ""
 _PAGE: Final = 1000
@@ -288,17 +288,41 @@ class Facts:
 
     # --- conflicts -----------------------------------------------------------------------------------------------
 
-    def add_conflict(self, tx: Connection, path: str, original: str, at_ms: int) -> None:
-        tx.execute("insert or replace into conflict values (?, ?, ?)", (encode(path), encode(original), at_ms))
+    def add_conflict(self, tx: Connection, record: ConflictRecord) -> None:
+        """Note a copy that is made here."""
+        tx.execute(
+            "insert or replace into conflict (path, original, at_ms, base_revision, remote_revision) values (?, ?, ?, ?, ?)",
+            (encode(record.path), encode(record.original), record.at_ms, record.base_revision, record.remote_revision),
+        )
 
-    def conflicts(self, limit: int) -> Sequence[tuple[str, str]]:
-        """Copies and what they are copies of, newest first."""
-        rows = self._db.all("select path, original from conflict order by at_ms desc limit ?", (limit,))
-        return [(decode(row[0]), decode(row[1])) for row in rows]
+    def settle_conflict(self, tx: Connection, path: str, original: str, at_ms: int) -> None:
+        """The copy at `path` is one no longer; also when another machine made it."""
+        tx.execute(
+            "insert into conflict (path, original, at_ms, settled) values (?, ?, ?, 1)"
+            " on conflict (path) do update set settled = 1",
+            (encode(path), encode(original), at_ms),
+        )
 
-    def conflict_count(self) -> int:
-        row = self._db.one("select count(*) from conflict")
-        return int(row[0]) if row else 0
+    def conflicts(self, limit: int) -> list[ConflictRecord]:
+        """Copies made or settled here, newest first."""
+        rows = self._db.all(
+            "select path, original, at_ms, base_revision, remote_revision, settled from conflict order by at_ms desc limit ?",
+            (limit,),
+        )
+        return [
+            ConflictRecord(
+                path=decode(row[0]), original=decode(row[1]), at_ms=row[2], base_revision=row[3], remote_revision=row[4],
+                settled=bool(row[5]),
+            )
+            for row in rows
+        ]  # fmt: skip
+
+    def paths_named_as_copies(self, limit: int) -> list[str]:
+        """Agreed paths whose names may be those of conflict copies. There is an index of them."""
+        rows = self._db.all(
+            "select path from base where instr(path, X'2028636f6e666c69637420') > 0 and kind != '' limit ?", (limit,)
+        )
+        return [decode(row[0]) for row in rows]
 
     def forget_conflict(self, tx: Connection, path: str) -> None:
         """The copy is gone: somebody settled it."""

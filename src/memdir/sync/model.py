@@ -115,6 +115,20 @@ class Move:
     """The server did it at this sequence number and the feed has not brought it yet; 0 before."""
     key_seed: str
     error: str
+    first_seen_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConflictRecord:
+    """A conflict copy that was made, or settled, on this machine. Revisions are the server's, 0 for unknown."""
+
+    path: str
+    original: str
+    at_ms: int
+    base_revision: int = 0
+    remote_revision: int = 0
+    settled: bool = False
+    """Somebody wants to keep both."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -119,7 +119,10 @@ class Queue:
 
     def add_move(self, tx: Connection, source: str, path: str) -> None:
         """Repeat a rename on the server, after everything that is on its way there."""
-        tx.execute("insert into move (source, path, key_seed) values (?, ?, ?)", (encode(source), encode(path), new_id()))
+        tx.execute(
+            "insert into move (source, path, key_seed, first_seen_ms) values (?, ?, ?, ?)",
+            (encode(source), encode(path), new_id(), self._now_ms()),
+        )
         with self._lock:
             self._moves.add(source)
             self._moves.add(path)
@@ -304,13 +307,14 @@ class Queue:
     def moves(self, limit: int) -> list[Move]:
         """Waiting renames in order."""
         rows = self._db.all(
-            "select id, source, path, attempts, due_at_s, answered_seq, key_seed, error from move order by id limit ?",
+            "select id, source, path, attempts, due_at_s, answered_seq, key_seed, error, first_seen_ms"
+            " from move order by id limit ?",
             (limit,),
         )
         return [
             Move(
                 id=row[0], source=decode(row[1]), path=decode(row[2]), attempts=row[3], due_at_s=row[4],
-                answered_seq=row[5], key_seed=row[6], error=row[7],
+                answered_seq=row[5], key_seed=row[6], error=row[7], first_seen_ms=row[8],
             )
             for row in rows
         ]  # fmt: skip
@@ -358,6 +362,15 @@ class Queue:
             if is_within(move.path, scope) or is_within(scope, move.path) or is_within(move.source, scope)
         ]
         return paths[:limit]
+
+    def count_under(self, scope: str) -> int:
+        """Rows at or below `scope`, parked ones too."""
+        low, high = below(scope)
+        found = self._db.one(
+            "select count(*) from queue where path = ?1 or (path >= ?2 and path < ?3)", (encode(scope), low, high)
+        )
+        assert found is not None
+        return int(found[0])
 
     def next_due_s(self) -> float | None:
         """When (monotonic) the next row or rename becomes due; None for never. Blocked ones count as due."""

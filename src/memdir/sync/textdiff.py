@@ -138,3 +138,37 @@ def _anchors(left: Sequence[int], right: Sequence[int], window: tuple[int, int, 
         i, j, at = candidates[at]
         pairs.append((i, j))
     return pairs[::-1]
+
+
+def unified(before: Sequence[str], after: Sequence[str], old: str, new: str, *, context: int = 3) -> list[str]:
+    """The lines of a unified diff (diffutils(1)), without newlines at their ends; empty when there is no difference."""
+    pairs = common(*numbered(before, after))
+    groups: list[list[str]] = []
+    starts: list[tuple[int, int]] = []
+    left = right = 0
+    since_change = 2 * context + 1
+    for i, j in (*pairs, (len(before), len(after))):
+        changed = [f"-{line}" for line in before[left:i]] + [f"+{line}" for line in after[right:j]]
+        if changed:
+            if since_change > 2 * context:
+                lead = min(context, left)
+                starts.append((left - lead, right - lead))
+                groups.append([f" {line}" for line in before[left - lead : left]])
+            else:
+                groups[-1] += [f" {line}" for line in before[left - since_change + min(since_change, context) : left]]
+            groups[-1] += changed
+            since_change = 0
+        if i < len(before):
+            if groups and since_change < context:
+                groups[-1].append(f" {before[i]}")
+            since_change += 1
+        left, right = i + 1, j + 1
+    lines = [f"--- {old}", f"+++ {new}"] if groups else []
+    for (at, to), group in zip(starts, groups, strict=True):
+        removed, added = (sum(line[0] in kinds for line in group) for kinds in (" -", " +"))
+        lines += [f"@@ -{_window(at, removed)} +{_window(to, added)} @@", *group]
+    return lines
+
+
+def _window(start: int, count: int) -> str:
+    return f"{start + 1 if count else start},{count}"
