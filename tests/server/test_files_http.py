@@ -130,6 +130,9 @@ def test_the_same_idempotency_key_gives_the_same_answer(client: httpx.Client, ta
     assert client.get("/v1/changes", params={"containerTag": tag}).json()["lastSeq"] == 2
 
 
+KEPT = [200, 412, 412, 400, 400]
+
+
 def test_a_batch_answers_each_operation_as_the_single_call_would(client: httpx.Client, tag: str) -> None:
     text = base64.b64encode(b"text").decode()
     operations = [
@@ -148,17 +151,24 @@ def test_a_batch_answers_each_operation_as_the_single_call_would(client: httpx.C
         {"op": "delete", "path": "/d"},
         {"op": "put", "path": "/e/f", "contentBase64": text},
         {"op": "delete", "path": "/e", "recursive": True, "ifUnchangedSince": 5},
+        {"op": "put", "path": "/e/f", "contentHash": hashlib.sha256(b"text").hexdigest(), "mode": 0o600},
+        {"op": "put", "path": "/e/f", "contentHash": hashlib.sha256(b"other").hexdigest()},
+        {"op": "put", "path": "/e/g", "contentHash": hashlib.sha256(b"text").hexdigest()},
+        {"op": "put", "path": "/e/f", "contentHash": hashlib.sha256(b"text").hexdigest(), "contentBase64": text},
+        {"op": "put", "path": "/h", "kind": "dir", "contentHash": hashlib.sha256(b"").hexdigest()},
     ]
     answer = client.post("/v1/files:batch", json={"containerTag": tag, "operations": operations})
     results = answer.json()["results"]
-    assert [r["status"] for r in results] == [201, 200, 412, 409, 400, 400, 400, 201, 201, 400, 409, 200, 404, 201, 412]
+    assert [r["status"] for r in results] == [201, 200, 412, 409, 400, 400, 400, 201, 201, 400, 409, 200, 404, 201, 412, *KEPT]
     assert results[2]["entry"]["revision"] == 2
     assert all((r["error"] is None) == (r["status"] < 300) for r in results)
     feed = client.get("/v1/changes", params={"containerTag": tag}).json()
-    assert [c["kind"] for c in feed["changes"]] == ["put", "put", "put", "move", "delete", "put"]
+    assert [c["kind"] for c in feed["changes"]] == ["put", "put", "put", "move", "delete", "put", "put"]
+    assert results[15]["entry"]["mode"] == 0o600
+    assert client.get("/v1/files/e/f", params={"containerTag": tag}).content == b"text"
     params = {"containerTag": tag, "recursive": True}
     assert client.delete("/v1/files/e", params=params | {"ifUnchangedSince": 5}).status_code == 412
-    assert client.delete("/v1/files/e", params=params | {"ifUnchangedSince": 6}).status_code == 200
+    assert client.delete("/v1/files/e", params=params | {"ifUnchangedSince": 7}).status_code == 200
 
 
 def test_a_batch_past_its_bounds_is_refused_whole(client: httpx.Client, tag: str) -> None:

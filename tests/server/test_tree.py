@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from memdir.core.errors import NotFoundError
+from memdir.store.check import Check
 from memdir.store.errors import ConflictError, InvalidError, PreconditionError
 from memdir.store.operations import Delete, Move, Put, Remove
 from memdir.store.types import Container
@@ -41,6 +42,33 @@ def test_every_put_gets_the_next_number_and_the_feed_has_no_gap(store: AnyStore,
     assert feed is not None
     assert seqs == [1, 2, 3, 4] == [row.seq for row in feed.rows]
     assert feed.last_seq == 4
+
+
+@pytest.mark.parametrize("size", [3, 300_000])
+def test_a_file_keeps_its_contents_when_a_put_names_them(
+    store: AnyStore, container: Container, put: Putting, size: int
+) -> None:  # fmt: skip
+    """As often as one likes: the contents are counted once, and go with the file."""
+    first = put("/a.md", b"x" * size).document
+    assert first is not None
+    for mode in (0o600, 0o640, 0o600):
+        kept = store.files.apply(container, Put(path="/a.md", mode=mode, mtime_ns=7, keeps=first.content_hash)).document
+        assert kept is not None
+        assert (kept.mode, kept.mtime_ns, kept.size_bytes, kept.content_hash) == (mode, 7, size, first.content_hash)
+    assert store.blobs.content(first.content_hash) == b"x" * size
+    for operation in (
+        Put(path="/a.md", keeps="0" * 64),
+        Put(path="/b.md", keeps=first.content_hash),
+        Put(path="/a.md", keeps=first.content_hash, if_match=1),
+    ):
+        with pytest.raises(PreconditionError):
+            store.files.apply(container, operation)
+    with pytest.raises(InvalidError):
+        store.files.apply(container, Put(path="/a.md", kind="symlink", keeps=first.content_hash))
+    assert list(Check(store).findings()) == []
+    store.files.apply(container, Delete(path="/a.md", purge=True))
+    with pytest.raises(NotFoundError):
+        store.blobs.content(first.content_hash)
 
 
 @pytest.mark.parametrize(

@@ -208,6 +208,11 @@ class FakeServer:
     def _batch_item(self, item: dict[str, Any]) -> dict[str, Any]:
         if item["op"] == "put":
             content = base64.b64decode(item.get("contentBase64") or "")
+            if "contentHash" in item and item.get("idempotencyKey") not in self.answers:
+                found = self.entries.get(item["path"])
+                if found is None or found.kind != "file" or hashlib.sha256(found.content).hexdigest() != item["contentHash"]:
+                    return {"status": 412, "error": "other contents", "entry": found and self._wire(item["path"], found)}
+                content = found.content
             status, answer, _ = self._keyed(
                 item.get("idempotencyKey"),
                 lambda: self._put(

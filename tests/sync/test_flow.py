@@ -110,3 +110,33 @@ def test_an_idle_mount_with_everything_here_counts_no_bytes(
             assert counted == []
         mount.engine.close()
     assert len(counted) == 3, "60 s of which counting may take half a percent, 0.1 s each time"
+
+
+def test_a_change_of_the_mode_sends_no_contents_and_needs_none(
+    tmp_path: Path, server: FakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[v1.BatchOperation] = []
+    batch = Client.batch
+
+    def noted(self: Client, container: str, operations: list[v1.BatchOperation]) -> list[v1.BatchItemResult]:
+        sent.extend(operations)
+        return batch(self, container, operations)
+
+    monkeypatch.setattr(Client, "batch", noted)
+    content = b"0123456789" * 1000
+    server.write("/a", content)
+    server.write("/changed", content)
+    mount = Mount(tmp_path / "lazy", server, keeping=KeepingPolicy(prefetch_bytes=0))
+    mount.sync()
+    mount.chmod("/a", 0o600)
+    mount.sync()
+    mount.chmod("/changed", 0o600)
+    server.write("/changed", content + b"!")
+    mount.sync()
+    assert {(one.path, one.content_base64, one.mode) for one in sent} == {("/a", None, 0o600), ("/changed", None, 0o600)}
+    assert {path: (entry.content, entry.mode) for path, entry in server.entries.items()} == {
+        "/a": (content, 0o600), "/changed": (content + b"!", 0o600),
+    }  # fmt: skip
+    for path in ("/a", "/changed"):
+        assert mount.fs.fact(path).absent_hash is not None  # type: ignore[union-attr]
+    mount.engine.close()

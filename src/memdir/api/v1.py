@@ -137,6 +137,8 @@ class BatchOperation(Wire):
     from_path: str | None = None
     kind: EntryKind = "file"
     content_base64: str | None = None
+    content_hash: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = None
+    """Of a put of a file, instead of contentBase64: the file at the path has these contents already and keeps them, or 412."""
     mode: int = 0o644
     mtime_ns: int = 0
     if_match: int | None = None

@@ -28,7 +28,9 @@ class Put:
     path: str | None
     kind: str = "file"
     blob: StagedBlob | None = None
-    """None for a folder only."""
+    """None for a folder, and for a file that keeps its contents."""
+    keeps: str | None = None
+    """The hash of the contents that the file at `path` must have, and keeps."""
     mode: int = 0o644
     mtime_ns: int = 0
     if_match: int | None = None
@@ -120,7 +122,9 @@ def check_put(op: Put) -> None:
     """InvalidError for a put that cannot be, whatever stands in the tree."""
     if op.kind not in ("file", "dir", "symlink"):
         raise InvalidError(f"unknown kind {op.kind!r}", hint="file, dir or symlink")
-    if (op.blob is None) != (op.kind == "dir"):
+    if op.keeps is not None and (op.kind != "file" or op.blob is not None or op.path is None):
+        raise InvalidError("only a file at a path can keep its contents, and then it is given none")
+    if (op.blob is None and op.keeps is None) != (op.kind == "dir"):
         raise InvalidError("a folder has no content" if op.kind == "dir" else f"a {op.kind} needs content")
     if op.kind == "symlink" and op.blob is not None and not 0 < op.blob.size_bytes <= SYMLINK_MAX_BYTES:
         raise InvalidError(f"the target of a symlink has 1 to {SYMLINK_MAX_BYTES} bytes")
@@ -158,7 +162,7 @@ def request_of(operation: Put | Move | Delete | Restore) -> bytes:
     blob = fields.pop("blob", None)
     for name in ("idempotency_key", "priority"):
         fields.pop(name, None)
-    for name in ("task_type", "url", "if_unchanged_since"):  # younger than the hashes that are stored
+    for name in ("task_type", "url", "if_unchanged_since", "keeps"):  # younger than the hashes that are stored
         if fields.get(name) is None:
             fields.pop(name, None)
     if isinstance(operation, Restore) and not operation.if_none_match:

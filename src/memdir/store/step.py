@@ -98,6 +98,8 @@ class Step:
         path = None if op.path is None else checked_path(op.path)
         check_put(op)
         current = self._put_target(op, path)
+        if op.keeps is not None and (current is None or (current.kind, current.content_hash) != (op.kind, op.keeps)):
+            raise PreconditionError(f"{path} does not have the contents that it should keep", current=current)
         former = None
         if current is not None and (current.kind != op.kind):
             self._drop(current)
@@ -111,6 +113,9 @@ class Step:
         content_hash, size_bytes = (EMPTY_HASH, 0) if op.blob is None else (op.blob.hash, op.blob.size_bytes)
         if op.blob is not None:
             self._blobs.add(self._connection, op.blob)
+        elif op.keeps is not None and current is not None:
+            content_hash, size_bytes = current.content_hash, current.size_bytes
+            self._blobs.hold(self._connection, content_hash)
         document_id = (document_id or op.new_id or new_id()) if current is None else current.id
         if current is None:
             self._insert(document_id, op, path, revision, content_hash, size_bytes)

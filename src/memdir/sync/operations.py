@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from memdir.api.v1 import BatchItemResult, BatchOperation
 from memdir.client.errors import ClientError, NotFoundError
 from memdir.client.http import inline, item_error
+from memdir.core.limits import KIB
 from memdir.fs.types import LocalFact
 from memdir.sync.model import Fact, Row
+
+KEPT_MIN_BYTES: Final = 4 * KIB
+"""Contents of fewer bytes are sent again with a change of the mode: that takes no longer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,8 +40,16 @@ def operation_count(push: Push) -> int:
     return 2 if changes_kind(push) else 1
 
 
-def operations(push: Push, content: bytes) -> list[BatchOperation]:
-    """The push as the server takes it, on top of the revision that was planned with."""
+def keeps_contents(push: Push) -> bool:
+    """Whether the file at the server has the contents already: then they are named instead of sent."""
+    fact, entry = push.fact, push.entry
+    if fact is None or fact.kind != "file" or entry is None or entry.size < KEPT_MIN_BYTES:
+        return False
+    return fact.same_content(push.remote) and not changes_kind(push)
+
+
+def operations(push: Push, content: bytes | None) -> list[BatchOperation]:
+    """The push as the server takes it, on top of the revision that was planned with. Without `content`, `keeps_contents`."""
     path, remote = push.row.path, push.remote
     if push.fact is None:
         return [_deletion(push, "delete")]
@@ -46,9 +59,11 @@ def operations(push: Push, content: bytes) -> list[BatchOperation]:
         remote = None
     made.append(
         BatchOperation(
-            op="put", path=path, kind=push.fact.kind, content_base64=inline(content), mode=push.fact.mode,  # type: ignore[arg-type]
+            op="put", path=path, kind=push.fact.kind, mode=push.fact.mode,  # type: ignore[arg-type]
+            content_base64=None if content is None else inline(content),
+            content_hash=push.fact.content_hash if content is None else None,
             mtime_ns=push.entry.mtime_ns if push.entry else 0, if_match=remote.revision if remote else None,
-            if_none_match=remote is None, idempotency_key=key(push, "put"),
+            if_none_match=remote is None, idempotency_key=key(push, "keep" if content is None else "put"),
         )
     )  # fmt: skip
     return made

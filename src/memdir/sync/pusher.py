@@ -35,8 +35,17 @@ from memdir.sync.fetcher import ContentsGoneError, Fetcher
 from memdir.sync.folders import Folders
 from memdir.sync.localview import stamp_of
 from memdir.sync.merger import Merger
-from memdir.sync.model import Fact, Row, Step
-from memdir.sync.operations import Push, changes_kind, first_error, key, operation_count, operations, replacement
+from memdir.sync.model import PLAIN_EPOCH, Fact, Row, Step
+from memdir.sync.operations import (
+    Push,
+    changes_kind,
+    first_error,
+    keeps_contents,
+    key,
+    operation_count,
+    operations,
+    replacement,
+)
 from memdir.sync.planner import plan_in_tree
 from memdir.sync.queue import QUIET_S
 from memdir.sync.scanner import OTHER_LIFE_KEY, RESCAN_KEY
@@ -91,12 +100,15 @@ class Pusher:
         return True
 
     def _work(self, rows: list[Row], open_rows: dict[str, Row]) -> None:
-        batch: list[tuple[Push, bytes]] = []
+        batch: list[tuple[Push, bytes | None]] = []
         size_bytes = 0
         for row in rows:
             push = self._guarded(row)
             if push is None:
                 del open_rows[row.path]
+                continue
+            if self._can_keep(push):
+                batch.append((push, None))
                 continue
             if push.entry is not None and push.entry.kind == "file" and push.entry.size > INLINE_MAX_BYTES:
                 self._guard(row, lambda push=push: self._push_large(push))  # type: ignore[misc]
@@ -217,7 +229,7 @@ class Pusher:
                     self._fetcher.secure(path, fact)
         if remote is not None and remote.kind == "file" and not remote.same_content(push.fact):
             self._fetcher.secure(push.row.path, remote)
-        if entry is None or entry.absent_hash is None:
+        if entry is None or entry.absent_hash is None or self._can_keep(push):
             return push
         try:
             self._fetcher.fetch(entry.ino)
@@ -254,6 +266,10 @@ class Pusher:
 
     # --- pushing -------------------------------------------------------------------------------------------------
 
+    def _can_keep(self, push: Push) -> bool:
+        """A change of the mode needs no contents, but at a server without our API."""
+        return keeps_contents(push) and not self._ctx.facts.text("epoch").startswith(PLAIN_EPOCH)
+
     def _content(self, push: Push) -> bytes | None:
         if push.entry is None:
             return b""
@@ -262,7 +278,7 @@ class Pusher:
         self._guard(push.row, lambda: held.append(self._ctx.local.content(entry)))
         return held[0] if held else None
 
-    def _push_batch(self, batch: list[tuple[Push, bytes]], open_rows: dict[str, Row]) -> None:
+    def _push_batch(self, batch: list[tuple[Push, bytes | None]], open_rows: dict[str, Row]) -> None:
         ctx = self._ctx
         batched: list[BatchOperation] = []
         slots: list[int] = []

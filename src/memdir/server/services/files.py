@@ -197,7 +197,9 @@ def _operation(item: v1.BatchOperation, priority: int, blobs: BlobStore, uploads
             priority=priority,
         )
     blob = None
-    if item.kind != "dir":
+    if item.content_hash is not None and item.content_base64 is not None:
+        raise InvalidError("contentHash names contents that are there, contentBase64 gives new ones", hint="send one of them")
+    if item.kind != "dir" and item.content_hash is None:
         upload = blobs.upload()
         uploads.append(upload)
         upload.write(_decoded(item.content_base64))
@@ -206,6 +208,7 @@ def _operation(item: v1.BatchOperation, priority: int, blobs: BlobStore, uploads
         path=item.path,
         kind=item.kind,
         blob=blob,
+        keeps=item.content_hash,
         mode=item.mode,
         mtime_ns=item.mtime_ns,
         if_match=item.if_match,

@@ -275,6 +275,8 @@ class PlainRemote:
 
 
 def _inline(operation: v1.BatchOperation) -> bytes:
+    if operation.content_hash is not None:  # planned for another server: this one is compared with first
+        raise PreconditionFailedError(f"this server takes {operation.path} with its contents only", current=None)
     try:
         return base64.b64decode(operation.content_base64 or "", validate=True)
     except binascii.Error as error:
