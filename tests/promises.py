@@ -43,12 +43,10 @@ OPEN: frozenset[str] = frozenset(
         "scale.list",
         "scale.processes",
         # issue 5
-        "sync.queue",
         "sync.parallel",
         "sync.poller",
         "sync.scan",
         "sync.renames",
-        "sync.rename-cheap",
         "sync.untar",
         "sync.conflict-both",
         "sync.offline",

@@ -237,16 +237,18 @@ class FakeServer:
         if expected is not None and (entry is None or entry.revision != expected):
             raise RefusedError(412, "another revision", entry, path)
 
+    def _check_ancestors(self, path: str) -> None:
+        while (path := path.rpartition("/")[0]) != "":
+            if path in self.entries and self.entries[path].kind != "dir":
+                raise RefusedError(409, f"{path} is no folder")
+
     def _put(
         self, path: str, kind: str, content: bytes, mode: int, mtime_ns: int, expected: int | None, only_new: bool
     ) -> dict[str, Any]:
         if path in self.reject:
             raise RefusedError(self.reject[path], "refused on purpose")
         self._check(path, expected, only_new)
-        parent = path
-        while (parent := parent.rpartition("/")[0]) != "":
-            if parent in self.entries and self.entries[parent].kind != "dir":
-                raise RefusedError(409, f"{parent} is no folder")
+        self._check_ancestors(path)
         old = self.entries.get(path)
         if kind != "dir" and (any(p.startswith(path + "/") for p in self.entries) or (old and old.kind == "dir")):
             raise RefusedError(409, f"{path} is a folder")
@@ -279,6 +281,7 @@ class FakeServer:
         moved = [p for p in self.entries if p == source or p.startswith(source + "/")]
         if not moved:
             raise RefusedError(404, "not found")
+        self._check_ancestors(path)
         taken = [p for p in self.entries if p == path or p.startswith(path + "/")]
         if taken and (not replacing or taken != [path]):
             raise RefusedError(409, f"something stands at {path}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memdir.sync.model import Row
-from memdir.sync.queue import CLAIM_MAX
+from memdir.sync.moves import CLAIM_MAX
 from memdir.sync.unseen import note_unseen_changes
 from tests.sync.conftest import Mount
 from tests.sync.fake_server import FakeServer

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from memdir.core.clock import FakeClock
 from memdir.core.sqlite import Database, DiskFullError
 from memdir.sync.model import Row
+from memdir.sync.moves import BACKOFF_MAX_S
 from memdir.sync.pathindex import PathIndex
-from memdir.sync.queue import BACKOFF_MAX_S, BURST_MAX_S, QUIET_S, Queue
+from memdir.sync.queue import BURST_MAX_S, QUIET_S, Queue
 
 
 class Fixture:
@@ -109,7 +110,7 @@ def test_ancestors_and_descendants_are_never_claimed_apart(fixture: Fixture) -> 
 def test_a_waiting_rename_closes_its_paths_and_renames_keep_their_order(fixture: Fixture) -> None:
     fixture.add("/a/x", "/b", "/c")
     fixture.move("/a", "/b")
-    fixture.move("/b", "/z")
+    fixture.move("/b/k", "/z")
     fixture.move("/q", "/r")
     assert fixture.claim() == ["/c"]
     moves = fixture.queue.claim_moves()
@@ -119,7 +120,7 @@ def test_a_waiting_rename_closes_its_paths_and_renames_keep_their_order(fixture:
             fixture.queue.drop_move(tx, move)
     fixture.queue.release_moves(moves)
     assert fixture.claim() == ["/a/x"]
-    assert [(move.source, move.path) for move in fixture.queue.claim_moves()] == [("/b", "/z")]
+    assert [(move.source, move.path) for move in fixture.queue.claim_moves()] == [("/b/k", "/z")]
 
 
 def test_renames_survive_a_crash_and_still_close_their_paths(fixture: Fixture) -> None:

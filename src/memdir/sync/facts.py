@@ -230,25 +230,29 @@ class Facts:
         ) is not None  # fmt: skip
 
     def is_free(self, path: str) -> bool:
-        """Whether neither table knows anything at or below `path`."""
-        return next(self.known_under(path), None) is None
-
-    def in_agreement(self, path: str) -> bool:
-        """Whether base and remote hold the same revisions at and below `path`."""
+        """Whether nothing at or below `path` is agreed on or at the server. Our deletions count before the feed has them."""
         low, high = below(path)
-        window = (encode(path), low, high)
-        ahead = self._db.one(
-            "select 1 from base b left join remote r on r.path = b.path"
-            " where (b.path = ?1 or (b.path >= ?2 and b.path < ?3))"
-            " and (r.revision is null or r.revision != b.revision) limit 1",
-            window,
-        )
-        unseen = self._db.one(
-            "select 1 from remote r left join base b on b.path = r.path"
-            " where (r.path = ?1 or (r.path >= ?2 and r.path < ?3)) and b.path is null limit 1",
-            window,
-        )
-        return ahead is None and unseen is None
+        return self._db.one(
+            "with mark as (select coalesce((select cast(value as integer) from meta where key = 'watermark'), 0) as seen)"
+            " select 1 where exists (select 1 from base where (path = ?1 or (path >= ?2 and path < ?3)) and kind != '')"
+            " or exists (select 1 from remote r left join base b on b.path = r.path, mark"
+            "  where (r.path = ?1 or (r.path >= ?2 and r.path < ?3))"
+            "  and not coalesce(b.revision > seen and b.revision > r.revision, 0))",
+            (encode(path), low, high),
+        ) is None  # fmt: skip
+
+    def differing(self, tx: Connection, path: str) -> list[str]:
+        """Paths at and below `path` where the feed's state is not the agreed one, as the open transaction sees it."""
+        low, high = below(path)
+        rows = tx.execute(
+            "select b.path from base b left join remote r on r.path = b.path"
+            " where (b.path = ?1 or (b.path >= ?2 and b.path < ?3)) and b.kind != '' and (r.path is null"
+            "  or r.kind != b.kind or r.content_hash != b.content_hash or (r.mode != b.mode and r.kind != 'symlink'))"
+            " union all select r.path from remote r left join base b on b.path = r.path and b.kind != ''"
+            " where (r.path = ?1 or (r.path >= ?2 and r.path < ?3)) and b.path is null",
+            (encode(path), low, high),
+        ).fetchall()
+        return [decode(cast(bytes, row[0])) for row in rows]
 
     # --- what is held back ---------------------------------------------------------------------------------------
 

@@ -65,8 +65,10 @@ def _record_move(ctx: Context, tx: Connection, source: str, path: str) -> None:
     ctx.queue.rekey(tx, source, path, delay_s=QUIET_S)
     if not ctx.is_excluded(path):
         ctx.queue.add(tx, path, delay_s=QUIET_S)
-    if ctx.facts.has_base(source) or ctx.queue.is_inflight(source) or ctx.queue.touches_move(source):
-        ctx.queue.add_move(tx, source, path)
+    if not (ctx.facts.has_base(source) or ctx.queue.is_inflight(source) or ctx.queue.touches_move(source)):
+        return
+    if ctx.queue.add_move(tx, source, path):
+        ctx.queue.add_all(tx, ctx.facts.known_under(source))  # what stood there before the rename that was led on
 
 
 def walk(ctx: Context, folder: str) -> Iterator[str]:

@@ -168,6 +168,9 @@ class Puller:
         if ours is not None:
             ctx.facts.move_base(tx, source, path, seq)
             ctx.queue.drop_move(tx, ours)
+            # What was changed here has a row of its own; what others changed before the rename is found by comparing.
+            ctx.queue.add_all(tx, [source, path, *ctx.facts.differing(tx, path)])
+            pairs = []
         else:
             self._renames.repeat_here(tx, source, path, seq)
         ctx.queue.add_all(tx, replaced)

@@ -173,11 +173,12 @@ class Pusher:
             self._park(row, f"larger than {FILE_SYNC_MAX_BYTES // MIB} MiB; it stays in this mount only")
             return None
         local = None if entry is None else ctx.local.fact_of(entry)
+        seen_seq = ctx.facts.watermark  # before the facts: none of them is older than this
         remote, base = self._remote_and_base(path)
         if local is not None and remote is None and local.same(base) and ctx.facts.is_held(path):
             self._finish(row)  # missing at the server, and nobody has said yet that it is to go here
             return None
-        folders, seen_seq = self._folders, ctx.facts.watermark
+        folders = self._folders
         action = plan_in_tree(local, remote, base, here=lambda: folders.here(path), there=lambda: folders.there(path))
         if row.deep and not action.recursive:
             folders.spread(row)

@@ -8,8 +8,7 @@ transaction as what made it necessary. All methods are thread-safe; those with `
 from __future__ import annotations
 
 import random
-import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from typing import Final
 
@@ -19,52 +18,30 @@ from memdir.core.sqlite import Connection, Database
 from memdir.core.sqlite import Row as SqlRow
 from memdir.fs.path import decode, encode, is_within, rebase
 from memdir.sync.facts import below
-from memdir.sync.model import Move, Row
-from memdir.sync.pathindex import PathIndex
+from memdir.sync.model import Row
+from memdir.sync.moves import CLAIM_MAX, MOVES_SCAN_MAX, Moves
 
 QUIET_S: Final = 0.2
 """A path is left alone until it was quiet this long …"""
 BURST_MAX_S: Final = 2.0
 """… but at most this long after its first change."""
-BACKOFF_BASE_S: Final = 0.5
-BACKOFF_MAX_S: Final = 120.0
-CLAIM_MAX: Final = 64
 _SCAN_MAX: Final = 4096
 """Rows looked at in one claim: a long run of blocked rows is left for the next one."""
-_MOVES_SCAN_MAX: Final = 1024
 _COLUMNS: Final = "path, seq, generation, state, attempts, due_at_s, first_seen_ms, error, key_seed, deep"
 
 
-class Queue:
+class Queue(Moves):
     """The queue of one mount. Claims live in memory: after a restart every row is ready and due."""
 
     def __init__(self, db: Database, *, clock: Clock, rng: random.Random) -> None:
-        self._db = db
-        self._clock = clock
-        self._rng = rng
-        self._claiming = threading.Lock()
-        """Held around a whole claim, and taken before any transaction; `_lock` is the innermost one."""
-        self._lock = threading.Lock()
-        self._inflight = PathIndex()
-        self._moves = PathIndex()
-        self._moves_inflight: set[int] = set()
+        super().__init__(db, clock=clock, rng=rng)
         self._may_be_stranded = False
         """A transaction failed: rows may be noted as claimed that nobody works on."""
         with db.write() as tx:
             tx.execute("update queue set state = 'ready', inflight_started_at_ms = null where state = 'inflight'")
             tx.execute("update queue set due_at_s = 0, burst_at_s = 0")
-            tx.execute("update move set due_at_s = 0")
             row = next(iter(tx.execute("select coalesce(max(seq), 0) from queue")))
             self._seq = int(row[0])
-        self._load_moves()
-
-    def _load_moves(self) -> None:
-        index = PathIndex()
-        for source, path in self._db.all("select source, path from move"):
-            index.add(decode(source))
-            index.add(decode(path))
-        with self._lock:
-            self._moves = index
 
     # --- entering ------------------------------------------------------------------------------------------------
 
@@ -117,26 +94,6 @@ class Queue:
         """What is below has got rows of its own."""
         tx.execute("update queue set deep = 0 where path = ?", (encode(row.path),))
 
-    def add_move(self, tx: Connection, source: str, path: str) -> None:
-        """Repeat a rename on the server, after everything that is on its way there."""
-        tx.execute(
-            "insert into move (source, path, key_seed, first_seen_ms) values (?, ?, ?, ?)",
-            (encode(source), encode(path), new_id(), self._now_ms()),
-        )
-        with self._lock:
-            self._moves.add(source)
-            self._moves.add(path)
-
-    def touches_move(self, path: str) -> bool:
-        """Whether a waiting rename begins or ends at, above or below `path`."""
-        with self._lock:
-            return self._moves.overlaps(path)
-
-    def is_inflight(self, path: str) -> bool:
-        """Whether something at, above or below `path` is being worked on."""
-        with self._lock:
-            return self._inflight.overlaps(path)
-
     # --- claiming ------------------------------------------------------------------------------------------------
 
     def claim(self, limit: int = CLAIM_MAX) -> list[Row]:
@@ -146,7 +103,7 @@ class Queue:
         """
         with self._claiming:
             if self._may_be_stranded:
-                self._free_stranded()
+                self.free_stranded()
             taken = self._choose(limit)
             if not taken:
                 return []
@@ -164,13 +121,14 @@ class Queue:
                     self._inflight.add(row.path)
             return taken
 
-    def _free_stranded(self) -> None:
+    def free_stranded(self) -> None:
+        """Let go of rows that are noted as claimed and that nobody works on: the end of their claim could not be written."""
         self._may_be_stranded = False
         noted = [row[0] for row in self._db.all("select path from queue where state = 'inflight'")]
         with self._lock:
             stranded = [(raw,) for raw in noted if not self._inflight.overlaps(decode(raw))]
         with self._db.write() as tx:
-            tx.executemany("update queue set state = 'ready' where path = ?", stranded)
+            tx.executemany("update queue set state = 'ready', inflight_started_at_ms = null where path = ?", stranded)
         self._may_be_stranded |= len(stranded) < len(noted)
 
     def _choose(self, limit: int) -> list[Row]:
@@ -186,36 +144,6 @@ class Queue:
                 if len(chosen) == limit:
                     break
         return chosen
-
-    def claim_moves(self, limit: int = CLAIM_MAX) -> list[Move]:
-        """Due renames that overlap with nothing under way, with no earlier rename, and not with each other."""
-        now_s = self._clock.monotonic_s()
-        with self._claiming:
-            with self._lock:
-                if not self._moves:
-                    return []
-            waiting = self.moves(_MOVES_SCAN_MAX)
-            with self._lock:
-                taken = self._choose_moves(waiting, now_s, limit)
-                self._moves_inflight.update(move.id for move in taken)
-                for move in taken:
-                    self._inflight.add(move.source)
-                    self._inflight.add(move.path)
-            return taken
-
-    def _choose_moves(self, waiting: Sequence[Move], now_s: float, limit: int) -> list[Move]:
-        earlier = PathIndex()
-        taken: list[Move] = []
-        for move in waiting:
-            ends = (move.source, move.path)
-            free = not any(index.overlaps(path) for index in (self._inflight, earlier) for path in ends)
-            for path in ends:
-                earlier.add(path)
-            if free and not move.answered_seq and move.due_at_s <= now_s and move.id not in self._moves_inflight:
-                taken.append(move)
-                if len(taken) == limit:
-                    break
-        return taken
 
     # --- finishing -----------------------------------------------------------------------------------------------
 
@@ -279,52 +207,7 @@ class Queue:
             for row in rows:
                 self._inflight.discard(row.path)
 
-    def move_answered(self, tx: Connection, move: Move, seq: int) -> None:
-        """The server did it at `seq`; its paths stay closed until the feed brings it."""
-        tx.execute("update move set answered_seq = ?, error = '' where id = ?", (seq, move.id))
-
-    def move_failed(self, tx: Connection, move: Move, error: str) -> None:
-        due_at_s = self._clock.monotonic_s() + self.backoff_s(move.attempts)
-        tx.execute("update move set attempts = attempts + 1, due_at_s = ?, error = ? where id = ?", (due_at_s, error, move.id))
-
-    def drop_move(self, tx: Connection, move: Move) -> None:
-        """The rename is settled."""
-        tx.execute("delete from move where id = ?", (move.id,))
-        if tx.changes():
-            with self._lock:
-                self._moves.discard(move.source)
-                self._moves.discard(move.path)
-
-    def release_moves(self, moves: Iterable[Move]) -> None:
-        with self._lock:
-            for move in moves:
-                self._moves_inflight.discard(move.id)
-                self._inflight.discard(move.source)
-                self._inflight.discard(move.path)
-
     # --- looking -------------------------------------------------------------------------------------------------
-
-    def moves(self, limit: int) -> list[Move]:
-        """Waiting renames in order."""
-        rows = self._db.all(
-            "select id, source, path, attempts, due_at_s, answered_seq, key_seed, error, first_seen_ms"
-            " from move order by id limit ?",
-            (limit,),
-        )
-        return [
-            Move(
-                id=row[0], source=decode(row[1]), path=decode(row[2]), attempts=row[3], due_at_s=row[4],
-                answered_seq=row[5], key_seed=row[6], error=row[7], first_seen_ms=row[8],
-            )
-            for row in rows
-        ]  # fmt: skip
-
-    def find_move(self, tx: Connection, source: str, path: str) -> Move | None:
-        """The first waiting rename of `source` to `path`, as this transaction sees it."""
-        found = tx.execute(
-            "select id from move where source = ? and path = ? order by id limit 1", (encode(source), encode(path))
-        ).fetchall()
-        return next((move for move in self.moves(_MOVES_SCAN_MAX) if found and move.id == found[0][0]), None)
 
     def rows(self, limit: int, *, state: str | None = None) -> list[Row]:
         """Rows in order of arrival."""
@@ -358,7 +241,7 @@ class Queue:
         paths = [decode(row[0]) for row in found]
         paths += [
             move.path
-            for move in self.moves(_MOVES_SCAN_MAX)
+            for move in self.moves(MOVES_SCAN_MAX)
             if is_within(move.path, scope) or is_within(scope, move.path) or is_within(move.source, scope)
         ]
         return paths[:limit]
@@ -428,14 +311,6 @@ class Queue:
             self._may_be_stranded = True
             self._load_moves()  # what was noted in memory for a rename did not happen
             raise
-
-    def backoff_s(self, attempts: int) -> float:
-        """Full jitter (aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter), never under 50 ms."""
-        ceiling = min(BACKOFF_MAX_S, BACKOFF_BASE_S * 2.0 ** min(attempts, 20))
-        return max(0.05, self._rng.uniform(0.0, ceiling))
-
-    def _now_ms(self) -> int:
-        return self._clock.now_ns() // 1_000_000
 
 
 def _read_row(connection: Connection, path: str) -> Row | None:

@@ -1,14 +1,16 @@
 """Renames as one operation: repeated on the server, and repeated here when the server reports one.
 
-A rename is worth repeating only when both sides agree on everything below the old name and nothing stands at the new one. In
+A rename is repeated when the server has the same kind of thing at the old name, and at the new one nothing, or only what is to
+go. What others changed below meanwhile moves along, and is compared with what stands here once the feed brings the rename. In
 every other case it falls apart into its paths, which are planned one by one: always right, it only costs the uploads.
 """
 
 from __future__ import annotations
 
 import logging
+from enum import Enum
 
-from memdir.api.v1 import MoveRequest
+from memdir.api.v1 import BatchOperation, MoveRequest
 from memdir.client.errors import (
     ClientError,
     ConflictError,
@@ -16,7 +18,9 @@ from memdir.client.errors import (
     NotFoundError,
     PreconditionFailedError,
     RejectedError,
+    ServerError,
 )
+from memdir.client.http import item_error
 from memdir.core.sqlite import Connection
 from memdir.fs.errors import FsError
 from memdir.fs.path import rebase
@@ -27,6 +31,16 @@ from memdir.sync.model import Move
 from memdir.sync.scanner import RESCAN_KEY
 
 log = logging.getLogger(__name__)
+
+
+class Way(Enum):
+    """How a rename can be repeated at the server."""
+
+    MOVE = "move"
+    CLEARING = "clearing"
+    """After a deletion of the folder that stands at the new name."""
+    PATHS = "paths"
+    """Not at all: each path for itself."""
 
 
 class Renames:
@@ -59,21 +73,18 @@ class Renames:
 
     def _work(self, move: Move) -> None:
         ctx = self._ctx
-        if not self._can_repeat(move):
+        seen_seq = ctx.facts.watermark
+        way = self._way(move)
+        # Looked at after the number was read: had the feed brought this very rename by then, what stands at the new name now
+        # would pass for what is to go.
+        if way is Way.PATHS or not ctx.queue.is_waiting(move):
             with ctx.queue.transaction() as tx:
                 self.fall_apart(tx, move)
             return
-        base = ctx.facts.base(move.source)
-        request = MoveRequest(
-            container_tag=ctx.container,
-            from_path=move.source,
-            to_path=move.path,
-            if_match=base.revision if base is not None and base.kind != "dir" else None,
-            replace=False,
-            idempotency_key=f"{move.key_seed}-move",
-        )
         try:
-            result = ctx.link.call(lambda client: client.move(request))
+            if way is Way.CLEARING:
+                self._clear(move, seen_seq)
+            seq = self._moved(move)
         except (PreconditionFailedError, ConflictError, NotFoundError, RejectedError, ForbiddenError) as error:
             log.info("the server does not rename %s: %s", move.source, error.message)
             with ctx.queue.transaction() as tx:
@@ -85,24 +96,59 @@ class Renames:
             return
         ctx.counters.pushed += 1
         ctx.counters.last_synced_ms = ctx.now_ms()
-        ctx.counters.last_pushed_seq = max(ctx.counters.last_pushed_seq, result.seq)
+        ctx.counters.last_pushed_seq = max(ctx.counters.last_pushed_seq, seq)
         with ctx.queue.transaction() as tx:
-            if result.seq <= ctx.facts.watermark:
+            if seq <= ctx.facts.watermark:
                 self.fall_apart(tx, move)  # the recorded answer of an earlier try, which the feed has passed
             else:
-                ctx.queue.move_answered(tx, move, result.seq)
+                ctx.queue.move_answered(tx, move, seq)
 
-    def _can_repeat(self, move: Move) -> bool:
+    def _way(self, move: Move) -> Way:
+        ctx, facts = self._ctx, self._ctx.facts
+        if any(not is_wire_name(path) or ctx.is_excluded(path) for path in (move.source, move.path)):
+            return Way.PATHS
+        remote, base = facts.remote_and_base(move.source)
+        kinds = {None if fact is None else fact.kind for fact in (remote, base)}
+        if not facts.has_base(move.source) or (len(kinds) > 1 and not kinds <= {"dir", None}):
+            return Way.PATHS
+        if facts.is_free(move.path):
+            return Way.MOVE
+        there, agreed = facts.remote_and_base(move.path)
+        is_folder = kinds <= {"dir", None} and (there is None or there.kind == "dir")
+        stays = facts.below(move.path).stays or (there is not None and not there.same(agreed))
+        # Contents that only the folder in the way has would have to be fetched first.
+        return Way.PATHS if stays or not is_folder or ctx.tree.absent_totals().files else Way.CLEARING
+
+    def _moved(self, move: Move) -> int:
+        """Rename; the number the server gave it. ClientError."""
         ctx = self._ctx
-        return (
-            is_wire_name(move.source)
-            and is_wire_name(move.path)
-            and not ctx.is_excluded(move.source)
-            and not ctx.is_excluded(move.path)
-            and ctx.facts.has_base(move.source)
-            and ctx.facts.is_free(move.path)
-            and ctx.facts.in_agreement(move.source)
+        remote = ctx.facts.remote(move.source)
+        request = MoveRequest(
+            container_tag=ctx.container,
+            from_path=move.source,
+            to_path=move.path,
+            if_match=remote.revision if remote is not None and remote.kind != "dir" else None,
+            replace=False,
+            idempotency_key=f"{move.key_seed}-move",
         )
+        return ctx.link.call(lambda client: client.move(request)).seq
+
+    def _clear(self, move: Move, seen_seq: int) -> None:
+        """A folder was deleted or moved away here, and another took its name: delete it at the server. ClientError."""
+        ctx = self._ctx
+        deletion = BatchOperation(
+            op="delete", path=move.path, recursive=True, if_unchanged_since=seen_seq,
+            idempotency_key=f"{move.key_seed}-clear-{seen_seq}",
+        )  # fmt: skip
+        [result] = ctx.link.call(lambda client: client.batch(ctx.container, [deletion]))
+        failure = item_error(result)
+        if failure is not None:
+            raise failure
+        if result.seq is None:
+            raise ServerError("the server did not say at which number it deleted")
+        with ctx.queue.transaction() as tx:
+            ctx.facts.set_tombstones_below(tx, move.path, result.seq)
+            ctx.facts.set_tombstone(tx, move.path, result.seq)
 
     def repeat_here(self, tx: Connection, source: str, path: str, seq: int) -> bool:
         """The server renamed: do the same in the mount when nothing of it is being worked on. The tree compares before it

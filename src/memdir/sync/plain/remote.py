@@ -169,7 +169,10 @@ class PlainRemote:
                 )  # fmt: skip
                 return v1.BatchItemResult(status=200, entry=entry, seq=entry.revision)
             if operation.op == "delete":
-                seq, _ = self._writer.delete(operation.path, recursive=operation.recursive, expect=expect)
+                since = operation.if_unchanged_since
+                seq, _ = self._writer.delete(
+                    operation.path, recursive=operation.recursive, expect=expect, unchanged_since=since
+                )  # fmt: skip
                 return v1.BatchItemResult(status=200, seq=seq)
             source = operation.from_path or operation.path
             key = operation.idempotency_key or new_id()

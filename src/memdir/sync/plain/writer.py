@@ -276,9 +276,12 @@ class Writer:
 
     # --- deletes -------------------------------------------------------------------------------------------------
 
-    def delete(self, path: str, *, recursive: bool, expect: Expect | None) -> tuple[int, int]:
+    def delete(
+        self, path: str, *, recursive: bool, expect: Expect | None, unchanged_since: int | None = None
+    ) -> tuple[int, int]:
         """Delete what stands there; the number of the change, and how many documents and folders went. By id, never by a path's
-        prefix: what others put there a moment ago is not ours to delete."""
+        prefix: what others put there a moment ago is not ours to delete. With `unchanged_since` only when nothing of it is
+        newer than that number."""
         records = self._records
         self._reader.refresh()
         known, folder = records.at(path), records.folder(path)
@@ -291,6 +294,10 @@ class Writer:
         if (below or folders) and not recursive:
             raise ConflictError(f"{path} is not empty (HTTP 409)")
         going = ([known] if known is not None else []) + below
+        folders = ([folder] if folder is not None else []) + folders
+        newest = max([one.revision for one in going] + [one.revision for one in folders], default=0)
+        if unchanged_since is not None and newest > unchanged_since:
+            raise PreconditionFailedError(f"{path} has something newer in it", current=None)
         if any(one.status not in ("done", "failed", "dropped") for one in going):
             raise ServerError(_WORKING)
         with self._changing([one.id for one in going]):
@@ -301,10 +308,10 @@ class Writer:
             with records.deciding, records.transaction() as tx:
                 for one in going:
                     records.forget(tx, one.id)
-                for gone in ([folder] if folder is not None else []) + folders:
+                for gone in folders:
                     records.forget_folder(tx, gone.path)
                 seq = records.log(tx, "delete", path)
-        return seq, len(going) + len(folders) + (folder is not None)
+        return seq, len(going) + len(folders)
 
     # --- renames -------------------------------------------------------------------------------------------------
 
