@@ -140,3 +140,39 @@ def test_a_change_of_the_mode_sends_no_contents_and_needs_none(
     for path in ("/a", "/changed"):
         assert mount.fs.fact(path).absent_hash is not None  # type: ignore[union-attr]
     mount.engine.close()
+
+
+def test_a_stream_of_changes_is_taken_in_by_crowds_and_never_for_ever(mount: Mount, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many changes come while a page is noted as were in it: the loop ends all the same, and the next turn has the rest."""
+    read, written = MemoryFs.intents, iter(range(1000))
+
+    def more_comes(self: MemoryFs, after_seq: int, limit: int) -> object:
+        found = read(self, after_seq, limit)
+        for _ in found:
+            mount.write(f"/later-{next(written)}", b"x")
+        return found
+
+    for number in range(10):
+        mount.write(f"/{number}", b"x")
+    monkeypatch.setattr(MemoryFs, "intents", more_comes)
+    assert mount.engine._take_in_all() == 10
+    assert mount.engine._take_in_all() == 10
+    monkeypatch.undo()
+    mount.sync()
+    assert len(mount.server.tree()) == 30
+
+
+def test_rows_that_still_rest_are_not_looked_at_one_by_one(mount: Mount) -> None:
+    queue = mount.engine._ctx.queue
+    for number in range(50):
+        mount.write(f"/{number}", b"x")
+    mount.engine._take_in_all()
+    seen: list[str] = []
+    queue._db.reader.set_exec_trace(lambda _cursor, sql, _bindings: bool(seen.append(sql)) or True)
+    assert queue.claim() == []
+    assert [sql for sql in seen if "order by seq" in sql] == []
+    mount.clock.advance(3.0)
+    rows = queue.claim()
+    assert len(rows) == 50
+    queue._db.reader.set_exec_trace(None)
+    queue.release(rows)

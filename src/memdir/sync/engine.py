@@ -24,7 +24,7 @@ from memdir.sync.context import Context, host_label, is_view
 from memdir.sync.enginestatus import EngineStatus
 from memdir.sync.facts import Facts
 from memdir.sync.fetcher import Fetcher
-from memdir.sync.intake import find_unseen, take_in, unread_count
+from memdir.sync.intake import PAGE, find_unseen, take_in, unread_count
 from memdir.sync.keeper import Keeper, KeepingPolicy
 from memdir.sync.link import Link
 from memdir.sync.lives import Marks
@@ -46,7 +46,10 @@ log = logging.getLogger(__name__)
 WORKERS: Final = 4
 FEED_WAIT_S: Final = 25.0
 _GATHER_S: Final = 0.03
-"""After an intent, wait this long for its successors: many writes to one path become one row."""
+"""After an intent, wait this long for its successors: many writes to one path become one row …"""
+_GATHER_MANY_S: Final = 0.1
+"""… and this long while they come in crowds: a transaction each time would take the interpreter from the filesystem."""
+_CROWD: Final = 100
 _IDLE_WAIT_S: Final = 5.0
 _BUSY_WAIT_S: Final = 0.05
 _STEPS_MAX: Final = 100_000
@@ -293,7 +296,7 @@ class Engine:
     def run_until_idle(self) -> None:
         """Everything that can be done now, in this thread, in a fixed order. For tests and the simulator."""
         for _ in range(_STEPS_MAX):
-            busy = self._take_in_all()
+            busy = self._take_in_all() > 0
             try:
                 self._puller.read_all()
             except ClientError as error:
@@ -310,21 +313,28 @@ class Engine:
         self._puller.close()
         self._db.close()
 
-    def _take_in_all(self) -> bool:
-        busy = False
+    def _take_in_all(self) -> int:
+        """Take in every intent that is there now; how many. One that comes meanwhile waits for the next time: while they come
+        without a pause, taking each by itself would never end."""
+        count = 0
         with self._taking_in:
-            while take_in(self._ctx):
-                busy = True
-        return busy
+            while True:
+                taken = take_in(self._ctx)
+                count += taken
+                if taken < PAGE:
+                    return count
 
     def _intake_loop(self) -> None:
+        gather_s = _GATHER_S
         while not self._stopping.is_set():
             self._intents.wait(_IDLE_WAIT_S)
             if not self._hurried.is_set():
-                self._stopping.wait(_GATHER_S)
+                self._stopping.wait(gather_s)
             self._intents.clear()
             try:
-                if self._take_in_all():
+                count = self._take_in_all()
+                gather_s = _GATHER_MANY_S if count >= _CROWD else _GATHER_S
+                if count:
                     self._announce()
                 self._troubles.end("intake")
             except Exception as error:  # noqa: BLE001  noted, and tried again

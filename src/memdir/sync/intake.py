@@ -15,14 +15,15 @@ from memdir.sync.context import Context
 from memdir.sync.queue import QUIET_S
 from memdir.sync.unseen import UNSEEN_KEY
 
-_PAGE: Final = 1000
+PAGE: Final = 1000
+"""Intents of one step; fewer were taken in when no more were there."""
 _INTENTS_KEY: Final = "intents_seq"
 
 
 def take_in(ctx: Context) -> int:
-    """Read one page of intents; how many there were. Call again while it is not 0."""
+    """Read one page of intents; how many there were. Call again while it is a full PAGE."""
     done = ctx.facts.number(_INTENTS_KEY)
-    intents = ctx.tree.intents(done, _PAGE)
+    intents = ctx.tree.intents(done, PAGE)
     if not intents:
         return 0
     with ctx.queue.transaction() as tx:

@@ -134,6 +134,9 @@ class Queue(Moves):
     def _choose(self, limit: int) -> list[Row]:
         statement = f"select {_COLUMNS} from queue where state = 'ready' and due_at_s <= ? order by seq limit ?"  # noqa: S608
         chosen: list[Row] = []
+        due = self._db.one("select min(due_at_s) from queue where state = 'ready'")
+        if due is None or due[0] is None or due[0] > self._clock.monotonic_s():
+            return []  # in a burst of changes, nearly all rows still rest: do not look at each of them at every wake-up
         found = self._db.reader.execute(statement, (self._clock.monotonic_s(), _SCAN_MAX))
         with self._lock, closing(found):  # read as far as is needed: of a long queue that is little
             for columns in found:
