@@ -232,6 +232,8 @@ class Machine(RuleBasedStateMachine):
             if not newer:
                 del self.model.slots[row.path]
             slot.attempts = 0
+        elif how == "handed back":
+            queue.handed_back(tx, row)
         elif how == "again":
             queue.again(tx, row, delay_s=1.0)
             slot.due_s = now_s + 1.0
@@ -268,7 +270,9 @@ class Machine(RuleBasedStateMachine):
     @rule(
         number=pick,
         hows=st.lists(
-            st.sampled_from(("finished", "again", "offline", "parked", "failed", "outdated", "behind")), min_size=8, max_size=8
+            st.sampled_from(("finished", "again", "offline", "handed back", "parked", "failed", "outdated", "behind")),
+            min_size=8,
+            max_size=8,
         ),
     )
     def end(self, number: int, hows: list[str]) -> None:

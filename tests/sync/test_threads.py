@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
 from memdir.fs.memory import MemoryFs
+from memdir.fs.path import is_within
 from memdir.fs.types import ROOT_INO, Owner
-from memdir.sync.engine import Engine
+from memdir.sync.engine import WORKERS, Engine
+from memdir.sync.pusher import INLINE_MAX_BYTES
 from tests.sync.fake_server import FakeServer
 
 OWNER = Owner(os.getuid(), os.getgid())
@@ -125,3 +129,59 @@ def test_a_stop_does_not_wait_for_the_long_poll(tmp_path: Path, server: FakeServ
     server.down = True
     with server.lock:
         server.lock.notify_all()
+
+
+@pytest.mark.promise("sync.parallel")
+def test_eight_large_files_are_on_their_way_at_the_same_time_and_small_ones_with_them(
+    running: Running, server: FakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running.engine.flush("/", 30.0)
+    together = threading.Barrier(WORKERS, timeout=60.0)
+    handle = server.handle
+
+    def meet(request: httpx.Request) -> tuple[int, object, dict[str, str]]:
+        if request.method == "PUT":
+            together.wait()  # answers none before all of them are here
+        return handle(request)
+
+    monkeypatch.setattr(server, "handle", meet)
+    for number in range(WORKERS):
+        running.write(f"large-{number}".encode(), bytes([number]) * (INLINE_MAX_BYTES + 1))
+        running.write(f"small-{number}".encode(), b"x")
+    assert running.engine.flush("/", 100.0) == []
+    assert WORKERS == 8
+    assert len(server.tree()) == 2 * WORKERS
+    assert not together.broken
+
+
+@pytest.mark.promise("sync.parallel")
+def test_what_stands_in_one_another_is_never_pushed_at_the_same_time(
+    running: Running, server: FakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running.engine.flush("/", 30.0)
+    lock, under_way, overlaps = threading.Lock(), list[str](), list[tuple[str, str]]()
+    handle = server.handle
+
+    def watch(request: httpx.Request) -> tuple[int, object, dict[str, str]]:
+        if request.method == "POST":
+            paths = [item["path"] for item in json.loads(request.content).get("operations", [])]
+        else:
+            paths = [request.url.path.removeprefix("/v1/files")] if request.method == "PUT" else []
+        with lock:
+            overlaps.extend((new, old) for new in paths for old in under_way if is_within(new, old) or is_within(old, new))
+            under_way.extend(paths)
+        try:
+            return handle(request)
+        finally:
+            with lock:
+                for path in paths:
+                    under_way.remove(path)
+
+    monkeypatch.setattr(server, "handle", watch)
+    for number in range(12):
+        folder = running.fs.mkdir(ROOT_INO, f"d{number}".encode(), 0o755, OWNER).ino
+        for name, size in ((b"large", INLINE_MAX_BYTES + 1), (b"small", 1), (b"large2", INLINE_MAX_BYTES + 1)):
+            running.fs.write(running.fs.create(folder, name, 0o100644, OWNER).ino, 0, b"x" * size)
+    assert running.engine.flush("/", 100.0) == []
+    assert len(server.tree()) == 48
+    assert overlaps == []

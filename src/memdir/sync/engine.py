@@ -43,7 +43,8 @@ from memdir.sync.waiting import Waiting, waiting
 
 log = logging.getLogger(__name__)
 
-WORKERS: Final = 4
+WORKERS: Final = 8
+"""Paths, or batches of small ones, that are pushed at the same time. Threads that wait for the network cost nothing."""
 FEED_WAIT_S: Final = 25.0
 _GATHER_S: Final = 0.03
 """After an intent, wait this long for its successors: many writes to one path become one row …"""
@@ -108,7 +109,7 @@ class Engine:
         self._puller = Puller(self._ctx, self._renames, self._scanner, marks, self._profile_grew)
         self.fetcher = Fetcher(self._ctx, self._puller.read_all)
         self.keeper = Keeper(self._ctx, self.fetcher, keeping or KeepingPolicy(prefetch_bytes=None))
-        self._pusher = Pusher(self._ctx, self._puller.read_all, self.fetcher)
+        self._pusher = Pusher(self._ctx, self._puller.read_all, self.fetcher, self._announce)
         self._changed = threading.Condition()
         self._events = 0
         """Counts what happened; whoever waits compares it with what it saw last."""

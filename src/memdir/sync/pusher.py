@@ -67,15 +67,17 @@ NAME_REASON: Final = "the name is not UTF-8; the server cannot store it. Rename 
 
 
 class Pusher:
-    """`read_feed` brings the knowledge of the server up to date, before an outdated plan is made anew."""
+    """`read_feed` brings the knowledge of the server up to date, before an outdated plan is made anew; `on_free` tells other
+    workers that there is something for them."""
 
-    def __init__(self, ctx: Context, read_feed: Callable[[], object], fetcher: Fetcher) -> None:
+    def __init__(self, ctx: Context, read_feed: Callable[[], object], fetcher: Fetcher, on_free: Callable[[], object]) -> None:
         self._ctx = ctx
         self._fetcher = fetcher
         self._applier = Applier(ctx)
         self._folders = Folders(ctx)
         self._merger = Merger(ctx)
         self._read_feed = read_feed
+        self._on_free = on_free
 
     def work_once(self) -> bool:
         """Do one claim of rows; False when nothing can be done now."""
@@ -102,7 +104,7 @@ class Pusher:
     def _work(self, rows: list[Row], open_rows: dict[str, Row]) -> None:
         batch: list[tuple[Push, bytes | None]] = []
         size_bytes = 0
-        for row in rows:
+        for number, row in enumerate(rows, start=1):
             push = self._guarded(row)
             if push is None:
                 del open_rows[row.path]
@@ -111,9 +113,12 @@ class Pusher:
                 batch.append((push, None))
                 continue
             if push.entry is not None and push.entry.kind == "file" and push.entry.size > INLINE_MAX_BYTES:
+                if batch:
+                    self._push_batch(batch, open_rows)
+                self._hand_back(rows, number, open_rows)
                 self._guard(row, lambda push=push: self._push_large(push))  # type: ignore[misc]
                 del open_rows[row.path]
-                continue
+                return
             content = self._content(push)
             if content is None:
                 del open_rows[row.path]
@@ -125,6 +130,20 @@ class Pusher:
                 batch, size_bytes = [], 0
         if batch:
             self._push_batch(batch, open_rows)
+
+    def _hand_back(self, rows: list[Row], first: int, open_rows: dict[str, Row]) -> None:
+        """A large file takes its time: what was claimed behind it is for other workers."""
+        rest = rows[first:]
+        if not rest:
+            return
+        with self._ctx.queue.transaction() as tx:
+            for row in rest:
+                self._ctx.queue.handed_back(tx, row)
+        del rows[first:]
+        for row in rest:
+            del open_rows[row.path]
+        self._ctx.queue.release(rest)
+        self._on_free()
 
     # --- planning ------------------------------------------------------------------------------------------------
 

@@ -171,6 +171,10 @@ class Queue(Moves):
         if answered:
             tx.execute("update queue set key_seed = ? where path = ?", (new_id(), encode(row.path)))
 
+    def handed_back(self, tx: Connection, row: Row) -> None:
+        """Claimed, and nothing was done: as it was, for whoever comes next."""
+        tx.execute("update queue set state = 'ready', inflight_started_at_ms = null where path = ?", (encode(row.path),))
+
     def outdated(self, tx: Connection, row: Row, error: str) -> None:
         """The server holds something else than planned with. Once at once, then with the delays of a failure."""
         self.failed(tx, row, error)
