@@ -47,14 +47,15 @@ class Database:
     def __init__(
         self, path: Path, *, migrations: str, page_size: int = 4096, cache_mib: int = 16, secure_delete: str = "on",
         checkpoint_pages: int = 1000, gives_back: bool = False, vfs: str | None = None,
-        migrates: bool = True,
+        migrates: bool = True, reads_own_writes: bool = False,
     ) -> None:  # fmt: skip
         """Open or create `path` (0600). `migrations` is the package that holds the `.sql` files.
 
         `secure_delete` is "on" (deleted rows are overwritten with zeros) or "fast" (only where that costs no further write).
         A commit moves the write-ahead log into the file once it has `checkpoint_pages`. A new file that `gives_back` can be
         made smaller by `vacuum`, for which SQLite keeps a map of its pages. `vfs` is another way to the disk than the usual.
-        Without `migrates` the file must have the schema of this memdir already: another process may be using it.
+        Without `migrates` the file must have the schema of this memdir already: another process may be using it. With
+        `reads_own_writes`, `all` and `one` inside a transaction of the same thread see what it has written so far.
 
         Raises VersionError when the file was written by a newer memdir, CorruptError when it is not a database or damaged,
         BusyError when another program keeps it locked, StorageError when the system lets nobody write it.
@@ -73,6 +74,8 @@ class Database:
         self._checkpoint_pages = checkpoint_pages
         self._gives_back = gives_back
         self._vfs = vfs
+        self._reads_own_writes = reads_own_writes
+        self._writing_thread = 0
         self._lock = threading.RLock()
         self._local = threading.local()
         self._readers: dict[threading.Thread, apsw.Connection] = {}
@@ -135,6 +138,7 @@ class Database:
         with self._lock:
             self._writer.execute("pragma synchronous=full" if durable else "pragma synchronous=normal")
             self._writer.execute("begin immediate")
+            self._writing_thread = threading.get_ident() if self._reads_own_writes else 0
             try:
                 yield self._writer
                 self._writer.execute("commit")
@@ -143,6 +147,8 @@ class Database:
                 if self._writer.in_transaction:
                     self._writer.execute("rollback")
                 raise
+            finally:
+                self._writing_thread = 0
 
     @property
     def reader(self) -> apsw.Connection:
@@ -167,11 +173,16 @@ class Database:
 
     def all(self, sql: str, bindings: Bindings = ()) -> list[Row]:
         """Every row of a query on this thread's reader."""
-        return list(self.reader.execute(sql, bindings))
+        return list(self._seen().execute(sql, bindings))
 
     def one(self, sql: str, bindings: Bindings = ()) -> Row | None:
         """The first row, or None."""
-        return next(iter(self.reader.execute(sql, bindings)), None)
+        return next(iter(self._seen().execute(sql, bindings)), None)
+
+    def _seen(self) -> apsw.Connection:
+        """The writer for the thread that is in its transaction, where that was asked for; else this thread's reader."""
+        inside = self._writing_thread and self._writing_thread == threading.get_ident()
+        return self._writer if inside else self.reader
 
     @contextmanager
     def snapshot(self) -> Iterator[apsw.Connection]:

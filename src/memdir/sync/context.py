@@ -66,15 +66,6 @@ class Context:
         return path == "/" or self.is_virtual(path)
 
 
-def is_wire_name(path: str) -> bool:
-    """Whether the path can be said in JSON and URLs: its names are UTF-8."""
-    try:
-        path.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def is_view(path: str) -> bool:
     """The virtual nodes of a mount (`fs.views`), by name."""
     return path in ("/profile.md", "/.memdir") or path.startswith("/.memdir/")
@@ -84,3 +75,12 @@ def host_label(name: str) -> str:
     """The host's name as it may stand in a file name."""
     label = "".join(char if char.isalnum() or char in "-_." else "-" for char in name.split(".", maxsplit=1)[0])
     return label[:_HOST_MAX_CHARS] or "host"
+
+
+def is_wire_name(path: str) -> bool:
+    """Whether the path can be said in JSON and URLs: its names are UTF-8."""
+    try:
+        path.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -30,15 +30,15 @@ from memdir.sync.link import Link
 from memdir.sync.lives import Marks
 from memdir.sync.localview import LocalView
 from memdir.sync.maxdelete import MaxDelete
-from memdir.sync.model import PLAIN_EPOCH, Row
+from memdir.sync.model import Row, api_of
 from memdir.sync.puller import Puller
 from memdir.sync.pusher import FORBIDDEN_REASON, Pusher
 from memdir.sync.queue import Queue
+from memdir.sync.records import open_records
 from memdir.sync.renames import Renames
 from memdir.sync.scanner import OTHER_LIFE_KEY, Scanner
 from memdir.sync.sent import Sent
 from memdir.sync.trouble import Troubles
-from memdir.sync.unseen import SYNC_FILE
 from memdir.sync.waiting import Waiting, waiting
 
 log = logging.getLogger(__name__)
@@ -82,12 +82,14 @@ class Engine:
         keeping: KeepingPolicy | None = None,
         max_delete: MaxDelete | None = None,
         credentials_stamp: Callable[[], object] | None = None,
+        database: Database | None = None,
     ) -> None:
-        """Open the records in `folder`/sync.db. Nothing is sent before `start`. With `keeping` files arrive without their
-        contents, which are fetched as it says and when they are read; without, everything is fetched at once."""
+        """Open the records in `folder`/sync.db, or take over the open `database`. Nothing is sent before `start`. With
+        `keeping` files arrive without their contents, which are fetched as it says and when they are read; without,
+        everything is fetched at once."""
         clock = clock or SystemClock()
         rng = rng or random.SystemRandom()
-        self._db = Database(folder / SYNC_FILE, migrations="memdir.sync.schema")
+        self._db = database or open_records(folder)
         facts = Facts(self._db)
         self._ctx = Context(
             container=container,
@@ -199,7 +201,7 @@ class Engine:
             trouble=self._troubles.text(),
             absent=self._ctx.tree.absent_totals(),
             prefetching=self.keeper.is_prefetching,
-            api=_api(self._ctx.facts.text("epoch")),
+            api=api_of(self._ctx.facts.text("epoch")),
             lost=self._ctx.counters.lost,
         )
 
@@ -440,7 +442,3 @@ class Engine:
     def _profile_grew(self, version: int) -> None:
         if self._on_profile is not None:
             self._on_profile(version)
-
-
-def _api(epoch: str) -> str | None:
-    return ("v3" if epoch.startswith(PLAIN_EPOCH) else "v1") if epoch else None

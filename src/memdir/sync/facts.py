@@ -160,11 +160,12 @@ class Facts:
 
     def move_remote(self, tx: Connection, source: str, path: str, seq: int) -> list[tuple[str, str]]:
         """The feed says that `source` and all below it stands at `path` since `seq`. Pairs of old and new paths."""
-        return _rekey(tx, "remote", "kind, content_hash, mode, size_bytes, mtime_ns", source, path, seq, keep_newer=True)
+        return _rekey(tx, "remote", "kind, content_hash, mode, size_bytes, mtime_ns", source, path, seq)
 
     def move_base(self, tx: Connection, source: str, path: str, seq: int) -> None:
-        """Both sides moved: so does the agreement, at the revision `seq`, where it was up to date before."""
-        _rekey(tx, "base", "kind, content_hash, mode, ino, version", source, path, seq, keep_newer=False)
+        """Both sides moved: so does the agreement, at the revision `seq`. What was agreed on later than that stays: it came to
+        the old place after the move."""
+        _rekey(tx, "base", "kind, content_hash, mode, ino, version", source, path, seq)
 
     def is_tombstone(self, path: str, revision: int) -> bool:
         """Whether it was agreed that nothing stands at `path` since `revision`: the deletion was our own."""
@@ -342,11 +343,9 @@ def _fact(row: tuple[str, str, int, int] | tuple[object, ...]) -> Fact:
     return Fact(kind=kind, content_hash=content_hash, mode=mode, revision=revision)
 
 
-def _rekey(
-    tx: Connection, table: str, columns: str, source: str, path: str, seq: int, *, keep_newer: bool
-) -> list[tuple[str, str]]:
-    """Move rows at and below `source` to `path` with the revision `seq`. With `keep_newer`, rows that are younger than `seq`
-    stay, and a younger row at the new place wins."""
+def _rekey(tx: Connection, table: str, columns: str, source: str, path: str, seq: int) -> list[tuple[str, str]]:
+    """Move rows at and below `source` to `path` with the revision `seq`. Rows that are younger than `seq` stay, and a younger
+    row at the new place wins."""
     low, high = below(source)
     raw_source, raw_path = encode(source), encode(path)
     rows = tx.execute(
@@ -357,7 +356,7 @@ def _rekey(
     moved = []
     for found in rows:
         old, revision, *values = cast("tuple[bytes, int, *tuple[Any, ...]]", found)
-        if keep_newer and revision >= seq:
+        if revision >= seq:
             continue
         new = raw_path + old[len(raw_source) :]
         tx.execute(f"delete from {table} where path = ?", (old,))  # noqa: S608

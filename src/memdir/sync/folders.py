@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from memdir.fs.localonly import is_local_only
 from memdir.sync.context import Context
 from memdir.sync.intake import walk
 from memdir.sync.model import Below, Fact, Row, Step
@@ -19,10 +18,10 @@ class Folders:
         """What stands below `path` in the mount. Ends its walk at the first thing that stays. LocalChangedError."""
         ctx = self._ctx
         goes = leftover = False
-        for below in walk(ctx, path):
+        for below in walk(ctx, path, local_too=True):
             if below == path:
                 continue
-            if is_local_only(below):
+            if ctx.tree.is_local_only(below):
                 leftover = True
                 continue
             entry = ctx.tree.fact(below)

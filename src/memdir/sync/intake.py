@@ -72,17 +72,18 @@ def _record_move(ctx: Context, tx: Connection, source: str, path: str) -> None:
         ctx.queue.add_all(tx, ctx.facts.known_under(source))  # what stood there before the rename that was led on
 
 
-def walk(ctx: Context, folder: str) -> Iterator[str]:
-    """Every local path at and below `folder` that can be synced, parents first. Depth is bounded by the path limit."""
+def walk(ctx: Context, folder: str, *, local_too: bool = False) -> Iterator[str]:
+    """Every local path at and below `folder` that is synced, parents first; with `local_too` also what stays on this machine.
+    Depth is bounded by the path limit."""
     entry = ctx.tree.fact(folder)
     if entry is None:
         return
     pending = [entry]
     while pending:
         entry = pending.pop()
-        if not ctx.is_excluded(entry.path):
+        if entry.path != "/":
+            if ctx.is_excluded(entry.path) or (not local_too and ctx.tree.is_local_only(entry.path)):
+                continue
             yield entry.path
-        elif entry.path != "/":
-            continue
         if entry.kind == "dir":
             pending.extend(reversed(ctx.tree.children(entry.path)))

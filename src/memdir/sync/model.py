@@ -137,3 +137,8 @@ class Stamp:
 
     ino: int
     version: int
+
+
+def api_of(epoch: str) -> str | None:
+    """Which API the server of this epoch speaks; None before the first meeting."""
+    return ("v3" if epoch.startswith(PLAIN_EPOCH) else "v1") if epoch else None

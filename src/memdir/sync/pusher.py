@@ -36,6 +36,7 @@ from memdir.sync.folders import Folders
 from memdir.sync.localview import stamp_of
 from memdir.sync.merger import Merger
 from memdir.sync.model import PLAIN_EPOCH, Fact, Row, Step
+from memdir.sync.moves import CLAIM_MAX
 from memdir.sync.operations import (
     Push,
     changes_kind,
@@ -79,12 +80,12 @@ class Pusher:
         self._read_feed = read_feed
         self._on_free = on_free
 
-    def work_once(self) -> bool:
-        """Do one claim of rows; False when nothing can be done now."""
+    def work_once(self, limit: int = CLAIM_MAX) -> bool:
+        """Do one claim of at most `limit` rows; False when nothing can be done now."""
         ctx = self._ctx
         if not ctx.link.is_open() or not ctx.has_met() or ctx.facts.text(RESCAN_KEY):
             return False
-        rows = ctx.queue.claim()
+        rows = ctx.queue.claim(limit)
         if not rows:
             return False
         open_rows = {row.path: row for row in rows}
@@ -223,8 +224,8 @@ class Pusher:
                 self._applier.delete(row, entry)
             case Step.CONFLICT:
                 assert entry is not None
-                assert remote is not None
-                if not self._merger.merge(row, entry, remote, base):
+                # Without an entry of its own, a folder of the server stands there: there is nothing to merge with.
+                if remote is None or not self._merger.merge(row, entry, remote, base):
                     self._applier.conflict(row, entry)
         return None
 

@@ -69,7 +69,8 @@ class Queue(Moves):
             self.add(tx, path, delay_s=delay_s)
 
     def rekey(self, tx: Connection, source: str, path: str, *, delay_s: float) -> None:
-        """What was waiting at or below `source` now waits below `path`. Claimed rows stay, and are noted at both places."""
+        """What was waiting at or below `source` now waits below `path`. Claimed rows, and those of paths where the server has
+        or had something, stay and are noted at both places: what they wait for may be the server's."""
         low, high = below(source)
         rows: list[SqlRow] = tx.execute(
             "select path, state, deep from queue where path = ?1 or (path >= ?2 and path < ?3) order by seq",
@@ -77,7 +78,11 @@ class Queue(Moves):
         ).fetchall()
         for raw, state, deep in rows:
             if state != "inflight":
-                tx.execute("delete from queue where path = ?", (raw,))
+                tx.execute(
+                    "delete from queue where path = ?1 and not exists (select 1 from remote where path = ?1)"
+                    " and not exists (select 1 from base where path = ?1)",
+                    (raw,),
+                )
             self.add(tx, rebase(decode(raw), source, path), delay_s=delay_s, deep=bool(deep))
 
     def fold(self, tx: Connection, path: str, *, delay_s: float) -> None:

@@ -23,7 +23,6 @@ from memdir.client.errors import (
 from memdir.client.http import item_error
 from memdir.core.sqlite import Connection
 from memdir.fs.errors import FsError
-from memdir.fs.path import rebase
 from memdir.fs.tree import LocalChangedError
 from memdir.sync.context import Context, is_wire_name
 from memdir.sync.intake import walk
@@ -99,7 +98,9 @@ class Renames:
         ctx.counters.last_pushed_seq = max(ctx.counters.last_pushed_seq, seq)
         with ctx.queue.transaction() as tx:
             if seq <= ctx.facts.watermark:
-                self.fall_apart(tx, move)  # the recorded answer of an earlier try, which the feed has passed
+                # The recorded answer of an earlier try, which the feed has passed: what was agreed on moved then.
+                ctx.facts.move_base(tx, move.source, move.path, seq)
+                self.fall_apart(tx, move)
             else:
                 ctx.queue.move_answered(tx, move, seq)
 
@@ -167,9 +168,10 @@ class Renames:
             return False
         ctx.facts.move_base(tx, source, path, seq)
         ctx.queue.rekey(tx, source, path, delay_s=0.0)
+        ctx.queue.add_all(tx, ctx.facts.known_under(source))  # what we put there after the server's rename moved along here
         for moved in walk(ctx, path):
             # A folder that nobody put, and that is there only for what stands in it, stays nobody's.
-            if ctx.facts.base(rebase(moved, path, source)) is not None or not self._is_used_folder(moved):
+            if ctx.facts.base(moved) is not None or not self._is_used_folder(moved):
                 ctx.queue.add(tx, moved)
         return True
 

@@ -96,13 +96,17 @@ class Scanner:
         for start in range(0, len(listing.entries), _STEP):
             arrivals.take([entry for entry in listing.entries[start : start + _STEP] if entry.path not in gone])
         with ctx.queue.transaction() as tx:
+            moves = ctx.queue.moves(_MOVES_MAX)
+            for move in moves:
+                if not forked and 0 < move.answered_seq <= listing.last_seq:
+                    ctx.facts.move_base(tx, move.source, move.path, move.answered_seq)  # the feed would have told us
             verdict = self._verdict(tx, {entry.path: entry for entry in listing.entries}, common, forked=forked)
             held = self._hold(tx, verdict, forked=forked)
             self._apply(tx, verdict, held, deleted)
             tx.execute("delete from remote")
             for entry in listing.entries:
                 ctx.facts.set_remote(tx, entry.path, entry)
-            for move in ctx.queue.moves(_MOVES_MAX):
+            for move in moves:
                 ctx.queue.drop_move(tx, move)
             if forked:
                 ctx.sent.forget(tx)
