@@ -14,6 +14,7 @@ from memdir.cli.main import main
 from memdir.cli.remote import connected
 from memdir.client.errors import NotFoundError
 from tests.cli.fakes import FakeMount
+from tests.plain.double import PlainServer
 from tests.server.conftest import ServerProcess, start
 
 Run = Callable[..., tuple[int, str, str]]
@@ -270,6 +271,14 @@ def test_where_there_is_nothing_the_exit_code_is_1(run: Run, files: Files) -> No
 )
 def test_a_command_line_that_makes_no_sense_is_exit_code_2(run: Run, arguments: tuple[str, ...]) -> None:
     assert run(*arguments)[0] == 2
+
+
+@pytest.mark.parametrize("command", ["history", "restore", "undelete"])
+def test_a_server_that_keeps_no_revisions_says_so(run: Run, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memdir.cli.remote.connected", lambda _: PlainServer().client())
+    code, _, err = run(command, "--container", "notes", "/a")
+    assert code == 2
+    assert "keeps no revisions" in err
 
 
 def test_a_mount_without_sync_has_no_history(run: Run, fake_mount: Callable[..., FakeMount]) -> None:

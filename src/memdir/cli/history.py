@@ -57,13 +57,12 @@ def _revisions(text: str) -> tuple[int, int | None]:
 
 
 def _run(args: argparse.Namespace, out: Output) -> int:
-    from memdir.cli.past import placed
-    from memdir.cli.remote import connected
+    from memdir.cli.past import keeper, placed
 
     if args.show is not None and (args.json or args.deleted or args.diff is not None):
         raise UsageError("--show prints bytes, so it goes without --json, --diff and --deleted")
     place = placed(args.path, args.container)
-    with connected(out.note) as client:
+    with keeper(out) as client:
         if args.show is not None:
             return _show(client, place.container, args.show)
         if args.diff is not None:

@@ -6,16 +6,18 @@ cannot be done nothing is restored, so that the present content always becomes a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from memdir.core.errors import BusyError, MemdirError, UsageError
 
 if TYPE_CHECKING:
     from memdir.api import v1
     from memdir.cli.output import Output
+    from memdir.client.errors import ClientError
     from memdir.client.http import Client
     from memdir.daemon.registry import MountRecord
 
@@ -23,6 +25,10 @@ _PUSH_S: Final = 60.0
 _SHOWN_S: Final = 10.0
 _ANSWER_EXTRA_S: Final = 15.0
 _NAMED_MAX: Final = 3
+_TOGETHER: Final = 8
+_WAITING_MAX: Final = 256
+Item = TypeVar("Item")
+Done = TypeVar("Done")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +55,23 @@ def placed(path: str | None, container: str | None) -> Place:
             f"{record.name} is mounted with --no-sync, so no revisions are kept", hint="mount it without --no-sync"
         )
     return Place(container=name, path=inside, record=record)
+
+
+@contextmanager
+def keeper(out: Output) -> Iterator[Client]:
+    """A client of a server that keeps revisions. UsageError for one that speaks Supermemory's API only: it keeps none."""
+    from memdir.cli.remote import connected
+    from memdir.client.errors import NotFoundError
+
+    with connected(out.note) as client:
+        try:
+            client.capabilities()
+        except NotFoundError as error:
+            raise UsageError(
+                f"the server at {client.base_url} keeps no revisions: it has no /v1",
+                hint="`memdir whoami` shows which server is used",
+            ) from error
+        yield client
 
 
 def push_first(place: Place) -> None:
@@ -81,6 +104,33 @@ def wait_shown(place: Place, seq: int, out: Output) -> None:
         return
     if not answer.get("seen"):
         out.note("the mount will show it a moment later")
+
+
+def in_parallel(
+    label: str, items: Sequence[Item], do: Callable[[Item], Done], path_of: Callable[[Item], str]
+) -> list[Done | ClientError]:
+    """Do something at the server with each item, a few at a time: it writes those to its disk together that come together. The
+    result of each in their order, or why it was refused. OfflineError ends it: what is done stays done."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    from memdir.cli.output import Progress
+    from memdir.client.errors import ClientError, OfflineError
+
+    results: list[Done | ClientError] = []
+    with Progress(label, noun="file") as progress, ThreadPoolExecutor(_TOGETHER) as pool:
+        for begin in range(0, len(items), _WAITING_MAX):
+            part = items[begin : begin + _WAITING_MAX]
+            waiting = [pool.submit(do, item) for item in part]
+            for item, future in zip(part, waiting, strict=True):
+                try:
+                    results.append(future.result())
+                except OfflineError:
+                    pool.shutdown(wait=False, cancel_futures=True)
+                    raise
+                except ClientError as error:
+                    results.append(error)
+                progress.update(len(results), len(items), path_of(item))
+    return results
 
 
 def entries_below(client: Client, container: str, path: str) -> Iterator[v1.FileEntry]:

@@ -9,7 +9,6 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from memdir.cli.command import EXIT_ERROR, EXIT_NOTHING, EXIT_OK, Command, Parser, bounded_int
-from memdir.cli.output import Progress
 from memdir.cli.text import plural, visible
 from memdir.cli.times import here, past_moment
 from memdir.core.errors import UsageError
@@ -58,8 +57,7 @@ def _configure(parser: Parser) -> None:
 
 
 def _run(args: argparse.Namespace, out: Output) -> int:
-    from memdir.cli.past import placed, push_first
-    from memdir.cli.remote import connected
+    from memdir.cli.past import keeper, placed, push_first
 
     if args.at is not None and args.rev is not None:
         raise UsageError("either --at or --rev", hint="a moment, or a number of `memdir history PATH`")
@@ -70,7 +68,7 @@ def _run(args: argparse.Namespace, out: Output) -> int:
         raise UsageError(f"{args.path} is the memory itself", hint="--at TIME brings all of it to a moment")
     if not args.dry_run:
         push_first(place)
-    with connected(out.note) as client:
+    with keeper(out) as client:
         if args.at is None:
             return _restore_revision(client, place, args.rev, out)
         return _restore_moment(client, place, args, out)
@@ -183,23 +181,21 @@ def _steps(then: dict[str, v1.PastEntry], now: dict[str, v1.FileEntry], *, exact
 
 
 def _carry_out(client: Client, place: Place, steps: list[Step], stood: int, args: argparse.Namespace, out: Output) -> int:
-    from memdir.cli.past import wait_shown
-    from memdir.client.errors import ClientError, OfflineError
+    from memdir.cli.past import in_parallel, wait_shown
+    from memdir.client.errors import ClientError
 
-    failed: list[tuple[str, str]] = []
+    refused: dict[str, str] = {}
     last = 0
-    with Progress("restoring", noun="file") as progress:
-        for number, step in enumerate(() if args.dry_run else steps):
-            try:
-                last = max(last, _take(client, place.container, step))
-            except OfflineError:
-                raise  # the same command goes on where it was: what is done is found to be the same
-            except ClientError as error:
-                failed.append((step.path, error.message))
-            progress.update(number + 1, len(steps), step.path)
+    for part in () if args.dry_run else ([s for s in steps if s.then is None], [s for s in steps if s.then is not None]):
+        label = "restoring" if part and part[0].then else "deleting"
+        results = in_parallel(label, part, lambda step: _take(client, place.container, step), lambda step: step.path)
+        for step, result in zip(part, results, strict=True):
+            if isinstance(result, ClientError):
+                refused[step.path] = result.message
+            else:
+                last = max(last, result)
     if last:
         wait_shown(place, last, out)
-    refused = dict(failed)
     if out.json:
         out.document({
             "path": place.path, "at": args.at.isoformat(), "dry_run": args.dry_run, "stood": stood,
@@ -212,7 +208,7 @@ def _carry_out(client: Client, place: Place, steps: list[Step], stood: int, args
         })  # fmt: skip
     else:
         _print_steps(steps, refused, stood, args, out)
-    return EXIT_ERROR if failed else EXIT_OK
+    return EXIT_ERROR if refused else EXIT_OK
 
 
 def _take(client: Client, container: str, step: Step) -> int:

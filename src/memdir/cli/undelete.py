@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from memdir.cli.command import EXIT_ERROR, EXIT_NOTHING, EXIT_OK, Command, Parser
-from memdir.cli.output import Progress
 from memdir.cli.text import human_bytes, plural, visible
 from memdir.cli.times import here, past_moment
 
@@ -41,13 +40,12 @@ def _configure(parser: Parser) -> None:
 
 
 def _run(args: argparse.Namespace, out: Output) -> int:
-    from memdir.cli.past import placed, push_first
-    from memdir.cli.remote import connected
+    from memdir.cli.past import keeper, placed, push_first
     from memdir.client.errors import NotFoundError as NothingThereError
 
     place = placed(args.path, args.container)
     push_first(place)
-    with connected(out.note) as client:
+    with keeper(out) as client:
         try:
             gone = _chosen(_deleted(client, place), args.since)
         except NothingThereError as error:
@@ -93,22 +91,24 @@ def _chosen(gone: list[v1.VersionEntry], since: datetime | None) -> list[v1.Vers
 
 
 def _bring_back(client: Client, place: Place, gone: list[v1.VersionEntry], out: Output, *, force: bool) -> list[dict[str, Any]]:
-    from memdir.cli.past import wait_shown
-    from memdir.client.errors import ClientError, OfflineError
+    from memdir.cli.past import in_parallel, wait_shown
+    from memdir.client.errors import ClientError
 
+    ordered = sorted(gone, key=lambda entry: entry.path or "")
+    results = in_parallel(
+        "bringing back",
+        ordered,
+        lambda entry: _restore(client, place.container, entry, force=force),
+        lambda entry: entry.path or "",
+    )
     rows, last = [], 0
-    with Progress("bringing back", noun="file") as progress:
-        for number, entry in enumerate(sorted(gone, key=lambda entry: entry.path or "")):
-            row = _row(entry)
-            try:
-                restored = _restore(client, place.container, entry, force=force)
-                row["path"], last = restored.path, max(last, restored.revision)
-            except OfflineError:
-                raise  # the same command goes on: what is back is not deleted any more
-            except ClientError as error:
-                row["error"] = error.message
-            rows.append(row)
-            progress.update(number + 1, len(gone), entry.path or "")
+    for entry, result in zip(ordered, results, strict=True):
+        row = _row(entry)
+        if isinstance(result, ClientError):
+            row["error"] = result.message
+        else:
+            row["path"], last = result.path, max(last, result.revision)
+        rows.append(row)
     if last:
         wait_shown(place, last, out)
     return rows
