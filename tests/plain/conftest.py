@@ -21,21 +21,21 @@ class PlainMount(Mount):
     """Its records live as long as the process would."""
 
     def __init__(
-        self, folder: Path, client: Callable[[], Client], *, host: str = "laptop", seed: int = 1,
+        self, folder: Path, client: Callable[[], Client], *, host: str = "laptop", seed: int = 1, container: str = "c",
         keeping: KeepingPolicy | None = None,
     ) -> None:  # fmt: skip
-        self.make_client = client
+        self.make_client, self.container = client, container
         self.records = Records(folder)
         super().__init__(folder, None, host=host, seed=seed, keeping=keeping)  # type: ignore[arg-type]
 
     def _open(self) -> Engine:
         return Engine(
-            folder=self.folder, container="c", tree=self.fs, factory=self.remote, clock=self.clock,
+            folder=self.folder, container=self.container, tree=self.fs, factory=self.remote, clock=self.clock,
             rng=random.Random(self.seed), host=self.host, on_profile=self.profiles.append, keeping=self.keeping,
         )  # fmt: skip
 
     def remote(self) -> PlainRemote:
-        return PlainRemote(self.make_client(), self.records, container="c", clock=self.clock, local_text=self._text)
+        return PlainRemote(self.make_client(), self.records, container=self.container, clock=self.clock, local_text=self._text)
 
     def _text(self, path: str) -> bytes | None:
         entry = self.fs.fact(path)
@@ -49,6 +49,11 @@ class PlainMount(Mount):
     def close(self) -> None:
         self.engine.close()
         self.records.close()
+
+    def reopen(self) -> None:
+        """After `close`."""
+        self.records = Records(self.folder)
+        self.engine = self._open()
 
     def files(self) -> dict[str, bytes]:
         return {path: content for path, (kind, content) in self.tree().items() if kind != "dir"}

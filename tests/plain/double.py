@@ -8,6 +8,7 @@ documents may stand at one path. What cannot be processed fails and is dropped l
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import random
@@ -84,6 +85,8 @@ class PlainServer:
         """Nothing is processed any further."""
         self.gives_originals = True
         self.reject: dict[str, int] = {}
+        self.hidden: set[str] = set()
+        """Paths that lists leave out, although the documents are there."""
         self.between: Callable[[str, str], None] | None = None
         """Called before a request is answered: somebody else may be faster."""
         self.trouble = 0.0
@@ -93,7 +96,7 @@ class PlainServer:
         self.hits: list[dict[str, Any]] = []
         """What a search finds."""
         self._random = random.Random(seed)
-        self._changes = self._made = 0
+        self._changes = self._made = self._answered = 0
         self._base_ms = 1_700_000_000_000 + DAY_MS
 
     # --- for tests -----------------------------------------------------------------------------------------------
@@ -128,6 +131,17 @@ class PlainServer:
             for one in [one for one in self.documents.values() if one.filepath == path]:
                 del self.documents[one.id]
 
+    def snapshot(self) -> Callable[[], None]:
+        """Remember this state; calling the result puts the server back to it. Its clock goes on."""
+        with self.lock:
+            kept = copy.deepcopy(self.documents)
+
+        def restore() -> None:
+            with self.lock:
+                self.documents = copy.deepcopy(kept)
+
+        return restore
+
     def at(self, path: str) -> list[Kept]:
         with self.lock:
             return [one for one in self.documents.values() if one.filepath == path]
@@ -149,6 +163,7 @@ class PlainServer:
         path = urlsplit(url).path
         with self.lock:
             self.requests.append(f"{method} {path}")
+            self._answered += 1
             if self.down:
                 raise BrokenError("connection refused")
             if self.between is not None:
@@ -315,7 +330,7 @@ class PlainServer:
         found.updated_ms = self._now_ms()
 
     def _now_ms(self) -> int:
-        return self._base_ms + self._changes // self.same_times
+        return self._base_ms + self._changes // self.same_times + self._answered
 
     def _wire(self, found: Kept, *, whole: bool) -> dict[str, Any]:
         url = f"http://plain/files/{found.id}" if found.raw is not None and self.gives_originals else None
@@ -332,6 +347,7 @@ class PlainServer:
         if not 1 <= limit <= 200:
             return 400, {"error": "limit"}, {}
         found = [one for one in self.documents.values() if one.container in request["containerTags"]]
+        found = [one for one in found if one.filepath not in self.hidden]
         if path is not None:
             found = [
                 one for one in found if one.filepath == path or (path.endswith("/") and (one.filepath or "").startswith(path))

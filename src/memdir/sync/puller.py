@@ -15,6 +15,7 @@ from typing import Final
 from memdir.api.v1 import Change, ChangesPage, FileEntry
 from memdir.client.errors import ConflictError, CursorGoneError
 from memdir.core.sqlite import Connection
+from memdir.fs.path import is_within, rebase
 from memdir.sync.context import Context
 from memdir.sync.lives import Marks
 from memdir.sync.model import Fact
@@ -171,6 +172,10 @@ class Puller:
             # What was changed here has a row of its own; what others changed before the rename is found by comparing.
             ctx.queue.add_all(tx, [source, path, *ctx.facts.differing(tx, path)])
             pairs = []
+        elif any(
+            is_within(source, move.source) and path == rebase(source, move.source, move.path) for move in ctx.queue.moves(1000)
+        ):
+            ctx.facts.move_base(tx, source, path, seq)  # a part of our own rename, where a server does it in parts
         else:
             self._renames.repeat_here(tx, source, path, seq)
         ctx.queue.add_all(tx, replaced)

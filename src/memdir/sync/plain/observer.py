@@ -268,8 +268,10 @@ class Observer:
                 records.log(tx, "delete", before)
                 before = None
             if path is not None and (before != path or not same):
-                if records.folder(path) is not None:
-                    records.forget_folder(tx, path)
+                folders = [folder for folder in (records.folder(path), *records.folders_below(path)) if folder is not None]
+                if folders:  # empty ones, of this side only
+                    for folder in folders:
+                        records.forget_folder(tx, folder.path)
                     records.log(tx, "delete", path)
                 if before is None or before == path:
                     seq = records.log(tx, "put", path, known=known)

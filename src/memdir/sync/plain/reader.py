@@ -168,8 +168,12 @@ class Reader:
             listed, total = [], 1
         working = set(listed) if len(listed) >= total else set()
         for document_id in tracked:
-            if document_id not in working:
+            if document_id in working:
+                continue
+            try:
                 self._observer.look(document_id, asked_at)
+            except (ServerError, RejectedError) as error:  # of this document alone; it stays unsettled
+                log.info("document %s cannot be looked at: %s", document_id, error.message)
 
     # --- deletions -----------------------------------------------------------------------------------------------
 

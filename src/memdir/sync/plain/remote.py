@@ -162,6 +162,12 @@ class PlainRemote:
         elif operation.if_match is not None:
             expect = Expect(revision=operation.if_match)
         try:
+            if operation.op == "put" and operation.content_hash is not None:
+                kept = self._writer.keep(
+                    operation.path, operation.content_hash, mode=operation.mode, mtime_ns=operation.mtime_ns, expect=expect,
+                    key=operation.idempotency_key or new_id(),
+                )  # fmt: skip
+                return v1.BatchItemResult(status=200, entry=kept.entry(), seq=kept.revision)
             if operation.op == "put":
                 entry = self._put(
                     operation.path, _inline(operation), kind=operation.kind, mode=operation.mode, mtime_ns=operation.mtime_ns,

@@ -127,7 +127,7 @@ class Writer:
                 raise ConflictError(f"{above} is no folder (HTTP 409)")
             above = split(above)[0]
 
-    def _replace(self, path: str, known: Known, face: Face, whole: Content, expect: Expect | None, key: str) -> Known:
+    def _replace(self, path: str, known: Known, face: Face, whole: Content | None, expect: Expect | None, key: str) -> Known:
         with self._changing([known.id]):
             document = self._looked_at(known, key)
             now = self._records.at(path)
@@ -144,12 +144,27 @@ class Writer:
             self._observer.look(document.id, self._records.touched.now(), own=True)
         return self._result(path, face, key)
 
-    def _send_over(self, path: str, document: Document, face: Face, whole: Content, key: str, *, same_bytes: bool) -> None:
+    def keep(
+        self, path: str, content_hash: str, *, mode: int, mtime_ns: int, expect: Expect | None, key: str
+    ) -> Known | Folder:
+        """Give another mode to a file that has these contents already. PreconditionFailedError when it has others."""
+        known = self._records.at(path)
+        if known is None or known.face is None or known.status == "dropped" or known.face.content_hash != content_hash:
+            raise PreconditionFailedError(f"{path} has other contents", current=known.entry() if known and known.face else None)
+        face = dataclasses.replace(known.face, mode=mode, mtime_ns=mtime_ns)
+        return self._replace(path, known, face, None, expect, key)
+
+    def _send_over(
+        self, path: str, document: Document, face: Face, whole: Content | None, key: str, *, same_bytes: bool
+    ) -> None:
+        if same_bytes:  # only the mode: without new contents nothing has to be processed again
+            self._change(document.id, metadata=_same_marks(document, face, key).write(document.metadata))
+            return
+        if whole is None:
+            raise PreconditionFailedError(f"{path} has other contents", current=None)
         marks, text = marks_of(face, whole.small(), key=key)
         metadata = marks.write(document.metadata)
-        if same_bytes:  # only the mode: without new contents nothing has to be processed again
-            self._change(document.id, metadata=metadata)
-        elif marks.how != "upload":
+        if marks.how != "upload":
             self._change(document.id, content=text, metadata=metadata)
         elif document.custom_id:
             self._upload(path, whole, custom_id=document.custom_id, metadata=metadata)
@@ -417,6 +432,17 @@ def _one_at_a_time() -> Iterator[None]:
 def _check(expect: Expect | None, now: Known) -> None:
     if expect is not None and expect.revision != now.revision:
         raise PreconditionFailedError(f"{now.path} is another by now", current=now.entry())
+
+
+def _same_marks(document: Document, face: Face, key: str) -> Marks:
+    """Marks of a document whose contents stay: those it has, else such as fit what it gives back."""
+    marks = document.marks
+    if marks is not None and marks.face.content_hash == face.content_hash:
+        return dataclasses.replace(marks, face=face, key=key)
+    content = (document.content or "").encode("utf-8", "surrogatepass")
+    if hashlib.sha256(content).hexdigest() == face.content_hash:
+        return marks_of(face, content, key=key)[0]
+    return Marks(face=face, how="upload", key=key)
 
 
 def custom_id_of(key: str) -> str:
