@@ -481,3 +481,14 @@ def test_what_went_while_nobody_looked_goes_at_the_server_too(mount: Mount, serv
     mount.engine = mount._open()
     mount.sync()
     assert set(server.tree()) == {"/kept", "/other", "/new"} == set(mount.tree())
+
+
+def test_what_others_put_into_a_new_folder_survives_its_rename_here(mount: Mount, server: FakeServer) -> None:
+    mount.sync()
+    mount.mkdir("/d")
+    server.write("/d/theirs", b"2")
+    mount.engine._puller.read_all()
+    mount.mv("/d", "/e")
+    mount.sync()
+    assert mount.tree()["/d/theirs"] == ("file", b"2")
+    assert server.tree()["/e"] == ("dir", b"")
