@@ -209,10 +209,18 @@ def test_a_wiped_container_gets_everything_back(mount: PlainMount, other: PlainM
     settled(mount, other)
     before = mount.files()
     server.documents.clear()
-    mount.restart()
-    other.restart()
+    for one in (mount, other):
+        one.restart()
+        one.clock.advance(5)
+        one.sync()
+        assert one.files() == before
+        assert one.engine.status().held_deletions == 5, "asked first"
+    assert server.paths() == []
+    assert mount.engine.upload_again() == 5
+    mount.sync()
+    assert other.engine.upload_again() == 5
     settled(mount, other)
-    assert mount.files() == before
+    assert mount.files() == other.files() == before
     server.settle()
     assert server.paths() == sorted(before)
 

@@ -26,8 +26,9 @@ _TEXT_MAX_BYTES: Final = 16 * MIB
 class Remotes:
     """One mount's. Keeps what is to be known of a plain server (plain.db) from the first time until `close`."""
 
-    def __init__(self, folder: Path, container: str, tree: SyncTree) -> None:
+    def __init__(self, folder: Path, container: str, tree: SyncTree, *, max_delete: str) -> None:
         self._folder = folder
+        self._max_delete = max_delete
         self._container = container
         self._tree = tree
         self._records: Records | None = None
@@ -38,6 +39,7 @@ class Remotes:
         """`client` itself when the server has `/v1`, else the translation. ClientError, and `client` closed, when that cannot
         be found out now."""
         from memdir.client.errors import ClientError, NotFoundError
+        from memdir.sync.maxdelete import parse_max_delete
         from memdir.sync.plain.remote import PlainRemote
 
         try:
@@ -49,7 +51,10 @@ class Remotes:
             raise
         else:
             return client
-        return PlainRemote(client, self._opened(), container=self._container, local_text=self._local_text)
+        return PlainRemote(
+            client, self._opened(), container=self._container, local_text=self._local_text,
+            max_delete=parse_max_delete(self._max_delete),
+        )  # fmt: skip
 
     def close(self) -> None:
         """Nobody works with what was given out any more."""

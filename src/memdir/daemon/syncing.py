@@ -59,7 +59,7 @@ class Syncing:
         self._stopping = threading.Event()
         self._threads: list[threading.Thread] = []
         self._server_started = False
-        self._remotes = Remotes(Path(record.cache_dir), record.name, tree)
+        self._remotes = Remotes(Path(record.cache_dir), record.name, tree, max_delete=record.max_delete)
         self._connecting = threading.Lock()
         """One thread looks for the server or starts it; the others find what it found."""
         self._wanted = threading.Event()

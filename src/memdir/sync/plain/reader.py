@@ -17,7 +17,7 @@ from typing import Final
 
 from memdir.client.errors import NotFoundError, RejectedError, ServerError
 from memdir.core.clock import Clock
-from memdir.sync.maxdelete import DELETIONS_FREE
+from memdir.sync.maxdelete import DELETIONS_FREE, MaxDelete
 from memdir.sync.plain.marks import Face, Marks
 from memdir.sync.plain.observer import Observer, RestoredError
 from memdir.sync.plain.places import Places
@@ -47,11 +47,12 @@ class UnstableError(ServerError):
 class Reader:
     """One connection's. `refresh` is called by any thread, one at a time."""
 
-    def __init__(self, container: str, documents: Documents, records: Records, clock: Clock) -> None:
+    def __init__(self, container: str, documents: Documents, records: Records, clock: Clock, max_delete: MaxDelete) -> None:
         self._container = container
         self._documents = documents
         self._records = records
         self._clock = clock
+        self._max_delete = max_delete
         self._observer = Observer(documents, records, clock)
         self._places = Places(documents, records, self._observer, clock)
         self._recognised = False
@@ -198,7 +199,7 @@ class Reader:
             if before.get(document.id) != document.updated_us:
                 self._observer.take(document, asked_at)
         missing = sorted(before.keys() - listed.keys())
-        if len(missing) > DELETIONS_FREE:
+        if len(missing) > DELETIONS_FREE or not self._max_delete.allows(len(missing), len(before)):
             self._many_gone(missing, asked_at)
             return
         for document_id in missing:

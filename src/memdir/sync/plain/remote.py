@@ -28,6 +28,7 @@ from memdir.client.remote import Expect, Profile
 from memdir.core.clock import Clock, SystemClock
 from memdir.core.ids import new_id
 from memdir.core.limits import CHANGES_PAGE_MAX
+from memdir.sync.maxdelete import MaxDelete
 from memdir.sync.plain.contents import Contents
 from memdir.sync.plain.reader import Reader
 from memdir.sync.plain.records import Records
@@ -46,24 +47,20 @@ _STATUS: Final[tuple[tuple[type[ClientError], int], ...]] = (
 
 
 class PlainRemote:
-    """One connection. `records` outlive it; `local_text` reads a file of the mount, to find the lines of search results."""
+    """One connection. `records` outlive it; `local_text` reads a file of the mount, to find the lines of search results; up to
+    `max_delete` documents may go from the server unasked."""
 
     def __init__(
-        self,
-        client: Client,
-        records: Records,
-        *,
-        container: str,
-        clock: Clock | None = None,
-        local_text: LocalText | None = None,
-    ) -> None:
+        self, client: Client, records: Records, *, container: str, clock: Clock | None = None,
+        local_text: LocalText | None = None, max_delete: MaxDelete | None = None,
+    ) -> None:  # fmt: skip
         self._client = client
         self._records = records
         self._container = container
         self._clock = clock or SystemClock()
         self._local_text = local_text or _nothing
         documents = Documents(client, container)
-        self._reader = Reader(container, documents, records, self._clock)
+        self._reader = Reader(container, documents, records, self._clock, max_delete or MaxDelete())
         self._writer = Writer(documents, records, self._reader, self._clock)
         self._contents = Contents(documents, records, self._reader.observer)
         self._closed = threading.Event()
