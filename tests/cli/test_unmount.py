@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from memdir.cli import unmount
+from memdir.cli import drain, unmount
 from memdir.core.paths import app_paths
 from memdir.daemon.registry import MountRecord, MountRegistry, MountSpec
 
@@ -50,7 +50,7 @@ def test_it_waits_for_the_daemon_s_end_and_says_what_is_left(run: Run, daemon: D
     _, child = daemon("good")
     code, out, err = run("unmount", "notes")
     assert (code, err) == (0, "")
-    assert out == f"notes: unmounted from {tmp_path}/notes; 4 changes left to push, kept for the next mount\n"
+    assert out == f"notes: unmounted from {tmp_path}/notes; 4 changes wait for the next mount: 30 s were not enough for them\n"
     assert child.wait(0) == 0
     assert not (tmp_path / "notes").exists()
 
@@ -61,7 +61,10 @@ def test_json_says_what_happened(run: Run, daemon: Daemon, tmp_path: Path) -> No
         "name": "notes",
         "path": f"{tmp_path}/notes",
         "was": "mounted",
+        "pushed": None,
         "left": 4,
+        "why_left": "30 s were not enough for them",
+        "interrupted": False,
         "detached": False,
         "removed_directory": True,
     }
@@ -86,7 +89,7 @@ def test_a_daemon_that_does_not_end_is_an_error_that_names_who_is_inside(
 @pytest.mark.parametrize("mode", ["silent", "stubborn", "stays"])
 def test_force_ends_a_daemon_that_hangs(mode: str, run: Run, daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unmount, "_KILL_WAIT_S", 0.5)
-    monkeypatch.setattr(unmount, "_ANSWER_EXTRA_S", 0.3)
+    monkeypatch.setattr(drain, "_ANSWER_EXTRA_S", 0.3)
     record, child = daemon(mode)
     code, out, _ = run("unmount", "notes", "--force")
     assert (code, "unmounted" in out) == (0, True)
@@ -95,7 +98,7 @@ def test_force_ends_a_daemon_that_hangs(mode: str, run: Run, daemon: Daemon, mon
 
 
 def test_without_force_a_daemon_that_hangs_is_left_alone(run: Run, daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unmount, "_ANSWER_EXTRA_S", 0.3)
+    monkeypatch.setattr(drain, "_ANSWER_EXTRA_S", 0.3)
     record, child = daemon("silent")
     code, _, err = run("unmount", "notes", "--drain-timeout", "0")
     assert code == 2
@@ -108,3 +111,26 @@ def test_force_and_lazy_exclude_each_other(run: Run) -> None:
     code, _, err = run("unmount", "notes", "--force", "--lazy")
     assert code == 2
     assert "--lazy lets users finish" in err
+
+
+@pytest.mark.promise("sync.drain")
+@pytest.mark.parametrize(
+    ("ended", "sentence"),
+    [
+        (
+            unmount.Ended(left=3, pushed=120, why_left="offline since 10:02: refused"),
+            "; pushed 120 changes; 3 changes wait for the next mount: offline since 10:02: refused",
+        ),
+        (unmount.Ended(left=0, pushed=1), "; pushed 1 change, everything is pushed"),
+        (unmount.Ended(left=0, pushed=0), ", everything is pushed"),
+        (unmount.Ended(left=1, why_left="x", interrupted=True), "; 1 change waits for the next mount: you ended the wait"),
+        (
+            unmount.Ended(left=0, parked=2),
+            ", everything else is pushed; 2 parked, see `memdir queue` at the next mount",
+        ),
+        (unmount.Ended(), ""),
+    ],
+)
+def test_the_last_line_says_what_was_pushed_and_what_was_not(tmp_path: Path, ended: unmount.Ended, sentence: str) -> None:
+    record = MountRegistry(app_paths()).allocate(MountSpec(name="notes", path=str(tmp_path)))
+    assert unmount._left_sentence(record, "alive", ended) == sentence

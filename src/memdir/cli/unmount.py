@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from memdir.cli.command import EXIT_NOTHING, EXIT_OK, Command, Parser, seconds
+from memdir.cli.command import EXIT_INTERRUPTED, EXIT_NOTHING, EXIT_OK, Command, Parser, seconds
+from memdir.cli.drain import Asking
 from memdir.cli.output import Output
 from memdir.cli.text import held_back, plural, visible
 from memdir.core.errors import BusyError, MemdirError, NotFoundError, UsageError
@@ -19,7 +20,6 @@ from memdir.daemon.registry import MountRecord, MountRegistry
 
 _EXIT_WAIT_S: Final = 30.0
 """From the daemon's answer to its end: unmounting and closing the cache."""
-_ANSWER_EXTRA_S: Final = 15.0
 _KILL_WAIT_S: Final = 5.0
 _BUSY_SHOWN: Final = 5
 
@@ -116,12 +116,24 @@ def _unmount(
     else:
         out.line(f"{out.name(record.name)}: unmounted from {out.name(record.path)}{_left_sentence(record, state, ended)}")
     code = EXIT_OK if state != "stopped" or cleared else EXIT_NOTHING
+    if ended.interrupted:
+        code = EXIT_INTERRUPTED
     return code, _document(record.name, record.path, was, ended=ended, removed=removed)
 
 
 def _document(name: str | None, path: str, was: str, *, ended: Ended | None = None, removed: bool = False) -> dict[str, object]:
-    left, detached = (ended.left, ended.detached) if ended else (None, False)
-    return {"name": name, "path": path, "was": was, "left": left, "detached": detached, "removed_directory": removed}
+    ended = ended or Ended()
+    return {
+        "name": name,
+        "path": path,
+        "was": was,
+        "pushed": ended.pushed,
+        "left": ended.left,
+        "why_left": ended.why_left if ended.left else None,
+        "interrupted": ended.interrupted,
+        "detached": ended.detached,
+        "removed_directory": removed,
+    }
 
 
 def _clear_unknown(target: str) -> bool:
@@ -135,9 +147,15 @@ def _left_sentence(record: MountRecord, state: str, ended: Ended) -> str:
     if state != "alive":
         return "; its daemon was dead, changes not pushed yet are kept for the next mount"
     held = f"; {held_back(record.name, ended.held)}" if ended.held.get("held_deletions") else ""
+    pushed = f"; pushed {plural(ended.pushed, 'change')}" if ended.pushed else ""
+    parked = f"; {ended.parked} parked, see `memdir queue` at the next mount" if ended.parked else ""
     if ended.left:
-        return f"; {plural(ended.left, 'change')} left to push, kept for the next mount{held}"
-    return f", everything {'else ' if held else ''}is pushed{held}" if record.sync and ended.left == 0 else ""
+        waits = f"{plural(ended.left, 'change waits', 'changes wait')} for the next mount"
+        why = "you ended the wait" if ended.interrupted else ended.why_left
+        return f"{pushed}; {waits}{f': {visible(why)}' if why else ''}{parked}{held}"
+    if not record.sync or ended.left is None:
+        return pushed + held
+    return f"{pushed}, everything {'else ' if held or parked else ''}is pushed{parked}{held}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,6 +163,12 @@ class Ended:
     """How the end of a daemon went. `left` changes wait for the next mount; None when nobody could say."""
 
     left: int | None = None
+    pushed: int | None = None
+    """While it was waited for."""
+    parked: int = 0
+    why_left: str | None = None
+    interrupted: bool = False
+    """Ctrl-C ended the wait."""
     held: dict[str, object] = field(default_factory=dict)
     """What the daemon says of files that are missing at the server."""
     detached: bool = False
@@ -157,8 +181,6 @@ def stop_daemon(record: MountRecord, *, drain_timeout_s: float, force: bool = Fa
     BusyError when somebody uses the mount (it goes on unchanged), or when the daemon does not end; with `force` the mount is
     taken away under its users, and a daemon that does not end is killed.
     """
-    from memdir.cli.targets import control
-
     pid = record.pid
     if pid is None:
         raise ValueError("only a running daemon can be stopped")
@@ -166,24 +188,23 @@ def stop_daemon(record: MountRecord, *, drain_timeout_s: float, force: bool = Fa
         handle = os.pidfd_open(pid)  # before the question: the number could be given to another process afterwards
     except ProcessLookupError:
         return Ended()
-    answer: dict[str, object] = {}
+    asking = Asking(record, drain_timeout_s=drain_timeout_s, force=force, lazy=lazy)
+    answer: dict[str, Any] = {}
     try:
         try:
-            answer = control(record).call(
-                "stop", drain_timeout_s + _ANSWER_EXTRA_S, drain_timeout_s=drain_timeout_s, lazy=lazy, force=force
-            )
+            answer = asking.wait()
         except DaemonGoneError:
             pass  # between two questions it ended by itself, or it hangs: the wait below tells
         except MemdirError:
-            if not force:
+            if not force and not asking.interrupted:
                 raise
         if answer.get("busy"):
             raise _busy_error(record)
-        left = answer.get("left")
-        held = {key: answer.get(key) for key in ("held_deletions", "other_life")}
-        ended = Ended(left=left if isinstance(left, int) else None, held=held, detached=bool(answer.get("detached")))
-        if ended.detached or wait_for_end(handle, _EXIT_WAIT_S if not force else _KILL_WAIT_S):
+        ended = _ended(answer, drain_timeout_s, interrupted=asking.interrupted)
+        if ended.detached:
             return ended
+        if wait_for_end(handle, _EXIT_WAIT_S if not force else _KILL_WAIT_S):
+            return _with_last_count(record, ended)
         if not force:
             raise _busy_error(record)
         if not end_process(handle, wait_s=_KILL_WAIT_S):
@@ -191,6 +212,30 @@ def stop_daemon(record: MountRecord, *, drain_timeout_s: float, force: bool = Fa
         return ended
     finally:
         os.close(handle)
+
+
+def _ended(answer: dict[str, Any], drain_timeout_s: float, *, interrupted: bool) -> Ended:
+    left, pushed, parked = (answer.get(key) for key in ("left", "pushed", "parked"))
+    return Ended(
+        left=left if isinstance(left, int) else None,
+        pushed=pushed if isinstance(pushed, int) else None,
+        parked=parked if isinstance(parked, int) else 0,
+        why_left=str(answer.get("why_left") or f"{drain_timeout_s:g} s were not enough for them"),
+        interrupted=interrupted,
+        held={key: answer.get(key) for key in ("held_deletions", "other_life")},
+        detached=bool(answer.get("detached")),
+    )
+
+
+def _with_last_count(record: MountRecord, ended: Ended) -> Ended:
+    """What the daemon wrote down at its very end: between its answer and that, some more may have been pushed."""
+    from memdir.cli.targets import open_registry
+
+    try:
+        left = open_registry().get(record.id).left
+    except MemdirError:  # whoever deleted the data deleted this too
+        return ended
+    return ended if left is None else replace(ended, left=left)
 
 
 def _busy_error(record: MountRecord) -> BusyError:
@@ -240,8 +285,8 @@ COMMAND = Command(
     usage="[OPTIONS] NAME|PATH | --all [NAME]",
     description=(
         "Push what is left (bounded by --drain-timeout), unmount, and end the daemon. What could not be pushed stays on this\n"
-        "machine for the next mount. A mount that is in use stays, and its users are named. Also clears away a mount whose\n"
-        "daemon was killed."
+        "machine for the next mount; Ctrl-C ends the wait at once. A mount that is in use stays, and its users are named.\n"
+        "Also clears away a mount whose daemon was killed."
     ),
     examples=[
         ("memdir unmount notes", "by name"),
@@ -249,7 +294,7 @@ COMMAND = Command(
         ("memdir unmount notes --lazy", "although a shell stands in it"),
         ("memdir unmount team --all", "a memory that is mounted at several places"),
     ],
-    exit_codes=[(0, "unmounted"), (1, "it was not mounted")],
+    exit_codes=[(0, "unmounted"), (1, "it was not mounted"), (130, "unmounted, and Ctrl-C ended the wait for the rest")],
     configure=_configure,
     run=_run,
 )

@@ -58,6 +58,7 @@ class MountDaemon:
         self._stop = StopEvent()
         self._drain_timeout_s = record.drain_timeout_s
         self._users_timeout_s = _LOOP_END_S
+        self._is_let_go = False
         self._undo: list[Callable[[], None]] = []
 
     def prepare(self) -> None:
@@ -103,7 +104,9 @@ class MountDaemon:
         self._control = ControlServer(Path(record.socket_file), self._service.operations())
         self._control.start()
         self._undo.append(self._control.stop)
-        self._record = dataclasses.replace(record, pid=os.getpid(), used=True, started_at_ms=time.time_ns() // 1_000_000)
+        self._record = dataclasses.replace(
+            record, pid=os.getpid(), used=True, left=None, started_at_ms=time.time_ns() // 1_000_000
+        )
         self._registry.save(self._record)
         agenthint.put(self._record, {record.path for record in self._registry.all() if record.state == "alive"})
         self._undo.append(self._take_out_hint)
@@ -136,12 +139,20 @@ class MountDaemon:
                 self._stop.wait(_UNMOUNT_PAUSE_S)
             else:
                 self._take_out_hint()
+                self._is_let_go = True
                 if lazy:
                     self._record = dataclasses.replace(self._record, detached=True)
                     self._registry.save(self._record)
                 return True
         self._drain_timeout_s = before_s
         return False
+
+    def cut_drain(self) -> bool:
+        """Whoever unmounted waits no longer for what is pushed: end now. False, and nothing happens, while it is mounted."""
+        if self._is_let_go:
+            self._drain_timeout_s = 0.0
+            self._syncing.hurry_stop()
+        return self._is_let_go
 
     def fuse_stats(self) -> FuseStats:
         """What the request loop did so far."""
@@ -182,7 +193,7 @@ class MountDaemon:
         if left:
             log.warning("%d changes are left for the next mount", left)
         if Path(self._record.cache_dir).is_dir():  # whoever deleted the data does not want the record back
-            self._registry.save(dataclasses.replace(self._record, pid=None, detached=False))
+            self._registry.save(dataclasses.replace(self._record, pid=None, detached=False, left=left))
         self._give_back()
         log.info("ended")
 

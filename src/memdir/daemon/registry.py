@@ -109,6 +109,8 @@ class MountRecord:
     """It was mounted at least once, so a filesystem must be in its folder."""
     detached: bool = False
     """Taken out of the tree by `memdir unmount --lazy`; its daemon ends with the last process that has something open in it."""
+    left: int | None = None
+    """After a clean end: how many changes wait for the next mount."""
 
     @property
     def lock_file(self) -> Path:

@@ -46,6 +46,8 @@ class MountControl(Protocol):
 
     def let_go(self, *, lazy: bool, drain_timeout_s: float) -> bool: ...
 
+    def cut_drain(self) -> bool: ...
+
     def request_stop(self, *, drain_timeout_s: float, users_timeout_s: float = ...) -> None: ...
 
 
@@ -86,6 +88,8 @@ class MountService:
             "upload_again": self._upload_again,
             "flush": self._flush,
             "stop": self._stop,
+            "draining": self._draining,
+            "cut_drain": lambda _: {"cut": self._control.cut_drain()},
         }
 
     # --- status --------------------------------------------------------------------------------------------------
@@ -267,11 +271,30 @@ class MountService:
             return {"left": None, "busy": True}
         if lazy:
             return {"left": None, "detached": True}
+        before = self._draining({})["pushed"]
         left = self._syncing.drain(drain_timeout_s)
         engine = self._syncing.engine
-        held = {} if engine is None else _held_json(engine.status())
+        told: Json = {"pushed": self._draining({})["pushed"] - before}
+        if engine is not None:
+            status = engine.status()
+            told |= _held_json(status) | {"parked": status.parked, "why_left": _why_left(status) if left else None}
         self._control.request_stop(drain_timeout_s=0.0)
-        return {"left": left} | held
+        return {"left": left} | told
+
+    def _draining(self, _: Json) -> Json:
+        """How far a drain is: what waits, and what was pushed since the mount began."""
+        engine = self._syncing.engine
+        left, pushed = (0, 0) if engine is None else engine.progress()
+        return {"left": left, "pushed": pushed}
+
+
+def _why_left(status: EngineStatus) -> str | None:
+    """What keeps changes from being pushed; None for nothing but the time."""
+    link = status.link
+    if not link.online:
+        since = f" since {iso_ms(link.since_ms)}" if link.since_ms else ""
+        return f"offline{since}: {link.error or 'the server was not reached'}"
+    return status.trouble
 
 
 def _held_json(status: EngineStatus) -> Json:

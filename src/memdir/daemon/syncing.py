@@ -31,6 +31,8 @@ log = logging.getLogger(__name__)
 _PROFILE_FILE: Final = "profile.md"
 _PROFILE_MAX_BYTES: Final = 1 << 20
 _START_WAIT_S: Final = 5.0
+_JOIN_S: Final = 30.0
+_CUT_JOIN_S: Final = 1.0
 _PROFILE_RETRY_S: Final = 5.0
 
 
@@ -144,10 +146,11 @@ class Syncing:
 
     def stop(self) -> int:
         """End the engine; how much is left for the next mount."""
+        join_s = _CUT_JOIN_S if self._stopping.is_set() else _JOIN_S
         self._stopping.set()
         self._profile_wanted.set()
         for thread in self._threads:
-            thread.join(timeout=30.0)
+            thread.join(timeout=join_s)
         left = self._engine.stop() if self._engine is not None else 0
         self._remotes.close()
         return left

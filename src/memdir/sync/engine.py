@@ -10,6 +10,7 @@ import logging
 import random
 import socket
 import threading
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
@@ -56,7 +57,9 @@ _BUSY_WAIT_S: Final = 0.05
 _STEPS_MAX: Final = 100_000
 _FLUSH_LOOK_S: Final = 0.25
 _TROUBLE_WAIT_S: Final = 1.0
-_JOIN_S: Final = 30.0
+_JOIN_S: Final = 10.0
+_CUT_JOIN_S: Final = 1.0
+"""Somebody ended the wait: what is on its way then is looked up at the next mount."""
 _FEED_JOIN_S: Final = 0.5
 _FIRST_TRY_S: Final = 2.0
 """While the server is away, a flush waits this long for one more try to reach it."""
@@ -146,14 +149,15 @@ class Engine:
     def stop(self, *, drain_timeout_s: float = 0.0) -> int:
         """Push what waits for at most `drain_timeout_s`, then end all threads and close. How much is left."""
         self.drain(drain_timeout_s)
+        deadline_s = time.monotonic() + (_CUT_JOIN_S if self._stopping.is_set() else _JOIN_S)
         self._stopping.set()
         self._intents.set()
         self._ctx.link.close()
         self._announce()
         self.fetcher.stop()
         self.keeper.stop()
-        for thread in self._threads:
-            thread.join(timeout=_JOIN_S)
+        for thread in self._threads:  # one that sits in a call to a server that hangs touches nothing afterwards
+            thread.join(max(0.0, deadline_s - time.monotonic()))
         if self._feed is not None:
             # It may sit in a long poll that nothing can interrupt; it touches nothing after `close`.
             self._feed.join(timeout=_FEED_JOIN_S)
@@ -170,6 +174,10 @@ class Engine:
         else:
             self._take_in_all()
         return self._ctx.queue.lengths()[0]
+
+    def progress(self) -> tuple[int, int]:
+        """How many changes wait, and how many were pushed in this run. Cheap."""
+        return self._ctx.queue.lengths()[0], self._ctx.counters.pushed
 
     def reach(self) -> None:
         """Try to reach a server that is away, at once and in the caller's thread; `link.state()` tells how it ended."""
