@@ -10,7 +10,8 @@ The rules, for every path but those of `UNTRACKED` (trees that programs made, co
   known of them.
 - stale: the server does not replace contents by others that were written, with an answer, before those were begun.
 - resurrected: contents that somebody took away from a path do not stand there again, unless they were put there again.
-- backwards: who saw newer contents at a path does not see the older ones again.
+- backwards: who saw newer contents at a path does not see the older ones again, unless the server's own history goes there: a
+  rename is repeated at the server before what was written at the same time.
 - own: of paths that one machine alone writes, it reads exactly what it wrote last, over kills too, and so does everybody
   at the end.
 - line: appended lines are there at the end, in the file or in a copy of it; of a log with one writer in their order.
@@ -170,15 +171,17 @@ class _Index:
             if op.below:
                 self.subtrees.append(op)
         self.kept = {content for tree in history.finals.values() for content in tree.values()}
-        self.endings = list(_replay(history.steps))
+        self.moved: set[tuple[str, str | None]] = set()
+        """Path and contents of what a rename at the server put somewhere."""
+        self.endings = list(_replay(history.steps, self.moved))
 
     def removers(self, path: str) -> Iterator[Op]:
         yield from self.removed_at[path]
         yield from (op for op in self.subtrees if path.startswith(op.below + "/"))
 
 
-def _replay(steps: Iterable[Step]) -> Iterator[_Ending]:
-    """Every content that the server lost somewhere, as its feed tells."""
+def _replay(steps: Iterable[Step], arrived: set[tuple[str, str | None]]) -> Iterator[_Ending]:
+    """Every content that the server lost somewhere, as its feed tells. What a rename brought somewhere goes into `arrived`."""
     tree: dict[str, str | None] = {}
     for step in steps:
         if step.kind == "put":
@@ -194,7 +197,9 @@ def _replay(steps: Iterable[Step]) -> Iterator[_Ending]:
                 replaced = tree.pop(path)
                 if replaced is not None:
                     yield _Ending(content=replaced, path=path, by=moved.get(gone), seq=step.seq)
-            tree |= {step.path + path[len(gone) :]: content for path, content in moved.items()}
+            moved = {step.path + path[len(gone) :]: content for path, content in moved.items()}
+            arrived.update(moved.items())
+            tree |= moved
         else:
             for path, content in moved.items():
                 if content is not None:
@@ -276,7 +281,7 @@ def _backwards(history: History, index: _Index) -> Iterator[Finding]:
             since = max((at for at in between if at > last.get(content, float("inf"))), default=None)
             if content not in (None, EMPTY) and content in last and since is not None:
                 again = any(path in op.puts and op.ended_s >= since for op in index.put_by[content])
-                if not again:
+                if not again and (path, content) not in index.moved:
                     text = f"{machine} saw {_short(content)} at {started_s:.3f} again, after something newer at {since:.3f}"
                     yield Finding(rule="backwards", path=path, text=text)
             last[content] = ended_s

@@ -100,6 +100,16 @@ def test_nobody_goes_back_to_an_older_version() -> None:
     )
 
 
+def test_the_view_may_go_where_the_servers_renames_go() -> None:
+    ops = [op("a", 1, {PATH: ONE}), op("a", 2, {"/team/g": ONE}, {PATH: ONE}), op("a", 3, {PATH: TWO}, {"/team/g": ONE})]
+    looks = [look("b", 4, ONE), look("b", 5, None), look("b", 6, ONE), look("b", 7, TWO)]
+    there, back = (Step(seq=2, kind="move", path="/team/g", source=PATH), Step(seq=3, kind="move", path=PATH, source="/team/g"))
+    history = History(ops=ops, looks=looks, steps=[put(1, ONE), there, back, put(4, TWO)], finals=ended({PATH: TWO}))
+    assert rules(history) == set()
+    history.steps = [put(1, ONE), there, put(4, TWO)]
+    assert rules(history) == {"backwards"}
+
+
 def test_torn_and_foreign_contents_are_found() -> None:
     torn = digest(b"onetwo")
     history = History(ops=[op("a", 1, {PATH: ONE}, in_place=True)], finals=ended({PATH: ONE}))

@@ -380,10 +380,10 @@ class ApiClient:
                 self._delete(path)
 
     def _put(self, path: str) -> None:
-        content, key = self._contents.next(), self._key()
+        content, key, now_ns = self._contents.next(), self._key(), time.time_ns()
         self._until_answered(
             "put by the API",
-            lambda: self._client.put_file(CONTAINER, path, content, mtime_ns=time.time_ns(), idempotency_key=key),
+            lambda: self._client.put_file(CONTAINER, path, content, mtime_ns=now_ns, idempotency_key=key),
             puts={path: digest(content)}, removes={path: None},
         )  # fmt: skip
 
@@ -399,17 +399,19 @@ class ApiClient:
         return f"api-{self._number}-{self._rng.randrange(1 << 60)}"
 
     def _until_answered(self, what: str, call: Callable[[], object], **told: Any) -> None:
-        started_s, answered, refused = self._recorder.now_s(), False, False
+        started_s, answered, refused, open_tries = self._recorder.now_s(), False, False, 0
         while not answered and not refused:
             try:
                 call()
                 answered = True
-            except ClientError as error:
-                refused = not isinstance(error, (OfflineError, ServerError, RateLimitedError))
+            except (OfflineError, ServerError, RateLimitedError):
+                open_tries += 1
                 if self._stop.wait(0.1):
                     break
+            except ClientError:
+                refused = True
         op = Op(machine="api", what=what, started_s=started_s, ended_s=self._recorder.now_s(), answered=answered, **told)
-        if not refused:
+        if not refused or open_tries:
             self._recorder.op(op)
 
 

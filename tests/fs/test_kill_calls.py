@@ -45,9 +45,9 @@ def _restored(monkeypatch: pytest.MonkeyPatch) -> None:
 class Children:
     """A process that forks children to be traced; forking is quicker than starting an interpreter for each."""
 
-    def __init__(self) -> None:
+    def __init__(self, module: str = "tests.fs.killed") -> None:
         self._server = subprocess.Popen(
-            [sys.executable, "-m", "tests.fs.killed"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0,
+            [sys.executable, "-m", module], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0,
             cwd=Path(__file__).parents[2],
         )  # fmt: skip
         assert self._server.stdin is not None

@@ -7,7 +7,7 @@ import errno
 import os
 import random
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from memdir.fs.cache import large
@@ -110,13 +110,17 @@ _NAME_STEPS = ("create", "mkdir", "symlink", "unlink", "rmdir", "rename", "excha
 _STEPS = (*_NAME_STEPS, "create", "rename", "link", "write", "write", "write", "cut", "chmod", "xattr", "punch")
 
 
-def step(fs: Tree, rng: random.Random, *, refusals: Collection[int] = ()) -> bool:
+USERS_STEPS = tuple(kind for kind in _STEPS if kind not in ("put", "delete"))
+"""Those that do not come from the sync."""
+
+
+def step(fs: Tree, rng: random.Random, *, refusals: Collection[int] = (), steps: Sequence[str] = _STEPS) -> bool:
     """One random operation that is one record of the journal; False when it was refused, raised when with one of `refusals`. It
     may be called on a tree that an earlier process left."""
     folders = [ROOT_INO, *(entry.inode.ino for entry in fs.readdir(ROOT_INO) if entry.inode.is_dir)]
     parent, other = rng.choice(folders), rng.choice(folders)
     name, new = (b"n%d" % rng.randrange(6) for _ in range(2))
-    kind = rng.choice(_STEPS)
+    kind = rng.choice(steps)
     try:
         if kind in _NAME_STEPS:
             _step_name(fs, rng, kind, (parent, name), (other, new))

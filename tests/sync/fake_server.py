@@ -364,6 +364,11 @@ class FakeServer:
         }  # fmt: skip
 
 
+def transport(server: FakeServer) -> httpx.BaseTransport:
+    """What a client sends its requests through."""
+    return _Transport(server)
+
+
 class _Transport(httpx.BaseTransport):
     def __init__(self, server: FakeServer) -> None:
         self._server = server
