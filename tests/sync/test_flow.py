@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from memdir.client.http import Client, _batch_body, inline
 from memdir.fs.memory import MemoryFs
 from memdir.sync import pusher
 from memdir.sync.keeper import KeepingPolicy
+from memdir.sync.turn import Turn
 from tests.sync.conftest import Mount
 from tests.sync.fake_server import FakeServer
 
@@ -176,3 +178,51 @@ def test_rows_that_still_rest_are_not_looked_at_one_by_one(mount: Mount) -> None
     assert len(rows) == 50
     queue._db.reader.set_exec_trace(None)
     queue.release(rows)
+
+
+def test_one_thread_computes_while_others_wait_for_the_server() -> None:
+    turn, computing, peak, together = Turn(), [0], [0], threading.Barrier(4)
+
+    def work() -> None:
+        together.wait()
+        for _ in range(20):
+            with turn.taken():
+                computing[0] += 1
+                peak[0] = max(peak[0], computing[0])
+                computing[0] -= 1
+                with turn.given_up():
+                    pass
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert peak == [1]
+    with turn.taken(), turn.taken(), turn.given_up(), turn.given_up(), turn.taken():  # nobody waits for himself
+        assert turn._lock.locked()
+    assert not turn._lock.locked()
+
+
+def test_nobody_waits_for_a_turn_that_does_not_end() -> None:
+    turn, done = Turn(), threading.Event()
+
+    def impatient() -> None:
+        with turn.taken(), turn.given_up():
+            done.set()
+
+    with turn.taken():
+        thread = threading.Thread(target=impatient)
+        thread.start()
+        assert done.wait(10)
+    thread.join()
+    with turn.taken():
+        assert turn._lock.locked()
+    assert not turn._lock.locked()
+
+
+def test_a_call_to_the_server_gives_the_turn_up(mount: Mount) -> None:
+    link = mount.engine.link
+    with link.turn.taken():
+        assert link.call(lambda _: link.turn._lock.locked()) is False
+        assert link.turn._lock.locked()

@@ -343,7 +343,8 @@ class Engine:
                 self._stopping.wait(gather_s)
             self._intents.clear()
             try:
-                count = self._take_in_all()
+                with self._ctx.link.turn.taken():
+                    count = self._take_in_all()
                 gather_s = _GATHER_MANY_S if count >= _CROWD else _GATHER_S
                 if count:
                     self._announce()
@@ -366,7 +367,8 @@ class Engine:
                 continue
             try:
                 wait_s = FEED_WAIT_S if self._puller.caught_up.is_set() else 0.0
-                self._puller.read_page(wait_s=wait_s)
+                with ctx.link.turn.taken():
+                    self._puller.read_page(wait_s=wait_s)
             except ClientError as error:
                 ctx.link.fail(error)
             except Exception as error:  # noqa: BLE001  noted, and tried again
@@ -405,8 +407,9 @@ class Engine:
             seen = self._events
             try:
                 self._probe()
-                busy = self._renames.work_once()
-                busy = self._pusher.work_once() or busy
+                with self._ctx.link.turn.taken():
+                    busy = self._renames.work_once()
+                    busy = self._pusher.work_once() or busy
             except Exception as error:  # noqa: BLE001  noted, and tried again
                 self._troubles.begin("worker", "changes cannot be pushed", error)
                 self._stopping.wait(_TROUBLE_WAIT_S)

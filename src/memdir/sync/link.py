@@ -19,6 +19,7 @@ from memdir.client.errors import AuthError, ClientError, ForbiddenError, Offline
 from memdir.client.remote import Remote
 from memdir.core.clock import Clock
 from memdir.core.errors import MemdirError
+from memdir.sync.turn import Turn
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -63,6 +64,8 @@ class Link:
         self._paused_until_s = 0.0
         self._closed = False
         self.on_open: Callable[[], None] = _nothing
+        self.turn = Turn()
+        """Of the engine's threads: given up for the time of a call."""
 
     def call(self, action: Callable[[Remote], T]) -> T:
         """Run `action` with a client; see `lend`."""
@@ -72,7 +75,12 @@ class Link:
     @contextmanager
     def lend(self) -> Iterator[Remote]:
         """A client for one exchange. What the exchange raises passes through, after drawing the consequences for the link;
-        OfflineError at once while the link is closed and its next try is not due."""
+        OfflineError at once while the link is closed and its next try is not due. Meanwhile another thread computes."""
+        with self.turn.given_up(), self._lend() as client:
+            yield client
+
+    @contextmanager
+    def _lend(self) -> Iterator[Remote]:
         client = self._ready_client()
         try:
             yield client

@@ -20,7 +20,7 @@ from memdir.fs.fuse.session import FuseSession
 from memdir.fs.types import LocalFact
 from memdir.fs.vfs import Invalidator
 
-SWITCH_INTERVAL_S: Final = 0.0005
+SWITCH_INTERVAL_S: Final = 0.0001
 """As the daemon sets it."""
 _NOTIFY_LIMIT_S: Final = 60.0
 
