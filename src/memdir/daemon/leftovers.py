@@ -29,7 +29,9 @@ _MOUNTED_LINE: Final = re.compile(r": ([A-Za-z0-9_.:-]{1,100}) is mounted at (/.
 """What `lifecycle` logs when a mount is up."""
 _NAME_FIELD: Final = re.compile(rb'"name":\s*"([A-Za-z0-9_.:-]{1,100})"')
 _PATH_FIELD: Final = re.compile(rb'"path":\s*("(?:[^"\\]|\\.)*")')
-_TEMPORARY: Final = re.compile(r"\.(?:mount\.json|server\.json|profile\.md|credentials\.json|cli-error\.log)\.[a-z0-9_]{8}")
+_TEMPORARY: Final = re.compile(
+    r"\.(?:mount\.json|agent-hint\.json|server\.json|profile\.md|credentials\.json|cli-error\.log)\.[a-z0-9_]{8}"
+)
 """The names of `core.paths.write_private` before the rename."""
 
 
