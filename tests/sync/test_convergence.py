@@ -143,3 +143,27 @@ def test_the_same_seed_gives_the_same_history(tmp_path: Path) -> None:
     assert first.server.tree() == second.server.tree()
     first.close()
     second.close()
+
+
+def test_mounts_that_share_a_hosts_name_keep_all_sides_of_a_conflict(tmp_path: Path, server: FakeServer) -> None:
+    mounts = [Mount(tmp_path / name, server, host="laptop", seed=seed) for seed, name in enumerate(("one", "two", "three"))]
+    try:
+        mounts[0].write("/a.bin", b"\0agreed")
+        for mount in mounts:
+            mount.sync()
+        server.down = True
+        for number, mount in enumerate(mounts):
+            mount.write("/a.bin", b"\0side %d" % number)
+            mount.step()
+        server.down = False
+        for _ in range(6):
+            for mount in mounts:
+                mount.clock.advance(60)
+                mount.sync()
+        trees = [mount.tree() for mount in mounts]
+        assert trees[0] == trees[1] == trees[2] == server.tree()
+        assert sorted(content for _, content in trees[0].values()) == [b"\0side 0", b"\0side 1", b"\0side 2"]
+        assert trees[0]["/a.bin"] == ("file", b"\0side 0"), "who came first keeps the path"
+    finally:
+        for mount in mounts:
+            mount.engine.close()
