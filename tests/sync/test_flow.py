@@ -87,15 +87,20 @@ def test_tombstones_are_dropped_without_looking_at_every_agreement(mount: Mount)
     assert ["base_tombstones" in str(row[3]) for row in plan] == [True]
 
 
-def test_an_idle_mount_with_everything_here_counts_no_bytes(
+def test_an_idle_mount_that_shall_bring_and_evict_nothing_counts_no_bytes(
     tmp_path: Path, server: FakeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counted: list[float] = []
     held = MemoryFs.held_bytes
     mounts = {
         name: Mount(tmp_path / name, server, keeping=policy)
-        for name, policy in {"free": KeepingPolicy(), "limited": KeepingPolicy(cache_bytes=1000)}.items()
-    }
+        for name, policy in {
+            "free": KeepingPolicy(), "bare": KeepingPolicy(prefetch_bytes=0), "limited": KeepingPolicy(cache_bytes=1000),
+        }.items()
+    }  # fmt: skip
+    server.write("/a", b"not here")
+    mounts["bare"].sync()
+    assert mounts["bare"].fs.absent_totals().files == 1
 
     def slow(self: MemoryFs) -> int:
         counted.append(mounts["limited"].clock.monotonic_s())
@@ -108,7 +113,7 @@ def test_an_idle_mount_with_everything_here_counts_no_bytes(
         for _ in range(60):
             assert not mount.engine.keeper.work_once()
             mount.clock.advance(1.0)
-        if name == "free":
+        if name != "limited":
             assert counted == []
         mount.engine.close()
     assert len(counted) == 3, "60 s of which counting may take half a percent, 0.1 s each time"

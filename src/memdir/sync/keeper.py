@@ -114,7 +114,7 @@ class Keeper:
     def work_once(self) -> bool:
         """One step: evict a few files, or bring one. False when there is nothing to do now."""
         limit = self._policy.cache_bytes
-        if limit is None and not self._ctx.tree.absent_totals().files:
+        if limit is None and not (self._policy.prefetch_limit_bytes() and self._ctx.tree.absent_totals().files):
             return False
         held = self._held_bytes()
         if limit is not None and (held > limit or (self._cold and held > limit * _TRIM_TO)):
