@@ -274,17 +274,18 @@ def _backwards(history: History, index: _Index) -> Iterator[Finding]:
     for (machine, path), sights in seen.items():
         if not is_tracked(path):
             continue
-        last: dict[str | None, float] = {}
-        """When each content was last seen for sure."""
+        last: dict[str | None, tuple[float, float]] = {}
+        """When each content was last seen: from and to."""
         for started_s, ended_s, content in sorted(sights, key=lambda sight: sight[1]):
-            between = [at for other, at in last.items() if other not in (content, EMPTY) and at < started_s]
-            since = max((at for at in between if at > last.get(content, float("inf"))), default=None)
+            before_s = last.get(content, (0.0, float("inf")))[1]
+            between = [sight for other, sight in last.items() if other not in (content, EMPTY) and sight[1] < started_s]
+            since = max((sight[0] for sight in between if sight[0] > before_s), default=None)
             if content not in (None, EMPTY) and content in last and since is not None:
                 again = any(path in op.puts and op.ended_s >= since for op in index.put_by[content])
                 if not again and (path, content) not in index.moved:
                     text = f"{machine} saw {_short(content)} at {started_s:.3f} again, after something newer at {since:.3f}"
                     yield Finding(rule="backwards", path=path, text=text)
-            last[content] = ended_s
+            last[content] = (started_s, ended_s)
 
 
 def _own(history: History) -> Iterator[Finding]:

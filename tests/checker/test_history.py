@@ -100,6 +100,12 @@ def test_nobody_goes_back_to_an_older_version() -> None:
     )
 
 
+def test_a_look_during_a_write_may_see_what_was_before() -> None:
+    ops = [op("a", 1, {PATH: ONE}), op("a", 3, {PATH: TWO}, {PATH: ONE})]
+    looks = [look("a", 3.45, ONE), look("a", 4, TWO)]
+    assert rules(History(ops=ops, looks=looks, finals=ended({PATH: TWO}))) == set()
+
+
 def test_the_view_may_go_where_the_servers_renames_go() -> None:
     ops = [op("a", 1, {PATH: ONE}), op("a", 2, {"/team/g": ONE}, {PATH: ONE}), op("a", 3, {PATH: TWO}, {"/team/g": ONE})]
     looks = [look("b", 4, ONE), look("b", 5, None), look("b", 6, ONE), look("b", 7, TWO)]
