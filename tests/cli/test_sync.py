@@ -65,3 +65,18 @@ def test_status_names_the_command_that_lets_them_happen(run: Run, fake_mount: Mo
     out = run("status", "notes")[1]
     assert "40 files missing at the server stay here" in out
     assert "`memdir sync notes --confirm-deletions`" in out
+
+
+@pytest.mark.promise("sync.queue-command")
+def test_a_folder_alone_can_be_waited_for_and_what_is_parked_in_it_is_not_done(run: Run, fake_mount: Mounts) -> None:
+    parked = {"parked": 1, "parked_here": 1}
+    mount = fake_mount(
+        sync=lambda args: synced(args) | (parked if args.get("path") == "/work" else {"parked": 1, "parked_here": 0})
+    )
+    (mount.path / "work").mkdir()
+    code, out, _ = run("sync", "notes/work", "--wait")
+    assert (code, out) == (1, "notes/work: everything else is pushed and searchable; 1 parked, see `memdir queue`\n")
+    assert mount.calls[-1][1]["path"] == "/work"
+    assert run("sync", "notes/other", "--wait")[0] == 0
+    assert run("sync", "notes", "--wait")[0] == 0
+    assert "path" not in mount.calls[-1][1]

@@ -16,7 +16,7 @@ def make_conflict(mount: Mount, server: FakeServer, path: str = "/a.md") -> str:
     mount.write(path, b"ours\n")
     server.write(path, b"theirs\n")
     mount.sync()
-    [conflict] = [one for one in mount.engine.conflicts(10) if one.original == path]
+    [conflict] = [one for one in mount.engine.left.conflicts(10) if one.original == path]
     return conflict.copy
 
 
@@ -39,7 +39,7 @@ def test_a_name_tells_what_it_is_a_copy_of(path: str, told: tuple[str, str, str]
 @pytest.mark.promise("sync.conflicts-command")
 def test_a_conflict_made_here_is_listed_with_its_revisions(mount: Mount, server: FakeServer) -> None:
     copy = make_conflict(mount, server)
-    [conflict] = mount.engine.conflicts(10)
+    [conflict] = mount.engine.left.conflicts(10)
     assert (conflict.copy, conflict.original, conflict.host, conflict.day) == (copy, "/a.md", "laptop", "2023-11-14")
     assert (conflict.base_revision, conflict.remote_revision) == (1, 2)
     assert conflict.at_ms is not None
@@ -50,13 +50,13 @@ def test_a_conflict_made_here_is_listed_with_its_revisions(mount: Mount, server:
 def test_a_conflict_of_another_machine_is_listed_too(mount: Mount, other: Mount, server: FakeServer) -> None:
     copy = make_conflict(mount, server)
     other.sync()
-    [conflict] = other.engine.conflicts(10)
+    [conflict] = other.engine.left.conflicts(10)
     assert (conflict.copy, conflict.original, conflict.host, conflict.at_ms) == (copy, "/a.md", "laptop", None)
     other.rm(copy)
-    assert other.engine.conflicts(10) == []
+    assert other.engine.left.conflicts(10) == []
     other.sync()
     mount.sync()
-    assert mount.engine.conflicts(10) == []
+    assert mount.engine.left.conflicts(10) == []
     assert mount.engine.status().conflicts == 0
 
 
@@ -64,10 +64,10 @@ def test_a_copy_that_gets_a_name_of_its_own_is_settled_everywhere(mount: Mount, 
     copy = make_conflict(mount, server)
     other.sync()
     mount.mv(copy, "/mine.md")
-    assert mount.engine.conflicts(10) == []
+    assert mount.engine.left.conflicts(10) == []
     mount.sync()
     other.sync()
-    assert other.engine.conflicts(10) == []
+    assert other.engine.left.conflicts(10) == []
 
 
 @pytest.mark.parametrize("made_here", [True, False])
@@ -77,27 +77,27 @@ def test_keeping_both_takes_it_off_the_list_until_there_is_another(
     copy = make_conflict(mount, server)
     other.sync()
     one = mount if made_here else other
-    assert one.engine.keep_both(copy)
-    assert not one.engine.keep_both(copy)
+    assert one.engine.left.keep_both(copy)
+    assert not one.engine.left.keep_both(copy)
     one.restart()
-    assert one.engine.conflicts(10) == []
+    assert one.engine.left.conflicts(10) == []
     assert one.tree()[copy] == ("file", b"ours\n")
     one.rm(copy)
     one.sync()
     one.write(copy, b"again\n")
     one.sync()
-    assert [conflict.copy for conflict in one.engine.conflicts(10)] == [copy]
+    assert [conflict.copy for conflict in one.engine.left.conflicts(10)] == [copy]
 
 
 def test_files_that_only_sound_like_copies_are_none(mount: Mount) -> None:
     mount.write("/a (conflict of interest).md", b"1")
     mount.sync()
-    assert mount.engine.conflicts(10) == []
-    assert not mount.engine.keep_both("/a (conflict of interest).md")
+    assert mount.engine.left.conflicts(10) == []
+    assert not mount.engine.left.keep_both("/a (conflict of interest).md")
 
 
 def waiting(mount: Mount) -> dict[str, Waiting]:
-    return {row.path: row for row in mount.engine.waiting(100)}
+    return {row.path: row for row in mount.engine.left.waiting(100)}
 
 
 @pytest.mark.promise("sync.queue-command")
@@ -119,7 +119,7 @@ def test_the_queue_says_what_waits_since_when_and_why(mount: Mount, server: Fake
         "/gone": "delete",
     }
     assert rows["/new"].why == "it changed a moment ago"
-    moved = next(row for row in mount.engine.waiting(100) if row.op == "move")
+    moved = next(row for row in mount.engine.left.waiting(100) if row.op == "move")
     assert (moved.source, moved.path) == ("/old", "/moved")
     assert {row.since_ms for row in rows.values()} == {began_ms}
     mount.clock.advance(3)
@@ -164,5 +164,5 @@ def test_what_comes_from_the_server_is_told_from_what_goes_there(mount: Mount, s
     server.remove("/deleted")
     mount.engine._take_in_all()
     mount.engine._puller.read_all()
-    ops = {row.path: row.op for row in mount.engine.waiting(100)}
+    ops = {row.path: row.op for row in mount.engine.left.waiting(100)}
     assert ops == {"/both": "compare", "/changed": "fetch", "/added": "fetch", "/deleted": "remove"}

@@ -19,16 +19,11 @@ def _configure(parser: Parser) -> None:
 
 
 def _run(args: argparse.Namespace, out: Output) -> int:
-    from pathlib import Path
-
-    from memdir.cli.targets import control, current_folder, find_mount, open_registry, require_running
+    from memdir.cli.targets import control, find_mount, open_registry, path_in_mount, require_running
 
     registry = open_registry()
     record = require_running(find_mount(registry, args.target))
-    path = None
-    if args.target is not None and args.target != record.name:
-        found = registry.find_by_path(Path(current_folder(), args.target))
-        path = found[1] if found is not None and found[1] != "/" else None
+    path = path_in_mount(registry, record, args.target)
     count = int(control(record).call("retry", _TIMEOUT_S, path=path).get("requeued") or 0)
     if out.json:
         out.document({"name": record.name, "path": path, "requeued": count})

@@ -22,7 +22,10 @@ _ANSWER_TIMEOUT_S: Final = 30.0
 
 def _configure(parser: Parser) -> None:
     parser.add_argument(
-        "name", metavar="NAME", nargs="?", help="a name or a path (default: the mount around you, or the only one)"
+        "name",
+        metavar="NAME|PATH",
+        nargs="?",
+        help="a mount, or a file or folder in one (default: the mount around you, or the only one)",
     )
     parser.add_argument("--wait", action="store_true", help="wait until every change is pushed and searchable")
     parser.add_argument(
@@ -46,20 +49,22 @@ def _configure(parser: Parser) -> None:
 
 
 def _run(args: argparse.Namespace, out: Output) -> int:
-    from memdir.cli.targets import find_mount, open_registry, require_running
+    from memdir.cli.targets import find_mount, open_registry, path_in_mount, require_running
 
-    record = require_running(find_mount(open_registry(), args.name))
+    registry = open_registry()
+    record = require_running(find_mount(registry, args.name))
+    scope = path_in_mount(registry, record, args.name) or "/"
     if not record.sync:
         raise UsageError(f"{record.name} is mounted with --no-sync", hint="unmount it and mount it again without --no-sync")
     decided = _decide(record, args, out)
-    result = _wait(record, args.timeout) if args.wait else _ask(record, wait=False, timeout_s=0.0)
+    result = _wait(record, scope, args.timeout) if args.wait else _ask(record, scope, wait=False, timeout_s=0.0)
     if out.json:
         out.document({"name": record.name, "path": record.path} | result | decided)
     else:
-        out.line(_sentence(record.name, result, waited=args.wait))
+        out.line(_sentence(record.name, scope, result, waited=args.wait))
         if result.get("held_deletions"):
             out.line(f"{record.name}: {held_back(record.name, result)}")
-    finished = result.get("drained") and result.get("searchable")
+    finished = result.get("drained") and result.get("searchable") and not result.get("parked_here")
     return EXIT_OK if finished or not args.wait else EXIT_NOTHING
 
 
@@ -79,32 +84,38 @@ def _decide(record: MountRecord, args: argparse.Namespace, out: Output) -> dict[
     return {key: count}
 
 
-def _ask(record: MountRecord, *, wait: bool, timeout_s: float) -> dict[str, Any]:
+def _ask(record: MountRecord, scope: str, *, wait: bool, timeout_s: float) -> dict[str, Any]:
     from memdir.cli.targets import control
 
-    return control(record).call("sync", timeout_s + _ANSWER_TIMEOUT_S, wait=wait, timeout_s=timeout_s)
+    only: dict[str, str] = {} if scope == "/" else {"path": scope}
+    return control(record).call("sync", timeout_s + _ANSWER_TIMEOUT_S, wait=wait, timeout_s=timeout_s, **only)
 
 
-def _wait(record: MountRecord, timeout_s: float) -> dict[str, Any]:
+def _wait(record: MountRecord, scope: str, timeout_s: float) -> dict[str, Any]:
     deadline = time.monotonic() + timeout_s
-    with Progress("waiting:", noun="change left", many="changes left") as progress:
+    before: int | None = None
+    with Progress("pushing:", noun="change") as progress:
         while True:
             left_s = deadline - time.monotonic()
-            result = _ask(record, wait=True, timeout_s=max(0.0, min(_SLICE_S, left_s)))
+            result = _ask(record, scope, wait=True, timeout_s=max(0.0, min(_SLICE_S, left_s)))
             if (result.get("drained") and result.get("searchable")) or left_s <= _SLICE_S:
                 return result
-            waiting = int(result.get("queue_length") or 0)
-            progress.update(waiting, detail="" if waiting else "the server is indexing")
+            waiting, pushed = int(result.get("queue_length") or 0), int(result.get("pushed") or 0)
+            before = pushed if before is None else before
+            detail = "" if waiting else "the server is indexing"
+            progress.update(pushed - before, pushed - before + waiting, detail)
 
 
-def _sentence(name: str, result: dict[str, Any], *, waited: bool) -> str:
+def _sentence(name: str, scope: str, result: dict[str, Any], *, waited: bool) -> str:
     waiting, parked = int(result.get("queue_length") or 0), int(result.get("parked") or 0)
+    where = f"{name}: " if scope == "/" else f"{name}{visible(scope)}: "
+    everything = "everything else" if result.get("parked_here") else "everything"
     if result.get("drained") and result.get("searchable"):
-        text = f"{name}: everything is pushed and searchable"
+        text = f"{where}{everything} is pushed and searchable"
     elif result.get("drained"):
-        text = f"{name}: everything is pushed; the server is still indexing"
+        text = f"{where}{everything} is pushed; the server is still indexing"
     else:
-        text = f"{name}: {plural(waiting, 'change')} still to push" + ("" if waited else ", in the background")
+        text = f"{where}{plural(waiting, 'change')} still to push" + ("" if waited else ", in the background")
     if result.get("problem"):
         text += f"; {visible(str(result['problem']))}"
     return text + (f"; {parked} parked, see `memdir queue`" if parked else "")
@@ -112,7 +123,7 @@ def _sentence(name: str, result: dict[str, Any], *, waited: bool) -> str:
 
 COMMAND = Command(
     name="sync",
-    usage="[OPTIONS] [NAME]",
+    usage="[OPTIONS] [NAME|PATH]",
     description=(
         "Push changes now instead of a moment later. With --wait, return when all of it can be found on the server.\n"
         "When suddenly a large part of a memory is missing at the server (it was wiped, it is another one, somebody deleted\n"
@@ -121,10 +132,14 @@ COMMAND = Command(
     examples=[
         ("memdir sync", "start pushing, do not wait"),
         ("memdir sync notes --wait --timeout 60", "for scripts"),
+        ("memdir sync notes/work --wait", "only what stands in this folder"),
         ("memdir sync notes --upload-again", "the server was wiped: put everything back"),
         ("memdir sync notes --confirm-deletions", "yes, all these files really are to go"),
     ],
-    exit_codes=[(0, "done; without --wait: started"), (1, "--wait ended before all was pushed and searchable")],
+    exit_codes=[
+        (0, "done; without --wait: started"),
+        (1, "--wait ended before all was pushed and searchable, or some of it is parked"),
+    ],
     configure=_configure,
     run=_run,
 )

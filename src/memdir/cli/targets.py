@@ -94,6 +94,14 @@ def find_mount(registry: MountRegistry, target: str | None, *, exact: bool = Fal
     raise NotFoundError(f"there is no mount {target!r}", hint=describe_mounts(registry))
 
 
+def path_in_mount(registry: MountRegistry, record: MountRecord, target: str | None) -> str | None:
+    """The path inside `record`'s mount that `target` means; None for a name, the mountpoint, or nothing: the whole mount."""
+    if target is None or target == record.name:
+        return None
+    found = registry.find_by_path(_absolute(target))
+    return found[1] if found is not None and found[1] != "/" else None
+
+
 def _absolute(path: str) -> Path:
     return Path(path) if path.startswith("/") else Path(current_folder(), path)
 

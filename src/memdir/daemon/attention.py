@@ -46,7 +46,7 @@ class Attention:
         status = engine.status()
         link = status.link
         return {
-            "rows": [_row_json(row) for row in engine.waiting(limit)],
+            "rows": [_row_json(row) for row in engine.left.waiting(limit)],
             "waiting": status.queue_length,
             "parked": status.parked,
             "server": {
@@ -72,12 +72,12 @@ class Attention:
     def _conflicts(self, args: Json) -> Json:
         limit = number(args, "limit", _CONFLICTS_MAX, 1, _CONFLICTS_MAX)
         engine = self._syncing.wait_engine()
-        return {"rows": [] if engine is None else [_conflict_json(one) for one in engine.conflicts(int(limit))]}
+        return {"rows": [] if engine is None else [_conflict_json(one) for one in engine.left.conflicts(int(limit))]}
 
     def _keep_both(self, args: Json) -> Json:
         path = _path(args)
         engine = self._syncing.wait_engine()
-        return {"settled": engine is not None and path is not None and engine.keep_both(path)}
+        return {"settled": engine is not None and path is not None and engine.left.keep_both(path)}
 
     def _push(self, args: Json) -> Json:
         """Push what stands at and below some paths now; which of them the server has."""
@@ -92,7 +92,7 @@ class Attention:
         for path in checked if engine is not None else []:
             assert engine is not None
             engine.flush(path, max(0.0, deadline_s - time.monotonic()))
-            if engine.is_pushed(path):
+            if engine.left.is_pushed(path):
                 pushed.append(path)
         return {"pushed": pushed}
 

@@ -216,7 +216,10 @@ class MountService:
         return {}
 
     def _sync(self, args: Json) -> Json:
-        """Push everything; with `wait` until all is pushed and every document of the container is indexed."""
+        """Push what waits at and below `path`; with `wait` until it is pushed and all of the container is indexed."""
+        scope = args.get("path") or "/"
+        if not (isinstance(scope, str) and scope.startswith("/")):
+            raise UsageError(f"{scope!r} is no path in the mount")
         timeout_s = number(args, "timeout_s", _SYNC_TIMEOUT_S, 0.0, _SYNC_TIMEOUT_MAX_S)
         engine = self._syncing.wait_engine()
         if engine is None and not self._syncing.enabled:
@@ -226,19 +229,21 @@ class MountService:
             raise BusyError(self._syncing.error or "sync is still starting", hint=f"see `{logs}`")
         self._syncing.bring_server()
         deadline_s = time.monotonic() + timeout_s
-        waiting = engine.flush("/", timeout_s if args.get("wait") else 0.0)
+        waiting = engine.flush(scope, timeout_s if args.get("wait") else 0.0)
         searchable = False
         while args.get("wait") and not waiting:
             searchable = self._all_done(engine)
             if searchable or time.monotonic() >= deadline_s or not engine.link.state().online:
                 break
             self._waiting.wait(_POLL_S)
-            waiting = engine.flush("/", max(0.0, deadline_s - time.monotonic()))
+            waiting = engine.flush(scope, max(0.0, deadline_s - time.monotonic()))
         status = engine.status()
         return {
             "queue_length": status.queue_length,
             "parked": status.parked,
-            "drained": status.queue_length == 0,
+            "drained": status.queue_length == 0 if scope == "/" else not waiting,
+            "parked_here": engine.left.parked_under(scope),
+            "pushed": engine.left.progress()[1],
             "searchable": searchable,
             "online": status.link.online,
             "problem": self._disk_trouble() or status.trouble or status.link.error,
@@ -284,7 +289,7 @@ class MountService:
     def _draining(self, _: Json) -> Json:
         """How far a drain is: what waits, and what was pushed since the mount began."""
         engine = self._syncing.engine
-        left, pushed = (0, 0) if engine is None else engine.progress()
+        left, pushed = (0, 0) if engine is None else engine.left.progress()
         return {"left": left, "pushed": pushed}
 
 

@@ -20,13 +20,14 @@ from memdir.client.remote import Remote
 from memdir.core.clock import Clock, SystemClock
 from memdir.core.sqlite import Database
 from memdir.fs.tree import SyncTree
-from memdir.sync.conflicts import Conflict, keep_both, unsettled
+from memdir.sync.conflicts import unsettled
 from memdir.sync.context import Context, host_label, is_view
 from memdir.sync.enginestatus import EngineStatus
 from memdir.sync.facts import Facts
 from memdir.sync.fetcher import Fetcher
 from memdir.sync.intake import PAGE, find_unseen, take_in, unread_count
 from memdir.sync.keeper import Keeper, KeepingPolicy
+from memdir.sync.left import Left
 from memdir.sync.link import Link
 from memdir.sync.lives import Marks
 from memdir.sync.localview import LocalView
@@ -40,7 +41,6 @@ from memdir.sync.renames import Renames
 from memdir.sync.scanner import OTHER_LIFE_KEY, Scanner
 from memdir.sync.sent import Sent
 from memdir.sync.trouble import Troubles
-from memdir.sync.waiting import Waiting, waiting
 
 log = logging.getLogger(__name__)
 
@@ -107,6 +107,7 @@ class Engine:
             is_virtual=is_virtual or is_view,
             lazy=keeping is not None,
         )
+        self.left = Left(self._ctx)
         self._on_profile = on_profile
         self._renames = Renames(self._ctx)
         marks = Marks(self._db)
@@ -175,10 +176,6 @@ class Engine:
             self._take_in_all()
         return self._ctx.queue.lengths()[0]
 
-    def progress(self) -> tuple[int, int]:
-        """How many changes wait, and how many were pushed in this run. Cheap."""
-        return self._ctx.queue.lengths()[0], self._ctx.counters.pushed
-
     def reach(self) -> None:
         """Try to reach a server that is away, at once and in the caller's thread; `link.state()` tells how it ended."""
         with self._probing:
@@ -223,22 +220,6 @@ class Engine:
     def renames(self, limit: int) -> Sequence[tuple[str, str]]:
         """Renames that wait: old and new path."""
         return [(move.source, move.path) for move in self._ctx.queue.moves(limit)]
-
-    def waiting(self, limit: int) -> list[Waiting]:
-        """What waits or is parked, since when and why."""
-        return waiting(self._ctx, limit)
-
-    def conflicts(self, limit: int) -> list[Conflict]:
-        """Conflict copies that wait for a decision, of any machine, newest first."""
-        return unsettled(self._ctx, limit)
-
-    def keep_both(self, path: str) -> bool:
-        """Forget that `path` is a conflict copy; False when it is none."""
-        return keep_both(self._ctx, path)
-
-    def is_pushed(self, scope: str) -> bool:
-        """Whether the server has all that stands at and below `scope`: nothing waits there, nothing is parked."""
-        return not self._ctx.queue.count_under(scope)
 
     @property
     def seen_seq(self) -> int:

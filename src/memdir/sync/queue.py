@@ -258,11 +258,12 @@ class Queue(Moves):
         ]
         return paths[:limit]
 
-    def count_under(self, scope: str) -> int:
+    def count_under(self, scope: str, *, only_parked: bool = False) -> int:
         """Rows at or below `scope`, parked ones too."""
         low, high = below(scope)
         found = self._db.one(
-            "select count(*) from queue where path = ?1 or (path >= ?2 and path < ?3)", (encode(scope), low, high)
+            "select count(*) from queue where (path = ?1 or (path >= ?2 and path < ?3)) and (state = 'parked' or not ?4)",
+            (encode(scope), low, high, only_parked),
         )
         assert found is not None
         return int(found[0])
