@@ -25,7 +25,7 @@ from memdir.sync.context import Context, host_label, is_view
 from memdir.sync.enginestatus import EngineStatus
 from memdir.sync.facts import Facts
 from memdir.sync.fetcher import Fetcher
-from memdir.sync.intake import PAGE, find_unseen, take_in, unread_count
+from memdir.sync.intake import find_unseen, take_in_all, unread_count
 from memdir.sync.keeper import Keeper, KeepingPolicy
 from memdir.sync.left import Left
 from memdir.sync.link import Link
@@ -306,15 +306,8 @@ class Engine:
         self._db.close()
 
     def _take_in_all(self) -> int:
-        """Take in every intent that is there now; how many. One that comes meanwhile waits for the next time: while they come
-        without a pause, taking each by itself would never end."""
-        count = 0
         with self._taking_in:
-            while True:
-                taken = take_in(self._ctx)
-                count += taken
-                if taken < PAGE:
-                    return count
+            return take_in_all(self._ctx)
 
     def _intake_loop(self) -> None:
         gather_s = _GATHER_S

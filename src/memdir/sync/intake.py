@@ -15,15 +15,25 @@ from memdir.sync.context import Context
 from memdir.sync.queue import QUIET_S
 from memdir.sync.unseen import UNSEEN_KEY
 
-PAGE: Final = 1000
-"""Intents of one step; fewer were taken in when no more were there."""
+_PAGE: Final = 1000
 _INTENTS_KEY: Final = "intents_seq"
 
 
+def take_in_all(ctx: Context) -> int:
+    """Take in every intent that is there now; how many. One that comes meanwhile waits for the next time: while they come all
+    the time, taking each by itself would never end."""
+    count = 0
+    while True:
+        taken = take_in(ctx)
+        count += taken
+        if taken < _PAGE:
+            return count
+
+
 def take_in(ctx: Context) -> int:
-    """Read one page of intents; how many there were. Call again while it is a full PAGE."""
+    """Read one page of intents; how many there were."""
     done = ctx.facts.number(_INTENTS_KEY)
-    intents = ctx.tree.intents(done, PAGE)
+    intents = ctx.tree.intents(done, _PAGE)
     if not intents:
         return 0
     with ctx.queue.transaction() as tx:
