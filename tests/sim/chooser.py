@@ -37,11 +37,12 @@ class Chooser:
             lazy=tuple(rng.random() < 0.3 for _ in range(count)),
             skew_s=tuple(rng.choice((0, 0, -_DAY_S, _DAY_S, 3600)) for _ in range(count)),
             page=rng.choice((1, 2, 5, 1000)),
+            fragile=rng.random() < 0.25,
         )
         self.length = rng.choice((8, 15, 15, 25, 25, 40))
         self._user = self._taste(_USER)
         self._engine = self._taste(_ENGINE)
-        self._trouble = self._taste(_TROUBLE)
+        self._trouble = self._taste(_TROUBLE | ({"power": 6} if self.config.fragile else {"power": 0, "flush": 0}))
         self._server = self._taste(_SERVER)
         self._kinds = {
             "user": 10, "engine": 10, "wait": 4, "trouble": rng.choice((0, 2, 5)), "server": rng.choice((0, 1, 4)),

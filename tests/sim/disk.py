@@ -32,11 +32,13 @@ class SimDatabase(Database):
 
     def __init__(self, folder: Path) -> None:
         self.moment: Moment = _nothing
+        self.is_fragile = False
+        """Whether a power cut may come: only then it is worth noting what survives one."""
         super().__init__(folder / SYNC_FILE, migrations="memdir.sync.schema", reads_own_writes=True)
         self._tables = [
             row[0] for row in self.all("select name from sqlite_schema where type = 'table' and name not like 'sqlite%'")
         ]
-        self._fresh = self.dump()
+        self._fresh = self._durable = self.dump()
 
     @contextmanager
     def write(self, *, durable: bool = False) -> Iterator[Connection]:
@@ -48,6 +50,17 @@ class SimDatabase(Database):
     def dump(self) -> Rows:
         """Every row."""
         return {table: self.all(f"select * from {table}") for table in self._tables}
+
+    def settle(self) -> None:
+        """What is committed survives a power cut."""
+        super().settle()
+        if self.is_fragile:
+            self._durable = self.dump()
+
+    def power_cut(self) -> None:
+        """What was committed since is lost."""
+        if self.is_fragile:
+            self.load(self._durable)
 
     def load(self, rows: Rows) -> None:
         """Go back to what `dump` gave."""
@@ -61,7 +74,9 @@ class SimDatabase(Database):
     def clear(self) -> None:
         """As new."""
         self.moment = _nothing
+        self.is_fragile = False
         self.load(self._fresh)
+        self._durable = self._fresh
 
 
 class Shelf:

@@ -24,7 +24,7 @@ from memdir.fs.types import RENAME_EXCHANGE, ROOT_INO, AttrChange, Owner, joined
 from memdir.sync.engine import Engine
 from memdir.sync.intake import take_in
 from memdir.sync.keeper import KeepingPolicy
-from tests.sim.disk import Rows, SimDatabase, SimTree, reopened
+from tests.sim.disk import SimDatabase, SimTree, reopened
 from tests.sim.oracle import DIR
 from tests.sim.server import CONTAINER, Life, SimServer
 from tests.sim.wire import SimRemote
@@ -66,7 +66,7 @@ class Machine:
 
     def __init__(
         self, number: int, server: SimServer, database: SimDatabase, *, lazy: bool, skew_s: float,
-        meanwhile: Callable[[list[Decision]], None], applied: Callable[[Machine, str], None],
+        fragile: bool, meanwhile: Callable[[list[Decision]], None], applied: Callable[[Machine, str], None],
     ) -> None:  # fmt: skip
         self.number, self.host, self.server, self.database = number, HOSTS[number], server, database
         self.clock = SimClock()
@@ -75,7 +75,6 @@ class Machine:
         self.tree = SimTree(self.fs, lambda name: self.at("tree", name), lambda path: applied(self, path))
         self.traps: list[Trap] = []
         self.connected = True
-        self.flushed: Rows | None = None
         self.fired = 0
         self._lazy = lazy
         self._meanwhile = meanwhile
@@ -83,7 +82,7 @@ class Machine:
         """Exchanges under way, the outermost first."""
         self._stepping = 0
         self._lives = 0
-        database.moment = self.at
+        database.moment, database.is_fragile = self.at, fragile
         self.engine = self._open()
 
     def _open(self) -> Engine:
@@ -161,12 +160,11 @@ class Machine:
 
     def flush(self) -> None:
         """The system writes the records to the disk."""
-        self.flushed = self.database.dump()
+        self.database.settle()
 
     def power_cut(self) -> None:
         """Commits after the last flush are lost. The filesystem has a journal of its own, which was synced."""
-        if self.flushed is not None:
-            self.database.load(self.flushed)
+        self.database.power_cut()
         self.crash()
 
     # --- the engine ----------------------------------------------------------------------------------------------

@@ -49,11 +49,15 @@ class Oracle:
     """By whom."""
     deleted_lines: set[bytes] = field(default_factory=set)
     renames: dict[tuple[str, str], None] = field(default_factory=dict)
+    touched_paths: set[str] = field(default_factory=set)
+    """Whose mode somebody changed: that is an edit of whatever contents the server has there by then, too."""
     strict: bool = True
     """Until a server came back from a backup: then what was deleted may return."""
     excused: set[Key] = field(default_factory=set)
     """What only a server had that lost it."""
     _arrivals: dict[tuple[str, str], int] = field(default_factory=dict)
+    _told: dict[str, list[int]] = field(default_factory=dict)
+    """When the server's state of a path became another: nobody can have seen of others what it was not told by then."""
 
     # --- hearing -------------------------------------------------------------------------------------------------
 
@@ -61,6 +65,11 @@ class Oracle:
         """What others did became visible to `actor` at and below `path`."""
         self.time += 1
         self._arrivals[actor, path] = self.time
+
+    def told(self, path: str) -> None:
+        """The server has another state at and below `path`."""
+        self.time += 1
+        self._told.setdefault(path, []).append(self.time)
 
     def renamed(self, source: str, path: str) -> None:
         """Somebody renamed, or tried to."""
@@ -80,6 +89,8 @@ class Oracle:
             if before.get(path) != key:
                 self.standings.setdefault((key, path), []).append(Standing(actor, self.time))
                 self.given_up.setdefault(key, set()).discard(actor)
+                if actor == "api":
+                    self.told(path)
 
     def touched(self, actor: str, key: Key, view: View) -> None:
         """`actor` changed the mode of what has these contents: an edit, which a delete elsewhere does not take away."""
@@ -87,6 +98,7 @@ class Oracle:
         for path, other in view.items():
             if other == key:
                 self.standings.setdefault((key, path), []).append(Standing(actor, self.time))
+                self.touched_paths.add(path)
 
     def _taken_away(self, actor: str, key: Key, path: str) -> None:
         seen = self._arrival(actor, path)
@@ -95,11 +107,15 @@ class Oracle:
                 standing.stands = False
 
     def _arrival(self, actor: str, path: str) -> int:
-        found = 0
+        arrived = told = 0
+        above = path
+        while above:
+            arrived = max(arrived, self._arrivals.get((actor, above), 0))
+            above = above.rpartition("/")[0]
         while path:
-            found = max(found, self._arrivals.get((actor, path), 0))
+            told = max(told, max((time for time in self._told.get(path, ()) if time <= arrived), default=0))
             path = path.rpartition("/")[0]
-        return found
+        return told
 
     def _note_lines(self, key: Key, held_after: set[Key]) -> None:
         if key[0] == "file":
@@ -121,6 +137,8 @@ class Oracle:
 
     def _may_stand(self, key: Key, path: str) -> bool:
         if any(standing.stands for standing in self.standings.get((key, path), ())):
+            return True
+        if any(path in self._carried(touched) for touched in self.touched_paths):
             return True
         plain = _COPY.sub("", path)
         for (other, place), standings in self.standings.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import traceback
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 from tests.sim.chooser import Chooser
@@ -145,13 +145,13 @@ def _simpler(failure: Failure) -> list[tuple[Config, list[Decision]]]:
     """The same with something smaller in it."""
     found: list[tuple[Config, list[Decision]]] = []
     config, decisions = failure.config, failure.decisions
-    plain = Config(lazy=(False,) * len(config.lazy), skew_s=(0,) * len(config.skew_s), page=1000)
+    plain = Config(lazy=(False,) * len(config.lazy), skew_s=(0,) * len(config.skew_s), page=1000, fragile=config.fragile)
     if config != plain:
         found.append((plain, decisions))
-        found.append((Config(lazy=config.lazy, skew_s=plain.skew_s, page=config.page), decisions))
-        found.append((Config(lazy=plain.lazy, skew_s=plain.skew_s, page=config.page), decisions))
+        found.append((replace(config, skew_s=plain.skew_s), decisions))
+        found.append((replace(config, lazy=plain.lazy, skew_s=plain.skew_s), decisions))
     if len(config.lazy) > 2:
-        fewer = Config(lazy=config.lazy[:-1], skew_s=config.skew_s[:-1], page=config.page)
+        fewer = replace(config, lazy=config.lazy[:-1], skew_s=config.skew_s[:-1])
         last = len(config.lazy) - 1
         found.append((fewer, [each for each in decisions if not _concerns(each, last)]))
     for index, decision in enumerate(decisions):

@@ -36,10 +36,17 @@ class Config:
     lazy: tuple[bool, ...] = (False, False)
     skew_s: tuple[int, ...] = (0, 0)
     page: int = 1000
+    fragile: bool = False
+    """Whether power cuts may come."""
 
     @classmethod
     def of(cls, values: dict[str, Any]) -> Config:
-        return cls(lazy=tuple(values["lazy"]), skew_s=tuple(values["skew_s"]), page=values["page"])
+        return cls(
+            lazy=tuple(values["lazy"]),
+            skew_s=tuple(values["skew_s"]),
+            page=values["page"],
+            fragile=values.get("fragile", False),
+        )
 
 
 class ViolationError(AssertionError):
@@ -66,8 +73,8 @@ class World:
         for number, (lazy, skew_s) in enumerate(zip(config.lazy, config.skew_s, strict=True)):
             self.machines.append(
                 Machine(
-                    number, self.server, shelf.take(), lazy=lazy, skew_s=skew_s, meanwhile=self._meanwhile,
-                    applied=lambda machine, path: self.oracle.arrived(machine.host, path),
+                    number, self.server, shelf.take(), lazy=lazy, skew_s=skew_s, fragile=config.fragile,
+                    meanwhile=self._meanwhile, applied=lambda machine, path: self.oracle.arrived(machine.host, path),
                 )
             )  # fmt: skip
         self.server.changed = self._server_changed
@@ -119,6 +126,9 @@ class World:
         elif verb == "flush":
             machine.flush()
         elif verb == "power":
+            # It may forget that what the server has is its own: then that takes the path back, and the newer state is kept
+            # beside it. Nothing is lost, but what was overwritten stands again.
+            self.oracle.strict = False
             machine.power_cut()
         elif verb == "jump":
             machine.clock.jump(arguments[1])
@@ -219,6 +229,7 @@ class World:
         return True
 
     def _server_changed(self, path: str) -> None:
+        self.oracle.told(path)
         if not self._acting:
             self.oracle.arrived("api", path)
 

@@ -1,7 +1,8 @@
 """From the filesystem's intents to rows of the queue, in durable steps.
 
-The intents are read, written into the queue together with the number of the last one, and only then acknowledged. A crash
-between any two of these steps repeats work and loses none: intents up to the noted number are skipped.
+The intents are read, written into the queue together with the number of the last one, and only then acknowledged: once that
+survives a power cut, too, because the filesystem may make the acknowledgement durable at any time. A crash between any two of
+these steps repeats work and loses none: intents up to the noted number are skipped.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ def take_in(ctx: Context) -> int:
         for intent in intents:
             _record(ctx, tx, intent)
         ctx.facts.set_value(tx, _INTENTS_KEY, intents[-1].seq)
+    ctx.queue.settle()
     ctx.tree.acknowledge(intents[-1].seq)
     return len(intents)
 

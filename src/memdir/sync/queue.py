@@ -314,6 +314,10 @@ class Queue(Moves):
             )
             return tx.changes()
 
+    def settle(self) -> None:
+        """Every transaction so far survives a power cut when this returns. OSError."""
+        self._db.settle()
+
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
         """The transaction that facts and queue share."""
