@@ -25,6 +25,9 @@ test: setup ## the test lane
 long: setup ## the same properties with more cases
 	@$(PYTHON_BIN) -m pytest -n $(PYTEST_WORKERS) --dist loadfile -m long $(PYTEST_FLAGS)
 
+mutants: setup ## change the planner, the queue and the renames in every place and count what the tests notice: an hour
+	@$(PYTHON_BIN) -m tests.mutants
+
 lint: setup ## ruff, rules and format
 	@$(PYTHON_BIN) -m ruff check $(CODE)
 	@$(PYTHON_BIN) -m ruff format --check $(CODE)

@@ -48,7 +48,6 @@ OPEN: frozenset[str] = frozenset(
         "sync.untar",
         "sync.offline",
         "sync.disk-full",
-        "simulated.mutants",
         "flow.push",
         "flow.lookups",
         "flow.visible",

@@ -135,6 +135,9 @@ class Case:
     # --- the steps, as the real sides carry them out ------------------------------------------------------------------
 
     def nothing(self, path: str, action: Action) -> None:
+        remote, base = self.remote.get(path), self.base.get(path)
+        if remote is not base and not (remote is not None and remote.same(base) and base and remote.revision == base.revision):
+            raise Violation(f"{path}: is {remote} and was agreed on as {base}, and nothing is noted")
         self.adopt(path, action)
 
     def adopt(self, path: str, _: Action) -> None:
@@ -152,6 +155,8 @@ class Case:
             self.again(path)  # 409: something above is a file there
             return
         self.may_replace(remote, self.base.get(path), local, path)
+        if action.recursive and (local.kind == "dir" or not self.has_below(self.remote, path)):
+            raise Violation(f"{path}: nothing has to go below it")
         if local.kind != "dir":
             self.empty_there(path, action)
         self.seq += 1
@@ -200,6 +205,8 @@ class Case:
     def pull_mode(self, path: str, action: Action) -> None:
         local, remote, base = self.local[path], self.remote[path], self.base.get(path)
         assert action.mode is not None
+        if local.kind != remote.kind:
+            raise Violation(f"{path}: the mode of a {remote.kind} for a {local.kind}")
         self.local[path] = fact(local.kind, local.content_hash, action.mode, 0)
         if remote.same_content(base):
             self.base[path] = remote
@@ -225,6 +232,13 @@ class Case:
             raise Violation(f"{path}: what stands in it would be in the way")
 
     def conflict(self, path: str, _: Action) -> None:
+        local, remote, base = self.local[path], self.remote.get(path), self.base.get(path)
+        if (base is None if remote is None else remote.same(base)) and not self.there(path).stays:
+            raise Violation(f"{path}: a conflict, and nobody else changed anything")
+        if remote is not None and local.kind == remote.kind and (local.same_content(base) or remote.same_content(base)):
+            raise Violation(f"{path}: a conflict of contents, and only one side has other ones")
+        if local.same(base) and self.here(path).goes:
+            raise Violation(f"{path}: what is to go would move aside, too")
         self.copies += 1
         aside = f"{path} (conflict {self.copies})"
         moved = [below for below in self.local if below == path or is_below(below, path)]
@@ -286,6 +300,13 @@ class Case:
                     raise Violation(f"{path}: was deleted on one side and came back")
                 if agreed.same(mine) and agreed.same(theirs) and not agreed.same(now):
                     raise Violation(f"{path}: nobody changed it, and it ends as {now}")
+            is_new_folder = mine is not None and mine.kind == "dir" and not mine.same(agreed)
+            if is_new_folder and now is not None and now.kind == "dir" and path not in self.remote:
+                raise Violation(f"{path}: a new folder of this side, and the server has none")
+            if mine is not None and theirs is not None and agreed is not None and not self.copies:
+                merged = theirs.mode if theirs.mode != agreed.mode else mine.mode
+                if mine.kind == theirs.kind == agreed.kind != "symlink" and (now is None or now.mode != merged):
+                    raise Violation(f"{path}: ends as {now}, and its mode should be {merged:o}")
             unsynced = (
                 mine is not None and mine.kind != "dir" and not mine.same_content(agreed) and not mine.same_content(theirs)
             )
@@ -359,10 +380,14 @@ def perturbed(rng: random.Random, origin: Tree, *, implicit: bool, contents: str
     return made
 
 
+_PUT_AGAIN: Final = ("/a/y", "/b/z")
+"""Paths where somebody put once more what stood there."""
+
+
 def stamped(made: Tree, base: Tree) -> Tree:
     """The same tree as the server numbers it: what is as agreed keeps its number."""
     return {
-        path: what if what.same(base.get(path)) else fact(what.kind, what.content_hash, what.mode, 5)
+        path: what if what.same(base.get(path)) and path not in _PUT_AGAIN else fact(what.kind, what.content_hash, what.mode, 5)
         for path, what in made.items()
     }
 

@@ -15,9 +15,9 @@ class Folders:
         self._ctx = ctx
 
     def here(self, path: str) -> Below:
-        """What stands below `path` in the mount. Ends its walk at the first thing that stays. LocalChangedError."""
+        """What stands below `path` in the mount. Ends its walk at the first thing that goes. LocalChangedError."""
         ctx = self._ctx
-        goes = leftover = False
+        stays = leftover = False
         for below in walk(ctx, path, local_too=True):
             if below == path:
                 continue
@@ -30,10 +30,10 @@ class Folders:
             remote, base = ctx.facts.remote_and_base(below)
             step = plan(ctx.local.fact_of(entry), remote, base).step
             if step is Step.DELETE_LOCAL and not ctx.facts.is_held(below):
-                goes = True
-            elif entry.kind != "dir" or base is not None or remote is not None or self._is_new_folder(below):
-                return Below(stays=True, goes=goes, leftover=leftover)
-        return Below(goes=goes, leftover=leftover)
+                return Below(stays=stays, goes=True, leftover=leftover)
+            if entry.kind != "dir" or base is not None or remote is not None or self._is_new_folder(below):
+                stays = True
+        return Below(stays=stays, leftover=leftover)
 
     def _is_new_folder(self, path: str) -> bool:
         """Else it is there only for what was put into it, and goes with the last of that."""

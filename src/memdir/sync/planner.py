@@ -38,8 +38,9 @@ def plan_in_tree(
     if local is not None and local.kind == "dir":
         if action.step is Step.DELETE_LOCAL:
             return _empty_here(action, here(), _KEEP, _RELEASE)
-        if action.step is Step.PULL and remote is not None and remote.kind != "dir":
-            return _empty_here(action, here(), _CONFLICT, _CONFLICT)
+        if action.step is Step.PULL:
+            assert remote is not None
+            return action if remote.kind == "dir" else _empty_here(action, here(), _CONFLICT, _CONFLICT)
         return action
     if remote is not None and remote.kind != "dir":
         return action
@@ -54,12 +55,11 @@ def plan_in_tree(
 
 
 def _empty_here(action: Action, below: Below, when_full: Action, when_left: Action) -> Action:
-    """`action` once nothing stands in the folder. A folder that is deleted is kept at once, for its sake; one that has to make
-    room for a file moves aside with as little as possible."""
-    if below.stays and (when_full is _KEEP or not below.goes):
-        return when_full
+    """`action` once nothing stands in the folder. What is to go goes first: as little as possible is kept or moved aside."""
     if below.goes:
         return _WAIT
+    if below.stays:
+        return when_full
     return when_left if below.leftover else action
 
 
@@ -90,7 +90,7 @@ def _both_changed(local: Fact, remote: Fact, base: Fact | None) -> Action:
     """Both exist, differ from each other, and each differs from what was agreed on."""
     if local.same_content(remote):
         # Only the modes differ. Whoever kept the agreed mode follows the other; when both changed it, the server's stands.
-        if base is not None and remote.same_content(base) and remote.mode == base.mode:
+        if base is not None and remote.kind == base.kind and remote.mode == base.mode:
             return _PUSH
         return Action(step=Step.PULL_MODE, mode=remote.mode)
     if base is not None and local.same_content(base):
@@ -107,6 +107,4 @@ def _pull(remote: Fact, mode: int) -> Action:
 
 
 def _equal(left: Fact | None, right: Fact | None) -> bool:
-    if left is None or right is None:
-        return left is right
-    return left.same(right)
+    return right is None if left is None else left.same(right)
