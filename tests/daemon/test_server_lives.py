@@ -22,11 +22,11 @@ pytestmark = pytest.mark.mount
 __all__ = ["home"]
 
 
-def memdir(*words: str, **env: str) -> str:
+def memdir(*words: str, code: int = 0, **env: str) -> str:
     """The real command."""
     command = [sys.executable, "-m", "memdir.cli", *words]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=os.environ | env)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == code, done.stderr
     return done.stdout
 
 

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from memdir.client.credentials import Credentials, save, stamp
-from memdir.client.local import ensure_server, hanging_pid, running_server
+from memdir.client.local import ensure_server, hanging_pid, running_server, stop_server
 from memdir.core.paths import app_paths
-from tests.daemon.test_mount import Home, home, until
+from tests.daemon.test_lazy import put
+from tests.daemon.test_mount import STOP_S, Home, home, until
 from tests.daemon.test_server_lives import at_server, memdir, pushed
 
 pytestmark = pytest.mark.mount
@@ -86,3 +87,27 @@ def test_a_revoked_key_keeps_the_queue_and_a_new_one_goes_on_by_itself(home: Hom
     pushed(home, record)
     monkeypatch.setenv("MEMDIR_CREDENTIALS", "local")
     assert at_server("/b.md") == b"two\n"
+
+
+@pytest.mark.promise("sync.poller")
+def test_what_the_server_cannot_read_is_told_in_the_mount(home: Home) -> None:
+    content = b"words, many of them in one line\n" * 9000
+    put({"/good.md": b"fine\n", "/broken.txt": content})
+    folder, archive = Path(ensure_server(app_paths()).data_dir), home.place.parent / "backup"
+    stop_server(app_paths(), timeout_s=STOP_S)
+    for file in folder.rglob("*"):  # the contents are gone, and a restore makes the server read everything again
+        if file.is_file() and file.stat().st_size == len(content):
+            file.unlink()
+    memdir("server", "backup", str(archive), code=1)
+    memdir("server", "restore", str(archive), "--force", code=1)
+    record = home.mount()
+    until(lambda: home.call(record, "status")["failed"] == 1)
+    until(lambda: home.call(record, "status")["processing"] == 0)
+    told = (home.place / ".memdir" / "errors" / "broken.txt.txt").read_text()
+    assert told.startswith("/broken.txt\n\nthe server keeps it and cannot search it: ")
+    assert sorted(path.name for path in home.place.iterdir()) == ["broken.txt", "good.md", "profile.md"]
+    assert "the server could not read 1 file" in memdir("status", "notes")
+    assert "1 change queued again" in memdir("retry", str(home.place / "broken.txt"))
+    until(lambda: home.call(record, "status")["failed"] == 1)
+    (home.place / "broken.txt").write_text("short\n")
+    until(lambda: (home.call(record, "status")["failed"], home.call(record, "status")["processing"]) == (0, 0))

@@ -76,6 +76,8 @@ class FakeServer:
         self.requests: list[str] = []
         self.reject: dict[str, int] = {}
         """Puts of these paths are refused with this status."""
+        self.in_pipeline: dict[str, str | None] = {}
+        """Paths whose documents are not done: None while they are processed, else why they failed."""
         self.feed_from = 0
         """The feed does not reach back before this number (410)."""
         self.down = False
@@ -159,7 +161,21 @@ class FakeServer:
                     lambda: self._move(body["fromPath"], body["toPath"], body.get("ifMatch"), body.get("replace", True)),
                 )
         if path == "/v3/documents/processing":
-            return 200, {"documents": [], "totalCount": 0}, {}
+            with self.lock:
+                found = [
+                    {"id": entry.document_id, "status": self._status(path), "errorMessage": self.in_pipeline[path]}
+                    for path, entry in self.entries.items()
+                    if path in self.in_pipeline
+                ]
+            return 200, {"documents": found, "totalCount": len(found)}, {}
+        if path == "/v1/jobs:retry":
+            asked = json.loads(request.content)["documentId"]
+            with self.lock:
+                again = [
+                    path for path, entry in self.entries.items() if entry.document_id == asked and self.in_pipeline.get(path)
+                ]
+                self.in_pipeline.update(dict.fromkeys(again))
+            return 200, {"requeued": len(again)}, {}
         if path == "/v4/profile":
             return 200, {"profile": {"static": ["likes tea"], "dynamic": []}}, {}
         return self._contents(request)
@@ -360,8 +376,11 @@ class FakeServer:
         return {
             "path": path, "kind": entry.kind, "contentHash": hashlib.sha256(entry.content).hexdigest(),
             "sizeBytes": len(entry.content), "mode": entry.mode, "mtimeNs": entry.mtime_ns, "revision": entry.revision,
-            "documentId": entry.document_id, "status": "done",
+            "documentId": entry.document_id, "status": self._status(path), "error": self.in_pipeline.get(path),
         }  # fmt: skip
+
+    def _status(self, path: str) -> str:
+        return "done" if path not in self.in_pipeline else "failed" if self.in_pipeline[path] else "embedding"
 
 
 def transport(server: FakeServer) -> httpx.BaseTransport:

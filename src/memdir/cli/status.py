@@ -89,6 +89,11 @@ def _print(answer: dict[str, Any], out: Output) -> None:
             rows.append(("problem", visible(str(answer["trouble"]))))
         if answer.get("held_deletions"):
             rows.append(("held back", held_back(str(answer["name"]), answer)))
+        if answer.get("processing"):
+            rows.append(("indexing", f"the server is reading {plural(int(answer['processing']), 'file')}"))
+        if answer.get("failed"):
+            why = "the reasons are in .memdir/errors/, `memdir retry` lets it try again"
+            rows.append(("failed", f"the server could not read {plural(int(answer['failed']), 'file')}; {why}"))
         if answer.get("conflicts"):
             rows.append(("conflicts", f"{plural(answer['conflicts'], 'file')} kept twice; see `{_conflicts_command(answer)}`"))
         if answer.get("memory_paths") is not None or answer.get("memory_paths_waiting") is not None:

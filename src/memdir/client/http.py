@@ -21,7 +21,8 @@ from memdir.api import v1
 from memdir.client.errors import ClientError, OfflineError, ServerError, from_status
 from memdir.client.light_httpx import httpx
 from memdir.client.local import ServerInfo
-from memdir.client.remote import Expect, Profile
+from memdir.client.pipeline import in_pipeline
+from memdir.client.remote import Expect, InPipeline, Profile
 from memdir.client.tls import context_for
 from memdir.core.limits import CHANGES_PAGE_MAX, CHANGES_WAIT_MAX_S
 
@@ -267,6 +268,16 @@ class Client:
         if not isinstance(count, int):
             raise ServerError("the server's answer about processing documents has no totalCount")
         return count
+
+    def in_pipeline(self, container: str) -> InPipeline:
+        """All documents that are still processed or failed, by one question (at most 1,000 of them)."""
+        answer = self._json("GET", "/v3/documents/processing", params={"containerTag": container, "view": "all"})
+        return in_pipeline(answer)
+
+    def retry_document(self, container: str, document_id: str) -> int:
+        """Put the work on a document back that was given up."""
+        body = {"documentId": document_id, "containerTag": container}
+        return self._call(v1.RetryResult, "POST", "/v1/jobs:retry", json=body).requeued
 
     def profile(self, container: str) -> Profile:
         """The facts of the container's profile."""

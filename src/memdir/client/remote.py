@@ -6,7 +6,7 @@ called from several threads at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -27,6 +27,17 @@ class Profile:
 
     static: tuple[str, ...]
     dynamic: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InPipeline:
+    """Documents of a container that are not done, by id."""
+
+    pending: frozenset[str]
+    failed: Mapping[str, str]
+    """With the reason."""
+    complete: bool
+    """Whether these are all; else there are more than one answer holds."""
 
 
 class Remote(Protocol):
@@ -117,6 +128,14 @@ class Remote(Protocol):
 
     def processing_count(self, container: str) -> int:
         """How many documents of the container are neither done nor failed."""
+        ...
+
+    def in_pipeline(self, container: str) -> InPipeline:
+        """All documents that are still processed or failed, by one question."""
+        ...
+
+    def retry_document(self, container: str, document_id: str) -> int:
+        """Let the server try a document again that failed; how many pieces of work that are."""
         ...
 
     def profile(self, container: str) -> Profile:

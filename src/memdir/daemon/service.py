@@ -127,6 +127,8 @@ class MountService:
             "queue_length": 0,
             "parked": 0,
             "conflicts": 0,
+            "processing": 0,
+            "failed": 0,
             "merged": 0,
             "held_deletions": 0,
             "other_life": False,
@@ -151,6 +153,8 @@ class MountService:
                 "queue_length": status.queue_length,
                 "parked": status.parked,
                 "conflicts": status.conflicts,
+                "processing": status.processing,
+                "failed": status.failed,
                 "merged": status.merged,
                 "last_synced_at": iso_ms(status.last_synced_ms) if status.last_synced_ms else None,
                 "profile_version": status.profile_version,
@@ -174,9 +178,15 @@ class MountService:
         return self._attention.queue_view()
 
     def errors_view(self) -> Mapping[str, str]:
-        """Parked paths and why."""
+        """Parked paths, and those the server could not read, and why."""
         engine = self._syncing.engine
-        return {} if engine is None else {row.path: row.error for row in engine.parked_rows(QUEUE_VIEW_MAX)}
+        if engine is None:
+            return {}
+        failed = {
+            file.path: f"the server keeps it and cannot search it: {file.error}\n`memdir retry` lets it try again"
+            for file in engine.inflight.failed(QUEUE_VIEW_MAX)
+        }
+        return failed | {row.path: row.error for row in engine.parked_rows(QUEUE_VIEW_MAX)}
 
     # --- sync ----------------------------------------------------------------------------------------------------
 

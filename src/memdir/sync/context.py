@@ -9,6 +9,7 @@ from typing import Final
 from memdir.core.clock import Clock
 from memdir.fs.tree import SyncTree
 from memdir.sync.facts import Facts
+from memdir.sync.inflight import Inflight
 from memdir.sync.link import Link
 from memdir.sync.localview import LocalView
 from memdir.sync.queue import Queue
@@ -45,6 +46,7 @@ class Context:
     queue: Queue
     sent: Sent
     link: Link
+    inflight: Inflight
     local: LocalView
     clock: Clock
     is_virtual: Callable[[str], bool]

@@ -20,25 +20,25 @@ from memdir.client.remote import Remote
 from memdir.core.clock import Clock, SystemClock
 from memdir.core.sqlite import Database
 from memdir.fs.tree import SyncTree
-from memdir.sync.conflicts import unsettled
 from memdir.sync.context import Context, host_label, is_view
-from memdir.sync.enginestatus import EngineStatus
+from memdir.sync.enginestatus import EngineStatus, status_of
 from memdir.sync.facts import Facts
 from memdir.sync.fetcher import Fetcher
-from memdir.sync.intake import find_unseen, take_in_all, unread_count
+from memdir.sync.inflight import Inflight
+from memdir.sync.intake import find_unseen, take_in_all
 from memdir.sync.keeper import Keeper, KeepingPolicy
 from memdir.sync.left import Left
 from memdir.sync.link import Link
 from memdir.sync.lives import Marks
 from memdir.sync.localview import LocalView
 from memdir.sync.maxdelete import MaxDelete
-from memdir.sync.model import Row, api_of
+from memdir.sync.model import Row
 from memdir.sync.puller import Puller
 from memdir.sync.pusher import FORBIDDEN_REASON, Pusher
 from memdir.sync.queue import Queue
 from memdir.sync.records import open_records
 from memdir.sync.renames import Renames
-from memdir.sync.scanner import OTHER_LIFE_KEY, Scanner
+from memdir.sync.scanner import Scanner
 from memdir.sync.sent import Sent
 from memdir.sync.trouble import Troubles
 
@@ -63,8 +63,6 @@ _CUT_JOIN_S: Final = 1.0
 _FEED_JOIN_S: Final = 0.5
 _FIRST_TRY_S: Final = 2.0
 """While the server is away, a flush waits this long for one more try to reach it."""
-_CREDENTIALS_S: Final = 2.0
-"""How often the credentials are looked at."""
 
 
 class Engine:
@@ -94,6 +92,8 @@ class Engine:
         rng = rng or random.SystemRandom()
         self._db = database or open_records(folder)
         facts = Facts(self._db)
+        link = Link(factory, clock=clock, rng=rng, stamp=credentials_stamp)
+        self.inflight = Inflight(self._db, link, container, clock)
         self._ctx = Context(
             container=container,
             host=host_label(host if host is not None else socket.gethostname()),
@@ -101,7 +101,8 @@ class Engine:
             facts=facts,
             queue=Queue(self._db, clock=clock, rng=rng),
             sent=Sent(self._db),
-            link=Link(factory, clock=clock, rng=rng, stamp=credentials_stamp),
+            link=link,
+            inflight=self.inflight,
             local=LocalView(tree, facts),
             clock=clock,
             is_virtual=is_virtual or is_view,
@@ -126,7 +127,6 @@ class Engine:
         self._feed_tries = 0
         self._troubles = Troubles()
         self._probing = threading.Lock()
-        self._credentials_due_s = 0.0
         self._taking_in = threading.Lock()
         self._threads: list[threading.Thread] = []
         self._ctx.link.on_open = self._link_opened
@@ -191,24 +191,10 @@ class Engine:
     # --- questions -----------------------------------------------------------------------------------------------
 
     def status(self) -> EngineStatus:
-        queue_length, parked = self._ctx.queue.lengths()
-        return EngineStatus(
-            queue_length=queue_length + unread_count(self._ctx),
-            parked=parked,
-            conflicts=len(unsettled(self._ctx)),
-            merged=self._ctx.counters.merged,
-            link=self._ctx.link.state(),
-            last_synced_ms=self._ctx.counters.last_synced_ms,
-            profile_version=self._ctx.facts.number("profile_version"),
-            held_deletions=self._ctx.facts.held_count(),
-            other_life=bool(self._ctx.facts.number(OTHER_LIFE_KEY)),
-            caught_up=self._puller.caught_up.is_set(),
-            trouble=self._troubles.text(),
-            absent=self._ctx.tree.absent_totals(),
+        return status_of(
+            self._ctx, caught_up=self._puller.caught_up.is_set(), trouble=self._troubles.text(),
             prefetching=self.keeper.is_prefetching,
-            api=api_of(self._ctx.facts.text("epoch")),
-            lost=self._ctx.counters.lost,
-        )
+        )  # fmt: skip
 
     def queue_rows(self, limit: int) -> list[Row]:
         """What waits or is parked, in order of arrival."""
@@ -265,9 +251,9 @@ class Engine:
             self._hurried.clear()
 
     def retry(self, path: str | None) -> int:
-        """Give parked and delayed paths at and below `path` (None: all) a new try; how many."""
+        """Give parked and delayed paths at and below `path` (None: all) a new try, and what the server failed at; how many."""
         self._ctx.link.hurry()
-        count = self._ctx.queue.retry(path)
+        count = self._ctx.queue.retry(path) + self.inflight.retry(path)
         self._announce()
         return count
 
@@ -363,10 +349,7 @@ class Engine:
                 self._probing.release()
 
     def _probe_once(self) -> None:
-        now_s = self._ctx.clock.monotonic_s()
-        if now_s >= self._credentials_due_s:
-            self._credentials_due_s = now_s + _CREDENTIALS_S
-            self._ctx.link.look_at_credentials()
+        self._ctx.link.look_at_credentials_if_due()
         if self._ctx.link.state().online or self._ctx.link.wait_s() > 0:
             return
         try:
@@ -384,6 +367,7 @@ class Engine:
                 with self._ctx.link.turn.taken():
                     busy = self._renames.work_once()
                     busy = self._pusher.work_once() or busy
+                self.inflight.poll_if_due()
             except Exception as error:  # noqa: BLE001  noted, and tried again
                 self._troubles.begin("worker", "changes cannot be pushed", error)
                 self._stopping.wait(_TROUBLE_WAIT_S)
@@ -398,10 +382,11 @@ class Engine:
         """Until the next row is due; a row that is due and blocked is woken by the end of what blocks it."""
         if not self._ctx.link.is_open():
             return min(max(self._ctx.link.wait_s(), _BUSY_WAIT_S), _IDLE_WAIT_S)
-        due_s = self._ctx.queue.next_due_s()
-        if due_s is None:
-            return _IDLE_WAIT_S
-        return min(max(due_s - self._ctx.clock.monotonic_s(), _BUSY_WAIT_S), _IDLE_WAIT_S)
+        due_s, poll_s = self._ctx.queue.next_due_s(), self.inflight.wait_s()
+        idle_s = _IDLE_WAIT_S if poll_s is None else poll_s
+        if due_s is not None:
+            idle_s = min(idle_s, due_s - self._ctx.clock.monotonic_s())
+        return min(max(idle_s, _BUSY_WAIT_S), _IDLE_WAIT_S)
 
     def _pause(self, seconds: float, seen: int | None = None) -> None:
         with self._changed:

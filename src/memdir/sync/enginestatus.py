@@ -5,7 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from memdir.fs.types import AbsentTotals
+from memdir.sync.conflicts import unsettled
+from memdir.sync.context import Context
+from memdir.sync.intake import unread_count
 from memdir.sync.link import LinkState
+from memdir.sync.model import api_of
+from memdir.sync.scanner import OTHER_LIFE_KEY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,6 +20,10 @@ class EngineStatus:
     queue_length: int
     parked: int
     conflicts: int
+    processing: int
+    """Files that the server has taken and cannot search yet."""
+    failed: int
+    """Files that it could not read; `.memdir/errors/` says why."""
     merged: int
     """Files in this run that both sides had changed, and that were merged."""
     link: LinkState
@@ -34,3 +43,28 @@ class EngineStatus:
     """What the server speaks: `v1`, our own, or `v3`; None before the first connection."""
     lost: int
     """Files given up in this run: the server deleted their contents before they were fetched."""
+
+
+def status_of(ctx: Context, *, caught_up: bool, trouble: str | None, prefetching: bool) -> EngineStatus:
+    """What the records say now; cheap."""
+    queue_length, parked = ctx.queue.lengths()
+    processing, failed = ctx.inflight.counts()
+    return EngineStatus(
+        queue_length=queue_length + unread_count(ctx),
+        parked=parked,
+        conflicts=len(unsettled(ctx)),
+        processing=processing,
+        failed=failed,
+        merged=ctx.counters.merged,
+        link=ctx.link.state(),
+        last_synced_ms=ctx.counters.last_synced_ms,
+        profile_version=ctx.facts.number("profile_version"),
+        held_deletions=ctx.facts.held_count(),
+        other_life=bool(ctx.facts.number(OTHER_LIFE_KEY)),
+        caught_up=caught_up,
+        trouble=trouble,
+        absent=ctx.tree.absent_totals(),
+        prefetching=prefetching,
+        api=api_of(ctx.facts.text("epoch")),
+        lost=ctx.counters.lost,
+    )

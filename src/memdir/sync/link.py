@@ -27,6 +27,7 @@ T = TypeVar("T")
 RETRY_BASE_S: Final = 0.5
 RETRY_MAX_S: Final = 30.0
 AUTH_RETRY_S: Final = 15.0
+_LOOK_S: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +51,7 @@ class Link:
         self._factory = factory
         self._stamp = stamp or _nothing
         self._stamped: object = None
+        self._look_due_s = 0.0
         self._clock = clock
         self._rng = rng
         self._lock = threading.Lock()
@@ -130,6 +132,15 @@ class Link:
         """Somebody waits: let the next call try at once."""
         with self._lock:
             self._next_try_s = 0.0
+
+    def look_at_credentials_if_due(self) -> None:
+        """`look_at_credentials`, every two seconds at most."""
+        with self._lock:
+            now_s = self._clock.monotonic_s()
+            if now_s < self._look_due_s:
+                return
+            self._look_due_s = now_s + _LOOK_S
+        self.look_at_credentials()
 
     def look_at_credentials(self) -> bool:
         """Begin anew with the next call when the credentials are others than those the client was made with. Whether they are:

@@ -140,12 +140,14 @@ class Puller:
     def _note(self, tx: Connection, change: Change) -> None:
         ctx = self._ctx
         if change.kind == "put" and change.entry is not None:
+            ctx.inflight.note(tx, change.entry)
             if ctx.facts.set_remote(tx, change.path, change.entry):
                 base = ctx.facts.base(change.path)
                 if base is None or base.revision != change.entry.revision:  # else it is the echo of our own write
                     self._note_ours(tx, change.path, change.entry, base)
                     ctx.queue.add(tx, change.path)
         elif change.kind == "delete":
+            ctx.inflight.forget(tx, change.path)
             gone = ctx.facts.delete_remote(tx, change.path, change.seq)
             ctx.queue.add_all(tx, [path for path in gone if not ctx.facts.is_tombstone(path, change.seq)])
         elif change.kind == "move" and change.from_path is not None:
@@ -163,6 +165,7 @@ class Puller:
 
     def _note_move(self, tx: Connection, source: str, path: str, seq: int) -> None:
         ctx = self._ctx
+        ctx.inflight.moved(tx, source, path)
         replaced = ctx.facts.delete_remote(tx, path, seq)
         pairs = ctx.facts.move_remote(tx, source, path, seq)
         ours = ctx.queue.find_move(tx, source, path)

@@ -104,8 +104,10 @@ class Scanner:
             held = self._hold(tx, verdict, forked=forked)
             self._apply(tx, verdict, held, deleted)
             tx.execute("delete from remote")
+            ctx.inflight.forget_all(tx)
             for entry in listing.entries:
                 ctx.facts.set_remote(tx, entry.path, entry)
+                ctx.inflight.note(tx, entry)
             for move in moves:
                 ctx.queue.drop_move(tx, move)
             if forked:

@@ -24,7 +24,7 @@ from memdir.client.errors import (
     TooLargeError,
 )
 from memdir.client.http import Client
-from memdir.client.remote import Expect, Profile
+from memdir.client.remote import Expect, InPipeline, Profile
 from memdir.core.clock import Clock, SystemClock
 from memdir.core.ids import new_id
 from memdir.core.limits import CHANGES_PAGE_MAX
@@ -265,6 +265,15 @@ class PlainRemote:
 
     def processing_count(self, container: str) -> int:
         return Documents(self._client, container).processing()[1]
+
+    def in_pipeline(self, container: str) -> InPipeline:
+        """Why one failed is told by the document itself, which the feed brings."""
+        pending, total = Documents(self._client, container).processing()
+        return InPipeline(pending=frozenset(pending), failed={}, complete=total <= len(pending))
+
+    def retry_document(self, container: str, document_id: str) -> int:  # noqa: ARG002
+        """Such a server has no word for it; a change of the file makes it try again."""
+        return 0
 
     def profile(self, container: str) -> Profile:
         return self._client.profile(container)
