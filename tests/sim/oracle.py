@@ -132,6 +132,8 @@ class Oracle:
 
     def _resurrected(self, found: View) -> Iterator[str]:
         for path, key in found.items():
+            if _COPY.search(path):
+                continue  # an older state that is kept beside, needlessly, is a nuisance and no fault
             if key[1] and not self._may_stand(key, path) and not self._is_merged(key):
                 yield f"{key[1]!r} stands at {path}, although somebody who saw it there took it away"
 

@@ -145,6 +145,7 @@ class Applier:
             # Noted before it happens: a crash right after the move must not leave a copy that nobody pushes.
             ctx.queue.add(tx, aside, delay_s=_CONFLICT_HOLD_S)
             ctx.facts.add_conflict(tx, record)
+        ctx.queue.settle()  # nor may a power cut leave one: the filesystem has a journal of its own
         try:
             ctx.tree.move(row.path, aside, expected=entry)
         except (LocalChangedError, FsError):
