@@ -47,6 +47,7 @@ OPEN: frozenset[str] = frozenset(
         "sync.untar",
         "sync.offline",
         "sync.disk-full",
+        "simulated.mutants",
         "flow.push",
         "flow.lookups",
         "flow.visible",
