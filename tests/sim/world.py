@@ -126,9 +126,6 @@ class World:
         elif verb == "flush":
             machine.flush()
         elif verb == "power":
-            # It may forget that what the server has is its own: then that takes the path back, and the newer state is kept
-            # beside it. Nothing is lost, but what was overwritten stands again.
-            self.oracle.strict = False
             machine.power_cut()
         elif verb == "jump":
             machine.clock.jump(arguments[1])

@@ -131,6 +131,8 @@ class Puller:
                 for move in ctx.queue.moves(1000):
                     if 0 < move.answered_seq <= watermark and not _brings(page, move.source, move.path):
                         self._renames.fall_apart(tx, move)
+            if any(change.kind == "move" for change in page.changes):
+                ctx.queue.settle()  # what was renamed here has its new name even after a power cut
         if profile_grew:
             self._on_profile(page.profile_version)
         if not page.has_more:

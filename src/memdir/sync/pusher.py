@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from memdir.api.v1 import BatchOperation, FileEntry
@@ -90,7 +90,10 @@ class Pusher:
             return False
         open_rows = {row.path: row for row in rows}
         try:
-            self._work(rows, open_rows)
+            if self._work(rows, open_rows):
+                # The filesystem has a journal of its own: after a power cut it may hold what nothing here says is agreed on,
+                # and what was done to that since would be in conflict with it.
+                ctx.queue.settle()
         except DiskFullError:
             raise  # nothing can be noted of any row; the queue frees them
         except Exception as error:
@@ -102,12 +105,15 @@ class Pusher:
             ctx.queue.release(rows)
         return True
 
-    def _work(self, rows: list[Row], open_rows: dict[str, Row]) -> None:
+    def _work(self, rows: list[Row], open_rows: dict[str, Row]) -> bool:
+        """Whether something was decided here, without the server."""
         batch: list[tuple[Push, bytes | None]] = []
         size_bytes = 0
+        is_decided = False
         for number, row in enumerate(rows, start=1):
             push = self._guarded(row)
             if push is None:
+                is_decided = True
                 del open_rows[row.path]
                 continue
             if self._can_keep(push):
@@ -119,7 +125,7 @@ class Pusher:
                 self._hand_back(rows, number, open_rows)
                 self._guard(row, lambda push=push: self._push_large(push))  # type: ignore[misc]
                 del open_rows[row.path]
-                return
+                return is_decided
             content = self._content(push)
             if content is None:
                 del open_rows[row.path]
@@ -131,6 +137,7 @@ class Pusher:
                 batch, size_bytes = [], 0
         if batch:
             self._push_batch(batch, open_rows)
+        return is_decided
 
     def _hand_back(self, rows: list[Row], first: int, open_rows: dict[str, Row]) -> None:
         """A large file takes its time: what was claimed behind it is for other workers."""
@@ -307,9 +314,7 @@ class Pusher:
         for push, content in batch:
             batched += operations(push, content)
             slots.append(len(batched) - 1)
-        with ctx.queue.transaction() as tx:
-            for push, _ in batch:
-                self._note_sent(tx, push)
+        self._note_sent([push for push, _ in batch])
         try:
             results = ctx.link.call(lambda client: client.batch(ctx.container, batched))
         except ClientError as error:
@@ -339,8 +344,7 @@ class Pusher:
         assert entry is not None
         assert push.fact is not None
         fact = push.fact
-        with ctx.queue.transaction() as tx:
-            self._note_sent(tx, push)
+        self._note_sent([push])
         expect = Expect(revision=push.remote.revision if push.remote else None)
         if changes_kind(push):
             before = [replacement(push)]
@@ -358,10 +362,18 @@ class Pusher:
         with ctx.queue.transaction() as tx:
             self._accepted(tx, push, answer, answer.revision, ctx.facts.watermark)
 
-    def _note_sent(self, tx: Connection, push: Push) -> None:
-        """A deletion needs no note: that nothing stands there is nobody's."""
-        if push.fact is not None:
-            self._ctx.sent.note(tx, push.row.path, push.fact, on_revision=push.remote.revision if push.remote else 0)
+    def _note_sent(self, pushes: Sequence[Push]) -> None:
+        """Before sending. Not even a power cut may take the notes: what stands at the server would pass for another's then. A
+        deletion needs none: that nothing stands there is nobody's."""
+        ctx = self._ctx
+        noted = False
+        with ctx.queue.transaction() as tx:
+            for push in pushes:
+                if push.fact is not None:
+                    ctx.sent.note(tx, push.row.path, push.fact, on_revision=push.remote.revision if push.remote else 0)
+                    noted = True
+        if noted:
+            ctx.queue.settle()
 
     def _accepted(self, tx: Connection, push: Push, entry: FileEntry | None, seq: int | None, watermark: int) -> None:
         """The server did it: that is agreed now. `watermark` is the feed's in this transaction."""

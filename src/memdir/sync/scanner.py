@@ -125,6 +125,7 @@ class Scanner:
             agreed = [decode(row[0]) for row in base if isinstance(row[0], bytes)]
             ctx.queue.add_all(tx, [path for path in agreed if path not in settled])
             ctx.queue.add_all(tx, here)
+        ctx.queue.settle()  # what was put from the listing is agreed on even after a power cut
         log.info(
             "compared everything: %d entries at the server, epoch %s, seq %d", len(listing.entries), listing.epoch,
             listing.last_seq,
