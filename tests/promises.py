@@ -43,7 +43,6 @@ OPEN: frozenset[str] = frozenset(
         "scale.list",
         "scale.processes",
         # issue 5
-        "sync.scan",
         "sync.untar",
         "sync.offline",
         "sync.disk-full",

@@ -38,6 +38,7 @@ from memdir.sync.pusher import FORBIDDEN_REASON, Pusher
 from memdir.sync.queue import Queue
 from memdir.sync.records import open_records
 from memdir.sync.renames import Renames
+from memdir.sync.repair import Repair
 from memdir.sync.scanner import Scanner
 from memdir.sync.sent import Sent
 from memdir.sync.trouble import Troubles
@@ -114,6 +115,7 @@ class Engine:
         marks = Marks(self._db)
         self._scanner = Scanner(self._ctx, marks, max_delete or MaxDelete())
         self._puller = Puller(self._ctx, self._renames, self._scanner, marks, self._profile_grew)
+        self._repair = Repair(self._ctx, self._puller, rng)
         self.fetcher = Fetcher(self._ctx, self._puller.read_all)
         self.keeper = Keeper(self._ctx, self.fetcher, keeping or KeepingPolicy(prefetch_bytes=None))
         self._pusher = Pusher(self._ctx, self._puller.read_all, self.fetcher, self._announce)
@@ -269,6 +271,12 @@ class Engine:
         self._announce()
         return count
 
+    def repair(self) -> int:
+        """Compare what is known of the server with its listing, and heal what differs; how many paths did. ClientError."""
+        found = self._repair.run()
+        self._announce()
+        return found
+
     # --- loops ---------------------------------------------------------------------------------------------------
 
     def run_until_idle(self) -> None:
@@ -319,16 +327,17 @@ class Engine:
         self._feed.start()
 
     def _feed_loop(self) -> None:
-        ctx = self._ctx
+        ctx, more = self._ctx, False
         while not self._stopping.is_set() and self._feed is threading.current_thread():
             wait_s = ctx.link.wait_s()
             if wait_s > 0:
                 self._pause(wait_s)
                 continue
             try:
-                wait_s = FEED_WAIT_S if self._puller.caught_up.is_set() else 0.0
+                wait_s = FEED_WAIT_S if self._puller.caught_up.is_set() and not more else 0.0
+                more = False
                 with ctx.link.turn.taken():
-                    self._puller.read_page(wait_s=wait_s)
+                    more = self._puller.read_page(wait_s=wait_s) or self._repair.step_if_due()
             except ClientError as error:
                 ctx.link.fail(error)
             except Exception as error:  # noqa: BLE001  noted, and tried again

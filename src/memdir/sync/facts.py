@@ -90,6 +90,15 @@ class Facts:
         row = self._db.one("select size_bytes, mtime_ns from remote where path = ?", (encode(path),))
         return (0, 0) if row is None else (int(row[0]), int(row[1]))
 
+    def remote_between(self, after: str | None, until: str | None, *, limit: int) -> dict[str, Fact]:
+        """The feed's state of the first `limit` paths behind `after`, up to `until` and with it; None is no bound."""
+        rows = self._db.all(
+            "select path, kind, content_hash, mode, revision from remote"
+            " where path > ?1 and (?2 is null or path <= ?2) order by path limit ?3",
+            (encode(after or ""), None if until is None else encode(until), limit),
+        )
+        return {decode(row[0]): _fact(row[1:]) for row in rows}
+
     def remote_file(self, path: str, fact: Fact) -> tuple[int, int] | None:
         """Size in bytes and mtime in ns of exactly `fact` at `path`; None when the feed has another state there."""
         row = self._db.one(
@@ -332,6 +341,11 @@ class Facts:
     def forget_conflict(self, tx: Connection, path: str) -> None:
         """The copy is gone: somebody settled it."""
         tx.execute("delete from conflict where path = ?", (encode(path),))
+
+
+def fact_of(entry: FileEntry) -> Fact:
+    """What the server says of one path."""
+    return Fact(kind=entry.kind, content_hash=entry.content_hash, mode=entry.mode & 0o7777, revision=entry.revision)
 
 
 def _fact(row: tuple[str, str, int, int] | tuple[object, ...]) -> Fact:

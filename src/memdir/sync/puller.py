@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from memdir.api.v1 import Change, ChangesPage, FileEntry
@@ -17,6 +18,7 @@ from memdir.client.errors import ConflictError, CursorGoneError
 from memdir.core.sqlite import Connection
 from memdir.fs.path import is_within, rebase
 from memdir.sync.context import Context
+from memdir.sync.facts import fact_of
 from memdir.sync.lives import Marks
 from memdir.sync.model import Fact
 from memdir.sync.renames import Renames
@@ -48,6 +50,12 @@ class Puller:
         with self._applying:
             self._closed = True
 
+    @contextmanager
+    def at_rest(self) -> Iterator[bool]:
+        """Nothing of the server is applied inside the block. False: the records are closed and must not be touched."""
+        with self._applying:
+            yield not self._closed
+
     def read_all(self) -> None:
         """Bring the facts up to date with the server as it is now. ClientError."""
         for _ in range(_PAGES_MAX):
@@ -73,11 +81,11 @@ class Puller:
             )
         except CursorGoneError:
             log.warning("the feed does not reach back to %d: comparing everything", since)
-            self._compare_everything("gone")
+            self.compare_everything("gone")
             return True
         except ConflictError:
             log.warning("number %d of the server's history is another change than before: comparing everything", since)
-            self._compare_everything(FORKED)
+            self.compare_everything(FORKED)
             return True
         with self._applying:
             if self._is_closed():
@@ -96,7 +104,8 @@ class Puller:
             if not self._ctx.facts.text("epoch") or reason:
                 self._scan(reason)
 
-    def _compare_everything(self, reason: str) -> None:
+    def compare_everything(self, reason: str) -> None:
+        """Do it now, and be it after a restart. ClientError: it is tried again before anything is pushed."""
         with self._applying:
             if not self._closed:
                 self._scan(reason)
@@ -158,7 +167,7 @@ class Puller:
     def _note_ours(self, tx: Connection, path: str, entry: FileEntry, base: Fact | None) -> None:
         """Agree on a write of ours whose answer was lost, at its place in the history: what came after it counts."""
         ctx = self._ctx
-        remote = Fact(kind=entry.kind, content_hash=entry.content_hash, mode=entry.mode & 0o7777, revision=entry.revision)
+        remote = fact_of(entry)
         if (base is None or base.revision < remote.revision) and ctx.sent.is_ours(path, remote):
             ctx.facts.set_base(tx, path, remote)
             ctx.sent.decided(tx, path, remote.revision)

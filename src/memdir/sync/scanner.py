@@ -22,12 +22,11 @@ from memdir.core.sqlite import Connection
 from memdir.fs.path import decode, encode
 from memdir.sync.arrivals import Arrivals
 from memdir.sync.context import Context
-from memdir.sync.facts import OTHER_LIFE, SAME_LIFE
+from memdir.sync.facts import OTHER_LIFE, SAME_LIFE, fact_of
 from memdir.sync.intake import walk
 from memdir.sync.listing import Listing, list_everything
 from memdir.sync.lives import Marks
 from memdir.sync.maxdelete import MaxDelete
-from memdir.sync.model import Fact
 
 log = logging.getLogger(__name__)
 
@@ -206,7 +205,7 @@ class Scanner:
             facts.set_base(tx, path, None)
         tx.executemany("update base set held = 0 where path = ?", [(encode(path),) for path in verdict.returned])
         for entry in (*verdict.older, *deleted):
-            facts.set_base(tx, entry.path, _fact(entry))
+            facts.set_base(tx, entry.path, fact_of(entry))
 
 
 def _agreements(tx: Connection) -> list[_Agreed]:
@@ -215,7 +214,3 @@ def _agreements(tx: Connection) -> list[_Agreed]:
         _Agreed(path=decode(row[0]), kind=row[1], content_hash=row[2], mode=row[3], revision=row[4], held=row[5])  # type: ignore[arg-type]
         for row in rows
     ]
-
-
-def _fact(entry: FileEntry) -> Fact:
-    return Fact(kind=entry.kind, content_hash=entry.content_hash, mode=entry.mode & 0o7777, revision=entry.revision)
