@@ -44,8 +44,6 @@ OPEN: frozenset[str] = frozenset(
         "scale.processes",
         # issue 5
         "sync.untar",
-        "sync.offline",
-        "sync.disk-full",
         "simulated.mutants",
         "flow.lookups",
     }

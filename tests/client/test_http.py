@@ -10,6 +10,7 @@ import pytest
 
 from memdir.api import v1
 from memdir.client.errors import (
+    SERVER_FULL,
     AuthError,
     ClientError,
     ConflictError,
@@ -21,6 +22,7 @@ from memdir.client.errors import (
     RateLimitedError,
     RejectedError,
     ServerError,
+    ServerFullError,
     TooLargeError,
     retry_after_seconds,
 )
@@ -69,6 +71,13 @@ def test_a_status_is_an_error_with_the_servers_words(status: int, expected: type
     ):
         one.capabilities()
     assert type(caught.value) is expected
+
+
+def test_a_server_without_room_is_always_told_in_the_same_words() -> None:
+    with client(lambda _: httpx.Response(507, json={"error": "quota"})) as one, pytest.raises(ServerFullError) as caught:
+        one.capabilities()
+    assert caught.value.message == SERVER_FULL
+    assert caught.value.hint
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b"[1]", b"\xff", b'{"error": 5}'])

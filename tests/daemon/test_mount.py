@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from memdir.client.http import Client
-from memdir.client.local import running_server, stop_server
+from memdir.client.local import ensure_server, running_server, stop_server
 from memdir.core.errors import BusyError, MemdirError
 from memdir.core.paths import app_paths
 from memdir.daemon import launch
@@ -196,7 +196,10 @@ def test_without_sync_no_server_is_started_and_grep_works_by_words(home: Home) -
         home.call(record, "sync", wait=True, timeout_s=5)
 
 
-def test_a_mount_without_a_server_answers_searches_and_says_so(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.promise("sync.offline")
+def test_a_mount_without_a_server_answers_searches_and_says_so_and_all_arrives_when_there_is_one(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("MEMDIR_SERVER_URL", "http://127.0.0.1:9")
     monkeypatch.setenv("MEMDIR_API_KEY", "none")
     record = home.mount()
@@ -213,13 +216,32 @@ def test_a_mount_without_a_server_answers_searches_and_says_so(home: Home, monke
     assert server["online"] is False
     assert server["since"] is not None
     assert status["queue_length"] == 1
-    assert home.call(record, "stop", drain_timeout_s=0)["left"] == 1
+    (home.place / "d").mkdir()
+    (home.place / "d" / "b.md").write_text("of the first mount\n")
+    (home.place / "gone.md").write_text("not for long\n")
+    assert home.call(record, "stop", drain_timeout_s=0)["left"] == 4
+    assert record.pid is not None
+    assert gone(record.pid)
+    record = home.mount()  # still nobody there
+    (home.place / "d").rename(home.place / "e")
+    (home.place / "gone.md").unlink()
+    (home.place / "e" / "c.md").write_text("of the second\n")
+    (home.place / "e" / "b.md").chmod(0o600)
+    assert (home.place / "e" / "b.md").read_text() == "of the first mount\n"
+    home.call(record, "stop", drain_timeout_s=0)
     assert record.pid is not None
     assert gone(record.pid)
     monkeypatch.delenv("MEMDIR_SERVER_URL")
     monkeypatch.delenv("MEMDIR_API_KEY")
     again = home.mount()
     until(lambda: bool(home.call(again, "sync", wait=True, timeout_s=30)["drained"]))
+    server = ensure_server(app_paths())
+    with Client(server.url, server.api_key) as client:
+        entries = {entry.path: entry for entry in client.list_files("notes").entries}
+        assert set(entries) == {"/a.md", "/e", "/e/b.md", "/e/c.md"}
+        assert client.read_file("notes", "/e/b.md") == b"of the first mount\n"
+        assert client.read_file("notes", "/e/c.md") == b"of the second\n"
+    assert entries["/e/b.md"].mode & 0o777 == 0o600
 
 
 def test_a_stopped_server_stays_away_until_somebody_asks_for_it(home: Home) -> None:

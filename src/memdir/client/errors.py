@@ -23,6 +23,10 @@ class ServerError(ClientError):
     """5xx, 408, 425, or an answer that makes no sense: try again later."""
 
 
+class ServerFullError(ServerError):
+    """507: the server has no room; what was sent is as it was."""
+
+
 class RateLimitedError(ClientError):
     """429: try again after `retry_after_s`."""
 
@@ -67,6 +71,7 @@ class CursorGoneError(ClientError):
     """410: the feed no longer reaches back that far; compare everything again."""
 
 
+SERVER_FULL = "the server's disk is full"
 _RETRY_AFTER_DEFAULT_S = 5.0
 _RETRY_AFTER_MAX_S = 3600.0
 
@@ -82,6 +87,8 @@ def from_status(status: int, message: str, *, current: FileEntry | None = None, 
         return PreconditionFailedError(text, current=current)
     if status == 429:
         return RateLimitedError(text, retry_after_s=retry_after_seconds(retry_after))
+    if status == 507:
+        return ServerFullError(SERVER_FULL, hint="make room there; it goes on by itself")
     if status >= 500 or status in (408, 425):
         return ServerError(text)
     simple: dict[int, type[ClientError]] = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from memdir.client.errors import SERVER_FULL
 from memdir.fs.types import AbsentTotals
 from memdir.sync.conflicts import unsettled
 from memdir.sync.context import Context
@@ -35,7 +36,7 @@ class EngineStatus:
     """The server was wiped or restored once under this mount."""
     caught_up: bool
     trouble: str | None
-    """What keeps the engine from its work on this side; the server's is in `link`."""
+    """What keeps the engine from its work: this machine's disk, or the server's. A server that is away is in `link`."""
     absent: AbsentTotals
     """Files whose contents are at the server only."""
     prefetching: bool
@@ -49,6 +50,9 @@ def status_of(ctx: Context, *, caught_up: bool, trouble: str | None, prefetching
     """What the records say now; cheap."""
     queue_length, parked = ctx.queue.lengths()
     processing, failed = ctx.inflight.counts()
+    link = ctx.link.state()
+    if trouble is None and link.online and ctx.queue.waits_with(SERVER_FULL):
+        trouble = f"{SERVER_FULL}; what waits is pushed when there is room"
     return EngineStatus(
         queue_length=queue_length + unread_count(ctx),
         parked=parked,
@@ -56,7 +60,7 @@ def status_of(ctx: Context, *, caught_up: bool, trouble: str | None, prefetching
         processing=processing,
         failed=failed,
         merged=ctx.counters.merged,
-        link=ctx.link.state(),
+        link=link,
         last_synced_ms=ctx.counters.last_synced_ms,
         profile_version=ctx.facts.number("profile_version"),
         held_deletions=ctx.facts.held_count(),

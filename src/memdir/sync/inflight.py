@@ -16,7 +16,7 @@ from typing import Final
 from memdir.api.v1 import FileEntry
 from memdir.client.errors import ClientError
 from memdir.core.clock import Clock
-from memdir.core.sqlite import Connection, Database
+from memdir.core.sqlite import Connection, Database, DiskFullError
 from memdir.fs.path import decode, encode
 from memdir.sync.facts import below
 from memdir.sync.link import Link
@@ -102,8 +102,8 @@ class Inflight:
             return False
         try:
             return self.poll()
-        except ClientError as error:
-            log.debug("what the server is processing is not known: %s", error.message)
+        except (ClientError, DiskFullError) as error:  # asked again, and a full disk is told by who has something to lose
+            log.debug("what the server is processing is not known: %s", error)
             return False
         finally:
             self._interval_s = min(POLL_MAX_S, self._interval_s * _GROWTH)

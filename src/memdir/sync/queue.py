@@ -132,9 +132,13 @@ class Queue(Moves):
         noted = [row[0] for row in self._db.all("select path from queue where state = 'inflight'")]
         with self._lock:
             stranded = [(raw,) for raw in noted if not self._inflight.overlaps(decode(raw))]
-        with self._db.write() as tx:
-            tx.executemany("update queue set state = 'ready', inflight_started_at_ms = null where path = ?", stranded)
-        self._may_be_stranded |= len(stranded) < len(noted)
+        is_done = False
+        try:
+            with self._db.write() as tx:
+                tx.executemany("update queue set state = 'ready', inflight_started_at_ms = null where path = ?", stranded)
+            is_done = len(stranded) == len(noted)
+        finally:
+            self._may_be_stranded |= not is_done  # still no room: the next claim tries again
 
     def _choose(self, limit: int) -> list[Row]:
         statement = f"select {_COLUMNS} from queue where state = 'ready' and due_at_s <= ? order by seq limit ?"  # noqa: S608
@@ -240,6 +244,15 @@ class Queue(Moves):
         )
         assert counted is not None
         return int(counted[0]), int(counted[1])
+
+    def waits_with(self, error: str) -> bool:
+        """Whether something was tried and waits for another try because of this."""
+        found = self._db.one(
+            "select exists (select 1 from queue where state = 'ready' and attempts > 0 and error = ?1)"
+            " or exists (select 1 from move where error = ?1)",
+            (error,),
+        )
+        return bool(found and found[0])
 
     def waiting_under(self, scope: str, limit: int) -> list[str]:
         """Paths at or below `scope` that are not settled (parked ones are), renames by where they lead."""
