@@ -6,9 +6,16 @@ import os
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests import postgres as pg
 from tests.promises import PROMISES
+
+# Same seeds, same results; and a busy machine is no failure.
+settings.register_profile(
+    "house", derandomize=True, database=None, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)  # fmt: skip
+settings.load_profile("house")
 
 _SERVER_VARIABLES = ("MEMDIR_SERVER_URL", "MEMDIR_API_KEY", "MEMDIR_CREDENTIALS", "MEMDIR_DATABASE_URL")
 

@@ -279,7 +279,7 @@ class TestLocalOnly:
         assert not is_local_only(path)
         assert not any(map(is_left_behind, path.encode().split(b"/")))
 
-    @settings(derandomize=True, database=None, deadline=None, max_examples=500)
+    @settings(max_examples=500)
     @given(name=st.text(st.sampled_from(".~#_-4913swpxSTaü\n"), min_size=1, max_size=8))
     def test_a_name_and_a_path_are_judged_alike(self, name: str) -> None:
         judged = is_left_behind(name.encode())

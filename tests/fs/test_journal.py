@@ -99,7 +99,7 @@ CONTENTS = st.one_of(
 )
 
 
-@settings(derandomize=True, database=None, deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(
     inodes=st.lists(st.one_of(INODES, PLACED), max_size=3, unique_by=lambda inode: inode.ino),
     dentries=st.dictionaries(
@@ -130,7 +130,7 @@ def values(inode: Inode) -> dict[str, object]:
     return {slot: getattr(inode, slot) for slot in Inode.__slots__}
 
 
-@settings(derandomize=True, database=None, deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(body=st.binary(max_size=200))
 def test_garbage_with_a_good_checksum_is_corruption_and_nothing_else(body: bytes) -> None:
     try:

@@ -65,7 +65,7 @@ texts = st.lists(
 
 
 @pytest.mark.promise("parts.exact-ranges")
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(texts, st.sampled_from(SUFFIXES))
 def test_every_passage_is_exactly_its_bytes_and_every_written_line_is_in_one(text: str, suffix: str) -> None:
     data = text.encode()
@@ -80,7 +80,7 @@ def test_every_passage_is_exactly_its_bytes_and_every_written_line_is_in_one(tex
     assert written <= covered_lines(chunks)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(texts, st.sampled_from(["utf-16-le", "utf-16-be"]))
 def test_bytes_are_exact_in_wide_encodings_too(text: str, encoding: str) -> None:
     bom = b"\xff\xfe" if encoding == "utf-16-le" else b"\xfe\xff"

@@ -142,7 +142,7 @@ def test_ordinary_facts_are_neither_instruction_nor_secret() -> None:
         assert not is_secret(text)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.text(max_size=600))
 def test_any_text_can_be_read_and_spans_stay_inside(text: str) -> None:
     data = text.encode("utf-8", "replace")

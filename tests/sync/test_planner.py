@@ -135,7 +135,7 @@ def step_once(
     return local, remote, base
 
 
-@settings(max_examples=2000, deadline=None)
+@settings(max_examples=2000)
 @given(local=facts, remote=facts, base=facts)
 def test_following_the_plan_converges_in_a_few_steps(local: Fact | None, remote: Fact | None, base: Fact | None) -> None:
     for _ in range(5):
@@ -148,7 +148,7 @@ def test_following_the_plan_converges_in_a_few_steps(local: Fact | None, remote:
     assert local is None or local.same(remote)
 
 
-@settings(max_examples=2000, deadline=None)
+@settings(max_examples=2000)
 @given(local=facts, remote=facts, base=facts)
 @pytest.mark.promise("parts.three-facts")
 def test_no_unsynced_state_is_overwritten_or_deleted(local: Fact | None, remote: Fact | None, base: Fact | None) -> None:
@@ -161,7 +161,7 @@ def test_no_unsynced_state_is_overwritten_or_deleted(local: Fact | None, remote:
         assert step in (Step.PULL, Step.CONFLICT)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(local=facts, remote=facts, base=facts)
 def test_the_same_facts_give_the_same_action(local: Fact | None, remote: Fact | None, base: Fact | None) -> None:
     assert plan(local, remote, base) == plan(local, remote, base)
