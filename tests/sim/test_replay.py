@@ -16,7 +16,7 @@ from memdir.sync.model import Action, Fact, Step
 from memdir.sync.renames import Renames
 from tests.sim.disk import Shelf
 from tests.sim.runner import Failure, attempt, chosen, replay, shrunk
-from tests.sim.world import run
+from tests.sim.world import Config, World, finish, run
 
 REGRESSIONS = sorted((Path(__file__).parent / "regressions").glob("*.json"))
 
@@ -52,6 +52,16 @@ def test_a_seed_replays_byte_for_byte_in_another_process(shelf: Shelf) -> None:
 def test_what_once_broke_something_does_not_any_more(kept: Path, shelf: Shelf) -> None:
     failure = replay(json.loads(kept.read_text()), shelf)
     assert failure is None, str(failure)
+
+
+@pytest.mark.parametrize("kept", [path for path in REGRESSIONS if path.stem.startswith("own-")], ids=lambda path: path.stem)
+def test_an_own_write_that_was_replaced_while_its_answer_was_lost_leaves_no_copy(kept: Path, shelf: Shelf) -> None:
+    schedule = json.loads(kept.read_text())
+    with World(Config.of(schedule["config"]), shelf) as world:
+        for decision in schedule["decisions"]:
+            world.run(decision)
+        finish(world)
+        assert not [path for path in world.server.life.entries if "(conflict " in path]
 
 
 def _first_failure(shelf: Shelf) -> Failure:

@@ -25,7 +25,7 @@ from memdir.sync.enginestatus import EngineStatus, status_of
 from memdir.sync.facts import Facts
 from memdir.sync.fetcher import Fetcher
 from memdir.sync.inflight import Inflight
-from memdir.sync.intake import find_unseen, take_in_all
+from memdir.sync.intake import agree_on_cut_short, find_unseen, take_in_all
 from memdir.sync.keeper import Keeper, KeepingPolicy
 from memdir.sync.left import Left
 from memdir.sync.link import Link
@@ -133,6 +133,7 @@ class Engine:
         self._threads: list[threading.Thread] = []
         self._ctx.link.on_open = self._link_opened
         find_unseen(self._ctx)
+        agree_on_cut_short(self._ctx)
 
     # --- life ----------------------------------------------------------------------------------------------------
 

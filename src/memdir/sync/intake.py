@@ -7,14 +7,20 @@ these steps repeats work and loses none: intents up to the noted number are skip
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from typing import Final
 
 from memdir.core.sqlite import Connection
+from memdir.fs.errors import FsError
+from memdir.fs.tree import LocalChangedError
 from memdir.fs.types import Intent, IntentKind
 from memdir.sync.context import Context
+from memdir.sync.localview import stamp_of
 from memdir.sync.queue import QUIET_S
 from memdir.sync.unseen import UNSEEN_KEY
+
+log = logging.getLogger(__name__)
 
 _PAGE: Final = 1000
 _INTENTS_KEY: Final = "intents_seq"
@@ -59,6 +65,28 @@ def find_unseen(ctx: Context) -> None:
     with ctx.queue.transaction() as tx:
         ctx.queue.add_all(tx, gone)
         ctx.facts.set_value(tx, UNSEEN_KEY, "")
+
+
+def agree_on_cut_short(ctx: Context) -> None:
+    """After the death of the daemon, before anybody changes it: agree on what was put here just then and not noted any more.
+    Once it is edited, or the server has moved on, it would pass for another's. Reads what one claim for each worker names."""
+    agreed = []
+    for path in ctx.queue.cut_short:
+        remote, base = ctx.facts.remote_and_base(path)
+        entry = ctx.tree.fact(path)
+        if remote is None or entry is None or remote == base or entry.kind != remote.kind or ctx.is_excluded(path):
+            continue
+        if entry.kind == "file" and entry.size != ctx.facts.remote_times(path)[0]:
+            continue
+        try:
+            if ctx.local.fact_of(entry).same(remote):
+                agreed.append((path, remote, stamp_of(entry)))
+        except (LocalChangedError, FsError) as error:
+            log.info("%s was being worked on when the daemon died, and cannot be compared: %s", path, error.message)
+    if agreed:
+        with ctx.queue.transaction() as tx:
+            for path, remote, stamp in agreed:
+                ctx.facts.set_base(tx, path, remote, stamp)
 
 
 def _record(ctx: Context, tx: Connection, intent: Intent) -> None:

@@ -68,6 +68,37 @@ class Merger:
             ctx.queue.again(tx, row)
         return True
 
+    def recall(self, row: Row, remote: Fact, base: Fact | None) -> bool:
+        """A write of ours whose answer was lost may have come through and been replaced, which a feed that was cut off does not
+        tell any more, and the versions do. Then that is agreed on, and the row is planned again. False: nothing has changed."""
+        ctx, path = self._ctx, row.path
+        tries = ctx.sent.tries(path)
+        if not tries:
+            return False
+        try:
+            page = ctx.link.call(lambda client: client.versions(ctx.container, path, limit=_VERSIONS_MAX))
+        except (NotFoundError, RejectedError) as error:
+            log.info("%s: the server does not tell former contents: %s", path, error.message)
+            return False
+        except ServerError:
+            if row.attempts < _BASE_TRIES:
+                raise
+            return False
+        known = base.revision if base is not None else 0
+        for version in page.versions:
+            held = Fact(
+                kind=version.kind, content_hash=version.content_hash, mode=version.mode & MODE_MASK, revision=version.revision
+            )
+            if known < held.revision < remote.revision and any(
+                held.same(fact) and on_revision < held.revision for fact, on_revision in tries
+            ):
+                with ctx.queue.transaction() as tx:
+                    ctx.facts.set_base(tx, path, held)
+                    ctx.sent.decided(tx, path, held.revision)
+                    ctx.queue.again(tx, row)
+                return True
+        return False
+
     def _is_small(self, path: str, entry: LocalFact, remote: Fact) -> bool:
         found = self._ctx.facts.remote_file(path, remote)
         if found is None:

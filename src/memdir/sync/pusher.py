@@ -232,7 +232,8 @@ class Pusher:
             case Step.CONFLICT:
                 assert entry is not None
                 # Without an entry of its own, a folder of the server stands there: there is nothing to merge with.
-                if remote is None or not self._merger.merge(row, entry, remote, base):
+                merger = self._merger
+                if remote is None or not (merger.recall(row, remote, base) or merger.merge(row, entry, remote, base)):
                     self._applier.conflict(row, entry)
         return None
 

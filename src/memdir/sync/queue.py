@@ -38,7 +38,11 @@ class Queue(Moves):
         self._may_be_stranded = False
         """A transaction failed: rows may be noted as claimed that nobody works on."""
         with db.write() as tx:
-            tx.execute("update queue set state = 'ready', inflight_started_at_ms = null where state = 'inflight'")
+            held: list[SqlRow] = tx.execute(
+                "update queue set state = 'ready', inflight_started_at_ms = null where state = 'inflight' returning path"
+            ).fetchall()
+            self.cut_short = tuple(decode(row[0]) for row in held)
+            """What the last life of the daemon was working on when it died: at most a claim for each worker."""
             tx.execute("update queue set due_at_s = 0, burst_at_s = 0")
             row = next(iter(tx.execute("select coalesce(max(seq), 0) from queue")))
             self._seq = int(row[0])

@@ -107,6 +107,8 @@ class Scanner:
             for entry in listing.entries:
                 ctx.facts.set_remote(tx, entry.path, entry)
                 ctx.inflight.note(tx, entry)
+            if not forked:
+                self._agree_on_ours(tx, listing)
             for move in moves:
                 ctx.queue.drop_move(tx, move)
             if forked:
@@ -131,6 +133,17 @@ class Scanner:
         )  # fmt: skip
         if forked:
             log.warning("the server was wiped or restored: its history is ours up to number %d", common)
+
+    def _agree_on_ours(self, tx: Connection, listing: Listing) -> None:
+        """What stands there by a write of ours whose answer was lost: agreed on before the feed tells what came after it."""
+        ctx = self._ctx
+        sent = ctx.sent.paths()
+        for entry in listing.entries if sent else ():
+            if entry.path in sent and ctx.sent.is_ours(entry.path, fact_of(entry)):
+                base = ctx.facts.base(entry.path)
+                if base is None or base.revision < entry.revision:
+                    ctx.facts.set_base(tx, entry.path, fact_of(entry))
+                    ctx.sent.decided(tx, entry.path, entry.revision)
 
     def confirm_deletions(self) -> int:
         """Somebody looked at it: what is held back is deleted here. How many paths that are."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Final
 
 from memdir.core.sqlite import Connection, Database
-from memdir.fs.path import encode
+from memdir.fs.path import decode, encode
 from memdir.sync.model import Fact
 
 TRIES_MAX: Final = 16
@@ -37,10 +37,16 @@ class Sent:
 
     def is_ours(self, path: str, remote: Fact) -> bool:
         """Whether `remote`, which the server reports at `path`, is one of them."""
-        rows = self._db.all(
-            "select kind, content_hash, mode from sent where path = ? and on_revision < ?", (encode(path), remote.revision)
-        )
-        return any(remote.same(Fact(kind=str(row[0]), content_hash=str(row[1]), mode=int(row[2]))) for row in rows)
+        return any(remote.same(fact) for fact, on_revision in self.tries(path) if on_revision < remote.revision)
+
+    def tries(self, path: str) -> list[tuple[Fact, int]]:
+        """What was sent to `path` and is not decided, each with the revision that it was sent on top of; at most TRIES_MAX."""
+        rows = self._db.all("select kind, content_hash, mode, on_revision from sent where path = ?", (encode(path),))
+        return [(Fact(kind=str(row[0]), content_hash=str(row[1]), mode=int(row[2])), int(row[3])) for row in rows]
+
+    def paths(self) -> set[str]:
+        """Where something was sent that is not decided."""
+        return {decode(row[0]) for row in self._db.all("select distinct path from sent")}
 
     def decided(self, tx: Connection, path: str, revision: int) -> None:
         """Our own write at `path` came through as `revision`: what was sent before it did too, or never will."""
