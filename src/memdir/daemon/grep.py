@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from concurrent.futures import Future, wait
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from memdir.core.errors import UsageError
@@ -34,6 +35,8 @@ _SILENCE_S: Final = 3.0
 """A server that has answered neither the search nor a question after it by then is taken for hanging …"""
 _SILENCE_LEAST_S: Final = 1.5
 """… but it gets this long when pushing took the time before."""
+_STARTING_S: Final = 20.0
+"""A server that was started for this search reads its models first."""
 _SEARCH_MAX_S: Final = 60.0
 """A search that takes long at a server that answers otherwise."""
 _PENDING_SHOWN_MAX: Final = 1000
@@ -107,14 +110,14 @@ class Grep:
         from memdir.client.errors import ClientError, OfflineError
 
         try:
-            if not engine.link.state().online:
-                self._syncing.bring_server()
+            began = not engine.link.state().online and self._syncing.bring_server()
+            ask = partial(self._pushed_and_asked, engine, query, scope, limit, wait_s, explain=explain)
             try:
-                waiting, response = self._pushed_and_asked(engine, query, scope, limit, wait_s, explain=explain)
+                waiting, response = ask(silence_s=_STARTING_S if began else _SILENCE_LEAST_S)
             except OfflineError:  # it went away a moment ago
                 if not self._syncing.bring_server():
                     raise
-                waiting, response = self._pushed_and_asked(engine, query, scope, limit, wait_s, explain=explain)
+                waiting, response = ask(silence_s=_STARTING_S)
         except _HangingError as error:
             engine.link.fail(error.told)
             note = f"searched by words in the local files, because the server does not answer in {_SILENCE_S:g} s"
@@ -125,15 +128,16 @@ class Grep:
         return self._merged(query, scope, limit, response, waiting, self._kept_here(engine, scope))
 
     def _pushed_and_asked(
-        self, engine: Engine, query: str, scope: str, limit: int, wait_s: float, *, explain: bool
+        self, engine: Engine, query: str, scope: str, limit: int, wait_s: float, *, explain: bool, silence_s: float
     ) -> tuple[list[str], SearchResponse]:
-        """What could not be pushed within `wait_s`, and the server's answer. ClientError, _HangingError."""
+        """What could not be pushed within `wait_s`, and the server's answer. ClientError; _HangingError when nothing comes for
+        `silence_s` behind the push."""
         silent_s = time.monotonic() + _SILENCE_S
         deadline_s = time.monotonic() + wait_s
         waiting = engine.flush(scope, wait_s)
         left_ms = max(0, int((deadline_s - time.monotonic()) * 1000))
         search = _in_background(lambda: self._ask(engine, query, scope, limit, left_ms, explain=explain))
-        silent_s = max(silent_s, time.monotonic() + _SILENCE_LEAST_S)
+        silent_s = max(silent_s, time.monotonic() + silence_s)
         wait([search], timeout=max(0.0, silent_s - time.monotonic() - _SILENCE_LEAST_S))
         if not search.done():
             # It may have much to do, or be stopped: then it does not answer a simple question either.

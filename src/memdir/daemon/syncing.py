@@ -33,6 +33,8 @@ _PROFILE_MAX_BYTES: Final = 1 << 20
 _START_WAIT_S: Final = 5.0
 _JOIN_S: Final = 30.0
 _CUT_JOIN_S: Final = 1.0
+_REACH_TRIES: Final = 3
+"""A connection that another thread has just given up may fail the first."""
 _PROFILE_RETRY_S: Final = 5.0
 
 
@@ -119,9 +121,12 @@ class Syncing:
         if engine is None or not away:
             return False
         self._wanted.set()
-        engine.reach()
+        for _ in range(_REACH_TRIES):
+            engine.reach()
+            state = engine.link.state()
+            if state.online:
+                break
         self._wanted.clear()
-        state = engine.link.state()
         if not state.online:
             raise OfflineError(state.error or "the local server could not be started", hint=state.hint)
         return True
