@@ -139,10 +139,10 @@ class Document(Wire):
     """A document; `chunks` and `memories` when they were asked for."""
 
     id: str
-    title: str | None
+    title: str | None = None
     type: str
-    summary: str | None
-    content: str | None
+    summary: str | None = None
+    content: str | None = None
     metadata: dict[str, Any]
     url: str | None = None
     system: Processing
@@ -171,10 +171,10 @@ class Search(Wire):
 
 class SourceDocument(Wire):
     id: str
-    title: str | None
-    type: str | None
+    title: str | None = None
+    type: str | None = None
     metadata: dict[str, Any]
-    summary: str | None
+    summary: str | None = None
     system: Stamps
 
 
