@@ -13,7 +13,7 @@ import signal
 import tempfile
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
@@ -113,6 +113,7 @@ def _sweep(home: Path) -> None:
                 continue
             if any(Path(f"/proc/{pid}").exists() for pid in handles):
                 continue
-            if str(folder) in Path(f"/proc/{postmaster}/cmdline").read_text().split("\0"):
-                os.kill(postmaster, signal.SIGQUIT)
+            with suppress(FileNotFoundError, ProcessLookupError):  # long gone: the machine was started again
+                if str(folder) in Path(f"/proc/{postmaster}/cmdline").read_text().split("\0"):
+                    os.kill(postmaster, signal.SIGQUIT)
             shutil.rmtree(folder, ignore_errors=True)
