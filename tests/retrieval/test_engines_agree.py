@@ -14,7 +14,7 @@ from memdir.retrieval.embed import StaticEmbedder
 from memdir.retrieval.query import Searcher
 from memdir.retrieval.types import SearchQuery
 from memdir.retrieval.words import prepare
-from memdir.store.types import Scope
+from memdir.store.types import Chosen, Scope
 from tests.retrieval.conftest import ENGINES, World, world_on
 from tests.retrieval.corpus import DOCUMENTS, QUESTIONS
 
@@ -80,6 +80,10 @@ def test_vectors_and_names_are_the_same(both: tuple[World, World], static: Stati
         Scope(container_id=1),
         Scope(container_id=1, folder="/home"),
         Scope(container_id=1, folder="/home/cat.md", exact=True),
+        Scope(
+            container_id=1,
+            chosen=Chosen(ids=frozenset({f"d1/{letter}/{n}.md" for letter in "abc" for n in range(90)}), but=True),
+        ),
     ):
         for question in QUESTIONS:
             query = static.embed_query(question)

@@ -10,7 +10,7 @@ from memdir.ingest.text import decode
 from memdir.retrieval.embed import StaticEmbedder
 from memdir.retrieval.words import prepare
 from memdir.store.texts import embedded_text, text_hash
-from memdir.store.types import Scope
+from memdir.store.types import Chosen, Scope
 from tests.retrieval.conftest import World
 
 PARAGRAPHS = [
@@ -69,6 +69,29 @@ def test_scope_is_a_subtree_and_not_a_prefix_of_letters(world: World, static: St
     assert embedded(world, static.name, Scope(container_id=1, folder="/a")) == {"/a/x.md", "/a/b/y.md"}
     assert embedded(world, static.name, Scope(container_id=1, folder="/a.md", exact=True)) == {"/a.md"}
     assert embedded(world, static.name, Scope(container_id=1, folder="/none")) == set()
+
+
+def test_only_chosen_documents_are_found(world: World, static: StaticEmbedder) -> None:
+    for number in range(40):
+        world.put(f"/a/{number}-walnut.md", "walnut walnut walnut", static)
+    world.put("/b/one-walnut.md", "a text with many other words and one walnut", static)
+    world.put("/a/two-walnut.md", "a text with two words", static)
+    some = frozenset({"d1/b/one-walnut.md", "d1/a/two-walnut.md", "d2/a/two-walnut.md", "gone"})
+    others = frozenset(f"d1/a/{number}-walnut.md" for number in range(40))
+    for chosen in (Chosen(ids=some), Chosen(ids=others, but=True)):
+        scope = Scope(container_id=1, chosen=chosen)
+        assert found(world, "walnut", scope) == {"/b/one-walnut.md"}
+        assert embedded(world, static.name, scope) == {"/b/one-walnut.md", "/a/two-walnut.md"}
+        named = world.chunks.named(scope, {"walnut"}, model=static.name, limit=2)
+        assert {stored.path for stored in world.chunks.chunks([chunk_id for chunk_id, _ in named]).values()} == {
+            "/b/one-walnut.md",
+            "/a/two-walnut.md",
+        }
+        below = Scope(container_id=1, folder="/a", chosen=chosen)
+        assert found(world, "walnut", below) == set()
+        assert embedded(world, static.name, below) == {"/a/two-walnut.md"}
+    nothing = Scope(container_id=1, chosen=Chosen(ids=frozenset()))
+    assert found(world, "walnut", nothing) == embedded(world, static.name, nothing) == set()
 
 
 def test_the_scope_is_applied_before_the_cut(world: World, static: StaticEmbedder) -> None:

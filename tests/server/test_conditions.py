@@ -60,6 +60,34 @@ def test_the_index_finds_what_the_definition_says(store: AnyStore, container: Co
     assert chosen > 100, "the filters must tell documents apart"
 
 
+@pytest.mark.promise("api.filters", "store.one-contract")
+def test_what_is_chosen_for_a_search_is_what_fits_after_any_changes(
+    store: AnyStore, container: Container, put: Putting
+) -> None:
+    rng = random.Random(7)
+    conditions = [condition for _ in range(30) if (condition := condition_of(Filters(AND=[some_filter(rng)]))) is not None]
+    documents: dict[str, dict[str, Any]] = {}
+    ids: dict[str, str] = {}
+    told_apart = 0
+    for number in range(60):
+        path = f"/{rng.randrange(40)}"
+        metadata = some_metadata(rng) if rng.random() < 0.8 else {}
+        if path in ids and rng.random() < 0.4:
+            store.files.set_metadata(container, ids[path], metadata)
+        else:
+            document = put(path, metadata=metadata).document
+            assert document is not None
+            ids[path] = document.id
+        documents[path] = metadata
+        for condition in rng.sample(conditions, 5) if number % 10 else conditions:
+            chosen = store.chooser.chosen(container.id, condition)
+            found = {path for path, document_id in ids.items() if document_id in chosen}
+            assert found == {path for path, metadata in documents.items() if fits(condition, metadata)}, condition
+            assert store.chooser.chosen(container.id, condition) is chosen, "an index keeps what it made of the set"
+            told_apart += 0 < len(found) < len(documents)
+    assert told_apart > 50, "the filters must tell documents apart"
+
+
 def test_filters_follow_a_change_of_the_metadata(store: AnyStore, container: Container, put: Putting) -> None:
     def found(value: str) -> list[str | None]:
         condition = condition_of(Filters(AND=[{"key": "a", "value": value}]))

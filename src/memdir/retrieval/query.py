@@ -250,6 +250,8 @@ class _Timer:
 
 def _inside(passage: StoredChunk, scope: Scope) -> bool:
     """A document may have moved between two reads: what is shown is inside the scope now."""
+    if scope.chosen is not None and passage.document_id not in scope.chosen:
+        return False
     if scope.folder == "/" and not scope.exact:
         return True
     path = passage.path or ""

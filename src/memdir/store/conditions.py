@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from memdir.store.database import Transaction, run_many
+from memdir.store.database import Transaction, first, run_many
 from memdir.store.errors import InvalidError
 
 FACETS_MAX: Final = 1000
@@ -111,8 +111,16 @@ def facets(metadata: Mapping[str, Any]) -> list[Facet]:
 
 
 def record(transaction: Transaction, *, document_id: str, container_id: int, metadata: Mapping[str, Any]) -> None:
-    """Write the facets of a document's metadata in place of those it had."""
+    """Write the facets of a document's metadata in place of those it had, as the container's next change of metadata (see
+    `store.choosing`). The container's row is, or stays, locked."""
     found = facets(metadata)
+    version = first(
+        transaction,
+        "update container set facets_version = facets_version + 1 where id = ? returning facets_version",
+        (container_id,),
+    )
+    if version is not None:
+        transaction.execute("update document set facets_version = ? where id = ?", (version[0], document_id))
     transaction.execute("delete from document_facet where document_id = ?", (document_id,))
     run_many(
         transaction,

@@ -105,8 +105,8 @@ class FileTree:
         together name one version."""
         now_ms = self._clock.now_ns() // 1_000_000
         with self._db.write() as connection:
+            fetch(connection, f"select 1 from container where id = ?{self._db.row_lock}", (container.id,))  # noqa: S608
             if require is not None:
-                fetch(connection, f"select 1 from container where id = ?{self._db.row_lock}", (container.id,))  # noqa: S608
                 check_required(require, TreeView(connection, container.id).by_id(document_id))
             connection.execute(
                 "update document set metadata = ?, "

@@ -100,12 +100,18 @@ class PassageReader:
 
 def is_whole(scope: Scope) -> bool:
     """Whether a scope is its whole container."""
+    return is_everywhere(scope) and scope.chosen is None
+
+
+def is_everywhere(scope: Scope) -> bool:
+    """Whether a scope leaves out no place (it may leave out documents)."""
     return scope.folder == "/" and not scope.exact
 
 
-def scope_condition(scope: Scope) -> tuple[str, tuple[object, ...]]:
-    """Join and condition that keep chunks `c` inside `scope`. Below a folder is the range from `folder/` to `folder0`."""
-    if is_whole(scope):
+def place_condition(scope: Scope) -> tuple[str, tuple[object, ...]]:
+    """Join and condition that keep chunks `c` in the place of `scope`, whichever documents it takes there. Below a folder is
+    the range from `folder/` to `folder0`."""
+    if is_everywhere(scope):
         return "where c.container_id = ?", (scope.container_id,)
     join = "join document d on d.id = c.document_id where c.container_id = ? and "
     if scope.exact:

@@ -11,6 +11,7 @@ from memdir.store.answers import AnswerStore
 from memdir.store.audit import AuditStore
 from memdir.store.blobs import BlobStore
 from memdir.store.changes import ChangeStore
+from memdir.store.choosing import Chooser
 from memdir.store.containers import ContainerStore
 from memdir.store.database import Database
 from memdir.store.deadletters import DeadLetters
@@ -46,6 +47,7 @@ class Store(ABC):
         self._listeners: list[Callable[[int], None]] = []
         self.containers = ContainerStore(db, clock)
         self.documents = DocumentStore(db, clock)
+        self.chooser = Chooser(db)
         self.blobs = blobs
         self.changes = ChangeStore(db)
         self.jobs = JobStore(db, clock, skip_locked=db.row_lock_skip)

@@ -130,13 +130,29 @@ class Memory:
     """Documents and calls that said it."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, weakref_slot=True)
+class Chosen:
+    """Documents that a condition lets pass: those of `ids`, or with `but` all but those, whichever are fewer.
+
+    Compared by identity: the store gives the same object for the same condition until a document changed, so that an index
+    keeps what it made of it (rows, a mask) under the object itself, weakly. `ids` may name documents that are gone.
+    """
+
+    ids: frozenset[str]
+    but: bool = False
+
+    def __contains__(self, document_id: object) -> bool:
+        return (document_id in self.ids) != self.but
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """Where to search: `folder` '/' is everything; `exact` names one file."""
+    """Where to search: `folder` '/' is everything; `exact` names one file. `chosen` None: every document there."""
 
     container_id: int
     folder: str = "/"
     exact: bool = False
+    chosen: Chosen | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

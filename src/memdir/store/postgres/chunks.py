@@ -8,9 +8,9 @@ from typing import Final
 import numpy as np
 
 from memdir.store.database import Database, Guard, Transaction, fetch, first, repeated
-from memdir.store.passages import PassageReader, scope_condition
+from memdir.store.passages import PassageReader, place_condition
 from memdir.store.postgres.nearest import nearest
-from memdir.store.postgres.rows import kept_text, shown_text, vector_text
+from memdir.store.postgres.rows import chosen_condition, kept_text, shown_text, vector_text
 from memdir.store.postgres.words import lexical, weighed
 from memdir.store.texts import text_hash
 from memdir.store.types import Chunk, Document, Matrix, Nearest, Scope
@@ -150,10 +150,10 @@ class PostgresChunkStore(PassageReader):
 
 def _documents_inside(scope: Scope) -> tuple[str, tuple[object, ...]]:
     """`scope_condition` for documents `d` of a container."""
-    _, (_, *bindings) = scope_condition(scope)
-    if scope.exact:
-        return "d.path = ?", tuple(bindings)
-    return ("d.path >= ? and d.path < ?" if bindings else "true"), tuple(bindings)
+    _, (_, *bindings) = place_condition(scope)
+    place = "d.path = ?" if scope.exact else "d.path >= ? and d.path < ?" if bindings else "true"
+    chosen, ids = chosen_condition(scope, "d.id")
+    return f"{place} and {chosen}", (*bindings, *ids)
 
 
 def _locked_if_current(transaction: Transaction, document: Document) -> int | None:

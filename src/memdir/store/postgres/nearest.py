@@ -12,8 +12,8 @@ from typing import Final
 import numpy as np
 
 from memdir.store.database import Database, Row, Transaction, fetch, first
-from memdir.store.passages import is_whole, scope_condition
-from memdir.store.postgres.rows import vector_text
+from memdir.store.passages import is_whole
+from memdir.store.postgres.rows import scope_condition, vector_text
 from memdir.store.postgres.words import SAMPLE, SAMPLED, sample
 from memdir.store.types import Matrix, Nearest, Scope
 from memdir.store.vectors import NOTHING_NEAR

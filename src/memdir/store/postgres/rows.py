@@ -6,7 +6,8 @@ from typing import Final
 
 import numpy as np
 
-from memdir.store.types import Matrix
+from memdir.store.passages import place_condition
+from memdir.store.types import Matrix, Scope
 
 # PostgreSQL's text holds every character but U+0000. It is kept as two characters from a private plane of Unicode, and the
 # first of those two as two others, so that every text comes back as it was.
@@ -27,6 +28,21 @@ def shown_text(kept: str) -> str:
     if _ESCAPE not in kept:
         return kept
     return kept.replace(_ZERO, "\x00").replace(_ITSELF, _ESCAPE)
+
+
+def scope_condition(scope: Scope) -> tuple[str, tuple[object, ...]]:
+    """Join and condition that keep chunks `c` inside `scope`."""
+    where, bindings = place_condition(scope)
+    chosen, ids = chosen_condition(scope, "c.document_id")
+    return f"{where} and {chosen}", (*bindings, *ids)
+
+
+def chosen_condition(scope: Scope, column: str) -> tuple[str, tuple[object, ...]]:
+    """Condition that keeps the documents that `scope` takes, whose id is in `column`."""
+    if scope.chosen is None:
+        return "true", ()
+    quantifier = "<> all" if scope.chosen.but else "= any"
+    return f"{column} {quantifier}(cast(? as text[]))", (sorted(scope.chosen.ids),)
 
 
 def vector_text(vector: Matrix) -> str:

@@ -21,7 +21,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from memdir.store.database import Database, Transaction, fetch, first
-from memdir.store.passages import is_whole, scope_condition
+from memdir.store.passages import is_whole
+from memdir.store.postgres.rows import scope_condition
 from memdir.store.texts import BM25_WEIGHTS, grams
 from memdir.store.types import Chunk, Scope
 from memdir.store.words import fold, stem

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Sequence
 
 import apsw
@@ -9,7 +10,7 @@ import numpy as np
 
 from memdir.core.sqlite import Row
 from memdir.store.database import Guard, marks_for
-from memdir.store.passages import IN_MAX, PassageReader, scope_condition
+from memdir.store.passages import IN_MAX, PassageReader, place_condition
 from memdir.store.sqlite.database import SqliteDatabase
 from memdir.store.sqlite.paths import PathWords
 from memdir.store.sqlite.snapshots import SnapshotCache
@@ -154,6 +155,15 @@ class SqliteChunkStore(PassageReader):
             for digest, model_id, blob, lines in rows:
                 found.setdefault(digest, {}).setdefault(model_id, (blob, lines))
         return found
+
+
+def scope_condition(scope: Scope) -> tuple[str, tuple[object, ...]]:
+    """Join and condition that keep chunks `c` inside `scope`."""
+    where, bindings = place_condition(scope)
+    if scope.chosen is None:
+        return where, bindings
+    member = f"{'not in' if scope.chosen.but else 'in'} (select value from json_each(?))"  # noqa: S608
+    return f"{where} and c.document_id {member}", (*bindings, json.dumps(sorted(scope.chosen.ids)))
 
 
 def match_expression(phrases: Sequence[str]) -> str:

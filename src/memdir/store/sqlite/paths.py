@@ -43,7 +43,7 @@ class PathWords:
             for row in index.rows[path]:
                 if len(found) >= limit:
                     return found
-                if snapshot.ids[row] >= 0:
+                if snapshot.ids[row] >= 0 and (scope.chosen is None or snapshot.documents[row] in scope.chosen):
                     found.append((int(snapshot.ids[row]), total))
         return found
 

@@ -79,7 +79,10 @@ class SnapshotCache:
             self._shrink()
             if entry.snapshot is None:
                 entry.snapshot = VectorSnapshot(
-                    ids=entry.ids[: entry.size].copy(), matrix=entry.matrix[: entry.size], paths=tuple(entry.paths)
+                    ids=entry.ids[: entry.size].copy(),
+                    matrix=entry.matrix[: entry.size],
+                    paths=tuple(entry.paths),
+                    documents=tuple(entry.documents),
                 )
             return entry.snapshot
 
@@ -226,4 +229,6 @@ def _grow(entry: _Entry) -> None:
     entry.ids = np.concatenate((entry.ids, np.full(spare, -1, dtype=np.int64)))
 
 
-_EMPTY: Final = VectorSnapshot(ids=np.zeros(0, dtype=np.int64), matrix=np.zeros((0, 0), dtype=np.float32), paths=())
+_EMPTY: Final = VectorSnapshot(
+    ids=np.zeros(0, dtype=np.int64), matrix=np.zeros((0, 0), dtype=np.float32), paths=(), documents=()
+)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from memdir.store.passages import is_everywhere
 from memdir.store.types import Matrix, Nearest, Scope
 from memdir.store.vectors import NOTHING_NEAR, dots
 
@@ -51,6 +52,8 @@ class VectorSnapshot:
     ids: npt.NDArray[np.int64]
     matrix: Matrix
     paths: tuple[str, ...]
+    documents: tuple[str, ...]
+    """The document of each row."""
     _index: list[PathIndex] = field(default_factory=list, repr=False, compare=False)
     _order: list[npt.NDArray[np.int64]] = field(default_factory=list, repr=False, compare=False)
 
@@ -74,11 +77,15 @@ class VectorSnapshot:
 
     def rows_in(self, scope: Scope) -> npt.NDArray[np.int64] | None:
         """Rows inside `scope`, in path order; None for all. Costs as much as the scope holds, not the container."""
-        if scope.folder == "/" and not scope.exact:
-            return None
+        chosen = scope.chosen
+        if is_everywhere(scope):
+            if chosen is None:
+                return None
+            return np.array([row for row, document in enumerate(self.documents) if document in chosen], dtype=np.int64)
         index = self.by_path
         paths = index.paths[slice(*index.range_of(scope))]
-        return np.array([row for path in paths for row in index.rows[path]], dtype=np.int64)
+        rows = [row for path in paths for row in index.rows[path]]
+        return np.array([row for row in rows if chosen is None or self.documents[row] in chosen], dtype=np.int64)
 
     def nearest(self, scope: Scope, query: Matrix, limit: int) -> Nearest:
         """The `limit` passages in scope that are closest to `query`."""
