@@ -256,7 +256,7 @@ def test_a_stopped_server_stays_away_until_somebody_asks_for_it(home: Home) -> N
     assert running_server(app_paths()) is None, "a mount's own loops leave it stopped"
     answer = home.call(record, "grep", q="zebra", path="/", limit=5, wait_ms=20_000)
     hits = answer["hits"]
-    assert answer["offline"] is False
+    assert answer["offline"] is False, answer["note"]
     assert isinstance(hits, list)
     assert hits[0]["path"] == "/a.md"
     assert running_server(app_paths()) is not None

@@ -7,6 +7,7 @@ import random
 import pytest
 
 from memdir.client.errors import AuthError
+from memdir.client.remote import Remote
 from memdir.core.clock import FakeClock
 from memdir.sync.link import Link
 from tests.sync.conftest import Mount
@@ -193,6 +194,20 @@ def test_credentials_that_changed_are_used_with_the_next_call(server: FakeServer
     assert link.wait_s() == 0
     assert link.call(lambda client: client.processing_count("c")) == 0
     assert not link.look_at_credentials()
+
+
+def test_credentials_that_come_with_the_connection_are_no_others(server: FakeServer) -> None:
+    """Connecting may start the local server, whose address is part of the credentials."""
+    stamps = ["stopped"]
+
+    def started() -> Remote:
+        stamps[0] = "running"
+        return server.client()
+
+    link = Link(started, clock=FakeClock(), rng=random.Random(1), stamp=lambda: stamps[0])
+    assert link.call(lambda client: client.processing_count("c")) == 0
+    assert not link.look_at_credentials()
+    assert link.is_open()
 
 
 def test_an_unsynced_edit_survives_a_crash_of_the_daemon_at_any_step(mount: Mount, server: FakeServer) -> None:

@@ -182,11 +182,8 @@ class Link:
                 return self._client
             if now_s < self._next_try_s:
                 raise OfflineError(self._error or "the server was not reached")
-        stamp = self._stamp()
-        with self._lock:
-            self._stamped = stamp
         try:
-            fresh = self._factory()
+            fresh = self._made()
         except ClientError as error:
             self._close(None, error)
             raise
@@ -195,6 +192,19 @@ class Link:
             self._close(None, offline)
             raise offline from error
         return self._install(fresh)
+
+    def _made(self) -> Remote:
+        """A client, and the stamp of what it was made with. Making it may change the credentials (it starts the local server,
+        whose address is among them): then it is made once more, or it would be taken for one of old credentials."""
+        for last in (False, False, True):
+            stamp = self._stamp()
+            with self._lock:
+                self._stamped = stamp
+            fresh = self._factory()
+            if last or self._stamp() == stamp:
+                break
+            fresh.close()
+        return fresh
 
     def _install(self, fresh: Remote) -> Remote:
         """Make `fresh` the client, unless another thread was first or the link was closed."""
