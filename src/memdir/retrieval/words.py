@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from memdir.retrieval.stopwords import ENGLISH, stop_words_for
+from memdir.store.stopwords import ENGLISH, stop_words_for
 from memdir.store.words import stem, words
 
 TERMS_MAX: Final = 32
