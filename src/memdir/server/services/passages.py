@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from memdir.retrieval.types import Hit, SearchQuery
@@ -11,15 +12,14 @@ from memdir.server.access import Caller
 from memdir.server.engine import Engine
 from memdir.server.services import documents
 from memdir.server.services.filters import fits
-from memdir.server.services.search import current_hits, scope_of
+from memdir.server.services.search import SPARE_HITS, current_hits, scope_of
 from memdir.store.conditions import Condition
-from memdir.store.types import Container, Document, Scope
-
-FILTERED_HITS: Final = (200, 2000, 10_000)
-"""Hits asked for, one after the other, until a filter lets enough of them pass."""
+from memdir.store.types import Chosen, Container, Document, Scope
 
 Found = tuple[Hit, Document]
 Scopes = Sequence[tuple[Container, Scope]]
+
+_NOTHING: Final[Scopes] = ()
 
 
 def scopes_of(caller: Caller, tags: Sequence[str] | None, filepath: str | None) -> Scopes:
@@ -29,47 +29,31 @@ def scopes_of(caller: Caller, tags: Sequence[str] | None, filepath: str | None) 
     return [(c, scope_of(caller, c.id, path, folder=folder)) for c in documents.containers(caller, tags)]
 
 
-def passages(
-    caller: Caller,
-    engine: Engine,
-    scopes: Scopes,
-    text: str,
-    *,
-    limit: int,
-    threshold: float | None,
-    condition: Condition | None,
-    document_id: str | None = None,
-) -> list[Found]:
-    """Whole passages of several containers, best first."""
+def chosen_by(caller: Caller, scopes: Scopes, condition: Condition | None) -> Scopes:
+    """The scopes with only those documents in them whose metadata fulfils a filter."""
+    if condition is None:
+        return scopes
+    return [(c, replace(scope, chosen=caller.store.chooser.chosen(c.id, condition))) for c, scope in scopes]
+
+
+def only_document(caller: Caller, scopes: Scopes, name: str, condition: Condition | None) -> Scopes:
+    """The scopes with one document in them, by its id or its custom id (which several containers may have, one each)."""
+    found = [document for document in caller.store.documents.by_any_id(caller.org_id, name) if caller.sees(document)]
+    ids = {document.container_id: document.id for document in found if fits(condition, document.metadata)}
+    return [(c, replace(scope, chosen=Chosen(ids=frozenset({ids[c.id]})))) for c, scope in scopes if c.id in ids] or _NOTHING
+
+
+def passages(caller: Caller, engine: Engine, scopes: Scopes, text: str, *, limit: int, threshold: float | None) -> list[Found]:
+    """Whole passages of several containers, best first, at most `limit`.
+
+    Scores of different containers compare: their height tells how sure the signals are in absolute terms.
+    """
     found: list[Found] = []
     for _, scope in scopes:
-        found += _in_scope(caller, engine, scope, text, limit, threshold, condition, document_id)
-    return sorted(found, key=lambda item: (-item[0].score, item[1].path or item[1].id, item[0].start_byte))
-
-
-def _in_scope(
-    caller: Caller,
-    engine: Engine,
-    scope: Scope,
-    text: str,
-    limit: int,
-    threshold: float | None,
-    condition: Condition | None,
-    document_id: str | None,
-) -> list[Found]:
-    narrow = condition is not None or document_id is not None
-    passing: list[Found] = []
-    for asked in FILTERED_HITS if narrow else (limit,):
-        query = SearchQuery(text=text, scope=scope, limit=asked, threshold=threshold, lines=False)
-        hits, outcome = current_hits(caller, engine, query)
-        passing = [
-            (hit, document)
-            for hit, document in hits
-            if fits(condition, document.metadata) and (document_id is None or document_id in (document.id, document.custom_id))
-        ]
-        if len(passing) >= limit or len(outcome.hits) < asked:
-            break
-    return passing
+        query = SearchQuery(text=text, scope=scope, limit=limit + SPARE_HITS, threshold=threshold, lines=False)
+        hits, _ = current_hits(caller, engine, query)
+        found += hits[:limit]
+    return sorted(found, key=lambda item: (-item[0].score, item[1].path or item[1].id, item[0].start_byte))[:limit]
 
 
 def timing_ms(began: float) -> float:

@@ -12,7 +12,7 @@ from memdir.memory.profile import profile as most_important
 from memdir.server.access import Caller
 from memdir.server.engine import Engine
 from memdir.server.services.filters import condition_of, fits
-from memdir.server.services.passages import Found, Scopes, passages, scopes_of, timing_ms
+from memdir.server.services.passages import Found, Scopes, chosen_by, passages, scopes_of, timing_ms
 from memdir.server.services.ranking import rank
 from memdir.server.services.relatives import contexts
 from memdir.server.services.views import summary_of, type_of
@@ -36,9 +36,8 @@ def search_memories(caller: Caller, engine: Engine, request: v4.SearchMemories) 
     memories = [] if request.search_mode == "documents" else _memories(caller, engine, scopes, request, condition)
     found: list[Found] = []
     if with_passages or (memories and request.include.chunks):
-        found = passages(
-            caller, engine, scopes, request.q, limit=request.limit, threshold=request.threshold, condition=condition
-        )
+        chosen = chosen_by(caller, scopes, condition)
+        found = passages(caller, engine, chosen, request.q, limit=request.limit, threshold=request.threshold)
     results: list[tuple[v4.MemoryResult, Memory | None, Document | None]] = []
     for memory, similarity, source in memories:
         results.append((_memory_result(memory, similarity, source), memory, source))

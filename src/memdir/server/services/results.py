@@ -4,32 +4,39 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from typing import Final
 
 from memdir.api import v3
 from memdir.core.clock import iso_ms
-from memdir.core.errors import NotFoundError
 from memdir.server.access import Caller
 from memdir.server.engine import Engine
 from memdir.server.services import documents
 from memdir.server.services.filters import condition_of
-from memdir.server.services.passages import Found, Scopes, passages, scopes_of, timing_ms
+from memdir.server.services.passages import Found, chosen_by, only_document, passages, scopes_of, timing_ms
 from memdir.server.services.views import summary_of, type_of
-from memdir.store.errors import ConflictError
-from memdir.store.types import Scope
+
+PASSAGES_EACH: Final = 5
+"""Passages looked at for each document that is asked for."""
+PASSAGES_MIN: Final = 150
+"""At least so many, so that a document with many good passages does not hide the others."""
 
 
 def search_documents(caller: Caller, engine: Engine, request: v3.SearchDocuments) -> v3.DocumentResults:
     """Documents with their passages. A document scores as its best passage."""
     began = time.perf_counter()
+    condition = condition_of(request.filters)
+    scopes = scopes_of(caller, request.tags, request.filepath)
+    if request.doc_id is not None:
+        scopes = only_document(caller, scopes, request.doc_id, condition)
+    else:
+        scopes = chosen_by(caller, scopes, condition)
     hits = passages(
         caller,
         engine,
-        _scopes(caller, request),
+        scopes,
         request.q,
-        limit=request.limit * 5,
+        limit=max(PASSAGES_MIN, request.limit * PASSAGES_EACH),
         threshold=request.chunk_threshold,
-        condition=condition_of(request.filters),
-        document_id=request.doc_id,
     )
     grouped: dict[str, list[Found]] = {}
     for hit, document in hits:
@@ -38,23 +45,6 @@ def search_documents(caller: Caller, engine: Engine, request: v3.SearchDocuments
     passing = [group for group in grouped.values() if group[0][0].score >= least]
     results = [_result(caller, engine, group, request) for group in passing[: request.limit]]
     return v3.DocumentResults(results=results, timing=timing_ms(began), total=len(passing))
-
-
-def _scopes(caller: Caller, request: v3.SearchDocuments) -> Scopes:
-    """A document with a place is searched in its place, so that none of it is missed in a large container."""
-    scopes = scopes_of(caller, request.tags, request.filepath)
-    if request.doc_id is None or request.filepath is not None:
-        return scopes
-    try:
-        container, document = caller.document(request.doc_id, "read")
-    except NotFoundError:
-        return []
-    except ConflictError:  # a custom id of several containers: all of them are meant
-        return scopes
-    inside = [(here, scope) for here, scope in scopes if here.id == container.id]
-    if document.path is None:
-        return inside
-    return [(here, Scope(container_id=here.id, folder=document.path, exact=True)) for here, _ in inside]
 
 
 def _result(caller: Caller, engine: Engine, group: Sequence[Found], request: v3.SearchDocuments) -> v3.DocumentResult:
