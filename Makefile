@@ -5,7 +5,7 @@ PYTEST_WORKERS ?= 2
 PYTEST_FLAGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo picture test long lint format typecheck imports docs check bench posix sync-figures clean
+.PHONY: help setup demo picture test long lint format typecheck imports docs check bench posix sync-figures scale-figures clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -58,6 +58,10 @@ sync-figures: setup ## the sync measured and written into docs/benchmarks.md: so
 	@.venv/bin/memdir bench sync --grow --output sync-figures.json
 	@$(PYTHON_BIN) scripts/sync_figures.py sync-figures.json
 
+scale-figures: setup ## search up to a million passages, measured and written into docs/benchmarks.md: about an hour
+	@.venv/bin/memdir bench scale --output scale-figures.json
+	@$(PYTHON_BIN) scripts/scale_figures.py scale-figures.json
+
 clean: ## remove caches and build output, keep .venv
-	@rm -rf dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis demo-run sync-figures.json
+	@rm -rf dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis demo-run sync-figures.json scale-figures.json
 	@find src tests scripts -name __pycache__ -type d -prune -exec rm -rf {} +

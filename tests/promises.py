@@ -78,7 +78,6 @@ OPEN: frozenset[str] = frozenset(
         "ranked.lines",
         "ranked.negatives",
         "ranked.multihop",
-        "ranked.scale",
         "ranked.lexical-15ms",
         "ranked.hybrid-100k",
         "ranked.hybrid-1m",

@@ -1,12 +1,13 @@
-"""`memdir bench smoke`, `bench search`, `bench posix`, `bench server` and `bench sync`: the figures of this machine."""
+"""`memdir bench smoke`, `bench scale`, `bench posix`, `bench server` and `bench sync`: the figures of this machine."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from memdir.cli.command import Command, Parser, bounded_int
+from memdir.core.errors import UsageError
 
 if TYPE_CHECKING:
     from memdir.cli.output import Output
@@ -173,34 +174,52 @@ SYNC = Command(
 )
 
 
-def _configure_search(parser: Parser) -> None:
+_PASSAGES_MAX: Final = 5_000_000
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    """Numbers of passages, with commas between them."""
+    one = bounded_int(20, _PASSAGES_MAX)
+    return tuple(one(part.strip()) for part in text.split(","))
+
+
+def _configure_scale(parser: Parser) -> None:
     parser.add_argument(
-        "--passages", metavar="N", type=bounded_int(200, 5_000_000), default=20_000, help="in the container (default: 20000)"
-    )
+        "--sizes", metavar="N,N…", type=_sizes, default=(1_000, 10_000, 100_000, 1_000_000),
+        help="passages in the container (default: 1000,10000,100000,1000000)",
+    )  # fmt: skip
     parser.add_argument(
-        "--database-url", metavar="URL", help="an empty PostgreSQL database to compare with (default: SQLite alone)"
+        "--database-url", metavar="URL", help="an empty PostgreSQL database to measure beside SQLite, for one size"
     )
+    parser.add_argument("--no-pipeline", action="store_true", help="without the 2,000 short memories through a server")
+    parser.add_argument("--dir", metavar="DIR", type=Path, help="where the stores lie (default: TMPDIR; 6 GB for a million)")
+    parser.add_argument("--quick", action="store_true", help="few questions: whether all runs, not how fast it is")
+    parser.add_argument("--output", metavar="FILE", type=Path, help="write the JSON there too")
 
 
-def _run_search(args: argparse.Namespace, out: Output) -> int:
-    from memdir.bench.search import main
+def _run_scale(args: argparse.Namespace, out: Output) -> int:
+    from memdir.bench.scale.command import main
 
-    return main(args.passages, database=args.database_url, as_json=out.json)
+    if args.database_url is not None and len(args.sizes) > 1:
+        raise UsageError("a PostgreSQL database takes one size", hint="say --sizes 100000, with an empty database for each")
+    return main(args, as_json=out.json)
 
 
-SEARCH = Command(
-    name="bench search",
+SCALE = Command(
+    name="bench scale",
     usage="[OPTIONS]",
     description=(
-        "Fill a container with passages and time what a search is made of: by words, rare and common ones, and by vectors,\n"
-        "everywhere and in a folder. With a database also on PostgreSQL, beside SQLite: how much longer it takes, and how\n"
-        "much of what is nearest its graph of vectors finds. Filling takes longest: some minutes for 20,000 passages."
+        "Fill containers with passages and search in them: rare words, common ones and both, by words, by vectors and as a\n"
+        "whole, in ten files, with a filter. Compares what is found with an exhaustive search and with plain FTS5 in the same\n"
+        "run; says what it takes of memory and disk, when a change is seen, and how many short memories a second the whole\n"
+        "pipeline of a server takes."
     ),
     examples=[
-        ("memdir bench search --passages 2000", "SQLite alone, under a minute"),
-        ("memdir bench search --passages 100000 --database-url postgresql:///bench", "both; the database must be empty"),
+        ("memdir bench scale --sizes 1000,10000 --quick", "does it work here? under a minute"),
+        ("memdir bench scale --output scale.json", "all sizes: about an hour, most of it filling the last"),
+        ("memdir bench scale --sizes 100000 --database-url postgresql:///bench", "SQLite and PostgreSQL side by side"),
     ],
-    exit_codes=[(0, "measured"), (2, "a store could not be opened or filled")],
-    configure=_configure_search,
-    run=_run_search,
+    exit_codes=[(0, "measured; each goal says whether it was met"), (2, "a size could not be measured")],
+    configure=_configure_scale,
+    run=_run_scale,
 )

@@ -71,7 +71,7 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "bench smoke": ("bench", "SMOKE", "measure this machine's figures"),
     "bench server": ("bench", "SERVER", "requests a second on SQLite and PostgreSQL, and what they cost"),
     "bench sync": ("bench", "SYNC", "how fast changes travel between mounts, and what they cost"),
-    "bench search": ("bench", "SEARCH", "how a search grows with its container, on SQLite and PostgreSQL"),
+    "bench scale": ("bench", "SCALE", "how search grows from a thousand to a million passages"),
     "bench posix": ("bench", "POSIX", "compare filesystem speed with native and other mounts"),
 }
 """Command -> module in memdir.cli, the `Command` in it, one line for the overview."""

@@ -52,12 +52,11 @@ class Engine:
     def _load(self, ready: Callable[[], None]) -> None:
         try:
             from memdir.retrieval.embed import MiniLmEmbedder, StaticEmbedder
-            from memdir.retrieval.query import Searcher
 
             self._chunks = self._store.chunks()
             self._memories = self._store.memories
             self._static = StaticEmbedder()
-            self._searcher = Searcher(self._chunks, self._static, None)
+            self._searcher = self.searcher_over(self._static, None)
         except Exception as error:
             log.exception("the search engine cannot start")
             self._error = error if isinstance(error, MemdirError) else MemdirError(f"the search engine cannot start: {error}")
@@ -68,11 +67,18 @@ class Engine:
         ready()
         try:
             self._dense = MiniLmEmbedder(self._models_dir)
-            self._searcher = Searcher(self._chunks, self._static, self._dense)
+            self._searcher = self.searcher_over(self._static, self._dense)
         except Exception:
             log.exception("the transformer model is not available; searching with words and static vectors only")
         self._settled.set()
         ready()
+
+    def searcher_over(self, static: Embedder, dense: Embedder | None) -> Searcher:
+        """A searcher of this engine's passages with these models."""
+        from memdir.retrieval.query import Searcher
+
+        assert self._chunks is not None
+        return Searcher(self._chunks, static, dense)
 
     def _wait(self) -> None:
         if not self._first.wait(LOAD_WAIT_S):

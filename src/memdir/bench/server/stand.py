@@ -101,7 +101,7 @@ def stand(folder: Path, *, database_url: str | None = None, processes: int = 1) 
 
 @contextmanager
 def _server(home: Path, database_url: str | None, first: Path | None) -> Iterator[Running]:
-    home.mkdir(mode=0o700, parents=True)
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)  # it may have been filled
     if first is not None:
         (home / "cache").symlink_to(first / "cache")
         shutil.copytree(first / "config", home / "config")

@@ -1,0 +1,1 @@
+"""`memdir bench scale`: how search grows from a thousand to a million passages."""

@@ -1,0 +1,76 @@
+"""A real server on the filled store: what it holds in memory, and how long it takes from the outside."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+
+from memdir.bench.figures import Figure, percentile
+from memdir.bench.posix.clocks import resident_mib
+from memdir.bench.scale.filling import TAG, TEAMS
+from memdir.bench.scale.goals import figure
+from memdir.bench.scale.material import Material, folder_of, path_of
+from memdir.bench.server.stand import stand
+from memdir.bench.session import BenchError
+
+_FOUND_LIMIT_S: Final = 60.0
+
+
+def served(folder: Path, name: str, material: Material, passages: int, *, requests: int, updates: int) -> Iterator[Figure]:
+    """Searches over HTTP: everywhere, in one folder, filtered by metadata; files that are put and found; memory."""
+    queries = material.queries("mixed", requests)
+    with stand(folder) as one, one.client() as client:
+        pid = one.servers[0].process.pid
+        yield figure(f"{name}.server_idle", resident_mib(pid), "MiB", note="before its first search")
+        _search(client, {"q": queries[0].text})
+        kinds: dict[str, dict[str, Any]] = {
+            "http": {},
+            "http_scoped": {"filepath": folder_of(passages // 400) + "/"},
+            "http_filtered": {"filters": {"AND": [{"key": "team", "value": f"t{3 % TEAMS}"}]}},
+        }
+        for kind, more in kinds.items():
+            times = [_search(client, {"q": query.text} | more)[0] for query in queries]
+            for share in (50, 95, 99):
+                yield figure(f"{name}.{kind}_p{share}", percentile(times, share / 100), "ms", samples=len(times))
+        yield from _visible(client, name, passages, updates)
+        yield figure(f"{name}.server_resident", resident_mib(pid), "MiB", note="the whole server, after searches and updates")
+        yield figure(f"{name}.server_peak", resident_mib(pid, peak=True), "MiB")
+
+
+def _search(client: httpx.Client, body: dict[str, Any]) -> tuple[float, dict[str, Any]]:
+    began = time.perf_counter()
+    answer = client.post("/v4/search", json={"containerTag": TAG, "searchMode": "documents", "limit": 10} | body)
+    took_ms = (time.perf_counter() - began) * 1000
+    if answer.status_code != 200:
+        raise BenchError(f"a search was answered {answer.status_code}: {answer.text[:300]}")
+    found: dict[str, Any] = answer.json()
+    return took_ms, found
+
+
+def _visible(client: httpx.Client, name: str, passages: int, updates: int) -> Iterator[Figure]:
+    """From the answer to a put to the first search that finds it by its words, and to the last of its vectors."""
+    by_words, done = [], []
+    for number in range(updates):
+        word = f"novel{number}qqz"
+        path = path_of(number * 7 % max(1, passages // 20))
+        answer = client.put(f"/v1/files{path}", params={"containerTag": TAG}, content=f"{word} lies in the third drawer")
+        if answer.status_code >= 300:
+            raise BenchError(f"a put was answered {answer.status_code}: {answer.text[:300]}")
+        began = time.perf_counter()
+        _until(began, lambda word=word: word in str(_search(client, {"q": word})[1]))
+        by_words.append((time.perf_counter() - began) * 1000)
+        _until(began, lambda: not client.get("/v3/documents/processing", params={"containerTag": TAG}).json()["totalCount"])
+        done.append((time.perf_counter() - began) * 1000)
+    for what, times in (("put_found", by_words), ("visible_by_meaning", done)):
+        for share in (50, 95):
+            yield figure(f"{name}.{what}_p{share}", percentile(times, share / 100), "ms", samples=len(times))
+
+
+def _until(began: float, true: Any) -> None:
+    while not true():
+        if time.perf_counter() > began + _FOUND_LIMIT_S:
+            raise BenchError(f"a file that was put was not found within {_FOUND_LIMIT_S:.0f} s")
