@@ -35,6 +35,8 @@ wanted_packages() {   # prints the Debian packages that are missing here
     command -v git >/dev/null || printf 'git '               # tests clone inside a mount
     command -v rsync >/dev/null || printf 'rsync '           # tests copy into a mount
     command -v strace >/dev/null || printf 'strace '         # tests kill at system calls
+    command -v zsh >/dev/null || printf 'zsh '               # tests type into shells
+    command -v fish >/dev/null || printf 'fish '
 }
 
 install_packages() {   # $@: package names

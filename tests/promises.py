@@ -63,7 +63,6 @@ OPEN: frozenset[str] = frozenset(
         "retrieval.index-check",
         "retrieval.reindex",
         "retrieval.literal-index",
-        "retrieval.shell",
         "retrieval.calibrated",
         "retrieval.nothing",
         "retrieval.wire-search",

@@ -27,6 +27,7 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "list": ("list", "COMMAND", "list the mounts of this user"),
     "status": ("status", "COMMAND", "show how a mount, or every mount, is doing"),
     "grep": ("grep", "COMMAND", "search files by meaning, or for exact bytes"),
+    "init": ("init", "COMMAND", "make grep, typed in a mount, a search by meaning"),
     "sync": ("sync", "COMMAND", "push changes now; with --wait until all is searchable"),
     "queue": ("queue", "COMMAND", "show what waits, since when and why"),
     "retry": ("retry", "COMMAND", "push parked changes again"),

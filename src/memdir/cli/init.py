@@ -1,0 +1,161 @@
+"""`memdir init --shell`: a function that makes `grep "words"`, typed in a mount, a search by meaning.
+
+Opt-in: printed by itself, written into the shell's start-up file with `--install`. The text itself goes in, so that no
+shell starts Python when it starts. A marked block holds it, and its first line says what else has to be undone, so that
+`--uninstall` gives back the bytes that were there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import stat
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from memdir.cli.command import EXIT_NOTHING, EXIT_OK, Command, Parser
+from memdir.core.errors import StorageError, UsageError
+
+if TYPE_CHECKING:
+    from memdir.cli.output import Output
+
+SHELLS: Final = ("bash", "zsh", "fish")
+_FILES: Final = {"bash": "bash.sh", "zsh": "zsh.sh", "fish": "fish.fish"}
+_BEGIN: Final = b"# >>> memdir shell >>>"
+_END: Final = b"# <<< memdir shell <<<"
+_MADE: Final = b" (file made)"
+_LINE_ENDED: Final = b" (line ended)"
+_FILE_MAX_BYTES: Final = 4 << 20
+
+
+def function_text(shell: str) -> str:
+    """The functions for one of SHELLS."""
+    return (Path(__file__).parent / "shells" / _FILES[shell]).read_text(encoding="utf-8")
+
+
+def start_file(shell: str) -> Path:
+    """What an interactive shell of this user reads when it starts."""
+    home = Path(os.path.expanduser("~"))
+    if shell == "bash":
+        return home / ".bashrc"
+    if shell == "zsh":
+        return Path(os.environ.get("ZDOTDIR") or home) / ".zshrc"
+    return Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config") / "fish" / "config.fish"
+
+
+def _configure(parser: Parser) -> None:
+    parser.add_argument("--shell", choices=SHELLS, required=True, help="the shell you type into")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--print", action="store_true", help="print the functions, change nothing (the default)")
+    what.add_argument("--install", action="store_true", help="write them into the shell's start-up file, or renew them there")
+    what.add_argument("--uninstall", action="store_true", help="take them out again; the file is then as it was")
+
+
+def _run(args: argparse.Namespace, out: Output) -> int:
+    text = function_text(args.shell)
+    if not args.install and not args.uninstall:
+        if out.json:
+            out.document({"shell": args.shell, "text": text})
+        else:
+            out.line(text.rstrip("\n"))
+        return EXIT_OK
+    path = Path(os.path.realpath(start_file(args.shell)))
+    before = _read(path)
+    head, tail, made = _around_block(before or b"", path)
+    after: bytes | None = head + tail
+    if args.install:
+        after = _with_block(head, text.encode(), made=made or before is None) + tail
+    elif (made or before is None) and not after:
+        after = None
+    changed = after != before
+    if changed:
+        _write(path, after)
+    done = ("installed" if args.install else "uninstalled") if changed else "unchanged"
+    if out.json:
+        out.document({"shell": args.shell, "file": str(path), "state": done})
+    else:
+        hint = "; open a new shell to use it" if changed and args.install else ""
+        out.note(f"{path}: {done}{hint}")
+    return EXIT_OK if args.install or changed else EXIT_NOTHING
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        with open(path, "rb") as handle:
+            data = handle.read(_FILE_MAX_BYTES + 1)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise StorageError(f"{path} cannot be read: {error.strerror}") from error
+    if len(data) > _FILE_MAX_BYTES:
+        raise StorageError(f"{path} has more than {_FILE_MAX_BYTES >> 20} MiB", hint="use --print, and put the text elsewhere")
+    return data
+
+
+def _with_block(data: bytes, text: bytes, *, made: bool) -> bytes:
+    ended = bool(data) and not data.endswith(b"\n")
+    notes = (_MADE if made else b"") + (_LINE_ENDED if ended else b"")
+    return data + (b"\n" if ended else b"") + _BEGIN + notes + b"\n" + text + _END + b"\n"
+
+
+def _around_block(data: bytes, path: Path) -> tuple[bytes, bytes, bool]:
+    """What stands before and behind our block, and whether it says that we made the file. UsageError for half a block."""
+    lines = data.splitlines(keepends=True)
+    begins = [number for number, line in enumerate(lines) if line.startswith(_BEGIN)]
+    ends = [number for number, line in enumerate(lines) if line.rstrip() == _END]
+    if not begins and not ends:
+        return data, b"", False
+    if len(begins) != 1 or len(ends) != 1 or ends[0] < begins[0]:
+        raise UsageError(
+            f"{path} has a damaged block of memdir",
+            hint=f"take out what is between '{_BEGIN.decode()}' and '{_END.decode()}' by hand, these lines too",
+        )
+    head, tail = b"".join(lines[: begins[0]]), b"".join(lines[ends[0] + 1 :])
+    first = lines[begins[0]]
+    if _LINE_ENDED in first and not tail:
+        head = head.removesuffix(b"\n")
+    return head, tail, _MADE in first
+
+
+def _write(path: Path, data: bytes | None) -> None:
+    """Replace the file at once, with its mode kept; None deletes it."""
+    try:
+        if data is None:
+            path.unlink()
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o644
+        fd, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        try:
+            with os.fdopen(fd, "wb") as out:
+                out.write(data)
+                out.flush()
+                os.fchmod(fd, mode)
+                os.fsync(fd)
+            os.replace(temporary, path)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise StorageError(f"{path} cannot be written: {error.strerror}", hint="use --print, and put the text there") from error
+
+
+COMMAND = Command(
+    name="init",
+    usage="--shell SHELL [--print | --install | --uninstall]",
+    description=(
+        'Make `grep "words"` and `grep "words" PATH`, typed in a mounted memory, a search by meaning (`memdir grep`).\n'
+        "The real grep stays what it is for everything else: any flag, patterns with one of \\ ^ $ * [ ] |, input from a pipe\n"
+        "or file, several paths, paths outside a memory, scripts, functions, shells that nobody types into."
+    ),
+    examples=[
+        ("memdir init --shell bash", "read what would be installed"),
+        ('eval "$(memdir init --shell zsh)"', "try it in this shell only"),
+        ("memdir init --shell fish --install", "into config.fish, from the next shell on"),
+        ("memdir init --shell bash --uninstall", "the start-up file is as it was"),
+    ],
+    exit_codes=[(0, "done"), (1, "with --uninstall: there was nothing to take out")],
+    configure=_configure,
+    run=_run,
+)
