@@ -27,6 +27,7 @@ BAD_COMMAND_LINES: dict[str, list[str]] = {
     "list": ["list", "surplus"],
     "status": ["status", "a", "b"],
     "grep": ["grep"],
+    "init": ["init"],
     "sync": ["sync", "--timeout", "soon"],
     "queue": ["queue", "-n", "0"],
     "retry": ["retry", "a", "b"],
