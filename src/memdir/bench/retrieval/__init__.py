@@ -1,0 +1,1 @@
+"""How well the right lines are found: collections with judgements, and generated memories with known answers."""
