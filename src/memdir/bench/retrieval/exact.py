@@ -1,7 +1,8 @@
 """How often the printed range holds the answer: the generated corpus cut, searched inside the passage, and compared.
 
-Finding the passage is measured elsewhere; here the passage that holds the answer is given, as it is for a hit in the right place,
-and the lines that the search prints for it are compared with the answer's span. A range counts when the whole span is in it.
+Finding the passage is measured elsewhere; here the passage that holds the answer is given, as it is for a hit in the right
+place, and the lines that the search prints for it are compared with the answer's span. A range counts when the whole span is
+in it.
 """
 
 from __future__ import annotations
