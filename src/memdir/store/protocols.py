@@ -10,11 +10,17 @@ from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from memdir.store.database import Guard
+from memdir.store.ties import TieStore
 from memdir.store.types import Chunk, Document, Matrix, MemoryCandidate, Nearest, Scope, StoredChunk
 
 
 class ChunkStore(Protocol):
     """Chunks, their words and their vectors. Derived data: every row carries the document revision it came from."""
+
+    @property
+    def ties(self) -> TieStore:
+        """What connects passages with others."""
+        ...
 
     def replace_chunks(
         self, document: Document, chunks: Sequence[Chunk], *, model: str, vectors: Matrix, guard: Guard | None = None

@@ -12,7 +12,9 @@ from typing import Any, Final, Protocol
 
 from memdir.store.database import Transaction
 
-DERIVED: Final = frozenset({"chunk", "chunk_words", "document_words", "chunk_vector", "vector_model", "vector_event"})
+DERIVED: Final = frozenset(
+    {"chunk", "chunk_words", "chunk_tie", "document_words", "document_name", "chunk_vector", "vector_model", "vector_event"}
+)
 """Made again from the documents; neither backed up nor restored."""
 RUNNING: Final = frozenset({"job_clock", "blob_trash", "blob_hold", "schema_version"})
 """About the running store and nobody's data: a restored store has its own."""

@@ -11,8 +11,10 @@ from memdir.store.database import Database, Guard, Transaction, fetch, first, re
 from memdir.store.passages import PassageReader, place_condition
 from memdir.store.postgres.nearest import nearest
 from memdir.store.postgres.rows import chosen_condition, kept_text, shown_text, vector_text
+from memdir.store.postgres.ties import PostgresTieStore
 from memdir.store.postgres.words import lexical, weighed
 from memdir.store.texts import text_hash
+from memdir.store.ties import tied
 from memdir.store.types import Chunk, Document, Matrix, Nearest, Scope
 from memdir.store.words import path_shares, stem
 
@@ -27,6 +29,7 @@ class PostgresChunkStore(PassageReader):
 
     def __init__(self, db: Database) -> None:
         super().__init__(db)
+        self.ties = PostgresTieStore(db)
 
     def replace_chunks(
         self, document: Document, chunks: Sequence[Chunk], *, model: str, vectors: Matrix, guard: Guard | None = None
@@ -41,12 +44,15 @@ class PostgresChunkStore(PassageReader):
         if len(vectors) != len(chunks):
             raise ValueError(f"{len(chunks)} chunks but {len(vectors)} vectors")
         model_id = self._model_id(model)
+        mentioned = tied(chunks)
 
         def replace(transaction: Transaction) -> Sequence[int]:
             container_id = _locked_if_current(transaction, document)
             if container_id is None or (guard is not None and not guard(transaction)):
                 return ()
-            return _replace(transaction, document, container_id, chunks, model_id, vectors)
+            ids = _replace(transaction, document, container_id, chunks, model_id, vectors)
+            _insert_ties(transaction, ids, mentioned)
+            return ids
 
         return repeated(self._db, replace)
 
@@ -271,6 +277,18 @@ def _insert_words(transaction: Transaction, container_id: int, chunks: dict[int,
         "group by s.id) k on k.id = o.id",
         (list(chunks), lengths, container_id, owners, words, tenths),
     )
+
+
+def _insert_ties(transaction: Transaction, chunk_ids: Sequence[int], mentioned: Sequence[Sequence[int]]) -> None:
+    """What each passage mentions; what is known of one that stayed is kept."""
+    pairs = [(chunk_id, number) for chunk_id, numbers in zip(chunk_ids, mentioned, strict=True) for number in numbers]
+    if pairs:
+        transaction.execute(
+            "insert into chunk_tie (org_id, container_id, number, chunk_id) select c.org_id, c.container_id, n.number, c.id "
+            "from unnest(cast(? as bigint[]), cast(? as bigint[])) as n (id, number) join chunk c on c.id = n.id "
+            "on conflict do nothing",
+            ([chunk_id for chunk_id, _ in pairs], [number for _, number in pairs]),
+        )
 
 
 def _borrow_vectors(transaction: Transaction, chunk_ids: Sequence[int], *, except_model: int) -> None:

@@ -16,6 +16,7 @@ from memdir.store.sqlite.paths import PathWords
 from memdir.store.sqlite.snapshots import SnapshotCache
 from memdir.store.sqlite.vectors import VectorSnapshot
 from memdir.store.texts import BM25_WEIGHTS, grams, text_hash
+from memdir.store.ties import TieStore, tied
 from memdir.store.types import Chunk, Document, Matrix, Nearest, Scope
 from memdir.store.words import stem
 
@@ -27,6 +28,7 @@ class SqliteChunkStore(PassageReader):
         """`cache_max_bytes` bounds the vectors held in memory; the least used container goes first."""
         super().__init__(db)
         self._db: SqliteDatabase = db
+        self.ties = TieStore(db)
         self._paths = PathWords()
         self._snapshots = SnapshotCache(db, max_bytes=cache_max_bytes)
 
@@ -42,6 +44,7 @@ class SqliteChunkStore(PassageReader):
         if len(vectors) != len(chunks):
             raise ValueError(f"{len(chunks)} chunks but {len(vectors)} vectors")
         hashes = [text_hash(chunk) for chunk in chunks]
+        mentioned = tied(chunks)
         with self._db.write() as connection:
             if not _is_current(connection, document) or (guard is not None and not guard(connection)):
                 return ()
@@ -62,6 +65,11 @@ class SqliteChunkStore(PassageReader):
                     "insert or ignore into chunk_vector values (?, ?, ?, null)", (model_id, chunk_id, _pack(vectors[ordinal]))
                 )
                 ids.append(chunk_id)
+            connection.executemany(
+                "insert or ignore into chunk_tie (container_id, number, chunk_id) "
+                "select container_id, ?, id from chunk where id = ?",
+                [(number, chunk_id) for chunk_id, numbers in zip(ids, mentioned, strict=True) for number in numbers],
+            )
             for chunk_id in (left for rest in kept.values() for left in rest):
                 connection.execute("delete from chunk where id = ?", (chunk_id,))
             self._snapshots.prune(connection)
