@@ -116,7 +116,7 @@ class TieStore:
         asked = list(dict.fromkeys(document_ids))[:FILES_MAX]
         if not asked or self._db.one("select 1 from memory where container_id = ? limit 1", (container_id,)) is None:
             return []
-        rows = self._db.all(_FACTS.format(marks=marks_for(asked)), (*asked, container_id))
+        rows = self._db.all(_FACTS.format(marks=marks_for(asked)), (*asked, container_id, container_id))
         return [
             FactTie(source_id=source_id, chunk_id=int(chunk_id), relation=relation, subject=subject)
             for source_id, chunk_id, relation, subject, document_id in rows
@@ -141,6 +141,6 @@ _FACTS: Final = (
     f"limit {SUBJECT_MAX + 1}) few) <= {SUBJECT_MAX}) "
     "select r.source_id, c.id, r.relation, r.subject, s.document_id from other r "
     "join memory_source s on s.memory_id = r.memory_id and s.stands = 1 and s.document_id <> r.source_id "
-    "join chunk c on c.document_id = s.document_id and c.start_byte <= s.start_byte and c.end_byte > s.start_byte "
+    "join chunk c on c.document_id = s.document_id and c.container_id = ? and c.start_byte <= s.start_byte and c.end_byte > s.start_byte "
     f"order by r.source_id, c.id, r.relation limit {4 * MEMORIES_MAX}"
 )

@@ -14,7 +14,8 @@ class PostgresTieStore(TieStore):
     def _mentioning(self, container_id: int, asked: Sequence[int]) -> Iterable[Row]:
         return self._db.all(
             "select a.number, t.chunk_id from unnest(cast(? as bigint[])) with ordinality a (number, place) "
-            "cross join lateral (select chunk_id from chunk_tie where container_id = ? and number = a.number order by chunk_id limit ?) t "
+            "cross join lateral (select chunk_id from chunk_tie "
+            "where container_id = ? and number = a.number order by chunk_id limit ?) t "
             "order by a.place, t.chunk_id",
             (list(asked), container_id, SHARED_MAX + 1),
         )
