@@ -141,6 +141,7 @@ _FACTS: Final = (
     f"limit {SUBJECT_MAX + 1}) few) <= {SUBJECT_MAX}) "
     "select r.source_id, c.id, r.relation, r.subject, s.document_id from other r "
     "join memory_source s on s.memory_id = r.memory_id and s.stands = 1 and s.document_id <> r.source_id "
-    "join chunk c on c.document_id = s.document_id and c.container_id = ? and c.start_byte <= s.start_byte and c.end_byte > s.start_byte "
+    "join chunk c on c.document_id = s.document_id and c.container_id = ? "
+    "and c.start_byte <= s.start_byte and c.end_byte > s.start_byte "
     f"order by r.source_id, c.id, r.relation limit {4 * MEMORIES_MAX}"
 )
