@@ -12,6 +12,7 @@ import posixpath
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 from urllib.parse import unquote
 
@@ -212,7 +213,7 @@ def _names(text: str) -> Iterator[tuple[str, int, int]]:
         if not words:
             continue
         capitals = [item for item in words if name_key(item[0]) not in _PLAIN_WORDS]
-        for (left, start), (right, _) in zip(capitals, capitals[1:], strict=False):
+        for (left, start), (right, _) in pairwise(capitals):
             yield f"{left} {right}", start, 0
         alone = len(capitals) == 1
         begins = alone and capitals[0][1] == match.start() and _BEGINS.search(text, max(0, match.start() - 40), match.start())
