@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from memdir.memory.guard import is_instruction, is_secret
+from memdir.store.sentences import sentences
 from memdir.store.types import MemoryCandidate
 
 CANDIDATES_MAX: Final = 500
@@ -31,7 +32,6 @@ _FRONT_SKIP: Final = frozenset(
         "summary",
     }
 )
-_SENTENCE: Final = re.compile(r"[^.!?…。！？]+(?:[.!?…](?!\s|$)[^.!?…。！？]*)*[.!?…。！？]*[\"')\]”»]*")
 _STATIC: Final = re.compile(
     r"\b(?:always|never|prefers?|preferred|likes?|loves?|hates?|dislikes?|uses?|wants?|needs?|requires?|avoids?"
     r"|works? (?:at|for|as|in|on|with)|lives? (?:in|at|with)|is|are|am|was|were|born|has|have|owns?|speaks?|studied|graduated"
@@ -306,9 +306,5 @@ def _sentences(text: str, start: int, end: int, heading: str) -> Iterator[_Piece
             yield _Piece(start=position + lead, end=stop, text=line.strip(), form=form, heading=heading)
             position += len(line) + 1
         return
-    for found in _SENTENCE.finditer(text, start, end):
-        said = found.group(0)
-        first = found.start() + len(said) - len(said.lstrip())
-        last = found.end() - (len(said) - len(said.rstrip()))
-        if last > first:
-            yield _Piece(start=first, end=last, text=text[first:last], form="sentence", heading=heading)
+    for first, last in sentences(text, start, end):
+        yield _Piece(start=first, end=last, text=text[first:last], form="sentence", heading=heading)

@@ -6,11 +6,12 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from memdir.store.sentences import sentences
+
 UNITS_MAX: Final = 64
 """Of one passage; a passage holds about 1,200 characters."""
 LONG_LINE_CHARS: Final = 240
 
-_SENTENCE: Final = re.compile(r".+?(?:[.!?…]+[\"')\]»”]*(?=\s)|[。！？]|$)")
 _WORDS: Final = re.compile(r"[^\W\d_]+")
 _STARTS_ANEW: Final = re.compile(r"\s*(?:[-*+•>|#\[{}<]|\d+[.)]\s|\S{1,30}:\s|//|--|@)")
 
@@ -40,10 +41,7 @@ def units_of(text: str) -> list[Unit]:
         if end - start <= LONG_LINE_CHARS:
             units.append(Unit(start=start, end=end, line=number))
             continue
-        for found in _SENTENCE.finditer(text, start, end):
-            first = found.start() + len(found.group(0)) - len(found.group(0).lstrip())
-            if first < found.end():
-                units.append(Unit(start=first, end=found.end(), line=number))
+        units.extend(Unit(start=first, end=last, line=number) for first, last in sentences(text, start, end))
     return units[:UNITS_MAX]
 
 
