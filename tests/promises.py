@@ -71,7 +71,6 @@ OPEN: frozenset[str] = frozenset(
         "retrieved.containers",
         "retrieved.killed",
         "retrieved.same",
-        "ranked.quality",
         "ranked.cranfield",
         "ranked.cisi",
         "ranked.lines",

@@ -72,6 +72,7 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "bench smoke": ("bench", "SMOKE", "measure this machine's figures"),
     "bench server": ("bench", "SERVER", "requests a second on SQLite and PostgreSQL, and what they cost"),
     "bench sync": ("bench", "SYNC", "how fast changes travel between mounts, and what they cost"),
+    "bench retrieval": ("bench_retrieval", "COMMAND", "how well search ranks, on collections with judgements"),
     "bench scale": ("bench", "SCALE", "how search grows from a thousand to a million passages"),
     "bench posix": ("bench", "POSIX", "compare filesystem speed with native and other mounts"),
 }

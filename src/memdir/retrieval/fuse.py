@@ -15,8 +15,24 @@ import numpy.typing as npt
 Rows = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float64]
 
-WEIGHTS: Final = {"lexical": 0.35, "static": 0.10, "dense": 0.50, "path": 0.05}
-WEIGHTS_WITHOUT_DENSE: Final = {"lexical": 0.35, "static": 0.60, "path": 0.05}
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tuning:
+    """What the fusion weighs. The defaults are the product's; benchmarks take parts away."""
+
+    lexical: float = 0.35
+    static: float = 0.10
+    dense: float = 0.50
+    """Goes to the static vectors where there are none of a transformer."""
+    path: float = 0.05
+    best_line: float = 0.4
+    """How far the best line of a passage pulls the passage's cosine up to its own. On three small memories .3 to .5 put more
+    answers first than 0; on Cranfield that changes nothing, on CISI it adds half a point of nDCG@10. More lets headings win."""
+    coverage: float = 0.5
+    """To what power the share of the query's words that a passage holds is taken, before its words count."""
+    next_in_file: float = 0.85
+    """Each further passage of the same file counts this much less, so that other files are seen too."""
+
 
 DENSE_RANGE: Final = (0.05, 0.50)
 STATIC_RANGE: Final = (0.15, 0.60)
@@ -28,10 +44,6 @@ DENSE_CERTAIN: Final = (0.10, 0.42)
 STATIC_CERTAIN: Final = (0.12, 0.45)
 """Cosines above the background between which certainty goes from 0 to 1. Measured on the example memory: what answers a query
 without sharing a word with it stands .19 to .45 above, the best of nonsense .13 to .18."""
-
-BEST_LINE_SHARE: Final = 0.4
-"""How far the best line of a passage pulls the passage's cosine up to its own. On three small memories .3 to .5 put more
-answers first than 0; on Cranfield that changes nothing, on CISI it adds half a point of nDCG@10. More lets headings win."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,14 +60,19 @@ class Signals:
     semantic: Scores
     """How sure the vectors are in absolute terms, 0 to 1."""
     fused: Scores
-    lexical_weight: float
-    """Of `lexical` in `fused`."""
     background: float
     """Mean cosine of the query with everything in scope."""
 
 
 def fuse(
-    *, ids: Rows, lexical: Scores, static: Scores, dense: Scores | None, path: Scores, background: float = BACKGROUND
+    *,
+    ids: Rows,
+    lexical: Scores,
+    static: Scores,
+    dense: Scores | None,
+    path: Scores,
+    background: float = BACKGROUND,
+    tuning: Tuning = Tuning(),
 ) -> Signals:
     """`lexical` is BM25 (0 for no match), `static` and `dense` cosines (NaN for no vector), `path` 0 to 1. `background` is the
     mean cosine of the query with everything in scope, of the dense model when there is one."""
@@ -63,15 +80,14 @@ def fuse(
     lexical = _to_unit(lexical)
     cosine = None
     if dense is None or np.isnan(dense).all():
-        weights, dense, semantic = WEIGHTS_WITHOUT_DENSE, None, ramp(static - background, STATIC_CERTAIN)
+        dense, semantic = None, ramp(static - background, STATIC_CERTAIN)
     else:
-        weights, cosine = WEIGHTS, borrowed(dense, static)
+        cosine = borrowed(dense, static)
         semantic = ramp(cosine - background, DENSE_CERTAIN)
         dense = _to_unit(cosine)
     static = _to_unit(static)
-    fused = weights["lexical"] * lexical + weights["static"] * static + weights["path"] * path
-    if dense is not None:
-        fused = fused + weights["dense"] * dense
+    fused = tuning.lexical * lexical + tuning.static * static + tuning.path * path
+    fused = fused + tuning.dense * (static if dense is None else dense)
     return Signals(
         ids=ids,
         lexical=lexical,
@@ -81,12 +97,11 @@ def fuse(
         cosine=cosine,
         semantic=semantic,
         fused=fused,
-        lexical_weight=weights["lexical"],
         background=background,
     )
 
 
-def raised(signals: Signals, rows: Rows, best_line: Scores) -> Signals:
+def raised(signals: Signals, rows: Rows, best_line: Scores, tuning: Tuning) -> Signals:
     """`signals` of `rows` alone, with the cosine of each passage raised towards that of its best line: a line about something
     else than the rest of its passage is not lost in the mean. `best_line` is NaN for a passage without line vectors."""
     picked = replace(
@@ -102,14 +117,14 @@ def raised(signals: Signals, rows: Rows, best_line: Scores) -> Signals:
     )
     if picked.cosine is None or picked.dense is None:
         return picked
-    cosine = picked.cosine + BEST_LINE_SHARE * np.nan_to_num(np.maximum(best_line - picked.cosine, 0.0), nan=0.0)
+    cosine = picked.cosine + tuning.best_line * np.nan_to_num(np.maximum(best_line - picked.cosine, 0.0), nan=0.0)
     dense = _to_unit(cosine)
     return replace(
         picked,
         cosine=cosine,
         dense=dense,
         semantic=ramp(cosine - signals.background, DENSE_CERTAIN),
-        fused=picked.fused + WEIGHTS["dense"] * (dense - picked.dense),
+        fused=picked.fused + tuning.dense * (dense - picked.dense),
     )
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from memdir.retrieval import lines
 from memdir.retrieval.embed.port import Embedder, unpack_lines
-from memdir.retrieval.fuse import BACKGROUND, Rows, Scores, Signals, fuse, raised
+from memdir.retrieval.fuse import BACKGROUND, Rows, Scores, Signals, Tuning, fuse, raised
 from memdir.retrieval.types import Hit, SearchOutcome, SearchQuery
 from memdir.retrieval.units import units_of
 from memdir.retrieval.words import ABBREVIATIONS, Query, prepare
@@ -37,11 +37,8 @@ BACKGROUND_MAX: Final = 0.10
 """A higher mean is no background: everything in scope is about what was asked."""
 FETCHED_MIN: Final = 40
 """Passages that are read for ranking by file."""
-COVERAGE_POWER: Final = 0.5
 CERTAINTY_LOOK: Final = 12
 """Best passages whose words are counted to tell how sure the answer is."""
-NEXT_IN_FILE: Final = 0.85
-"""Each further passage of the same file counts this much less, so that other files are seen too."""
 
 OWN_SHARE: Final = 0.5
 """Of a passage's own certainty in its score; the rest is its place behind the best, times how sure the best is."""
@@ -74,11 +71,12 @@ class _Candidate:
 class Searcher:
     """Stateless but for caches; any thread may call `search`."""
 
-    def __init__(self, chunks: ChunkStore, static: Embedder, dense: Embedder | None) -> None:
+    def __init__(self, chunks: ChunkStore, static: Embedder, dense: Embedder | None, *, tuning: Tuning | None = None) -> None:
         """`dense` None: lexical and static only. A passage without a dense vector yet is judged by its static one."""
         self._chunks = chunks
         self._static = static
         self._dense = dense
+        self._tuning = tuning or Tuning()
 
     def search(self, query: SearchQuery) -> SearchOutcome:
         """At most `query.limit` hits, best first. An empty query or scope finds nothing."""
@@ -95,10 +93,10 @@ class Searcher:
         timer.lap("vectors")
         best = self._best_rows(signals, query)
         packed = self._packed_lines(signals, best)
-        signals = raised(signals, best, _best_line(signals.ids[best], packed, dense_query))
+        signals = raised(signals, best, _best_line(signals.ids[best], packed, dense_query), self._tuning)
         candidates = self._fetched(signals, query)
         timer.lap("fetch")
-        ranked = _ranked(candidates, prepared, lexical_weight=signals.lexical_weight)
+        ranked = _ranked(candidates, prepared, tuning=self._tuning)
         timer.lap("rank")
         threshold = THRESHOLD if query.threshold is None else query.threshold
         passing = [candidate for candidate in ranked if candidate.score >= threshold]
@@ -131,6 +129,7 @@ class Searcher:
             dense=None if self._dense is None or dense_query is None else self._cosines(scope, ids, dense_query, self._dense),
             path=np.array([path.get(chunk_id, 0.0) for chunk_id in wanted]),
             background=BACKGROUND if background is None else background,
+            tuning=self._tuning,
         )
 
     def _cosines(self, scope: Scope, ids: Rows, query: Matrix, model: Embedder) -> Scores:
@@ -278,19 +277,19 @@ def _background(near: Nearest) -> float | None:
     return min(near.mean, BACKGROUND_MAX)
 
 
-def _ranked(candidates: list[_Candidate], query: Query, *, lexical_weight: float) -> list[_Candidate]:
+def _ranked(candidates: list[_Candidate], query: Query, *, tuning: Tuning) -> list[_Candidate]:
     """Half the fused score relative to the best, times how sure the best is; half how sure this very passage is. Further
     passages of a file are lowered; best first.
 
     A match of one word of many counts less than BM25 says: its share of the fused score is multiplied by the share of the
-    query's words that the passage holds, to the power COVERAGE_POWER.
+    query's words that the passage holds, to the power `tuning.coverage`.
     """
     if not candidates:
         return []
     for candidate in candidates:
         if candidate.lexical > 0:
             candidate.coverage = _coverage(candidate, query)
-            candidate.score -= lexical_weight * candidate.lexical * (1 - candidate.coverage**COVERAGE_POWER)
+            candidate.score -= tuning.lexical * candidate.lexical * (1 - candidate.coverage**tuning.coverage)
     ranked = sorted(candidates, key=lambda candidate: candidate.order)
     best = ranked[0].score
     certainty = max(_certainty(candidate) for candidate in ranked[:CERTAINTY_LOOK])
@@ -302,7 +301,7 @@ def _ranked(candidates: list[_Candidate], query: Query, *, lexical_weight: float
     for candidate in ranked:
         times = seen.get(candidate.stored.document_id, 0)
         seen[candidate.stored.document_id] = times + 1
-        candidate.score *= NEXT_IN_FILE**times
+        candidate.score *= tuning.next_in_file**times
     return sorted(ranked, key=lambda candidate: candidate.order)
 
 

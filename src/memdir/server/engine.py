@@ -15,6 +15,7 @@ from memdir.core.errors import BusyError, MemdirError
 
 if TYPE_CHECKING:
     from memdir.retrieval.embed import Embedder
+    from memdir.retrieval.fuse import Tuning
     from memdir.retrieval.query import Searcher
     from memdir.store.memories import MemoryStore
     from memdir.store.protocols import ChunkStore
@@ -31,9 +32,11 @@ SETTLE_WAIT_S: Final = 5.0
 class Engine:
     """Chunk store, memory store, models, searcher. Thread-safe."""
 
-    def __init__(self, store: Store, models_dir: Path) -> None:
+    def __init__(self, store: Store, models_dir: Path, *, dense: Callable[[], Embedder | None] | None = None) -> None:
+        """`dense` loads the model of the transformer's place, None the one that came with memdir."""
         self._store = store
         self._models_dir = models_dir
+        self._load_dense = dense
         self._first = threading.Event()
         self._settled = threading.Event()
         self._chunks: ChunkStore | None = None
@@ -66,19 +69,19 @@ class Engine:
         self._first.set()
         ready()
         try:
-            self._dense = MiniLmEmbedder(self._models_dir)
+            self._dense = MiniLmEmbedder(self._models_dir) if self._load_dense is None else self._load_dense()
             self._searcher = self.searcher_over(self._static, self._dense)
         except Exception:
             log.exception("the transformer model is not available; searching with words and static vectors only")
         self._settled.set()
         ready()
 
-    def searcher_over(self, static: Embedder, dense: Embedder | None) -> Searcher:
-        """A searcher of this engine's passages with these models."""
+    def searcher_over(self, static: Embedder, dense: Embedder | None, tuning: Tuning | None = None) -> Searcher:
+        """A searcher of this engine's passages with these models; `tuning` None: the product's."""
         from memdir.retrieval.query import Searcher
 
         assert self._chunks is not None
-        return Searcher(self._chunks, static, dense)
+        return Searcher(self._chunks, static, dense, tuning=tuning)
 
     def _wait(self) -> None:
         if not self._first.wait(LOAD_WAIT_S):

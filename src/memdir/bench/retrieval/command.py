@@ -1,0 +1,59 @@
+"""`memdir bench retrieval`: how well search ranks, per stage and ablated, with intervals."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from memdir.bench.figures import Figure, machine
+from memdir.bench.report import reported
+from memdir.bench.retrieval import collections
+from memdir.bench.retrieval.cache import CachedEmbedder
+from memdir.bench.retrieval.collections import Collection
+from memdir.bench.retrieval.stages import figures, outcomes
+from memdir.bench.retrieval.stand import filled
+from memdir.core.errors import UsageError
+from memdir.core.paths import app_paths
+
+
+def main(args: argparse.Namespace, *, as_json: bool) -> int:
+    """0 when measured, 2 when a part could not be."""
+    return reported(run, args, as_json=as_json)
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    """Measure everything that was asked for."""
+    from memdir.retrieval.embed import MiniLmEmbedder
+
+    wanted: list[Collection] = []
+    if args.cranfield is not None:
+        wanted.append(collections.cranfield(args.cranfield))
+    if args.cisi is not None:
+        wanted.append(collections.cisi(args.cisi))
+    if not wanted:
+        raise UsageError("there is nothing to measure", hint="name a collection: --cranfield DIR, --cisi DIR")
+    paths = app_paths()
+    dense = CachedEmbedder(MiniLmEmbedder(paths.models_dir), args.cache or paths.cache_dir / "bench")
+    found: list[Figure] = []
+    for collection in wanted:
+        found += measure(collection, dense)
+    return {"machine": machine(), "figures": [figure.as_json() for figure in found], "failed": {}}
+
+
+def measure(collection: Collection, dense: CachedEmbedder) -> Sequence[Figure]:
+    """One collection, from its files to its figures."""
+    say(f"{collection.name}: indexing {len(collection.texts)} files …")
+    with filled(collection.texts, dense, say) as stand:
+        dense.save()
+        say(f"{collection.name}: asking {len(collection.questions)} questions …")
+        made = figures(collection.name, outcomes(stand, collection.questions))
+    dense.save()
+    return made
+
+
+def say(text: str) -> None:
+    """A line for people."""
+    sys.stderr.write(f"bench: {text}\n")
+    sys.stderr.flush()
