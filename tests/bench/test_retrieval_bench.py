@@ -1,4 +1,4 @@
-"""`bench retrieval`: judgements as they are meant, measures as the books define them, a small collection from files to figures."""
+"""`bench retrieval`: judgements as they are meant, measures as the books define them, a small collection to its figures."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ BAD_COMMAND_LINES: dict[str, list[str]] = {
     "bench smoke": ["bench", "smoke", "x"],
     "bench sync": ["bench", "sync", "--bogus"],
     "bench posix": ["bench", "posix", "--rounds", "-1"],
-    "bench retrieval": ["bench", "retrieval"],
+    "bench retrieval": ["bench", "retrieval", "x"],
     "bench scale": ["bench", "scale", "--sizes", "1000,none"],
     "bench server": ["bench", "server", "--seconds", "0"],
 }
