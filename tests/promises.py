@@ -54,7 +54,6 @@ OPEN: frozenset[str] = frozenset(
         "retrieval.rerank",
         "retrieval.spans",
         "retrieval.scope-cost",
-        "retrieval.grouping",
         "retrieval.explain",
         "retrieval.memories-ranked",
         "retrieval.split",

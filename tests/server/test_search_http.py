@@ -71,6 +71,32 @@ def test_scope_is_a_folder_or_a_file_and_never_more(client: httpx.Client, tag: s
             assert {r["path"] for r in found["results"]} == expected, (scope, mode)
 
 
+@pytest.mark.promise("retrieval.grouping")
+def test_lines_around_hits_and_a_budget_come_when_asked_for(client: httpx.Client, tag: str) -> None:
+    lines = [f"Line {number} is about nothing." for number in range(1, 30)]
+    lines[9] = lines[11] = "The walnut tree was planted."
+    put(client, tag, "/a.md", "\n".join(lines).encode())
+    put(client, tag, "/b.md", b"Another walnut tree.\n")
+    plain = search(client, tag, "walnut", mode="literal")
+    assert plain["leftOut"] is None
+    assert [(hit["path"], hit["startLine"]) for hit in plain["results"]] == [("/a.md", 10), ("/a.md", 12), ("/b.md", 1)]
+    assert plain["results"][0]["matched"] is None
+    (around, _) = search(client, tag, "walnut", mode="literal", context=1, group=True)["results"]
+    assert around["text"] == "\n".join(lines[8:13])
+    assert (around["startLine"], around["endLine"]) == (9, 13)
+    assert around["matched"] == [{"startLine": 10, "endLine": 10}, {"startLine": 12, "endLine": 12}]
+    some = search(client, tag, "walnut", mode="literal", budgetTokens=30, explain=True)
+    assert [hit["path"] for hit in some["results"]] == ["/a.md", "/b.md"]
+    assert some["tokens"] <= 30
+    assert some["leftOut"] == {"count": 1, "paths": ["/a.md"]}
+    meant = search(client, tag, "when was the walnut planted", context=2, explain=True)
+    (around,) = (hit for hit in meant["results"] if hit["path"] == "/a.md" and hit["startLine"] <= 10 <= hit["endLine"])
+    assert around["text"] == "\n".join(lines[around["startLine"] - 1 : around["endLine"]])
+    assert around["endLine"] - around["startLine"] >= 4
+    assert meant["stagesMs"]["group"] >= 0
+    assert client.post("/v1/search", json={"containerTag": tag, "q": "x", "context": 10_000}).status_code == 400
+
+
 def test_literal_search_finds_bytes_and_says_where(client: httpx.Client, tag: str) -> None:
     put(client, tag, "/a.txt", "eins\nzwei [x] grün\n".encode())
     put(client, tag, "/b.bin", b"\x00[x]")

@@ -23,6 +23,9 @@ from memdir.core.limits import (
     SEARCH_LIMIT_MAX,
 )
 
+SEARCH_CONTEXT_MAX = 100
+SEARCH_BUDGET_MAX = 1_000_000
+
 
 class Wire(BaseModel):
     """camelCase outside, snake_case inside; unknown fields of an answer are ignored."""
@@ -342,6 +345,20 @@ class SearchRequest(Wire):
     wait_seq: int = 0
     wait_ms: Annotated[int, Field(ge=0, le=30_000)] = 0
     explain: bool = False
+    group: bool = False
+    """Hits of a file together, in the order of its lines; those that touch are one. Files by their best hit."""
+    context: Annotated[int, Field(ge=0, le=SEARCH_CONTEXT_MAX)] = 0
+    """Lines before and after each hit; hits of a file that then touch are one."""
+    budget_tokens: Annotated[int, Field(ge=1, le=SEARCH_BUDGET_MAX)] | None = None
+    """About how many tokens (a quarter of the characters) the hits may have together: the best one, then by score per token,
+    with a second file before a second place in the first. `leftOut` says what did not fit."""
+
+
+class LineRange(Wire):
+    """Counted from 1, both ends belong to it."""
+
+    start_line: int
+    end_line: int
 
 
 class SearchHit(Wire):
@@ -361,6 +378,16 @@ class SearchHit(Wire):
     title: str | None = None
     signals: dict[str, float] | None = None
     """With `explain`: lexical, static, dense, … as they entered the fusion."""
+    matched: list[LineRange] | None = None
+    """With `group`, `context` or `budgetTokens`: the lines of the hits that are in it, in their order."""
+
+
+class SearchLeftOut(Wire):
+    """Hits that did not fit `budgetTokens`."""
+
+    count: int
+    paths: list[str]
+    """Of their files, the best first, at most 100."""
 
 
 class SearchResponse(Wire):
@@ -370,6 +397,10 @@ class SearchResponse(Wire):
     """Paths in scope (at most 1,000) that were not searchable yet when the search ran."""
     timing_ms: float
     stages_ms: dict[str, float] | None = None
+    tokens: int | None = None
+    """With `budgetTokens`: about how many the results have, paths and line numbers included."""
+    left_out: SearchLeftOut | None = None
+    """With `budgetTokens`."""
 
 
 class JobEntry(Wire):

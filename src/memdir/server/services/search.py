@@ -14,6 +14,8 @@ from memdir.retrieval.types import Hit, SearchOutcome, SearchQuery
 from memdir.server.access import Caller
 from memdir.server.engine import Engine
 from memdir.server.hub import Hub
+from memdir.server.services.shaping import Shaped, is_plain
+from memdir.server.services.shaping import shaped as shape
 from memdir.store.types import Document, Scope
 
 SPARE_HITS: Final = 10
@@ -47,15 +49,21 @@ async def search(caller: Caller, hub: Hub, engine: Engine, request: v1.SearchReq
         if not results and lacking:
             await _until_embedded(caller, hub, scope, request.wait_seq, began + request.wait_ms / 1000)
             results, total, stages = await hub.run(_semantic, caller, engine, scope, request)
+    found = time.perf_counter()
+    shaped = await hub.run(shape, caller, results, request) if not is_plain(request) else Shaped(hits=results)
     now = time.perf_counter()
     if stages is not None:
         stages["wait"] = round((waited - began) * 1000, 3)
+        stages["group"] = round((now - found) * 1000, 3)
+    left_out = shaped.left_out
     return v1.SearchResponse(
-        results=results,
+        results=shaped.hits,
         total=total,
         pending=pending,
         timing_ms=round((now - waited) * 1000, 3),
         stages_ms=stages if request.explain else None,
+        tokens=shaped.tokens,
+        left_out=None if left_out is None else v1.SearchLeftOut(count=left_out.count, paths=list(left_out.paths)),
     )
 
 
