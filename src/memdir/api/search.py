@@ -1,0 +1,86 @@
+"""`/v1/search`: ranked lines."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from memdir.api.wire import Wire
+from memdir.core.limits import QUERY_MAX_CHARS, SEARCH_LIMIT_MAX
+
+SEARCH_CONTEXT_MAX = 100
+SEARCH_BUDGET_MAX = 1_000_000
+
+
+class SearchRequest(Wire):
+    """POST /v1/search: ranked lines.
+
+    `filepath` is the scope: a folder (with or without trailing slash), or one file; `/` is everything. With `waitMs` the
+    server first waits (at most that long) until everything in scope up to `waitSeq` is searchable.
+    """
+
+    container_tag: str
+    q: Annotated[str, Field(min_length=1, max_length=QUERY_MAX_CHARS)]
+    filepath: str = "/"
+    limit: Annotated[int, Field(ge=1, le=SEARCH_LIMIT_MAX)] = 10
+    mode: Literal["semantic", "literal"] = "semantic"
+    wait_seq: int = 0
+    wait_ms: Annotated[int, Field(ge=0, le=30_000)] = 0
+    explain: bool = False
+    group: bool = False
+    """Hits of a file together, in the order of its lines; those that touch are one. Files by their best hit."""
+    context: Annotated[int, Field(ge=0, le=SEARCH_CONTEXT_MAX)] = 0
+    """Lines before and after each hit; hits of a file that then touch are one."""
+    budget_tokens: Annotated[int, Field(ge=1, le=SEARCH_BUDGET_MAX)] | None = None
+    """About how many tokens (a quarter of the characters) the hits may have together: the best one, then by score per token,
+    with a second file before a second place in the first. `leftOut` says what did not fit."""
+
+
+class LineRange(Wire):
+    """Counted from 1, both ends belong to it."""
+
+    start_line: int
+    end_line: int
+
+
+class SearchHit(Wire):
+    """Lines are counted from 1 and both ends belong to the hit; bytes are half open."""
+
+    path: str
+    document_id: str
+    kind: Literal["chunk", "memory", "literal"]
+    start_line: int
+    end_line: int
+    start_byte: int
+    end_byte: int
+    text: str
+    """The exact text of the best lines, at most 2,000 characters."""
+    score: float
+    """0 to 1, higher is better."""
+    title: str | None = None
+    signals: dict[str, float] | None = None
+    """With `explain`: lexical, static, dense, … as they entered the fusion."""
+    matched: list[LineRange] | None = None
+    """With `group`, `context` or `budgetTokens`: the lines of the hits that are in it, in their order."""
+
+
+class SearchLeftOut(Wire):
+    """Hits that did not fit `budgetTokens`."""
+
+    count: int
+    paths: list[str]
+    """Of their files, the best first, at most 100."""
+
+
+class SearchResponse(Wire):
+    results: list[SearchHit]
+    total: int
+    pending: list[str]
+    """Paths in scope (at most 1,000) that were not searchable yet when the search ran."""
+    timing_ms: float
+    stages_ms: dict[str, float] | None = None
+    tokens: int | None = None
+    """With `budgetTokens`: about how many the results have, paths and line numbers included."""
+    left_out: SearchLeftOut | None = None
+    """With `budgetTokens`."""
