@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -33,6 +34,16 @@ def _private_home(tmp_path_factory: pytest.TempPathFactory) -> object:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MEMDIR_HOME", str(tmp_path_factory.mktemp("home")))
         yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def models_dir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """One folder for all processes and workers of a run: making the int8 model takes longer than most tests."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if base.name.startswith("popen-") else base) / "memdir-models"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MEMDIR_MODELS_DIR", str(folder))
+        yield folder
 
 
 @pytest.fixture(scope="session")

@@ -52,6 +52,7 @@ def test_a_missing_corpus_is_named(checkout: Path, tmp_path: Path) -> None:
     assert "step 'copy' failed" in done.stderr
 
 
+@pytest.mark.long
 @pytest.mark.mount
 @pytest.mark.promise("demo.says-which", "demo.words-absent")
 def test_a_target_that_shares_a_word_with_its_query_is_named(checkout: Path, tmp_path: Path) -> None:

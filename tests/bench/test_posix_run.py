@@ -116,6 +116,7 @@ def test_an_interrupted_run_takes_its_mounts_and_folders_away(tmp_path: Path, nu
     assert_nothing_left(tmp_path)
 
 
+@pytest.mark.long
 @pytest.mark.promise("bench.posix-leaves-nothing")
 def test_what_a_killed_run_left_behind_goes_with_the_next_one(tmp_path: Path) -> None:
     done = interrupted(tmp_path, signal.SIGKILL, only_leader=True)
@@ -221,6 +222,7 @@ def test_a_program_that_fails_is_an_error_with_its_own_words(tmp_path: Path) -> 
         expect("files", 3, 4)
 
 
+@pytest.mark.long
 def test_growth_is_measured_at_each_size_and_says_what_the_largest_means_for_memdir(tmp_path: Path) -> None:
     plan = Plan(sizes=SMALL, rounds=0, targets=("native", "memdir"), folder=tmp_path, grow=(20, 60))
     outcome = running.run(plan)

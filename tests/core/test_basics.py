@@ -52,6 +52,16 @@ def test_a_relative_memdir_home_is_refused(monkeypatch: pytest.MonkeyPatch) -> N
         app_paths()
 
 
+def test_several_homes_may_share_their_derived_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMDIR_MODELS_DIR", str(tmp_path))
+    assert app_paths().models_dir == tmp_path
+    monkeypatch.setenv("MEMDIR_MODELS_DIR", "here")
+    with pytest.raises(UsageError, match="absolute"):
+        _ = app_paths().models_dir
+    monkeypatch.delenv("MEMDIR_MODELS_DIR")
+    assert app_paths().models_dir == app_paths().cache_dir / "models"
+
+
 def test_relative_xdg_values_are_ignored_as_the_specification_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MEMDIR_HOME", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))

@@ -75,13 +75,8 @@ class Home:
 
 
 @pytest.fixture
-def home(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
     monkeypatch.setenv("MEMDIR_HOME", str(tmp_path / "home"))
-    base = tmp_path_factory.getbasetemp()
-    models = (base.parent if base.name.startswith("popen-") else base) / "memdir-models"
-    models.mkdir(exist_ok=True)  # derived model files are made once a run, as they are once a user
-    (tmp_path / "home" / "cache").mkdir(parents=True, mode=0o700)
-    (tmp_path / "home" / "cache" / "models").symlink_to(models)
     monkeypatch.delenv("MEMDIR_SERVER_URL", raising=False)
     one = Home(tmp_path)
     yield one

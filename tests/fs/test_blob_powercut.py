@@ -199,7 +199,7 @@ def images(tmp_path: Path, stories: range, each: int, monkeypatch: pytest.Monkey
 
 @pytest.mark.promise("large.power-cut")
 def test_nothing_synced_is_lost_in_a_power_cut_of_large_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    images(tmp_path, range(8), 25, monkeypatch)
+    images(tmp_path, range(5), 25, monkeypatch)
 
 
 @pytest.mark.long

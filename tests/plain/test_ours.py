@@ -14,9 +14,9 @@ from tests.daemon.test_mount import Home, home, until
 from tests.plain.conftest import PlainMount, settled
 from tests.plain.double import KEY, PlainServer, listening
 from tests.plain.test_plain import CONTENTS
-from tests.server.conftest import ServerProcess, _one_set_of_models, server, tag
+from tests.server.conftest import ServerProcess, server, tag
 
-__all__ = ["_one_set_of_models", "home", "server", "tag"]
+__all__ = ["home", "server", "tag"]
 pytestmark = pytest.mark.promise("sync.plain")
 
 

@@ -32,13 +32,6 @@ def static() -> StaticEmbedder:
 
 
 @pytest.fixture(scope="session")
-def models_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One folder for all workers of a run: the int8 model is made once."""
-    base = tmp_path_factory.getbasetemp()
-    return (base.parent if base.name.startswith("popen-") else base) / "memdir-models"
-
-
-@pytest.fixture(scope="session")
 def minilm(models_dir: Path) -> MiniLmEmbedder:
     return MiniLmEmbedder(models_dir)
 

@@ -107,25 +107,9 @@ class ServerProcess:
         return self.process.wait(timeout=30)
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _one_set_of_models(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Derived model files are made once for all servers of a run: each home's `cache` is a link."""
-    Shared.cache = tmp_path_factory.mktemp("cache")
-    yield
-    Shared.cache = None
-
-
-class Shared:
-    """What the servers of one run have in common."""
-
-    cache: Path | None = None
-
-
 def launch(home: Path, *arguments: str, database_url: str | None = None) -> tuple[subprocess.Popen[bytes], str]:
     """Start a server process and wait for what it reports: `ready`, or an error text."""
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if Shared.cache is not None and not (home / "cache").exists():
-        (home / "cache").symlink_to(Shared.cache)
     reading, writing = os.pipe()
     try:
         process = subprocess.Popen(

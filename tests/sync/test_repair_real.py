@@ -9,10 +9,10 @@ import pytest
 
 from memdir.client.http import Client
 from memdir.sync.engine import Engine
-from tests.server.conftest import ServerProcess, _one_set_of_models, server, tag
+from tests.server.conftest import ServerProcess, server, tag
 from tests.sync.conftest import Mount
 
-__all__ = ["_one_set_of_models", "server", "tag"]
+__all__ = ["server", "tag"]
 
 
 class RealMount(Mount):

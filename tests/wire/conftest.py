@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.server.conftest import _one_set_of_models, client, server, tag
+from tests.server.conftest import client, server, tag
 
-__all__ = ["_one_set_of_models", "client", "server", "tag"]
+__all__ = ["client", "server", "tag"]

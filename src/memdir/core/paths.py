@@ -15,6 +15,7 @@ from pathlib import Path
 from memdir.core.errors import MemdirError, StorageError, UsageError
 
 ENV_HOME = "MEMDIR_HOME"
+ENV_MODELS = "MEMDIR_MODELS_DIR"
 
 RUNTIME_DIR_MAX_BYTES = 80
 """`sun_path` holds 107 bytes; a socket's name takes up to 24 of them."""
@@ -57,8 +58,12 @@ class AppPaths:
 
     @property
     def models_dir(self) -> Path:
-        """Model files derived from package weights; can be deleted and come back."""
-        return self.cache_dir / "models"
+        """Model files derived from package weights; can be deleted and come back. `MEMDIR_MODELS_DIR` is one folder for several
+        homes (and for containers that begin with an empty one): making the files takes some seconds."""
+        shared = os.environ.get(ENV_MODELS)
+        if shared and not Path(shared).is_absolute():
+            raise UsageError(f"{ENV_MODELS} must be an absolute path, not {shared!r}")
+        return Path(shared) if shared else self.cache_dir / "models"
 
 
 def explained(error: OSError) -> StorageError | None:

@@ -18,7 +18,7 @@ import pytest
 
 from memdir.core.clock import SystemClock
 from memdir.store.store import Store
-from tests.server.conftest import OpenStore, ServerProcess, Shared, start
+from tests.server.conftest import OpenStore, ServerProcess, start
 
 WAIT_S = 300.0
 TAG = "notes"
@@ -35,8 +35,6 @@ def poll(true: Callable[[], bool], *, every_s: float = 0.1) -> None:
 def workers(home: Path, url: str, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
     """`memdir server worker`, ended with SIGTERM."""
     home.mkdir(exist_ok=True)
-    if Shared.cache is not None and not (home / "cache").exists():
-        (home / "cache").symlink_to(Shared.cache)
     process = subprocess.Popen(
         [sys.executable, "-m", "memdir.cli", "server", "worker", *arguments],
         env={**os.environ, "MEMDIR_HOME": str(home), "MEMDIR_DATABASE_URL": url},
