@@ -48,6 +48,7 @@ BAD_COMMAND_LINES: dict[str, list[str]] = {
     "server backup": ["server", "backup"],
     "server restore": ["server", "restore"],
     "server check": ["server", "check", "x"],
+    "server reindex": ["server", "reindex", "--what", "everything"],
     "server vacuum": ["server", "vacuum", "--history-days", "0"],
     "server worker": ["server", "worker", "--workers", "0"],
     "server jobs": ["server", "jobs", "x"],

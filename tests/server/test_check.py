@@ -46,6 +46,8 @@ def filled(store: AnyStore, container: Container, put: Putting) -> AnyStore:
             "insert into chunk (document_id, container_id, revision, ordinal, start_byte, end_byte, start_line, end_line, "
             "text, context, grams, text_hash) select id, container_id, revision, 0, 0, 4, 1, 1, 'note', '', '', x'00' "
             "from document where path = '/e/1.md'",
+            "insert into vector_model values (1, 'one'), (2, 'other')",
+            "insert into chunk_vector (model_id, chunk_id, vector) select 1, id, x'0000' from chunk",
         )
     assert list(Check(store).findings(deep=True)) == []
     return store
@@ -149,6 +151,18 @@ SQLITE_DAMAGE: tuple[tuple[str, Damage, bool], ...] = (
         True,
     ),
     ("reference", sql("insert into chunk_vector (model_id, chunk_id, vector) values (1, 99, x'00')"), True),
+    ("passage-vector", sql("delete from chunk_vector"), True),
+    (
+        "passage-lacks",
+        sql(
+            "insert into chunk (document_id, container_id, revision, ordinal, start_byte, end_byte, start_line, end_line, "
+            "text, context, grams, text_hash) "
+            "select document_id, container_id, revision, 1, 4, 4, 1, 1, 'more', '', '', x'01' from chunk",
+            "insert into chunk_vector (model_id, chunk_id, vector) select 1, max(id), x'0000' from chunk",
+            "insert into chunk_vector (model_id, chunk_id, vector) select 2, min(id), x'0000' from chunk",
+        ),
+        True,
+    ),
     ("job", sql(JOB + "('gone', 'index', 1, 0, 0, 0)"), True),
     ("words", forget_word, True),
 )

@@ -48,6 +48,7 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "server backup": ("upkeep", "BACKUP", "write all that the server keeps into one file"),
     "server restore": ("upkeep", "RESTORE", "put a backup into the server's store"),
     "server check": ("upkeep", "CHECK", "check, and repair, the server's store"),
+    "server reindex": ("reindex", "COMMAND", "make passages, memories and indexes anew"),
     "server vacuum": ("upkeep", "VACUUM", "give space back that the server does not need"),
     "server worker": ("worker", "COMMAND", "take documents through the pipeline, beside the servers"),
     "server jobs": ("jobs", "COMMAND", "show work on documents that waits, runs, or was given up"),

@@ -145,17 +145,26 @@ def _restore(args: argparse.Namespace, out: Output) -> int:
 
 
 def _configure_check(parser: Parser) -> None:
-    parser.add_argument("--deep", action="store_true", help="read every content and compare its hash")
+    parser.add_argument(
+        "--deep", action="store_true",
+        help="read every content and compare its hash; compare whole indexes with the store, not only a sample",
+    )  # fmt: skip
     parser.add_argument("--repair", action="store_true", help="repair what can be repaired without inventing anything")
     configure_storage(parser)
 
 
 def _check(args: argparse.Namespace, out: Output) -> int:
+    from memdir.retrieval.indexes import derived_indexes, disagreements, mended
     from memdir.store.check import Check
 
     with _store(args, alone=args.repair) as store, Progress("check:", noun="step") as progress:
         check = Check(store, progress=lambda what, count: progress.update(count, detail=what))
-        found = check.repair(deep=args.deep) if args.repair else list(check.findings(deep=args.deep))
+        indexes = derived_indexes(store)
+        if args.repair:
+            found = check.repair(deep=args.deep) + mended(store, indexes, full=args.deep)
+        else:
+            found = list(check.findings(deep=args.deep))
+            found += [finding for finding, _ in disagreements(store, indexes, full=args.deep)]
     left = [finding for finding in found if not finding.repaired]
     if out.json:
         out.document({"findings": [asdict(finding) for finding in found], "left": len(left)})
@@ -276,8 +285,9 @@ CHECK = Command(
     usage="[OPTIONS]",
     description=(
         "Check every rule of the server's store: the database itself, references, reference counts, contents and their sizes,\n"
-        "history without gaps, documents that wait for nothing. The server may be at work; for --repair on SQLite it must be\n"
-        "stopped. A repair invents nothing: contents that are lost are named, with the documents they belong to."
+        "history without gaps, documents that wait for nothing, passages that lack vectors, indexes that disagree with the\n"
+        "store. The server may be at work; for --repair on SQLite it must be stopped. A repair invents nothing: contents that\n"
+        "are lost are named, with the documents they belong to; indexes are made anew from the store when they are needed."
     ),
     examples=[
         ("memdir server check", "some seconds"),

@@ -16,6 +16,8 @@ from memdir.core.errors import BusyError, MemdirError
 if TYPE_CHECKING:
     from memdir.retrieval.embed import Embedder
     from memdir.retrieval.fuse import Tuning
+    from memdir.retrieval.index import DerivedIndex
+    from memdir.retrieval.indexes import Rebuilds
     from memdir.retrieval.query import Searcher
     from memdir.store.memories import MemoryStore
     from memdir.store.protocols import ChunkStore
@@ -46,6 +48,8 @@ class Engine:
         self._searcher: Searcher | None = None
         self._error: MemdirError | None = None
         self._thread: threading.Thread | None = None
+        self._indexes: tuple[DerivedIndex, ...] = ()
+        self._rebuilds: Rebuilds | None = None
 
     def start(self, ready: Callable[[], None]) -> None:
         """Load in the background; `ready` is called after each model."""
@@ -55,7 +59,10 @@ class Engine:
     def _load(self, ready: Callable[[], None]) -> None:
         try:
             from memdir.retrieval.embed import MiniLmEmbedder, StaticEmbedder
+            from memdir.retrieval.indexes import Rebuilds, derived_indexes
 
+            self._indexes = derived_indexes(self._store)
+            self._rebuilds = Rebuilds(self._store.folder, self._indexes)
             self._chunks = self._store.chunks()
             self._memories = self._store.memories
             self._static = StaticEmbedder()
@@ -66,6 +73,7 @@ class Engine:
             self._first.set()
             self._settled.set()
             return
+        self._rebuilds.start()
         self._first.set()
         ready()
         try:
@@ -126,6 +134,13 @@ class Engine:
         return self._memories
 
     @property
+    def rebuilds(self) -> Rebuilds:
+        """Waits like `searcher`."""
+        self._wait()
+        assert self._rebuilds is not None
+        return self._rebuilds
+
+    @property
     def static(self) -> Embedder:
         """Waits like `searcher`."""
         self._wait()
@@ -136,6 +151,10 @@ class Engine:
     def dense(self) -> Embedder | None:
         """The transformer, None when it is not (yet) there."""
         return self._dense
+
+    def stop(self) -> bool:
+        """End what is built in the background; it goes on after the next start. Returns whether it ended in time."""
+        return self._rebuilds is None or self._rebuilds.stop()
 
     def join(self) -> None:
         """Wait until loading is over."""

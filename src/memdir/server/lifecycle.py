@@ -285,7 +285,7 @@ async def _serve(options: ServerOptions, paths: AppPaths, store: Store, listener
         await server.serve(sockets=[listener])
     finally:
         _withdraw(paths)
-        stopped = [await asyncio.to_thread(thread.stop) for thread in (auditor, worker, collector, housekeeper)]
+        stopped = [await asyncio.to_thread(thread.stop) for thread in (auditor, worker, collector, housekeeper, engine)]
         if not all(stopped) or not engine.settled:
             leave()
         hub.shutdown()

@@ -343,6 +343,27 @@ _RULES: Final = (
         about=frozenset({"chunk"}),
     ),
     Rule(
+        kind="passage-vector",
+        sql="select c.document_id, count(*) from chunk c join document d on d.id = c.document_id and d.status = 'done' "
+        "where not exists (select 1 from chunk_vector v where v.chunk_id = c.id) group by c.document_id order by c.document_id",
+        tell=lambda row: f"{row[1]} passages of document {row[0]} have no vector",
+        mend=_run("update document set status = 'queued', indexed_hash = null where id = ?"),
+        about=frozenset({"chunk", "chunk_vector"}),
+    ),
+    Rule(
+        kind="passage-lacks",
+        sql="select c.document_id, count(*), m.name from chunk c join vector_model m on exists "
+        "(select 1 from chunk s join chunk_vector w on w.chunk_id = s.id and w.model_id = m.id "
+        "where s.document_id = c.document_id) join document d on d.id = c.document_id and d.status = 'done' "
+        "where not exists (select 1 from chunk_vector v where v.chunk_id = c.id and v.model_id = m.id) "
+        "and exists (select 1 from chunk_vector v where v.chunk_id = c.id) "
+        "and not exists (select 1 from job j where j.document_id = c.document_id and j.kind = 'embed') "
+        "group by c.document_id, m.name order by c.document_id, m.name",
+        tell=lambda row: f"{row[1]} passages of document {row[0]} have no vector of {row[2]}, and others of it do",
+        mend=_run("update document set status = 'embedding' where id = ?"),
+        about=frozenset({"chunk", "chunk_vector"}),
+    ),
+    Rule(
         kind="job",
         sql="select j.document_id, j.kind from job j left join document d on d.id = j.document_id "
         "where d.id is null or d.container_id <> j.container_id order by j.document_id, j.kind",

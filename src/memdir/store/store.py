@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from memdir.core.clock import Clock
+from memdir.store.again import WorkAgain
 from memdir.store.answers import AnswerStore
 from memdir.store.audit import AuditStore
 from memdir.store.blobs import BlobStore
@@ -42,6 +44,9 @@ class Store(ABC):
     (a full-text index) belongs in a trigger. A document's place and revision are read from its row.
     """
 
+    folder: Path
+    """Where this process keeps files beside the database: uploads under way, indexes."""
+
     def __init__(self, db: Database, blobs: BlobStore, clock: Clock) -> None:
         self._clock = clock
         self._listeners: list[Callable[[int], None]] = []
@@ -53,6 +58,7 @@ class Store(ABC):
         self.jobs = JobStore(db, clock, skip_locked=db.row_lock_skip)
         self.dead_letters = DeadLetters(db, clock)
         self.embedding = EmbeddingQueue(db, clock)
+        self.again = WorkAgain(db, clock)
         self.orgs = OrgStore(db, clock)
         self.keys = KeyStore(db, clock)
         self.answers = AnswerStore(db, clock)

@@ -1,0 +1,107 @@
+"""`memdir server reindex` beside a running server, after a kill, and without one."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from memdir.store.sqlite.store import SqliteStore
+from tests.server.conftest import ServerProcess, start
+
+WAIT_S = 60.0
+NOTES = 12
+
+
+def reindex(home: Path, *arguments: str) -> tuple[int, dict[str, Any], str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "memdir.cli", "server", "reindex", *arguments, "--json"],
+        env={**os.environ, "MEMDIR_HOME": str(home)},
+        capture_output=True,
+        text=True,
+        timeout=WAIT_S,
+        check=False,
+    )
+    return done.returncode, json.loads(done.stdout or "{}"), done.stderr
+
+
+def settle(client: httpx.Client, tag: str) -> None:
+    deadline = time.monotonic() + WAIT_S
+    while client.get("/v3/documents/processing", params={"containerTag": tag}).json()["totalCount"]:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def found(client: httpx.Client, tag: str) -> list[str]:
+    answer = client.post("/v1/search", json={"containerTag": tag, "q": "boiler valve", "limit": 5})
+    assert answer.status_code == 200, answer.text
+    return [f"{hit['path']}:{hit['startLine']}" for hit in answer.json()["results"]]
+
+
+def put_notes(client: httpx.Client, tag: str) -> None:
+    for number in range(NOTES):
+        text = f"# Note {number}\n\nThe boiler number {number} has a new valve.\n"
+        answer = client.put(f"/v1/files/memory/n{number}.md", params={"containerTag": tag}, content=text)
+        assert answer.status_code < 300
+
+
+def test_passages_that_lost_their_vectors_get_them_again_while_searches_are_answered(tmp_path: Path) -> None:
+    server: ServerProcess = start(tmp_path / "home", "--port", "0")
+    try:
+        with server.client() as client:
+            put_notes(client, "t")
+            settle(client, "t")
+            before = found(client, "t")
+            assert before
+        assert server.stop() == 0
+        folder = server.home / "data" / "server"
+        store = SqliteStore.open(folder)
+        with store.db.write() as connection:
+            connection.execute("delete from chunk_vector where chunk_id % 2 = 0")
+        store.close()
+        server = start(server.home, "--port", "0")
+        with server.client() as client:
+            asked = client.post("/v1/indexes:rebuild", json={"containerTag": "t", "what": ["chunks", "memories"]})
+            assert asked.status_code == 202, asked.text
+            assert found(client, "t"), "answered from what is there"
+        server.stop(signal.SIGKILL)
+        server = start(server.home, "--port", "0")
+        code, answer, said = reindex(server.home, "--container", "t", "--what", "chunks")
+        assert (code, answer["documents_left"], answer["failed"]) == (0, 0, []), said
+        with server.client() as client:
+            assert found(client, "t") == before
+            refused = client.post("/v1/indexes:rebuild", json={"containerTag": "no such", "what": ["chunks"]})
+            assert refused.status_code in (400, 404)
+            key = client.post("/v1/keys", json={"name": "reader", "actions": ["read", "write"]}).json()["key"]
+        with server.client(Authorization=f"Bearer {key}") as other:
+            assert other.get("/v1/indexes").status_code == 403
+            assert other.post("/v1/indexes:rebuild", json={"what": ["chunks"]}).status_code == 403
+        assert server.stop() == 0
+        store = SqliteStore.open(folder)
+        counts = store.db.all("select model_id, count(*) from chunk_vector group by model_id")
+        chunks = store.db.all("select count(*) from chunk")[0][0]
+        store.close()
+        assert [count for _, count in counts] == [chunks, chunks]
+        code, answer, said = reindex(server.home)
+        assert (code, answer["builds"], answer["builds_done"]) == (0, answer["builds_done"], answer["builds"]), said
+    finally:
+        server.stop(signal.SIGKILL)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"), [(["--what", "everything"], 2), (["--no-wait"], 2), (["--container", "nobody's"], 2)]
+)
+def test_what_cannot_be_done_is_said(tmp_path: Path, arguments: list[str], code: int) -> None:
+    store = SqliteStore.open(tmp_path / "data" / "server")
+    store.close()
+    got, answer, _ = reindex(tmp_path, *arguments)
+    assert got == code
+    assert "error" in answer
