@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +15,14 @@ import pytest
 
 from memdir.store.sqlite.store import SqliteStore
 from tests.server.conftest import ServerProcess, start
+from tests.server.test_search_http import done
 
 WAIT_S = 60.0
 NOTES = 12
 
 
 def reindex(home: Path, *arguments: str) -> tuple[int, dict[str, Any], str]:
-    done = subprocess.run(
+    ran = subprocess.run(
         [sys.executable, "-m", "memdir.cli", "server", "reindex", *arguments, "--json"],
         env={**os.environ, "MEMDIR_HOME": str(home)},
         capture_output=True,
@@ -30,14 +30,7 @@ def reindex(home: Path, *arguments: str) -> tuple[int, dict[str, Any], str]:
         timeout=WAIT_S,
         check=False,
     )
-    return done.returncode, json.loads(done.stdout or "{}"), done.stderr
-
-
-def settle(client: httpx.Client, tag: str) -> None:
-    deadline = time.monotonic() + WAIT_S
-    while client.get("/v3/documents/processing", params={"containerTag": tag}).json()["totalCount"]:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    return ran.returncode, json.loads(ran.stdout or "{}"), ran.stderr
 
 
 def found(client: httpx.Client, tag: str) -> list[str]:
@@ -58,7 +51,7 @@ def test_passages_that_lost_their_vectors_get_them_again_while_searches_are_answ
     try:
         with server.client() as client:
             put_notes(client, "t")
-            settle(client, "t")
+            done(client, "t")
             before = found(client, "t")
             assert before
         assert server.stop() == 0

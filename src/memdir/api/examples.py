@@ -17,6 +17,7 @@ EXAMPLES: Final[dict[tuple[str, str], Any]] = {
     },
     ("post", "/v1/versions:restore"): {"containerTag": TAG, "version": 7, "path": "/work/plan-before.md"},
     ("post", "/v1/jobs:retry"): {"containerTag": TAG},
+    ("post", "/v1/indexes:rebuild"): {"containerTag": TAG, "what": ["lexical", "vectors"]},
     ("post", "/v1/search"): {"containerTag": TAG, "q": "who mended the ropes", "filepath": "/work/", "limit": 5},
     ("post", "/v3/documents"): {
         "content": "The ropes were mended by Ida.",
