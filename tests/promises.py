@@ -51,7 +51,6 @@ OPEN: frozenset[str] = frozenset(
         "retrieval.languages",
         "retrieval.multilingual",
         "retrieval.endpoint",
-        "retrieval.rerank",
         "retrieval.spans",
         "retrieval.scope-cost",
         "retrieval.explain",

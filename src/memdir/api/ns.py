@@ -157,7 +157,8 @@ class SearchInclude(Wire):
 
 
 class Search(Wire):
-    """POST /ns/{namespace}/search. `rerank` and `rewriteQuery` change nothing, as in `/v4/search`."""
+    """POST /ns/{namespace}/search. `rerank` "order" is the `rerank` of `/v4/search`; "aggregate" and `rewriteQuery` change
+    nothing, as there."""
 
     query: Query
     filter: dict[str, Any] | None = None

@@ -28,6 +28,8 @@ class SearchRequest(Wire):
     wait_seq: int = 0
     wait_ms: Annotated[int, Field(ge=0, le=30_000)] = 0
     explain: bool = False
+    rerank: bool = False
+    """The best 50 hits in the order of the reranker that the server was given, with its scores."""
     group: bool = False
     """Hits of a file together, in the order of its lines; those that touch are one. Files by their best hit."""
     context: Annotated[int, Field(ge=0, le=SEARCH_CONTEXT_MAX)] = 0
@@ -35,6 +37,14 @@ class SearchRequest(Wire):
     budget_tokens: Annotated[int, Field(ge=1, le=SEARCH_BUDGET_MAX)] | None = None
     """About how many tokens (a quarter of the characters) the hits may have together: the best one, then by score per token,
     with a second file before a second place in the first. `leftOut` says what did not fit."""
+
+
+class Reranking(Wire):
+    """With `rerank`."""
+
+    applied: bool
+    reason: str | None = None
+    """Why not: the order and the scores are those without it."""
 
 
 class LineRange(Wire):
@@ -80,6 +90,8 @@ class SearchResponse(Wire):
     """Paths in scope (at most 1,000) that were not searchable yet when the search ran."""
     timing_ms: float
     stages_ms: dict[str, float] | None = None
+    reranking: Reranking | None = None
+    """With `rerank`."""
     tokens: int | None = None
     """With `budgetTokens`: about how many the results have, paths and line numbers included."""
     left_out: SearchLeftOut | None = None

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
+from memdir.api.search import Reranking
 from memdir.api.v1 import DocumentStatus, Wire
 from memdir.core.limits import BATCH_MAX_ITEMS, PATH_MAX_BYTES, QUERY_MAX_CHARS
 
@@ -289,7 +290,10 @@ class Session(Wire):
 
 
 class SearchDocuments(Tagged):
-    """POST /v3/search. Results always come from words and vectors together: `rerank` and `rewriteQuery` change nothing."""
+    """POST /v3/search. A document scores as its best passage. `chunkThreshold` (without it the server's own) says which
+    passages count, `documentThreshold` which documents; both judge the scores before a reranker's. `rerank` puts the best 50
+    passages in the order of the reranker that the server was given. `rewriteQuery` changes nothing: no model rewords a query.
+    """
 
     q: Annotated[str, Field(min_length=1, max_length=QUERY_MAX_CHARS)]
     filepath: Path | None = None
@@ -332,3 +336,5 @@ class DocumentResults(Wire):
     results: list[DocumentResult]
     timing: float
     total: int
+    reranking: Reranking | None = None
+    """With `rerank`. Not in Supermemory's answers."""

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from memdir.api.search import Reranking
 from memdir.api.v1 import DocumentStatus, Wire
 from memdir.api.v3 import (
     LIST_LIMIT_MAX,
@@ -45,8 +46,9 @@ class Include(Wire):
 
 
 class SearchMemories(Tagged):
-    """POST /v4/search. Results always come from words and vectors together, nothing is made up for an answer: `rerank`,
-    `rewriteQuery` and `aggregate` change nothing."""
+    """POST /v4/search. Memories, passages of documents, or both in one list. `threshold` (without it the server's own) judges
+    the similarity before a reranker's. `rerank` puts the best 50 results in the order of the reranker that the server was
+    given. `rewriteQuery` and `aggregate` change nothing: no model rewords a query or makes up an answer."""
 
     q: Query
     search_mode: Literal["memories", "documents", "hybrid"] = "memories"
@@ -122,6 +124,8 @@ class MemoryResults(Wire):
     results: list[MemoryResult]
     timing: float
     total: int
+    reranking: Reranking | None = None
+    """With `rerank`. Not in Supermemory's answers."""
 
 
 class ProfileRequest(Tagged):

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from memdir.retrieval.index import DerivedIndex
     from memdir.retrieval.indexes import Rebuilds
     from memdir.retrieval.query import Searcher
+    from memdir.retrieval.rerank.port import Reranker
     from memdir.store.memories import MemoryStore
     from memdir.store.protocols import ChunkStore
     from memdir.store.store import Store
@@ -34,8 +35,16 @@ SETTLE_WAIT_S: Final = 5.0
 class Engine:
     """Chunk store, memory store, models, searcher. Thread-safe."""
 
-    def __init__(self, store: Store, models_dir: Path, *, dense: Callable[[], Embedder | None] | None = None) -> None:
-        """`dense` loads the model of the transformer's place, None the one that came with memdir."""
+    def __init__(
+        self,
+        store: Store,
+        models_dir: Path,
+        *,
+        dense: Callable[[], Embedder | None] | None = None,
+        reranker: Reranker | None = None,
+    ) -> None:
+        """`dense` loads the model of the transformer's place, None the one that came with memdir. `reranker` is the user's."""
+        self.reranker = reranker
         self._store = store
         self._models_dir = models_dir
         self._load_dense = dense

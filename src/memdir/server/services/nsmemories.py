@@ -47,6 +47,7 @@ def search(caller: Caller, engine: Engine, namespace: str, request: ns.Search) -
             search_mode=_MODES[request.search_mode],
             limit=request.limit,
             threshold=request.threshold,
+            rerank=request.rerank == "order",
             include=v4.Include(
                 documents=request.include.documents,
                 summaries=request.include.documents,

@@ -7,16 +7,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from memdir.retrieval.types import Hit, SearchQuery
+from memdir.retrieval.types import SearchQuery
 from memdir.server.access import Caller
 from memdir.server.engine import Engine
 from memdir.server.services import documents
 from memdir.server.services.filters import fits
-from memdir.server.services.search import SPARE_HITS, current_hits, scope_of
+from memdir.server.services.search import SPARE_HITS, Found, current_hits, scope_of
 from memdir.store.conditions import Condition
-from memdir.store.types import Chosen, Container, Document, Scope
+from memdir.store.types import Chosen, Container, Scope
 
-Found = tuple[Hit, Document]
 Scopes = Sequence[tuple[Container, Scope]]
 
 _NOTHING: Final[Scopes] = ()

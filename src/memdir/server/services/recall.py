@@ -12,9 +12,11 @@ from memdir.memory.profile import profile as most_important
 from memdir.server.access import Caller
 from memdir.server.engine import Engine
 from memdir.server.services.filters import condition_of, fits
-from memdir.server.services.passages import Found, Scopes, chosen_by, passages, scopes_of, timing_ms
+from memdir.server.services.passages import Scopes, chosen_by, passages, scopes_of, timing_ms
 from memdir.server.services.ranking import rank
 from memdir.server.services.relatives import contexts
+from memdir.server.services.reranking import reranked
+from memdir.server.services.search import Found
 from memdir.server.services.views import summary_of, type_of
 from memdir.store.conditions import Condition
 from memdir.store.containers import BUCKETS_KEY
@@ -45,8 +47,18 @@ def search_memories(caller: Caller, engine: Engine, request: v4.SearchMemories) 
         results += [(_chunk_result(*item), None, item[1]) for item in found]
     results.sort(key=lambda item: (-item[0].similarity, item[0].filepath or "", item[0].id))
     total = len(results)
+    reranking = None
+    if request.rerank:
+        ordered = reranked(
+            engine,
+            request.q,
+            [(item, item[0].similarity) for item in results],
+            lambda item: item[0].memory or item[0].chunk or "",
+        )
+        reranking = ordered.said
+        results = [(item[0].model_copy(update={"similarity": score}), *item[1:]) for item, score in ordered.items]
     shown = _with_extras(caller, results[: request.limit], found, request.include)
-    return v4.MemoryResults(results=shown, timing=timing_ms(began), total=total)
+    return v4.MemoryResults(results=shown, timing=timing_ms(began), total=total, reranking=reranking)
 
 
 def _memories(

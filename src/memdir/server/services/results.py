@@ -12,7 +12,8 @@ from memdir.server.access import Caller
 from memdir.server.engine import Engine
 from memdir.server.services import documents
 from memdir.server.services.filters import condition_of
-from memdir.server.services.passages import Found, chosen_by, only_document, passages, scopes_of, timing_ms
+from memdir.server.services.passages import chosen_by, only_document, passages, scopes_of, timing_ms
+from memdir.server.services.search import Found, reranked_hits
 from memdir.server.services.views import summary_of, type_of
 
 PASSAGES_EACH: Final = 5
@@ -38,13 +39,23 @@ def search_documents(caller: Caller, engine: Engine, request: v3.SearchDocuments
         limit=max(PASSAGES_MIN, request.limit * PASSAGES_EACH),
         threshold=request.chunk_threshold,
     )
+    least = request.document_threshold or 0.0
+    hits = [item for group in _by_document(hits) if group[0][0].score >= least for item in group]
+    reranking = None
+    if request.rerank:
+        hits.sort(key=lambda item: (-item[0].score, item[1].path or item[1].id, item[0].start_byte))
+        hits, reranking = reranked_hits(engine, request.q, hits)
+    passing = _by_document(hits)
+    results = [_result(caller, engine, group, request) for group in passing[: request.limit]]
+    return v3.DocumentResults(results=results, timing=timing_ms(began), total=len(passing), reranking=reranking)
+
+
+def _by_document(hits: Sequence[Found]) -> list[list[Found]]:
+    """The hits of each document together, documents and hits in the order they came in."""
     grouped: dict[str, list[Found]] = {}
     for hit, document in hits:
         grouped.setdefault(document.id, []).append((hit, document))
-    least = request.document_threshold or 0.0
-    passing = [group for group in grouped.values() if group[0][0].score >= least]
-    results = [_result(caller, engine, group, request) for group in passing[: request.limit]]
-    return v3.DocumentResults(results=results, timing=timing_ms(began), total=len(passing))
+    return list(grouped.values())
 
 
 def _result(caller: Caller, engine: Engine, group: Sequence[Found], request: v3.SearchDocuments) -> v3.DocumentResult:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from memdir.api import v1
+from memdir.api.search import Reranking
 from memdir.core.errors import NotFoundError
 from memdir.core.limits import INT64_MAX
 from memdir.retrieval import literal
+from memdir.retrieval.rerank.port import RERANK_MAX
 from memdir.retrieval.types import Hit, SearchOutcome, SearchQuery
 from memdir.server.access import Caller
 from memdir.server.engine import Engine
 from memdir.server.hub import Hub
+from memdir.server.services.reranking import reranked
 from memdir.server.services.shaping import Shaped, is_plain
 from memdir.server.services.shaping import shaped as shape
 from memdir.store.types import Document, Scope
@@ -25,6 +29,7 @@ EMBED_WAIT_FILES: Final = 16
 HIT_TEXT_MAX_CHARS: Final = 2000
 LITERAL_FILES_MAX: Final = 20_000
 _PAGE: Final = 500
+Found = tuple[Hit, Document]
 
 
 async def search(caller: Caller, hub: Hub, engine: Engine, request: v1.SearchRequest) -> v1.SearchResponse:
@@ -37,6 +42,7 @@ async def search(caller: Caller, hub: Hub, engine: Engine, request: v1.SearchReq
     scope = await hub.run(scope_of, caller, container.id, path, folder=request.filepath.endswith("/"))
     pending: list[str] = []
     lacking = False
+    reranking = None
     if request.wait_ms and request.wait_seq > 0:
         lacking = not await _until_searchable(caller, hub, engine, scope, request.wait_seq, began + request.wait_ms / 1000)
     waited = time.perf_counter()
@@ -45,10 +51,10 @@ async def search(caller: Caller, hub: Hub, engine: Engine, request: v1.SearchReq
         total, stages = len(results), None
     else:
         pending = await hub.run(caller.store.documents.not_searchable, scope)
-        results, total, stages = await hub.run(_semantic, caller, engine, scope, request)
+        results, total, stages, reranking = await hub.run(_semantic, caller, engine, scope, request)
         if not results and lacking:
             await _until_embedded(caller, hub, scope, request.wait_seq, began + request.wait_ms / 1000)
-            results, total, stages = await hub.run(_semantic, caller, engine, scope, request)
+            results, total, stages, reranking = await hub.run(_semantic, caller, engine, scope, request)
     found = time.perf_counter()
     shaped = await hub.run(shape, caller, results, request) if not is_plain(request) else Shaped(hits=results)
     now = time.perf_counter()
@@ -62,6 +68,7 @@ async def search(caller: Caller, hub: Hub, engine: Engine, request: v1.SearchReq
         pending=pending,
         timing_ms=round((now - waited) * 1000, 3),
         stages_ms=stages if request.explain else None,
+        reranking=reranking,
         tokens=shaped.tokens,
         left_out=None if left_out is None else v1.SearchLeftOut(count=left_out.count, paths=list(left_out.paths)),
     )
@@ -118,9 +125,16 @@ def current_hits(caller: Caller, engine: Engine, query: SearchQuery) -> tuple[li
 
 def _semantic(
     caller: Caller, engine: Engine, scope: Scope, request: v1.SearchRequest
-) -> tuple[list[v1.SearchHit], int, dict[str, float]]:
-    query = SearchQuery(text=request.q, scope=scope, limit=request.limit + SPARE_HITS, explain=request.explain)
+) -> tuple[list[v1.SearchHit], int, dict[str, float], Reranking | None]:
+    limit = max(request.limit, RERANK_MAX) if request.rerank else request.limit
+    query = SearchQuery(text=request.q, scope=scope, limit=limit + SPARE_HITS, explain=request.explain)
     found, outcome = current_hits(caller, engine, query)
+    stages = dict(outcome.stages_ms)
+    reranking = None
+    if request.rerank:
+        began = time.perf_counter()
+        found, reranking = reranked_hits(engine, request.q, found)
+        stages["rerank"] = round((time.perf_counter() - began) * 1000, 3)
     placed = [(hit, document) for hit, document in found if document.path is not None]
     results = [
         v1.SearchHit(
@@ -139,7 +153,13 @@ def _semantic(
         for hit, document in placed[: request.limit]
     ]
     left_out = len(outcome.hits) - len(placed)
-    return results, outcome.total - left_out, dict(outcome.stages_ms)
+    return results, outcome.total - left_out, stages, reranking
+
+
+def reranked_hits(engine: Engine, text: str, found: list[Found]) -> tuple[list[Found], Reranking]:
+    """Hits in the order of the reranker, which reads whole passages."""
+    ordered = reranked(engine, text, [(item, item[0].score) for item in found], lambda item: item[0].stored.chunk.text)
+    return [(replace(hit, score=score), document) for (hit, document), score in ordered.items], ordered.said
 
 
 def _literal(caller: Caller, scope: Scope, request: v1.SearchRequest) -> list[v1.SearchHit]:
