@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from memdir.core.errors import MemdirError
 from memdir.retrieval.index import INDEXES_FOLDER, DerivedIndex, Progress, Told, untold, write_synced
+from memdir.retrieval.lexical.opened import segmented_index
 from memdir.store.database import fetch
 from memdir.store.store import Store
 from memdir.store.upkeep import Finding
@@ -49,8 +50,8 @@ class StoppedError(MemdirError):
 def derived_indexes(store: Store) -> tuple[DerivedIndex, ...]:
     """Every kind that is kept in files for this store, in the order in which they are built. PostgreSQL searches inside the
     database and has none."""
-    del store
-    return ()
+    words = segmented_index(store)
+    return () if words is None else (words,)
 
 
 def container_ids(store: Store) -> list[int]:

@@ -17,6 +17,8 @@ import numpy as np
 from memdir.retrieval import lines
 from memdir.retrieval.embed.port import Embedder, unpack_lines
 from memdir.retrieval.fuse import BACKGROUND, Rows, Scores, Signals, Tuning, fuse, raised
+from memdir.retrieval.lexical.opened import EngineIndex
+from memdir.retrieval.lexical.port import LexicalIndex
 from memdir.retrieval.types import Hit, SearchOutcome, SearchQuery
 from memdir.retrieval.units import units_of
 from memdir.retrieval.words import ABBREVIATIONS, Query, prepare
@@ -71,9 +73,19 @@ class _Candidate:
 class Searcher:
     """Stateless but for caches; any thread may call `search`."""
 
-    def __init__(self, chunks: ChunkStore, static: Embedder, dense: Embedder | None, *, tuning: Tuning | None = None) -> None:
-        """`dense` None: lexical and static only. A passage without a dense vector yet is judged by its static one."""
+    def __init__(
+        self,
+        chunks: ChunkStore,
+        static: Embedder,
+        dense: Embedder | None,
+        *,
+        tuning: Tuning | None = None,
+        words: LexicalIndex | None = None,
+    ) -> None:
+        """`dense` None: lexical and static only. A passage without a dense vector yet is judged by its static one. `words`
+        None: the database's own index of words."""
         self._chunks = chunks
+        self._words = words or EngineIndex(chunks)
         self._static = static
         self._dense = dense
         self._tuning = tuning or Tuning()
@@ -87,7 +99,7 @@ class Searcher:
         static_query = self._static.embed_query(prepared.text)
         dense_query = self._dense.embed_query(prepared.text) if self._dense is not None else None
         timer.lap("embed")
-        found = self._chunks.lexical(query.scope, prepared.phrases, CANDIDATES)
+        found = self._words.search(query.scope, prepared.phrases, CANDIDATES)
         timer.lap("lexical")
         signals = self._signals(query.scope, prepared, dict(found), static_query, dense_query)
         timer.lap("vectors")

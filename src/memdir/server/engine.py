@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from memdir.retrieval.fuse import Tuning
     from memdir.retrieval.index import DerivedIndex
     from memdir.retrieval.indexes import Rebuilds
+    from memdir.retrieval.lexical.port import LexicalIndex
     from memdir.retrieval.query import Searcher
     from memdir.retrieval.rerank.port import Reranker
     from memdir.store.memories import MemoryStore
@@ -54,6 +55,7 @@ class Engine:
         self._memories: MemoryStore | None = None
         self._static: Embedder | None = None
         self._dense: Embedder | None = None
+        self._words: LexicalIndex | None = None
         self._searcher: Searcher | None = None
         self._error: MemdirError | None = None
         self._thread: threading.Thread | None = None
@@ -69,10 +71,12 @@ class Engine:
         try:
             from memdir.retrieval.embed import MiniLmEmbedder, StaticEmbedder
             from memdir.retrieval.indexes import Rebuilds, derived_indexes
+            from memdir.retrieval.lexical.opened import words_among
 
             self._indexes = derived_indexes(self._store)
             self._rebuilds = Rebuilds(self._store.folder, self._indexes)
             self._chunks = self._store.chunks()
+            self._words = words_among(self._indexes, self._chunks)
             self._memories = self._store.memories
             self._static = StaticEmbedder()
             self._searcher = self.searcher_over(self._static, None)
@@ -98,7 +102,7 @@ class Engine:
         from memdir.retrieval.query import Searcher
 
         assert self._chunks is not None
-        return Searcher(self._chunks, static, dense, tuning=tuning)
+        return Searcher(self._chunks, static, dense, tuning=tuning, words=self._words)
 
     def _wait(self) -> None:
         if not self._first.wait(LOAD_WAIT_S):
@@ -136,6 +140,13 @@ class Engine:
         return self._chunks
 
     @property
+    def words(self) -> LexicalIndex:
+        """Waits like `searcher`."""
+        self._wait()
+        assert self._words is not None
+        return self._words
+
+    @property
     def memories(self) -> MemoryStore:
         """Waits like `searcher`."""
         self._wait()
@@ -169,3 +180,8 @@ class Engine:
         """Wait until loading is over."""
         if self._thread is not None:
             self._thread.join()
+
+    def close(self) -> None:
+        """Put the indexes in order. Called when nobody searches any more, before the store is closed."""
+        if self._words is not None:
+            self._words.close()

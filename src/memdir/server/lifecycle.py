@@ -290,6 +290,7 @@ async def _serve(options: ServerOptions, paths: AppPaths, store: Store, listener
         if not all(stopped) or not engine.settled:
             leave()
         hub.shutdown()
+        await asyncio.to_thread(engine.close)
         log.info("stopped")
 
 

@@ -48,6 +48,7 @@ def index(store: Store, engine: Engine, lease: Lease) -> None:
     ids = engine.chunks.replace_chunks(document, chunks, model=engine.static.name, vectors=vectors, guard=store.jobs.guard(job))
     if chunks and not ids:
         raise SupersededError
+    engine.words.follow(document.container_id)
     container = store.containers.by_id(document.container_id)
     follow_up = []
     if chunks and (engine.dense is not None or not engine.settled):

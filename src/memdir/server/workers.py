@@ -86,6 +86,7 @@ def _work(options: WorkerOptions, paths: AppPaths, stopping: threading.Event) ->
             broken = engine.settled and not engine.ready
         if not worker.stop() or not engine.settled:
             leave()
+        engine.close()
         if broken:
             raise MemdirError("the models cannot be loaded, so nothing can be indexed", hint="run `memdir doctor`")
     log.info("stopped")

@@ -30,6 +30,7 @@ from memdir.store.reading import PassageStore
 from memdir.store.versions import VersionStore
 
 if TYPE_CHECKING:
+    from memdir.store.passagelog import PassageLog
     from memdir.store.protocols import ChunkStore
     from memdir.store.upkeep import Upkeep
 
@@ -73,6 +74,11 @@ class Store(ABC):
     @abstractmethod
     def chunks(self) -> ChunkStore:
         """Passages, their words and vectors. Made on the first call, which imports what searching needs."""
+
+    @abstractmethod
+    def passage_log(self) -> PassageLog | None:
+        """What an index of passages outside of the database follows; None when the database is shared by several processes
+        and has its own."""
 
     @abstractmethod
     def upkeep(self) -> Upkeep:

@@ -60,6 +60,9 @@ class PostgresStore(Store):
                 self._chunks = PostgresChunkStore(self.db)
             return self._chunks
 
+    def passage_log(self) -> None:
+        """Words are searched in the database."""
+
     def upkeep(self) -> PostgresUpkeep:
         """PostgreSQL's own tools."""
         from memdir.store.postgres.upkeep import PostgresUpkeep

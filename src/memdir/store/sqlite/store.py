@@ -14,6 +14,7 @@ from memdir.store.store import Store
 
 if TYPE_CHECKING:
     from memdir.store.sqlite.chunks import SqliteChunkStore
+    from memdir.store.sqlite.passagelog import SqlitePassageLog
     from memdir.store.sqlite.upkeep import SqliteUpkeep
 
 DATABASE_NAME: Final = "memdir.db"
@@ -48,6 +49,12 @@ class SqliteStore(Store):
 
                 self._chunks = SqliteChunkStore(self.db)
             return self._chunks
+
+    def passage_log(self) -> SqlitePassageLog:
+        """This process owns the database."""
+        from memdir.store.sqlite.passagelog import SqlitePassageLog
+
+        return SqlitePassageLog(self.db)
 
     def upkeep(self) -> SqliteUpkeep:
         """SQLite's own tools."""

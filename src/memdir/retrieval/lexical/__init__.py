@@ -1,0 +1,1 @@
+"""Words: which passages hold those of a query, by exact BM25."""
