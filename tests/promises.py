@@ -58,7 +58,6 @@ OPEN: frozenset[str] = frozenset(
         "retrieval.hops",
         "retrieval.index-check",
         "retrieval.reindex",
-        "retrieval.literal-index",
         "retrieval.calibrated",
         "retrieval.nothing",
         "retrieval.wire-search",

@@ -24,7 +24,13 @@ class SearchRequest(Wire):
     q: Annotated[str, Field(min_length=1, max_length=QUERY_MAX_CHARS)]
     filepath: str = "/"
     limit: Annotated[int, Field(ge=1, le=SEARCH_LIMIT_MAX)] = 10
-    mode: Literal["semantic", "literal"] = "semantic"
+    mode: Literal["semantic", "literal", "regex"] = "semantic"
+    """`literal`: lines that hold `q` byte for byte, as `grep -rnF`; `regex`: POSIX extended, as `grep -rnE`; in path order."""
+    ignore_case: bool = False
+    """With `literal` and `regex`, as the next two."""
+    whole_words: bool = False
+    files_only: bool = False
+    """The first match of each file only."""
     wait_seq: int = 0
     wait_ms: Annotated[int, Field(ge=0, le=30_000)] = 0
     explain: bool = False
@@ -96,3 +102,7 @@ class SearchResponse(Wire):
     """With `budgetTokens`: about how many the results have, paths and line numbers included."""
     left_out: SearchLeftOut | None = None
     """With `budgetTokens`."""
+    binary: list[str] | None = None
+    """With `literal` and `regex`: binary files that match (at most 1,000); their lines are not shown."""
+    note: str | None = None
+    """With `literal` and `regex`: what was not searched, and why."""

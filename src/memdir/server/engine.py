@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from memdir.retrieval.lexical.port import LexicalIndex
     from memdir.retrieval.query import Searcher
     from memdir.retrieval.rerank.port import Reranker
+    from memdir.server.trigrams import TrigramIndexes
     from memdir.store.memories import MemoryStore
     from memdir.store.protocols import ChunkStore
     from memdir.store.store import Store
@@ -61,6 +62,8 @@ class Engine:
         self._thread: threading.Thread | None = None
         self._indexes: tuple[DerivedIndex, ...] = ()
         self._rebuilds: Rebuilds | None = None
+        self.trigrams: TrigramIndexes | None = None
+        """Of the contents of each container, in a server process."""
 
     def start(self, ready: Callable[[], None]) -> None:
         """Load in the background; `ready` is called after each model."""

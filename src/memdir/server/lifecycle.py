@@ -33,6 +33,7 @@ from memdir.server.housekeeping import Housekeeper
 from memdir.server.hub import Hub
 from memdir.server.protocol import BoundedProtocol
 from memdir.server.storage import StorageOptions, opened_store
+from memdir.server.trigrams import FOLDER_NAME, TrigramIndexes
 from memdir.server.worker import Worker, leave
 from memdir.store.store import Store
 
@@ -249,6 +250,8 @@ async def _serve(options: ServerOptions, paths: AppPaths, store: Store, listener
     worker = Worker(store, engine, count=options.workers, crowded=lambda: hub.crowded)
     collector = BlobCollector(store)
     housekeeper = Housekeeper(store)
+    trigrams = TrigramIndexes(store, paths.server_dir / FOLDER_NAME, crowded=lambda: hub.crowded)
+    engine.trigrams = trigrams
     store.listen(hub.notify)
     hosts = [*options.hosts, *([] if options.host in ("0.0.0.0", "::") else [options.host])]  # noqa: S104
     auditor = Auditor(store)
@@ -281,12 +284,15 @@ async def _serve(options: ServerOptions, paths: AppPaths, store: Store, listener
     worker.start()
     collector.start()
     housekeeper.start()
+    trigrams.start()
     auditor.start()
     try:
         await server.serve(sockets=[listener])
     finally:
         _withdraw(paths)
-        stopped = [await asyncio.to_thread(thread.stop) for thread in (auditor, worker, collector, housekeeper, engine)]
+        stopped = [
+            await asyncio.to_thread(thread.stop) for thread in (auditor, worker, collector, housekeeper, engine, trigrams)
+        ]
         if not all(stopped) or not engine.settled:
             leave()
         hub.shutdown()

@@ -25,6 +25,7 @@ from memdir.store.jobs import JobStore
 from memdir.store.keys import KeyStore
 from memdir.store.memories import MemoryStore
 from memdir.store.orgs import OrgStore
+from memdir.store.originals import OriginalStore
 from memdir.store.pasts import PastStore
 from memdir.store.reading import PassageStore
 from memdir.store.versions import VersionStore
@@ -69,6 +70,7 @@ class Store(ABC):
         self.versions = VersionStore(db, clock, blobs)
         self.past = PastStore(db)
         self.reading = PassageStore(db)
+        self.originals = OriginalStore(db)
         self.exports = ExportStore(db, clock, blobs)
 
     @abstractmethod

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
 from memdir.api import v1
 from memdir.api.search import Reranking
-from memdir.core.errors import NotFoundError
 from memdir.core.limits import INT64_MAX
-from memdir.retrieval import literal
 from memdir.retrieval.rerank.port import RERANK_MAX
 from memdir.retrieval.types import Hit, SearchOutcome, SearchQuery
 from memdir.server.access import Caller
 from memdir.server.engine import Engine
 from memdir.server.hub import Hub
+from memdir.server.services import exact
 from memdir.server.services.reranking import reranked
 from memdir.server.services.shaping import Shaped, is_plain
 from memdir.server.services.shaping import shaped as shape
@@ -27,8 +25,6 @@ SPARE_HITS: Final = 10
 EMBED_WAIT_S: Final = 1.0
 EMBED_WAIT_FILES: Final = 16
 HIT_TEXT_MAX_CHARS: Final = 2000
-LITERAL_FILES_MAX: Final = 20_000
-_PAGE: Final = 500
 Found = tuple[Hit, Document]
 
 
@@ -46,9 +42,11 @@ async def search(caller: Caller, hub: Hub, engine: Engine, request: v1.SearchReq
     if request.wait_ms and request.wait_seq > 0:
         lacking = not await _until_searchable(caller, hub, engine, scope, request.wait_seq, began + request.wait_ms / 1000)
     waited = time.perf_counter()
-    if request.mode == "literal":
-        results = await hub.run(_literal, caller, scope, request)
-        total, stages = len(results), None
+    note, binary, reranking = None, None, None
+    if request.mode != "semantic":
+        lines = await hub.run(exact.search, caller.store, engine.trigrams, scope, request)
+        results, total, note, binary = lines.hits, len(lines.hits), lines.note, lines.binary
+        stages = {"match": round((time.perf_counter() - waited) * 1000, 3)}
     else:
         pending = await hub.run(caller.store.documents.not_searchable, scope)
         results, total, stages, reranking = await hub.run(_semantic, caller, engine, scope, request)
@@ -71,6 +69,8 @@ async def search(caller: Caller, hub: Hub, engine: Engine, request: v1.SearchReq
         reranking=reranking,
         tokens=shaped.tokens,
         left_out=None if left_out is None else v1.SearchLeftOut(count=left_out.count, paths=list(left_out.paths)),
+        binary=binary,
+        note=note,
     )
 
 
@@ -160,51 +160,3 @@ def reranked_hits(engine: Engine, text: str, found: list[Found]) -> tuple[list[F
     """Hits in the order of the reranker, which reads whole passages."""
     ordered = reranked(engine, text, [(item, item[0].score) for item in found], lambda item: item[0].stored.chunk.text)
     return [(replace(hit, score=score), document) for (hit, document), score in ordered.items], ordered.said
-
-
-def _literal(caller: Caller, scope: Scope, request: v1.SearchRequest) -> list[v1.SearchHit]:
-    needle = request.q.encode()
-    hits = literal.search(_sources(caller, scope), needle, limit=request.limit)
-    return [
-        v1.SearchHit(
-            path=hit.path,
-            document_id=hit.document_id,
-            kind="literal",
-            start_line=hit.line,
-            end_line=hit.line,
-            start_byte=hit.start_byte,
-            end_byte=hit.end_byte,
-            text=hit.text[:HIT_TEXT_MAX_CHARS],
-            score=1.0,
-        )
-        for hit in hits
-    ]
-
-
-def _sources(caller: Caller, scope: Scope) -> Iterator[literal.LiteralSource]:
-    """Files in scope in path order, read one after the other; at most LITERAL_FILES_MAX."""
-    documents = caller.store.documents
-    if scope.exact:
-        document = documents.at(scope.container_id, scope.folder)
-        if document is not None and document.kind == "file":
-            yield _source(caller, document)
-        return
-    after = ""
-    for _ in range(0, LITERAL_FILES_MAX, _PAGE):
-        page = documents.files(scope.container_id, prefix=scope.folder, after=after, limit=_PAGE)
-        for document in page.entries:
-            after = document.path or after
-            if document.kind == "file":
-                yield _source(caller, document)
-        if not page.has_more:
-            return
-
-
-def _source(caller: Caller, document: Document) -> literal.LiteralSource:
-    def read() -> bytes:
-        try:
-            return caller.store.blobs.content(document.content_hash)
-        except NotFoundError:  # deleted since the page was read
-            return b""
-
-    return literal.LiteralSource(path=document.path or "", document_id=document.id, read=read)

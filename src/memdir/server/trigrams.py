@@ -1,0 +1,182 @@
+"""Keeping the trigram indexes of all containers up to date, on one thread of the server process.
+
+What has to be indexed is the difference between the files there are and the contents the index knows, so nothing is lost
+with a process. A search asks `ready`, and reads everything that came after the change it names. An upload waits for nothing
+here: the thread rests several times as long as it works, and gives way while requests wait.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from memdir.core.errors import MemdirError, NotFoundError
+from memdir.core.limits import MIB
+from memdir.core.paths import ensure_private_dir
+from memdir.retrieval.trigrams.index import BUILD_CONTENTS, TrigramIndex, View
+from memdir.store.acting import SYSTEM, acting_as
+from memdir.store.store import EVERY_CONTAINER, Store
+
+log = logging.getLogger(__name__)
+
+FOLDER_NAME: Final = "trigrams"
+CONTENT_MAX_BYTES: Final = 64 * MIB
+"""Larger files are read by each search."""
+BATCH_MAX_BYTES: Final = 64 * MIB
+"""Bytes of contents in one new segment."""
+SETTLE_S: Final = 1.0
+"""How long changes are collected: every change scanned exactly until then."""
+REST: Final = 4.0
+"""The thread rests this many times as long as its last step took."""
+_REST_MAX_S: Final = 60.0
+_GIVE_WAY_S: Final = 0.2
+STOP_S: Final = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ready:
+    """The index of a container, complete for all files as of change `seq` but for the contents in `unread`."""
+
+    view: View
+    seq: int
+    unread: frozenset[str]
+
+
+class TrigramIndexes:
+    """One thread, from `start` to `stop`. Does nothing when another process looks after the folder."""
+
+    def __init__(self, store: Store, folder: Path, *, crowded: Callable[[], bool] = lambda: False) -> None:
+        self._store = store
+        self._folder = folder
+        self._crowded = crowded
+        self._lock = threading.Lock()
+        self._wake = threading.Event()
+        self._stopping = threading.Event()
+        self._changed: set[int] = {EVERY_CONTAINER}
+        self._indexes: dict[int, TrigramIndex] = {}
+        self._ready: dict[int, Ready] = {}
+        self._fd: int | None = None
+        self._thread = threading.Thread(target=self._loop, name="memdir-trigrams", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        ensure_private_dir(self._folder)
+        fd = os.open(self._folder / "lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(fd)
+            log.info("another process looks after %s; exact searches of this one read every file", self._folder)
+            return
+        self._fd = fd
+        self._store.listen(self.notify)
+        self._thread.start()
+
+    def stop(self, *, timeout_s: float = STOP_S) -> bool:
+        """End after the step under way. Returns whether it ended in time; what it was at is done again."""
+        self._stopping.set()
+        self._wake.set()
+        if self._fd is None:
+            return True
+        self._thread.join(timeout_s)
+        ended = not self._thread.is_alive()
+        if ended:
+            os.close(self._fd)
+            self._fd = None
+        return ended
+
+    def notify(self, container_id: int) -> None:
+        """Something happened in a container. Any thread."""
+        with self._lock:
+            self._changed.add(container_id)
+        self._wake.set()
+
+    def ready(self, container_id: int) -> Ready | None:
+        """The index, None while there is none yet."""
+        with self._lock:
+            return self._ready.get(container_id)
+
+    def _loop(self) -> None:
+        while not self._stopping.is_set():
+            self._wake.wait()
+            self._stopping.wait(SETTLE_S)
+            self._wake.clear()
+            began_s = time.monotonic()
+            try:
+                self.bring_up_to_date()
+            except Exception:
+                log.exception("the trigram index could not be brought up to date")
+                self._stopping.wait(_REST_MAX_S)
+                self._wake.set()
+            self._stopping.wait(min(_REST_MAX_S, REST * (time.monotonic() - began_s)))
+
+    @acting_as(SYSTEM)
+    def bring_up_to_date(self) -> None:
+        """Everything that has changed since the last call."""
+        with self._lock:
+            changed, self._changed = self._changed, set()
+        try:
+            if EVERY_CONTAINER in changed:
+                changed = set(self._store.originals.containers())
+                self._sweep(changed)
+            while changed and not self._stopping.is_set():
+                self._bring(min(changed))
+                changed.discard(min(changed))
+        finally:
+            with self._lock:
+                self._changed |= changed
+
+    def _sweep(self, containers: set[int]) -> None:
+        for path in self._folder.iterdir():
+            if path.name != "lock" and not (path.name.isdecimal() and int(path.name) in containers):
+                shutil.rmtree(path)
+
+    def _bring(self, container_id: int) -> None:
+        folder = self._folder / str(container_id)
+        seq = self._store.originals.last_seq(container_id)
+        if seq is None:
+            with self._lock:
+                self._ready.pop(container_id, None)
+            self._indexes.pop(container_id, None)
+            shutil.rmtree(folder, ignore_errors=True)
+            return
+        known = self.ready(container_id)
+        if known is not None and known.seq == seq:
+            return
+        index = self._indexes.setdefault(container_id, TrigramIndex(folder))
+        wanted = self._store.originals.contents(container_id)
+        unread = {digest for digest, size in wanted.items() if size > CONTENT_MAX_BYTES}
+        index.keep(lambda digest: digest.hex() in wanted)
+        has = index.view.known
+        missing = [digest for digest in wanted if digest not in unread and bytes.fromhex(digest) not in has]
+        at = 0
+        while at < len(missing) and not self._stopping.is_set():
+            taken, size = 0, 0
+            while taken < BUILD_CONTENTS and at + taken < len(missing) and (not taken or size < BATCH_MAX_BYTES):
+                size += wanted[missing[at + taken]]
+                taken += 1
+            index.add(self._read(missing[at : at + taken], unread))
+            at += taken
+            while self._crowded() and not self._stopping.is_set():
+                self._stopping.wait(_GIVE_WAY_S)
+        if not self._stopping.is_set():
+            with self._lock:
+                self._ready[container_id] = Ready(view=index.view, seq=seq, unread=frozenset(unread))
+
+    def _read(self, hashes: list[str], unread: set[str]) -> Iterator[tuple[bytes, bytes]]:
+        for digest in hashes:
+            try:
+                yield bytes.fromhex(digest), self._store.blobs.content(digest)
+            except NotFoundError:  # deleted meanwhile
+                unread.add(digest)
+            except MemdirError as error:
+                log.warning("a content is not in the trigram index, and is read by each search: %s", error)
+                unread.add(digest)

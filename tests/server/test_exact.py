@@ -1,0 +1,146 @@
+"""Exact search over the store: which files are read, and that the index is never in the way of what is there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memdir.api import v1
+from memdir.server import trigrams
+from memdir.server.services import exact
+from memdir.server.services.exact import Found
+from memdir.server.trigrams import TrigramIndexes
+from memdir.store.operations import Delete, Move
+from memdir.store.store import Store
+from memdir.store.types import Container, Scope
+from tests.server.conftest import Putting
+
+
+@pytest.fixture
+def indexes(store: Store, tmp_path: Path) -> Iterator[TrigramIndexes]:
+    """Not on its thread: a test says when it looks."""
+    (tmp_path / "trigrams").mkdir()
+    return TrigramIndexes(store, tmp_path / "trigrams")
+
+
+@pytest.fixture
+def look(store: Store, container: Container, indexes: TrigramIndexes) -> Any:
+    def search(q: str, folder: str = "/", *, indexed: bool = True, **options: Any) -> Found:
+        request = v1.SearchRequest(container_tag="notes", q=q, **({"mode": "literal", "limit": 200} | options))
+        return exact.search(store, indexes if indexed else None, Scope(container_id=container.id, folder=folder), request)
+
+    return search
+
+
+def lines(found: Found) -> list[tuple[str, int]]:
+    return [(hit.path, hit.start_line) for hit in found.hits]
+
+
+@pytest.mark.promise("retrieval.literal-index")
+def test_only_files_that_can_match_are_read(put: Putting, look: Any, indexes: TrigramIndexes) -> None:
+    for number in range(50):
+        put(f"/f{number:02}.txt", f"common\nneedle{number:02}x\n".encode())
+    everything = look("needle07x", indexed=False)
+    assert (lines(everything), everything.files_read) == ([("/f07.txt", 2)], 50)
+    indexes.bring_up_to_date()
+    found = look("needle07x")
+    assert (lines(found), found.files_read) == ([("/f07.txt", 2)], 1)
+    found = look("needle(07|08)x$", mode="regex")
+    assert (lines(found), found.files_read) == ([("/f07.txt", 2), ("/f08.txt", 2)], 2)
+    assert look("not there").files_read == 0
+    assert len(lines(look("needle", limit=10))) == 10
+    assert look("NEEDLE07X", ignore_case=True).files_read == 1
+    assert lines(look("needle", whole_words=True)) == []
+
+
+def test_what_was_put_moved_or_deleted_since_is_found_as_it_is(
+    store: Store, container: Container, put: Putting, look: Any, indexes: TrigramIndexes
+) -> None:
+    put("/a/old.txt", b"the old needle\n")
+    put("/a/kept.txt", b"a kept needle\n")
+    indexes.bring_up_to_date()
+    put("/a/old.txt", b"something else\n")
+    put("/a/new.txt", b"a new needle\n")
+    store.files.apply(container, Move(from_path="/a/kept.txt", path="/b/kept.txt"))
+    for _ in range(2):
+        assert lines(look("needle")) == [("/a/new.txt", 1), ("/b/kept.txt", 1)]
+        assert lines(look("needle", "/a")) == [("/a/new.txt", 1)]
+        assert lines(look("old needle")) == []
+        indexes.bring_up_to_date()
+        indexes.notify(container.id)
+    store.files.apply(container, Delete(path="/a/new.txt"))
+    assert lines(look("needle")) == [("/b/kept.txt", 1)]
+
+
+def test_what_was_deleted_leaves_nothing_in_the_files(
+    store: Store, container: Container, put: Putting, indexes: TrigramIndexes, tmp_path: Path
+) -> None:
+    put("/a.txt", b"zzyzx\n")
+    put("/b.txt", b"other\n")
+    indexes.bring_up_to_date()
+
+    def size() -> int:
+        return sum(path.stat().st_size for path in (tmp_path / "trigrams" / str(container.id)).glob("*.tri"))
+
+    both = size()
+    store.files.apply(container, Delete(path="/a.txt"))
+    indexes.notify(container.id)
+    indexes.bring_up_to_date()
+    assert 0 < size() < both
+    store.files.delete_container(container)
+    indexes.notify(container.id)
+    indexes.bring_up_to_date()
+    assert not (tmp_path / "trigrams" / str(container.id)).exists()
+
+
+def test_a_new_process_takes_the_index_over_and_throws_out_what_is_of_nobody(
+    store: Store, container: Container, put: Putting, indexes: TrigramIndexes, tmp_path: Path
+) -> None:
+    put("/a.txt", b"needle\n")
+    indexes.bring_up_to_date()
+    (tmp_path / "trigrams" / "987654").mkdir()
+    again = TrigramIndexes(store, tmp_path / "trigrams")
+    again.bring_up_to_date()
+    ready = again.ready(container.id)
+    assert ready is not None
+    assert len(ready.view.known) == 1
+    assert ready.view.generation == 1
+    assert not (tmp_path / "trigrams" / "987654").exists()
+
+
+def test_a_large_file_is_not_indexed_and_still_read(
+    put: Putting, look: Any, indexes: TrigramIndexes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trigrams, "CONTENT_MAX_BYTES", 10)
+    put("/large.txt", b"x" * 100 + b" needle\n")
+    put("/small.txt", b"other\n")
+    indexes.bring_up_to_date()
+    found = look("needle")
+    assert (lines(found), found.files_read) == ([("/large.txt", 1)], 1)
+
+
+def test_a_short_text_is_looked_for_in_every_file_within_bounds_that_it_speaks_of(
+    put: Putting, look: Any, indexes: TrigramIndexes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(5):
+        put(f"/{number}.txt", b"an ox\n" + b"%d" % number)
+    indexes.bring_up_to_date()
+    found = look("ox")
+    assert (len(found.hits), found.files_read, found.note) == (5, 5, None)
+    monkeypatch.setattr(exact, "FILES_MAX", 3)
+    found = look("ox")
+    assert len(found.hits) == 3
+    assert "stopped after 3 files" in found.note
+    assert "before /3.txt" in found.note
+
+
+def test_binary_files_that_match_are_named_and_not_shown(put: Putting, look: Any) -> None:
+    put("/a.bin", b"\0needle")
+    put("/b.bin", b"\0other")
+    put("/c.txt", b"a needle\nneedle\n")
+    found = look("needle")
+    assert (lines(found), found.binary) == ([("/c.txt", 1), ("/c.txt", 2)], ["/a.bin"])
+    assert lines(look("needle", files_only=True)) == [("/c.txt", 1)]
