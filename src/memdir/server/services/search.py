@@ -42,7 +42,7 @@ async def search(caller: Caller, hub: Hub, engine: Engine, request: v1.SearchReq
     if request.wait_ms and request.wait_seq > 0:
         lacking = not await _until_searchable(caller, hub, engine, scope, request.wait_seq, began + request.wait_ms / 1000)
     waited = time.perf_counter()
-    note, binary, reranking = None, None, None
+    note, binary = None, None
     if request.mode != "semantic":
         lines = await hub.run(exact.search, caller.store, engine.trigrams, scope, request)
         results, total, note, binary = lines.hits, len(lines.hits), lines.note, lines.binary
