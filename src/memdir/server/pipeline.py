@@ -16,6 +16,7 @@ from memdir.ingest.text import TEXT_MAX_BYTES, DecodedText, decode, media_type
 from memdir.memory.extract import extract
 from memdir.memory.reconcile import reconcile
 from memdir.server.engine import Engine
+from memdir.server.knownfacts import KnownFacts
 from memdir.server.leases import Lease, PermanentError
 from memdir.store.errors import SupersededError
 from memdir.store.paths import is_memory_source
@@ -68,8 +69,9 @@ def index(store: Store, engine: Engine, lease: Lease) -> None:
         raise SupersededError
 
 
-def remember(store: Store, engine: Engine, lease: Lease) -> None:
-    """Bring the memories in line with what the document says, if it stands under the memory paths; else take them back.
+def remember(store: Store, engine: Engine, lease: Lease, facts: KnownFacts | None = None) -> None:
+    """Bring the memories in line with what the document says, if it stands under the memory paths; else take them back. `facts`
+    of the calling thread spare it from reading all that is known for each document.
 
     SupersededError when the content was replaced meanwhile, or another document's facts came between.
     """
@@ -88,10 +90,11 @@ def remember(store: Store, engine: Engine, lease: Lease) -> None:
         text = None if data is None else lease.compute(lambda: decode(data))
         candidates = () if text is None else lease.compute(lambda: extract(text.text, path, byte_at=text.byte_at))
         own = memories.standing(document.id)
-        known = {memory.id for memory in own}
-        others = [memory for memory in memories.latest(container.id) if memory.id not in known]
+        facts = facts or KnownFacts(store)
+        others = facts.concerned(container, candidates, own)
         changes = lease.compute(lambda: reconcile(candidates, own=own, others=others))
-        memories.apply(document, changes, version=container.profile_version, guard=guard)
+        changed = memories.apply(document, changes, version=container.profile_version, guard=guard)
+        facts.applied(container, document, changes, changed=changed)
     store.jobs.finish([job])
 
 

@@ -14,11 +14,13 @@ import os
 import threading
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final, NoReturn
 
 from memdir.core.errors import BusyError, MemdirError, StorageError
 from memdir.retrieval.embed.port import LineEmbedder
 from memdir.server.engine import Engine
+from memdir.server.knownfacts import KnownFacts
 from memdir.server.leases import COMPUTE_S, Lease, Leases, PermanentError, StoppingError
 from memdir.server.pipeline import index, remember
 from memdir.store.acting import SYSTEM, acting_as
@@ -93,6 +95,7 @@ class Worker:
         self._crowded = crowded
         self._stopping = threading.Event()
         self._leases = Leases(store, limit_s=limit_s)
+        self._facts = KnownFacts(store)
         loops: list[_Loop] = []
         if count:
             loops += [
@@ -181,7 +184,7 @@ class Worker:
         return self._one(loop, index)
 
     def _remember_one(self, loop: _Loop) -> bool:
-        return self._one(loop, remember)
+        return self._one(loop, partial(remember, facts=self._facts))
 
     def _one(self, loop: _Loop, work: Callable[[Store, Engine, Lease], None]) -> bool:
         """Take one job through its step; what goes wrong with it is its own affair."""
