@@ -58,8 +58,6 @@ OPEN: frozenset[str] = frozenset(
         "retrieval.hops",
         "retrieval.index-check",
         "retrieval.reindex",
-        "retrieval.calibrated",
-        "retrieval.nothing",
         "retrieval.wire-search",
         "retrieved.killed",
         "ranked.cranfield",

@@ -82,3 +82,26 @@ QUESTIONS: Final = {
 }
 
 NONSENSE: Final = ("qwzx vbnm plork", "quantum chromodynamics lattice gauge", "medieval siege weapons of the Normans")
+
+UNRELATED: Final = (
+    "when was the battle of Waterloo fought",
+    "what is the capital of Mongolia",
+    "who painted the ceiling of the Sistine chapel",
+    "names of the moons of Jupiter",
+    "history of the Ottoman navy",
+    "best opening against the Sicilian defence",
+    "what does a subpoena mean",
+    "how long does a visa for Brazil take",
+    "how to register a trademark in Canada",
+    "difference between alligators and crocodiles",
+    "rules of offside in football",
+    "what causes northern lights",
+    "learning to ride a unicycle",
+    "who won the Eurovision contest in 1974",
+    "origin of the surname Kowalski",
+    "what is a balanced budget amendment",
+    "how do vaccines create immunity",
+    "where do monarch butterflies spend the winter",
+    "does lattice gauge theory predict quark masses",
+    "similarity laws of aeroelastic models",
+)

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from memdir.retrieval.embed import MiniLmEmbedder, StaticEmbedder
-from memdir.retrieval.query import THRESHOLD, Searcher
+from memdir.retrieval.query import Searcher, threshold_among
 from memdir.retrieval.types import Hit, SearchOutcome, SearchQuery
 from memdir.store.types import Scope
 from tests.retrieval.conftest import ENGINES, World, world_on
-from tests.retrieval.corpus import DOCUMENTS, NONSENSE, QUESTIONS
+from tests.retrieval.corpus import DOCUMENTS, NONSENSE, QUESTIONS, UNRELATED
 
 
 @pytest.fixture(scope="module", params=ENGINES)
@@ -131,7 +131,39 @@ def test_a_good_answer_scores_high_and_a_poor_one_low(searcher: Searcher) -> Non
     good = ask(searcher, "how much pressure does the boiler need").hits[0].score
     poor = ask(searcher, NONSENSE[0], threshold=0.0).hits[0].score
     assert good > 0.7
-    assert poor < THRESHOLD
+    assert poor < threshold_among(1)
+
+
+@pytest.mark.promise("retrieval.nothing")
+def test_a_question_about_nothing_in_the_memory_finds_nothing(searcher: Searcher) -> None:
+    shown = [question for question in UNRELATED if ask(searcher, question).hits]
+    assert len(shown) <= len(UNRELATED) // 20, shown
+
+
+@pytest.mark.promise("retrieval.calibrated")
+def test_a_hit_scores_the_same_among_few_passages_and_among_many(
+    sqlite_world: World, static: StaticEmbedder, minilm: MiniLmEmbedder
+) -> None:
+    answers = {path: DOCUMENTS[path] for path in ("/home/cat.md", "/work/incident.md", "/money/loan.md")}
+    questions = ("what is our pet scared of", "why was the website offline", "home loan interest rate")
+    for path, text in answers.items():
+        sqlite_world.put(path, text, static)
+        sqlite_world.put(path, text, static, container_id=2)
+    for path, text in DOCUMENTS.items():
+        if path not in answers:
+            sqlite_world.put(path, text, static, container_id=2)
+    for number in range(60):
+        sqlite_world.put(f"/stars/{number}.txt", f"Galaxy {number} has {number * 7} stars.\n", static, container_id=2)
+    sqlite_world.embed(minilm)
+    searcher = Searcher(sqlite_world.chunks, static, minilm)
+    for question in questions:
+        scores = []
+        for container_id in (1, 2):
+            scope = Scope(container_id=container_id)
+            hits = searcher.search(SearchQuery(text=question, scope=scope, threshold=0.0, limit=50)).hits
+            scores.append(max(hit.score for hit in hits if hit.path in answers))
+        assert abs(scores[0] - scores[1]) < 0.05, (question, scores)
+    assert threshold_among(1) == threshold_among(100) < threshold_among(1_000) < threshold_among(100_000) < 0.7
 
 
 def test_a_line_about_something_else_than_its_passage_is_found(

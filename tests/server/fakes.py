@@ -6,6 +6,7 @@ import hashlib
 
 import numpy as np
 
+from memdir.retrieval.embed.port import CosineScale
 from memdir.store.store import Store
 from memdir.store.types import Matrix, Scope
 
@@ -27,6 +28,10 @@ class HashEmbedder:
     @property
     def dim(self) -> int:
         return DIM
+
+    @property
+    def scale(self) -> CosineScale:
+        return CosineScale(unrelated=0.0, close=1.0, middle=0.6, slope=20.0)
 
     def embed_query(self, text: str) -> Matrix:
         raw = np.frombuffer(hashlib.sha512(text.encode()).digest()[: DIM * 2], dtype=np.int16).astype(np.float32)

@@ -12,8 +12,14 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from memdir.retrieval.embed.port import CosineScale
+
 Rows = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float64]
+
+
+DOUBT: Final = 0.15
+"""How much closer a passage has to be to a question of which the transformer knows no word."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,16 +40,16 @@ class Tuning:
     """Each further passage of the same file counts this much less, so that other files are seen too."""
 
 
-DENSE_RANGE: Final = (0.05, 0.50)
-STATIC_RANGE: Final = (0.15, 0.60)
-"""Cosines of unrelated and of closely related text, by model; used to move one scale onto the other."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scales:
+    """What the cosines of the two models mean. Without a transformer `dense` says nothing."""
 
-BACKGROUND: Final = 0.06
-"""Mean cosine of a query with everything, when there is too little in scope to measure it."""
-DENSE_CERTAIN: Final = (0.10, 0.42)
-STATIC_CERTAIN: Final = (0.12, 0.45)
-"""Cosines above the background between which certainty goes from 0 to 1. Measured on the example memory: what answers a query
-without sharing a word with it stands .19 to .45 above, the best of nonsense .13 to .18."""
+    static: CosineScale
+    dense: CosineScale
+
+    def doubted(self, share: float) -> Scales:
+        """The scales for a question of which the transformer does not know `share` of the words."""
+        return self if share <= 0 else replace(self, dense=replace(self.dense, middle=self.dense.middle + DOUBT * share))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,8 +66,7 @@ class Signals:
     semantic: Scores
     """How sure the vectors are in absolute terms, 0 to 1."""
     fused: Scores
-    background: float
-    """Mean cosine of the query with everything in scope."""
+    scales: Scales
 
 
 def fuse(
@@ -71,20 +76,19 @@ def fuse(
     static: Scores,
     dense: Scores | None,
     path: Scores,
-    background: float = BACKGROUND,
-    tuning: Tuning = Tuning(),
+    scales: Scales,
+    tuning: Tuning,
 ) -> Signals:
-    """`lexical` is BM25 (0 for no match), `static` and `dense` cosines (NaN for no vector), `path` 0 to 1. `background` is the
-    mean cosine of the query with everything in scope, of the dense model when there is one."""
+    """`lexical` is BM25 (0 for no match), `static` and `dense` cosines (NaN for no vector), `path` 0 to 1."""
     static = np.nan_to_num(static, nan=0.0)
     lexical = _to_unit(lexical)
     cosine = None
     if dense is None or np.isnan(dense).all():
-        dense, semantic = None, ramp(static - background, STATIC_CERTAIN)
+        dense, semantic = None, scales.static.certainty(static)
     else:
-        cosine = borrowed(dense, static)
-        semantic = ramp(cosine - background, DENSE_CERTAIN)
-        dense = _to_unit(cosine)
+        cosine = borrowed(dense, static, scales)
+        semantic = scales.dense.certainty(cosine)
+        dense = _to_unit(cosine - scales.dense.unrelated)
     static = _to_unit(static)
     fused = tuning.lexical * lexical + tuning.static * static + tuning.path * path
     fused = fused + tuning.dense * (static if dense is None else dense)
@@ -97,7 +101,7 @@ def fuse(
         cosine=cosine,
         semantic=semantic,
         fused=fused,
-        background=background,
+        scales=scales,
     )
 
 
@@ -117,29 +121,24 @@ def raised(signals: Signals, rows: Rows, best_line: Scores, tuning: Tuning) -> S
     )
     if picked.cosine is None or picked.dense is None:
         return picked
+    scales = signals.scales
     cosine = picked.cosine + tuning.best_line * np.nan_to_num(np.maximum(best_line - picked.cosine, 0.0), nan=0.0)
-    dense = _to_unit(cosine)
+    dense = _to_unit(cosine - scales.dense.unrelated)
     return replace(
         picked,
         cosine=cosine,
         dense=dense,
-        semantic=ramp(cosine - signals.background, DENSE_CERTAIN),
+        semantic=scales.dense.certainty(cosine),
         fused=picked.fused + tuning.dense * (dense - picked.dense),
     )
 
 
-def borrowed(dense: Scores, static: Scores) -> Scores:
-    """A passage whose dense vector is still being made gets its static cosine, moved to the dense scale (the line that maps
-    STATIC_RANGE to DENSE_RANGE)."""
-    low, high = STATIC_RANGE
-    dense_low, dense_high = DENSE_RANGE
-    moved = dense_low + (static - low) / (high - low) * (dense_high - dense_low)
+def borrowed(dense: Scores, static: Scores, scales: Scales) -> Scores:
+    """A passage whose dense vector is still being made gets its static cosine, moved to the dense scale."""
+    low, high = scales.static.unrelated, scales.static.close
+    share = (static - low) / (high - low)
+    moved = scales.dense.unrelated + share * (scales.dense.close - scales.dense.unrelated)
     return np.where(np.isnan(dense), moved, dense)
-
-
-def ramp(values: Scores, bounds: tuple[float, float]) -> Scores:
-    """0 below the first bound, 1 above the second, a line between."""
-    return np.clip((values - bounds[0]) / (bounds[1] - bounds[0]), 0.0, 1.0)
 
 
 def _to_unit(values: Scores) -> Scores:

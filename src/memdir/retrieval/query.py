@@ -7,6 +7,7 @@ scores from how sure the best signals are in absolute terms, so that a query abo
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,8 +16,8 @@ from typing import Final
 import numpy as np
 
 from memdir.retrieval import lines
-from memdir.retrieval.embed.port import Embedder, unpack_lines
-from memdir.retrieval.fuse import BACKGROUND, Rows, Scores, Signals, Tuning, fuse, raised
+from memdir.retrieval.embed.port import Doubting, Embedder, unpack_lines
+from memdir.retrieval.fuse import Rows, Scales, Scores, Signals, Tuning, fuse, raised
 from memdir.retrieval.lexical.opened import EngineIndex
 from memdir.retrieval.lexical.port import LexicalIndex
 from memdir.retrieval.types import Hit, SearchOutcome, SearchQuery
@@ -24,7 +25,7 @@ from memdir.retrieval.units import units_of
 from memdir.retrieval.words import ABBREVIATIONS, Query, prepare
 from memdir.store.protocols import ChunkStore
 from memdir.store.texts import embedded_text
-from memdir.store.types import Matrix, Nearest, Scope, StoredChunk
+from memdir.store.types import Matrix, Scope, StoredChunk
 from memdir.store.vectors import dots
 from memdir.store.words import stem, words
 
@@ -33,10 +34,6 @@ CANDIDATES: Final = 150
 
 NAMED_MAX: Final = 50
 """Passages that enter the fusion for their path alone."""
-BACKGROUND_MIN: Final = 30
-"""Passages in scope from which the mean cosine says something."""
-BACKGROUND_MAX: Final = 0.10
-"""A higher mean is no background: everything in scope is about what was asked."""
 FETCHED_MIN: Final = 40
 """Passages that are read for ranking by file."""
 CERTAINTY_LOOK: Final = 12
@@ -44,8 +41,14 @@ CERTAINTY_LOOK: Final = 12
 
 OWN_SHARE: Final = 0.5
 """Of a passage's own certainty in its score; the rest is its place behind the best, times how sure the best is."""
-THRESHOLD: Final = 0.27
-"""Scores below are not shown unless asked for; measured on the example memory and others, see tests/retrieval."""
+THRESHOLD: Final = (0.12, 0.62)
+"""Scores below are not shown unless asked for: the first in a scope of up to THRESHOLD_AT passages, the second at most."""
+THRESHOLD_AT: Final = 100
+THRESHOLD_RISE: Final = 0.75
+"""Of the threshold's logit with the logarithm of the passages in scope: what a hit scores does not depend on how many others
+there are, but the best of many that have nothing to do with the question scores higher than the best of few."""
+COVERAGE_CERTAIN: Final = 4
+"""Power of the share of the query's words: all of them are an answer, half of them are not."""
 
 STATIC_LINE_SHARE: Final = 0.3
 """Of the static cosine beside the dense one when lines of a passage are compared."""
@@ -89,6 +92,12 @@ class Searcher:
         self._static = static
         self._dense = dense
         self._tuning = tuning or Tuning()
+        self._scales = Scales(static=static.scale, dense=(dense or static).scale)
+
+    @property
+    def words(self) -> LexicalIndex:
+        """The index of words it asks."""
+        return self._words
 
     def search(self, query: SearchQuery) -> SearchOutcome:
         """At most `query.limit` hits, best first. An empty query or scope finds nothing."""
@@ -101,7 +110,7 @@ class Searcher:
         timer.lap("embed")
         found = self._words.search(query.scope, prepared.phrases, CANDIDATES)
         timer.lap("lexical")
-        signals = self._signals(query.scope, prepared, dict(found), static_query, dense_query)
+        signals, counted = self._signals(query.scope, prepared, dict(found), static_query, dense_query)
         timer.lap("vectors")
         best = self._best_rows(signals, query)
         packed = self._packed_lines(signals, best)
@@ -110,7 +119,7 @@ class Searcher:
         timer.lap("fetch")
         ranked = _ranked(candidates, prepared, tuning=self._tuning)
         timer.lap("rank")
-        threshold = THRESHOLD if query.threshold is None else query.threshold
+        threshold = threshold_among(counted) if query.threshold is None else query.threshold
         passing = [candidate for candidate in ranked if candidate.score >= threshold]
         shown = passing[: query.limit]
         vectors = _QueryVectors(static=static_query, dense=dense_query)
@@ -120,29 +129,33 @@ class Searcher:
 
     def _signals(
         self, scope: Scope, prepared: Query, lexical: dict[int, float], static_query: Matrix, dense_query: Matrix | None
-    ) -> Signals:
-        """The best passages of each signal, with all signals of each."""
+    ) -> tuple[Signals, int]:
+        """The best passages of each signal, with all signals of each; how many passages are in scope."""
         found = self._chunks.named(scope, prepared.words, model=self._static.name, limit=NAMED_MAX)
         path = {chunk_id: min(1.0, total / max(1, len(prepared.terms))) for chunk_id, total in found}
         near = self._chunks.nearest(scope, static_query, model=self._static.name, limit=CANDIDATES)
         wanted = dict.fromkeys((*lexical, *near.ids.tolist()))
-        background = _background(near)
+        counted = near.counted
         if self._dense is not None and dense_query is not None:
             near = self._chunks.nearest(scope, dense_query, model=self._dense.name, limit=CANDIDATES)
             if near.counted:
                 wanted.update(dict.fromkeys(near.ids.tolist()))
-                background = _background(near)
+                counted = near.counted
         wanted.update(dict.fromkeys(path))
         ids = np.fromiter(wanted, dtype=np.int64, count=len(wanted))
-        return fuse(
+        signals = fuse(
             ids=ids,
             lexical=np.array([lexical.get(chunk_id, 0.0) for chunk_id in wanted]),
             static=self._cosines(scope, ids, static_query, self._static),
             dense=None if self._dense is None or dense_query is None else self._cosines(scope, ids, dense_query, self._dense),
             path=np.array([path.get(chunk_id, 0.0) for chunk_id in wanted]),
-            background=BACKGROUND if background is None else background,
+            scales=self._scales_for(prepared.text),
             tuning=self._tuning,
         )
+        return signals, counted
+
+    def _scales_for(self, question: str) -> Scales:
+        return self._scales.doubted(self._dense.doubt(question)) if isinstance(self._dense, Doubting) else self._scales
 
     def _cosines(self, scope: Scope, ids: Rows, query: Matrix, model: Embedder) -> Scores:
         """Cosine of each passage, NaN for one without a vector."""
@@ -282,11 +295,11 @@ def _best_line(ids: Rows, packed: dict[int, bytes], query: Matrix | None) -> Sco
     return found
 
 
-def _background(near: Nearest) -> float | None:
-    """The mean cosine of the query with what is in scope, None when that is too little to say something."""
-    if near.mean is None or near.counted < BACKGROUND_MIN:
-        return None
-    return min(near.mean, BACKGROUND_MAX)
+def threshold_among(count: int) -> float:
+    """The score that a hit needs to be shown, where `count` passages are in scope."""
+    low, high = THRESHOLD
+    logit = math.log(low / (1 - low)) + THRESHOLD_RISE * math.log(max(count, THRESHOLD_AT) / THRESHOLD_AT)
+    return min(high, 1 / (1 + math.exp(-logit)))
 
 
 def _ranked(candidates: list[_Candidate], query: Query, *, tuning: Tuning) -> list[_Candidate]:
@@ -328,7 +341,8 @@ def _coverage(candidate: _Candidate, query: Query) -> float:
 
 
 def _certainty(candidate: _Candidate) -> float:
-    """How sure the signals are in absolute terms: a close vector, or most of the query's words, or some of both."""
-    lexical = candidate.coverage**2
-    semantic = candidate.semantic
-    return min(1.0, max(semantic, lexical, 0.9 * candidate.path) + 0.25 * min(semantic, lexical))
+    """How sure the signals are in absolute terms, like a probability: a close vector, most of the query's words, or the file's
+    name, or some of each."""
+    lexical = candidate.coverage**COVERAGE_CERTAIN
+    named = 0.9 * candidate.path**2
+    return 1.0 - (1.0 - candidate.semantic) * (1.0 - lexical) * (1.0 - named)

@@ -19,6 +19,7 @@ import numpy as np
 
 from memdir.core.paths import ensure_dir
 from memdir.retrieval.embed import Embedder, LineEmbedder
+from memdir.retrieval.embed.port import CosineScale, Doubting
 from memdir.retrieval.units import units_of
 from memdir.store.texts import embedded_text
 from memdir.store.types import Chunk, Matrix
@@ -47,6 +48,14 @@ class CachedEmbedder:
     @property
     def dim(self) -> int:
         return self._model.dim
+
+    @property
+    def scale(self) -> CosineScale:
+        return self._model.scale
+
+    def doubt(self, text: str) -> float:
+        """As the model's."""
+        return self._model.doubt(text) if isinstance(self._model, Doubting) else 0.0
 
     def embed_query(self, text: str) -> Matrix:
         """As the model's."""

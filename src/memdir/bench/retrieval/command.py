@@ -9,7 +9,7 @@ from typing import Any
 
 from memdir.bench.figures import Figure, machine
 from memdir.bench.report import reported
-from memdir.bench.retrieval import collections
+from memdir.bench.retrieval import collections, negatives
 from memdir.bench.retrieval.cache import CachedEmbedder
 from memdir.bench.retrieval.collections import Collection
 from memdir.bench.retrieval.stages import figures, outcomes
@@ -38,17 +38,20 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     dense = CachedEmbedder(MiniLmEmbedder(paths.models_dir), args.cache or paths.cache_dir / "bench")
     found: list[Figure] = []
     for collection in wanted:
-        found += measure(collection, dense)
+        found += measure(collection, dense, [other for other in wanted if other is not collection])
     return {"machine": machine(), "figures": [figure.as_json() for figure in found], "failed": {}}
 
 
-def measure(collection: Collection, dense: CachedEmbedder) -> Sequence[Figure]:
+def measure(collection: Collection, dense: CachedEmbedder, others: Sequence[Collection]) -> Sequence[Figure]:
     """One collection, from its files to its figures."""
     say(f"{collection.name}: indexing {len(collection.texts)} files …")
     with filled(collection.texts, dense, say) as stand:
         dense.save()
         say(f"{collection.name}: asking {len(collection.questions)} questions …")
         made = figures(collection.name, outcomes(stand, collection.questions))
+        unrelated = [(other.name, negatives.held_out(other.questions)) for other in others]
+        unrelated += [("everyday", negatives.everyday()), ("nonsense", negatives.nonsense())]
+        made += negatives.figures(collection.name, stand, unrelated, negatives.held_out(collection.questions))
     dense.save()
     return made
 

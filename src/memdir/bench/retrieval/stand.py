@@ -50,7 +50,7 @@ class Stand:
 
     def by_words(self, question: str) -> list[str]:
         """Files in the order of the lexical signal alone."""
-        found = self.engine.chunks.lexical(self.scope, prepare(question).phrases, DEPTH)
+        found = self.engine.searcher.words.search(self.scope, prepare(question).phrases, DEPTH)
         return self._files([chunk_id for chunk_id, _ in sorted(found, key=lambda pair: (-pair[1], pair[0]))])
 
     def by_vectors(self, question: str, model: Embedder) -> list[str]:

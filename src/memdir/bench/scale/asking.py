@@ -26,6 +26,7 @@ from memdir.bench.scale.material import KINDS, Material, Query, folder_of, path_
 
 if TYPE_CHECKING:
     from memdir.retrieval.embed import Embedder
+    from memdir.retrieval.embed.port import CosineScale
     from memdir.server.engine import Engine
     from memdir.store.store import Store
     from memdir.store.types import Matrix
@@ -74,6 +75,10 @@ class Drawn:
     @property
     def dim(self) -> int:
         return self._real.dim
+
+    @property
+    def scale(self) -> CosineScale:
+        return self._real.scale
 
     def embed_query(self, text: str) -> Matrix:
         """Shape (dim,)."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -15,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 from tokenizers import Tokenizer
 
-from memdir.retrieval.embed.port import check_sha256, pack_lines, package_file
+from memdir.retrieval.embed.port import CosineScale, check_sha256, pack_lines, package_file
 from memdir.retrieval.embed.quantize import QuantizationError, int8_model
 from memdir.retrieval.units import units_of
 from memdir.store.texts import embedded_text
@@ -32,6 +33,7 @@ _DATA_SHA256: Final = "60c758432aa596c30a122942dfe594c457d4d713f890926f1c5f920bd
 MAX_TOKENS: Final = 256
 """What the model was trained with; what is longer is cut."""
 _TEXT_MAX_CHARS: Final = 4000
+_KNOWN_PIECES_MAX: Final = 2
 
 
 class MiniLmEmbedder:
@@ -76,11 +78,24 @@ class MiniLmEmbedder:
     def dim(self) -> int:
         return 384
 
+    @property
+    def scale(self) -> CosineScale:
+        """Fitted on half of the questions of Cranfield, of CISI and of a household's memory, and as many that have no answer
+        there; on the other halves it holds as well."""
+        return CosineScale(unrelated=0.05, close=0.50, middle=0.34, slope=23.5)
+
     def embed_query(self, text: str) -> Matrix:
         """Shape (384,)."""
         with self._query_lock:
             hidden = _states(self._query_session, self._tokenizer.encode(_clean(text)).ids)
         return _pooled(hidden)
+
+    def doubt(self, text: str) -> float:
+        """A word of more than two pieces is none that the model has learned; up to half of a question may be such words."""
+        encoding = self._tokenizer.encode(_clean(text), add_special_tokens=False)
+        pieces = Counter(word for word in encoding.word_ids if word is not None)
+        strange = sum(count > _KNOWN_PIECES_MAX for count in pieces.values()) / max(1, len(pieces))
+        return max(0.0, 2.0 * strange - 1.0)
 
     def embed_passages(self, texts: list[str]) -> Matrix:
         """Shape (len(texts), 384)."""

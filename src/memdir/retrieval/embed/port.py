@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 import numpy as np
+import numpy.typing as npt
 
 from memdir.core.errors import MemdirError
 from memdir.store.types import Chunk, Matrix
@@ -16,6 +18,24 @@ from memdir.store.types import Chunk, Matrix
 
 class ModelUnavailableError(MemdirError):
     """A model's files are missing or are not the ones they should be."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CosineScale:
+    """What the cosines of a model mean, in absolute terms: the same in a small memory and in a large one."""
+
+    unrelated: float
+    """The usual cosine of a question with text about something else."""
+    close: float
+    """That of a question with a text that answers it in much the same words."""
+    middle: float
+    """Where a passage answers a question as often as not."""
+    slope: float
+    """How fast certainty rises there: that of the logistic curve."""
+
+    def certainty(self, cosines: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """0 to 1, like a probability (Platt, "Probabilistic outputs for support vector machines", 1999)."""
+        return 1.0 / (1.0 + np.exp(-self.slope * (cosines - self.middle)))
 
 
 class Embedder(Protocol):
@@ -32,6 +52,9 @@ class Embedder(Protocol):
     @property
     def dim(self) -> int: ...
 
+    @property
+    def scale(self) -> CosineScale: ...
+
     def embed_query(self, text: str) -> Matrix:
         """One vector, shape (dim,). Never waits behind `embed_passages`."""
         ...
@@ -47,6 +70,15 @@ class LineEmbedder(Embedder, Protocol):
 
     def embed_chunks(self, chunks: Sequence[Chunk]) -> tuple[Matrix, list[bytes]]:
         """Vectors of the chunks (as `embed_passages` of their embedded texts) and, packed, those of their `units_of`."""
+        ...
+
+
+@runtime_checkable
+class Doubting(Embedder, Protocol):
+    """A model that can tell words it does not know. Their vectors lie close to whatever else is strange to it."""
+
+    def doubt(self, text: str) -> float:
+        """0 to 1, from all words known to none."""
         ...
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from tokenizers import Encoding, Tokenizer
 
-from memdir.retrieval.embed.port import ModelUnavailableError, check_sha256, package_file
+from memdir.retrieval.embed.port import CosineScale, ModelUnavailableError, check_sha256, package_file
 from memdir.store.types import Matrix
 
 _DISTRIBUTION: Final = "wordllama==0.4.0.post1"
@@ -50,6 +50,11 @@ class StaticEmbedder:
     @property
     def dim(self) -> int:
         return int(self._table.shape[1])
+
+    @property
+    def scale(self) -> CosineScale:
+        """These vectors tell related from unrelated less well than a transformer's; the middle is on the side of showing."""
+        return CosineScale(unrelated=0.15, close=0.60, middle=0.33, slope=15.0)
 
     def embed_query(self, text: str) -> Matrix:
         """Shape (256,)."""
