@@ -52,7 +52,6 @@ OPEN: frozenset[str] = frozenset(
         "retrieval.endpoint",
         "retrieval.spans",
         "retrieval.scope-cost",
-        "retrieval.explain",
         "retrieval.memories-ranked",
         "retrieval.split",
         "retrieval.hops",

@@ -288,3 +288,77 @@ def test_a_container_s_name_is_checked(run: Run) -> None:
     code, _, err = run("grep", "--container", "a/b", "a question")
     assert code == 2
     assert "'/'" in err
+
+
+def test_lines_around_a_hit_are_printed_as_grep_prints_them(run: Run, fake_mount: Mounts) -> None:
+    mount = fake_mount(
+        grep=found(
+            hit("/b.md", line=2, last=4, text="before\nthe hit\nafter", matched=[[3, 3]]),
+            hit("/c.md", line=1, last=1, text="alone", matched=[[1, 1]]),
+        )
+    )
+    code, out, err = run("grep", "-C", "1", "a question", "notes")
+    assert (code, err) == (0, "")
+    assert out == "notes/b.md-2-before\nnotes/b.md:3:the hit\nnotes/b.md-4-after\n--\nnotes/c.md:1:alone\n"
+    assert sent(mount)["context"] == 1
+
+
+def test_a_budget_says_what_it_left_out(run: Run, fake_mount: Mounts) -> None:
+    mount = fake_mount(grep=found(hit("/b.md"), tokens=180, left_out={"count": 7, "paths": ["/x.md", "/y.md"]}))
+    _, out, err = run("grep", "--budget", "200", "a question", "notes")
+    assert out == "notes/b.md:1:text\n"
+    assert err == "memdir: about 180 tokens; 7 hits did not fit the budget, in /x.md, /y.md\n"
+    assert sent(mount)["budget_tokens"] == 200
+
+
+def test_a_threshold_goes_along_and_has_to_be_one(run: Run, fake_mount: Mounts) -> None:
+    mount = fake_mount(grep=found())
+    assert run("grep", "--threshold", "0.4", "a question")[0] == 1
+    assert sent(mount)["threshold"] == 0.4
+    assert run("grep", "--threshold", "nan", "a question")[0] == 2
+
+
+def test_a_regular_expression_and_its_options(run: Run, fake_mount: Mounts) -> None:
+    mount = fake_mount(grep=found(hit("/b.md", kind="literal"), hit("/b.md", line=2, kind="literal"), binary=["/x.bin"]))
+    code, out, err = run("grep", "-E", "-i", "-w", "a+b", "notes")
+    assert (code, out) == (0, "notes/b.md:1:text\nnotes/b.md:2:text\n")
+    assert err == "memdir: notes/x.bin: binary file matches\n"
+    asked = sent(mount)
+    assert (asked["mode"], asked["ignore_case"], asked["whole_words"]) == ("regex", True, True)
+
+
+def test_only_the_names_of_files(run: Run, fake_mount: Mounts) -> None:
+    fake_mount(grep=found(hit("/b.md"), hit("/b.md", line=2), hit("/c.md"), binary=["/x.bin"]))
+    assert run("grep", "-F", "-l", "text", "notes") == (0, "notes/b.md\nnotes/c.md\nnotes/x.bin\n", "")
+    assert json.loads(run("grep", "-F", "-l", "--json", "text", "notes")[1]) == ["notes/b.md", "notes/c.md", "notes/x.bin"]
+
+
+@pytest.mark.parametrize("options", [["-i"], ["-w"], ["-l"], ["-F", "-C", "1"], ["-E", "--budget", "9"], ["-E", "-F"]])
+def test_options_that_mean_nothing_together_are_refused(options: list[str], run: Run, fake_mount: Mounts) -> None:
+    mount = fake_mount(grep=found(hit("/b.md")))
+    code, out, err = run("grep", *options, "text")
+    assert (code, out) == (2, "")
+    assert "hint: " in err
+    assert mount.calls == []
+
+
+def test_a_generated_memory_has_a_mark(run: Run, fake_mount: Mounts) -> None:
+    fake_mount(grep=found(hit("/b.md", line=3, kind="memory", text="likes tea")))
+    assert run("grep", "tea", "notes")[1] == "notes/b.md:3:[memory] likes tea\n"
+
+
+@pytest.mark.promise("retrieval.explain")
+def test_explain_says_where_the_time_went(run: Run, fake_mount: Mounts) -> None:
+    fake_mount(grep=found(hit("/b.md", signals={"dense": 0.5}), stages_ms={"lexical": 1.25, "dense": 2.0}, timing_ms=4.0))
+    _, out, err = run("grep", "--explain", "tea", "notes")
+    assert out == "notes/b.md:1:text\n    chunk score=0.500 dense=0.500\n"
+    assert err == "memdir: took 4.0 ms, of these: lexical 1.2, dense 2.0\n"
+
+
+def test_words_are_marked_on_a_terminal_only(run: Run, fake_mount: Mounts, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake_mount(grep=found(hit("/b.md", text="The Launch is near")))
+    monkeypatch.setattr(output, "is_terminal", lambda stream: True)
+    monkeypatch.setenv("TERM", "xterm")
+    assert "The \x1b[1;31mLaunch\x1b[0m is near" in run("grep", "the launch", "notes")[1]
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b" not in run("grep", "the launch", "notes")[1]

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from memdir.core.errors import UsageError
 from memdir.core.paths import app_paths
-from memdir.daemon.grep import NO_SYNC_NOTE, Grep
+from memdir.core.patterns.matcher import Pattern
+from memdir.daemon.exact import ExactSearch
+from memdir.daemon.grep import NO_SYNC_NOTE, Grep, placed
 from memdir.daemon.registry import MountRegistry, MountSpec
 from memdir.daemon.syncing import Syncing
-from memdir.daemon.wordsearch import LiteralSearch, WordSearch, scope_files
+from memdir.daemon.wordsearch import WordSearch, entries_below, scope_files
 from memdir.fs.memory import MemoryFs
 from memdir.fs.views import ProfileView, render_profile
 
@@ -32,8 +35,12 @@ def tree() -> MemoryFs:
     return fs
 
 
+def exact(tree: MemoryFs, text: str, scope: str, limit: int) -> list[dict[str, Any]]:
+    return ExactSearch(tree, Pattern(text=text)).run(entries_below(tree, scope), limit)
+
+
 def test_a_literal_search_is_grep_rnf(tree: MemoryFs) -> None:
-    hits = LiteralSearch(tree, "launch").run("/", 100)
+    hits = exact(tree, "launch", "/", 100)
     assert [(hit["path"], hit["start_line"], hit["text"]) for hit in hits] == [
         ("/a.md", 2, "The launch is planned for March."),
         ("/dir/b.md", 1, "launches"),
@@ -44,11 +51,11 @@ def test_a_literal_search_is_grep_rnf(tree: MemoryFs) -> None:
 
 
 def test_a_literal_search_is_exact_and_keeps_its_scope_and_limit(tree: MemoryFs) -> None:
-    assert LiteralSearch(tree, "Launch").run("/", 100) == []
-    assert LiteralSearch(tree, "l.unch").run("/", 100) == []
-    assert [hit["path"] for hit in LiteralSearch(tree, "launch").run("/dir", 100)] == ["/dir/b.md"]
-    assert [hit["path"] for hit in LiteralSearch(tree, "launch").run("/dir.md", 100)] == ["/dir.md"]
-    assert len(LiteralSearch(tree, "launch").run("/", 2)) == 2
+    assert exact(tree, "Launch", "/", 100) == []
+    assert exact(tree, "l.unch", "/", 100) == []
+    assert [hit["path"] for hit in exact(tree, "launch", "/dir", 100)] == ["/dir/b.md"]
+    assert [hit["path"] for hit in exact(tree, "launch", "/dir.md", 100)] == ["/dir.md"]
+    assert len(exact(tree, "launch", "/", 2)) == 2
 
 
 def test_words_are_found_in_other_forms_and_the_fullest_line_is_first(tree: MemoryFs) -> None:
@@ -109,7 +116,7 @@ def test_lines_are_counted_as_sed_counts_them(tree: MemoryFs) -> None:
     data = "one\x0bstill one\u2028still\x85\x0cone\rand one\nrocket two\r\n".encode()
     tree.put_file("/odd", [data], mode=0o644, mtime_ns=0, expected=None)
     assert [hit["start_line"] for hit in WordSearch(tree, "rocket").run(["/odd"], 10)] == [2]
-    assert [hit["start_line"] for hit in LiteralSearch(tree, "rocket").run("/odd", 10)] == [2]
+    assert [hit["start_line"] for hit in exact(tree, "rocket", "/odd", 10)] == [2]
 
 
 def test_blanks_can_be_looked_for_literally(grep: Grep) -> None:
@@ -131,7 +138,8 @@ def test_blanks_can_be_looked_for_literally(grep: Grep) -> None:
         {"q": "x", "limit": 0},
         {"q": "x", "limit": 201},
         {"q": "x", "limit": True},
-        {"q": "x", "mode": "regex"},
+        {"q": "x(", "mode": "regex"},
+        {"q": "x", "mode": "magic"},
     ],
 )
 def test_bad_arguments_are_refused_with_a_sentence(grep: Grep, args: dict[str, object]) -> None:
@@ -149,3 +157,31 @@ def test_a_trailing_slash_and_doubled_ones_are_the_same_scope(grep: Grep) -> Non
 def test_usage_errors_are_of_the_project(grep: Grep) -> None:
     with pytest.raises(UsageError, match="no /missing"):
         grep.run({"q": "x", "path": "/missing"})
+
+
+def test_exact_searches_know_case_words_and_expressions(grep: Grep) -> None:
+    def lines(**args: object) -> list[tuple[str, int]]:
+        return [(hit["path"], hit["start_line"]) for hit in grep.run({"path": "/", **args})["hits"]]
+
+    assert lines(q="LAUNCH", mode="literal", ignore_case=True, files_only=True) == [
+        ("/a.md", 2), ("/dir/b.md", 1), ("/dir.md", 1), ("/latin", 1)
+    ]  # fmt: skip
+    assert lines(q="launch", mode="literal", whole_words=True) == [("/a.md", 2), ("/dir.md", 1), ("/latin", 1)]
+    assert lines(q="^launch(es)?$", mode="regex") == [("/dir/b.md", 1), ("/dir.md", 1)]
+    assert grep.run({"q": "launch", "path": "/", "mode": "literal"})["binary"] == ["/bin"]
+
+
+@pytest.mark.parametrize(
+    ("data", "text", "line", "now"),
+    [
+        (b"one\ntwo\nthree\n", "two", 2, 2),
+        (b"new\none\ntwo\n", "two", 2, 3),
+        (b"one\n  two\n", "two", 2, 2),
+        (b"one\ntwo\nthree\n", "two\nthree", 2, 2),
+        (b"one\n", "two", 2, None),
+        (b"", "two", 1, None),
+        (b"two", "two", 9, 1),
+    ],
+)
+def test_a_hit_is_shown_where_its_text_is_now(data: bytes, text: str, line: int, now: int | None) -> None:
+    assert placed(data, text, line) == now

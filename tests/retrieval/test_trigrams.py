@@ -16,8 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memdir.core.errors import UsageError
+from memdir.core.patterns.matcher import Matcher, Pattern
 from memdir.retrieval.trigrams.index import TrigramIndex
-from memdir.retrieval.trigrams.matcher import Matcher, Pattern
+from memdir.retrieval.trigrams.needs import needs_of
 
 UTF8 = {"LC_ALL": "C.UTF-8", "PATH": os.environ["PATH"]}
 C = {"LC_ALL": "C", "PATH": os.environ["PATH"]}
@@ -125,7 +126,7 @@ def test_the_lines_are_those_of_the_real_grep(text: str, corpus: Path, wild: Pat
 
 
 def candidates(index: TrigramIndex, pattern: Pattern) -> set[bytes]:
-    return index.view.candidates(Matcher(pattern).needs)
+    return index.view.candidates(needs_of(Matcher(pattern).tree, ignore_case=pattern.ignore_case))
 
 
 ALPHABET = st.sampled_from(

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from memdir.cli.command import EXIT_NOTHING, EXIT_OK, Command, Parser, bounded_int
-from memdir.cli.text import one_line, shortened
+from memdir.cli.hits import Page
+from memdir.cli.text import plural
 from memdir.core.errors import NotFoundError, UsageError
 from memdir.core.limits import QUERY_MAX_CHARS, SEARCH_LIMIT_MAX
 
@@ -20,42 +21,117 @@ _LIMIT_DEFAULT: Final = 10
 _WAIT_MS: Final = 2500
 _ANSWER_TIMEOUT_S: Final = 60.0
 """How long the search itself may take, on top of the wait."""
-_TERMINAL_TEXT_MAX_CHARS: Final = 240
+_LEFT_OUT_SHOWN: Final = 3
 
 
 def _configure(parser: Parser) -> None:
-    parser.add_argument("query", metavar="QUERY", help="what to look for, in your own words; with --literal the exact text")
+    parser.add_argument("query", metavar="QUERY", help="what to look for, in your own words; else the exact text or expression")
     parser.add_argument("path", metavar="PATH", nargs="?", help="a folder or file in a mount (default: the whole memory)")
     parser.add_argument("-k", dest="limit", metavar="N", type=bounded_int(1, SEARCH_LIMIT_MAX), help=_LIMIT_HELP)
-    parser.add_argument("--literal", action="store_true", help="find exact bytes, like grep -rnF, in path order")
+    exact = parser.add_mutually_exclusive_group()
+    exact.add_argument("-F", "--literal", action="store_true", help="find exact bytes, like grep -rnF, in path order")
+    exact.add_argument("-E", "--regex", action="store_true", help="a POSIX extended expression, like grep -rnE, in path order")
+    parser.add_argument("-i", "--ignore-case", action="store_true", help="with -F or -E: letters in either case")
+    parser.add_argument("-w", "--word-regexp", action="store_true", help="with -F or -E: whole words only")
+    parser.add_argument("-l", "--files-with-matches", action="store_true", help="with -F or -E: only the names of the files")
+    parser.add_argument(
+        "-C", "--context", metavar="N", type=bounded_int(0, _CONTEXT_MAX), help=f"N lines around each hit, up to {_CONTEXT_MAX}"
+    )
+    parser.add_argument(
+        "--budget", metavar="TOKENS", type=bounded_int(1, _BUDGET_MAX), help="the most useful lines that fit so many tokens"
+    )
+    parser.add_argument("--threshold", metavar="SCORE", type=_score, help="leave out hits below this score, 0 to 1")
     parser.add_argument(
         "--container", metavar="NAME", help="search a memory on the server, mounted or not; PATH is then a path in it"
     )
     parser.add_argument("--no-wait", action="store_true", help="do not wait for fresh changes to become searchable")
-    parser.add_argument("--explain", action="store_true", help="show scores, and the signals they were made of")
+    parser.add_argument("--explain", action="store_true", help="show scores, what they are made of, and where the time went")
 
 
-_LIMIT_HELP: Final = (
-    f"at most N results, 1 to {SEARCH_LIMIT_MAX} (default: {_LIMIT_DEFAULT}; with --literal {SEARCH_LIMIT_MAX})"
-)
+_CONTEXT_MAX: Final = 100
+_BUDGET_MAX: Final = 1_000_000
+_LIMIT_HELP: Final = f"at most N results, 1 to {SEARCH_LIMIT_MAX} (default: {_LIMIT_DEFAULT}; with -F or -E {SEARCH_LIMIT_MAX})"
+
+
+def _score(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+    if not 0 <= value <= 1:  # also refuses nan
+        raise argparse.ArgumentTypeError(f"{text} is not between 0 and 1")
+    return value
 
 
 def _run(args: argparse.Namespace, out: Output) -> int:
+    exact = args.literal or args.regex
     _check_query(args.query, literal=args.literal)
-    limit = args.limit or (SEARCH_LIMIT_MAX if args.literal else _LIMIT_DEFAULT)
+    _check_options(args, exact=exact)
+    limit = args.limit or (SEARCH_LIMIT_MAX if exact else _LIMIT_DEFAULT)
     if args.container is not None:
         answer, shown = _search_container(args, limit, out)
     else:
         answer, shown = _search_mount(args, limit)
     hits: list[dict[str, Any]] = answer.get("hits") or []
-    _print_notes(answer, out, full=args.literal and len(hits) >= limit, limit=limit)
+    binary = [shown(str(path)) for path in answer.get("binary") or ()]
+    _print_notes(answer, out, full=exact and len(hits) >= limit, limit=limit)
     rows = [_row(hit, shown(str(hit["path"])), explain=args.explain) for hit in hits]
-    if out.json:
+    if args.files_with_matches:
+        _print_files([*dict.fromkeys(str(row["path"]) for row in rows), *binary], out)
+    elif out.json:
         out.document(rows)
     else:
-        for row in rows:
-            _print_row(row, out, explain=args.explain)
-    return EXIT_OK if rows else EXIT_NOTHING
+        Page(out, query=None if exact and args.regex else args.query, context=bool(args.context)).show(
+            rows, explain=args.explain
+        )
+    if not args.files_with_matches:
+        for path in binary:
+            out.note(f"{path}: binary file matches")
+    if args.explain:
+        _print_stages(answer, out)
+    return EXIT_OK if rows or binary else EXIT_NOTHING
+
+
+def _print_files(paths: list[str], out: Output) -> None:
+    if out.json:
+        out.document(paths)
+    else:
+        for path in paths:
+            out.line(out.style(out.name(path), "path"))
+
+
+def _print_stages(answer: dict[str, Any], out: Output) -> None:
+    stages = answer.get("stages_ms") or {}
+    parts = [f"{name} {value:.1f}" for name, value in stages.items()]
+    out.note(f"took {answer.get('timing_ms') or 0.0:.1f} ms" + (f", of these: {', '.join(parts)}" if parts else ""))
+
+
+def _check_options(args: argparse.Namespace, *, exact: bool) -> None:
+    """UsageError for options that mean nothing together."""
+    for given, name in ((args.ignore_case, "-i"), (args.word_regexp, "-w"), (args.files_with_matches, "-l")):
+        if given and not exact:
+            raise UsageError(f"{name} is for --literal and --regex", hint="a search by meaning knows words in any form")
+    for value, name in ((args.context, "--context"), (args.budget, "--budget"), (args.threshold, "--threshold")):
+        if value is not None and exact:
+            raise UsageError(f"{name} is for a search by meaning", hint="leave out --literal and --regex")
+
+
+def _options(args: argparse.Namespace) -> dict[str, Any]:
+    """What was asked for, in the words of the daemon and the wire."""
+    options: dict[str, Any] = {"mode": "literal" if args.literal else "regex" if args.regex else "semantic"}
+    if args.explain:
+        options["explain"] = True
+    wanted = {
+        "ignore_case": args.ignore_case,
+        "whole_words": args.word_regexp,
+        "files_only": args.files_with_matches,
+        "context": args.context,
+        "budget_tokens": args.budget,
+    }
+    options |= {name: value for name, value in wanted.items() if value}
+    if args.threshold is not None:
+        options["threshold"] = args.threshold
+    return options
 
 
 def _check_query(query: str, *, literal: bool) -> None:
@@ -81,9 +157,8 @@ def _search_mount(args: argparse.Namespace, limit: int) -> tuple[dict[str, Any],
             q=args.query,
             path=scope,
             limit=limit,
-            mode="literal" if args.literal else "semantic",
-            explain=args.explain,
             wait_ms=wait_ms,
+            **_options(args),
         )
 
     answer = ask(inside)
@@ -168,9 +243,8 @@ def _search_container(args: argparse.Namespace, limit: int, out: Output) -> tupl
         query=args.query,
         scope=checked(args.path or "/"),
         limit=limit,
-        literal=args.literal,
-        explain=args.explain,
         wait_ms=0 if args.no_wait else _WAIT_MS,
+        options=_options(args),
         note=out.note,
     )
     return answer, lambda path: path
@@ -186,21 +260,11 @@ def _row(hit: dict[str, Any], path: str, *, explain: bool) -> dict[str, Any]:
         "kind": hit["kind"],
         "document_id": hit.get("document_id"),
     }
+    if hit.get("matched"):
+        row["matched"] = hit["matched"]
     if explain:
         row["signals"] = hit.get("signals") or {}
     return row
-
-
-def _print_row(row: dict[str, Any], out: Output, *, explain: bool) -> None:
-    first, last = row["start_line"], row["end_line"]
-    lines = f"{first}" if last <= first else f"{first}-{last}"
-    text = one_line(row["text"])
-    if out.is_terminal:
-        text = shortened(text, _TERMINAL_TEXT_MAX_CHARS)
-    out.line(f"{out.style(out.name(row['path']), 'path')}:{out.style(lines, 'line')}:{text}")
-    if explain:
-        signals = " ".join(f"{name}={value:.3f}" for name, value in sorted(row["signals"].items()))
-        out.line(out.style(f"    {row['kind']} score={row['score']:.3f} {signals}".rstrip(), "dim"))
 
 
 def _print_notes(answer: dict[str, Any], out: Output, *, full: bool, limit: int) -> None:
@@ -212,6 +276,11 @@ def _print_notes(answer: dict[str, Any], out: Output, *, full: bool, limit: int)
             out.note("1 file is not searchable by meaning yet and was searched by words only")
         else:
             out.note(f"{count} files are not searchable by meaning yet and were searched by words only")
+    left_out = answer.get("left_out")
+    if left_out and left_out.get("count"):
+        named = [str(path) for path in left_out.get("paths") or ()]
+        some = f", in {', '.join(named[:_LEFT_OUT_SHOWN])}{' …' if len(named) > _LEFT_OUT_SHOWN else ''}" if named else ""
+        out.note(f"about {answer.get('tokens')} tokens; {plural(left_out['count'], 'hit')} did not fit the budget{some}")
     if full:
         out.note(f"these are the first {limit} matches, there may be more")
 
@@ -221,12 +290,16 @@ COMMAND = Command(
     usage="[OPTIONS] QUERY [PATH]",
     description=(
         "Search the files of a memory by meaning; best lines first, as path:line:text.\n"
-        "What was written a moment ago is found too: changes under PATH are pushed first, and waited for."
+        "What was written a moment ago is found too: changes under PATH are pushed first, and waited for.\n"
+        "--literal and --regex give what grep -F and grep -E give, and read only files that can match. Expressions are POSIX\n"
+        "extended with \\w \\W \\s \\S \\b \\B \\< \\>, without back-references; no expression can make the search hang."
     ),
     examples=[
         ('memdir grep "why did we leave the old supplier"', "in the mount around you, or the only one"),
         ('memdir grep -k 3 "flight to Oslo" notes/mail', "in one folder, three results"),
+        ('memdir grep -C 2 --budget 2000 "parser decisions"', "lines around, about 2,000 tokens at most"),
         ('memdir grep --literal "TODO(" notes', "exact bytes, like grep -rnF"),
+        ("memdir grep -E -i 'fix(me|ed) +#[0-9]+'", "a regular expression, in either case"),
         ('memdir grep --container notes "renewal date" --json', "without a mount, for programs"),
     ],
     exit_codes=[(0, "something was found"), (1, "nothing was found")],

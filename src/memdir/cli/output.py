@@ -12,7 +12,7 @@ from typing import Any, Final
 from memdir.cli.command import is_terminal
 from memdir.cli.text import plural, shortened, visible
 
-_COLOURS: Final = {"path": "35", "line": "32", "bold": "1", "ok": "32", "warn": "33", "fail": "31", "dim": "2"}
+_COLOURS: Final = {"path": "35", "line": "32", "bold": "1", "ok": "32", "warn": "33", "fail": "31", "dim": "2", "match": "1;31"}
 _PROGRESS_INTERVAL_S: Final = 0.1
 _BAR_WIDTH: Final = 24
 

@@ -58,12 +58,12 @@ def search_container(
     query: str,
     scope: str,
     limit: int,
-    literal: bool,
-    explain: bool,
     wait_ms: int,
+    options: dict[str, Any],
     note: Callable[[str], None],
 ) -> dict[str, Any]:
-    """Search on the server, started when none runs. The answer has the shape of the daemon's `grep`.
+    """Search on the server, started when none runs; `options` are further fields of `api.v1.SearchRequest`. The answer has the
+    shape of the daemon's `grep`.
 
     NotFoundError when the server has no such container; other errors of `client.errors` pass through.
     """
@@ -96,16 +96,20 @@ def search_container(
             "q": query,
             "filepath": scope,
             "limit": limit,
-            "mode": "literal" if literal else "semantic",
             "waitSeq": newest,
             "waitMs": wait_ms,
-            "explain": explain,
+            **{_camel(name): value for name, value in options.items()},
         },
         timeout_s=wait_ms / 1000 + _TIMEOUT_S,
     )
     return {
         "hits": [_hit(result) for result in response.get("results") or []],
         "pending": response.get("pending") or [],
+        "note": response.get("note"),
+        "binary": response.get("binary") or [],
+        "left_out": response.get("leftOut"),
+        "tokens": response.get("tokens"),
+        "stages_ms": response.get("stagesMs"),
         "timing_ms": (time.monotonic() - began_s) * 1000,
     }
 
@@ -121,4 +125,10 @@ def _hit(result: dict[str, Any]) -> dict[str, Any]:
         "text": result["text"],
         "score": result["score"],
         "signals": result.get("signals"),
+        "matched": [[one["startLine"], one["endLine"]] for one in result.get("matched") or ()] or None,
     }
+
+
+def _camel(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(map(str.capitalize, others))

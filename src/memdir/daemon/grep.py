@@ -1,11 +1,12 @@
 """Search from the mount's side: read-your-writes, and an answer without a server.
 
 Before a search by meaning, what is dirty under its scope is pushed and waited for, within a bound. What could not be waited for
-(or everything, with the server away) is searched here by words and marked as pending. A literal search never asks the server.
+(or everything, with the server away) is searched here by words and marked as pending. For exact text see `daemon.exact`.
 """
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from concurrent.futures import Future, wait
@@ -14,17 +15,22 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from memdir.core.errors import UsageError
 from memdir.core.limits import MIB, QUERY_MAX_CHARS, SEARCH_LIMIT_MAX
+from memdir.core.patterns.matcher import Pattern
+from memdir.daemon.exact import ExactSearch, entries_to_read, hits_by_path
 from memdir.daemon.syncing import Syncing
-from memdir.daemon.wordsearch import LiteralSearch, OneFile, Readable, WordSearch, scope_files
+from memdir.daemon.wordsearch import OneFile, Readable, WordSearch, contents_of, entries_below, scope_files
 from memdir.fs.path import checked, is_within
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from memdir.api.search import SearchHit
     from memdir.api.v1 import SearchResponse
     from memdir.client.errors import ClientError
     from memdir.fs.tree import SyncTree
     from memdir.sync.engine import Engine
+
+log = logging.getLogger(__name__)
 
 Json = dict[str, Any]
 R = TypeVar("R")
@@ -40,6 +46,10 @@ _STARTING_S: Final = 20.0
 _SEARCH_MAX_S: Final = 60.0
 """A search that takes long at a server that answers otherwise."""
 _PENDING_SHOWN_MAX: Final = 1000
+_WAITING_MAX: Final = 1000
+"""With more files that are not on the server as they are here, an exact search reads everything here."""
+_CHECKED_MAX_BYTES: Final = 4 * MIB
+_INDENT_MAX: Final = 200
 _KEPT_MAX: Final = 200
 _KEPT_MAX_BYTES: Final = MIB
 """Parked files that are searched in place with every grep: how many at most, and of what size."""
@@ -81,28 +91,74 @@ class Grep:
         self._syncing = syncing
 
     def run(self, args: Json) -> Json:
-        """`{q, path, limit, mode, explain, wait_ms}` to `{hits, pending, offline, note, timing_ms}`."""
+        """`{q, path, limit, mode, explain, wait_ms, …}` to `{hits, pending, offline, note, timing_ms, …}`."""
         started_s = time.monotonic()
         query, scope, limit = _checked_args(args)
+        wait_ms = args.get("wait_ms", WAIT_MS)
+        wait_s = (WAIT_MS if wait_ms is None else max(0, min(int(wait_ms), _WAIT_MAX_MS))) / 1000
         if self._tree.fact(scope) is None and scope not in ("/", _PROFILE):
             raise UsageError(f"there is no {scope} in the mount")
-        if args.get("mode", "semantic") == "literal":
-            answer = self._literal(query, scope, limit)
+        if args.get("mode", "semantic") != "semantic":
+            answer = self._exact(query, scope, limit, wait_s, args)
         elif scope == _PROFILE:
             answer = self._in_place(query, scope, limit, PROFILE_NOTE, offline=False)
         else:
-            wait_ms = args.get("wait_ms", WAIT_MS)
-            wait_ms = WAIT_MS if wait_ms is None else max(0, min(int(wait_ms), _WAIT_MAX_MS))
-            answer = self._semantic(query, scope, limit, wait_ms / 1000, explain=bool(args.get("explain")))
+            answer = self._semantic(query, scope, limit, wait_s, _options(args))
         answer["timing_ms"] = round((time.monotonic() - started_s) * 1000, 3)
         return answer
 
-    def _literal(self, query: str, scope: str, limit: int) -> Json:
-        search = LiteralSearch(self._searched(scope), query)
-        hits = search.run(scope, limit)
-        return {"hits": hits, "pending": [], "offline": False, "note": search.note}
+    def _exact(self, query: str, scope: str, limit: int, wait_s: float, args: Json) -> Json:
+        pattern = Pattern(
+            text=query,
+            regex=args["mode"] == "regex",
+            ignore_case=bool(args.get("ignore_case")),
+            whole_words=bool(args.get("whole_words")),
+        )
+        search = ExactSearch(self._searched(scope), pattern, files_only=bool(args.get("files_only")))
+        asked = None if scope == _PROFILE else self._asked_for_exact(pattern, search, scope, limit, wait_s)
+        if asked is None:
+            hits = search.run(entries_below(search.tree, scope), limit)
+        else:
+            waiting, response = asked
+            entries = entries_to_read(self._tree, scope, response, waiting)
+            hits = search.run(entries, limit, elsewhere=hits_by_path(response.results))
+        return {"hits": hits, "pending": [], "offline": False, "note": search.note, "binary": search.binary}
 
-    def _semantic(self, query: str, scope: str, limit: int, wait_s: float, *, explain: bool) -> Json:
+    def _asked_for_exact(
+        self, pattern: Pattern, search: ExactSearch, scope: str, limit: int, wait_s: float
+    ) -> tuple[list[str], SearchResponse] | None:
+        """What is not on the server as it is here, and what the server found; None when it cannot say all: everything is read
+        here then."""
+        from memdir.api.v1 import SearchRequest
+        from memdir.client.errors import ClientError
+
+        engine = self._syncing.wait_engine(0.001)
+        if engine is None or not engine.link.state().online or any("\ud800" <= one <= "\udfff" for one in pattern.text):
+            return None
+        waiting = engine.flush(scope, wait_s, limit=_WAITING_MAX + 1)
+        if len(waiting) > _WAITING_MAX:
+            return None
+        request = SearchRequest(
+            container_tag=self._container,
+            q=pattern.text,
+            filepath=scope,
+            limit=limit,
+            mode="regex" if pattern.regex else "literal",
+            ignore_case=pattern.ignore_case,
+            whole_words=pattern.whole_words,
+            files_only=search.files_only,
+        )
+        try:
+            response = engine.link.call(lambda client: client.search(request))
+        except ClientError as error:
+            log.info("an exact search reads every file here: %s", error)
+            return None
+        if response.note is not None:
+            return None
+        parked = [row.path for row in engine.parked_rows(_WAITING_MAX)]
+        return [*waiting, *parked], response
+
+    def _semantic(self, query: str, scope: str, limit: int, wait_s: float, options: Json) -> Json:
         engine = self._syncing.wait_engine(max(wait_s, 0.001))
         if engine is None:
             note = NO_SYNC_NOTE if not self._syncing.enabled else self._syncing.error or "sync is still starting"
@@ -111,7 +167,7 @@ class Grep:
 
         try:
             began = not engine.link.state().online and self._syncing.bring_server()
-            ask = partial(self._pushed_and_asked, engine, query, scope, limit, wait_s, explain=explain)
+            ask = partial(self._pushed_and_asked, engine, query, scope, limit, wait_s, options)
             try:
                 waiting, response = ask(silence_s=_STARTING_S if began else _SILENCE_LEAST_S)
             except OfflineError:  # it went away a moment ago
@@ -128,7 +184,7 @@ class Grep:
         return self._merged(query, scope, limit, response, waiting, self._kept_here(engine, scope))
 
     def _pushed_and_asked(
-        self, engine: Engine, query: str, scope: str, limit: int, wait_s: float, *, explain: bool, silence_s: float
+        self, engine: Engine, query: str, scope: str, limit: int, wait_s: float, options: Json, *, silence_s: float
     ) -> tuple[list[str], SearchResponse]:
         """What could not be pushed within `wait_s`, and the server's answer. ClientError; _HangingError when nothing comes for
         `silence_s` behind the push."""
@@ -136,7 +192,7 @@ class Grep:
         deadline_s = time.monotonic() + wait_s
         waiting = engine.flush(scope, wait_s)
         left_ms = max(0, int((deadline_s - time.monotonic()) * 1000))
-        search = _in_background(lambda: self._ask(engine, query, scope, limit, left_ms, explain=explain))
+        search = _in_background(lambda: self._ask(engine, query, scope, limit, left_ms, options))
         silent_s = max(silent_s, time.monotonic() + silence_s)
         wait([search], timeout=max(0.0, silent_s - time.monotonic() - _SILENCE_LEAST_S))
         if not search.done():
@@ -148,7 +204,7 @@ class Grep:
                 raise _HangingError
         return waiting, search.result(timeout=_SEARCH_MAX_S)
 
-    def _ask(self, engine: Engine, query: str, scope: str, limit: int, wait_ms: int, *, explain: bool) -> SearchResponse:
+    def _ask(self, engine: Engine, query: str, scope: str, limit: int, wait_ms: int, options: Json) -> SearchResponse:
         from memdir.api.v1 import SearchRequest
 
         request = SearchRequest(
@@ -158,7 +214,7 @@ class Grep:
             limit=limit,
             wait_seq=engine.last_pushed_seq,
             wait_ms=wait_ms,
-            explain=explain,
+            **options,
         )
         return engine.link.call(lambda client: client.search(request))
 
@@ -175,28 +231,52 @@ class Grep:
         """The server's hits, but for what is newer or gone here, and what is searched here instead."""
         dirty = set(waiting)
         pending = sorted(path for path in {*waiting, *response.pending} if is_within(path, scope) and self._is_file(path))
-        hits = [
-            {
-                "path": hit.path,
-                "document_id": hit.document_id,
-                "kind": hit.kind,
-                "start_line": hit.start_line,
-                "end_line": hit.end_line,
-                "text": hit.text,
-                "score": hit.score,
-                "title": hit.title,
-                "signals": hit.signals,
-            }
-            for hit in response.results
-            if hit.path not in dirty and self._tree.fact(hit.path) is not None
-        ]
+        clean = (hit for hit in response.results if hit.path not in dirty)
+        hits = [current for hit in clean if (current := self._as_it_is_now(hit)) is not None]
         note = None
         if pending or kept_here:
             search = WordSearch(self._tree, query)
             found = search.run(dict.fromkeys((*pending, *kept_here)), limit)
             note = search.note
             hits = sorted((*hits, *found), key=lambda hit: -float(hit["score"]))[:limit]
-        return {"hits": hits, "pending": pending[:_PENDING_SHOWN_MAX], "offline": False, "note": note}
+        left_out = response.left_out
+        return {
+            "hits": hits,
+            "pending": pending[:_PENDING_SHOWN_MAX],
+            "offline": False,
+            "note": note,
+            "stages_ms": response.stages_ms,
+            "tokens": response.tokens,
+            "left_out": None if left_out is None else {"count": left_out.count, "paths": left_out.paths},
+        }
+
+    def _as_it_is_now(self, hit: SearchHit) -> Json | None:
+        """A hit whose lines are those of the file as it is here; None when the text is not in it any more. What is no text, not
+        here or very large is taken as the server says."""
+        entry = self._tree.fact(hit.path)
+        if entry is None:
+            return None
+        start, end = hit.start_line, hit.end_line
+        if entry.kind == "file" and entry.absent_hash is None and entry.size <= _CHECKED_MAX_BYTES and hit.kind == "chunk":
+            data = contents_of(self._tree, entry)
+            moved = None if data is None else placed(data, hit.text, start)
+            if moved is None:
+                return None
+            start, end = moved, moved + end - start
+        return {
+            "path": hit.path,
+            "document_id": hit.document_id,
+            "kind": hit.kind,
+            "start_line": start,
+            "end_line": end,
+            "text": hit.text,
+            "score": hit.score,
+            "title": hit.title,
+            "signals": hit.signals,
+            "matched": None
+            if hit.matched is None
+            else [[one.start_line + start - hit.start_line, one.end_line + start - hit.start_line] for one in hit.matched],
+        }
 
     def _in_place(self, query: str, scope: str, limit: int, note: str, *, offline: bool) -> Json:
         tree = self._searched(scope)
@@ -220,9 +300,35 @@ class Grep:
         return entry is not None and entry.kind == "file"
 
 
+def placed(data: bytes, text: str, line: int) -> int | None:
+    """The line on which `text` begins in a file: `line` when it is there, else where it is first; None when it is nowhere."""
+    wanted = text.encode("utf-8", "replace").strip()
+    if b"\xef\xbf\xbd" in wanted:  # not UTF-8: the text is not the file's bytes
+        return line
+    at = 0
+    for _ in range(line - 1):
+        at = data.find(b"\n", at) + 1
+        if not at:
+            break
+    else:
+        if data.startswith(wanted, at) or data[at : at + len(wanted) + _INDENT_MAX].lstrip().startswith(wanted):
+            return line
+    found = data.find(wanted)
+    return None if found < 0 else data.count(b"\n", 0, found) + 1
+
+
+def _options(args: Json) -> Json:
+    """What goes to the server as it is; it refuses what is out of bounds."""
+    options: Json = {"explain": bool(args.get("explain"))}
+    for name in ("context", "budget_tokens", "threshold"):
+        if args.get(name) is not None:
+            options[name] = args[name]
+    return options
+
+
 def _checked_args(args: Json) -> tuple[str, str, int]:
     query, path, limit = args.get("q"), args.get("path", "/"), args.get("limit", 10)
-    literal = args.get("mode") == "literal"
+    literal = args.get("mode") in ("literal", "regex")
     if not isinstance(query, str) or not (query if literal else query.strip()):
         raise UsageError("the query is empty")
     if len(query) > QUERY_MAX_CHARS:
@@ -231,6 +337,6 @@ def _checked_args(args: Json) -> tuple[str, str, int]:
         raise UsageError(f"{path!r} is no path in the mount")
     if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= SEARCH_LIMIT_MAX:
         raise UsageError(f"the limit must be from 1 to {SEARCH_LIMIT_MAX}")
-    if args.get("mode", "semantic") not in ("semantic", "literal"):
+    if args.get("mode", "semantic") not in ("semantic", "literal", "regex"):
         raise UsageError(f"unknown mode {args.get('mode')!r}")
     return query, checked(path), limit

@@ -1,4 +1,4 @@
-"""Searching the local files themselves: by words, where meaning is not to be had, and byte for byte."""
+"""Searching the local files themselves by words, where meaning is not to be had."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from memdir.core.limits import MIB
+from memdir.core.patterns.matcher import is_binary
 from memdir.fs.errors import FsError
 from memdir.fs.tree import LocalChangedError
 
@@ -18,10 +19,7 @@ if TYPE_CHECKING:
 
 FILES_MAX: Final = 500
 BYTES_MAX: Final = 16 * MIB
-LITERAL_BYTES_MAX: Final = 1024 * MIB
-LITERAL_FILE_MAX_BYTES: Final = 64 * MIB
-_PROBE_BYTES: Final = 8192
-_TEXT_MAX_CHARS: Final = 2000
+TEXT_MAX_CHARS: Final = 2000
 _HITS_A_FILE: Final = 3
 _PIECE_BYTES: Final = MIB
 _SCORE_MAX: Final = 0.5
@@ -70,11 +68,12 @@ class OneFile:
 
 def scope_files(tree: Readable, scope: str) -> Iterator[str]:
     """Regular files at and below `scope`, in path order."""
-    for entry in _entries(tree, scope):
+    for entry in entries_below(tree, scope):
         yield entry.path
 
 
-def _entries(tree: Readable, scope: str) -> Iterator[LocalFact]:
+def entries_below(tree: Readable, scope: str) -> Iterator[LocalFact]:
+    """The facts of the same files."""
     first = tree.fact(scope)
     pending = [] if first is None else [first]
     while pending:
@@ -85,7 +84,7 @@ def _entries(tree: Readable, scope: str) -> Iterator[LocalFact]:
             yield entry
 
 
-def _contents(tree: Readable, entry: LocalFact) -> bytes | None:
+def contents_of(tree: Readable, entry: LocalFact) -> bytes | None:
     """All bytes of one version, tried again once when it changes meanwhile; None when it is gone."""
     for _ in range(2):
         try:
@@ -96,11 +95,6 @@ def _contents(tree: Readable, entry: LocalFact) -> bytes | None:
                 return None
             entry = found
     return None
-
-
-def _is_binary(data: bytes) -> bool:
-    """As grep decides it: a NUL in the first block."""
-    return b"\0" in data[:_PROBE_BYTES]
 
 
 @dataclass(slots=True)
@@ -137,8 +131,8 @@ class WordSearch:
                 self.note = f"only {files} files ({size_bytes / MIB:.1f} MiB) were searched in place"
                 break
             files, size_bytes = files + 1, size_bytes + entry.size
-            data = _contents(self._tree, entry)
-            if data is None or _is_binary(data):
+            data = contents_of(self._tree, entry)
+            if data is None or is_binary(data):
                 continue
             candidates = []
             for number, line in enumerate(data.decode("utf-8", "replace").split("\n"), start=1):  # as sed counts
@@ -146,7 +140,7 @@ class WordSearch:
                 terms = self._terms.intersection(_stem(word.casefold()) for word in _WORD.findall(line))
                 if terms:
                     frequency.update(terms)
-                    candidates.append(_Scored(path, number, line[:_TEXT_MAX_CHARS], frozenset(terms)))
+                    candidates.append(_Scored(path, number, line[:TEXT_MAX_CHARS], frozenset(terms)))
             candidates.sort(key=lambda hit: -len(hit.terms))
             found += candidates[:_HITS_A_FILE]
         self.note = with_absent(self.note, absent)
@@ -160,55 +154,9 @@ class WordSearch:
             key=lambda pair: (-pair[0], pair[1].path, pair[1].line),
         )
         return [
-            _hit(hit.path, hit.line, hit.text.strip(), kind="pending", score=round(_SCORE_MAX * score, 6))
+            line_hit(hit.path, hit.line, hit.text.strip(), kind="pending", score=round(_SCORE_MAX * score, 6))
             for score, hit in scored[:limit]
         ]
-
-
-class LiteralSearch:
-    """Lines that contain a string byte for byte, in path order, as `grep -rnF` finds them."""
-
-    def __init__(self, tree: Readable, query: str) -> None:
-        self._tree = tree
-        self._needle = query.encode("utf-8", "surrogateescape")
-        self.note: str | None = None
-
-    def run(self, scope: str, limit: int) -> list[Json]:
-        hits: list[Json] = []
-        size_bytes = skipped = absent = 0
-        stopped = None
-        for entry in _entries(self._tree, scope):
-            if entry.absent_hash is not None:
-                absent += 1
-                continue
-            if entry.size > LITERAL_FILE_MAX_BYTES:
-                skipped += 1
-                continue
-            if size_bytes + entry.size > LITERAL_BYTES_MAX:
-                stopped = f"stopped after {LITERAL_BYTES_MAX // MIB} MiB; search a smaller folder"
-                break
-            size_bytes += entry.size
-            hits += self._lines(entry, limit - len(hits))
-            if len(hits) == limit:
-                break
-        if skipped:
-            left_out = f"{skipped} files larger than {LITERAL_FILE_MAX_BYTES // MIB} MiB were left out"
-            stopped = f"{stopped}; {left_out}" if stopped else left_out
-        self.note = with_absent(stopped, absent)
-        return hits
-
-    def _lines(self, entry: LocalFact, limit: int) -> list[Json]:
-        data = _contents(self._tree, entry)
-        if data is None or self._needle not in data or _is_binary(data):
-            return []
-        found = []
-        for number, line in enumerate(data.split(b"\n"), start=1):
-            if self._needle in line:
-                text = line.decode("utf-8", "replace").rstrip("\r")[:_TEXT_MAX_CHARS]
-                found.append(_hit(entry.path, number, text, kind="literal", score=1.0))
-                if len(found) == limit:
-                    break
-        return found
 
 
 def with_absent(note: str | None, count: int) -> str | None:
@@ -219,7 +167,8 @@ def with_absent(note: str | None, count: int) -> str | None:
     return f"{note}; {absent}" if note else absent
 
 
-def _hit(path: str, line: int, text: str, *, kind: str, score: float) -> Json:
+def line_hit(path: str, line: int, text: str, *, kind: str, score: float) -> Json:
+    """One line, as the operation answers it."""
     return {
         "path": path,
         "document_id": None,

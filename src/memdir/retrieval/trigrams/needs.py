@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from memdir.retrieval.trigrams.syntax import Alternatives, Among, At, Char, Node, Repeat, Series
+from memdir.core.patterns.syntax import Alternatives, Among, At, Char, Node, Repeat, Series
 
 _TEXTS_MAX: Final = 64
 _TEXT_MAX_BYTES: Final = 64

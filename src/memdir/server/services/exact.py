@@ -15,7 +15,8 @@ from typing import Final
 from memdir.api import v1
 from memdir.core.errors import NotFoundError
 from memdir.core.limits import MIB
-from memdir.retrieval.trigrams.matcher import Line, Matcher, Pattern, is_binary
+from memdir.core.patterns.matcher import Line, Matcher, Pattern, is_binary
+from memdir.retrieval.trigrams.needs import needs_of
 from memdir.server.trigrams import TrigramIndexes
 from memdir.store.store import Store
 from memdir.store.types import Document, Scope
@@ -97,13 +98,14 @@ def _hit(document: Document, data: bytes, line: Line) -> v1.SearchHit:
 
 
 def _candidates(store: Store, indexes: TrigramIndexes | None, scope: Scope, matcher: Matcher) -> Iterator[Document]:
+    needs = needs_of(matcher.tree, ignore_case=matcher.pattern.ignore_case)
     originals = store.originals
-    ready = None if indexes is None or scope.exact or matcher.needs.is_open else indexes.ready(scope.container_id)
+    ready = None if indexes is None or scope.exact or needs.is_open else indexes.ready(scope.container_id)
     fresh = None if ready is None else originals.changed_since(scope.container_id, ready.seq)
     if ready is None or fresh is None:
         yield from originals.files(scope)
         return
-    fitting = {digest.hex() for digest in ready.view.candidates(matcher.needs)}
+    fitting = {digest.hex() for digest in ready.view.candidates(needs)}
     newer = {digest for digest in fresh if bytes.fromhex(digest) not in ready.view.known}
     wanted = fitting | newer | ready.unread
     if len(wanted) <= CANDIDATES_ASKED_MAX:

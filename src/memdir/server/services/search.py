@@ -127,7 +127,9 @@ def _semantic(
     caller: Caller, engine: Engine, scope: Scope, request: v1.SearchRequest
 ) -> tuple[list[v1.SearchHit], int, dict[str, float], Reranking | None]:
     limit = max(request.limit, RERANK_MAX) if request.rerank else request.limit
-    query = SearchQuery(text=request.q, scope=scope, limit=limit + SPARE_HITS, explain=request.explain)
+    query = SearchQuery(
+        text=request.q, scope=scope, limit=limit + SPARE_HITS, threshold=request.threshold, explain=request.explain
+    )
     found, outcome = current_hits(caller, engine, query)
     stages = dict(outcome.stages_ms)
     reranking = None

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from memdir.core.errors import UsageError
-from memdir.retrieval.trigrams import syntax
-from memdir.retrieval.trigrams.needs import All, needs_of
-from memdir.retrieval.trigrams.syntax import Alternatives, Among, At, Char, Node, Repeat, Series
+from memdir.core.patterns import syntax
+from memdir.core.patterns.syntax import Alternatives, Among, At, Char, Node, Repeat, Series
 
 BINARY_LOOK_BYTES: Final = 32_768
 """A NUL in so many first bytes makes a file binary, as for grep (which looks at its first buffer)."""
@@ -65,7 +64,8 @@ class Matcher:
         tree = read(pattern.text)
         # As grep in the C locale reads it: each byte is a character.
         raw = read(pattern.text.encode("utf-8", "surrogateescape").decode("latin-1"))
-        self.needs: All = needs_of(tree, ignore_case=pattern.ignore_case)
+        self.pattern: Final = pattern
+        self.tree: Final = tree
         self._raw_only = any("\ud800" <= character <= "\udfff" for character in pattern.text)
         plain = not (pattern.regex or pattern.ignore_case or pattern.whole_words)
         self._needle = pattern.text.encode("utf-8", "surrogateescape") if plain and "\n" not in pattern.text else None

@@ -1,0 +1,68 @@
+"""How hits are printed: `path:line:text`, with `path-line-text` for lines around them; on a terminal in colours."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from memdir.cli.text import one_line, shortened
+
+if TYPE_CHECKING:
+    from memdir.cli.output import Output
+
+_TERMINAL_TEXT_MAX_CHARS: Final = 240
+_COMMON: Final = frozenset(
+    """
+    a an and are as at be by did do does for from had has have how i in is it its my of on or that the this to was we were what
+    when where which who why will with you
+    """.split()  # noqa: SIM905
+)
+
+
+class Page:
+    """The hits of one search."""
+
+    def __init__(self, out: Output, *, query: str | None, context: bool) -> None:
+        """`query`: its words are marked on a terminal. `context`: hits are shown line by line."""
+        self._out = out
+        self._context = context
+        words = [] if query is None else [word for word in re.findall(r"\w+", query) if word.casefold() not in _COMMON]
+        self._words = (
+            re.compile("|".join(map(re.escape, sorted(set(words), key=len, reverse=True))), re.IGNORECASE) if words else None
+        )
+
+    def show(self, rows: list[dict[str, Any]], *, explain: bool) -> None:
+        """Print them in their order."""
+        for number, row in enumerate(rows):
+            if self._context:
+                if number:
+                    self._out.line(self._out.style("--", "dim"))
+                self._lines(row)
+            else:
+                self._line(row)
+            if explain:
+                signals = " ".join(f"{name}={value:.3f}" for name, value in sorted(row["signals"].items()))
+                self._out.line(self._out.style(f"    {row['kind']} score={row['score']:.3f} {signals}".rstrip(), "dim"))
+
+    def _line(self, row: dict[str, Any]) -> None:
+        first, last = row["start_line"], row["end_line"]
+        self._put(row, f"{first}" if last <= first else f"{first}-{last}", row["text"], ":")
+
+    def _lines(self, row: dict[str, Any]) -> None:
+        """Each line of a hit by itself; those around what was found with `-`, as grep -C has it."""
+        matched = row.get("matched") or [[row["start_line"], row["end_line"]]]
+        for number, text in enumerate(str(row["text"]).split("\n"), start=row["start_line"]):
+            if number > row["end_line"]:
+                break
+            found = any(first <= number <= last for first, last in matched)
+            self._put(row, str(number), text, ":" if found else "-")
+
+    def _put(self, row: dict[str, Any], place: str, text: str, between: str) -> None:
+        out = self._out
+        shown = one_line(text)
+        if out.is_terminal:
+            shown = shortened(shown, _TERMINAL_TEXT_MAX_CHARS)
+            if self._words is not None and between == ":":
+                shown = self._words.sub(lambda match: out.style(match[0], "match"), shown)
+        mark = "[memory] " if row["kind"] == "memory" else ""
+        out.line(f"{out.style(out.name(row['path']), 'path')}{between}{out.style(place, 'line')}{between}{mark}{shown}")

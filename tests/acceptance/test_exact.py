@@ -1,0 +1,52 @@
+"""`memdir grep --literal` and `--regex` beside the real grep, in one mount with a server."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.driver import Memdir
+
+pytestmark = pytest.mark.mount
+
+FILES = {
+    "a.txt": b"needle one\nother\nNeedle two\n",
+    "dir/b.txt": b"crlf needle\r\nno line end: needle",
+    "dir/deep/c.md": "naïve needle\nélan\n".encode(),
+    "dir.md": b"a needle beside the folder\n",
+    "latin": b"needle caf\xe9\n",
+    "draft.txt~": b"needle that stays here\n",
+    "data.bin": b"\0needle\n",
+    "empty": b"",
+}
+
+
+def real(place: Path, *options: str) -> set[str]:
+    """What grep prints, but for binary files."""
+    command = ("grep", "-rnI", *options, ".")
+    done = subprocess.run(command, cwd=place, env=os.environ | {"LC_ALL": "C"}, capture_output=True, check=False)
+    return {line.decode("utf-8", "replace").removeprefix("./").rstrip("\r") for line in done.stdout.split(b"\n") if line}
+
+
+@pytest.mark.promise("retrieval.literal-index")
+@pytest.mark.promise("grep.literal")
+def test_it_finds_what_the_real_grep_finds_also_what_was_just_changed(memdir: Memdir, notes: Path) -> None:
+    for name, data in FILES.items():
+        (notes / name).parent.mkdir(parents=True, exist_ok=True)
+        (notes / name).write_bytes(data)
+
+    def ours(*options: str) -> set[str]:
+        return set(memdir.run("grep", *options, ".", cwd=notes, expect=(0, 1)).out.splitlines())
+
+    for line in ("-F needle", "-F -i NEEDLE", "-E needle\\s(one|two)$", "-F -w need", "-E ^.*\\sneedle"):
+        options = line.split()
+        assert ours(*options) == real(notes, *options), options
+    (notes / "a.txt").write_bytes(b"edited\nneedle one\n")
+    (notes / "dir").rename(notes / "moved")
+    (notes / "dir.md").unlink()
+    assert ours("-F", "needle") == real(notes, "-F", "needle")
+    binary = memdir.run("grep", "-F", "needle", ".", cwd=notes)
+    assert "data.bin: binary file matches" in binary.err
