@@ -58,7 +58,6 @@ OPEN: frozenset[str] = frozenset(
         "retrieval.index-check",
         "retrieval.reindex",
         "retrieval.wire-search",
-        "retrieved.killed",
         "ranked.cranfield",
         "ranked.cisi",
         "ranked.lines",

@@ -50,8 +50,11 @@ class StoppedError(MemdirError):
 def derived_indexes(store: Store) -> tuple[DerivedIndex, ...]:
     """Every kind that is kept in files for this store, in the order in which they are built. PostgreSQL searches inside the
     database and has none."""
-    words = segmented_index(store)
-    return () if words is None else (words,)
+    from memdir.retrieval.embed.static import NAME
+    from memdir.retrieval.vectors.index import index_beside
+
+    found = (segmented_index(store), index_beside(store, named_by=NAME))
+    return tuple(index for index in found if index is not None)
 
 
 def container_ids(store: Store) -> list[int]:

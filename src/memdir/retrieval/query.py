@@ -22,6 +22,7 @@ from memdir.retrieval.lexical.opened import EngineIndex
 from memdir.retrieval.lexical.port import LexicalIndex
 from memdir.retrieval.types import Hit, SearchOutcome, SearchQuery
 from memdir.retrieval.units import units_of
+from memdir.retrieval.vectors import VectorIndex
 from memdir.retrieval.words import ABBREVIATIONS, Query, prepare
 from memdir.store.protocols import ChunkStore
 from memdir.store.texts import embedded_text
@@ -84,11 +85,13 @@ class Searcher:
         *,
         tuning: Tuning | None = None,
         words: LexicalIndex | None = None,
+        vectors: VectorIndex | None = None,
     ) -> None:
         """`dense` None: lexical and static only. A passage without a dense vector yet is judged by its static one. `words`
-        None: the database's own index of words."""
+        None: the database's own index of words. `vectors` None: the chunk store itself compares them."""
         self._chunks = chunks
         self._words = words or EngineIndex(chunks)
+        self._vectors: VectorIndex = chunks if vectors is None else vectors
         self._static = static
         self._dense = dense
         self._tuning = tuning or Tuning()
@@ -131,13 +134,13 @@ class Searcher:
         self, scope: Scope, prepared: Query, lexical: dict[int, float], static_query: Matrix, dense_query: Matrix | None
     ) -> tuple[Signals, int]:
         """The best passages of each signal, with all signals of each; how many passages are in scope."""
-        found = self._chunks.named(scope, prepared.words, model=self._static.name, limit=NAMED_MAX)
+        found = self._vectors.named(scope, prepared.words, model=self._static.name, limit=NAMED_MAX)
         path = {chunk_id: min(1.0, total / max(1, len(prepared.terms))) for chunk_id, total in found}
-        near = self._chunks.nearest(scope, static_query, model=self._static.name, limit=CANDIDATES)
+        near = self._vectors.nearest(scope, static_query, model=self._static.name, limit=CANDIDATES)
         wanted = dict.fromkeys((*lexical, *near.ids.tolist()))
         counted = near.counted
         if self._dense is not None and dense_query is not None:
-            near = self._chunks.nearest(scope, dense_query, model=self._dense.name, limit=CANDIDATES)
+            near = self._vectors.nearest(scope, dense_query, model=self._dense.name, limit=CANDIDATES)
             if near.counted:
                 wanted.update(dict.fromkeys(near.ids.tolist()))
                 counted = near.counted
@@ -159,7 +162,7 @@ class Searcher:
 
     def _cosines(self, scope: Scope, ids: Rows, query: Matrix, model: Embedder) -> Scores:
         """Cosine of each passage, NaN for one without a vector."""
-        return self._chunks.cosines(scope.container_id, ids.tolist(), query, model=model.name).astype(np.float64)
+        return self._vectors.cosines(scope.container_id, ids.tolist(), query, model=model.name).astype(np.float64)
 
     def _best_rows(self, signals: Signals, query: SearchQuery) -> Rows:
         """The rows of the best fused scores, three times as many as are shown."""

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from memdir.retrieval.lexical.port import LexicalIndex
     from memdir.retrieval.query import Searcher
     from memdir.retrieval.rerank.port import Reranker
+    from memdir.retrieval.vectors import VectorIndex
+    from memdir.retrieval.vectors.index import VectorIndexes
     from memdir.server.trigrams import TrigramIndexes
     from memdir.store.memories import MemoryStore
     from memdir.store.protocols import ChunkStore
@@ -58,6 +60,7 @@ class Engine:
         self._dense: Embedder | None = None
         self._words: LexicalIndex | None = None
         self._searcher: Searcher | None = None
+        self._vectors: VectorIndexes | None = None
         self._error: MemdirError | None = None
         self._thread: threading.Thread | None = None
         self._indexes: tuple[DerivedIndex, ...] = ()
@@ -75,8 +78,10 @@ class Engine:
             from memdir.retrieval.embed import MiniLmEmbedder, StaticEmbedder
             from memdir.retrieval.indexes import Rebuilds, derived_indexes
             from memdir.retrieval.lexical.opened import words_among
+            from memdir.retrieval.vectors.index import VectorIndexes
 
             self._indexes = derived_indexes(self._store)
+            self._vectors = next((index for index in self._indexes if isinstance(index, VectorIndexes)), None)
             self._rebuilds = Rebuilds(self._store.folder, self._indexes)
             self._chunks = self._store.chunks()
             self._words = words_among(self._indexes, self._chunks)
@@ -90,6 +95,8 @@ class Engine:
             self._settled.set()
             return
         self._rebuilds.start()
+        if self._vectors is not None:
+            self._vectors.start(self._store)
         self._first.set()
         ready()
         try:
@@ -105,7 +112,7 @@ class Engine:
         from memdir.retrieval.query import Searcher
 
         assert self._chunks is not None
-        return Searcher(self._chunks, static, dense, tuning=tuning, words=self._words)
+        return Searcher(self._chunks, static, dense, tuning=tuning, words=self._words, vectors=self._vectors)
 
     def _wait(self) -> None:
         if not self._first.wait(LOAD_WAIT_S):
@@ -177,7 +184,13 @@ class Engine:
 
     def stop(self) -> bool:
         """End what is built in the background; it goes on after the next start. Returns whether it ended in time."""
-        return self._rebuilds is None or self._rebuilds.stop()
+        stopped = self._rebuilds is None or self._rebuilds.stop()
+        return (self._vectors is None or self._vectors.close()) and stopped
+
+    @property
+    def vectors(self) -> VectorIndex:
+        """What searches compare vectors with. Waits like `searcher`."""
+        return self.chunks if self._vectors is None else self._vectors
 
     def join(self) -> None:
         """Wait until loading is over."""
@@ -188,3 +201,5 @@ class Engine:
         """Put the indexes in order. Called when nobody searches any more, before the store is closed."""
         if self._words is not None:
             self._words.close()
+        if self._vectors is not None:
+            self._vectors.close()

@@ -55,7 +55,7 @@ class Stand:
 
     def by_vectors(self, question: str, model: Embedder) -> list[str]:
         """Files in the order of one vector signal alone."""
-        near = self.engine.chunks.nearest(self.scope, model.embed_query(prepare(question).text), model=model.name, limit=DEPTH)
+        near = self.engine.vectors.nearest(self.scope, model.embed_query(prepare(question).text), model=model.name, limit=DEPTH)
         return self._files([chunk_id for _, chunk_id in sorted(zip((-near.cosines).tolist(), near.ids.tolist(), strict=True))])
 
     def _files(self, chunk_ids: Sequence[int]) -> list[str]:
@@ -89,6 +89,7 @@ def filled(texts: Sequence[Text], dense: Embedder | None, say: Callable[[str], N
             yield Stand(engine=engine, scope=Scope(container_id=container_id))
         finally:
             worker.stop()
+            engine.stop()
             store.close()
 
 

@@ -107,9 +107,12 @@ def answered(ask: Ask) -> Answer:
         loaded = threading.Event()
         engine = Engine(store, Path(ask.models))
         engine.start(lambda: loaded.set() if engine.settled else None)
-        if not loaded.wait(_LOAD_LIMIT_S):
-            raise TimeoutError("the models did not load")
-        return _Asker(ask, store, engine).all()
+        try:
+            if not loaded.wait(_LOAD_LIMIT_S):
+                raise TimeoutError("the models did not load")
+            return _Asker(ask, store, engine).all()
+        finally:
+            engine.stop()
 
 
 @contextmanager
@@ -138,7 +141,7 @@ class _Asker:
         assert engine.dense is not None
         self._ask = ask
         self._store = store
-        self._chunks = engine.chunks
+        self._chunks, self._vectors = engine.chunks, engine.vectors
         self._static, self._dense = Drawn(engine.static), Drawn(engine.dense)
         self._searcher = engine.searcher_over(self._static, self._dense)
         self._whole = Scope(container_id=ask.container_id)
@@ -194,7 +197,7 @@ class _Asker:
         return [chunk_id for chunk_id, _ in found[:TOP]]
 
     def _near(self, query: Query) -> list[int]:
-        near = self._chunks.nearest(self._whole, query.dense, model=self._dense.name, limit=CANDIDATES)
+        near = self._vectors.nearest(self._whole, query.dense, model=self._dense.name, limit=CANDIDATES)
         order = np.lexsort((near.ids, -near.cosines))[:TOP]
         ids: list[int] = near.ids[order].tolist()
         return ids
@@ -226,7 +229,7 @@ class _Asker:
             self._answer.times.setdefault("visible_by_words", []).append(took_ms)
             self._chunks.add_vectors(ids, model=self._dense.name, vectors=dense)
             took_ms, near = timed_ms(
-                partial(self._chunks.nearest, self._whole, dense[0], model=self._dense.name, limit=CANDIDATES)
+                partial(self._vectors.nearest, self._whole, dense[0], model=self._dense.name, limit=CANDIDATES)
             )
             if ids[0] not in near.ids.tolist():
                 raise AssertionError(f"{word} is not near itself after its commit")

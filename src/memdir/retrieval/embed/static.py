@@ -22,6 +22,8 @@ _DISTRIBUTION: Final = "wordllama==0.4.0.post1"
 _WEIGHTS: Final = ("weights", "l2_supercat_256.safetensors")
 _WEIGHTS_SHA256: Final = "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5"
 _TOKENIZER: Final = ("tokenizers", "l2_supercat_tokenizer_config.json")
+NAME: Final = "wordllama-l2-supercat-256"
+"""Known without loading the model."""
 _TOKENIZER_SHA256: Final = "93248f2a9ec36c7b35f700a033d5f36228aae48db61aee31007fa49062cdeb68"
 _HEADER_MAX_BYTES: Final = 1 << 20
 _TEXT_MAX_CHARS: Final = 20_000
@@ -45,7 +47,7 @@ class StaticEmbedder:
 
     @property
     def name(self) -> str:
-        return "wordllama-l2-supercat-256"
+        return NAME
 
     @property
     def dim(self) -> int:

@@ -1,9 +1,12 @@
-"""Chunks in SQLite: rows, words (FTS5) and vectors, and the vectors of each container held in memory."""
+"""Chunks in SQLite: rows, words (FTS5) and vectors. Vectors are read and compared one by one; an index does it faster."""
 
 from __future__ import annotations
 
+import heapq
 import json
 from collections.abc import Collection, Sequence
+from itertools import islice
+from typing import Final
 
 import apsw
 import numpy as np
@@ -12,25 +15,25 @@ from memdir.core.sqlite import Row
 from memdir.store.database import Guard, marks_for
 from memdir.store.passages import IN_MAX, PassageReader, place_condition
 from memdir.store.sqlite.database import SqliteDatabase
-from memdir.store.sqlite.paths import PathWords
-from memdir.store.sqlite.snapshots import SnapshotCache
-from memdir.store.sqlite.vectors import VectorSnapshot
+from memdir.store.sqlite.vectors import EventLog
 from memdir.store.texts import BM25_WEIGHTS, grams, text_hash
 from memdir.store.ties import TieStore, tied
 from memdir.store.types import Chunk, Document, Matrix, Nearest, Scope
-from memdir.store.words import stem
+from memdir.store.vectors import NOTHING_NEAR, SUM_SCALE, closest, half_dots, summed
+from memdir.store.words import path_shares, stem
+
+_BLOCK_ROWS: Final = 1_024
+"""Vectors that are read and compared at a time."""
 
 
 class SqliteChunkStore(PassageReader):
     """`store.protocols.ChunkStore` over the server's database."""
 
-    def __init__(self, db: SqliteDatabase, *, cache_max_bytes: int = 1 << 30) -> None:
-        """`cache_max_bytes` bounds the vectors held in memory; the least used container goes first."""
+    def __init__(self, db: SqliteDatabase) -> None:
         super().__init__(db)
         self._db: SqliteDatabase = db
         self.ties = TieStore(db)
-        self._paths = PathWords()
-        self._snapshots = SnapshotCache(db, max_bytes=cache_max_bytes)
+        self._events = EventLog()
 
     def replace_chunks(
         self, document: Document, chunks: Sequence[Chunk], *, model: str, vectors: Matrix, guard: Guard | None = None
@@ -72,7 +75,7 @@ class SqliteChunkStore(PassageReader):
             )
             for chunk_id in (left for rest in kept.values() for left in rest):
                 connection.execute("delete from chunk where id = ?", (chunk_id,))
-            self._snapshots.prune(connection)
+            self._events.prune(connection)
         return ids
 
     def add_vectors(
@@ -91,7 +94,7 @@ class SqliteChunkStore(PassageReader):
                     (model_id, _pack(vectors[row]), lines[row] if lines is not None else None, chunk_id),
                 )
                 stored += connection.changes()
-            self._snapshots.prune(connection)
+            self._events.prune(connection)
         return stored
 
     def vectors_by_text(self, text_hashes: Sequence[bytes], *, model: str) -> dict[bytes, bytes]:
@@ -117,20 +120,66 @@ class SqliteChunkStore(PassageReader):
         return [(row[0], row[1]) for row in rows]
 
     def nearest(self, scope: Scope, query: Matrix, *, model: str, limit: int) -> Nearest:
-        """The passages in scope that are closest to `query`: every one is compared."""
-        return self.vectors(scope.container_id, model=model).nearest(scope, query, limit)
+        """The passages in scope that are closest to `query`: every one is read and compared, some 5 us each."""
+        where, bindings = scope_condition(scope)
+        ids, cosines = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32)
+        total = counted = 0
+        with self._db.snapshot() as reader:
+            rows = reader.execute(
+                "select v.chunk_id, v.vector from chunk c "  # noqa: S608
+                f"cross join chunk_vector v on v.model_id = ? and v.chunk_id = c.id {where}",
+                (self._known_model(model) or 0, *bindings),
+            )
+            while block := list(islice(rows, _BLOCK_ROWS)):
+                matrix = np.frombuffer(b"".join(row[1] for row in block), dtype="<f2").reshape(len(block), -1)
+                found = half_dots(matrix, query)
+                total, counted = total + summed(found), counted + len(block)
+                own = np.array([row[0] for row in block], dtype=np.int64)
+                ids, cosines = closest(np.concatenate((ids, own)), np.concatenate((cosines, found)), limit)
+        if not counted:
+            return NOTHING_NEAR
+        return Nearest(ids=ids, cosines=cosines, mean=total / SUM_SCALE / counted, counted=counted)
 
     def cosines(self, container_id: int, chunk_ids: Sequence[int], query: Matrix, *, model: str) -> Matrix:
         """The cosine of each chunk, NaN for one without a vector of `model`."""
-        return self.vectors(container_id, model=model).cosines(query, np.asarray(chunk_ids, dtype=np.int64))
+        vectors: dict[int, bytes] = {}
+        for first in range(0, len(chunk_ids), IN_MAX):
+            part = [int(chunk_id) for chunk_id in chunk_ids[first : first + IN_MAX]]
+            rows = self._db.all(
+                "select c.id, v.vector from chunk c join chunk_vector v on v.chunk_id = c.id and v.model_id = ? "  # noqa: S608
+                f"where c.container_id = ? and c.id in ({marks_for(part)})",
+                (self._known_model(model) or 0, container_id, *part),
+            )
+            vectors.update(rows)
+        found = np.full(len(chunk_ids), np.nan, dtype=np.float32)
+        have = [place for place, chunk_id in enumerate(chunk_ids) if int(chunk_id) in vectors]
+        if have:
+            packed = b"".join(vectors[int(chunk_ids[place])] for place in have)
+            found[have] = half_dots(np.frombuffer(packed, dtype="<f2").reshape(len(have), -1), query)
+        return found
 
     def named(self, scope: Scope, words: Collection[str], *, model: str, limit: int) -> list[tuple[int, float]]:
-        """The first passages of files whose path holds any of `words`."""
-        return self._paths.passages(self.vectors(scope.container_id, model=model), scope, {stem(word) for word in words}, limit)
-
-    def vectors(self, container_id: int, *, model: str) -> VectorSnapshot:
-        """The current vectors. A row whose chunk is gone has id -1."""
-        return self._snapshots.get(container_id, model)
+        """The first passages of files whose path holds any of `words`: every path in scope is looked at."""
+        where, bindings = scope_condition(scope)
+        stems = {stem(word) for word in words}
+        with self._db.snapshot() as reader:
+            paths = reader.execute(
+                "select o.path from document o where o.path is not null and exists (select 1 from chunk c "  # noqa: S608
+                f"{where} and c.document_id = o.id)",
+                bindings,
+            )
+            sums = ((path, sum(share for word, share in path_shares(path) if word in stems)) for (path,) in paths)
+            best = heapq.nsmallest(limit, ((-total, path) for path, total in sums if total))
+            found: list[tuple[int, float]] = []
+            for total, path in best:
+                rows = reader.execute(
+                    "select c.id from document d join chunk c on c.document_id = d.id "
+                    "join chunk_vector v on v.chunk_id = c.id and v.model_id = ? "
+                    "where d.container_id = ? and d.path = ? order by c.id limit ?",
+                    (self._known_model(model) or 0, scope.container_id, path, limit),
+                )
+                found += [(row[0], -total) for row in rows]
+        return found[:limit]
 
     def _model_id(self, connection: apsw.Connection, name: str) -> int:
         """The number of a model, made when it is new; remembered only once it is committed (by a later read)."""

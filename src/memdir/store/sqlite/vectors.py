@@ -1,115 +1,182 @@
-"""The vectors of a container as they are searched: all rows in memory, exact, the scope applied before ranking."""
+"""What an index of vectors reads of a SQLite store: every vector of a container in the order of paths, and what changed since.
+
+The rows of `vector_event` say what was added, dropped and moved. Whoever is further behind than the log reaches compares
+everything with `identities`.
+"""
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
 
-import numpy as np
-import numpy.typing as npt
+import apsw
 
-from memdir.store.passages import is_everywhere
-from memdir.store.types import Matrix, Nearest, Scope
-from memdir.store.vectors import NOTHING_NEAR, dots
+from memdir.core.sqlite import Row
+from memdir.store.database import fetch, first, marks_for
+from memdir.store.passages import IN_MAX
+from memdir.store.sqlite.database import SqliteDatabase
 
-Rows = npt.NDArray[np.int64]
+EVENTS_KEPT: Final = 200_000
+"""Events older than this many are dropped: some 10 MB of log."""
+_PRUNE_EVERY: Final = 5_000
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PathIndex:
-    """Distinct paths in byte order, and the rows of each."""
-
-    paths: list[str]
-    rows: Mapping[str, list[int]]
-
-    @staticmethod
-    def of(paths: Sequence[str]) -> PathIndex:
-        rows: dict[str, list[int]] = {}
-        for row, path in enumerate(paths):
-            rows.setdefault(path, []).append(row)
-        return PathIndex(paths=sorted(rows), rows=rows)
-
-    def range_of(self, scope: Scope) -> tuple[int, int]:
-        """First and end position in `paths` of what is inside `scope`; documents without a path are in '/' only."""
-        if scope.exact:
-            first = bisect_left(self.paths, scope.folder)
-            return first, first + (first < len(self.paths) and self.paths[first] == scope.folder)
-        if scope.folder == "/":
-            return 0, len(self.paths)
-        folder = scope.folder.rstrip("/")
-        return bisect_left(self.paths, folder + "/"), bisect_left(self.paths, folder + "0")
+_IN_ORDER: Final = (
+    "from document d cross join chunk c on c.document_id = d.id "
+    "cross join chunk_vector v on v.model_id = ? and v.chunk_id = c.id where d.container_id = ? order by d.path"
+)
+"""`cross join` keeps the order of the tables: paths come from their index, nothing is sorted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VectorSnapshot:
-    """All vectors of one model in one container: `ids[i]` is the chunk of row `i`; rows are L2-normalised float32.
+class VectorRow:
+    """One vector (float16, little endian). `path` is '' for a document without a place."""
 
-    `paths[i]` is the document's path now ('' for none), so that scope is applied before ranking. A row whose chunk is gone
-    meanwhile has id -1 and must be passed over.
-    """
+    chunk_id: int
+    vector: bytes
+    path: str
+    document_id: str
 
-    ids: npt.NDArray[np.int64]
-    matrix: Matrix
-    paths: tuple[str, ...]
-    documents: tuple[str, ...]
-    """The document of each row."""
-    _index: list[PathIndex] = field(default_factory=list, repr=False, compare=False)
-    _order: list[npt.NDArray[np.int64]] = field(default_factory=list, repr=False, compare=False)
 
-    @property
-    def by_path(self) -> PathIndex:
-        """Rows by path; made on first use and kept (two threads may both make it, they make the same)."""
-        if not self._index:
-            self._index.append(PathIndex.of(self.paths))
-        return self._index[0]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VectorEvent:
+    """`kind` is `add` (of `model_id`), `drop` or `path` (`document_id` stands elsewhere)."""
 
-    def rows_of(self, chunk_ids: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """The row of each chunk, -1 for one that has none."""
-        if not len(self.ids):
-            return np.full(len(chunk_ids), -1, dtype=np.int64)
-        if not self._order:
-            self._order.append(np.argsort(self.ids, kind="stable"))
-        order = self._order[0]
-        places = np.minimum(np.searchsorted(self.ids, chunk_ids, sorter=order), len(order) - 1)
-        rows = order[places]
-        return np.where(self.ids[rows] == chunk_ids, rows, -1)
+    kind: str
+    chunk_id: int | None
+    model_id: int | None
+    document_id: str | None
 
-    def rows_in(self, scope: Scope) -> npt.NDArray[np.int64] | None:
-        """Rows inside `scope`, in path order; None for all. Costs as much as the scope holds, not the container."""
-        chosen = scope.chosen
-        if is_everywhere(scope):
-            if chosen is None:
-                return None
-            return np.array([row for row, document in enumerate(self.documents) if document in chosen], dtype=np.int64)
-        index = self.by_path
-        paths = index.paths[slice(*index.range_of(scope))]
-        rows = [row for path in paths for row in index.rows[path]]
-        return np.array([row for row in rows if chosen is None or self.documents[row] in chosen], dtype=np.int64)
 
-    def nearest(self, scope: Scope, query: Matrix, limit: int) -> Nearest:
-        """The `limit` passages in scope that are closest to `query`."""
-        if not len(self.ids):
-            return NOTHING_NEAR
-        rows = self.rows_in(scope)
-        ids = self.ids if rows is None else self.ids[rows]
-        scores = dots(self.matrix if rows is None else self.matrix[rows], query)
-        alive = ids >= 0
-        counted = int(alive.sum())
-        if not counted:
-            return NOTHING_NEAR
-        mean = float(scores[alive].mean())
-        scores[~alive] = -np.inf
-        if len(ids) > limit:
-            part = np.argpartition(-scores, limit)[:limit]
-            ids, scores, alive = ids[part], scores[part], alive[part]
-        return Nearest(ids=ids[alive], cosines=scores[alive], mean=mean, counted=counted)
+class VectorReader:
+    """Reads of one moment."""
 
-    def cosines(self, query: Matrix, chunk_ids: Rows) -> Matrix:
-        """Cosine of each chunk, NaN for one without a vector."""
-        rows = self.rows_of(chunk_ids)
-        scores = np.full(len(chunk_ids), np.nan, dtype=np.float32)
-        have = rows >= 0
-        if have.any():
-            scores[have] = dots(self.matrix[rows[have]], query)
-        return scores
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+
+    def bounds(self) -> tuple[int, int]:
+        """The oldest event that is kept (0: none), and the last there ever was."""
+        rows: list[Row] = fetch(
+            self._connection,
+            "select coalesce(min(id), 0), coalesce((select seq from sqlite_sequence where name = 'vector_event'), 0) "
+            "from vector_event",
+        )
+        return int(rows[0][0]), int(rows[0][1])
+
+    def epoch(self, container_id: int) -> str | None:
+        """The container's epoch, another one after a restore; None when it is gone."""
+        row = first(self._connection, "select epoch from container where id = ?", (container_id,))
+        return None if row is None else str(row[0])
+
+    def models(self, container_id: int) -> list[str]:
+        """Models with vectors in the container, in the order they came to the store."""
+        rows = fetch(
+            self._connection,
+            "select m.name from vector_model m where exists (select 1 from chunk c cross join chunk_vector v "
+            "on v.model_id = m.id and v.chunk_id = c.id where c.container_id = ?) order by m.id",
+            (container_id,),
+        )
+        return [str(row[0]) for row in rows]
+
+    def model_id(self, name: str) -> int | None:
+        """The number of a model, None for one that no vector was stored of."""
+        row = first(self._connection, "select id from vector_model where name = ?", (name,))
+        return None if row is None else int(row[0])
+
+    def count(self, container_id: int, model_id: int) -> int:
+        """Vectors of the model in the container."""
+        row = first(
+            self._connection,
+            "select count(*) from chunk c cross join chunk_vector v on v.model_id = ? and v.chunk_id = c.id "
+            "where c.container_id = ?",
+            (model_id, container_id),
+        )
+        return 0 if row is None else int(row[0])
+
+    def events(self, container_id: int, after: int) -> Iterator[VectorEvent]:
+        """What happened in the container since event `after`, in order."""
+        rows = self._connection.execute(
+            "select kind, chunk_id, model_id, document_id from vector_event where id > ? and container_id = ? order by id",
+            (after, container_id),
+        )
+        for kind, chunk_id, model_id, document_id in rows:
+            yield VectorEvent(kind=kind, chunk_id=chunk_id, model_id=model_id, document_id=document_id)
+
+    def by_path(self, container_id: int, model_id: int) -> Iterator[VectorRow]:
+        """Every vector, by the bytes of the path and the place in the document; documents without a path come first."""
+        rows = self._connection.execute(
+            f"select c.id, v.vector, coalesce(d.path, ''), d.id {_IN_ORDER}",
+            (model_id, container_id),
+        )
+        for row in rows:
+            yield _vector_row(row)
+
+    def identities(self, container_id: int, model_id: int) -> Iterator[tuple[int, str, str]]:
+        """Chunk, path and document of every vector, in the order of `by_path`."""
+        yield from self._connection.execute(
+            f"select c.id, coalesce(d.path, ''), d.id {_IN_ORDER}",
+            (model_id, container_id),
+        )
+
+    def rows(self, chunk_ids: Sequence[int], model_id: int, container_id: int) -> Iterator[VectorRow]:
+        """The vectors of those chunks that still exist in the container and have one, in no order."""
+        for start in range(0, len(chunk_ids), IN_MAX):
+            part = [int(chunk_id) for chunk_id in chunk_ids[start : start + IN_MAX]]
+            rows = fetch(
+                self._connection,
+                "select c.id, v.vector, coalesce(d.path, ''), d.id from chunk c join document d on d.id = c.document_id "  # noqa: S608
+                "join chunk_vector v on v.chunk_id = c.id and v.model_id = ? "
+                f"where c.container_id = ? and c.id in ({marks_for(part)})",
+                (model_id, container_id, *part),
+            )
+            yield from map(_vector_row, rows)
+
+    def paths(self, document_ids: Sequence[str]) -> dict[str, str]:
+        """Where documents stand now, '' for no place; without those that are gone."""
+        found: dict[str, str] = {}
+        for start in range(0, len(document_ids), IN_MAX):
+            part = list(document_ids[start : start + IN_MAX])
+            rows = fetch(
+                self._connection,
+                f"select id, coalesce(path, '') from document where id in ({marks_for(part)})",  # noqa: S608
+                part,
+            )
+            found.update((row[0], row[1]) for row in rows)
+        return found
+
+
+class VectorFeed:
+    """The way to a `VectorReader`. Any thread may call; each has its own connection."""
+
+    def __init__(self, db: SqliteDatabase) -> None:
+        self._db = db
+
+    @contextmanager
+    def reading(self) -> Iterator[VectorReader]:
+        """Everything as of every commit before this call, until the block ends. Blocks do not nest."""
+        with self._db.snapshot() as connection:
+            yield VectorReader(connection)
+
+    def containers(self) -> list[int]:
+        """Containers that there are, in order."""
+        return [int(row[0]) for row in self._db.all("select id from container order by id")]
+
+
+class EventLog:
+    """Keeps `vector_event` short."""
+
+    def __init__(self) -> None:
+        self._pruned_at = 0
+
+    def prune(self, connection: apsw.Connection) -> None:
+        """Inside a write transaction: drop old events now and then."""
+        row = first(connection, "select coalesce(max(id), 0) from vector_event")
+        last = 0 if row is None else int(row[0])
+        if last - self._pruned_at >= _PRUNE_EVERY:
+            connection.execute("delete from vector_event where id <= ?", (last - EVENTS_KEPT,))
+            self._pruned_at = last
+
+
+def _vector_row(row: Row) -> VectorRow:
+    return VectorRow(chunk_id=row[0], vector=row[1], path=row[2], document_id=row[3])
