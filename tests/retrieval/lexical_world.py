@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from memdir.retrieval.lexical.segment import key_of
 from memdir.store.analysis import index_terms, query_terms
 from memdir.store.passagelog import IndexedPassage, ListedPassage, PassageEvent
 from memdir.store.types import Scope
@@ -44,7 +45,7 @@ class FakeLog:
         for text, context in dict.fromkeys(texts):
             if old.pop((text, context), None) is None:
                 chunk_id, self._next_chunk = self._next_chunk, self._next_chunk + 1
-                digest = hash((text, context)) & 0xFFFF_FFFF_FFFF_FFFF
+                digest = key_of(f"{context}\0{text}")
                 self.held[chunk_id] = (
                     container_id,
                     IndexedPassage(

@@ -185,6 +185,8 @@ class Engine:
     def stop(self) -> bool:
         """End what is built in the background; it goes on after the next start. Returns whether it ended in time."""
         stopped = self._rebuilds is None or self._rebuilds.stop()
+        if self._words is not None:
+            self._words.close()
         return (self._vectors is None or self._vectors.close()) and stopped
 
     @property

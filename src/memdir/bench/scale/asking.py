@@ -110,6 +110,7 @@ def answered(ask: Ask) -> Answer:
         try:
             if not loaded.wait(_LOAD_LIMIT_S):
                 raise TimeoutError("the models did not load")
+            engine.words.settle(ask.container_id)
             return _Asker(ask, store, engine).all()
         finally:
             engine.stop()
@@ -141,7 +142,7 @@ class _Asker:
         assert engine.dense is not None
         self._ask = ask
         self._store = store
-        self._chunks, self._vectors = engine.chunks, engine.vectors
+        self._chunks, self._vectors, self._words = engine.chunks, engine.vectors, engine.words
         self._static, self._dense = Drawn(engine.static), Drawn(engine.dense)
         self._searcher = engine.searcher_over(self._static, self._dense)
         self._whole = Scope(container_id=ask.container_id)
@@ -193,7 +194,7 @@ class _Asker:
     def _lexical(self, query: Query) -> list[int]:
         from memdir.retrieval.words import prepare
 
-        found = self._chunks.lexical(self._whole, prepare(query.text).phrases, CANDIDATES)
+        found = self._words.search(self._whole, prepare(query.text).phrases, CANDIDATES)
         return [chunk_id for chunk_id, _ in found[:TOP]]
 
     def _near(self, query: Query) -> list[int]:
@@ -223,7 +224,7 @@ class _Asker:
             static, dense = self._static.embed_passages([text]), self._dense.embed_passages([text])
             ids = self._chunks.replace_chunks(row, cut([text]), model=self._static.name, vectors=static)
             phrases = prepare(word).phrases
-            took_ms, found = timed_ms(partial(self._chunks.lexical, self._whole, phrases, CANDIDATES))
+            took_ms, found = timed_ms(partial(self._words.search, self._whole, phrases, CANDIDATES))
             if [chunk_id for chunk_id, _ in found] != list(ids):
                 raise AssertionError(f"{word} was not found after its commit: {found}")
             self._answer.times.setdefault("visible_by_words", []).append(took_ms)

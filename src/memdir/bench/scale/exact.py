@@ -35,21 +35,22 @@ class Exhaustive:
         self._words = np.concatenate(words)
         self._vectors = np.concatenate(vectors)
 
-    def bm25(self, query: Query) -> Scores:
-        """BM25 of each passage (Robertson, Zaragoza 2009, with the idf of FTS5). All have the same length, so that its part of
-        the formula is 1."""
+    def bm25(self, query: Query, *, fts5: bool = False) -> Scores:
+        """BM25 of each passage (Robertson, Zaragoza 2009, with the idf of `retrieval.lexical` or of FTS5). All have the same
+        length, so that its part of the formula is 1."""
         total = np.zeros(len(self._words))
         for word in dict.fromkeys(query.words):
             times = (self._words == word).sum(axis=1)
             having = int((times > 0).sum())
-            idf = max(1e-6, float(np.log((len(times) - having + 0.5) / (having + 0.5))))
+            odds = (len(times) - having + 0.5) / (having + 0.5)
+            idf = max(1e-6, float(np.log(odds))) if fts5 else float(np.log1p(odds))
             total += idf * times * (_K1 + 1) / (times + _K1)
         return total
 
-    def equal(self, query: Query, found: Sequence[int]) -> bool:
+    def equal(self, query: Query, found: Sequence[int], *, fts5: bool = False) -> bool:
         """Whether the rows that were found have the scores of the best ten. Which of several that score the same is not
         asked."""
-        scores = self.bm25(query)
+        scores = self.bm25(query, fts5=fts5)
         count = min(TOP, int((scores > 0).sum()))
         best = np.sort(np.partition(scores, -count)[-count:]) if count else np.zeros(0)
         rows = np.array(found[:TOP], dtype=np.int64)

@@ -151,10 +151,10 @@ def folder_of(file: int) -> str:
 
 
 def _vocabulary(random: np.random.Generator) -> tuple[str, ...]:
-    """Different words, syllable by syllable; `x` at their end keeps stemmers from making two of them one."""
+    """Different words, syllable by syllable; a digit at their end keeps stemmers from making two of them one."""
     made: dict[str, None] = {}
     while len(made) < VOCABULARY:
         count = int(random.integers(2, 5))
         picks: list[Any] = random.integers(0, 85, count).tolist()
-        made["".join(_LETTERS[0][pick % 17] + _LETTERS[1][pick // 17] for pick in picks) + "x"] = None
+        made["".join(_LETTERS[0][pick % 17] + _LETTERS[1][pick // 17] for pick in picks) + "7"] = None
     return tuple(made)

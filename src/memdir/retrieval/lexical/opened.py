@@ -24,6 +24,9 @@ class EngineIndex:
     def follow(self, container_id: int) -> None:
         """Nothing is behind."""
 
+    def settle(self, container_id: int) -> None:
+        """Nothing is behind."""
+
     def close(self) -> None:
         """Nothing is held."""
 

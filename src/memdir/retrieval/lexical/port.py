@@ -20,6 +20,10 @@ class LexicalIndex(Protocol):
         """Its passages have changed: what has to be made ready for the next search is begun. Returns at once."""
         ...
 
+    def settle(self, container_id: int) -> None:
+        """Make all of that ready now."""
+        ...
+
     def close(self) -> None:
         """End what is under way."""
         ...
