@@ -181,6 +181,7 @@ def test_exact_searches_know_case_words_and_expressions(grep: Grep) -> None:
         (b"one\n", "two", 2, None),
         (b"", "two", 1, None),
         (b"two", "two", 9, 1),
+        (b"x\n\none\n\ntwo\n", "\none", 9, 2),
     ],
 )
 def test_a_hit_is_shown_where_its_text_is_now(data: bytes, text: str, line: int, now: int | None) -> None:

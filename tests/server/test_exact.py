@@ -111,6 +111,26 @@ def test_a_new_process_takes_the_index_over_and_throws_out_what_is_of_nobody(
     assert not (tmp_path / "trigrams" / "987654").exists()
 
 
+def test_a_large_container_collects_changes_and_still_finds_them(
+    container: Container, put: Putting, look: Any, indexes: TrigramIndexes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put("/a.txt", b"a needle\n")
+    indexes.bring_up_to_date()
+    monkeypatch.setattr(trigrams, "LARGE", 1)
+    put("/b.txt", b"b needle\n")
+    indexes.notify(container.id)
+    indexes.bring_up_to_date()
+    first = indexes.ready(container.id)
+    assert first is not None
+    assert len(first.view.known) == 1
+    assert lines(look("needle")) == [("/a.txt", 1), ("/b.txt", 1)]
+    monkeypatch.setattr(trigrams, "COLLECT_S", 0.0)
+    indexes.bring_up_to_date()
+    then = indexes.ready(container.id)
+    assert then is not None
+    assert len(then.view.known) == 2
+
+
 def test_a_large_file_is_not_indexed_and_still_read(
     put: Putting, look: Any, indexes: TrigramIndexes, monkeypatch: pytest.MonkeyPatch
 ) -> None:

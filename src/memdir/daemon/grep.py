@@ -314,7 +314,8 @@ def placed(data: bytes, text: str, line: int) -> int | None:
         if data.startswith(wanted, at) or data[at : at + len(wanted) + _INDENT_MAX].lstrip().startswith(wanted):
             return line
     found = data.find(wanted)
-    return None if found < 0 else data.count(b"\n", 0, found) + 1
+    before = text[: len(text) - len(text.lstrip())].count("\n")
+    return None if found < 0 else max(1, data.count(b"\n", 0, found) + 1 - before)
 
 
 def _options(args: Json) -> Json:

@@ -36,6 +36,11 @@ SETTLE_S: Final = 1.0
 """How long changes are collected: every change scanned exactly until then."""
 REST: Final = 4.0
 """The thread rests this many times as long as its last step took."""
+LARGE: Final = 50_000
+"""Contents of a container from which changes are collected longer, since finding what is missing reads all hashes: until there
+are CHANGES_MAX, or for COLLECT_S. Searches read them exactly until then."""
+CHANGES_MAX: Final = 500
+COLLECT_S: Final = 600.0
 _REST_MAX_S: Final = 60.0
 _GIVE_WAY_S: Final = 0.2
 STOP_S: Final = 5.0
@@ -48,6 +53,8 @@ class Ready:
     view: View
     seq: int
     unread: frozenset[str]
+    made_s: float
+    """When, on the monotonic clock."""
 
 
 class TrigramIndexes:
@@ -106,7 +113,7 @@ class TrigramIndexes:
 
     def _loop(self) -> None:
         while not self._stopping.is_set():
-            self._wake.wait()
+            self._wake.wait(_REST_MAX_S)
             self._stopping.wait(SETTLE_S)
             self._wake.clear()
             began_s = time.monotonic()
@@ -123,23 +130,27 @@ class TrigramIndexes:
         """Everything that has changed since the last call."""
         with self._lock:
             changed, self._changed = self._changed, set()
+        later: set[int] = set()
         try:
             if EVERY_CONTAINER in changed:
                 changed = set(self._store.originals.containers())
                 self._sweep(changed)
             while changed and not self._stopping.is_set():
-                self._bring(min(changed))
-                changed.discard(min(changed))
+                container_id = min(changed)
+                if not self._bring(container_id):
+                    later.add(container_id)
+                changed.discard(container_id)
         finally:
             with self._lock:
-                self._changed |= changed
+                self._changed |= changed | later
 
     def _sweep(self, containers: set[int]) -> None:
         for path in self._folder.iterdir():
             if path.name != "lock" and not (path.name.isdecimal() and int(path.name) in containers):
                 shutil.rmtree(path)
 
-    def _bring(self, container_id: int) -> None:
+    def _bring(self, container_id: int) -> bool:
+        """Returns False when it is left for later."""
         folder = self._folder / str(container_id)
         seq = self._store.originals.last_seq(container_id)
         if seq is None:
@@ -147,10 +158,12 @@ class TrigramIndexes:
                 self._ready.pop(container_id, None)
             self._indexes.pop(container_id, None)
             shutil.rmtree(folder, ignore_errors=True)
-            return
+            return True
         known = self.ready(container_id)
         if known is not None and known.seq == seq:
-            return
+            return True
+        if known is not None and _can_wait(known, seq):
+            return False
         index = self._indexes.setdefault(container_id, TrigramIndex(folder))
         wanted = self._store.originals.contents(container_id)
         unread = {digest for digest, size in wanted.items() if size > CONTENT_MAX_BYTES}
@@ -169,7 +182,8 @@ class TrigramIndexes:
                 self._stopping.wait(_GIVE_WAY_S)
         if not self._stopping.is_set():
             with self._lock:
-                self._ready[container_id] = Ready(view=index.view, seq=seq, unread=frozenset(unread))
+                self._ready[container_id] = Ready(view=index.view, seq=seq, unread=frozenset(unread), made_s=time.monotonic())
+        return True
 
     def _read(self, hashes: list[str], unread: set[str]) -> Iterator[tuple[bytes, bytes]]:
         for digest in hashes:
@@ -180,3 +194,9 @@ class TrigramIndexes:
             except MemdirError as error:
                 log.warning("a content is not in the trigram index, and is read by each search: %s", error)
                 unread.add(digest)
+
+
+def _can_wait(ready: Ready, seq: int) -> bool:
+    """Whether what has come since is left to the searches for now."""
+    few = seq - ready.seq < CHANGES_MAX and time.monotonic() - ready.made_s < COLLECT_S
+    return few and len(ready.view.known) >= LARGE
