@@ -58,6 +58,7 @@ class World:
         self.chunks = store.chunks()
         self.memories = store.memories
         self.documents: dict[tuple[int, str], Document] = {}
+        self.sequence: dict[tuple[int, str], int] = {}
 
     def container(self, container_id: int) -> None:
         """A container with that number."""
@@ -71,13 +72,19 @@ class World:
         with self.db.write() as connection:
             connection.execute(statement, bindings)
 
+    def _new_id(self, container_id: int, path: str) -> str:
+        """A document that once stood there may have moved on, with its id."""
+        number = self.sequence.setdefault((container_id, path), 0)
+        self.sequence[container_id, path] += 1
+        return f"d{container_id}{path}" + (f"#{number}" if number else "")
+
     def document(self, path: str, data: bytes, *, container_id: int = 1) -> Document:
         """A new document, or the next revision of the one at `path`."""
         digest = hashlib.sha256(data).hexdigest()
         known = self.documents.get((container_id, path))
         if known is None:
             document = Document(
-                id=f"d{container_id}{path}",
+                id=self._new_id(container_id, path),
                 container_id=container_id,
                 container_tag=f"c{container_id}",
                 custom_id=None,

@@ -64,6 +64,9 @@ class PathList:
     def containers(self) -> Sequence[int]:
         return containers_in(self._store.folder, self.name)
 
+    def close(self) -> None:
+        """Nothing is held."""
+
 
 @pytest.fixture
 def store(tmp_path: Path) -> SqliteStore:

@@ -7,6 +7,7 @@ import hashlib
 import numpy as np
 
 from memdir.retrieval.embed.port import CosineScale
+from memdir.retrieval.lexical.opened import EngineIndex
 from memdir.store.store import Store
 from memdir.store.types import Matrix, Scope
 
@@ -50,6 +51,7 @@ class FakeEngine:
 
     def __init__(self, store: Store, *, dense: HashEmbedder | None = None, poison: str | None = None) -> None:
         self.chunks = store.chunks()
+        self.words = EngineIndex(self.chunks)
         self.memories = store.memories
         self.static = HashEmbedder("fake-static", poison=poison)
         self.dense = dense

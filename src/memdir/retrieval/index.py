@@ -70,6 +70,10 @@ class DerivedIndex(Protocol):
         """Containers that there are files of, in order; some may be gone from the store."""
         ...
 
+    def close(self) -> bool | None:
+        """End what is under way and let the files go. Before the store is closed. False: something is still under way."""
+        ...
+
 
 BEFORE_STEP: list[Callable[[str], None]] = []
 """Called with a short text before each step that changes a file here. Tests end the process in it."""
