@@ -50,7 +50,6 @@ OPEN: frozenset[str] = frozenset(
         "retrieval.languages",
         "retrieval.multilingual",
         "retrieval.endpoint",
-        "retrieval.spans",
         "retrieval.scope-cost",
         "retrieval.memories-ranked",
         "retrieval.split",

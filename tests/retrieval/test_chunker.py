@@ -92,6 +92,62 @@ def test_bytes_are_exact_in_wide_encodings_too(text: str, encoding: str) -> None
         assert data[item.start_byte : item.end_byte].decode(encoding) == item.text
 
 
+written = st.lists(
+    st.sampled_from(
+        [
+            "# Kopf",
+            "Grüße, Ärger",
+            "x" * 300,
+            "naïve café",
+            "a,b;c",
+            "",
+            "    ",
+            "\u2028sep",
+            "Anna: ja",
+            "\t- item",
+            "\x0c",
+            "日本",
+        ]
+    ),
+    max_size=12,
+)
+
+
+@pytest.mark.promise("retrieval.spans")
+@settings(max_examples=120, deadline=None)
+@given(
+    written,
+    st.sampled_from(["\n", "\r\n", "\r", "\n\n"]),
+    st.sampled_from(["utf-8", "utf-8-sig", "cp1252", "utf-16", "utf-16-le", "utf-32"]),
+    st.booleans(),
+    st.sampled_from(SUFFIXES),
+)
+def test_any_encoding_and_any_line_ends_keep_exact_bytes_and_lines(
+    lines: list[str], end: str, encoding: str, is_ended: bool, suffix: str
+) -> None:
+    data = (end.join(lines) + (end if is_ended else "")).encode(encoding, "replace")
+    decoded = decode(data)
+    if decoded is None:
+        return
+    for item in chunk(decoded, f"/x.{suffix}"):
+        assert data[item.start_byte : item.end_byte].decode(decoded.encoding) == item.text
+        before = data[decoded.bom_bytes : item.start_byte].decode(decoded.encoding)
+        assert item.start_line == before.count("\n") + 1
+        assert item.end_line == item.start_line + item.text.count("\n")
+
+
+@settings(max_examples=120, deadline=None)
+@given(st.binary(max_size=400), st.sampled_from(SUFFIXES))
+def test_any_bytes_have_passages_in_order_inside_the_file_or_none(data: bytes, suffix: str) -> None:
+    decoded = decode(data)
+    if decoded is None:
+        return
+    position = 0
+    for item in chunk(decoded, f"/x.{suffix}"):
+        assert position <= item.start_byte < item.end_byte <= len(data)
+        position = item.start_byte
+
+
 def test_a_line_of_a_megabyte_is_cut_with_overlap_and_without_loss() -> None:
     sentence = "The quick brown fox jumps over the lazy dog while nobody watches. "
     chunks = cut(sentence * 16_000, "/x.txt")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from memdir.retrieval.embed import MiniLmEmbedder, StaticEmbedder
+from memdir.retrieval.lines import BLOCK_LINES_MAX
 from memdir.retrieval.query import Searcher, threshold_among
 from memdir.retrieval.types import Hit, SearchOutcome, SearchQuery
 from memdir.store.types import Scope
@@ -43,7 +44,7 @@ def check_place(hit: Hit, data: bytes, encoding: str = "utf-8") -> None:
     before = data[: hit.start_byte].decode(encoding)
     assert hit.start_line == before.count("\n") + 1
     assert hit.end_line == hit.start_line + hit.text.count("\n")
-    assert hit.end_line - hit.start_line < 4
+    assert hit.end_line - hit.start_line < BLOCK_LINES_MAX
 
 
 @pytest.mark.parametrize(("question", "answer"), QUESTIONS.items())
@@ -63,6 +64,7 @@ def test_most_questions_are_answered_first(searcher: Searcher) -> None:
 
 
 @pytest.mark.promise("parts.exact-ranges")
+@pytest.mark.promise("retrieval.spans")
 def test_every_hit_stands_exactly_where_it_says(searcher: Searcher) -> None:
     for question in (*QUESTIONS, *NONSENSE, "日曜日", "Papier Freitag"):
         for hit in ask(searcher, question, limit=40, threshold=0.0).hits:

@@ -12,8 +12,11 @@ UNITS_MAX: Final = 64
 """Of one passage; a passage holds about 1,200 characters."""
 LONG_LINE_CHARS: Final = 240
 
-_WORDS: Final = re.compile(r"[^\W\d_]+")
-_STARTS_ANEW: Final = re.compile(r"\s*(?:[-*+•>|#\[{}<]|\d+[.)]\s|\S{1,30}:\s|//|--|@)")
+_STARTS_ANEW: Final = re.compile(
+    r"\s*(?:[-*+•>|#\[{}<@]|\d+[.)]\s|//|--|/\*"
+    r"|\S{1,30}:(?:\s|$)|[A-Z\u00c0-\u00de][\w.'-]*(?: [A-Z\u00c0-\u00de][\w.'-]*){1,3}:\s"
+    r"|\d{4}-\d\d-\d\d[T ]\d|\d\d?:\d\d(?::\d\d|\s+[-–]|\s+[^:]{1,30}:\s)|[^\s,;]+,[^\s,;][^,]*,\S|[\w.]+ = )"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,11 +48,6 @@ def units_of(text: str) -> list[Unit]:
     return units[:UNITS_MAX]
 
 
-def flows(text: str, left: Unit, right: Unit) -> bool:
-    """Whether a sentence of prose goes on from `left` to `right`: a line wrapped in the middle."""
-    if right.line - left.line != 1:
-        return False
-    before, after = text[left.start : left.end], text[right.start : right.end]
-    if _STARTS_ANEW.match(after) or (not before[-1].isalnum() and before[-1] not in ",’'-–—"):
-        return False
-    return len(_WORDS.findall(before)) >= 6
+def starts_anew(line: str) -> bool:
+    """Whether a line cannot be the rest of the one above: list items, keys, speakers, times, rows, code."""
+    return _STARTS_ANEW.match(line) is not None

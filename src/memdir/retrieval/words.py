@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from memdir.store.stopwords import ENGLISH, stop_words_for
+from memdir.store.analysis import query_words
+from memdir.store.stopwords import stop_words_for
 from memdir.store.words import stem, words
 
 TERMS_MAX: Final = 32
@@ -88,11 +89,6 @@ def _both_ways() -> dict[str, tuple[str, ...]]:
 ABBREVIATIONS: Final = _both_ways()
 
 
-def stems(text: str) -> list[str]:
-    """Stems of all words but English stop words."""
-    return [stem(word) for word in words(text) if word not in ENGLISH]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
     """A query made ready: `terms` are distinct and in order, `expansions` say the same in another way."""
@@ -100,6 +96,8 @@ class Query:
     text: str
     terms: tuple[str, ...]
     expansions: tuple[str, ...]
+    forms: tuple[frozenset[str], ...]
+    """For each word of the query, and each one that says the same, the terms of `store.analysis` that stand for it."""
 
     @property
     def phrases(self) -> tuple[str, ...]:
@@ -128,4 +126,17 @@ def prepare(text: str) -> Query:
     extra = [other for term in terms for other in ABBREVIATIONS.get(term, ())]
     extra += [short for short, long in _PAIRS if " " in long and f" {long} " in folded]
     expansions = tuple(other for other in dict.fromkeys(extra) if other not in terms)[:TERMS_MAX]
-    return Query(text=plain, terms=terms, expansions=expansions)
+    return Query(text=plain, terms=terms, expansions=expansions, forms=_forms(plain, stop))
+
+
+def _forms(plain: str, stop: frozenset[str]) -> tuple[frozenset[str], ...]:
+    """A word and its abbreviation count once."""
+    asked = query_words(plain)
+    kept = [(word, forms) for word, forms in asked if word not in stop] or asked
+    found = dict.fromkeys(
+        frozenset(forms).union(
+            *(forms for other in ABBREVIATIONS.get(word, ()) if " " not in other for _, forms in query_words(other))
+        )
+        for word, forms in kept
+    )
+    return tuple(found)[:TERMS_MAX]

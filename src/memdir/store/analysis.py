@@ -108,15 +108,36 @@ def index_terms(text: str) -> list[str]:
 
 def query_terms(text: str) -> list[tuple[str, ...]]:
     """For each word of a query (in order, distinct) the terms that stand for it in the index, the likeliest first."""
+    return list(dict.fromkeys(forms for _, forms in query_words(text)))
+
+
+def query_words(text: str) -> list[tuple[str, tuple[str, ...]]]:
+    """The words of a query in order, folded, each with the terms that stand for it in the index."""
     own = languages.of_query(" ".join(text.split()))
-    found: dict[tuple[str, ...], None] = {}
+    found: list[tuple[str, tuple[str, ...]]] = []
     for token in _tokens(text):
         for part in _parts(token, asked=True):
             forms = dict.fromkeys((*_stems(part, own), *_umlauts(part), folded(part)))
             forms.pop("", None)
             if forms:
-                found[tuple(forms)] = None
-    return list(found)
+                found.append((folded(part), tuple(forms)))
+    return found
+
+
+def forms_in(text: str, own: tuple[str, ...]) -> set[str]:
+    """The terms of a piece of a passage that is in the languages `own`, and its words as they are written."""
+    found: set[str] = set()
+    for token in _tokens(text):
+        for part in _parts(token):
+            found.update(_stems(part, own))
+            found.add(folded(part))
+    found.discard("")
+    return found
+
+
+def languages_of(text: str) -> tuple[str, ...]:
+    """The languages whose stems `index_terms` takes for a passage."""
+    return languages.of_passage(text, _tokens(text))
 
 
 def folded(word: str) -> str:

@@ -217,6 +217,72 @@ def _prose_wrapped(pen: Pen, facts: Sequence[Fact]) -> str:
     return "\n\n".join(_wrapped(part, 66) for part in text.strip().split("\n\n")) + "\n"
 
 
+def _ini(pen: Pen, facts: Sequence[Fact]) -> str:
+    """A section a subject, its value between other settings."""
+    return "".join(
+        f"[{_identifier(subject)}]\nactive = yes\nremark = {pen.filler()}\n{_identifier(label)} = {value}\nowner = board\n\n"
+        for subject, label, _, value in facts
+    )
+
+
+def _jotted(pen: Pen, facts: Sequence[Fact]) -> str:
+    """Lines without stops, the value first."""
+    rows = "".join(f"{value} {label} {subject}\n" for subject, label, _, value in facts)
+    return f"{pen.filler()}\n\n{rows}"
+
+
+def _letter(pen: Pen, facts: Sequence[Fact]) -> str:
+    """Wrapped narrow, all in one paragraph."""
+    return _wrapped(" ".join(_prose(pen, facts).split("\n\n")), 58) + "\n"
+
+
+def _address_book(pen: Pen, facts: Sequence[Fact]) -> str:
+    """Records parted by blank lines, the subject on top."""
+    records = (f"{subject.title()}\n  {pen.filler()}\n  {label.capitalize()} - {value}\n" for subject, label, _, value in facts)
+    return "\n".join(records)
+
+
+def _org(pen: Pen, facts: Sequence[Fact]) -> str:
+    """Org mode: a headline a subject, a property and wrapped text below."""
+    return "".join(
+        f"* {subject.capitalize()}\n  :CREATED: [2025-06-03]\n{_wrapped(f'{pen.filler()} {said}', 64)}\n\n"
+        for subject, _, said, _ in facts
+    )
+
+
+def _tsv(pen: Pen, facts: Sequence[Fact]) -> str:
+    """A row a fact, parted by tabs."""
+    rows = "".join(f"{value}\t{subject}\t{label}\t{pen.filler()}\n" for subject, label, _, value in facts)
+    return f"value\tplace\twhat\tremark\n{rows}"
+
+
+def _go(pen: Pen, facts: Sequence[Fact]) -> str:
+    """A function a subject with its comment, the value inside."""
+    return "package houses\n\n" + "\n".join(
+        f"// {pen.filler()}\nfunc {_identifier(subject).title().replace('_', '')}(d Day) (string, error) {{\n"
+        f'\tif d.Closed() {{\n\t\treturn "", errClosed\n\t}}\n\t{_identifier(label)} := "{value}"\n'
+        f"\treturn {_identifier(label)}, nil\n}}\n"
+        for subject, label, _, value in facts
+    )
+
+
+def _minutes(pen: Pen, facts: Sequence[Fact]) -> str:
+    """Numbered points, wrapped below their number, in sentences."""
+    points = (f"{number}. {pen.filler()} {said} {pen.filler()}" for number, (_, _, said, _) in enumerate(facts, 1))
+    return "Minutes of the meeting\n\n" + "\n".join(
+        textwrap.fill(point, 76, subsequent_indent="   ", break_on_hyphens=False) for point in points
+    )
+
+
+def _interview(pen: Pen, facts: Sequence[Fact]) -> str:
+    """Bold speakers, question and answer in paragraphs of their own."""
+    return "# An interview\n\n" + "\n\n".join(
+        f"**Editor:** Let us turn to the {subject}. What about the {label}?\n\n"
+        f"**Warden:** {pen.filler()} It is {value}, I believe."
+        for subject, label, _, value in facts
+    )
+
+
 _FOREIGN: Final = ("german", "french", "spanish", "dutch", "russian", "japanese")
 LAYOUTS: Final[dict[str, tuple[Layout, ...]]] = {
     "fit": (
@@ -230,16 +296,25 @@ LAYOUTS: Final[dict[str, tuple[Layout, ...]]] = {
         Layout(name="json-lines", suffix="jsonl", render=_json_lines),
         Layout(name="log", suffix="log", render=_log),
         Layout(name="prose", suffix="txt", render=_prose),
+        Layout(name="ini", suffix="ini", render=_ini),
+        Layout(name="jotted", suffix="txt", render=_jotted),
+        Layout(name="pairs", suffix="txt", render=_pairs),
+        Layout(name="yaml", suffix="yaml", render=_yaml),
+        Layout(name="talk", suffix="txt", render=_talk),
+        Layout(name="constants", suffix="ts", render=_constants),
         *(Layout(name=f"prose-{name}", suffix="txt", render=_prose, language=name) for name in _FOREIGN),
+        *(Layout(name=f"letter-{name}", suffix="txt", render=_letter, language=name) for name in ("english", *_FOREIGN)),
     ),
     "held": (
         Layout(name="mail-reply", suffix="eml", render=_mail_reply),
         Layout(name="notes-nested", suffix="md", render=_notes_nested),
-        Layout(name="pairs", suffix="txt", render=_pairs),
-        Layout(name="talk", suffix="txt", render=_talk),
         Layout(name="markdown-table", suffix="md", render=_markdown_table),
-        Layout(name="constants", suffix="ts", render=_constants),
-        Layout(name="yaml", suffix="yaml", render=_yaml),
+        Layout(name="address-book", suffix="txt", render=_address_book),
+        Layout(name="org", suffix="org", render=_org),
+        Layout(name="tsv", suffix="tsv", render=_tsv),
+        Layout(name="go", suffix="go", render=_go),
+        Layout(name="minutes", suffix="txt", render=_minutes),
+        Layout(name="interview", suffix="md", render=_interview),
         Layout(name="prose-wrapped", suffix="txt", render=_prose_wrapped),
         *(Layout(name=f"wrapped-{name}", suffix="txt", render=_prose_wrapped, language=name) for name in _FOREIGN),
     ),

@@ -1,0 +1,67 @@
+"""What stands under what, and which lines are printed for it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from memdir.retrieval import lines
+from memdir.retrieval.statements import statements_of
+from memdir.retrieval.units import units_of
+from memdir.retrieval.words import prepare
+
+
+def printed(text: str, query: str) -> str:
+    """The lines that words alone choose."""
+    units = units_of(text)
+    first, last = lines.choose(text, units, prepare(query), np.zeros(len(units), dtype=np.float32))
+    return text[units[first].start : units[last].end]
+
+
+def said(text: str) -> list[str]:
+    return [text[one.start : one.end] for one in statements_of(text, units_of(text))]
+
+
+def test_wrapped_sentences_are_found_and_lists_of_facts_are_not_joined() -> None:
+    wrapped = (
+        "The boat was late again because of the fog. Ms.\nVarga waited at the pier until five in the evening, and\n"
+        "then she went home. Nobody called her about it."
+    )
+    assert [" ".join(one.split()) for one in said(wrapped)] == [
+        "The boat was late again because of the fog.",
+        "Ms. Varga waited at the pier until five in the evening, and then she went home.",
+        "Nobody called her about it.",
+    ]
+    facts = "north boathouse, the temperature: 19 degrees\nupper archive by the road, door code: 1231\nold mill: 12 people\n"
+    assert said(facts) == facts.strip().split("\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "query", "answer"),
+    [
+        (
+            "## Old kiln\n\nHeated twice.\nRent: 90 euros.\n\n## New kiln\n\nRent: 70 euros.\n",
+            "rent of the new kiln",
+            "70 euros",
+        ),
+        ("Ines: And the kiln, what is the code?\nKurt: That is 4411.\nInes: Fine.\n", "kiln code", "4411"),
+        ("* stone cellar\n    * damp\n    * code: 7777\n* red barn\n    * code: 8888\n", "code of the red barn", "8888"),
+        ("old_mill:\n  rent: 5\n  code: 6\nnew_mill:\n  rent: 7\n  code: 8\n", "rent new mill", "7"),
+        ("[old_mill]\nrent = 5\n\n[new_mill]\nrent = 7\n", "rent new mill", "7"),
+        ("def old_rate(x):\n    rate = 3\n\ndef new_rate(x):\n    y = x\n    rate = 4\n", "new rate", "rate = 4"),
+        ("| place | code |\n| --- | --- |\n| barn | 12 |\n| mill | 34 |\n", "mill code", "34"),
+        ("> When does the ferry go?\n\nAt 7:40 from pier 3.\n\n> And back?\n\nAt nine.\n", "when does the ferry go", "7:40"),
+    ],
+)
+def test_the_answer_below_what_was_asked_for_is_printed(text: str, query: str, answer: str) -> None:
+    assert answer in printed(text, query)
+
+
+def test_a_word_in_another_inflection_chooses_its_line() -> None:
+    text = "Das Wetter ist in der Stadt nicht gut.\nDie Häuser am See wurden von uns verkauft.\nDer Zug ist da.\n"
+    assert printed(text, "Haus") == "Die Häuser am See wurden von uns verkauft."
+
+
+def test_long_answers_are_bounded() -> None:
+    text = "rates:\n" + "".join(f"  option_{number}: {number}\n" for number in range(40))
+    assert printed(text, "rates").count("\n") < lines.BLOCK_LINES_MAX
