@@ -47,7 +47,6 @@ OPEN: frozenset[str] = frozenset(
         "simulated.mutants",
         "flow.lookups",
         # issue 6
-        "retrieval.languages",
         "retrieval.multilingual",
         "retrieval.endpoint",
         "retrieval.scope-cost",
