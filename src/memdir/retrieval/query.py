@@ -7,6 +7,7 @@ scores from how sure the best signals are in absolute terms, so that a query abo
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from collections.abc import Sequence
@@ -15,8 +16,9 @@ from typing import Final
 
 import numpy as np
 
+from memdir.core.errors import BusyError
 from memdir.retrieval import lines
-from memdir.retrieval.embed.port import Doubting, Embedder, unpack_lines
+from memdir.retrieval.embed.port import Doubting, Embedder, ModelUnavailableError, unpack_lines
 from memdir.retrieval.fuse import Rows, Scales, Scores, Signals, Tuning, fuse, raised
 from memdir.retrieval.lexical.opened import EngineIndex
 from memdir.retrieval.lexical.port import LexicalIndex
@@ -29,6 +31,8 @@ from memdir.store.texts import embedded_text
 from memdir.store.types import Matrix, Scope, StoredChunk
 from memdir.store.vectors import dots
 from memdir.store.words import stem, words
+
+log = logging.getLogger(__name__)
 
 CANDIDATES: Final = 150
 """Best passages of each signal that enter the fusion."""
@@ -109,7 +113,7 @@ class Searcher:
         if not prepared.terms:
             return SearchOutcome(hits=(), total=0, stages_ms=timer.stages_ms)
         static_query = self._static.embed_query(prepared.text)
-        dense_query = self._dense.embed_query(prepared.text) if self._dense is not None else None
+        dense_query = self._dense_query(prepared.text)
         timer.lap("embed")
         found = self._words.search(query.scope, prepared.phrases, CANDIDATES)
         timer.lap("lexical")
@@ -156,6 +160,16 @@ class Searcher:
             tuning=self._tuning,
         )
         return signals, counted
+
+    def _dense_query(self, question: str) -> Matrix | None:
+        """None without a transformer, and while the endpoint in its place fails."""
+        if self._dense is None:
+            return None
+        try:
+            return self._dense.embed_query(question)
+        except (BusyError, ModelUnavailableError) as error:
+            log.warning("searching with words and static vectors only: %s", error.message)
+            return None
 
     def _scales_for(self, question: str) -> Scales:
         return self._scales.doubted(self._dense.doubt(question)) if isinstance(self._dense, Doubting) else self._scales

@@ -75,7 +75,8 @@ class Engine:
 
     def _load(self, ready: Callable[[], None]) -> None:
         try:
-            from memdir.retrieval.embed import MiniLmEmbedder, StaticEmbedder
+            from memdir.retrieval.embed import StaticEmbedder
+            from memdir.retrieval.embed.choice import embedder_from_environment
             from memdir.retrieval.indexes import Rebuilds, derived_indexes
             from memdir.retrieval.lexical.opened import words_among
             from memdir.retrieval.vectors.index import VectorIndexes
@@ -100,7 +101,7 @@ class Engine:
         self._first.set()
         ready()
         try:
-            self._dense = MiniLmEmbedder(self._models_dir) if self._load_dense is None else self._load_dense()
+            self._dense = embedder_from_environment(self._models_dir) if self._load_dense is None else self._load_dense()
             self._searcher = self.searcher_over(self._static, self._dense)
         except Exception:
             log.exception("the transformer model is not available; searching with words and static vectors only")

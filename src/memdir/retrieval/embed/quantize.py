@@ -11,7 +11,6 @@ import fcntl
 import json
 import logging
 import os
-import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,7 +20,6 @@ from memdir.core.errors import MemdirError
 from memdir.core.paths import ensure_dir, write_private
 from memdir.retrieval.embed.port import sha256_of
 
-_NAME: Final = "all-minilm-l6-v2-int8"
 _RECIPE: Final = "quantize_dynamic MatMul QInt8 per_channel reduce_range 1"
 """Grows when the way of making the file changes."""
 
@@ -30,20 +28,20 @@ class QuantizationError(MemdirError):
     """The int8 file cannot be made here; the float32 weights still work."""
 
 
-def int8_model(graph: Path, models_dir: Path, *, source_sha256: str, check: Callable[[Path], None]) -> Path:
-    """Path of a checked int8 model; makes it when there is none. `check` verifies the source before it is used.
+def int8_model(name: str, models_dir: Path, *, source_sha256: str, write: Callable[[Path], Path]) -> Path:
+    """Path of a checked int8 model; makes it when there is none. `write` puts the float32 model, verified, into a folder that
+    it may use and says what it is called.
 
-    Two processes that come at the same time wait for each other. Raises QuantizationError, and what `check` raises.
+    Two processes that come at the same time wait for each other. Raises QuantizationError, and what `write` raises.
     """
-    model = models_dir / f"{_NAME}.onnx"
-    manifest = models_dir / f"{_NAME}.json"
+    model = models_dir / f"{name}.onnx"
+    manifest = models_dir / f"{name}.json"
     try:
         ensure_dir(models_dir)
-        with _locked(models_dir / f"{_NAME}.lock"):
+        with _locked(models_dir / f"{name}.lock"):
             if _is_good(model, manifest, source_sha256):
                 return model
-            check(graph)
-            _build(graph, model)
+            _build(write, model)
             facts = {"recipe": _RECIPE, "source_sha256": source_sha256, "sha256": sha256_of(model)}
             write_private(manifest, json.dumps(facts, indent=1).encode())
     except OSError as error:
@@ -71,22 +69,16 @@ def _is_good(model: Path, manifest: Path, source_sha256: str) -> bool:
     return model.is_file() and sha256_of(model) == facts.get("sha256")
 
 
-def _build(graph: Path, model: Path) -> None:
-    """Quantise copies in a temporary folder beside the target, then rename.
-
-    Copies, because onnxruntime writes an intermediate file beside its input, and because onnx refuses weights with several
-    hard links, which is how uv installs packages. Needs about 250 MB of disk for some seconds.
-    """
+def _build(write: Callable[[Path], Path], model: Path) -> None:
+    """Quantise in a temporary folder beside the target, then rename. Needs about 250 MB of disk for some seconds."""
     try:
         from onnx.checker import ValidationError
         from onnxruntime.quantization import QuantType, quantize_dynamic
     except ImportError as error:
         raise QuantizationError(f"the package onnx is not installed ({error})") from error
     with tempfile.TemporaryDirectory(prefix=".quantize-", dir=model.parent) as folder:
-        source = Path(folder) / graph.name
+        source = write(Path(folder))
         made = Path(folder) / "int8.onnx"
-        for name in (graph.name, graph.name + "_data"):
-            shutil.copyfile(graph.with_name(name), Path(folder) / name)
         try:
             with _quiet_root_logger():
                 # Per channel: cosine .990 to float32 on mixed text, .950 without. Reduced range: processors without VNNI add
