@@ -47,12 +47,6 @@ OPEN: frozenset[str] = frozenset(
         "simulated.mutants",
         "flow.lookups",
         # issue 6
-<<<<<<< HEAD
-        "retrieval.multilingual",
-        "retrieval.endpoint",
-=======
-        "retrieval.languages",
->>>>>>> 41ef8eb (memdir[multilingual], and an embedding endpoint of the user's own, in the transformer's place)
         "retrieval.scope-cost",
         "retrieval.memories-ranked",
         "retrieval.split",
