@@ -27,8 +27,10 @@ ANALYSIS_VERSION: Final = 1
 """Of the words an index holds: one built with another version is built anew."""
 TOKEN_MAX_CHARS: Final = 64
 """Of one word; what is longer (base64, minified code) is cut, in texts and queries alike."""
-CACHE_MAX: Final = 200_000
-"""Words of one language whose terms are remembered; then it begins anew."""
+CACHE_MAX: Final = 100_000
+"""Words of one language (or pair) whose terms are remembered; then it begins anew."""
+CACHES_MAX: Final = 40
+"""Languages and pairs of languages that are remembered."""
 PARTS_MAX: Final = 8
 """Of one compound; one with more stands for its parts only."""
 
@@ -94,6 +96,8 @@ def index_terms(text: str) -> list[str]:
     """All terms of a passage in order, with repeats: what its length and the frequency of each term are counted from."""
     tokens = _tokens(text)
     own = languages.of_passage(text, tokens)
+    if len(_caches) > CACHES_MAX:
+        _caches.clear()
     cache = _caches.setdefault(own, {})
     terms: list[str] = []
     for token in tokens:
