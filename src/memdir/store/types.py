@@ -164,4 +164,4 @@ class Nearest:
     mean: float | None
     """Cosine of everything in scope on average (of a fair sample when that is much); None when there is nothing."""
     counted: int
-    """How many passages `mean` was taken of."""
+    """How many passages are in scope, or how many `mean` was taken of where that is a sample (PostgreSQL, large scopes)."""

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 CANDIDATES: Final = 150
 """As many as a search takes of each kind."""
 _LOAD_LIMIT_S: Final = 600.0
+_BUILD_LIMIT_S: Final = 900.0
+"""For the files of the vectors, which the first search asks for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,12 +152,16 @@ class _Asker:
         self._answer = Answer()
 
     def all(self) -> Answer:
+        from memdir.retrieval.vectors.index import VectorIndexes
+
         queries = {kind: self._material.queries(kind, self._ask.queries) for kind in KINDS}
         for query in (query for some in queries.values() for query in some):
             self._static.vectors[query.text], self._dense.vectors[query.text] = query.static, query.dense
         self._note_memory("loaded")
         first = queries["mixed"][0]
         self._answer.times["first_search"] = [timed_ms(lambda: self._search(first, self._whole))[0]]
+        if isinstance(self._vectors, VectorIndexes):
+            self._vectors.settle(_BUILD_LIMIT_S)
         for kind, some in queries.items():
             self._by_kind(kind, some)
         self._scoped(queries["mixed"])

@@ -45,7 +45,7 @@ Mask = npt.NDArray[np.bool_]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Near:
     """The nearest of one part of a container. `total` is what the cosines of all `size` vectors add up to
-    (`store.vectors.summed`), estimated when `counted` is less."""
+    (`store.vectors.summed`), estimated from a sample when they are many."""
 
     ids: Rows
     cosines: Matrix
@@ -83,6 +83,7 @@ class Segment:
         self.dead = 0
         self._chosen: WeakKeyDictionary[Chosen, Rows] = WeakKeyDictionary()
         self._dropped: list[int] = []
+        self._listed: npt.NDArray[np.uint32] | None = None
 
     def __len__(self) -> int:
         return len(self.ids) - self.dead
@@ -174,11 +175,11 @@ class Segment:
         sample = first + spread if rows is None else rows[spread]
         sample = sample[self.alive[sample]]
         total = summed(half_dots(self.vectors, query, sample)) * size // max(1, len(sample))
-        allowed = None
-        if rows is not None:
-            allowed = np.zeros(len(self.ids), dtype=np.bool_)
-            allowed[rows] = True
-        probed, codes = self._probed(query, first, end, allowed, wanted=max(_PROBED_MIN, size // _PROBED_SHARE))
+        wanted = max(_PROBED_MIN, size // _PROBED_SHARE)
+        if span < len(self.ids) and span <= 2 * wanted:
+            probed, codes = self._all_in(np.arange(first, end, dtype=np.int64) if rows is None else rows)
+        else:
+            probed, codes = self._probed(query, first, end, rows, wanted=wanted)
         code = codes_of(query[np.newaxis], self._mean)
         rescored = max(_RESCORED_MIN, _RESCORED_PER_HIT * limit) * max(1, _BITS_ENOUGH // self.manifest.dim)
         best = fewest(distances(codes, code), rescored)
@@ -188,13 +189,17 @@ class Segment:
         return Near(ids=ids, cosines=cosines, total=total, size=size)
 
     def _probed(
-        self, query: Matrix, first: int, end: int, allowed: Mask | None, *, wanted: int
+        self, query: Matrix, first: int, end: int, chosen: Rows | None, *, wanted: int
     ) -> tuple[npt.NDArray[np.uint32], Codes]:
         """At least `wanted` rows in scope with their codes, of the lists whose centres are closest; all there are when
         those are fewer."""
-        whole = first == 0 and end == len(self.ids) and allowed is None
+        whole = first == 0 and end == len(self.ids) and chosen is None
         if whole and (wanted >= len(self.ids) or len(self._centres) == 1):
             return self._list_rows, self._codes
+        allowed = None
+        if chosen is not None:
+            allowed = np.zeros(len(self.ids), dtype=np.bool_)
+            allowed[chosen] = True
         affinity = dots(self._centres, query)
         rows: list[npt.NDArray[np.uint32]] = []
         codes: list[Codes] = []
@@ -214,6 +219,14 @@ class Segment:
             if taken >= wanted:
                 break
         return np.concatenate(rows), np.concatenate(codes, axis=1)
+
+    def _all_in(self, rows: Rows) -> tuple[npt.NDArray[np.uint32], Codes]:
+        """`rows` with their codes. Where each row stands in the lists is made on first use, 4 bytes a row."""
+        if self._listed is None:
+            self._listed = np.empty(len(self.ids), dtype=np.uint32)
+            self._listed[self._list_rows] = np.arange(len(self.ids), dtype=np.uint32)
+        places = self._listed[rows]
+        return rows.astype(np.uint32), self._codes[:, places]
 
     def range_of(self, scope: Scope) -> tuple[int, int]:
         """First and end row in the place of `scope`; documents without a path are in '/' only."""
