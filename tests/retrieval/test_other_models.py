@@ -72,7 +72,6 @@ def test_a_question_in_one_language_finds_the_answer_in_another(
     monkeypatch.setenv("MEMDIR_EMBEDDER", "multilingual")
     model = embedder_from_environment(models_dir)
     assert isinstance(model, MultilingualEmbedder)
-    assert figures(model)[-1].value >= 0.9
     for number, (_, texts) in enumerate(PAIRS[:6]):
         sqlite_world.put(f"/{number}.txt", texts[number] + "\n", static)
     sqlite_world.embed(model)
@@ -80,6 +79,11 @@ def test_a_question_in_one_language_finds_the_answer_in_another(
     for number, (question, texts) in enumerate(PAIRS[:6]):
         hit = searcher.search(SearchQuery(text=question, scope=Scope(container_id=1))).hits[0]
         assert (hit.path, hit.text) == (f"/{number}.txt", texts[number])
+
+
+@pytest.mark.long
+def test_nine_of_ten_answers_in_other_languages_come_first(models_dir: Path) -> None:
+    assert figures(MultilingualEmbedder(models_dir))[-1].value >= 0.9
 
 
 @pytest.mark.promise("retrieval.endpoint")

@@ -34,7 +34,9 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     if args.cisi is not None:
         wanted.append(collections.cisi(args.cisi))
     if not wanted and not args.languages:
-        raise UsageError("there is nothing to measure", hint="name a collection: --cranfield DIR, --cisi DIR; or say --languages")
+        raise UsageError(
+            "there is nothing to measure", hint="name a collection: --cranfield DIR, --cisi DIR; or say --languages"
+        )
     paths = app_paths()
     dense = CachedEmbedder(MiniLmEmbedder(paths.models_dir), args.cache or paths.cache_dir / "bench")
     found: list[Figure] = []
