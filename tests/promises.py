@@ -47,7 +47,6 @@ OPEN: frozenset[str] = frozenset(
         "simulated.mutants",
         "flow.lookups",
         # issue 6
-        "retrieval.scope-cost",
         "retrieval.memories-ranked",
         "retrieval.split",
         "retrieval.hops",

@@ -10,7 +10,11 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from memdir.retrieval.lexical import container as container_module
+from memdir.retrieval.lexical.container import ContainerIndex
 from memdir.retrieval.lexical.index import SegmentedIndex
+from memdir.retrieval.lexical.search import search
+from memdir.retrieval.lexical.terms import wanted
+from memdir.retrieval.lexical.view import Parts
 from memdir.store.types import Chosen, Scope
 from tests.retrieval.lexical_world import WORDS, FakeLog, exhaustive, some_text
 
@@ -140,3 +144,19 @@ def test_a_change_reads_only_what_changed(tmp_path: Path) -> None:
     agree(again, log, rng, 1)
     assert log.reads <= 2 + 300
     again.close()
+
+
+@pytest.mark.promise("retrieval.scope-cost")
+def test_a_search_below_ten_files_looks_at_their_passages_only() -> None:
+    """Where they stood when the index was made, and where they were moved to since."""
+    log = FakeLog()
+    for number in range(2000):
+        log.put(1, f"d{number}", f"/{number // 10}/{number}.md", [("walnut", ""), (f"number {number}", "")])
+    index = ContainerIndex(1, log, None)
+    index.compare()
+    scope = Scope(container_id=1, folder="/7")
+    assert sum(part.size for view in index.current() for part in Parts().of(view, scope)) == 20
+    for number in range(500, 505):
+        log.move(1, f"d{number}", f"/7/{number}.md")
+    assert sum(part.size for view in index.current() for part in Parts().of(view, scope)) == 30
+    assert len(search(index.current(), Parts(), scope, wanted(["walnut"]), 100)) == 15
