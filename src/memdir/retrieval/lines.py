@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from memdir.retrieval.statements import Statement, statements_of
-from memdir.retrieval.units import Unit
+from memdir.retrieval.units import Unit, units_of
 from memdir.retrieval.words import Query
 from memdir.store.analysis import forms_in, languages_of
 from memdir.store.types import Chunk, Matrix
@@ -31,6 +32,8 @@ SENTENCE_LINES_MAX: Final = 5
 """Of a wrapped sentence, which is printed whole."""
 BLOCK_LINES_MAX: Final = 6
 """Of a key, signature or heading with what is below it, when all of that may be the answer."""
+READ_MAX: Final = 512
+"""Passages whose statements are remembered; about 20 KiB each."""
 _EQUAL_SHARE: Final = 0.92
 _ABOVE_SHARE: Final = 0.8
 """Of what stands in the heading, question or signature above, beside what the line itself says."""
@@ -64,8 +67,8 @@ def choose(text: str, units: Sequence[Unit], query: Query, cosines: Matrix) -> t
 
     The best statement whole, what it stands under when that was asked for and is near, neighbours that are nearly as good.
     """
-    found = statements_of(text, units)
-    parts = _Parts.of(text, units, found, query, cosines)
+    found, have = _read(text)
+    parts = _Parts.of(units, found, have, query, cosines)
     scores = parts.scores() + _KIND_SHARE * _of_kind(text, found, query)
     best = int(np.argmax(scores))
     chosen = found[best]
@@ -87,6 +90,14 @@ def choose(text: str, units: Sequence[Unit], query: Query, cosines: Matrix) -> t
         if (parent.lead or parent.comment) and parts.asked_above(best, number) and _lines(units, parent.first, last) <= most:
             first = min(first, parent.first)
     return _with_neighbours(units, found, scores, best, (first, last))
+
+
+@lru_cache(maxsize=READ_MAX)
+def _read(text: str) -> tuple[Sequence[Statement], Sequence[frozenset[str]]]:
+    """The statements of a passage, and the words of each in every form; the same for every query."""
+    found = statements_of(text, units_of(text))
+    languages = languages_of(text)
+    return found, [frozenset(forms_in(text[one.start : one.end], languages)) for one in found]
 
 
 def _with_neighbours(
@@ -135,9 +146,14 @@ class _Parts:
     above_cosines: Matrix
 
     @classmethod
-    def of(cls, text: str, units: Sequence[Unit], found: Sequence[Statement], query: Query, cosines: Matrix) -> _Parts:
-        languages = languages_of(text)
-        have = [forms_in(text[one.start : one.end], languages) for one in found]
+    def of(
+        cls,
+        units: Sequence[Unit],
+        found: Sequence[Statement],
+        have: Sequence[frozenset[str]],
+        query: Query,
+        cosines: Matrix,
+    ) -> _Parts:
         shape = (len(found), len(query.forms))
         own = np.array([[not forms.isdisjoint(words) for forms in query.forms] for words in have], dtype=bool).reshape(shape)
         near = np.array([_cosine(units, one, cosines) for one in found], dtype=np.float32)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 import sys
 import unicodedata
+from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
@@ -132,11 +133,14 @@ def forms_in(text: str, own: tuple[str, ...]) -> set[str]:
     """The terms of a piece of a passage that is in the languages `own`, and its words as they are written."""
     found: set[str] = set()
     for token in _tokens(text):
-        for part in _parts(token):
-            found.update(_stems(part, own))
-            found.add(folded(part))
+        found.update(_forms(token, own))
     found.discard("")
     return found
+
+
+@lru_cache(maxsize=CACHE_MAX)
+def _forms(token: str, own: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(form for part in _parts(token) for form in (*_stems(part, own), folded(part)))
 
 
 def languages_of(text: str) -> tuple[str, ...]:
