@@ -50,7 +50,6 @@ OPEN: frozenset[str] = frozenset(
         "retrieval.memories-ranked",
         "retrieval.split",
         "retrieval.hops",
-        "retrieval.index-check",
         "retrieval.reindex",
         "retrieval.wire-search",
         "ranked.cranfield",

@@ -13,7 +13,11 @@ from typing import Any
 import httpx
 import pytest
 
+from memdir.core.clock import FakeClock
+from memdir.retrieval.embed import StaticEmbedder
+from memdir.retrieval.indexes import derived_indexes
 from memdir.store.sqlite.store import SqliteStore
+from tests.retrieval.conftest import World
 from tests.server.conftest import ServerProcess, start
 from tests.server.test_search_http import done
 
@@ -62,7 +66,9 @@ def test_passages_that_lost_their_vectors_get_them_again_while_searches_are_answ
         store.close()
         server = start(server.home, "--port", "0")
         with server.client() as client:
-            asked = client.post("/v1/indexes:rebuild", json={"containerTag": "t", "what": ["chunks", "memories"]})
+            asked = client.post(
+                "/v1/indexes:rebuild", json={"containerTag": "t", "what": ["lexical", "vectors", "chunks", "memories"]}
+            )
             assert asked.status_code == 202, asked.text
             assert found(client, "t"), "answered from what is there"
         server.stop(signal.SIGKILL)
@@ -98,3 +104,36 @@ def test_what_cannot_be_done_is_said(tmp_path: Path, arguments: list[str], code:
     got, answer, _ = reindex(tmp_path, *arguments)
     assert got == code
     assert "error" in answer
+
+
+@pytest.mark.promise("retrieval.index-check")
+def test_the_check_finds_an_index_that_disagrees_and_a_repair_takes_it_away(tmp_path: Path) -> None:
+    static = StaticEmbedder()
+    store = SqliteStore.open(tmp_path / "data" / "server")
+    world = World(store, FakeClock())
+    for number in range(40):
+        world.put(f"/n{number}.md", f"The boiler number {number} has a new valve.", static)
+    with store.db.write() as connection:
+        connection.execute("delete from document where container_id = 2")
+    for index in derived_indexes(store):
+        index.rebuild(1)
+        index.close()
+    store.close()
+    files = sorted((tmp_path / "data" / "server" / "indexes" / "1" / "lexical").iterdir(), key=lambda file: file.stat().st_size)
+    os.truncate(files[-1], files[-1].stat().st_size // 2)
+
+    def kinds(*arguments: str) -> tuple[int, set[str]]:
+        ran = subprocess.run(
+            [sys.executable, "-m", "memdir.cli", "server", "check", *arguments, "--json"],
+            env={**os.environ, "MEMDIR_HOME": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            timeout=WAIT_S,
+            check=False,
+        )
+        found = json.loads(ran.stdout)["findings"]
+        return ran.returncode, {finding["kind"] for finding in found if finding["kind"].startswith("index-")}
+
+    assert kinds("--deep")[1] == {"index-damaged"}
+    assert kinds("--repair", "--deep")[1] == {"index-damaged"}
+    assert kinds("--deep")[1] == set()
