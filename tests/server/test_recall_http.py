@@ -109,6 +109,72 @@ def test_extras_stand_beside_a_result_when_asked_for(client: httpx.Client, tag: 
     )
 
 
+@pytest.mark.promise("retrieval.memories-ranked", "retrieval.wire-search")
+def test_a_memory_and_the_passage_it_was_read_in_are_one_result(client: httpx.Client, tag: str) -> None:
+    for path, text in {
+        "/memory/tea.md": "# Drinks\n\nI prefer tea over coffee.\n",
+        "/notes.md": "Coffee and tea: 12 euros.\n",
+    }.items():
+        done(client, add(client, content=text, containerTag=tag, filepath=path))
+    post(client, "/v4/memories", memories=[{"content": "Ida drinks tea in Lisbon."}], containerTag=tag)
+    query = {"q": "tea or coffee", "containerTag": tag}
+    both = post(client, "/v4/search", searchMode="hybrid", threshold=0, **query)["results"]
+    assert [result["similarity"] for result in both] == sorted((result["similarity"] for result in both), reverse=True)
+    of_file = [result for result in both if result.get("filepath") == "/memory/tea.md"]
+    assert [(one.get("memory"), one.get("chunk")) for one in of_file] == [("I prefer tea over coffee.", None)]
+    assert [chunk["content"] for chunk in of_file[0]["chunks"]] == ["# Drinks\n\nI prefer tea over coffee.\n"]
+    assert {result.get("memory") or result["chunk"] for result in both} == {
+        "I prefer tea over coffee.",
+        "Ida drinks tea in Lisbon.",
+        "Coffee and tea: 12 euros.\n",
+    }
+    body = {"waitSeq": 1 << 60, "waitMs": 30_000, **query}
+    lines = {hit["path"]: hit for hit in post(client, "/v1/search", **body)["results"]}
+    assert (lines["/memory/tea.md"]["text"], lines["/memory/tea.md"]["startLine"]) == ("I prefer tea over coffee.", 3)
+    assert lines["/memory/tea.md"]["memory"] == "I prefer tea over coffee."
+    assert lines["/notes.md"]["memory"] is None
+    assert (
+        post(client, "/v4/search", searchMode="hybrid", q="lattice quantum chromodynamics", containerTag=tag)["results"] == []
+    )
+
+
+@pytest.mark.promise("retrieval.wire-search")
+def test_filters_thresholds_and_a_document_narrow_the_search_itself(client: httpx.Client, tag: str) -> None:
+    ids = {}
+    for number in range(12):
+        text = f"Walnut boards, delivery {number}: the walnut boards for the walnut desk.\n"
+        ids[number] = add(
+            client, content=text, containerTag=f"{tag}-{number % 2}", customId=f"{tag}-{number}", metadata={"n": number}
+        )
+    for name in ids.values():
+        done(client, name)
+    query = {"q": "walnut boards", "containerTags": [f"{tag}-0", f"{tag}-1"]}
+    assert post(client, "/v3/search", limit=12, **query)["total"] == 12
+    some = {"AND": [{"key": "n", "value": "9", "filterType": "numeric", "numericOperator": ">="}]}
+    found = post(client, "/v3/search", limit=2, filters=some, **query)
+    assert (len(found["results"]), found["total"]) == (2, 3)
+    assert {result["metadata"]["n"] for result in found["results"]} <= {9, 10, 11}
+    (one,) = post(client, "/v3/search", docId=f"{tag}-7", **query)["results"]
+    assert one["documentId"] == ids[7]
+    assert post(client, "/v3/search", docId=ids[7], filters=some, **query)["results"] == []
+    assert post(client, "/v3/search", docId="nobody", **query)["results"] == []
+    assert post(client, "/v3/search", documentThreshold=1, **query)["results"] == []
+    assert post(client, "/v3/search", chunkThreshold=1, **query)["results"] == []
+    assert post(client, "/v3/search", **{**query, "q": "lattice quantum chromodynamics"})["results"] == []
+    for mode in ("documents", "hybrid"):
+        chunks = post(client, "/v4/search", searchMode=mode, filters=some, **query)["results"]
+        assert {result["metadata"]["n"] for result in chunks} == {9, 10, 11}
+    post(
+        client,
+        "/v4/memories",
+        memories=[{"content": "Ida owns a walnut desk.", "metadata": {"n": 10}}],
+        containerTag=f"{tag}-0",
+    )
+    post(client, "/v4/memories", memories=[{"content": "Pim owns a walnut desk."}], containerTag=f"{tag}-0")
+    memories = post(client, "/v4/search", filters=some, **{**query, "q": "who owns a walnut desk"})["results"]
+    assert [result["memory"] for result in memories] == ["Ida owns a walnut desk."]
+
+
 def test_buckets_take_the_facts_that_fit_them(client: httpx.Client, tag: str) -> None:
     assert "buckets" not in post(client, "/v4/profile", containerTag=tag)["profile"]
     buckets = [

@@ -77,6 +77,8 @@ class SearchHit(Wire):
     score: float
     """0 to 1, higher is better."""
     title: str | None = None
+    memory: str | None = None
+    """The fact that was read in these lines, when it fits the query, too; of kind `memory`: when it alone does."""
     signals: dict[str, float] | None = None
     """With `explain`: lexical, static, dense, … as they entered the fusion."""
     matched: list[LineRange] | None = None

@@ -106,6 +106,15 @@ class Searcher:
         """The index of words it asks."""
         return self._words
 
+    @property
+    def models(self) -> tuple[Embedder, ...]:
+        """The static one, then the transformer, if there is one."""
+        return (self._static,) if self._dense is None else (self._static, self._dense)
+
+    def over(self, chunks: ChunkStore) -> Searcher:
+        """The same search over other passages."""
+        return Searcher(chunks, self._static, self._dense, tuning=self._tuning)
+
     def search(self, query: SearchQuery) -> SearchOutcome:
         """At most `query.limit` hits, best first. An empty query or scope finds nothing."""
         timer = _Timer()

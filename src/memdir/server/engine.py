@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from memdir.retrieval.index import DerivedIndex
     from memdir.retrieval.indexes import Rebuilds
     from memdir.retrieval.lexical.port import LexicalIndex
+    from memdir.retrieval.memories import MemoryIndex
     from memdir.retrieval.query import Searcher
     from memdir.retrieval.rerank.port import Reranker
     from memdir.retrieval.vectors import VectorIndex
@@ -56,6 +57,7 @@ class Engine:
         self._settled = threading.Event()
         self._chunks: ChunkStore | None = None
         self._memories: MemoryStore | None = None
+        self._memory_index: MemoryIndex | None = None
         self._static: Embedder | None = None
         self._dense: Embedder | None = None
         self._words: LexicalIndex | None = None
@@ -80,6 +82,7 @@ class Engine:
             from memdir.retrieval.indexes import Rebuilds, derived_indexes
             from memdir.retrieval.lexical.opened import words_among
             from memdir.retrieval.vectors.index import VectorIndexes
+            from memdir.retrieval.memories import MemoryIndex
 
             self._indexes = derived_indexes(self._store)
             self._vectors = next((index for index in self._indexes if isinstance(index, VectorIndexes)), None)
@@ -87,6 +90,7 @@ class Engine:
             self._chunks = self._store.chunks()
             self._words = words_among(self._indexes, self._chunks)
             self._memories = self._store.memories
+            self._memory_index = MemoryIndex(self._store.remembered, self._chunks)
             self._static = StaticEmbedder()
             self._searcher = self.searcher_over(self._static, None)
         except Exception as error:
@@ -170,6 +174,13 @@ class Engine:
         self._wait()
         assert self._rebuilds is not None
         return self._rebuilds
+
+    @property
+    def memory_index(self) -> MemoryIndex:
+        """Memories as they are searched. Waits like `searcher`."""
+        self._wait()
+        assert self._memory_index is not None
+        return self._memory_index
 
     @property
     def static(self) -> Embedder:

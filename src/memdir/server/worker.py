@@ -22,7 +22,7 @@ from memdir.retrieval.embed.port import LineEmbedder
 from memdir.server.engine import Engine
 from memdir.server.knownfacts import KnownFacts
 from memdir.server.leases import COMPUTE_S, Lease, Leases, PermanentError, StoppingError
-from memdir.server.pipeline import index, remember
+from memdir.server.pipeline import embed_memories, index, remember
 from memdir.store.acting import SYSTEM, acting_as
 from memdir.store.errors import DiskFullError, SupersededError
 from memdir.store.jobs import BULK, INTERACTIVE, Job
@@ -125,6 +125,8 @@ class Worker:
         """The engine has loaded a model, or has all it will have: see to the vectors that lack, and look for work."""
         if self._threads and self._engine.settled:
             dense = self._engine.dense
+            if self._engine.ready:
+                self._store.remembered.ask_again(model=(dense or self._engine.static).name)
             if dense is None:
                 self._store.embedding.abandon()
             else:
@@ -184,7 +186,8 @@ class Worker:
         return self._one(loop, index)
 
     def _remember_one(self, loop: _Loop) -> bool:
-        return self._one(loop, partial(remember, facts=self._facts))
+        done = self._one(loop, partial(remember, facts=self._facts))
+        return done or embed_memories(self._store, self._engine)
 
     def _one(self, loop: _Loop, work: Callable[[Store, Engine, Lease], None]) -> bool:
         """Take one job through its step; what goes wrong with it is its own affair."""

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from memdir.core.clock import Clock, SystemClock
-from memdir.store.database import Database, Guard, Row, Transaction, first
+from memdir.store.database import Database, Guard, Row, Transaction, first, marks_for
 from memdir.store.errors import SupersededError
 from memdir.store.facts import Origin, write
+from memdir.store.passages import IN_MAX
 from memdir.store.protocols import MemoryChange
 from memdir.store.texts import storable
 from memdir.store.types import Document, Memory, MemoryCandidate
@@ -87,6 +88,14 @@ class MemoryStore:
         """One memory by id."""
         found = self._all("where m.id = ?", (memory_id,))
         return found[0] if found else None
+
+    def many(self, memory_ids: Sequence[str]) -> dict[str, Memory]:
+        """Those of the memories that exist, by id."""
+        found: dict[str, Memory] = {}
+        for begin in range(0, len(memory_ids), IN_MAX):
+            some = memory_ids[begin : begin + IN_MAX]
+            found.update((memory.id, memory) for memory in self._all(f"where m.id in ({marks_for(some)})", some))
+        return found
 
     def saying(self, container_id: int, text: str) -> Memory | None:
         """The latest memory of a container with exactly this text; one that is not forgotten goes first."""

@@ -28,6 +28,7 @@ from memdir.store.orgs import OrgStore
 from memdir.store.originals import OriginalStore
 from memdir.store.pasts import PastStore
 from memdir.store.reading import PassageStore
+from memdir.store.remembered import RememberedStore
 from memdir.store.versions import VersionStore
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ class Store(ABC):
         self.answers = AnswerStore(db, clock)
         self.audit = AuditStore(db, clock)
         self.memories = MemoryStore(db, clock)
+        self.remembered = RememberedStore(db)
         self.files = FileTree(db, clock, blobs, self.notify)
         self.versions = VersionStore(db, clock, blobs)
         self.past = PastStore(db)

@@ -15,8 +15,8 @@ from memdir.server.services import containers, memories, recall
 from memdir.server.services.filters import condition_of, fits
 from memdir.server.services.nsdocuments import Order, Sort, found, paged
 from memdir.server.services.nsfilters import filters_of
-from memdir.server.services.recall import metadata_of
 from memdir.server.services.relatives import contexts
+from memdir.server.services.remembered import metadata_of
 from memdir.server.services.views import pagination, summary_of, type_of
 from memdir.store.containers import BUCKETS_KEY
 from memdir.store.errors import InvalidError

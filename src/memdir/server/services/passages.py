@@ -12,7 +12,8 @@ from memdir.server.access import Caller
 from memdir.server.engine import Engine
 from memdir.server.services import documents
 from memdir.server.services.filters import fits
-from memdir.server.services.search import SPARE_HITS, Found, current_hits, scope_of
+from memdir.server.services.hits import SPARE_HITS, Found, current_hits
+from memdir.server.services.search import scope_of
 from memdir.store.conditions import Condition
 from memdir.store.types import Chosen, Container, Scope
 

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from memdir.api import v4
 from memdir.core.clock import iso_ms
 from memdir.memory.profile import profile as most_important
+from memdir.retrieval.rerank.port import RERANK_MAX
+from memdir.retrieval.types import Hit
 from memdir.server.access import Caller
 from memdir.server.engine import Engine
 from memdir.server.services.filters import condition_of, fits
+from memdir.server.services.hits import Found
 from memdir.server.services.passages import Scopes, chosen_by, passages, scopes_of, timing_ms
 from memdir.server.services.ranking import rank
 from memdir.server.services.relatives import contexts
+from memdir.server.services.remembered import Recalled, is_inside, metadata_of, once, recalled
 from memdir.server.services.reranking import reranked
-from memdir.server.services.search import Found
 from memdir.server.services.views import summary_of, type_of
 from memdir.store.conditions import Condition
 from memdir.store.containers import BUCKETS_KEY
@@ -26,6 +29,7 @@ from memdir.store.types import Container, Document, Memory, Scope
 MEMORY_CHUNKS_MAX: Final = 3
 """Passages shown beside one memory."""
 BUCKET_THRESHOLD: Final = 0.25
+Result = tuple[v4.MemoryResult, Memory | None, Document | None]
 _SECTIONS: Final = ("static", "dynamic", "buckets")
 
 
@@ -35,16 +39,18 @@ def search_memories(caller: Caller, engine: Engine, request: v4.SearchMemories) 
     scopes = scopes_of(caller, request.tags, request.filepath)
     condition = condition_of(request.filters)
     with_passages = request.search_mode in ("documents", "hybrid")
-    memories = [] if request.search_mode == "documents" else _memories(caller, engine, scopes, request, condition)
+    limit = max(request.limit, RERANK_MAX) if request.rerank else request.limit
+    memories = [] if request.search_mode == "documents" else _memories(caller, engine, scopes, request, condition, limit)
     found: list[Found] = []
     if with_passages or (memories and request.include.chunks):
         chosen = chosen_by(caller, scopes, condition)
-        found = passages(caller, engine, chosen, request.q, limit=request.limit, threshold=request.threshold)
-    results: list[tuple[v4.MemoryResult, Memory | None, Document | None]] = []
-    for memory, similarity, source in memories:
-        results.append((_memory_result(memory, similarity, source), memory, source))
+        found = passages(caller, engine, chosen, request.q, limit=limit, threshold=request.threshold)
+    stands_for: dict[str, Found] = {}
+    alone: Sequence[Found] = ()
     if with_passages:
-        results += [(_chunk_result(*item), None, item[1]) for item in found]
+        memories, alone, stands_for = once(memories, found)
+    results: list[Result] = [(_memory_result(one, stands_for.get(one.memory.id)), one.memory, one.source) for one in memories]
+    results += [(_chunk_result(*item), None, item[1]) for item in alone]
     results.sort(key=lambda item: (-item[0].similarity, item[0].filepath or "", item[0].id))
     total = len(results)
     reranking = None
@@ -62,16 +68,22 @@ def search_memories(caller: Caller, engine: Engine, request: v4.SearchMemories) 
 
 
 def _memories(
-    caller: Caller, engine: Engine, scopes: Scopes, request: v4.SearchMemories, condition: Condition | None
-) -> list[tuple[Memory, float, Document | None]]:
-    ranked: list[tuple[Memory, float, Document | None]] = []
-    for container, scope in scopes:
-        memories = engine.memories.latest(container.id, forgotten=request.include.forgotten_memories)
-        sources = {memory.id: source for memory, source in _fitting(caller, memories, scope, condition)}
-        inside = [memory for memory in memories if memory.id in sources]
-        for memory, similarity in rank(engine.static, inside, request.q, threshold=request.threshold):
-            ranked.append((memory, similarity, sources[memory.id]))
-    return ranked
+    caller: Caller, engine: Engine, scopes: Scopes, request: v4.SearchMemories, condition: Condition | None, limit: int
+) -> list[Recalled]:
+    """The memories of several containers, best first."""
+    found: list[Recalled] = []
+    for _, scope in scopes:
+        found += recalled(
+            caller,
+            engine,
+            scope,
+            request.q,
+            limit=limit,
+            threshold=request.threshold,
+            condition=condition,
+            forgotten=request.include.forgotten_memories,
+        )
+    return sorted(found, key=lambda one: (-one.score, one.memory.id))[:limit]
 
 
 def _fitting(
@@ -80,36 +92,28 @@ def _fitting(
     """The memories said inside a scope whose metadata fits, with the documents that say them."""
     sources = caller.store.documents.many({m.document_id for m in memories if m.document_id is not None})
     found = [(memory, sources.get(memory.document_id or "")) for memory in memories]
-    return [(m, source) for m, source in found if _inside(source, scope) and fits(condition, metadata_of(m, source))]
+    return [(m, source) for m, source in found if is_inside(source, scope) and fits(condition, metadata_of(m, source))]
 
 
-def _inside(source: Document | None, scope: Scope) -> bool:
-    """What has no place is in the whole container only."""
-    whole = scope.folder == "/" and not scope.exact
-    if source is None or source.path is None:
-        return whole
-    if scope.exact:
-        return source.path == scope.folder
-    return whole or source.path.startswith(scope.folder + "/")
-
-
-def metadata_of(memory: Memory, source: Document | None) -> Mapping[str, Any]:
-    """A memory's own metadata, over that of the document that says it."""
-    return {**(source.metadata if source is not None else {}), **memory.metadata}
-
-
-def _memory_result(memory: Memory, similarity: float, source: Document | None) -> v4.MemoryResult:
+def _memory_result(one: Recalled, passage: Found | None) -> v4.MemoryResult:
+    """With the passage that the memory was read in, where that was found, too."""
+    memory, source = one.memory, one.source
     return v4.MemoryResult(
         id=memory.id,
         memory=memory.candidate.text,
-        similarity=similarity,
+        similarity=one.score,
         filepath=None if source is None else source.path,
         metadata=dict(metadata_of(memory, source)),
         updated_at=iso_ms(memory.updated_at_ms),
         version=memory.version,
         root_memory_id=memory.root_id,
         is_forgotten=True if memory.is_forgotten else None,
+        chunks=None if passage is None else [_result_chunk(*passage)],
     )
+
+
+def _result_chunk(hit: Hit, document: Document) -> v4.ResultChunk:
+    return v4.ResultChunk(content=hit.stored.chunk.text, document_id=document.id, position=hit.stored.chunk.ordinal)
 
 
 def _chunk_result(hit: Any, document: Document) -> v4.MemoryResult:
@@ -142,9 +146,7 @@ def _with_extras(
             extras["context"] = related[memory.id]
         if memory is not None and include.chunks:
             extras["chunks"] = [
-                v4.ResultChunk(content=hit.stored.chunk.text, document_id=document.id, position=hit.stored.chunk.ordinal)
-                for hit, document in found
-                if source is not None and document.id == source.id
+                _result_chunk(hit, document) for hit, document in found if source is not None and document.id == source.id
             ][:MEMORY_CHUNKS_MAX]
         shown.append(result.model_copy(update=extras))
     return shown

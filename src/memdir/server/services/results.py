@@ -12,8 +12,8 @@ from memdir.server.access import Caller
 from memdir.server.engine import Engine
 from memdir.server.services import documents
 from memdir.server.services.filters import condition_of
+from memdir.server.services.hits import Found, reranked_hits
 from memdir.server.services.passages import chosen_by, only_document, passages, scopes_of, timing_ms
-from memdir.server.services.search import Found, reranked_hits
 from memdir.server.services.views import summary_of, type_of
 
 PASSAGES_EACH: Final = 5

@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from typing import Final
 
 from memdir.api import v1
 from memdir.api.search import Reranking
 from memdir.core.limits import INT64_MAX
 from memdir.retrieval.rerank.port import RERANK_MAX
-from memdir.retrieval.types import Hit, SearchOutcome, SearchQuery
+from memdir.retrieval.types import SearchQuery
 from memdir.server.access import Caller
 from memdir.server.engine import Engine
 from memdir.server.hub import Hub
 from memdir.server.services import exact
-from memdir.server.services.reranking import reranked
+from memdir.server.services.hits import SPARE_HITS, current_hits, reranked_hits
+from memdir.server.services.merging import merged, placed_memories, search_hit
 from memdir.server.services.shaping import Shaped, is_plain
 from memdir.server.services.shaping import shaped as shape
-from memdir.store.types import Document, Scope
+from memdir.store.types import Scope
 
-SPARE_HITS: Final = 10
-"""Further hits asked for, in place of those whose document was edited and is not indexed again yet."""
 EMBED_WAIT_S: Final = 1.0
 EMBED_WAIT_FILES: Final = 16
-HIT_TEXT_MAX_CHARS: Final = 2000
-Found = tuple[Hit, Document]
 
 
 async def search(caller: Caller, hub: Hub, engine: Engine, request: v1.SearchRequest) -> v1.SearchResponse:
@@ -115,14 +111,6 @@ async def _until_embedded(caller: Caller, hub: Hub, scope: Scope, seq: int, dead
     return True
 
 
-def current_hits(caller: Caller, engine: Engine, query: SearchQuery) -> tuple[list[tuple[Hit, Document]], SearchOutcome]:
-    """Hits with their documents, without those whose text is not the document's any more."""
-    outcome = engine.searcher.search(query)
-    documents = caller.store.documents.indexed([hit.document_id for hit in outcome.hits])
-    hits = [(hit, documents[hit.document_id]) for hit in outcome.hits if hit.document_id in documents]
-    return hits, outcome
-
-
 def _semantic(
     caller: Caller, engine: Engine, scope: Scope, request: v1.SearchRequest
 ) -> tuple[list[v1.SearchHit], int, dict[str, float], Reranking | None]:
@@ -138,27 +126,10 @@ def _semantic(
         found, reranking = reranked_hits(engine, request.q, found)
         stages["rerank"] = round((time.perf_counter() - began) * 1000, 3)
     placed = [(hit, document) for hit, document in found if document.path is not None]
-    results = [
-        v1.SearchHit(
-            path=document.path or "",
-            document_id=document.id,
-            kind="chunk",
-            start_line=hit.start_line,
-            end_line=hit.end_line,
-            start_byte=hit.start_byte,
-            end_byte=hit.end_byte,
-            text=hit.text[:HIT_TEXT_MAX_CHARS],
-            score=hit.score,
-            title=document.title or hit.title,
-            signals=None if hit.signals is None else dict(hit.signals),
-        )
-        for hit, document in placed[: request.limit]
-    ]
-    left_out = len(outcome.hits) - len(placed)
-    return results, outcome.total - left_out, stages, reranking
-
-
-def reranked_hits(engine: Engine, text: str, found: list[Found]) -> tuple[list[Found], Reranking]:
-    """Hits in the order of the reranker, which reads whole passages."""
-    ordered = reranked(engine, text, [(item, item[0].score) for item in found], lambda item: item[0].stored.chunk.text)
-    return [(replace(hit, score=score), document) for (hit, document), score in ordered.items], ordered.said
+    began = time.perf_counter()
+    memories = placed_memories(caller, engine, scope, request, placed)
+    stages["memories"] = round((time.perf_counter() - began) * 1000, 3)
+    keeps_order = reranking is not None and reranking.applied
+    hits = merged([search_hit(hit, document) for hit, document in placed], placed, memories, keeps_order=keeps_order)
+    total = outcome.total - len(outcome.hits) + len(hits)
+    return hits[: request.limit], total, stages, reranking
