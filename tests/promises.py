@@ -47,11 +47,9 @@ OPEN: frozenset[str] = frozenset(
         "simulated.mutants",
         "flow.lookups",
         # issue 6
-        "retrieval.memories-ranked",
         "retrieval.split",
         "retrieval.hops",
         "retrieval.reindex",
-        "retrieval.wire-search",
         "ranked.cranfield",
         "ranked.cisi",
         "ranked.lines",

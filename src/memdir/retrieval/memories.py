@@ -114,12 +114,12 @@ class _Held:
         self.alive = np.zeros(count, dtype=np.bool_)
         self.forgotten = np.zeros(count, dtype=np.bool_)
         self.until_ms = np.full(count, np.iinfo(np.int64).max, dtype=np.int64)
-        for memory_id, now in standing.items():
-            row = self.row_of[memory_id]
-            self.alive[row] = True
-            self.forgotten[row] = now.is_forgotten
-            if now.forget_after_ms is not None:
-                self.until_ms[row] = now.forget_after_ms
+        rows = [self.row_of[memory_id] for memory_id in standing]
+        self.alive[rows] = True
+        self.forgotten[rows] = [forgotten for forgotten, _ in standing.values()]
+        for row, (_, until_ms) in zip(rows, standing.values(), strict=True):
+            if until_ms is not None:
+                self.until_ms[row] = until_ms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

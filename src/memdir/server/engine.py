@@ -81,8 +81,8 @@ class Engine:
             from memdir.retrieval.embed.choice import embedder_from_environment
             from memdir.retrieval.indexes import Rebuilds, derived_indexes
             from memdir.retrieval.lexical.opened import words_among
-            from memdir.retrieval.vectors.index import VectorIndexes
             from memdir.retrieval.memories import MemoryIndex
+            from memdir.retrieval.vectors.index import VectorIndexes
 
             self._indexes = derived_indexes(self._store)
             self._vectors = next((index for index in self._indexes if isinstance(index, VectorIndexes)), None)

@@ -16,12 +16,8 @@ from memdir.store.types import Matrix
 VECTOR_DTYPE: Final = np.dtype("<f2")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
-    """A memory that was not superseded."""
-
-    is_forgotten: bool
-    forget_after_ms: int | None
+Standing = tuple[int, int | None]
+"""Of a memory that was not superseded: 1 when it was forgotten, and when it will be (ms)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +46,7 @@ class RememberedStore:
             "select id, is_forgotten, forget_after_ms from memory where container_id = ? and is_latest = 1 order by id",
             (container_id,),
         )
-        return {row[0]: Standing(is_forgotten=bool(row[1]), forget_after_ms=row[2]) for row in rows}
+        return {row[0]: (row[1], row[2]) for row in rows}
 
     def texts(self, memory_ids: Sequence[str]) -> dict[str, str]:
         """What memories say."""
