@@ -122,11 +122,11 @@ def test_a_memory_and_the_passage_it_was_read_in_are_one_result(client: httpx.Cl
     assert [result["similarity"] for result in both] == sorted((result["similarity"] for result in both), reverse=True)
     of_file = [result for result in both if result.get("filepath") == "/memory/tea.md"]
     assert [(one.get("memory"), one.get("chunk")) for one in of_file] == [("I prefer tea over coffee.", None)]
-    assert [chunk["content"] for chunk in of_file[0]["chunks"]] == ["# Drinks\n\nI prefer tea over coffee.\n"]
-    assert {result.get("memory") or result["chunk"] for result in both} == {
+    assert [chunk["content"].strip() for chunk in of_file[0]["chunks"]] == ["# Drinks\n\nI prefer tea over coffee."]
+    assert {(result.get("memory") or result["chunk"]).strip() for result in both} == {
         "I prefer tea over coffee.",
         "Ida drinks tea in Lisbon.",
-        "Coffee and tea: 12 euros.\n",
+        "Coffee and tea: 12 euros.",
     }
     body = {"waitSeq": 1 << 60, "waitMs": 30_000, **query}
     lines = {hit["path"]: hit for hit in post(client, "/v1/search", **body)["results"]}
@@ -158,8 +158,15 @@ def test_filters_thresholds_and_a_document_narrow_the_search_itself(client: http
     assert one["documentId"] == ids[7]
     assert post(client, "/v3/search", docId=ids[7], filters=some, **query)["results"] == []
     assert post(client, "/v3/search", docId="nobody", **query)["results"] == []
-    assert post(client, "/v3/search", documentThreshold=1, **query)["results"] == []
-    assert post(client, "/v3/search", chunkThreshold=1, **query)["results"] == []
+    mixed = {**query, "q": "walnut boards for delivery 7 on Monday"}
+    every = {
+        one["documentId"]: one["score"] for one in post(client, "/v3/search", limit=12, chunkThreshold=0, **mixed)["results"]
+    }
+    between = (min(every.values()) + max(every.values())) / 2
+    for threshold in ("documentThreshold", "chunkThreshold"):
+        kept = post(client, "/v3/search", limit=12, **{threshold: between}, **mixed)["results"]
+        assert {one["documentId"] for one in kept} == {name for name, score in every.items() if score >= between}
+    assert 0 < len(kept) < 12
     assert post(client, "/v3/search", **{**query, "q": "lattice quantum chromodynamics"})["results"] == []
     for mode in ("documents", "hybrid"):
         chunks = post(client, "/v4/search", searchMode=mode, filters=some, **query)["results"]
