@@ -47,8 +47,6 @@ OPEN: frozenset[str] = frozenset(
         "simulated.mutants",
         "flow.lookups",
         # issue 6
-        "retrieval.split",
-        "retrieval.hops",
         "retrieval.reindex",
         "ranked.cranfield",
         "ranked.cisi",

@@ -122,7 +122,7 @@ def test_results_are_ordered_bounded_and_the_same_every_time(searcher: Searcher)
     assert scores == sorted(scores, reverse=True)
     assert all(0 <= score <= 1 for score in scores)
     assert ask(searcher, "who repairs things", limit=5, threshold=0.0, explain=True).hits == outcome.hits
-    assert set(outcome.stages_ms) == {"embed", "lexical", "vectors", "fetch", "rank", "lines"}
+    assert set(outcome.stages_ms) == {"embed", "lexical", "vectors", "fetch", "rank", "hops", "lines"}
     for hit in outcome.hits:
         assert hit.signals is not None
         assert set(hit.signals) == {"lexical", "static", "dense", "path", "coverage"}

@@ -81,6 +81,8 @@ class SearchHit(Wire):
     """The fact that was read in these lines, when it fits the query, too; of kind `memory`: when it alone does."""
     signals: dict[str, float] | None = None
     """With `explain`: lexical, static, dense, … as they entered the fusion."""
+    why: str | None = None
+    """How it was reached when the words of the query did not bring it up here: `linked from /notes/a.md`, `shares INC-4411`."""
     matched: list[LineRange] | None = None
     """With `group`, `context` or `budgetTokens`: the lines of the hits that are in it, in their order."""
 

@@ -16,6 +16,7 @@ def _configure(parser: Parser) -> None:
     parser.add_argument("--cranfield", metavar="DIR", type=Path, help="the folder of cran.all.1400, cran.qry and cranqrel")
     parser.add_argument("--cisi", metavar="DIR", type=Path, help="the folder of CISI.ALL, CISI.QRY and CISI.REL")
     parser.add_argument("--languages", action="store_true", help="questions in English for answers in six other languages")
+    parser.add_argument("--hops", action="store_true", help="questions whose answer needs two files, of a generated memory")
     parser.add_argument("--cache", metavar="DIR", type=Path, help="where vectors are kept between runs (default: the cache)")
     parser.add_argument("--output", metavar="FILE", type=Path, help="write the JSON there too")
 
@@ -36,6 +37,7 @@ COMMAND = Command(
     ),
     examples=[
         ("memdir bench retrieval --cranfield ~/cranfield --cisi ~/cisi", "both collections; some minutes the first time"),
+        ("memdir bench retrieval --hops", "does following connections bring the second file? needs no collection"),
         ("memdir bench retrieval --cisi ~/cisi --json > ranked.json", "one of them, for programs"),
     ],
     exit_codes=[(0, "measured; each goal says whether it was met"), (2, "there was nothing to measure, or it could not be")],

@@ -264,6 +264,7 @@ def _row(hit: dict[str, Any], path: str, *, explain: bool) -> dict[str, Any]:
         row["matched"] = hit["matched"]
     if explain:
         row["signals"] = hit.get("signals") or {}
+        row["why"] = hit.get("why")
     return row
 
 

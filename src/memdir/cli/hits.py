@@ -42,7 +42,8 @@ class Page:
                 self._line(row)
             if explain:
                 signals = " ".join(f"{name}={value:.3f}" for name, value in sorted(row["signals"].items()))
-                self._out.line(self._out.style(f"    {row['kind']} score={row['score']:.3f} {signals}".rstrip(), "dim"))
+                why = f"{one_line(row['why'])}; " if row.get("why") else ""
+                self._out.line(self._out.style(f"    {why}{row['kind']} score={row['score']:.3f} {signals}".rstrip(), "dim"))
 
     def _line(self, row: dict[str, Any]) -> None:
         first, last = row["start_line"], row["end_line"]

@@ -126,6 +126,7 @@ def _hit(result: dict[str, Any]) -> dict[str, Any]:
         "score": result["score"],
         "signals": result.get("signals"),
         "matched": [[one["startLine"], one["endLine"]] for one in result.get("matched") or ()] or None,
+        "why": result.get("why"),
     }
 
 

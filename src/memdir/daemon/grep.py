@@ -273,6 +273,7 @@ class Grep:
             "score": hit.score,
             "title": hit.title,
             "signals": hit.signals,
+            "why": hit.why,
             "matched": None
             if hit.matched is None
             else [[one.start_line + start - hit.start_line, one.end_line + start - hit.start_line] for one in hit.matched],

@@ -11,7 +11,7 @@ import logging
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -22,6 +22,9 @@ from memdir.retrieval.embed.port import Doubting, Embedder, ModelUnavailableErro
 from memdir.retrieval.fuse import Rows, Scales, Scores, Signals, Tuning, fuse, raised
 from memdir.retrieval.lexical.opened import EngineIndex
 from memdir.retrieval.lexical.port import LexicalIndex
+from memdir.retrieval.signals.connect import Seed
+from memdir.retrieval.signals.hops import Hop, Hops
+from memdir.retrieval.signals.split import joined, split
 from memdir.retrieval.types import Hit, SearchOutcome, SearchQuery
 from memdir.retrieval.units import units_of
 from memdir.retrieval.vectors import VectorIndex
@@ -72,6 +75,9 @@ class _Candidate:
     """Certainty of the vectors, see `_semantic`."""
     score: float
     coverage: float = 0.0
+    covered: frozenset[str] = frozenset()
+    """Terms of the query that the passage has; looked at when it has any."""
+    why: str | None = None
 
     @property
     def order(self) -> tuple[float, str, int]:
@@ -99,6 +105,7 @@ class Searcher:
         self._static = static
         self._dense = dense
         self._tuning = tuning or Tuning()
+        self._hops = Hops(chunks, self._vectors, static)
         self._scales = Scales(static=static.scale, dense=(dense or static).scale)
 
     @property
@@ -116,7 +123,15 @@ class Searcher:
         return Searcher(chunks, self._static, self._dense, tuning=self._tuning)
 
     def search(self, query: SearchQuery) -> SearchOutcome:
-        """At most `query.limit` hits, best first. An empty query or scope finds nothing."""
+        """At most `query.limit` hits, best first. An empty query or scope finds nothing. What asks for two things is searched
+        for each and as a whole."""
+        parts = split(query.text) if query.hops else ()
+        if not parts:
+            return self._search(query)
+        found = [self._search(replace(query, text=part)) for part in parts]
+        return joined(parts, found, self._search(query), query.limit)
+
+    def _search(self, query: SearchQuery) -> SearchOutcome:
         timer = _Timer()
         prepared = prepare(query.text)
         if not prepared.terms:
@@ -136,6 +151,11 @@ class Searcher:
         ranked = _ranked(candidates, prepared, tuning=self._tuning)
         timer.lap("rank")
         threshold = threshold_among(counted) if query.threshold is None else query.threshold
+        if query.hops:
+            sure = max(threshold, threshold_among(counted))
+            seeds = [Seed(stored=c.stored, score=c.score, covered=c.covered) for c in ranked if c.score >= sure]
+            ranked = _joined(ranked, self._hops.reached(query.scope, prepared, seeds), query.scope)
+            timer.lap("hops")
         passing = [candidate for candidate in ranked if candidate.score >= threshold]
         shown = passing[: query.limit]
         vectors = _QueryVectors(static=static_query, dense=dense_query)
@@ -284,6 +304,7 @@ def _hit(candidate: _Candidate, start: int, end: int, *, explain: bool) -> Hit:
         score=round(candidate.score, 4),
         title=chunk.context.split(" › ", 1)[0] or None,
         signals=signals,
+        why=candidate.why,
     )
 
 
@@ -296,6 +317,19 @@ class _Timer:
         now = time.perf_counter()
         self.stages_ms[stage] = round((now - self._last) * 1000, 3)
         self._last = now
+
+
+def _joined(ranked: list[_Candidate], hops: Sequence[Hop], scope: Scope) -> list[_Candidate]:
+    """`ranked` with what it led to; a passage that was there already keeps the better of its scores."""
+    known = {candidate.stored.id: candidate for candidate in ranked}
+    for hop in hops:
+        candidate = known.get(hop.stored.id)
+        if candidate is None and _inside(hop.stored, scope):
+            candidate = _Candidate(stored=hop.stored, lexical=0.0, static=0.0, dense=None, path=0.0, semantic=0.0, score=0.0)
+            ranked.append(candidate)
+        if candidate is not None and hop.score > candidate.score:
+            candidate.score, candidate.why = hop.score, hop.why
+    return sorted(ranked, key=lambda candidate: candidate.order)
 
 
 def _inside(passage: StoredChunk, scope: Scope) -> bool:
@@ -339,7 +373,8 @@ def _ranked(candidates: list[_Candidate], query: Query, *, tuning: Tuning) -> li
         return []
     for candidate in candidates:
         if candidate.lexical > 0:
-            candidate.coverage = _coverage(candidate, query)
+            candidate.covered = _covered(candidate, query)
+            candidate.coverage = len(candidate.covered) / len(query.terms)
             candidate.score -= tuning.lexical * candidate.lexical * (1 - candidate.coverage**tuning.coverage)
     ranked = sorted(candidates, key=lambda candidate: candidate.order)
     best = ranked[0].score
@@ -356,14 +391,15 @@ def _ranked(candidates: list[_Candidate], query: Query, *, tuning: Tuning) -> li
     return sorted(ranked, key=lambda candidate: candidate.order)
 
 
-def _coverage(candidate: _Candidate, query: Query) -> float:
-    """Share of the query's terms that the passage holds, in any form."""
+def _covered(candidate: _Candidate, query: Query) -> frozenset[str]:
+    """The query's terms that the passage holds, in any form."""
     have = {stem(word) for word in words(embedded_text(candidate.stored.chunk))}
-    found = 0
+    found = []
     for term in query.terms:
         others = [term, *(other for other in ABBREVIATIONS.get(term, ()) if " " not in other)]
-        found += any(stem(other) in have for other in others)
-    return found / len(query.terms)
+        if any(stem(other) in have for other in others):
+            found.append(term)
+    return frozenset(found)
 
 
 def _certainty(candidate: _Candidate) -> float:

@@ -19,6 +19,9 @@ class SearchQuery:
     explain: bool = False
     lines: bool = True
     """Choose the best lines inside each hit; without, a hit is its whole chunk."""
+    hops: bool = True
+    """Take a question for two things apart, and follow the best hits to what they are connected with; without, what the query
+    finds by itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +40,8 @@ class Hit:
     title: str | None
     signals: Mapping[str, float] | None
     """With `explain`: lexical, static, dense, path as they entered the fusion, each 0 to 1."""
+    why: str | None = None
+    """How it was reached when the query alone did not bring it up here: `linked from /notes/a.md`, `shares INC-4411`."""
 
     @property
     def document_id(self) -> str:

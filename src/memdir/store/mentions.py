@@ -189,7 +189,7 @@ _PLAIN: Final = """
     the this that these those there their they then than thanks and any all also are was were what when where which
     while who why will with would you your yes not now next note notes nobody nothing new no our one only once other
     please since some so still such she should see from for first after again as at before both but by can could dear
-    did do does done each every few has have he hello her here hi his how however i if in into is it its just last let
+    did do does done each either every few has have he hello her here hi his how however i if in into is it its just last let
     later like made many may maybe me more most my never of off on or out over per re regards same best kind subject
     date sent to cc bcc fwd fw todo ok okay about today tomorrow yesterday monday tuesday wednesday thursday friday
     saturday sunday january february march april june july august september october november december mon tue wed thu

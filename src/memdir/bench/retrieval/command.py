@@ -9,7 +9,7 @@ from typing import Any
 
 from memdir.bench.figures import Figure, machine
 from memdir.bench.report import reported
-from memdir.bench.retrieval import collections, languages, negatives
+from memdir.bench.retrieval import collections, hops, languages, negatives
 from memdir.bench.retrieval.cache import CachedEmbedder
 from memdir.bench.retrieval.collections import Collection
 from memdir.bench.retrieval.stages import figures, outcomes
@@ -33,9 +33,9 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         wanted.append(collections.cranfield(args.cranfield))
     if args.cisi is not None:
         wanted.append(collections.cisi(args.cisi))
-    if not wanted and not args.languages:
+    if not wanted and not args.languages and not args.hops:
         raise UsageError(
-            "there is nothing to measure", hint="name a collection: --cranfield DIR, --cisi DIR; or say --languages"
+            "there is nothing to measure", hint="name a collection: --cranfield DIR, --cisi DIR; or say --languages or --hops"
         )
     paths = app_paths()
     dense = CachedEmbedder(MiniLmEmbedder(paths.models_dir), args.cache or paths.cache_dir / "bench")
@@ -44,6 +44,9 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         found += measure(collection, dense, [other for other in wanted if other is not collection])
     if args.languages:
         found += languages.figures(MultilingualEmbedder(paths.models_dir))
+    if args.hops:
+        found += hops.run(dense, say)
+        dense.save()
     return {"machine": machine(), "figures": [figure.as_json() for figure in found], "failed": {}}
 
 

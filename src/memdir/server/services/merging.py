@@ -33,6 +33,7 @@ def search_hit(hit: Hit, document: Document) -> v1.SearchHit:
         score=hit.score,
         title=document.title or hit.title,
         signals=None if hit.signals is None else dict(hit.signals),
+        why=hit.why,
     )
 
 
