@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from memdir.retrieval.words import Query, stems
+from memdir.retrieval.signals import stems
+from memdir.retrieval.words import Query
 from memdir.store.mentions import FILE, ID, Mention, base_names, file_keys, key_number, mentions, references, resolved
 from memdir.store.ties import KEYS_MAX, TieStore
 from memdir.store.types import Scope, StoredChunk

@@ -13,9 +13,10 @@ from typing import Final, TypeVar
 import numpy as np
 
 from memdir.retrieval.embed.port import Embedder
+from memdir.retrieval.signals import stems
 from memdir.retrieval.signals.connect import CONNECTIONS_MAX, Connection, Connector, CoRead, Seed, refers
 from memdir.retrieval.vectors import VectorIndex
-from memdir.retrieval.words import Query, stems
+from memdir.retrieval.words import Query
 from memdir.store.protocols import ChunkStore
 from memdir.store.types import Matrix, Scope, StoredChunk
 

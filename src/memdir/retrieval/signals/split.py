@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from memdir.retrieval.signals import stems
 from memdir.retrieval.types import Hit, SearchOutcome
-from memdir.retrieval.words import prepare, stems
+from memdir.retrieval.words import prepare
 from memdir.store.words import words
 
 PARTS_MAX: Final = 3
