@@ -71,7 +71,8 @@ def _allowed(caller: Caller, scope: Scope, condition: Condition | None) -> Colle
     store = caller.store
     allowed: set[str] | None = None
     if not is_everywhere(scope):
-        first, end = (scope.folder, scope.folder + "\0") if scope.exact else below(scope.folder)
+        # No path goes on with U+0000, so nothing lies between a path and the end given for it.
+        first, end = (scope.folder, scope.folder + "\1") if scope.exact else below(scope.folder)
         allowed = set(store.remembered.said_at(scope.container_id, first, end))
     if condition is None:
         return allowed
