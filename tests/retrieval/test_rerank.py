@@ -25,6 +25,8 @@ from memdir.retrieval.rerank.endpoint import ANSWER_MAX_BYTES, EndpointReranker
 from memdir.retrieval.rerank.port import RerankError
 
 WEIGHTS = {"[UNK]": 0.0, "question": 0.0, "walnut": 2.0, "gravel": -3.0}
+PATIENT_S = 60.0
+"""A busy machine is no failure."""
 TEXTS = ["gravel gravel", "nothing", "walnut", "walnut gravel walnut walnut"]
 
 
@@ -87,14 +89,14 @@ def endpoint(answer: Answer) -> Iterator[tuple[str, list[tuple[dict[str, str], d
 def test_a_model_in_a_folder_scores_texts_whatever_stands_beside_them(tmp_path: Path, outputs: int) -> None:
     write_model(tmp_path, outputs=outputs)
     model = CrossEncoder(tmp_path)
-    scores = model.scores("question", TEXTS)
+    scores = model.scores("question", TEXTS, timeout_s=PATIENT_S)
     assert scores == pytest.approx([1 / (1 + np.exp(-x)) for x in (-6.0, 0.0, 2.0, 3.0)])
-    alone = [model.scores("question", [text])[0] for text in TEXTS]
+    alone = [model.scores("question", [text], timeout_s=PATIENT_S)[0] for text in TEXTS]
     assert scores == alone
     many = TEXTS * 12
-    assert model.scores("question", many) == scores * 12
-    assert model.scores("question", []) == []
-    assert model.scores("lone \ud800 surrogate", ["\ud800 walnut"]) == pytest.approx(scores[2:3])
+    assert model.scores("question", many, timeout_s=PATIENT_S) == scores * 12
+    assert model.scores("question", [], timeout_s=PATIENT_S) == []
+    assert model.scores("lone \ud800 surrogate", ["\ud800 walnut"], timeout_s=PATIENT_S) == pytest.approx(scores[2:3])
 
 
 def test_a_model_that_takes_too_long_or_is_none_is_an_error_and_no_order(tmp_path: Path) -> None:
@@ -102,12 +104,12 @@ def test_a_model_that_takes_too_long_or_is_none_is_an_error_and_no_order(tmp_pat
         CrossEncoder(tmp_path)
     write_model(tmp_path, outputs=3)
     with pytest.raises(RerankError, match="shape"):
-        CrossEncoder(tmp_path).scores("question", TEXTS)
+        CrossEncoder(tmp_path).scores("question", TEXTS, timeout_s=PATIENT_S)
     with pytest.raises(RerankError, match="too long"):
         CrossEncoder(tmp_path).scores("question", TEXTS, timeout_s=0.0)
     (tmp_path / "model.onnx").write_bytes(b"no model")
     with pytest.raises(RerankError, match="cannot be used"):
-        CrossEncoder(tmp_path).scores("question", TEXTS)
+        CrossEncoder(tmp_path).scores("question", TEXTS, timeout_s=PATIENT_S)
 
 
 @pytest.mark.promise("retrieval.rerank")
@@ -118,13 +120,13 @@ def test_an_endpoint_is_asked_in_its_own_words() -> None:
         return 200, json.dumps({"results": results[::-1]}).encode()
 
     with endpoint(cohere) as (url, asked):
-        assert EndpointReranker(url, model="m", key="secret").scores("q", TEXTS) == [0.0, 0.0, 1.0, 1.0]
+        assert EndpointReranker(url, model="m", key="secret").scores("q", TEXTS, timeout_s=PATIENT_S) == [0.0, 0.0, 1.0, 1.0]
     headers, body = asked[0]
     assert {name.lower(): value for name, value in headers.items()}["authorization"] == "Bearer secret"
     assert (body["model"], body["query"], body["documents"]) == ("m", "q", TEXTS)
 
     with endpoint(lambda _: (200, b'[{"index": 2, "score": 0.5}, {"index": 0, "score": 7}]')) as (url, asked):
-        assert EndpointReranker(url).scores("q", TEXTS) == [1.0, 0.0, 0.5, 0.0]
+        assert EndpointReranker(url).scores("q", TEXTS, timeout_s=PATIENT_S) == [1.0, 0.0, 0.5, 0.0]
     headers, body = asked[0]
     assert body == {"query": "q", "texts": TEXTS, "truncate": True}
     assert "authorization" not in {name.lower() for name in headers}
@@ -146,7 +148,7 @@ def test_an_endpoint_is_asked_in_its_own_words() -> None:
 )
 def test_an_endpoint_that_answers_wrongly_is_an_error_and_no_order(status: int, answer: bytes, message: str) -> None:
     with endpoint(lambda _: (status, answer)) as (url, _), pytest.raises(RerankError, match=message):
-        EndpointReranker(url).scores("q", TEXTS)
+        EndpointReranker(url).scores("q", TEXTS, timeout_s=PATIENT_S)
 
 
 def test_an_endpoint_that_hangs_is_given_up() -> None:
@@ -163,7 +165,7 @@ def test_an_endpoint_that_hangs_is_given_up() -> None:
         finally:
             release.set()
     with pytest.raises(RerankError, match="cannot be reached"):
-        EndpointReranker(url).scores("q", TEXTS)
+        EndpointReranker(url).scores("q", TEXTS, timeout_s=PATIENT_S)
 
 
 @pytest.mark.promise("retrieval.rerank")
