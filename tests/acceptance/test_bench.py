@@ -25,6 +25,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workloads, "can_drop_caches", lambda: False)
 
 
+@pytest.mark.long
 @pytest.mark.mount
 @pytest.mark.timeout(300)
 @pytest.mark.promise("bench.smoke-json")

@@ -43,6 +43,7 @@ def checkout(tmp_path: Path) -> Path:
     return root
 
 
+@pytest.mark.long
 @pytest.mark.mount
 @pytest.mark.promise("demo.says-which")
 def test_a_missing_corpus_is_named(checkout: Path, tmp_path: Path) -> None:

@@ -142,6 +142,7 @@ def failing_suite(folder: Path, *_: object) -> Iterator[Step]:
     yield Step(name="stat_warm", ops=1, unit="file", work=fail)
 
 
+@pytest.mark.long
 def test_a_workload_that_fails_is_named_and_does_not_stop_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     good = next(suite for suite in running.SUITES if suite.name == "small")
     bad = Suite(name="documents", names=("find_warm",), steps=failing_suite)
@@ -242,6 +243,7 @@ def test_growth_is_measured_at_each_size_and_says_what_the_largest_means_for_mem
 FEW = latency.Amounts(creates=40, changes=5, many=60, documents=24, lookups_min=24, kills=2, files_before_kill=30)
 
 
+@pytest.mark.long
 def test_waits_for_a_remote_change_and_for_a_mount_after_a_kill_are_measured(tmp_path: Path) -> None:
     with open_session(tmp_path) as session:
         found = [*latency.remote_changes(session, FEW), *latency.kills(session, FEW)]

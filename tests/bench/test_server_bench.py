@@ -63,6 +63,7 @@ def sqlite(tmp_path_factory: pytest.TempPathFactory) -> object:
         yield running
 
 
+@pytest.mark.long
 def test_what_is_measured_on_a_server_is_what_it_did(sqlite: Stand) -> None:
     sizes = runs.Sizes(seconds=0.5, clients=(2,), documents=50, piped=5, deliveries=5, long_s=0.5, grow=(20, 40))
     found = {}

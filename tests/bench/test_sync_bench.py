@@ -35,6 +35,7 @@ def named(figures: Iterator[Figure]) -> dict[str, Figure]:
     return {made.name: made for made in figures}
 
 
+@pytest.mark.long
 @pytest.mark.mount
 @pytest.mark.promise("flow.bench")
 def test_everything_that_is_promised_is_measured_on_real_mounts(one: Stand) -> None:

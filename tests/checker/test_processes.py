@@ -28,6 +28,7 @@ def run(folder: Path, *, seed: int, seconds: float) -> Result:
     return result
 
 
+@pytest.mark.long
 @pytest.mark.promise("simulated.processes")
 @pytest.mark.timeout(700)  # a dozen seconds of faults; the rest depends on who else uses the machine
 def test_nothing_is_lost_between_three_mounts_that_are_killed_and_cut_off(tmp_path: Path) -> None:

@@ -165,7 +165,7 @@ def test_a_hit_scores_the_same_among_few_passages_and_among_many(
             hits = searcher.search(SearchQuery(text=question, scope=scope, threshold=0.0, limit=50)).hits
             scores.append(max(hit.score for hit in hits if hit.path in answers))
         assert abs(scores[0] - scores[1]) < 0.05, (question, scores)
-    assert threshold_among(1) == threshold_among(100) < threshold_among(1_000) < threshold_among(100_000) < 0.7
+    assert threshold_among(1) < threshold_among(100) < threshold_among(1_000) < threshold_among(100_000) < 0.7
 
 
 def test_a_line_about_something_else_than_its_passage_is_found(

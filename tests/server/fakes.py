@@ -8,6 +8,7 @@ import numpy as np
 
 from memdir.retrieval.embed.port import CosineScale
 from memdir.retrieval.lexical.opened import EngineIndex
+from memdir.retrieval.memories import MemoryIndex
 from memdir.store.store import Store
 from memdir.store.types import Matrix, Scope
 
@@ -53,6 +54,7 @@ class FakeEngine:
         self.chunks = store.chunks()
         self.words = EngineIndex(self.chunks)
         self.memories = store.memories
+        self.memory_index = MemoryIndex(store.remembered, self.chunks)
         self.static = HashEmbedder("fake-static", poison=poison)
         self.dense = dense
         self.ready = True

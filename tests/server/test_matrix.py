@@ -108,6 +108,8 @@ ROWS: dict[tuple[str, str], Row] = {
     ("GET", "/v1/versions/{version}"): row(404, 403, 404, params=AT),
     ("GET", "/v1/jobs"): row(200, 403, 403, params=AT),
     ("POST", "/v1/jobs:retry"): row(OWN, 403, 403, 403),
+    ("GET", "/v1/indexes"): row(200, 403, 403, 403),
+    ("POST", "/v1/indexes:rebuild"): row(202, 403, 403, 403),
     # documents
     ("POST", "/v3/documents"): row(200, 403, 403, 403),
     ("POST", "/v3/documents/batch"): row(200, 200, 200, 200),  # each item has a status of its own, see below

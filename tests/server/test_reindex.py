@@ -50,6 +50,7 @@ def put_notes(client: httpx.Client, tag: str) -> None:
         assert answer.status_code < 300
 
 
+@pytest.mark.long
 def test_passages_that_lost_their_vectors_get_them_again_while_searches_are_answered(tmp_path: Path) -> None:
     server: ServerProcess = start(tmp_path / "home", "--port", "0")
     try:

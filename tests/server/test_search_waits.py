@@ -38,6 +38,7 @@ class OnlyByMeaning(FakeEngine):
     def __init__(self, store: Store, searched: Callable[[], None]) -> None:
         super().__init__(cast(Any, store), dense=HashEmbedder(DENSE))
         self.searches = 0
+        self.models: tuple[Any, ...] = ()
         self._searched = searched
 
     @property

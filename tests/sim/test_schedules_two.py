@@ -14,6 +14,7 @@ _LONG_CHUNK = 10_000
 LONG_SCHEDULES = int(os.environ.get("MEMDIR_SIM_SCHEDULES", "1000000"))
 
 
+@pytest.mark.long
 @pytest.mark.promise("simulated.schedules", "sync.conflict-both", "sync.clock")
 @pytest.mark.parametrize("first", range(5_000, 10_000, _CHUNK))
 def test_whatever_happens_all_machines_end_up_equal_and_nothing_is_lost(first: int, shelf: Shelf) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.sync import trees
 
-RANDOM_CASES = 190_000
+RANDOM_CASES = 90_000
 LONG_CASES = 1_000_000
 
 

@@ -197,6 +197,11 @@ def close_to_others(paths: AppPaths) -> list[str]:
     return done
 
 
+def private(path: str, flags: int) -> int:
+    """For `open(…, opener=private)`: a file that is made is its owner's alone (0600)."""
+    return os.open(path, flags, 0o600)
+
+
 def write_private(path: Path, data: bytes) -> None:
     """Replace `path` atomically with `data`, mode 0600."""
     ensure_dir(path.parent)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
-from memdir.core.paths import sync_folder
+from memdir.core.paths import private, sync_folder
 from memdir.store.upkeep import Finding
 
 log = logging.getLogger(__name__)
@@ -97,7 +97,7 @@ def write_synced(path: Path, pieces: Iterable[bytes | memoryview]) -> int:
     temporary = path.with_name(path.name + TEMPORARY)
     _step(f"write {path.name}")
     size_bytes = 0
-    with temporary.open("wb") as file:
+    with open(temporary, "wb", opener=private) as file:
         for piece in pieces:
             size_bytes += file.write(piece)
         file.flush()

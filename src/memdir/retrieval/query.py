@@ -49,9 +49,10 @@ CERTAINTY_LOOK: Final = 12
 
 OWN_SHARE: Final = 0.5
 """Of a passage's own certainty in its score; the rest is its place behind the best, times how sure the best is."""
-THRESHOLD: Final = (0.12, 0.62)
-"""Scores below are not shown unless asked for: the first in a scope of up to THRESHOLD_AT passages, the second at most."""
-THRESHOLD_AT: Final = 100
+THRESHOLD: Final = (0.10, 0.62)
+"""Scores below are not shown unless asked for: the first among few passages, the second among many."""
+THRESHOLD_AT: Final = (100, 0.12)
+"""Passages in scope, and the threshold there."""
 THRESHOLD_RISE: Final = 0.75
 """Of the threshold's logit with the logarithm of the passages in scope: what a hit scores does not depend on how many others
 there are, but the best of many that have nothing to do with the question scores higher than the best of few."""
@@ -357,9 +358,9 @@ def _best_line(ids: Rows, packed: dict[int, bytes], query: Matrix | None) -> Sco
 
 def threshold_among(count: int) -> float:
     """The score that a hit needs to be shown, where `count` passages are in scope."""
-    low, high = THRESHOLD
-    logit = math.log(low / (1 - low)) + THRESHOLD_RISE * math.log(max(count, THRESHOLD_AT) / THRESHOLD_AT)
-    return min(high, 1 / (1 + math.exp(-logit)))
+    among, there = THRESHOLD_AT
+    logit = math.log(there / (1 - there)) + THRESHOLD_RISE * math.log(max(count, 1) / among)
+    return min(max(1 / (1 + math.exp(-logit)), THRESHOLD[0]), THRESHOLD[1])
 
 
 def _ranked(candidates: list[_Candidate], query: Query, *, tuning: Tuning) -> list[_Candidate]:

@@ -146,7 +146,8 @@ class Tour:
         assert facts.results[0].included.document.metadata == {"source": "me"}, facts
         assert facts.results[0].included.related.parents == []
         both = client.search(self.ns, query="tea", limit=50, threshold=0.0)
-        assert {result.memory is None for result in both.results} == {True, False}, both
+        assert len(both.results) == 3, both  # a memory and the passage that says it are one result
+        assert both.results[0].memory == "I prefer tea over coffee.", both
         assert len(client.search(self.ns, query="tea", limit=1).results) == 1
 
         filters: list[tuple[dict[str, Any], set[str]]] = [

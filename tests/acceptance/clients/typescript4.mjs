@@ -67,7 +67,8 @@ const scenarios = {
     assert.deepEqual(tea.context.parents, []);
     assert.ok(!("chunk" in tea));
     const both = await client.search.memories({ q: "tea", containerTag, searchMode: "hybrid" });
-    assert.ok(both.results.some((result) => result.chunk && !("memory" in result)));
+    const tea2 = both.results.find((result) => result.memory === "I prefer tea over coffee.");
+    assert.ok(tea2.chunks.length > 0, "a memory takes the passage that says it along");
     const documents = await client.search.documents({ q: "tea", containerTags: [containerTag] });
     assert.equal(documents.results[0].documentId, added.id);
     const { profile } = await client.profile({ containerTag });

@@ -13,6 +13,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 
 from memdir.core.errors import CorruptError
+from memdir.core.paths import private
 from memdir.retrieval.index import TEMPORARY, replace_synced
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -68,7 +69,7 @@ class FileSink:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._temporary = path.with_name(path.name + TEMPORARY)
-        self._file = self._temporary.open("wb+")
+        self._file = open(self._temporary, "wb+", opener=private)  # noqa: SIM115  closed in __exit__
         self._next = _HEADER_BYTES
         self._arrays: dict[str, dict[str, Any]] = {}
 

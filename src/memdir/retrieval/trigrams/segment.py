@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memdir.core.errors import CorruptError
-from memdir.core.paths import sync_folder
+from memdir.core.paths import private, sync_folder
 
 SEGMENT_CONTENTS: Final = 16_384
 DIVERSE_TRIGRAMS: Final = 100_000
@@ -101,7 +101,7 @@ def write_segment(path: Path, contents: Sequence[tuple[bytes, Numbers | None]]) 
     ]
     check = 0
     temporary = path.with_suffix(".part")
-    with open(temporary, "wb") as out:
+    with open(temporary, "wb", opener=private) as out:
         for part in parts:
             check = zlib.crc32(part, check)
             out.write(part)
