@@ -63,8 +63,27 @@ def database_url(postgres: pg.Postgres) -> Iterator[str]:
         yield url
 
 
+LONG_MODULES = frozenset(
+    {
+        "acceptance/test_conflicts.py", "acceptance/test_drain.py", "acceptance/test_fsck.py", "acceptance/test_mount_helper.py",
+        "acceptance/test_mount_settings.py", "acceptance/test_recover.py", "acceptance/test_tools.py",
+        "acceptance/test_two_mounts.py", "acceptance/test_unmount.py", "bench/test_posix_run.py", "daemon/test_full_disk.py",
+        "daemon/test_lazy.py", "daemon/test_server_lives.py", "daemon/test_server_troubles.py", "exercise/test_fsx.py",
+        "exercise/test_writers.py", "fs/test_blob_powercut.py", "fs/test_kill.py", "fs/test_kill_calls.py", "fs/test_migration.py",
+        "server/test_archive.py", "server/test_blobs_live.py", "sync/test_kill.py",
+    }
+)  # fmt: skip
+"""Modules that take minutes with real processes, mounts and kills, of parts that change seldom: in the long lane, so that the
+other one ends within its time. Whoever changes what they test runs them: `pytest tests/daemon/test_lazy.py -m long`."""
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Fails the run at once: a marker that names no promise proves nothing."""
+    """Puts modules into the long lane. Fails the run at once: a marker that names no promise proves nothing."""
+    tests = Path(__file__).parent
+    for item in items:
+        if item.path.relative_to(tests).as_posix() in LONG_MODULES:
+            item.add_marker(pytest.mark.long)
     known = {promise.id for promise in PROMISES}
     for item in items:
         for marker in item.iter_markers("promise"):

@@ -12,7 +12,7 @@ import threading
 from array import array
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, cast
 
 import numpy as np
@@ -164,7 +164,8 @@ class MemoryIndex:
             if not allowed.any():
                 return []
             view = _View(held, allowed, self._chunks)
-            outcome = searcher.over(cast(ChunkStore, view)).search(query)
+            # Connections are those of passages, whose numbers say nothing here.
+        outcome = searcher.over(cast(ChunkStore, view)).search(replace(query, hops=False))
         return [FoundMemory(id=hit.document_id, score=hit.score) for hit in outcome.hits]
 
     def _got(self, container_id: int) -> _Held:
