@@ -65,11 +65,13 @@ def database_url(postgres: pg.Postgres) -> Iterator[str]:
 
 LONG_MODULES = frozenset(
     {
-        "acceptance/test_conflicts.py", "acceptance/test_drain.py", "acceptance/test_fsck.py", "acceptance/test_mount_helper.py",
+        "acceptance/test_conflicts.py", "acceptance/test_drain.py", "acceptance/test_fsck.py",
+        "acceptance/test_mount_helper.py",
         "acceptance/test_mount_settings.py", "acceptance/test_recover.py", "acceptance/test_tools.py",
         "acceptance/test_two_mounts.py", "acceptance/test_unmount.py", "bench/test_posix_run.py", "daemon/test_full_disk.py",
         "daemon/test_lazy.py", "daemon/test_server_lives.py", "daemon/test_server_troubles.py", "exercise/test_fsx.py",
-        "exercise/test_writers.py", "fs/test_blob_powercut.py", "fs/test_kill.py", "fs/test_kill_calls.py", "fs/test_migration.py",
+        "exercise/test_writers.py", "fs/test_blob_powercut.py", "fs/test_kill.py", "fs/test_kill_calls.py",
+        "fs/test_migration.py",
         "server/test_archive.py", "server/test_blobs_live.py", "sync/test_kill.py",
     }
 )  # fmt: skip
