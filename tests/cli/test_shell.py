@@ -87,8 +87,8 @@ def mount(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     (base / "notes" / "plan.md").write_text("the plan\nanother line\n")
     (base / "outside.md").write_text("the plan\n")
     (base / "bin").mkdir()
-    (base / "bin" / "memdir").write_text(  # says what it was called with
-        "#!/bin/sh\nprintf 'by-meaning'; printf '[%s]' \"$@\"; echo; exit 1\n"
+    (base / "bin" / "memdir").write_text(  # says what it was called with, in one piece: the terminal echoes between two
+        "#!/bin/sh\nsaid=$(printf '[%s]' \"$@\")\nprintf 'by-meaning%s\\n' \"$said\"\nexit 1\n"
     )
     (base / "bin" / "memdir").chmod(0o755)
     yield base / "notes"
