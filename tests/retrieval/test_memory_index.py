@@ -13,8 +13,9 @@ from memdir.retrieval import memories as module
 from memdir.retrieval.embed import StaticEmbedder
 from memdir.retrieval.memories import EXACT_MAX, FoundMemory, MemoryIndex
 from memdir.retrieval.query import Searcher
-from memdir.retrieval.types import SearchQuery
+from memdir.retrieval.types import SearchOutcome, SearchQuery
 from memdir.store.facts import Origin
+from memdir.store.protocols import ChunkStore
 from memdir.store.types import MemoryCandidate, Scope
 from tests.retrieval.conftest import World
 
@@ -92,6 +93,29 @@ def test_only_what_holds_is_found_and_every_change_is_seen_at_once(world: World,
     assert searching.found("tea party") == []
     assert searching.found("boat", only={second}) == ["The boat lies in Lisbon."]
     assert searching.found("boat", only=set()) == []
+
+
+def test_a_search_holds_its_container_to_the_end(world: World, static: StaticEmbedder) -> None:
+    """What another search brings up to date meanwhile would be other rows than those it looks at."""
+
+    class Watched(Searcher):
+        def over(self, chunks: ChunkStore) -> Searcher:
+            other = super().over(chunks)
+            whole = other.search
+
+            def search(query: SearchQuery) -> SearchOutcome:
+                held.append(index._held[1].lock.locked())
+                return whole(query)
+
+            other.search = search  # type: ignore[method-assign]
+            return other
+
+    say(world, ["Ida prefers tea."])
+    held: list[bool] = []
+    index = MemoryIndex(world.store.remembered, world.chunks)
+    query = SearchQuery(text="tea", scope=Scope(container_id=1), lines=False)
+    assert index.search(1, query, Watched(world.chunks, static, None), now_ms=world.store.now_ms())
+    assert held == [True]
 
 
 def test_a_memory_scores_as_a_passage_with_the_same_words_does(world: World, static: StaticEmbedder) -> None:
