@@ -163,8 +163,8 @@ class MemoryIndex:
                 allowed &= inside
             if not allowed.any():
                 return []
-            # Under the lock to the end: another search would bring what is held up to date below this one. Connections are those of
-            # passages, whose numbers say nothing here.
+            # Under the lock to the end: another search would bring what is held up to date below this one. Without hops: those
+            # are of passages, whose numbers say nothing here.
             view = _View(held, allowed, self._chunks)
             outcome = searcher.over(cast(ChunkStore, view)).search(replace(query, hops=False))
         return [FoundMemory(id=hit.document_id, score=hit.score) for hit in outcome.hits]
