@@ -1,0 +1,255 @@
+"""`/v1/agents`: the memories of coding agents, ranked by words alone.
+
+A memory is a Markdown file with front matter under `/memory/<project>/` of its container, a record in the index, and what a
+tool of an agent is answered, at once. Search is that of the zero-AI design: BM25 and four more signals, no model; see
+docs/agent-memory.md. JSON is camelCase; times are ISO 8601 in UTC.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from memdir.api.wire import Wire
+from memdir.core.limits import QUERY_MAX_CHARS
+
+AGENT_CONTAINER_DEFAULT = "agents"
+CONTENT_MAX_CHARS = 100_000
+TAGS_MAX = 20
+TAG_MAX_CHARS = 64
+PROJECT_MAX_CHARS = 100
+AGENT_LIMIT_MAX = 100
+METADATA_MAX_BYTES = 8_192
+CONTEXT_MAX_CHARS = 8_000
+IMPORT_MAX_ITEMS = 500
+
+Tag = Annotated[str, Field(min_length=1, max_length=TAG_MAX_CHARS)]
+Tags = Annotated[list[Tag], Field(max_length=TAGS_MAX)]
+Project = Annotated[str, Field(min_length=1, max_length=PROJECT_MAX_CHARS)]
+Content = Annotated[str, Field(min_length=1, max_length=CONTENT_MAX_CHARS)]
+
+
+class AgentMemory(Wire):
+    """One memory."""
+
+    id: str
+    path: str
+    """Where its file stands in the container."""
+    content: str
+    tags: list[str]
+    project: str | None
+    """The seed's `source`; null for one that belongs to no project."""
+    created_at: str
+    updated_at: str
+    access_count: int
+    """How often a search or a hook answered with it."""
+    metadata: dict[str, Any] = Field(default_factory=dict)
+
+
+class StoreRequest(Wire):
+    """POST /v1/agents/memories: remember `content`. What is long is cut into pieces of 512 tokens that overlap by 64."""
+
+    container_tag: str = AGENT_CONTAINER_DEFAULT
+    content: Content
+    tags: Tags = Field(default_factory=list)
+    project: Project | None = None
+    metadata: dict[str, Any] = Field(default_factory=dict)
+    secrets: Literal["refuse", "redact"] = "refuse"
+    """What happens to content that holds a secret: 422 with its kind, or the secret is replaced."""
+    idempotency_key: str | None = None
+
+
+class Duplicate(Wire):
+    """A piece that (nearly) says what a memory says already: that one was kept, with the tags of both."""
+
+    id: str
+    similarity: float
+    """0 to 1; 1 is the same words."""
+
+
+class StoreResult(Wire):
+    memories: list[AgentMemory]
+    """In the order of the text; where a piece was a duplicate, the memory that was there before."""
+    duplicates: list[Duplicate]
+    redacted: list[str]
+    """Kinds of the secrets that were replaced."""
+
+
+class EditRequest(Wire):
+    """PATCH /v1/agents/memories/{id}: what is null stays. The former text stays in the file's history."""
+
+    container_tag: str = AGENT_CONTAINER_DEFAULT
+    content: Content | None = None
+    tags: Tags | None = None
+    project: Project | None = None
+    secrets: Literal["refuse", "redact"] = "refuse"
+
+
+class DeleteResult(Wire):
+    """DELETE /v1/agents/memories/{id}?containerTag=: the file, the record and the index entry are gone."""
+
+    id: str
+
+
+class MemoriesPage(Wire):
+    """GET /v1/agents/memories?containerTag=&project=&tag=&after=CURSOR&limit=N: newest first."""
+
+    memories: list[AgentMemory]
+    next_after: str | None
+    total: int
+
+
+class Weights(Wire):
+    """Of the five signals, and the decay of recency a day. Defaults are the seed's."""
+
+    bm25: Annotated[float, Field(ge=0, le=1)] = 0.55
+    recency: Annotated[float, Field(ge=0, le=1)] = 0.15
+    frequency: Annotated[float, Field(ge=0, le=1)] = 0.05
+    tags: Annotated[float, Field(ge=0, le=1)] = 0.15
+    project: Annotated[float, Field(ge=0, le=1)] = 0.10
+    decay_per_day: Annotated[float, Field(ge=0, le=10)] = 0.01
+
+
+class AgentSearchRequest(Wire):
+    """POST /v1/agents/search."""
+
+    container_tag: str = AGENT_CONTAINER_DEFAULT
+    q: Annotated[str, Field(min_length=1, max_length=QUERY_MAX_CHARS)]
+    project: Project | None = None
+    """The current one: its memories rank higher, others are not left out."""
+    tags: Tags = Field(default_factory=list)
+    """Of the query, compared with those of a memory (Jaccard)."""
+    only_project: bool = False
+    only_tags: bool = False
+    """Leave out what is of another project, or has none of the tags."""
+    limit: Annotated[int, Field(ge=1, le=AGENT_LIMIT_MAX)] = 5
+    threshold: Annotated[float, Field(ge=0, le=1)] | None = None
+    """Hits with a lower score are left out; None: the server's own threshold."""
+    semantic: bool = False
+    """Let vectors join in (slower, needs the server's model)."""
+    weights: Weights | None = None
+    record: bool = True
+    """Count the answer as an access of its memories."""
+
+
+class Signals(Wire):
+    """Each 0 to 1."""
+
+    bm25: float
+    recency: float
+    frequency: float
+    tags: float
+    project: float
+    semantic: float | None = None
+
+
+class AgentHit(Wire):
+    memory: AgentMemory
+    score: float
+    signals: Signals
+    bm25_raw: float
+    """Before it is divided by that of the best hit."""
+    matched: list[str]
+    """Words of the query, and of its abbreviations, that stand in it."""
+
+
+class AgentSearchResponse(Wire):
+    results: list[AgentHit]
+    terms: list[str]
+    """What was searched for: stems of the query and of what its abbreviations stand for."""
+    took_ms: float
+
+
+class ContextRequest(Wire):
+    """POST /v1/agents/context: the block that a hook prints. With `event` `SessionStart` `prompt` may be empty: the profile and
+    the project's recent memories."""
+
+    container_tag: str = AGENT_CONTAINER_DEFAULT
+    event: Literal["SessionStart", "UserPromptSubmit"] = "UserPromptSubmit"
+    prompt: Annotated[str, Field(max_length=100_000)] = ""
+    """Only its first 4,096 characters are searched for."""
+    project: Project | None = None
+    session_id: Annotated[str, Field(max_length=200)] | None = None
+    """What this session already got is not told again."""
+    host: Annotated[str, Field(max_length=40)] = "unknown"
+    tag: Literal["memdir-memory", "supermemory"] = "memdir-memory"
+    limit: Annotated[int, Field(ge=1, le=50)] = 5
+    max_chars: Annotated[int, Field(ge=200, le=CONTEXT_MAX_CHARS)] = CONTEXT_MAX_CHARS
+    max_tokens: Annotated[int, Field(ge=50, le=CONTEXT_MAX_CHARS)] = 1_500
+
+
+class ContextResponse(Wire):
+    context: str
+    """Empty when there is nothing to tell."""
+    memory_ids: list[str]
+    left_out: int
+    """Relevant ones that did not fit or that the session has."""
+
+
+class ImportItem(Wire):
+    """A memory as an export tells it. `id` is that of the exporting system, kept in the metadata."""
+
+    content: Content
+    tags: Tags = Field(default_factory=list)
+    project: Project | None = None
+    created_at: str | None = None
+    updated_at: str | None = None
+    access_count: Annotated[int, Field(ge=0)] = 0
+    metadata: dict[str, Any] = Field(default_factory=dict)
+
+
+class ImportRequest(Wire):
+    """POST /v1/agents/memories:import: what is there already (same words after folding) is passed over; times are kept."""
+
+    container_tag: str = AGENT_CONTAINER_DEFAULT
+    items: Annotated[list[ImportItem], Field(min_length=1, max_length=IMPORT_MAX_ITEMS)]
+    secrets: Literal["refuse", "redact"] = "redact"
+
+
+class ImportOutcome(Wire):
+    created: int
+    duplicates: int
+    refused: list[str]
+    """One sentence for each that was not taken, at most 100."""
+
+
+class TagCount(Wire):
+    tag: str
+    count: int
+
+
+class ProjectCount(Wire):
+    project: str | None
+    count: int
+
+
+class AgentStats(Wire):
+    """GET /v1/agents/stats?containerTag="""
+
+    memories: int
+    tokens: int
+    """About: a quarter of the characters."""
+    size_bytes: int
+    """Of the texts."""
+    index_bytes: int
+    tags: list[TagCount]
+    """The most used 50."""
+    projects: list[ProjectCount]
+    oldest_at: str | None
+    newest_at: str | None
+
+
+class Usage(Wire):
+    """GET /v1/agents/usage?containerTag=&days=7: what hooks injected, and what became of it."""
+
+    days: int
+    sessions: int
+    injections: int
+    """Blocks that were not empty."""
+    injected_memories: int
+    injected_tokens: int
+    used_afterwards: int
+    """Injected memories that the session then read, searched and got, edited or deleted through a tool."""
+    searches: int
+    stored: int
