@@ -75,7 +75,6 @@ OPEN: frozenset[str] = frozenset(
         "agent.deleted",
         "agent.init",
         "agent.deinit",
-        "agent.project",
         "agent.hook-context",
         "agent.hook-never-fails",
         "agent.hook-in-time",
