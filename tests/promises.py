@@ -87,7 +87,6 @@ OPEN: frozenset[str] = frozenset(
         "agent.plugin",
         "agent.export",
         "agent.foreign",
-        "agent.cost",
         "agent.bench",
         "agent.seed-cases",
         "agent.parallel",

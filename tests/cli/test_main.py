@@ -42,6 +42,7 @@ BAD_COMMAND_LINES: dict[str, list[str]] = {
     "import": ["import", "a"],
     "server run": ["server", "run", "--port", "99999"],
     "server start": ["server", "start", "x"],
+    "cost": ["cost", "--turns", "0"],
     "server stop": ["server", "stop", "--now"],
     "server status": ["server", "status", "x"],
     "server migrate": ["server", "migrate", "x"],

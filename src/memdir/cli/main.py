@@ -40,6 +40,7 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "undelete": ("undelete", "COMMAND", "bring back what was deleted"),
     "export": ("export", "COMMAND", "write a memory, or a folder of one, as a plain archive"),
     "import": ("takeover", "COMMAND", "take an archive over into a memory"),
+    "cost": ("cost", "COMMAND", "what an agent's memory costs and saves in tokens"),
     "server run": ("server", "RUN", "run the local server in the foreground"),
     "server start": ("server", "START", "start the local server in the background"),
     "server stop": ("server", "STOP", "stop the local server"),
