@@ -7,7 +7,6 @@ scores from how sure the best signals are in absolute terms, so that a query abo
 
 from __future__ import annotations
 
-import logging
 import math
 import time
 from collections.abc import Sequence
@@ -16,12 +15,12 @@ from typing import Final
 
 import numpy as np
 
-from memdir.core.errors import BusyError
 from memdir.retrieval import lines
-from memdir.retrieval.embed.port import Doubting, Embedder, ModelUnavailableError, unpack_lines
-from memdir.retrieval.fuse import Rows, Scales, Scores, Signals, Tuning, fuse, raised
+from memdir.retrieval.embed.port import Embedder, unpack_lines
+from memdir.retrieval.fuse import Rows, Scores, Signals, Tuning, fuse, raised
 from memdir.retrieval.lexical.opened import EngineIndex
 from memdir.retrieval.lexical.port import LexicalIndex
+from memdir.retrieval.questions import Question, Questions
 from memdir.retrieval.signals.connect import Seed
 from memdir.retrieval.signals.hops import Hop, Hops
 from memdir.retrieval.signals.split import joined, split
@@ -29,13 +28,12 @@ from memdir.retrieval.types import Hit, SearchOutcome, SearchQuery
 from memdir.retrieval.units import units_of
 from memdir.retrieval.vectors import VectorIndex
 from memdir.retrieval.words import ABBREVIATIONS, Query, prepare
+from memdir.store.passages import in_place
 from memdir.store.protocols import ChunkStore
 from memdir.store.texts import embedded_text
 from memdir.store.types import Matrix, Scope, StoredChunk
 from memdir.store.vectors import dots
 from memdir.store.words import stem, words
-
-log = logging.getLogger(__name__)
 
 CANDIDATES: Final = 150
 """Best passages of each signal that enter the fusion."""
@@ -97,9 +95,11 @@ class Searcher:
         tuning: Tuning | None = None,
         words: LexicalIndex | None = None,
         vectors: VectorIndex | None = None,
+        questions: Questions | None = None,
     ) -> None:
         """`dense` None: lexical and static only. A passage without a dense vector yet is judged by its static one. `words`
-        None: the database's own index of words. `vectors` None: the chunk store itself compares them."""
+        None: the database's own index of words. `vectors` None: the chunk store itself compares them. `questions`: of another
+        searcher with the same models."""
         self._chunks = chunks
         self._words = words or EngineIndex(chunks)
         self._vectors: VectorIndex = chunks if vectors is None else vectors
@@ -107,7 +107,7 @@ class Searcher:
         self._dense = dense
         self._tuning = tuning or Tuning()
         self._hops = Hops(chunks, self._vectors, static)
-        self._scales = Scales(static=static.scale, dense=(dense or static).scale)
+        self._questions = questions or Questions(static, dense)
 
     @property
     def words(self) -> LexicalIndex:
@@ -121,7 +121,7 @@ class Searcher:
 
     def over(self, chunks: ChunkStore) -> Searcher:
         """The same search over other passages."""
-        return Searcher(chunks, self._static, self._dense, tuning=self._tuning)
+        return Searcher(chunks, self._static, self._dense, tuning=self._tuning, questions=self._questions)
 
     def search(self, query: SearchQuery) -> SearchOutcome:
         """At most `query.limit` hits, best first. An empty query or scope finds nothing. What asks for two things is searched
@@ -137,16 +137,15 @@ class Searcher:
         prepared = prepare(query.text)
         if not prepared.terms:
             return SearchOutcome(hits=(), total=0, stages_ms=timer.stages_ms)
-        static_query = self._static.embed_query(prepared.text)
-        dense_query = self._dense_query(prepared.text)
+        question = self._questions.made(prepared.text)
         timer.lap("embed")
         found = self._words.search(query.scope, prepared.phrases, CANDIDATES)
         timer.lap("lexical")
-        signals, counted = self._signals(query.scope, prepared, dict(found), static_query, dense_query)
+        signals, counted = self._signals(query.scope, prepared, dict(found), question)
         timer.lap("vectors")
         best = self._best_rows(signals, query)
         packed = self._packed_lines(signals, best)
-        signals = raised(signals, best, _best_line(signals.ids[best], packed, dense_query), self._tuning)
+        signals = raised(signals, best, _best_line(signals.ids[best], packed, question.dense), self._tuning)
         candidates = self._fetched(signals, query)
         timer.lap("fetch")
         ranked = _ranked(candidates, prepared, tuning=self._tuning)
@@ -159,22 +158,19 @@ class Searcher:
             timer.lap("hops")
         passing = [candidate for candidate in ranked if candidate.score >= threshold]
         shown = passing[: query.limit]
-        vectors = _QueryVectors(static=static_query, dense=dense_query)
-        hits = self._hits(shown, prepared, vectors, packed, query)
+        hits = self._hits(shown, prepared, question, packed, query)
         timer.lap("lines")
         return SearchOutcome(hits=hits, total=len(passing), stages_ms=timer.stages_ms)
 
-    def _signals(
-        self, scope: Scope, prepared: Query, lexical: dict[int, float], static_query: Matrix, dense_query: Matrix | None
-    ) -> tuple[Signals, int]:
+    def _signals(self, scope: Scope, prepared: Query, lexical: dict[int, float], question: Question) -> tuple[Signals, int]:
         """The best passages of each signal, with all signals of each; how many passages are in scope."""
         found = self._vectors.named(scope, prepared.words, model=self._static.name, limit=NAMED_MAX)
         path = {chunk_id: min(1.0, total / max(1, len(prepared.terms))) for chunk_id, total in found}
-        near = self._vectors.nearest(scope, static_query, model=self._static.name, limit=CANDIDATES)
+        near = self._vectors.nearest(scope, question.static, model=self._static.name, limit=CANDIDATES)
         wanted = dict.fromkeys((*lexical, *near.ids.tolist()))
         counted = near.counted
-        if self._dense is not None and dense_query is not None:
-            near = self._vectors.nearest(scope, dense_query, model=self._dense.name, limit=CANDIDATES)
+        if self._dense is not None and question.dense is not None:
+            near = self._vectors.nearest(scope, question.dense, model=self._dense.name, limit=CANDIDATES)
             if near.counted:
                 wanted.update(dict.fromkeys(near.ids.tolist()))
                 counted = near.counted
@@ -183,26 +179,17 @@ class Searcher:
         signals = fuse(
             ids=ids,
             lexical=np.array([lexical.get(chunk_id, 0.0) for chunk_id in wanted]),
-            static=self._cosines(scope, ids, static_query, self._static),
-            dense=None if self._dense is None or dense_query is None else self._cosines(scope, ids, dense_query, self._dense),
+            static=self._cosines(scope, ids, question.static, self._static),
+            dense=(
+                None
+                if self._dense is None or question.dense is None
+                else self._cosines(scope, ids, question.dense, self._dense)
+            ),
             path=np.array([path.get(chunk_id, 0.0) for chunk_id in wanted]),
-            scales=self._scales_for(prepared.text),
+            scales=question.scales,
             tuning=self._tuning,
         )
         return signals, counted
-
-    def _dense_query(self, question: str) -> Matrix | None:
-        """None without a transformer, and while the endpoint in its place fails."""
-        if self._dense is None:
-            return None
-        try:
-            return self._dense.embed_query(question)
-        except (BusyError, ModelUnavailableError) as error:
-            log.warning("searching with words and static vectors only: %s", error.message)
-            return None
-
-    def _scales_for(self, question: str) -> Scales:
-        return self._scales.doubted(self._dense.doubt(question)) if isinstance(self._dense, Doubting) else self._scales
 
     def _cosines(self, scope: Scope, ids: Rows, query: Matrix, model: Embedder) -> Scores:
         """Cosine of each passage, NaN for one without a vector."""
@@ -239,7 +226,7 @@ class Searcher:
         self,
         shown: Sequence[_Candidate],
         prepared: Query,
-        vectors: _QueryVectors,
+        question: Question,
         packed: dict[int, bytes],
         query: SearchQuery,
     ) -> list[Hit]:
@@ -251,14 +238,14 @@ class Searcher:
             for unit in own
             if len(own) > 1
         ]
-        cosines = dots(self._static.embed_passages(texts), vectors.static)
+        cosines = dots(self._static.embed_passages(texts), question.static)
         hits = []
         first = 0
         for candidate, own in zip(shown, units, strict=True):
             text = candidate.stored.chunk.text
             start, end = (own[0].start, own[0].end) if own else (0, len(text))
             if len(own) > 1:
-                part = vectors.with_lines(cosines[first : first + len(own)], packed.get(candidate.stored.id))
+                part = _with_lines(question, cosines[first : first + len(own)], packed.get(candidate.stored.id))
                 first += len(own)
                 low, high = lines.choose(text, own, prepared, part)
                 start, end = own[low].start, own[high].end
@@ -266,20 +253,15 @@ class Searcher:
         return hits
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _QueryVectors:
-    static: Matrix
-    dense: Matrix | None
-
-    def with_lines(self, cosines: Matrix, packed: bytes | None) -> Matrix:
-        """Static cosines of lines joined by the dense ones, when the passage has its line vectors."""
-        if packed is None or self.dense is None:
-            return cosines
-        states = unpack_lines(packed, dim=len(self.dense))
-        if len(states) != len(cosines):
-            return cosines
-        joined: Matrix = STATIC_LINE_SHARE * cosines + dots(states, self.dense)
-        return joined
+def _with_lines(question: Question, cosines: Matrix, packed: bytes | None) -> Matrix:
+    """Static cosines of lines joined by the dense ones, when the passage has its line vectors."""
+    if packed is None or question.dense is None:
+        return cosines
+    states = unpack_lines(packed, dim=len(question.dense))
+    if len(states) != len(cosines):
+        return cosines
+    joined: Matrix = STATIC_LINE_SHARE * cosines + dots(states, question.dense)
+    return joined
 
 
 def _hit(candidate: _Candidate, start: int, end: int, *, explain: bool) -> Hit:
@@ -335,12 +317,7 @@ def _joined(ranked: list[_Candidate], hops: Sequence[Hop], scope: Scope) -> list
 
 def _inside(passage: StoredChunk, scope: Scope) -> bool:
     """A document may have moved between two reads: what is shown is inside the scope now."""
-    if scope.chosen is not None and passage.document_id not in scope.chosen:
-        return False
-    if scope.folder == "/" and not scope.exact:
-        return True
-    path = passage.path or ""
-    return path == scope.folder if scope.exact else path.startswith(scope.folder.rstrip("/") + "/")
+    return (scope.chosen is None or passage.document_id in scope.chosen) and in_place(passage.path, scope)
 
 
 def _best_line(ids: Rows, packed: dict[int, bytes], query: Matrix | None) -> Scores:

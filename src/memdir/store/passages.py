@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from memdir.store.database import Database, Row, marks_for
+from memdir.store.paths import below
 from memdir.store.types import Chunk, Scope, StoredChunk
 
 COLUMNS: Final = (
@@ -108,6 +109,15 @@ def is_everywhere(scope: Scope) -> bool:
     return scope.folder == "/" and not scope.exact
 
 
+def in_place(path: str | None, scope: Scope) -> bool:
+    """Whether `path` stands in the place of `scope`; documents without a path (None or '') do in the whole only."""
+    if is_everywhere(scope):
+        return True
+    if not path:
+        return False
+    return path == scope.folder if scope.exact else path.startswith(below(scope.folder.rstrip("/"))[0])
+
+
 def place_condition(scope: Scope) -> tuple[str, tuple[object, ...]]:
     """Join and condition that keep chunks `c` in the place of `scope`, whichever documents it takes there. Below a folder is
     the range from `folder/` to `folder0`."""
@@ -116,5 +126,4 @@ def place_condition(scope: Scope) -> tuple[str, tuple[object, ...]]:
     join = "join document d on d.id = c.document_id where c.container_id = ? and "
     if scope.exact:
         return join + "d.path = ?", (scope.container_id, scope.folder)
-    folder = scope.folder.rstrip("/")
-    return join + "d.path >= ? and d.path < ?", (scope.container_id, folder + "/", folder + "0")
+    return join + "d.path >= ? and d.path < ?", (scope.container_id, *below(scope.folder.rstrip("/")))

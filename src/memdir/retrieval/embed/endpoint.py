@@ -1,22 +1,20 @@
 """An embedding model behind an address that speaks OpenAI's `/v1/embeddings`.
 
-Sent: `{"model", "input": [text]}`; taken: `{"data": [{"index", "embedding"}]}`. The key goes as `Authorization: Bearer`. No
-redirect is followed, no proxy of the environment is used, the answer is bounded. While it fails, the server searches
-with words and static vectors, and passages wait.
+Sent: `{"model", "input": [text]}`; taken: `{"data": [{"index", "embedding"}]}`. While it fails, the server searches with words
+and static vectors, and passages wait.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 from typing import Any, Final
 
-import httpx
 import numpy as np
 
 from memdir.core.errors import BusyError
 from memdir.core.limits import MIB
 from memdir.retrieval.embed.port import CosineScale, ModelUnavailableError
+from memdir.retrieval.endpoint import AnswerError, Endpoint, EndpointError
 from memdir.store.types import Matrix
 
 QUERY_TIMEOUT_S: Final = 2.0
@@ -41,10 +39,8 @@ class EndpointEmbedder:
 
     def __init__(self, url: str, *, model: str, key: str = "") -> None:
         """BusyError when it cannot be reached, ModelUnavailableError when it answers something else than vectors."""
-        self._url = url
         self._model = model
-        headers = {"authorization": f"Bearer {key}"} if key else {}
-        self._client = httpx.Client(headers=headers, follow_redirects=False, trust_env=False)
+        self._endpoint = Endpoint(url, name="the embedding endpoint", key=key)
         self._dim: int | None = None
         texts = [text for pair in _PAIRS for text in pair]
         vectors = self._asked(texts, PASSAGES_TIMEOUT_S)
@@ -77,22 +73,18 @@ class EndpointEmbedder:
         return np.concatenate(parts) if parts else np.zeros((0, self.dim), dtype=np.float32)
 
     def _asked(self, texts: list[str], timeout_s: float) -> Matrix:
-        """Normalised vectors. Neither the address nor the key is in an error's text."""
+        """Normalised vectors."""
         cut = [text[:_TEXT_MAX_CHARS].encode("utf-8", "replace").decode() or " " for text in texts]
-        data = bytearray()
+        body = {"model": self._model, "input": cut}
         try:
-            with self._client.stream("POST", self._url, json={"model": self._model, "input": cut}, timeout=timeout_s) as answer:
-                if answer.status_code != 200:
-                    raise BusyError(f"the embedding endpoint answered {answer.status_code}")
-                for piece in answer.iter_bytes():
-                    data += piece
-                    if len(data) > ANSWER_MAX_BYTES:
-                        raise ModelUnavailableError(f"the embedding endpoint answered more than {ANSWER_MAX_BYTES} bytes")
-        except httpx.HTTPError as error:
-            raise BusyError(f"the embedding endpoint cannot be reached: {type(error).__name__}") from None
+            answer = self._endpoint.asked(body, timeout_s=timeout_s, max_bytes=ANSWER_MAX_BYTES)
+        except EndpointError as error:
+            raise BusyError(error.message) from None
+        except AnswerError as error:
+            raise ModelUnavailableError(error.message) from None
         try:
-            rows = _rows(json.loads(data), len(texts))
-        except (ValueError, TypeError, KeyError, RecursionError):
+            rows = _rows(answer, len(texts))
+        except (ValueError, TypeError, KeyError):
             raise ModelUnavailableError("the embedding endpoint's answer does not hold a vector for each text") from None
         if self._dim is not None and rows.shape[1] != self._dim:
             raise ModelUnavailableError(f"the embedding endpoint gave {rows.shape[1]} dimensions, before {self._dim}")

@@ -171,14 +171,14 @@ def line_states(chunk: Chunk, offsets: list[tuple[int, int]], hidden: Matrix, *,
     return out
 
 
-def opened(model: Path, *, threads: int) -> Any:
-    """A session that costs nothing while it idles."""
+def opened(model: Path, *, threads: int, log_level: int = 3) -> Any:
+    """A session that costs nothing while it idles. It prints what is as bad as `log_level` (3: errors, 4: fatal)."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
-    options.log_severity_level = 3
+    options.log_severity_level = log_level
     # An idle session must cost no processor time.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     return onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])

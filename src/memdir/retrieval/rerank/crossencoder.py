@@ -17,6 +17,7 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from memdir.core.errors import UsageError
+from memdir.retrieval.embed.minilm import opened
 from memdir.retrieval.rerank.port import RERANK_TIMEOUT_S, TEXT_MAX_CHARS, RerankError
 
 MODEL_NAME: Final = "model.onnx"
@@ -59,21 +60,13 @@ class CrossEncoder:
         return found
 
     def _model(self) -> tuple[Any, Tokenizer]:
-        import onnxruntime
-
         with self._lock:
             if self._loaded is None:
                 tokenizer = Tokenizer.from_file(str(self._folder / TOKENIZER_NAME))
                 tokenizer.enable_truncation(TOKENS_MAX, strategy="only_second")
                 tokenizer.no_padding()
-                options = onnxruntime.SessionOptions()
-                options.intra_op_num_threads = 2
-                options.inter_op_num_threads = 1
-                options.log_severity_level = 4
-                options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-                model = str(self._folder / MODEL_NAME)
-                session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-                self._loaded = session, tokenizer
+                # Its own words about a model that it cannot use are ours to say.
+                self._loaded = opened(self._folder / MODEL_NAME, threads=2, log_level=4), tokenizer
             return self._loaded
 
     def _run(self, session: Any, batch: Sequence[Any], left_s: float) -> list[float]:

@@ -3,20 +3,16 @@
 Sent with a model's name: `{"model", "query", "documents": [text], "top_n", "return_documents": false}`; without, as TEI has one
 model only: `{"query", "texts": [text], "truncate": true}`. Taken: `{"results": [{"index", "relevance_score"}]}` or
 `[{"index", "score"}]`.
-The key goes as `Authorization: Bearer`. No redirect is followed, no proxy of the environment is used, the answer is bounded.
 """
 
 from __future__ import annotations
 
-import json
 import math
-import time
 from collections.abc import Sequence
 from typing import Any, Final
 
-import httpx
-
 from memdir.core.limits import MIB
+from memdir.retrieval.endpoint import AnswerError, Endpoint, EndpointError
 from memdir.retrieval.rerank.port import RERANK_TIMEOUT_S, TEXT_MAX_CHARS, RerankError
 
 ANSWER_MAX_BYTES: Final = MIB
@@ -26,10 +22,8 @@ class EndpointReranker:
     """Keeps its connection open; any thread may call."""
 
     def __init__(self, url: str, *, model: str = "", key: str = "") -> None:
-        self._url = url
         self._model = model
-        headers = {"authorization": f"Bearer {key}"} if key else {}
-        self._client = httpx.Client(headers=headers, follow_redirects=False, trust_env=False)
+        self._endpoint = Endpoint(url, name="the reranker", key=key)
 
     def scores(self, query: str, texts: Sequence[str], *, timeout_s: float = RERANK_TIMEOUT_S) -> list[float]:
         """What the endpoint says, cut to 0 to 1; a text that it does not name has 0."""
@@ -37,30 +31,11 @@ class EndpointReranker:
         body: dict[str, Any] = {"query": query, "texts": cut, "truncate": True}
         if self._model:
             body = {"model": self._model, "query": query, "documents": cut, "top_n": len(cut), "return_documents": False}
-        return _relevance(self._asked(body, timeout_s), len(texts))
-
-    def _asked(self, body: dict[str, Any], timeout_s: float) -> Any:
-        """The endpoint's answer. Neither the address nor the key is in an error's text."""
-        deadline = time.monotonic() + timeout_s
-        data = bytearray()
         try:
-            with self._client.stream("POST", self._url, json=body, timeout=timeout_s) as answer:
-                if answer.status_code != 200:
-                    raise RerankError(f"the reranker answered {answer.status_code}")
-                for piece in answer.iter_bytes():
-                    data += piece
-                    if len(data) > ANSWER_MAX_BYTES:
-                        raise RerankError(f"the reranker's answer has more than {ANSWER_MAX_BYTES} bytes")
-                    if time.monotonic() > deadline:
-                        raise RerankError("the reranker took too long")
-        except httpx.TimeoutException:
-            raise RerankError("the reranker took too long") from None
-        except httpx.HTTPError as error:
-            raise RerankError(f"the reranker cannot be reached: {type(error).__name__}") from None
-        try:
-            return json.loads(data)
-        except (ValueError, RecursionError):
-            raise RerankError("the reranker's answer is not JSON") from None
+            answer = self._endpoint.asked(body, timeout_s=timeout_s, max_bytes=ANSWER_MAX_BYTES)
+        except (EndpointError, AnswerError) as error:
+            raise RerankError(error.message) from None
+        return _relevance(answer, len(texts))
 
 
 def _relevance(answer: Any, count: int) -> list[float]:

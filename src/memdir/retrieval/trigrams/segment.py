@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memdir.core.errors import CorruptError
-from memdir.core.paths import private, sync_folder
+from memdir.retrieval.index import write_synced
 
 SEGMENT_CONTENTS: Final = 16_384
 DIVERSE_TRIGRAMS: Final = 100_000
@@ -100,16 +100,9 @@ def write_segment(path: Path, contents: Sequence[tuple[bytes, Numbers | None]]) 
         postings,
     ]
     check = 0
-    temporary = path.with_suffix(".part")
-    with open(temporary, "wb", opener=private) as out:
-        for part in parts:
-            check = zlib.crc32(part, check)
-            out.write(part)
-        out.write(struct.pack("<I", check))
-        out.flush()
-        os.fsync(out.fileno())
-    os.replace(temporary, path)
-    sync_folder(path.parent)
+    for part in parts:
+        check = zlib.crc32(part, check)
+    write_synced(path, [*parts, struct.pack("<I", check)])
 
 
 def _packed(gaps: Numbers, starts: npt.NDArray[np.intp]) -> tuple[bytes, npt.NDArray[np.uint64], npt.NDArray[np.uint8]]:

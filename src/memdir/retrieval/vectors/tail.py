@@ -8,7 +8,8 @@ from typing import Final
 
 import numpy as np
 
-from memdir.store.passages import is_everywhere, is_whole
+from memdir.store.passages import in_place, is_everywhere, is_whole
+from memdir.store.paths import below
 from memdir.store.types import Matrix, Scope
 from memdir.store.vectors import Halves, Rows, half_dots
 from memdir.store.words import path_shares
@@ -178,17 +179,10 @@ class Tail:
         self.dead = 0
 
 
-def in_place(path: str, scope: Scope) -> bool:
-    """Whether `path` stands in the place of `scope`; documents without a path ('') do in the whole only."""
-    if is_everywhere(scope):
-        return True
-    return path == scope.folder if scope.exact else path.startswith(scope.folder.rstrip("/") + "/")
-
-
 def _range_of(paths: list[str], scope: Scope) -> tuple[int, int]:
     """First and end position of what stands in the place of `scope`, of sorted paths."""
     if scope.exact:
         first = bisect_left(paths, scope.folder)
         return first, first + (first < len(paths) and paths[first] == scope.folder)
-    folder = scope.folder.rstrip("/")
-    return bisect_left(paths, folder + "/"), bisect_left(paths, folder + "0")
+    low, high = below(scope.folder.rstrip("/"))
+    return bisect_left(paths, low), bisect_left(paths, high)

@@ -13,7 +13,7 @@ from memdir.server.engine import Engine
 from memdir.server.services.filters import fits
 from memdir.server.services.hits import Found
 from memdir.store.conditions import Condition
-from memdir.store.passages import is_everywhere
+from memdir.store.passages import in_place, is_everywhere
 from memdir.store.paths import below
 from memdir.store.types import Document, Memory, Scope
 
@@ -96,11 +96,7 @@ def _allowed(caller: Caller, scope: Scope, condition: Condition | None) -> Colle
 
 def is_inside(source: Document | None, scope: Scope) -> bool:
     """What has no place is in the whole container only."""
-    if source is None or source.path is None:
-        return is_everywhere(scope)
-    if scope.exact:
-        return source.path == scope.folder
-    return is_everywhere(scope) or source.path.startswith(scope.folder + "/")
+    return in_place(None if source is None else source.path, scope)
 
 
 def metadata_of(memory: Memory, source: Document | None) -> Mapping[str, Any]:
