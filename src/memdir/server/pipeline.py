@@ -26,8 +26,6 @@ from memdir.store.types import Document, Matrix
 
 BINARY_NOTE: Final = "binary: kept byte for byte, nothing to search in it"
 _STATIC_BATCH: Final = 512
-MEMORIES_MAX: Final = 64
-"""Memories embedded in one go."""
 
 
 def index(store: Store, engine: Engine, lease: Lease) -> None:
@@ -140,16 +138,3 @@ def _static_vectors(engine: Engine, texts: Sequence[str], checkpoint: Callable[[
         checkpoint()
         made.append(engine.static.embed_passages(list(texts[first : first + _STATIC_BATCH])))
     return np.concatenate(made) if made else np.zeros((0, engine.static.dim), dtype=np.float32)
-
-
-def embed_memories(store: Store, engine: Engine) -> bool:
-    """Vectors of some memories that have none. Returns whether there may be more."""
-    if not (engine.ready and engine.settled):
-        return False
-    memories = store.remembered.to_embed(MEMORIES_MAX)
-    if not memories:
-        return False
-    texts = [memory.text for memory in memories]
-    models = [engine.static, *([] if engine.dense is None else [engine.dense])]
-    store.remembered.add_vectors(memories, {model.name: model.embed_passages(texts) for model in models})
-    return True

@@ -22,7 +22,8 @@ from memdir.retrieval.embed.port import LineEmbedder
 from memdir.server.engine import Engine
 from memdir.server.knownfacts import KnownFacts
 from memdir.server.leases import COMPUTE_S, Lease, Leases, PermanentError, StoppingError
-from memdir.server.pipeline import embed_memories, index, remember
+from memdir.server.memoryvectors import MemoryVectors
+from memdir.server.pipeline import index, remember
 from memdir.store.acting import SYSTEM, acting_as
 from memdir.store.errors import DiskFullError, SupersededError
 from memdir.store.jobs import BULK, INTERACTIVE, Job
@@ -96,6 +97,7 @@ class Worker:
         self._stopping = threading.Event()
         self._leases = Leases(store, limit_s=limit_s)
         self._facts = KnownFacts(store)
+        self._memory_vectors = MemoryVectors(store, engine)
         loops: list[_Loop] = []
         if count:
             loops += [
@@ -186,8 +188,10 @@ class Worker:
         return self._one(loop, index)
 
     def _remember_one(self, loop: _Loop) -> bool:
-        done = self._one(loop, partial(remember, facts=self._facts))
-        return done or embed_memories(self._store, self._engine)
+        if self._one(loop, partial(remember, facts=self._facts)):
+            self._memory_vectors.begin_anew()
+            return True
+        return self._memory_vectors.step()
 
     def _one(self, loop: _Loop, work: Callable[[Store, Engine, Lease], None]) -> bool:
         """Take one job through its step; what goes wrong with it is its own affair."""

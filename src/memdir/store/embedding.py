@@ -12,8 +12,9 @@ from typing import Final
 from memdir.core.clock import Clock
 from memdir.store import jobs
 from memdir.store.acting import SYSTEM, acting_as
-from memdir.store.database import Database, fetch
+from memdir.store.database import Database, fetch, marks_for
 from memdir.store.jobs import Job
+from memdir.store.passages import IN_MAX
 
 _LACKS: Final = (
     "not exists (select 1 from chunk_vector v where v.chunk_id = c.id "
@@ -63,6 +64,20 @@ class EmbeddingQueue:
                 if len(taken) == len(ids) < limit:
                     completed.append(job)
         return Batch(chunk_ids=tuple(chunk_ids), served=tuple(served), completed=tuple(completed))
+
+    @acting_as(SYSTEM)
+    def awaited(self, text_hashes: Sequence[bytes]) -> set[bytes]:
+        """Those of the texts (`texts.text_hash`) that are passages whose vectors somebody was asked for."""
+        found: set[bytes] = set()
+        for first in range(0, len(text_hashes), IN_MAX):
+            part = text_hashes[first : first + IN_MAX]
+            rows = self._db.all(
+                "select distinct c.text_hash from chunk c join job j on j.document_id = c.document_id and j.kind = 'embed' "  # noqa: S608
+                f"and j.failed_at_ms is null where c.text_hash in ({marks_for(part)})",
+                part,
+            )
+            found.update(bytes(row[0]) for row in rows)
+        return found
 
     @acting_as(SYSTEM)
     def announce(self, batch: Batch) -> None:

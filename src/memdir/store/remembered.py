@@ -81,10 +81,12 @@ class RememberedStore:
         return frozenset(row[0] for row in rows)
 
     @acting_as(SYSTEM)
-    def to_embed(self, limit: int) -> list[ToEmbed]:
-        """Memories without vectors, the newest first."""
+    def to_embed(self, limit: int, *, before: str | None = None) -> list[ToEmbed]:
+        """Memories without vectors, the newest first; those that come after the one with the id `before` in that order."""
+        behind, bindings = ("", ()) if before is None else ("and id < ? ", (before,))
         rows = self._db.all(
-            "select id, container_id, text from memory where is_embedded = 0 order by id desc limit ?", (limit,)
+            f"select id, container_id, text from memory where is_embedded = 0 {behind}order by id desc limit ?",  # noqa: S608
+            (*bindings, limit),
         )
         return [ToEmbed(id=row[0], container_id=row[1], text=row[2]) for row in rows]
 

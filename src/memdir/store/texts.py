@@ -41,7 +41,16 @@ def _whole_text(chunk: Chunk) -> str:
 
 def text_hash(chunk: Chunk) -> bytes:
     """SHA-256 of `embedded_text`; equal hashes have equal vectors."""
-    return hashlib.sha256(embedded_text(chunk).encode("utf-8", "replace")).digest()
+    return _digest(embedded_text(chunk))
+
+
+def plain_hash(text: str) -> bytes:
+    """`text_hash` of a passage that has this text and no context."""
+    return _digest(masked(text))
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.sha256(text.encode("utf-8", "replace")).digest()
 
 
 def unspaced_runs(text: str) -> list[str]:
