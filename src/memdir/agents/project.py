@@ -7,7 +7,10 @@ in gitglossary(7), `commondir` and `worktrees` in gitrepository-layout(5). Stand
 from __future__ import annotations
 
 import os
-from typing import Final
+
+TYPE_CHECKING = False  # `typing` takes longer to import than all that is done here
+if TYPE_CHECKING:
+    from typing import Final
 
 ENV_PROJECT: Final = "MEMDIR_PROJECT"
 NAME_MAX_CHARS: Final = 100

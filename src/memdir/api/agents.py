@@ -172,6 +172,8 @@ class ContextRequest(Wire):
     project: Project | None = None
     session_id: Annotated[str, Field(max_length=200)] | None = None
     """What this session already got is not told again."""
+    renewed: bool = False
+    """The session's context was emptied or summed up (`/clear`, compaction): what it got before may be told again."""
     host: Annotated[str, Field(max_length=40)] = "unknown"
     tag: Literal["memdir-memory", "supermemory"] = "memdir-memory"
     limit: Annotated[int, Field(ge=1, le=50)] = 5

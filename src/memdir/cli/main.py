@@ -27,6 +27,7 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "list": ("list", "COMMAND", "list the mounts of this user"),
     "status": ("status", "COMMAND", "show how a mount, or every mount, is doing"),
     "grep": ("grep", "COMMAND", "search files by meaning, or for exact bytes"),
+    "hook": ("hook", "COMMAND", "give an agent host what memory knows of a prompt"),
     "init": ("init", "COMMAND", "make grep, typed in a mount, a search by meaning"),
     "sync": ("sync", "COMMAND", "push changes now; with --wait until all is searchable"),
     "queue": ("queue", "COMMAND", "show what waits, since when and why"),
@@ -88,6 +89,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     from memdir.cli.output import prepare_streams
 
     arguments = list(sys.argv[1:] if argv is None else argv)
+    if arguments[:1] == ["hook"] and not {"-h", "--help"} & {*arguments}:
+        from memdir.agents.hook import main as hook
+
+        hook(arguments[1:])  # before any parser: no word, and no error, may end it with another code than 0
     debug = "--debug" in arguments or os.environ.get("MEMDIR_DEBUG", "") not in ("", "0")
     prepare_streams()
     try:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memdir.core.errors import MemdirError, StorageError, UsageError
+from memdir.core.places import ENV_HOME, config_and_state, xdg
 
-ENV_HOME = "MEMDIR_HOME"
 ENV_MODELS = "MEMDIR_MODELS_DIR"
 
 RUNTIME_DIR_MAX_BYTES = 80
@@ -118,10 +118,11 @@ def app_paths() -> AppPaths:
             raise UsageError(f"{ENV_HOME} must be an absolute path, not {home!r}")
         return under_home(base)
     user_home = Path.home()
+    config_dir, state_dir = config_and_state(os.environ)
     return AppPaths(
-        config_dir=_xdg("XDG_CONFIG_HOME", user_home / ".config") / "memdir",
+        config_dir=Path(config_dir),
         data_dir=_xdg("XDG_DATA_HOME", user_home / ".local" / "share") / "memdir",
-        state_dir=_xdg("XDG_STATE_HOME", user_home / ".local" / "state") / "memdir",
+        state_dir=Path(state_dir),
         cache_dir=_xdg("XDG_CACHE_HOME", user_home / ".cache") / "memdir",
         runtime_dir=_short_runtime_dir(_runtime_base(user_home)),
     )
@@ -139,9 +140,7 @@ def under_home(base: Path) -> AppPaths:
 
 
 def _xdg(variable: str, default: Path) -> Path:
-    """The specification says that a relative value must be ignored."""
-    value = os.environ.get(variable, "")
-    return Path(value) if value.startswith("/") else default
+    return Path(xdg(os.environ, variable, str(default)))
 
 
 def _runtime_base(user_home: Path) -> Path:

@@ -1,0 +1,1 @@
+"""Setting agent hosts up, and taking everything out again."""
