@@ -83,7 +83,6 @@ OPEN: frozenset[str] = frozenset(
         "agent.memory-tool",
         "agent.plugin",
         "agent.export",
-        "agent.foreign",
         "agent.bench",
         "agent.seed-cases",
         "agent.parallel",

@@ -41,6 +41,8 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "undelete": ("undelete", "COMMAND", "bring back what was deleted"),
     "export": ("export", "COMMAND", "write a memory, or a folder of one, as a plain archive"),
     "import": ("takeover", "COMMAND", "take an archive over into a memory"),
+    "memory export": ("memoryfiles", "EXPORT", "write an agent's memories into a file"),
+    "memory import": ("memoryfiles", "IMPORT", "take memories over from a file, also of other systems"),
     "cost": ("cost", "COMMAND", "what an agent's memory costs and saves in tokens"),
     "server run": ("server", "RUN", "run the local server in the foreground"),
     "server start": ("server", "START", "start the local server in the background"),
