@@ -74,6 +74,7 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "doctor": ("doctor", "COMMAND", "check everything a mount needs, and say how to repair it"),
     "recover": ("recover", "COMMAND", "put right what a crash or a hang has left behind"),
     "fsck": ("fsck", "COMMAND", "check, and repair, the stored filesystem of a memory"),
+    "mcp": ("mcp", "COMMAND", "serve agent memories to hosts that speak MCP"),
     "bench smoke": ("bench", "SMOKE", "measure this machine's figures"),
     "bench server": ("bench", "SERVER", "requests a second on SQLite and PostgreSQL, and what they cost"),
     "bench sync": ("bench", "SYNC", "how fast changes travel between mounts, and what they cost"),

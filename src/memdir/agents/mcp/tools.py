@@ -1,0 +1,303 @@
+"""The six tools: what each takes (bounded), what it says about itself, and what it does.
+
+The order of `TOOLS` is what a host sees and caches: new ones go to the end. Arguments are checked here and not by the
+protocol's library, so that a model is told what to mend in a result that it reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
+from urllib.parse import quote
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic.json_schema import SkipJsonSchema
+
+from memdir.agents.mcp import answers, guide
+from memdir.agents.mcp.link import MemoryLink
+from memdir.api import agents as wire
+from memdir.core.errors import MemdirError, UsageError
+from memdir.core.ids import new_id
+from memdir.core.limits import QUERY_MAX_CHARS
+
+SEARCH_LIMIT_MAX: Final = 50
+LIST_LIMIT_MAX: Final = 100
+_ID_MAX_CHARS: Final = 100
+_CURSOR_MAX_CHARS: Final = 1_000
+_RECENT_MAX: Final = 5
+_PROBLEMS_MAX: Final = 5
+_NO_CONTENT: Final = frozenset({"content"})
+
+Identifier = Annotated[str, Field(min_length=1, max_length=_ID_MAX_CHARS, description="id of a memory")]
+_NAMED_PROJECT: Final = Field(max_length=wire.PROJECT_MAX_CHARS, description="default: the current project; '' for none")
+
+
+class Arguments(BaseModel):
+    """What a tool is called with. Unknown names are refused: a misspelt one must not be taken for its default."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class StoreArguments(Arguments):
+    content: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=wire.CONTENT_MAX_CHARS,
+            description="one self-contained fact; long texts are cut into pieces",
+        ),
+    ]
+    tags: Annotated[
+        list[wire.Tag], Field(max_length=wire.TAGS_MAX, description="two to four words it belongs to, such as auth, bug-fix")
+    ] = Field(default_factory=list)
+    project: Annotated[str | SkipJsonSchema[None], _NAMED_PROJECT] = None
+    redact_secrets: Annotated[
+        bool, Field(description="take passwords and keys out of the content instead of refusing to store it")
+    ] = False
+
+
+class SearchArguments(Arguments):
+    query: Annotated[str, Field(min_length=1, max_length=QUERY_MAX_CHARS, description="key words, names, error messages")]
+    tags: Annotated[list[wire.Tag], Field(max_length=wire.TAGS_MAX, description="memories with these tags rank higher")] = (
+        Field(default_factory=list)
+    )
+    project: Annotated[str | SkipJsonSchema[None], _NAMED_PROJECT] = None
+    only_project: Annotated[bool, Field(description="leave out memories of other projects")] = False
+    only_tags: Annotated[bool, Field(description="leave out memories that have none of the tags")] = False
+    limit: Annotated[int, Field(ge=1, le=SEARCH_LIMIT_MAX)] = 5
+
+
+class ListArguments(Arguments):
+    project: Annotated[
+        str | SkipJsonSchema[None], Field(min_length=1, max_length=wire.PROJECT_MAX_CHARS, description="default: all projects")
+    ] = None
+    tag: Annotated[str | SkipJsonSchema[None], Field(min_length=1, max_length=wire.TAG_MAX_CHARS)] = None
+    cursor: Annotated[
+        str | SkipJsonSchema[None], Field(min_length=1, max_length=_CURSOR_MAX_CHARS, description="of the page before")
+    ] = None
+    limit: Annotated[int, Field(ge=1, le=LIST_LIMIT_MAX)] = 20
+
+
+class ReadArguments(Arguments):
+    id: Identifier
+
+
+class DeleteArguments(Arguments):
+    id: Identifier
+
+
+class ProfileArguments(Arguments):
+    project: Annotated[str | SkipJsonSchema[None], _NAMED_PROJECT] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Around:
+    """What the tools work with. Calls block: they run in worker threads."""
+
+    link: MemoryLink
+    project: str | None
+    """Of the folder that the host started us in."""
+
+    def project_or(self, named: str | None) -> str | None:
+        """The project that a call means: the one it names, none for '', else the current one."""
+        return self.project if named is None else named or None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What a tool gave: words for a model, and the same as a JSON object of the tool's output schema."""
+
+    text: str
+    data: BaseModel
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """One tool as a host sees it. `reads_only`, `destroys`, `repeatable` become the protocol's annotations; none of the tools
+    reaches beyond the user's own memory (`openWorldHint` is false)."""
+
+    name: str
+    title: str
+    description: str
+    arguments: type[Arguments]
+    answer: type[BaseModel]
+    run: Callable[[Around, Any], Outcome]
+    reads_only: bool
+    destroys: bool = False
+    repeatable: bool = True
+
+    def __call__(self, around: Around, given: dict[str, Any]) -> Outcome:
+        """Check the arguments and run. MemdirError with words for the model when either fails."""
+        try:
+            arguments = self.arguments.model_validate(given)
+        except ValidationError as error:
+            raise UsageError(
+                f"{self.name} was called wrongly: {_problems(error)}", hint="correct the arguments and call it again"
+            ) from None
+        return self.run(around, arguments)
+
+
+def _store(around: Around, given: StoreArguments) -> Outcome:
+    body = {
+        "content": given.content, "tags": given.tags, "project": around.project_or(given.project),
+        "secrets": "redact" if given.redact_secrets else "refuse", "idempotencyKey": new_id(),
+    }  # fmt: skip
+    result = wire.StoreResult.model_validate(around.link.post("/memories", body))
+    data = answers.Stored(
+        memories=[answers.memory(one) for one in result.memories],
+        duplicates=[answers.Duplicate(id=one.id, similarity=one.similarity) for one in result.duplicates],
+        redacted=result.redacted,
+    )
+    return Outcome(text=answers.stored_text(data), data=data)
+
+
+def _search(around: Around, given: SearchArguments) -> Outcome:
+    project = around.project_or(given.project)
+    if given.only_project and project is None:
+        raise UsageError("only_project was asked for, and there is no current project", hint="name one with `project`")
+    body = {
+        "q": given.query, "tags": given.tags, "project": project, "onlyProject": given.only_project,
+        "onlyTags": given.only_tags, "limit": given.limit,
+    }  # fmt: skip
+    result = wire.AgentSearchResponse.model_validate(around.link.post("/search", body))
+    kept, left_out = answers.fitting(answers.hit(one) for one in result.results)
+    data = answers.Found(results=kept, terms=result.terms, left_out=left_out)
+    return Outcome(text=answers.found_text(data, given.query), data=data)
+
+
+def _list(around: Around, given: ListArguments) -> Outcome:
+    page = memories_page(around.link, project=given.project, tag=given.tag, after=given.cursor, limit=given.limit)
+    data = answers.Listed(
+        memories=[answers.memory(one, max_chars=answers.LISTED_MAX_CHARS) for one in page.memories],
+        next_cursor=page.next_after,
+        total=page.total,
+    )
+    return Outcome(text=answers.listed_text(data), data=data)
+
+
+def _read(around: Around, given: ReadArguments) -> Outcome:
+    data = answers.Read(memory=answers.memory(one_memory(around.link, given.id), max_chars=answers.READ_MAX_CHARS))
+    return Outcome(text=answers.read_text(data), data=data)
+
+
+def _delete(around: Around, given: DeleteArguments) -> Outcome:
+    result = wire.DeleteResult.model_validate(around.link.delete(f"/memories/{quote(given.id, safe='')}"))
+    return Outcome(text=f"Deleted memory {result.id}, its file too.", data=answers.Deleted(id=result.id, deleted=True))
+
+
+def _profile(around: Around, given: ProfileArguments) -> Outcome:
+    data = profile(around, around.project_or(given.project))
+    return Outcome(text=answers.profile_text(data), data=data)
+
+
+def profile(around: Around, project: str | None) -> answers.Profile:
+    """The facts of the profile, the latest memories of `project`, and what else there is."""
+    facts = around.link.profile()
+    stats = wire.AgentStats.model_validate(around.link.get("/stats"))
+    page = memories_page(around.link, project=project, limit=_RECENT_MAX)
+    return answers.Profile(
+        project=project,
+        facts=_sentences(facts.get("static")),
+        recent_facts=_sentences(facts.get("dynamic")),
+        recent_memories=[answers.memory(one) for one in page.memories],
+        projects=[answers.Count(name=one.project, count=one.count) for one in stats.projects[:_COUNTS_MAX] if one.project],
+        tags=[answers.Count(name=one.tag, count=one.count) for one in stats.tags[:_COUNTS_MAX]],
+        total=stats.memories,
+    )
+
+
+def memories_page(
+    link: MemoryLink, *, project: str | None = None, tag: str | None = None, after: str | None = None, limit: int
+) -> wire.MemoriesPage:
+    """A page of memories, newest first."""
+    asked = {"project": project, "tag": tag, "after": after, "limit": str(limit)}
+    return wire.MemoriesPage.model_validate(link.get("/memories", **{name: value for name, value in asked.items() if value}))
+
+
+def one_memory(link: MemoryLink, memory_id: str) -> wire.AgentMemory:
+    """The memory of an id."""
+    return wire.AgentMemory.model_validate(link.get(f"/memories/{quote(memory_id, safe='')}"))
+
+
+def _sentences(value: object) -> list[str]:
+    if not isinstance(value, list):
+        return []
+    return [str(one)[: answers.FACT_MAX_CHARS] for one in value[: answers.FACTS_MAX]]
+
+
+def _problems(error: ValidationError) -> str:
+    """What is wrong with the arguments, without repeating what was sent: it may be long."""
+    found = error.errors(include_url=False, include_input=False)
+    said = [f"{'.'.join(map(str, one['loc'])) or 'arguments'}: {one['msg'][:200]}" for one in found[:_PROBLEMS_MAX]]
+    more = len(found) - len(said)
+    return "; ".join(said) + (f"; and {more} more" if more else "")
+
+
+def input_schema(tool: Tool) -> dict[str, Any]:
+    """JSON Schema of the arguments, every reference resolved: hosts differ in what they understand of it."""
+    return plain_schema(tool.arguments.model_json_schema())
+
+
+def output_schema(tool: Tool) -> dict[str, Any]:
+    """JSON Schema of `structuredContent`."""
+    return plain_schema(tool.answer.model_json_schema(by_alias=True, mode="serialization"))
+
+
+def plain_schema(schema: dict[str, Any]) -> dict[str, Any]:
+    """`schema` without `$ref`, without titles made from names, and without defaults of null, which strict hosts refuse."""
+    definitions = schema.get("$defs", {})
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, list):
+            return [plain(one) for one in value]
+        if not isinstance(value, dict):
+            return value
+        if "$ref" in value:
+            own = {name: one for name, one in value.items() if name != "$ref"}
+            return plain({**definitions[value["$ref"].rsplit("/", 1)[1]], **own})
+        made = {}
+        for name, one in value.items():
+            if name == "properties":
+                made[name] = {key: plain(inner) for key, inner in one.items()}
+            elif name not in ("$defs", "title") and not (name == "default" and one is None):
+                made[name] = plain(one)
+        return made
+
+    plained: dict[str, Any] = plain(schema)
+    return plained
+
+
+_COUNTS_MAX: Final = 20
+
+TOOLS: Final[tuple[Tool, ...]] = (
+    Tool(
+        name="memory_store", title="Remember", description=guide.STORE, arguments=StoreArguments, answer=answers.Stored,
+        run=_store, reads_only=False,
+    ),
+    Tool(
+        name="memory_search", title="Search memory", description=guide.SEARCH, arguments=SearchArguments, answer=answers.Found,
+        run=_search, reads_only=True,
+    ),
+    Tool(
+        name="memory_list", title="List memories", description=guide.LIST, arguments=ListArguments, answer=answers.Listed,
+        run=_list, reads_only=True,
+    ),
+    Tool(
+        name="memory_read", title="Read a memory", description=guide.READ, arguments=ReadArguments, answer=answers.Read,
+        run=_read, reads_only=True,
+    ),
+    Tool(
+        name="memory_delete", title="Forget", description=guide.DELETE, arguments=DeleteArguments, answer=answers.Deleted,
+        run=_delete, reads_only=False, destroys=True,
+    ),
+    Tool(
+        name="memory_profile", title="Memory profile", description=guide.PROFILE, arguments=ProfileArguments,
+        answer=answers.Profile, run=_profile, reads_only=True,
+    ),
+)  # fmt: skip
+
+
+def trouble(error: MemdirError) -> str:
+    """An error in words for a model: what is wrong, and what to do."""
+    return f"{error.message}\n{error.hint}" if error.hint else error.message
