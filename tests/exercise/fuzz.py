@@ -1,15 +1,18 @@
 """A coverage-guided fuzzer of the request parser: `Dispatcher.answer` is given mutated requests of a real kernel, and every
 reply must be one that the kernel takes. Inputs that reach a new line of `fs/fuse` or `fs/views` become seeds themselves.
 
-    python -m tests.exercise.fuzz --seed 7 --rounds 20 [--kind blobs] [--profile observed]
+    python -m tests.exercise.fuzz --seed 7 --rounds 20 [--kind blobs] [--profile observed] [--within 300] [--blind] [--json]
 
-A round is a new filesystem and some thousand requests; it is the same for the same seed and number.
+A round is a new filesystem and some thousand requests; it is the same for the same seed and number. With `--within` the process
+ends after so many seconds, whatever hangs, and shows where.
 """
 
 from __future__ import annotations
 
 import argparse
 import errno
+import faulthandler
+import json
 import logging
 import os
 import random
@@ -196,17 +199,23 @@ def _payload_trouble(opcode: int, body: bytes, payload_bytes: int) -> str | None
 class Coverage:
     """Lines of the watched files that ran, by `sys.settrace`. On only while a request is answered."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, blind: bool = False) -> None:
         self.lines: set[tuple[CodeType, int]] = set()
         self._watched: dict[CodeType, bool] = {}
+        self._blind = blind
 
     def __enter__(self) -> Coverage:
         self._before = sys.gettrace()
-        sys.settrace(self._call)
+        if not self._blind:
+            sys.settrace(self._call)
         return self
 
     def __exit__(self, *_: object) -> None:
         sys.settrace(self._before)
+
+    def functions(self, module: str) -> set[str]:
+        """Names of the functions in files of that name that ran."""
+        return {code.co_name for code, _ in self.lines if code.co_filename.endswith(module)}
 
     def _call(self, frame: FrameType, event: str, argument: object) -> Callable[..., Any] | None:
         code = frame.f_code
@@ -297,10 +306,11 @@ class Mutator:
 class Fuzzer:
     """Rounds of one seed. Seeds that are found go on from round to round."""
 
-    def __init__(self, seed: int, folder: Path) -> None:
+    def __init__(self, seed: int, folder: Path, *, blind: bool = False) -> None:
+        """`blind`: without coverage, so that no input becomes a seed."""
         self.seed = seed
         self.folder = folder
-        self.coverage = Coverage()
+        self.coverage = Coverage(blind=blind)
         self.corpora = {profile: [*load(profile), *BY_HAND] for profile in ("fast", "observed")}
         self.executions = 0
         self.found = 0
@@ -340,14 +350,25 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--kind", choices=KINDS)
     parser.add_argument("--profile", choices=["fast", "observed"])
+    parser.add_argument("--within", type=float, metavar="SECONDS")
+    parser.add_argument("--blind", action="store_true")
+    parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     logging.disable(logging.ERROR)
-    with tempfile.TemporaryDirectory() as folder:
-        fuzzer = Fuzzer(arguments.seed, Path(folder))
+    if arguments.within:
+        faulthandler.dump_traceback_later(arguments.within, exit=True)  # a thread in C: it needs no GIL
+    shared = Path("/dev/shm")  # FSYNC is a request like any other
+    with tempfile.TemporaryDirectory(prefix="memdir-fuzz-", dir=shared if os.access(shared, os.W_OK) else None) as folder:
+        fuzzer = Fuzzer(arguments.seed, Path(folder), blind=arguments.blind)
         for number in range(arguments.rounds):
             kind = arguments.kind or KINDS[number % len(KINDS)]
             fuzzer.round(number, kind, arguments.profile or ("fast", "observed")[number % 2])
-    sys.stdout.write(f"{fuzzer.executions} requests, {len(fuzzer.coverage.lines)} lines, {fuzzer.found} new seeds\n")
+    lines = len(fuzzer.coverage.lines)
+    if arguments.json:
+        told = {"requests": fuzzer.executions, "lines": lines, "found": fuzzer.found}
+        json.dump(told | {"handlers": sorted(fuzzer.coverage.functions("names.py"))}, sys.stdout)
+    else:
+        sys.stdout.write(f"{fuzzer.executions} requests, {lines} lines, {fuzzer.found} new seeds\n")
 
 
 if __name__ == "__main__":
