@@ -20,10 +20,10 @@ picture: setup ## record the demo again as docs/images/demo.svg
 	@$(PYTHON_BIN) scripts/demo.py --svg docs/images/demo.svg
 
 test: setup ## the test lane
-	@$(PYTHON_BIN) -m pytest -n $(PYTEST_WORKERS) --dist loadfile -m "not long" $(PYTEST_FLAGS)
+	@$(PYTHON_BIN) -m pytest -n $(PYTEST_WORKERS) --dist loadfile --max-worker-restart 1 -m "not long" $(PYTEST_FLAGS)
 
 long: setup ## the same properties with more cases
-	@$(PYTHON_BIN) -m pytest -n $(PYTEST_WORKERS) --dist loadfile -m long -o faulthandler_timeout=8000 $(PYTEST_FLAGS)
+	@$(PYTHON_BIN) -m pytest -n $(PYTEST_WORKERS) --dist loadfile --max-worker-restart 1 -m long -o faulthandler_timeout=8000 $(PYTEST_FLAGS)
 
 mutants: setup ## change the planner, the queue and the renames in every place and count what the tests notice: an hour
 	@$(PYTHON_BIN) -m tests.mutants
