@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from memdir.retrieval.embed import MiniLmEmbedder, StaticEmbedder
 from memdir.retrieval.lines import BLOCK_LINES_MAX
 from memdir.retrieval.query import Searcher, threshold_among
 from memdir.retrieval.types import Hit, SearchOutcome, SearchQuery
-from memdir.store.types import Scope
+from memdir.store.types import Matrix, Nearest, Scope
 from tests.retrieval.conftest import ENGINES, World, world_on
 from tests.retrieval.corpus import DOCUMENTS, NONSENSE, QUESTIONS, UNRELATED
 
@@ -302,3 +303,36 @@ def test_the_example_memory_answers_its_questions(world: World, static: StaticEm
         lines += any(words in hit.text for hit in mine for words in question["expect_line_contains"])
     assert found >= len(asked) - 1
     assert lines >= 0.85 * len(asked)
+
+
+class _Noting:
+    """An index that notes whose nearest it was asked for."""
+
+    def __init__(self, chunks: Any) -> None:
+        self._chunks = chunks
+        self.asked: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._chunks, name)
+
+    def nearest(self, scope: Scope, query: Matrix, *, model: str, limit: int) -> Nearest:
+        self.asked.append(model)
+        near: Nearest = self._chunks.nearest(scope, query, model=model, limit=limit)
+        return near
+
+
+def test_static_neighbours_are_looked_for_only_while_the_transformer_has_not_seen_all(
+    sqlite_world: World, static: StaticEmbedder, minilm: MiniLmEmbedder
+) -> None:
+    for number, text in enumerate(("The kettle whistles at six.", "Rent is due on the third.", "The fern likes shade.")):
+        sqlite_world.put(f"/{number}.md", text, static)
+    sqlite_world.embed(minilm)
+    vectors = _Noting(sqlite_world.chunks)
+    searcher = Searcher(sqlite_world.chunks, static, minilm, vectors=vectors)
+    query = SearchQuery(text="what boils in the morning", scope=Scope(container_id=1), threshold=0.0)
+    assert {hit.path for hit in searcher.search(query).hits} == {"/0.md", "/1.md", "/2.md"}
+    assert vectors.asked == [minilm.name]
+    sqlite_world.put("/3.md", "Water boils at dawn.", static)
+    vectors.asked.clear()
+    assert "/3.md" in {hit.path for hit in searcher.search(query).hits}
+    assert vectors.asked == [minilm.name, static.name]

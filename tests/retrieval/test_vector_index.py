@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 from memdir.core.clock import FakeClock
 from memdir.retrieval.index import folder_of
 from memdir.retrieval.vectors import codes, lists, segment
+from memdir.retrieval.vectors import index as vector_index
 from memdir.retrieval.vectors.files import CHANGING, DTYPES
+from memdir.store.sqlite import chunks as sqlite_chunks
 from memdir.store.sqlite import vectors as log
 from memdir.store.sqlite.store import SqliteStore
 from memdir.store.types import Chosen, Matrix, Scope
@@ -374,3 +376,41 @@ def test_codes_differ_in_as_many_bits_as_components_lie_on_other_sides() -> None
     picked = codes.fewest(differing, 20)
     assert len(picked) >= 20
     assert differing[picked].max() < np.delete(differing, picked).min()
+
+
+def test_a_large_container_without_files_is_not_compared_as_a_whole(
+    sqlite_world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(12):
+        put(sqlite_world, f"/{'ab'[number % 2]}/{number}.md", number, 2)
+    query, whole = drawn(1, 1)[0], Scope(container_id=1)
+    for module, name, most in ((vector_index, "COMPARED_MAX", 20), (sqlite_chunks, "COUNTED_MAX", 15)):
+        monkeypatch.setattr(module, name, most)
+    monkeypatch.setattr(vector_index.VectorIndexes, "_ask_build", lambda *_: None)
+    with beside(sqlite_world, tmp_path / "index", segment_min=3) as index:
+        near = index.nearest(whole, query, model=MODEL, limit=5)
+        assert (near.ids.tolist(), near.counted) == ([], 24), "how many there are is known, for the threshold"
+        assert index.counted(whole, model=MODEL) == 24
+        assert index.named(whole, ["4"], model=MODEL, limit=5) == []
+        ids = [row[0] for row in sqlite_world.db.all("select id from chunk order by id")]
+        known = sqlite_world.chunks.cosines(1, ids, query, model=MODEL)
+        assert index.cosines(1, ids, query, model=MODEL).tobytes() == known.tobytes(), "what words found is judged"
+        small = Scope(container_id=1, folder="/a")
+        assert index.nearest(small, query, model=MODEL, limit=5).ids.tolist() == (
+            sqlite_world.chunks.nearest(small, query, model=MODEL, limit=5).ids.tolist()
+        )
+
+
+def test_names_are_looked_up_without_reading_all_passages_for_each_file(sqlite_world: World) -> None:
+    """As the store answers while there are no files: in a container of 100,000 passages it once took minutes."""
+    for number in range(60):
+        put(sqlite_world, f"/{number}-notes.md", number, 5)
+    steps = []
+    reader = sqlite_world.db.reader
+    reader.set_progress_handler(lambda: steps.append(1) is not None and False, 10)
+    try:
+        found = sqlite_world.chunks.named(Scope(container_id=1), ["notes"], model=MODEL, limit=5)
+    finally:
+        reader.set_progress_handler(None)
+    assert len(found) == 5
+    assert len(steps) * 10 < 60 * 100, "some steps for each file; for each file all passages would be 60 * 300 * 5"

@@ -273,6 +273,10 @@ class _View:
         best = np.lexsort((rows, -cosines))[:limit]
         return Nearest(ids=rows[best] + FIRST_ID, cosines=cosines[best], mean=mean, counted=counted)
 
+    def counted(self, scope: Scope, *, model: str) -> int | None:
+        del scope
+        return int(np.count_nonzero(self._allowed & self._held.vectors[model].there))
+
     def cosines(self, container_id: int, chunk_ids: Sequence[int], query: Matrix, *, model: str) -> Matrix:
         del container_id
         vectors = self._held.vectors[model]

@@ -32,7 +32,7 @@ from memdir.store.passages import in_place
 from memdir.store.protocols import ChunkStore
 from memdir.store.texts import embedded_text
 from memdir.store.types import Matrix, Scope, StoredChunk
-from memdir.store.vectors import dots
+from memdir.store.vectors import NOTHING_NEAR, dots
 from memdir.store.words import stem, words
 
 CANDIDATES: Final = 150
@@ -166,15 +166,16 @@ class Searcher:
         """The best passages of each signal, with all signals of each; how many passages are in scope."""
         found = self._vectors.named(scope, prepared.words, model=self._static.name, limit=NAMED_MAX)
         path = {chunk_id: min(1.0, total / max(1, len(prepared.terms))) for chunk_id, total in found}
-        near = self._vectors.nearest(scope, question.static, model=self._static.name, limit=CANDIDATES)
-        wanted = dict.fromkeys((*lexical, *near.ids.tolist()))
-        counted = near.counted
+        near = NOTHING_NEAR
         if self._dense is not None and question.dense is not None:
             near = self._vectors.nearest(scope, question.dense, model=self._dense.name, limit=CANDIDATES)
-            if near.counted:
-                wanted.update(dict.fromkeys(near.ids.tolist()))
-                counted = near.counted
-        wanted.update(dict.fromkeys(path))
+        wanted = dict.fromkeys((*lexical, *near.ids.tolist(), *path))
+        counted = near.counted
+        if not counted or counted != self._vectors.counted(scope, model=self._static.name):
+            # Some passages are still to be seen by the transformer: their static vectors find them meanwhile.
+            near = self._vectors.nearest(scope, question.static, model=self._static.name, limit=CANDIDATES)
+            wanted.update(dict.fromkeys(near.ids.tolist()))
+            counted = counted or near.counted
         ids = np.fromiter(wanted, dtype=np.int64, count=len(wanted))
         signals = fuse(
             ids=ids,

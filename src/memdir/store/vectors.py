@@ -16,6 +16,8 @@ NOTHING_NEAR: Final = Nearest(ids=np.zeros(0, dtype=np.int64), cosines=np.zeros(
 
 SUM_SCALE: Final = 1 << 30
 """`summed` counts in parts of this size."""
+COUNTED_MAX: Final = 10_000
+"""Vectors in scope up to which a database counts them."""
 _BLOCK_ROWS: Final = 256
 """Rows that are widened at a time: 384 KiB at 384 dimensions, which stays in a processor's own cache."""
 _BITS_KEPT: Final = np.int32(np.uint32(0x8FFFE000).astype(np.int32))

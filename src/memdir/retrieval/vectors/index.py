@@ -2,7 +2,8 @@
 
 A container of up to SEGMENT_MIN passages is held in memory and compared. A larger one has files; what changed since they were
 made is held in memory, and when that is much (`_due`) they are made anew while searches go on. Without files, or with damaged
-ones, a large container is answered by the store itself, exactly and slowly, until they are there.
+ones, a large container is answered by the store itself, exactly and slowly, until they are there; one of more than COMPARED_MAX
+passages not at all, unless the scope is small: its passages are then found by their words, and their vectors judge them.
 
 The bytes of deleted vectors are overwritten in the files within a second or two of the commit (`noticed`), the names of deleted
 files go with the next build, which is at most FORGET_S away while the server runs.
@@ -16,7 +17,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Collection, Generator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -29,6 +30,7 @@ from memdir.retrieval.vectors.port import VectorIndex
 from memdir.retrieval.vectors.segment import EXACT_MAX, Segment
 from memdir.retrieval.vectors.state import State, opened, wrong_vectors
 from memdir.retrieval.vectors.worker import Worker
+from memdir.store.passages import is_whole
 from memdir.store.sqlite.vectors import VectorFeed, VectorReader, VectorRow
 from memdir.store.store import Store
 from memdir.store.types import Matrix, Nearest, Scope
@@ -40,6 +42,8 @@ log = logging.getLogger(__name__)
 
 SEGMENT_MIN: Final = 10_000
 """Passages up to which a container has no files."""
+COMPARED_MAX: Final = 100_000
+"""Passages of a container without files up to which the store compares them all: half a second for each model."""
 FORGET_S: Final = 3_600.0
 """A deleted file's name stays in the files at most this long."""
 _BEHIND_MAX: Final = 30_000
@@ -66,6 +70,8 @@ class _Slot:
 
     lock: threading.Lock
     state: State | None = None
+    counted: int = 0
+    """Without a state: passages in the container, all of COMPARED_MAX or fewer have a vector."""
     rests_until_s: float = 0.0
 
 
@@ -125,7 +131,19 @@ class VectorIndexes:
             state = self._current(slot, scope.container_id, model)
             if state is not None:
                 return state.nearest(scope, query, limit) if len(state) else NOTHING_NEAR
+        if slot.counted > COMPARED_MAX and self._truth.counted(scope, model=model) is None:
+            return replace(NOTHING_NEAR, counted=slot.counted)
         return self._truth.nearest(scope, query, model=model, limit=limit)
+
+    def counted(self, scope: Scope, *, model: str) -> int | None:
+        """How many passages in scope have a vector of `model`; the same as `nearest` says."""
+        slot = self._slot(scope.container_id, model)
+        with slot.lock:
+            state = self._current(slot, scope.container_id, model)
+            if state is not None:
+                return state.counted(scope)
+        few = self._truth.counted(scope, model=model)
+        return slot.counted if few is None and (is_whole(scope) or slot.counted > COMPARED_MAX) else few
 
     def cosines(self, container_id: int, chunk_ids: Sequence[int], query: Matrix, *, model: str) -> Matrix:
         """The cosine of each chunk, NaN for one without a vector of `model`."""
@@ -143,6 +161,8 @@ class VectorIndexes:
             state = self._current(slot, scope.container_id, model)
             if state is not None and (state.segment is None or state.segment.has_words):
                 return state.named(scope, {stem(word) for word in words}, limit)
+        if state is None and slot.counted > COMPARED_MAX:
+            return []
         return self._truth.named(scope, words, model=model, limit=limit)
 
     def noticed(self, container_id: int) -> None:
@@ -192,10 +212,13 @@ class VectorIndexes:
             state = None
         if state is not None:
             return state
-        if self._worker.asked(("build", container_id, model)):
+        if self._worker.asked(("build", container_id, model)) and slot.counted:
             return None
         number = reader.model_id(model)
-        if number is not None and reader.count(container_id, number) > 2 * self._segment_min:
+        slot.counted = 0 if number is None else reader.count(container_id, number, most=COMPARED_MAX + 1)
+        if slot.counted > COMPARED_MAX:
+            slot.counted = max(slot.counted, reader.passages(container_id))
+        if slot.counted > 2 * self._segment_min:
             self._ask_build(slot, container_id, model)
             return None
         state = State(container_id, number or 0, exact_max=self._exact_max)

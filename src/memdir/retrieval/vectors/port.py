@@ -15,6 +15,10 @@ class VectorIndex(Protocol):
         """The passages in scope that are closest to `query` (normalised). The scope is applied before the limit."""
         ...
 
+    def counted(self, scope: Scope, *, model: str) -> int | None:
+        """How many passages in scope have a vector of `model`; None when counting them would cost as much as a search."""
+        ...
+
     def cosines(self, container_id: int, chunk_ids: Sequence[int], query: Matrix, *, model: str) -> Matrix:
         """The cosine of each chunk with `query`, NaN for one without a vector of `model` and for one of another container."""
         ...

@@ -152,12 +152,23 @@ class Segment:
         """The closest rows in scope, None when there is nothing."""
         first, end = self.range_of(scope)
         rows = None if scope.chosen is None else self._rows_chosen(scope.chosen, first, end)
-        size = int(np.count_nonzero(self.alive[first:end] if rows is None else self.alive[rows]))
+        size = self._alive_in(first, end, rows)
         if not size:
             return None
         if size <= exact_max:
             return self._compared(query, rows, first, end, limit)
         return self._approximate(query, rows, first, end, limit, size)
+
+    def counted(self, scope: Scope) -> int:
+        """How many rows are in scope."""
+        first, end = self.range_of(scope)
+        return self._alive_in(first, end, None if scope.chosen is None else self._rows_chosen(scope.chosen, first, end))
+
+    def _alive_in(self, first: int, end: int, rows: Rows | None) -> int:
+        """How many of `rows` (None: of those between two rows) are still here."""
+        if not self.dead:
+            return end - first if rows is None else len(rows)
+        return int(np.count_nonzero(self.alive[first:end] if rows is None else self.alive[rows]))
 
     def _compared(self, query: Matrix, rows: Rows | None, first: int, end: int, limit: int) -> Near:
         if rows is None and self.alive[first:end].all():

@@ -188,6 +188,12 @@ class State:
             counted=size,
         )
 
+    def counted(self, scope: Scope) -> int:
+        """How many passages are in scope."""
+        return (0 if self.segment is None else self.segment.counted(scope)) + (
+            0 if self.tail is None else self.tail.counted(scope)
+        )
+
     def cosines(self, chunk_ids: Sequence[int], query: Matrix) -> Matrix:
         """Cosine of each chunk, NaN for one that is not here."""
         wanted = np.asarray(chunk_ids, dtype=np.int64)

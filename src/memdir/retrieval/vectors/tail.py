@@ -98,6 +98,11 @@ class Tail:
             ids, cosines = ids[alive], cosines[alive]
         return ids, cosines
 
+    def counted(self, scope: Scope) -> int:
+        """How many chunks are in scope."""
+        rows = self._rows_in(scope)
+        return len(self) if rows is None else len(rows)
+
     def cosines(self, chunk_ids: Rows, query: Matrix) -> Matrix:
         """Cosine of each chunk, NaN for one that is not here."""
         found = np.full(len(chunk_ids), np.nan, dtype=np.float32)

@@ -9,7 +9,7 @@ import numpy as np
 
 from memdir.store.database import Database, Guard, Transaction, fetch, first, repeated
 from memdir.store.passages import PassageReader, place_condition
-from memdir.store.postgres.nearest import nearest
+from memdir.store.postgres.nearest import counted, nearest
 from memdir.store.postgres.rows import chosen_condition, kept_text, shown_text, vector_text
 from memdir.store.postgres.ties import PostgresTieStore
 from memdir.store.postgres.words import lexical, weighed
@@ -100,6 +100,10 @@ class PostgresChunkStore(PassageReader):
         """The passages in scope that are closest to `query`: all of a small scope are compared, of a large one those that
         lie near in the graph."""
         return nearest(self._db, scope, query, model_id=self._known_model(model) or 0, limit=limit)
+
+    def counted(self, scope: Scope, *, model: str) -> int | None:
+        """How many passages in scope have a vector of `model`, None for more than COUNTED_MAX."""
+        return counted(self._db, scope, model_id=self._known_model(model) or 0)
 
     def cosines(self, container_id: int, chunk_ids: Sequence[int], query: Matrix, *, model: str) -> Matrix:
         """The cosine of each chunk, NaN for one without a vector of `model`."""

@@ -16,7 +16,7 @@ from memdir.store.passages import is_whole
 from memdir.store.postgres.rows import scope_condition, vector_text
 from memdir.store.postgres.words import SAMPLE, SAMPLED, sample
 from memdir.store.types import Matrix, Nearest, Scope
-from memdir.store.vectors import NOTHING_NEAR
+from memdir.store.vectors import COUNTED_MAX, NOTHING_NEAR
 
 INDEXED_DIMS: Final = (256, 384, 512, 768, 1024, 1536)
 """Numbers of dimensions that have a graph, as in schema/0002_index.sql; models with another number are compared."""
@@ -41,6 +41,16 @@ def nearest(db: Database, scope: Scope, query: Matrix, *, model_id: int, limit: 
                 if len(found) == limit:
                     return _with_mean(reader, scope, query, found, model_id=model_id)
         return _compared(reader, scope, query, model_id=model_id, limit=limit)
+
+
+def counted(db: Database, scope: Scope, *, model_id: int) -> int | None:
+    """How many passages in scope have a vector of the model, None for more than COUNTED_MAX."""
+    where, inside = _inside(scope)
+    row = db.one(
+        f"select count(*) from (select 1 from chunk_vector v {where} and v.container_id = ? and v.model_id = ? limit ?) few",  # noqa: S608
+        (*inside, scope.container_id, model_id, COUNTED_MAX + 1),
+    )
+    return None if row is None or row[0] > COUNTED_MAX else int(row[0])
 
 
 def _size(reader: Transaction, scope: Scope) -> float:

@@ -19,7 +19,7 @@ from memdir.store.sqlite.vectors import EventLog
 from memdir.store.texts import BM25_WEIGHTS, grams, text_hash
 from memdir.store.ties import TieStore, tied
 from memdir.store.types import Chunk, Document, Matrix, Nearest, Scope
-from memdir.store.vectors import NOTHING_NEAR, SUM_SCALE, closest, half_dots, summed
+from memdir.store.vectors import COUNTED_MAX, NOTHING_NEAR, SUM_SCALE, closest, half_dots, summed
 from memdir.store.words import path_shares, stem
 
 _BLOCK_ROWS: Final = 1_024
@@ -140,6 +140,16 @@ class SqliteChunkStore(PassageReader):
             return NOTHING_NEAR
         return Nearest(ids=ids, cosines=cosines, mean=total / SUM_SCALE / counted, counted=counted)
 
+    def counted(self, scope: Scope, *, model: str) -> int | None:
+        """How many passages in scope have a vector of `model`, None for more than COUNTED_MAX."""
+        where, bindings = scope_condition(scope)
+        row = self._db.one(
+            "select count(*) from (select 1 from chunk c "  # noqa: S608
+            f"cross join chunk_vector v on v.model_id = ? and v.chunk_id = c.id {where} limit ?)",
+            (self._known_model(model) or 0, *bindings, COUNTED_MAX + 1),
+        )
+        return None if row is None or row[0] > COUNTED_MAX else int(row[0])
+
     def cosines(self, container_id: int, chunk_ids: Sequence[int], query: Matrix, *, model: str) -> Matrix:
         """The cosine of each chunk, NaN for one without a vector of `model`."""
         vectors: dict[int, bytes] = {}
@@ -163,10 +173,12 @@ class SqliteChunkStore(PassageReader):
         where, bindings = scope_condition(scope)
         stems = {stem(word) for word in words}
         with self._db.snapshot() as reader:
+            # By document and not by container: that would read all passages of the container for each document.
+            of_document = where.replace("c.container_id", "+c.container_id")
             paths = reader.execute(
-                "select o.path from document o where o.path is not null and exists (select 1 from chunk c "  # noqa: S608
-                f"{where} and c.document_id = o.id)",
-                bindings,
+                "select o.path from document o where o.container_id = ? and o.path is not null and "  # noqa: S608
+                f"exists (select 1 from chunk c {of_document} and c.document_id = o.id)",
+                (scope.container_id, *bindings),
             )
             sums = ((path, sum(share for word, share in path_shares(path) if word in stems)) for (path,) in paths)
             best = heapq.nsmallest(limit, ((-total, path) for path, total in sums if total))
