@@ -163,6 +163,28 @@ def masked(text: str) -> str:
     return "".join(parts)
 
 
+REDACTED: Final = "[redacted]"
+
+
+def kinds(text: str) -> list[str]:
+    """The rules that secrets in `text` were found by, in order of their names."""
+    raw = text.encode("utf-8", "surrogatepass")
+    return sorted({rule for rule, _, _ in _named_matches(raw)})
+
+
+def redacted(text: str) -> str:
+    """`text` with REDACTED in place of every secret."""
+    raw = text.encode("utf-8", "surrogatepass")
+    parts: list[bytes] = []
+    done = 0
+    for start, end in sorted(_all_matches(raw)):
+        if end > done:
+            parts += [raw[done:start], REDACTED.encode()] if start >= done else []
+            done = end
+    parts.append(raw[done:])
+    return b"".join(parts).decode("utf-8", "surrogatepass")
+
+
 def scan_stream(stream: BinaryIO) -> SecretFinding | None:
     """The first secret in what is left of `stream`, read in pieces; looks at the first SCAN_MAX_BYTES."""
     return _scan_windows(_pieces(stream))
@@ -222,6 +244,11 @@ def _first_match(window: bytes) -> tuple[str, int] | None:
 
 def _all_matches(window: bytes) -> Iterator[tuple[int, int]]:
     """Where secrets stand: of an assignment its value."""
+    return ((start, end) for _, start, end in _named_matches(window))
+
+
+def _named_matches(window: bytes) -> Iterator[tuple[str, int, int]]:
+    """The same with the name of the rule."""
     lowered = window.lower()
     for rule in _RULES:
         for anchor in rule.anchors:
@@ -233,7 +260,7 @@ def _all_matches(window: bytes) -> Iterator[tuple[int, int]]:
                     if rule.name == _PRIVATE_KEY:
                         closing = window.find(b"-----END", end)
                         end = len(window) if closing < 0 else closing
-                    yield first, end
+                    yield rule.name, first, end
                 start = lowered.find(anchor, start + 1)
 
 

@@ -23,7 +23,7 @@ from memdir.server.guard import INTERNAL_ERROR, Guard
 from memdir.server.hub import Hub
 from memdir.server.paging import Walks
 from memdir.server.repeats import Repeats
-from memdir.server.routes import admin, elsewhere, files, indexes, jobs, ns, service, transfer, v3, v4, versions
+from memdir.server.routes import admin, agents, elsewhere, files, indexes, jobs, ns, service, transfer, v3, v4, versions
 from memdir.server.services.files import entry_of
 from memdir.store.errors import DiskFullError, PreconditionError
 from memdir.store.store import Store
@@ -58,7 +58,7 @@ def routed(store: Store, hub: Hub, engine: Engine, *, gate: Gate | None = None) 
     app.add_exception_handler(OSError, _on_refused_write)
     app.add_exception_handler(Exception, _on_unexpected)
     # The busiest first: they are tried in turn.
-    rooms = (files, v3, service, admin, versions, transfer, jobs, indexes, elsewhere, v4, ns)
+    rooms = (files, v3, service, admin, versions, transfer, jobs, indexes, agents, elsewhere, v4, ns)
     for room in rooms:
         app.include_router(room.router)
     app.add_api_route("/openapi.json", openapi.route(app, hub), include_in_schema=False)

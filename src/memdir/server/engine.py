@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from memdir.retrieval.rerank.port import Reranker
     from memdir.retrieval.vectors import VectorIndex
     from memdir.retrieval.vectors.index import VectorIndexes
+    from memdir.server.agentroom import AgentRoom
     from memdir.server.trigrams import TrigramIndexes
     from memdir.store.memories import MemoryStore
     from memdir.store.protocols import ChunkStore
@@ -67,6 +68,8 @@ class Engine:
         self._thread: threading.Thread | None = None
         self._indexes: tuple[DerivedIndex, ...] = ()
         self._rebuilds: Rebuilds | None = None
+        self._agents: AgentRoom | None = None
+        self._agents_lock = threading.Lock()
         self.trigrams: TrigramIndexes | None = None
         """Of the contents of each container, in a server process."""
 
@@ -183,6 +186,16 @@ class Engine:
         return self._memory_index
 
     @property
+    def agents(self) -> AgentRoom:
+        """Memories of agents. Waits for no model and uses none."""
+        with self._agents_lock:
+            if self._agents is None:
+                from memdir.server.agentroom import AgentRoom
+
+                self._agents = AgentRoom(self._store)
+            return self._agents
+
+    @property
     def static(self) -> Embedder:
         """Waits like `searcher`."""
         self._wait()
@@ -213,6 +226,8 @@ class Engine:
 
     def close(self) -> None:
         """Put the indexes in order. Called when nobody searches any more, before the store is closed."""
+        if self._agents is not None:
+            self._agents.close()
         if self._words is not None:
             self._words.close()
         if self._vectors is not None:

@@ -44,6 +44,10 @@ class QuotaError(MemdirError):
     """The key's containers, or the organisation, hold as much as they may."""
 
 
+class RefusedSecretError(MemdirError):
+    """What was sent holds a secret, and the caller did not ask to have it replaced."""
+
+
 class NotImplementedHereError(MemdirError):
     """A call of another service's API that this server does not offer, said plainly."""
 
@@ -61,6 +65,7 @@ STATUS: Final[tuple[tuple[type[MemdirError], int], ...]] = (
     (HistoryForkedError, 409),
     (HistoryGoneError, 410),
     (IdempotencyError, 422),
+    (RefusedSecretError, 422),
     (InvalidError, 400),
     (UsageError, 400),
     (NotFoundError, 404),

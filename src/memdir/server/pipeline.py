@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 
 from memdir.core.errors import NotFoundError
+from memdir.core.secrets import redacted
 from memdir.ingest import chunker
 from memdir.ingest.text import TEXT_MAX_BYTES, DecodedText, decode, media_type
 from memdir.memory.extract import extract
@@ -18,14 +19,18 @@ from memdir.memory.reconcile import reconcile
 from memdir.server.engine import Engine
 from memdir.server.knownfacts import KnownFacts
 from memdir.server.leases import Lease, PermanentError
+from memdir.store import agentfiles
+from memdir.store.agentmemories import NewRecord, is_agent_path
 from memdir.store.errors import SupersededError
 from memdir.store.paths import is_memory_source
 from memdir.store.store import Store
-from memdir.store.texts import embedded_text
+from memdir.store.texts import embedded_text, storable
 from memdir.store.types import Document, Matrix
 
 BINARY_NOTE: Final = "binary: kept byte for byte, nothing to search in it"
 _STATIC_BATCH: Final = 512
+AGENT_FILE_MAX_CHARS: Final = 1_000_000
+"""Of one file that are read as memories of agents."""
 
 
 def index(store: Store, engine: Engine, lease: Lease) -> None:
@@ -41,6 +46,7 @@ def index(store: Store, engine: Engine, lease: Lease) -> None:
     _advance(store, document, lease, "extracting")
     data = _content(store, document)
     text = lease.compute(lambda: decode(data))
+    reread_agent_memory(store, document, None if text is None else text.text)
     _advance(store, document, lease, "chunking")
     name = document.path or document.custom_id or ""
     chunks = lease.compute(lambda: chunker.chunk(text, name)) if text is not None else ()
@@ -67,6 +73,30 @@ def index(store: Store, engine: Engine, lease: Lease) -> None:
     )
     if not indexed:
         raise SupersededError
+
+
+def reread_agent_memory(store: Store, document: Document, text: str | None) -> None:
+    """A file under `/memory/` is a memory of agents, whoever wrote it: its record follows what it says. Secrets that a person
+    wrote down stay in the file alone."""
+    known = store.agents.of_document(document.id)
+    if not known and not is_agent_path(document.path):
+        return
+    records = []
+    if text is not None and is_agent_path(document.path):
+        said = agentfiles.parsed(text[:AGENT_FILE_MAX_CHARS])
+        created_ms = document.created_at_ms if said.created_at_ms is None else said.created_at_ms
+        records = [
+            NewRecord(
+                content=piece,
+                tags=said.tags,
+                metadata=said.metadata,
+                created_at_ms=created_ms,
+                updated_at_ms=document.updated_at_ms if said.updated_at_ms is None else said.updated_at_ms,
+            )
+            for piece in agentfiles.pieces(storable(redacted(said.content)))
+            if piece
+        ]
+    store.agents.reread(document.container_id, document.id, document.content_hash, records)
 
 
 def remember(store: Store, engine: Engine, lease: Lease, facts: KnownFacts | None = None) -> None:

@@ -26,6 +26,9 @@ from memdir.store.step import Step
 from memdir.store.tree import TreeView
 from memdir.store.types import Container
 
+Derive = Callable[[Transaction, Sequence[Outcome | MemdirError]], None]
+"""Writes what is derived from operations, in their transaction and given their results."""
+
 
 class FileTree:
     """The one place where the tree changes."""
@@ -46,16 +49,22 @@ class FileTree:
         return result
 
     def apply_all(
-        self, container: Container, operations: Sequence[Operation], *, together: bool = False
+        self,
+        container: Container,
+        operations: Sequence[Operation],
+        *,
+        together: bool = False,
+        derive: Derive | None = None,
     ) -> list[Outcome | MemdirError]:
         """The operations in order, each for itself: one that is refused changes nothing and stops none of the others. All
         that succeed are committed together. An unexpected error, and with `together` any refusal, rolls everything back and
-        is raised."""
+        is raised. `derive` gets the results in the same transaction, for records that are to be seen with the files."""
         entry = unwritten()
         try:
             with narrowed_to(container.org_id):
                 step, results = repeated(
-                    self._db, lambda connection: self._carried_out(connection, container, operations, entry, together=together)
+                    self._db,
+                    lambda connection: self._carried_out(connection, container, operations, entry, derive, together=together),
                 )
         except _RefusedError as refused:
             return [refused.error]
@@ -72,6 +81,7 @@ class FileTree:
         container: Container,
         operations: Sequence[Operation],
         entry: Recording | None,
+        derive: Derive | None,
         *,
         together: bool,
     ) -> tuple[Step, list[Outcome | MemdirError]]:
@@ -80,7 +90,7 @@ class FileTree:
         fetch(connection, f"select 1 from container where id = ?{self._db.row_lock}", (container.id,))  # noqa: S608
         step = Step(connection, container, self._clock.now_ns() // 1_000_000, self._blobs, self._idempotency)
         results: list[Outcome | MemdirError] = []
-        if len(operations) == 1 and not together:  # the transaction itself is all that has to be undone
+        if len(operations) == 1 and not together and derive is None:  # the transaction itself is all that has to be undone
             try:
                 results.append(step.run(operations[0]))
             except MemdirError as error:
@@ -95,6 +105,8 @@ class FileTree:
                 if together:
                     raise
                 results.append(error)
+        if derive is not None:
+            derive(connection, results)
         _write_entry(connection, entry, step, results)
         return step, results
 

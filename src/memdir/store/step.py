@@ -10,7 +10,7 @@ from typing import Any
 from memdir.core.errors import NotFoundError
 from memdir.core.ids import new_id
 from memdir.core.limits import PATH_MAX_BYTES
-from memdir.store import changes, conditions, jobs
+from memdir.store import agentmemories, changes, conditions, jobs
 from memdir.store.blobs import EMPTY_HASH, BlobStore
 from memdir.store.containers import next_seq
 from memdir.store.database import Transaction, fetch
@@ -293,6 +293,7 @@ class Step:
             self._connection, container_id=self._container.id, seq=seq, path=target, from_path=source, at_ms=self._now_ms
         )
         self._reconsider_memories(source, target, op.priority)
+        self._reconsider_agent_memories(source, target, op.priority)
         return Outcome(seq=seq, count=count, created=replaced is None, document=self._tree.by_id(document_id))
 
     def _move_target(self, op: Move, target: str, is_folder: bool) -> Document | None:
@@ -355,6 +356,11 @@ class Step:
             before = source + path[len(target) :]
             if under_memory_paths(before, paths) != under_memory_paths(path, paths):
                 self._enqueue(document_id, "memory", priority)
+
+    def _reconsider_agent_memories(self, source: str, target: str, priority: int) -> None:
+        """Memories of agents go to the project of their new folder; files that came under `/memory/` are read."""
+        for document_id in agentmemories.moved(self._connection, self._container.id, source, target):
+            self._enqueue(document_id, "index", priority)
 
     # delete
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 from memdir.core.clock import Clock
 from memdir.store.again import WorkAgain
+from memdir.store.agentmemories import AgentMemoryStore
+from memdir.store.agentusage import AgentUsageStore
 from memdir.store.answers import AnswerStore
 from memdir.store.audit import AuditStore
 from memdir.store.blobs import BlobStore
@@ -68,6 +70,8 @@ class Store(ABC):
         self.audit = AuditStore(db, clock)
         self.memories = MemoryStore(db, clock)
         self.remembered = RememberedStore(db)
+        self.agents = AgentMemoryStore(db, clock)
+        self.agent_usage = AgentUsageStore(db, clock)
         self.files = FileTree(db, clock, blobs, self.notify)
         self.versions = VersionStore(db, clock, blobs)
         self.past = PastStore(db)

@@ -1,0 +1,230 @@
+"""Memories of agents, as commands, hooks and tools ask the server for them: one JSON call each, standard library alone.
+
+The answers are the dictionaries of the wire (`api.agents`), with their camelCase names; the types here say what is in them
+without importing pydantic. LightCallError when the server refuses or is not there.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypedDict, cast
+from urllib.parse import quote
+
+from memdir.client.light import call
+from memdir.client.local import ServerInfo
+
+ENV_CONTAINER: Final = "MEMDIR_AGENT_CONTAINER"
+CONTAINER_DEFAULT: Final = "agents"
+TIMEOUT_S: Final = 30.0
+IMPORT_ITEMS: Final = 500
+"""Of one call, as the wire bounds it."""
+PAGE_ITEMS: Final = 100
+
+
+class Memory(TypedDict):
+    """`api.agents.AgentMemory`."""
+
+    id: str
+    path: str
+    content: str
+    tags: list[str]
+    project: str | None
+    createdAt: str
+    updatedAt: str
+    accessCount: int
+    metadata: dict[str, Any]
+
+
+class Duplicate(TypedDict):
+    """`api.agents.Duplicate`."""
+
+    id: str
+    similarity: float
+
+
+class Stored(TypedDict):
+    """`api.agents.StoreResult`."""
+
+    memories: list[Memory]
+    duplicates: list[Duplicate]
+    redacted: list[str]
+
+
+class Page(TypedDict):
+    """`api.agents.MemoriesPage`."""
+
+    memories: list[Memory]
+    nextAfter: str | None
+    total: int
+
+
+class Hit(TypedDict):
+    """`api.agents.AgentHit`; `signals` by their names."""
+
+    memory: Memory
+    score: float
+    signals: dict[str, float | None]
+    bm25Raw: float
+    matched: list[str]
+
+
+class Found(TypedDict):
+    """`api.agents.AgentSearchResponse`."""
+
+    results: list[Hit]
+    terms: list[str]
+    tookMs: float
+
+
+class Told(TypedDict):
+    """`api.agents.ContextResponse`."""
+
+    context: str
+    memoryIds: list[str]
+    leftOut: int
+
+
+class Imported(TypedDict):
+    """`api.agents.ImportOutcome`."""
+
+    created: int
+    duplicates: int
+    refused: list[str]
+
+
+def agent_container(chosen: str | None = None) -> str:
+    """The container of agents' memories: the one chosen, MEMDIR_AGENT_CONTAINER, or `agents`."""
+    return chosen or os.environ.get(ENV_CONTAINER, "").strip() or CONTAINER_DEFAULT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentMemories:
+    """The memories of one container on one server."""
+
+    server: ServerInfo
+    container: str = CONTAINER_DEFAULT
+    timeout_s: float = TIMEOUT_S
+    """Bounds each wait for data."""
+
+    def store(
+        self,
+        content: str,
+        *,
+        tags: Sequence[str] = (),
+        project: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        secrets: str = "refuse",
+        idempotency_key: str | None = None,
+    ) -> Stored:
+        """Remember. `secrets`: `refuse` or `redact`. The same key with the same content happens once."""
+        body = {
+            "content": content,
+            "tags": list(tags),
+            "project": project,
+            "metadata": dict(metadata or {}),
+            "secrets": secrets,
+            "idempotencyKey": idempotency_key,
+        }
+        return cast("Stored", self._post("/v1/agents/memories", body))
+
+    def search(
+        self,
+        query: str,
+        *,
+        project: str | None = None,
+        tags: Sequence[str] = (),
+        only_project: bool = False,
+        only_tags: bool = False,
+        limit: int = 5,
+        threshold: float | None = None,
+        semantic: bool = False,
+        weights: Mapping[str, float] | None = None,
+        record: bool = True,
+    ) -> Found:
+        """Ranked. `weights` by the names of `api.agents.Weights`."""
+        body = {
+            "q": query,
+            "project": project,
+            "tags": list(tags),
+            "onlyProject": only_project,
+            "onlyTags": only_tags,
+            "limit": limit,
+            "threshold": threshold,
+            "semantic": semantic,
+            "weights": None if weights is None else dict(weights),
+            "record": record,
+        }
+        return cast("Found", self._post("/v1/agents/search", body))
+
+    def context(self, **request: Any) -> Told:
+        """The block for a hook; the names are those of `api.agents.ContextRequest` in camelCase."""
+        return cast("Told", self._post("/v1/agents/context", request))
+
+    def get(self, memory_id: str) -> Memory:
+        """One memory by its id."""
+        return cast("Memory", self._call("GET", self._of(memory_id), params={"containerTag": self.container}))
+
+    def edit(
+        self,
+        memory_id: str,
+        *,
+        content: str | None = None,
+        tags: Sequence[str] | None = None,
+        project: str | None = None,
+        secrets: str = "refuse",
+    ) -> Memory:
+        """Change what is not None."""
+        body = {
+            "containerTag": self.container,
+            "content": content,
+            "tags": None if tags is None else list(tags),
+            "project": project,
+            "secrets": secrets,
+        }
+        return cast("Memory", self._call("PATCH", self._of(memory_id), body=body))
+
+    def delete(self, memory_id: str) -> None:
+        """For good."""
+        self._call("DELETE", self._of(memory_id), params={"containerTag": self.container})
+
+    def page(self, *, project: str | None = None, tag: str | None = None, after: str | None = None, limit: int = 20) -> Page:
+        """Newest first."""
+        given = {"containerTag": self.container, "project": project, "tag": tag, "after": after, "limit": str(limit)}
+        params = {name: value for name, value in given.items() if value is not None}
+        return cast("Page", self._call("GET", "/v1/agents/memories", params=params))
+
+    def all(self, *, project: str | None = None, tag: str | None = None) -> Iterator[Memory]:
+        """Every memory, newest first, page by page."""
+        after: str | None = None
+        while True:
+            page = self.page(project=project, tag=tag, after=after, limit=PAGE_ITEMS)
+            yield from page["memories"]
+            after = page["nextAfter"]
+            if after is None:
+                return
+
+    def bring_in(self, items: Sequence[Mapping[str, Any]], *, secrets: str = "redact") -> Imported:
+        """Import at most IMPORT_ITEMS items, as `api.agents.ImportItem` says them."""
+        body = {"items": [dict(item) for item in items], "secrets": secrets}
+        return cast("Imported", self._post("/v1/agents/memories:import", body))
+
+    def stats(self) -> dict[str, Any]:
+        """`api.agents.AgentStats`."""
+        return self._call("GET", "/v1/agents/stats", params={"containerTag": self.container})
+
+    def usage(self, *, days: int = 7) -> dict[str, Any]:
+        """`api.agents.Usage`."""
+        return self._call("GET", "/v1/agents/usage", params={"containerTag": self.container, "days": str(days)})
+
+    def _of(self, memory_id: str) -> str:
+        return f"/v1/agents/memories/{quote(memory_id, safe='')}"
+
+    def _post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        return self._call("POST", path, body={"containerTag": self.container, **body})
+
+    def _call(
+        self, method: str, path: str, *, params: Mapping[str, str] | None = None, body: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        return call(self.server, method, path, params=params, body=body, timeout_s=self.timeout_s)

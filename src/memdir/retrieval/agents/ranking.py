@@ -1,0 +1,349 @@
+"""The five signals of the zero-AI design, exactly.
+
+    S = w1 B + w2 R + w3 F + w4 T + w5 P, each 0 to 1
+    B: BM25 (k1 1.2, b 0.75, idf ln((N - n + .5) / (n + .5) + 1)) divided by that of the best memory
+    R: e^(-lambda days since it was made)     F: ln(1 + accesses) / ln(1 + most accesses of any)
+    T: Jaccard of the query's and the memory's tags     P: 1 in the current project, else 0
+
+Every memory that holds a word of the query is scored, not a few by BM25 alone: what is found does not depend on how much is
+asked for. A first pass in single precision leaves what could be among the best, which a second one scores in double precision,
+words in one order, so that a score is the same to the last bit however it was found; equal scores are told by number, the older
+memory first.
+
+With no threshold of the caller two rules keep noise out. Nothing is answered when the memory with the best BM25 covers less
+than COVERED_MIN of what was asked, its words weighed by rarity: it is not about anything here. And a memory below FLOOR of the
+best BM25 is left out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from memdir.retrieval.agents.postings import DAY_MS, Rows, Table
+from memdir.retrieval.agents.terms import Asked, asked, tag_key, tags_said
+
+K1: Final = 1.2
+B: Final = 0.75
+COVERED_MIN: Final = 0.34
+COVERED_WORDS: Final = 8
+"""Of a long question the weightiest words count."""
+FLOOR: Final = 0.2
+LIGHT: Final = 0.3
+_LIGHT_WORDS: Final = frozenset(
+    [
+        "add",
+        "check",
+        "create",
+        "current",
+        "explain",
+        "fix",
+        "give",
+        "go",
+        "help",
+        "implement",
+        "issue",
+        "know",
+        "let",
+        "like",
+        "look",
+        "make",
+        "need",
+        "new",
+        "please",
+        "problem",
+        "remember",
+        "run",
+        "see",
+        "start",
+        "tell",
+        "thing",
+        "try",
+        "update",
+        "use",
+        "want",
+        "way",
+        "work",
+        "write",
+    ]
+)
+"""Of requests rather than of what they are about: they count less in coverage, and as all others in BM25."""
+_BACKGROUND: Final = 1000
+"""Memories thought to be there beside the real ones when words are weighed for coverage: rarity means nothing among few."""
+_SLACK: Final = 2e-5
+"""Of scores in single precision against those in double precision, which differ by less than a tenth of that."""
+_FEW: Final = 4096
+
+Scores = npt.NDArray[np.float64]
+Signals = tuple[Scores, Scores, Scores, Scores]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignalWeights:
+    """The seed's."""
+
+    bm25: float = 0.55
+    recency: float = 0.15
+    frequency: float = 0.05
+    tags: float = 0.15
+    project: float = 0.10
+    decay_per_day: float = 0.01
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentQuery:
+    """What is looked for. `threshold` None: COVERED_MIN and FLOOR."""
+
+    text: str
+    now_ms: int
+    project: str | None = None
+    tags: tuple[str, ...] = ()
+    only_project: bool = False
+    only_tags: bool = False
+    limit: int = 5
+    threshold: float | None = None
+    weights: SignalWeights = SignalWeights()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranked:
+    """A memory that was found. `matched` are words of the query."""
+
+    number: int
+    score: float
+    bm25: float
+    recency: float
+    frequency: float
+    tags: float
+    project: float
+    bm25_raw: float
+    matched: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Term:
+    """A stem of the query that some memory holds."""
+
+    asked: int
+    stem: str
+    idf: float
+    rows: Rows
+    codes: Rows
+
+
+def idf(total: int, holding: int) -> float:
+    """The seed's inverse document frequency."""
+    return math.log((total - holding + 0.5) / (holding + 0.5) + 1)
+
+
+def stems_of(query: AgentQuery) -> list[str]:
+    """What is searched for."""
+    return [stem for one in asked(query.text, query.tags) for stem in one.stems]
+
+
+def search(table: Table, query: AgentQuery) -> list[Ranked]:
+    """Best first."""
+    return _Search(table, query).run()
+
+
+def unmatched(table: Table, number: int, query: AgentQuery) -> Ranked:
+    """The signals of a memory without its words; zeros for one that is not (yet) here."""
+    row = table.row_of.get(number)
+    if row is None:
+        return Ranked(
+            number=number, score=0.0, bm25=0.0, recency=0.0, frequency=0.0, tags=0.0, project=0.0, bm25_raw=0.0, matched=()
+        )
+    return _Search(table, query).shown(np.array([row], dtype=np.int32), np.zeros(1), 1.0)[0]
+
+
+class _Search:
+    def __init__(self, table: Table, query: AgentQuery) -> None:
+        self._table = table
+        self._query = query
+        self._asked: list[Asked] = asked(query.text, query.tags)
+        terms = []
+        for at, one in enumerate(self._asked):
+            for stem in one.stems:
+                rows, codes = table.postings(stem)
+                if len(rows):
+                    terms.append(_Term(asked=at, stem=stem, idf=idf(table.live, len(rows)), rows=rows, codes=codes))
+        self._terms = sorted(terms, key=lambda term: (len(term.rows), term.stem))
+        given = dict.fromkeys(map(tag_key, query.tags))
+        self._tags = [*given, *(tag for tag in tags_said(query.text, table.tags) if tag not in given)]
+        self._allowed = self._mask(list(given))
+
+    def run(self) -> list[Ranked]:
+        """See `search`."""
+        if not self._terms:
+            return []
+        saturation = self._saturation()
+        rows, rough = self._rough(saturation.astype(np.float32))
+        if not len(rows):
+            return []
+        near = rows[rough >= rough.max() * (1 - _SLACK)]
+        raw = self._bm25(near, saturation)
+        best_raw = float(raw.max())
+        best = int(near[np.flatnonzero(raw == best_raw)[0]])
+        if self._query.threshold is None:
+            if self._coverage(best) < COVERED_MIN:
+                return []
+            kept = rough >= best_raw * FLOOR * (1 - _SLACK)
+            rows, rough = rows[kept], rough[kept]
+        scores = self._sum(rough / np.float32(best_raw), self._signals(rows))
+        rows = _leading(rows, scores, self._query.limit)
+        return self._ranked(rows, self._bm25(rows, saturation), best_raw)
+
+    def _mask(self, tags: Sequence[str]) -> npt.NDArray[np.bool_] | None:
+        """Rows that may be found; None: all."""
+        table, query = self._table, self._query
+        allowed = None
+        if query.only_project and query.project is not None:
+            allowed = table.project_of.values == table.projects.get(query.project, -2)
+        if query.only_tags and tags:
+            tagged = np.zeros(table.size, dtype=bool)
+            for tag in tags:
+                tagged[table.tagged(tag)] = True
+            allowed = tagged if allowed is None else allowed & tagged
+        return allowed
+
+    def _saturation(self) -> Scores:
+        """What BM25 makes of each pair of frequency and length, without the idf."""
+        table = self._table
+        mean = table.live_words / table.live
+        frequency, length = table.code_tf.values, table.code_length.values
+        made: Scores = frequency * (K1 + 1) / (frequency + K1 * (1 - B + B * length / mean))
+        return made
+
+    def _rough(self, saturation: npt.NDArray[np.float32]) -> tuple[Rows, npt.NDArray[np.float32]]:
+        """Rows that hold a word, ascending, and their BM25 in single precision."""
+        if len(self._terms) == 1:
+            term = self._terms[0]
+            rows, values = term.rows, saturation[term.codes] * np.float32(term.idf)
+        else:
+            sums = np.zeros(self._table.size, dtype=np.float32)
+            for term in self._terms:
+                sums[term.rows] += saturation[term.codes] * np.float32(term.idf)
+            total = sum(len(term.rows) for term in self._terms)
+            if total <= _FEW:
+                rows = np.unique(np.concatenate([term.rows for term in self._terms]))
+            else:
+                rows = np.flatnonzero(sums).astype(np.int32)
+            values = sums[rows]
+        if self._allowed is not None:
+            kept = self._allowed[rows]
+            rows, values = rows[kept], values[kept]
+        return rows, values
+
+    def _held(self, rows: Rows, term: _Term) -> tuple[npt.NDArray[np.bool_], Rows]:
+        """Which of the rows hold a word, and their codes there."""
+        at = np.minimum(np.searchsorted(term.rows, rows), len(term.rows) - 1)
+        held: npt.NDArray[np.bool_] = term.rows[at] == rows
+        return held, term.codes[at[held]]
+
+    def _bm25(self, rows: Rows, saturation: Scores) -> Scores:
+        """In double precision, the rarest word first."""
+        raw = np.zeros(len(rows))
+        for term in self._terms:
+            held, codes = self._held(rows, term)
+            raw[held] += term.idf * saturation[codes]
+        return raw
+
+    def _coverage(self, row: int) -> float:
+        """Share of the question that a memory's words answer."""
+        total = self._table.live + _BACKGROUND
+        weights = [idf(total, 0)] * len(self._asked)
+        holding = [False] * len(self._asked)
+        known: set[int] = set()
+        for term in self._terms:
+            weight = idf(total, len(term.rows))
+            weights[term.asked] = max(weights[term.asked], weight) if term.asked in known else weight
+            known.add(term.asked)
+            holding[term.asked] |= bool(self._held(np.array([row], dtype=np.int32), term)[0][0])
+        weights = [
+            weight * LIGHT if one.word in _LIGHT_WORDS else weight for one, weight in zip(self._asked, weights, strict=True)
+        ]
+        most = sum(sorted(weights, reverse=True)[:COVERED_WORDS])
+        return sum(weight for weight, held in zip(weights, holding, strict=True) if held) / most
+
+    def _signals(self, rows: Rows) -> Signals:
+        """Recency, frequency, tags, project of rows, in double precision."""
+        table, query = self._table, self._query
+        age_days = np.maximum(0.0, query.now_ms / DAY_MS - table.created_days.values[rows])
+        recency = np.exp(-query.weights.decay_per_day * age_days)
+        most = math.log1p(table.accesses_max)
+        frequency = np.log1p(table.accesses.values[rows]) / most if most else np.zeros(len(rows))
+        project = np.zeros(len(rows))
+        if query.project is not None and query.project in table.projects:
+            project[table.project_of.values[rows] == table.projects[query.project]] = 1.0
+        common = np.zeros(len(rows))
+        for tag in self._tags:
+            tagged = table.tagged(tag)
+            if len(tagged):
+                at = np.minimum(np.searchsorted(tagged, rows), len(tagged) - 1)
+                common += tagged[at] == rows
+        union = len(self._tags) + table.tag_counts.values[rows] - common
+        return recency, frequency, np.divide(common, union, out=np.zeros(len(rows)), where=union > 0), project
+
+    def _sum(self, bm25: Any, signals: Signals) -> Scores:
+        weights = self._query.weights
+        recency, frequency, tags, project = signals
+        made: Scores = (
+            weights.bm25 * bm25
+            + weights.recency * recency
+            + weights.frequency * frequency
+            + weights.tags * tags
+            + weights.project * project
+        )
+        return made
+
+    def _ranked(self, rows: Rows, raw: Scores, best_raw: float) -> list[Ranked]:
+        query = self._query
+        least = -1.0 if query.threshold is None else query.threshold
+        floor = FLOOR if query.threshold is None else 0.0
+        shown = self.shown(rows, raw, best_raw)
+        shown.sort(key=lambda one: (-one.score, one.number))
+        return [one for one in shown if one.score >= least and one.bm25 >= floor][: query.limit]
+
+    def shown(self, rows: Rows, raw: Scores, best_raw: float) -> list[Ranked]:
+        """Rows with all their signals."""
+        bm25 = raw / best_raw
+        signals = self._signals(rows)
+        words = self._matched(rows)
+        columns = (self._table.numbers.values[rows], self._sum(bm25, signals), bm25, *signals, raw)
+        return [
+            Ranked(
+                number=number,
+                score=score,
+                bm25=share,
+                recency=recency,
+                frequency=frequency,
+                tags=tags,
+                project=project,
+                bm25_raw=own,
+                matched=words[at],
+            )
+            for at, (number, score, share, recency, frequency, tags, project, own) in enumerate(
+                zip(*(column.tolist() for column in columns), strict=True)
+            )
+        ]
+
+    def _matched(self, rows: Rows) -> list[tuple[str, ...]]:
+        """The words of the query in each row."""
+        held = np.zeros((len(self._asked), len(rows)), dtype=bool)
+        for term in self._terms:
+            held[term.asked] |= self._held(rows, term)[0]
+        return [tuple(one.word for one, there in zip(self._asked, column, strict=True) if there) for column in held.T.tolist()]
+
+
+def _leading(rows: Rows, scores: Scores, limit: int) -> Rows:
+    """Rows that may be among the best `limit`, and all that could tie with the last of them."""
+    if len(rows) <= limit:
+        return rows
+    least = np.partition(scores, len(scores) - limit)[len(scores) - limit]
+    leading: Rows = rows[scores >= least - _SLACK]
+    return leading

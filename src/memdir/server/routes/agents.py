@@ -1,0 +1,91 @@
+"""`/v1/agents`: memories of coding agents. Thin over `services.agents`, `agentreading` and `agentcontext`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+
+from memdir.api import agents as wire
+from memdir.server.agentroom import AgentRoom
+from memdir.server.routes.files import Calling, Hubbing, model_response
+from memdir.server.routes.service import Searching
+from memdir.server.services import agentcontext, agentreading, agents
+
+router = APIRouter()
+
+Tag = Annotated[str, Query(alias="containerTag")]
+
+
+async def room_of(request: Request) -> AgentRoom:
+    """What the server keeps of agents' memories."""
+    room: AgentRoom = request.app.state.engine.agents
+    return room
+
+
+Rooming = Annotated[AgentRoom, Depends(room_of)]
+
+
+@router.post("/v1/agents/memories", response_model=wire.StoreResult, status_code=201)
+async def store(body: wire.StoreRequest, caller: Calling, hub: Hubbing, room: Rooming) -> Response:
+    return model_response(await hub.run(agents.store, caller, room, body), status=201)
+
+
+@router.post("/v1/agents/memories:import", response_model=wire.ImportOutcome)
+async def bring_in(body: wire.ImportRequest, caller: Calling, hub: Hubbing) -> Response:
+    return model_response(await hub.run(agents.bring_in, caller, body))
+
+
+@router.get("/v1/agents/memories", response_model=wire.MemoriesPage)
+async def page(
+    caller: Calling,
+    hub: Hubbing,
+    container_tag: Tag = wire.AGENT_CONTAINER_DEFAULT,
+    project: Annotated[str | None, Query(min_length=1, max_length=wire.PROJECT_MAX_CHARS)] = None,
+    tag: Annotated[str | None, Query(min_length=1, max_length=wire.TAG_MAX_CHARS)] = None,
+    after: Annotated[str | None, Query(max_length=64)] = None,
+    limit: Annotated[int, Query(ge=1, le=wire.AGENT_LIMIT_MAX)] = 20,
+) -> Response:
+    found = await hub.run(agentreading.page, caller, container_tag, project=project, label=tag, after=after, limit=limit)
+    return model_response(found)
+
+
+@router.get("/v1/agents/memories/{memory_id}", response_model=wire.AgentMemory)
+async def get(memory_id: str, caller: Calling, hub: Hubbing, container_tag: Tag = wire.AGENT_CONTAINER_DEFAULT) -> Response:
+    return model_response(await hub.run(agentreading.get, caller, container_tag, memory_id))
+
+
+@router.patch("/v1/agents/memories/{memory_id}", response_model=wire.AgentMemory)
+async def edit(memory_id: str, body: wire.EditRequest, caller: Calling, hub: Hubbing, room: Rooming) -> Response:
+    return model_response(await hub.run(agents.edit, caller, room, memory_id, body))
+
+
+@router.delete("/v1/agents/memories/{memory_id}", response_model=wire.DeleteResult)
+async def delete(memory_id: str, caller: Calling, hub: Hubbing, container_tag: Tag = wire.AGENT_CONTAINER_DEFAULT) -> Response:
+    return model_response(await hub.run(agents.delete, caller, container_tag, memory_id))
+
+
+@router.post("/v1/agents/search", response_model=wire.AgentSearchResponse)
+async def search(body: wire.AgentSearchRequest, caller: Calling, hub: Hubbing, room: Rooming, engine: Searching) -> Response:
+    return model_response(await hub.run(agentreading.search, caller, room, engine, body))
+
+
+@router.post("/v1/agents/context", response_model=wire.ContextResponse)
+async def context(body: wire.ContextRequest, caller: Calling, hub: Hubbing, room: Rooming) -> Response:
+    return model_response(await hub.run(agentcontext.context, caller, room, body))
+
+
+@router.get("/v1/agents/stats", response_model=wire.AgentStats)
+async def stats(caller: Calling, hub: Hubbing, room: Rooming, container_tag: Tag = wire.AGENT_CONTAINER_DEFAULT) -> Response:
+    return model_response(await hub.run(agentreading.stats, caller, room, container_tag))
+
+
+@router.get("/v1/agents/usage", response_model=wire.Usage)
+async def usage(
+    caller: Calling,
+    hub: Hubbing,
+    room: Rooming,
+    container_tag: Tag = wire.AGENT_CONTAINER_DEFAULT,
+    days: Annotated[int, Query(ge=1, le=366)] = 7,
+) -> Response:
+    return model_response(await hub.run(agentreading.usage, caller, room, container_tag, days))

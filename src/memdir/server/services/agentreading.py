@@ -1,0 +1,192 @@
+"""Finding and listing the memories of agents."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Final
+
+from memdir.api import agents as wire
+from memdir.core.clock import iso_ms
+from memdir.retrieval.agents.ranking import AgentQuery, Ranked, SignalWeights, stems_of
+from memdir.server.access import Caller
+from memdir.server.agentroom import AgentRoom
+from memdir.server.engine import Engine
+from memdir.server.errors import ForbiddenError
+from memdir.server.services.agents import found, memory_of
+from memdir.store import agentfiles, agentmemories
+from memdir.store.agentmemories import AgentRecord
+from memdir.store.errors import InvalidError
+from memdir.store.types import Container
+
+TAGS_SHOWN: Final = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """What a caller may read. `project`: this one only."""
+
+    container: Container | None
+    project: str | None
+
+
+def bounds(caller: Caller, tag: str) -> Bounds:
+    """A key that is bound to the folder of a project sees that project; one that is bound to a folder in it sees none of this:
+    half a ranking would tell of the other half."""
+    folder = caller.narrowed(agentmemories.FOLDER)
+    container = caller.found(tag, "read", at=folder)
+    inside = folder[len(agentmemories.FOLDER) + 1 :]
+    if "/" in inside:
+        raise ForbiddenError("this API key is bound to a folder inside a project and cannot search memories")
+    return Bounds(container=container, project=inside or None)
+
+
+def get(caller: Caller, tag: str, memory_id: str) -> wire.AgentMemory:
+    """One memory."""
+    container, record = found(caller, tag, memory_id, "read")
+    caller.store.agent_usage.used(container.id, [record.id])
+    return memory_of(record)
+
+
+def page(
+    caller: Caller, tag: str, *, project: str | None, label: str | None, after: str | None, limit: int
+) -> wire.MemoriesPage:
+    """Newest first."""
+    allowed = bounds(caller, tag)
+    if allowed.container is None:
+        return wire.MemoriesPage(memories=[], next_after=None, total=0)
+    wanted = None if project is None else agentfiles.project_folder(project)
+    if allowed.project is not None and wanted not in (None, allowed.project):
+        raise ForbiddenError(f"this API key opens the project {allowed.project} only")
+    wanted = wanted or allowed.project
+    store = caller.store.agents
+    records = store.page(allowed.container.id, project=wanted, tag=label, after=_cursor(after), limit=limit + 1)
+    shown = records[:limit]
+    return wire.MemoriesPage(
+        memories=[memory_of(record) for record in shown],
+        next_after=f"{shown[-1].created_at_ms}.{shown[-1].number}" if len(records) > limit else None,
+        total=store.count(allowed.container.id, project=wanted, tag=label),
+    )
+
+
+def _cursor(after: str | None) -> tuple[int, int] | None:
+    if after is None:
+        return None
+    moment, _, number = after.partition(".")
+    if not (moment.lstrip("-").isdecimal() and number.isdecimal() and len(after) < 50):
+        raise InvalidError("this is no cursor of a page", hint="send the nextAfter of the page before")
+    return int(moment), int(number)
+
+
+def query_of(request: wire.AgentSearchRequest, allowed: Bounds, now_ms: int) -> AgentQuery:
+    """What the index is asked."""
+    project = None if request.project is None else agentfiles.project_folder(request.project)
+    weights = SignalWeights() if request.weights is None else SignalWeights(**request.weights.model_dump())
+    return AgentQuery(
+        text=request.q,
+        now_ms=now_ms,
+        project=allowed.project or project,
+        tags=tuple(request.tags),
+        only_project=request.only_project or allowed.project is not None,
+        only_tags=request.only_tags,
+        limit=request.limit,
+        threshold=request.threshold,
+        weights=weights,
+    )
+
+
+def search(caller: Caller, room: AgentRoom, engine: Engine, request: wire.AgentSearchRequest) -> wire.AgentSearchResponse:
+    """Ranked by the five signals; by a sixth when meaning is asked for."""
+    began = time.perf_counter()
+    allowed = bounds(caller, request.container_tag)
+    query = query_of(request, allowed, caller.store.now_ms())
+    if allowed.container is None:
+        return wire.AgentSearchResponse(results=[], terms=stems_of(query), took_ms=0.0)
+    if request.semantic:
+        from memdir.server.services.agentsemantic import semantic_hits
+
+        hits = semantic_hits(caller, room, engine, allowed, query)
+    else:
+        hits = [hit_of(one, record) for one, record in ranked_records(caller, room, allowed.container.id, query)]
+    if request.record and hits:
+        numbers = [
+            record.number for record in caller.store.agents.by_ids(allowed.container.id, [hit.memory.id for hit in hits])
+        ]
+        room.accessed(allowed.container.id, numbers)
+        caller.store.agent_usage.used(allowed.container.id, [hit.memory.id for hit in hits])
+    took_ms = (time.perf_counter() - began) * 1000
+    return wire.AgentSearchResponse(results=hits, terms=stems_of(query), took_ms=round(took_ms, 3))
+
+
+def ranked_records(caller: Caller, room: AgentRoom, container_id: int, query: AgentQuery) -> list[tuple[Ranked, AgentRecord]]:
+    """What the index finds, with the records; one that went meanwhile is left out."""
+    ranked = room.index(container_id).search(query)
+    records = caller.store.agents.many(container_id, [one.number for one in ranked])
+    return [(one, records[one.number]) for one in ranked if one.number in records]
+
+
+def hit_of(one: Ranked, record: AgentRecord, *, semantic: float | None = None, score: float | None = None) -> wire.AgentHit:
+    """As the wire says it."""
+    return wire.AgentHit(
+        memory=memory_of(record),
+        score=round(one.score if score is None else score, 6),
+        signals=wire.Signals(
+            bm25=round(one.bm25, 6),
+            recency=round(one.recency, 6),
+            frequency=round(one.frequency, 6),
+            tags=round(one.tags, 6),
+            project=one.project,
+            semantic=None if semantic is None else round(semantic, 6),
+        ),
+        bm25_raw=round(one.bm25_raw, 6),
+        matched=list(one.matched),
+    )
+
+
+def stats(caller: Caller, room: AgentRoom, tag: str) -> wire.AgentStats:
+    """What a container holds. Of the whole container: not for keys that are bound to a project."""
+    container = caller.found(tag, "read", at=agentmemories.FOLDER)
+    if container is None:
+        return wire.AgentStats(
+            memories=0, tokens=0, size_bytes=0, index_bytes=0, tags=[], projects=[], oldest_at=None, newest_at=None
+        )
+    totals = caller.store.agents.totals(container.id)
+    index = room.index(container.id)
+    return wire.AgentStats(
+        memories=totals.memories,
+        tokens=totals.size_bytes // agentfiles.TOKEN_CHARS,
+        size_bytes=totals.size_bytes,
+        index_bytes=index.size_bytes(),
+        tags=[wire.TagCount(tag=key, count=count) for key, count in index.tags()[:TAGS_SHOWN]],
+        projects=[wire.ProjectCount(project=project, count=count) for project, count in totals.projects],
+        oldest_at=None if totals.oldest_ms is None else iso_ms(totals.oldest_ms),
+        newest_at=None if totals.newest_ms is None else iso_ms(totals.newest_ms),
+    )
+
+
+def usage(caller: Caller, room: AgentRoom, tag: str, days: int) -> wire.Usage:
+    """What hooks injected, and what became of it."""
+    room.flush()
+    container = caller.found(tag, "read", at=agentmemories.FOLDER)
+    if container is None:
+        return wire.Usage(
+            days=days,
+            sessions=0,
+            injections=0,
+            injected_memories=0,
+            injected_tokens=0,
+            used_afterwards=0,
+            searches=0,
+            stored=0,
+        )
+    sums = caller.store.agent_usage.sums(container.id, days=days)
+    return wire.Usage(
+        days=days,
+        sessions=sums.sessions,
+        injections=sums.injections,
+        injected_memories=sums.injected_memories,
+        injected_tokens=sums.injected_tokens,
+        used_afterwards=sums.used_afterwards,
+        searches=sums.searches,
+        stored=sums.stored,
+    )

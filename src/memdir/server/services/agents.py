@@ -1,0 +1,361 @@
+"""Storing, changing and deleting the memories of agents: file, record and index in one transaction."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from memdir.api import agents as wire
+from memdir.core.clock import iso_ms
+from memdir.core.errors import MemdirError, NotFoundError
+from memdir.core.secrets import kinds, redacted
+from memdir.retrieval.agents.similar import NEAR_MIN, similarity
+from memdir.server.access import Caller
+from memdir.server.agentroom import AgentRoom
+from memdir.server.errors import QuotaError, RefusedSecretError
+from memdir.store import agentfiles, agentmemories
+from memdir.store.agentmemories import AgentRecord, NewRecord
+from memdir.store.blobs import Upload
+from memdir.store.database import Transaction
+from memdir.store.errors import ConflictError, InvalidError
+from memdir.store.jobs import BULK, INTERACTIVE
+from memdir.store.operations import Delete, Operation, Outcome, Put
+from memdir.store.types import Container
+
+MEMORIES_MAX: Final = 5_000_000
+"""In one container."""
+REFUSED_MAX: Final = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """A memory before it has a file."""
+
+    content: str
+    tags: tuple[str, ...]
+    project: str | None
+    metadata: Mapping[str, Any]
+    created_at_ms: int
+    updated_at_ms: int
+    access_count: int = 0
+
+
+def memory_of(record: AgentRecord) -> wire.AgentMemory:
+    """A record as the wire says it."""
+    return wire.AgentMemory(
+        id=record.id,
+        path=record.path,
+        content=record.content,
+        tags=list(record.tags),
+        project=record.project,
+        created_at=iso_ms(record.created_at_ms),
+        updated_at=iso_ms(record.updated_at_ms),
+        access_count=record.access_count,
+        metadata=dict(record.metadata),
+    )
+
+
+def folder_of(project: str | None) -> str:
+    """Where the memories of a project stand."""
+    return agentmemories.FOLDER if project is None else f"{agentmemories.FOLDER}/{project}"
+
+
+def store(caller: Caller, room: AgentRoom, request: wire.StoreRequest) -> wire.StoreResult:
+    """Remember. Pieces that say what is there already are not stored again."""
+    project = None if request.project is None else agentfiles.project_folder(request.project)
+    container = caller.ensured(request.container_tag, "write", at=folder_of(project))
+    said, redactions = _safe(request.content.strip(), request.tags, request.metadata, request.secrets)
+    if not said.content:
+        raise InvalidError("a memory needs some text")
+    pieces = agentfiles.pieces(said.content)
+    room.take(container.id, len(pieces))
+    _check_room(caller, container, len(pieces))
+    now_ms = caller.store.now_ms()
+    answers: list[AgentRecord | Draft] = []
+    duplicates: list[wire.Duplicate] = []
+    for piece in pieces:
+        known = _standing(caller, room, container, piece, project)
+        if known is None:
+            draft = Draft(
+                content=piece,
+                tags=said.tags,
+                project=project,
+                metadata=said.metadata,
+                created_at_ms=now_ms,
+                updated_at_ms=now_ms,
+            )
+            answers.append(draft)
+        else:
+            record, similar = known
+            duplicates.append(wire.Duplicate(id=record.id, similarity=round(similar, 4)))
+            answers.append(_with_tags(caller, container, record, said.tags, now_ms))
+    made = _write(caller, container, [one for one in answers if isinstance(one, Draft)], INTERACTIVE)
+    fresh = iter(made)
+    memories = [memory_of(next(fresh) if isinstance(one, Draft) else one) for one in answers]
+    if made:
+        caller.store.agent_usage.count(container.id, stored=len(made))
+    return wire.StoreResult(memories=memories, duplicates=duplicates, redacted=redactions)
+
+
+def bring_in(caller: Caller, request: wire.ImportRequest) -> wire.ImportOutcome:
+    """Many at once, with their times. What is there with the same words is passed over."""
+    container = caller.ensured(request.container_tag, "write", at=agentmemories.FOLDER)
+    _check_room(caller, container, len(request.items))
+    now_ms = caller.store.now_ms()
+    drafts: dict[tuple[str | None, int], Draft] = {}
+    refused: list[str] = []
+    known = 0
+    for at, item in enumerate(request.items):
+        try:
+            said, _ = _safe(item.content.strip(), item.tags, item.metadata, request.secrets)
+        except MemdirError as error:
+            refused.append(f"item {at}: {error.message}")
+            continue
+        if not said.content:
+            refused.append(f"item {at}: a memory needs some text")
+            continue
+        project = None if item.project is None else agentfiles.project_folder(item.project)
+        created_ms = agentfiles.moment_ms(item.created_at) or now_ms
+        for piece in agentfiles.pieces(said.content):
+            key = (project, agentmemories.folded_hash(piece))
+            if key in drafts or caller.store.agents.saying(container.id, piece, project) is not None:
+                known += 1
+                continue
+            drafts[key] = Draft(
+                content=piece,
+                tags=said.tags,
+                project=project,
+                metadata=said.metadata,
+                created_at_ms=created_ms,
+                updated_at_ms=agentfiles.moment_ms(item.updated_at) or created_ms,
+                access_count=item.access_count,
+            )
+    made = _write(caller, container, list(drafts.values()), BULK)
+    return wire.ImportOutcome(created=len(made), duplicates=known, refused=refused[:REFUSED_MAX])
+
+
+def edit(caller: Caller, room: AgentRoom, memory_id: str, request: wire.EditRequest) -> wire.AgentMemory:
+    """Change text, tags or project. The file keeps its name, and what it said before its history."""
+    container, record = found(caller, request.container_tag, memory_id, "write")
+    _only_piece(caller, record, "changed")
+    content = record.content if request.content is None else request.content.strip()
+    tags = record.tags if request.tags is None else request.tags
+    said, _ = _safe(content, tags, record.metadata, request.secrets)
+    if not said.content:
+        raise InvalidError("a memory needs some text", hint="delete it instead")
+    project = record.project if request.project is None else agentfiles.project_folder(request.project)
+    if project != record.project:
+        caller.allow_path(folder_of(project))
+    room.take(container.id, 1)
+    now_ms = caller.store.now_ms()
+    draft = Draft(
+        content=said.content,
+        tags=said.tags,
+        project=project,
+        metadata=record.metadata,
+        created_at_ms=record.created_at_ms,
+        updated_at_ms=now_ms,
+    )
+    changed = _rewrite(caller, container, record, draft)
+    caller.store.agent_usage.used(container.id, [record.id])
+    return memory_of(changed)
+
+
+def delete(caller: Caller, tag: str, memory_id: str) -> wire.DeleteResult:
+    """The file, with all its pieces, its record and the index entry, for good."""
+    container, record = found(caller, tag, memory_id, "write", frees=True)
+    if record.ordinal:
+        _only_piece(caller, record, "deleted")
+    caller.store.files.apply(container, Delete(path=record.path, purge=True))
+    caller.store.agent_usage.used(container.id, [record.id])
+    return wire.DeleteResult(id=memory_id)
+
+
+def found(caller: Caller, tag: str, memory_id: str, action: str, *, frees: bool = False) -> tuple[Container, AgentRecord]:
+    """A memory that the caller may see."""
+    folder = caller.narrowed(agentmemories.FOLDER)
+    container = caller.found(tag, action, at=folder, frees=frees)
+    record = None if container is None else caller.store.agents.get(container.id, memory_id)
+    if container is None or record is None or not caller.key.covers(record.path):
+        raise NotFoundError(f"there is no memory {memory_id[:100]!r} in {tag!r}", hint="`memdir memory list` shows the ids")
+    return container, record
+
+
+def _only_piece(caller: Caller, record: AgentRecord, done: str) -> None:
+    count = len(caller.store.agents.of_document(record.document_id))
+    if count > 1:
+        raise ConflictError(
+            f"this is piece {record.ordinal + 1} of {count} of {record.path} and cannot be {done} by itself",
+            hint=f"change the file, or delete {record.document_id}",
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Said:
+    content: str
+    tags: tuple[str, ...]
+    metadata: Mapping[str, Any]
+
+
+def _safe(content: str, tags: Sequence[str], metadata: Mapping[str, Any], secrets: str) -> tuple[_Said, list[str]]:
+    """Without secrets: refused, or redacted. Their kinds are told, never themselves."""
+    content = content.replace("\0", "\ufffd")
+    text = json.dumps(dict(metadata), ensure_ascii=False)
+    if len(text.encode("utf-8", "replace")) > wire.METADATA_MAX_BYTES:
+        raise InvalidError(f"metadata can have at most {wire.METADATA_MAX_BYTES} bytes")
+    clean = tuple(dict.fromkeys(filter(None, (" ".join(tag.replace("\0", "").split()) for tag in tags))))
+    rules = sorted({rule for one in (content, *clean, text) for rule in kinds(one)})
+    if rules and secrets == "refuse":
+        raise RefusedSecretError(
+            f"this holds a secret ({', '.join(rules)}) and was not stored",
+            hint="take it out, or let it be replaced: secrets=redact, `--redact`",
+        )
+    if not rules:
+        return _Said(content=content, tags=clean, metadata=metadata), []
+    return _Said(content=redacted(content), tags=tuple(map(redacted, clean)), metadata=_redacted(metadata)), rules
+
+
+def _redacted(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    text = json.dumps(dict(metadata), ensure_ascii=False)
+    try:
+        found: dict[str, Any] = json.loads(redacted(text))
+    except ValueError:  # the secret stood across quotes
+        return {}
+    return found
+
+
+def _check_room(caller: Caller, container: Container, count: int) -> None:
+    if caller.store.agents.count_up_to(container.id, MEMORIES_MAX) + count > MEMORIES_MAX:
+        raise QuotaError(f"a container holds at most {MEMORIES_MAX:,} memories", hint="delete some, or use another container")
+
+
+def _standing(
+    caller: Caller, room: AgentRoom, container: Container, piece: str, project: str | None
+) -> tuple[AgentRecord, float] | None:
+    """The memory of the same project that says the same, and how alike they are."""
+    known = caller.store.agents.saying(container.id, piece, project)
+    if known is not None:
+        return known, 1.0
+    numbers = room.index(container.id).similar(piece)
+    records = caller.store.agents.many(container.id, numbers)
+    best: tuple[AgentRecord, float] | None = None
+    for number in sorted(records):
+        record = records[number]
+        similar = similarity(piece, record.content) if record.project == project else 0.0
+        if similar >= NEAR_MIN and (best is None or similar > best[1]):
+            best = record, similar
+    return best
+
+
+def _with_tags(caller: Caller, container: Container, record: AgentRecord, tags: Sequence[str], now_ms: int) -> AgentRecord:
+    """The memory with further tags. One piece of several keeps its own: they stand in the file of all."""
+    merged = agentmemories.merged_tags(record.tags, tags)[: wire.TAGS_MAX]
+    if merged == record.tags or len(caller.store.agents.of_document(record.document_id)) > 1:
+        return record
+    draft = Draft(
+        content=record.content,
+        tags=merged,
+        project=record.project,
+        metadata=record.metadata,
+        created_at_ms=record.created_at_ms,
+        updated_at_ms=now_ms,
+    )
+    return _rewrite(caller, container, record, draft)
+
+
+def _bytes_of(draft: Draft) -> bytes:
+    return agentfiles.rendered(
+        draft.content,
+        tags=draft.tags,
+        project=draft.project,
+        created_at_ms=draft.created_at_ms,
+        updated_at_ms=draft.updated_at_ms,
+        metadata=draft.metadata,
+    )
+
+
+def _path_of(draft: Draft, salt: str = "") -> str:
+    digest = hashlib.sha256(f"{draft.content}{salt}".encode("utf-8", "replace")).hexdigest()
+    return f"{folder_of(draft.project)}/{agentfiles.slug(draft.content, digest)}{agentmemories.SUFFIX}"
+
+
+def _records_of(draft: Draft) -> list[NewRecord]:
+    return [
+        NewRecord(
+            content=piece,
+            tags=draft.tags,
+            metadata=draft.metadata,
+            created_at_ms=draft.created_at_ms,
+            updated_at_ms=draft.updated_at_ms,
+            access_count=draft.access_count,
+        )
+        for piece in agentfiles.pieces(draft.content)
+    ]
+
+
+def _write(caller: Caller, container: Container, drafts: Sequence[Draft], priority: int) -> list[AgentRecord]:
+    """New files and their records, all or none of them."""
+    if not drafts:
+        return []
+    uploads: list[Upload] = []
+    try:
+        operations: list[Operation] = []
+        taken: set[str] = set()
+        for draft in drafts:
+            path = _path_of(draft)
+            tries = 0
+            while path in taken or caller.store.documents.at(container.id, path) is not None:
+                tries += 1
+                path = _path_of(draft, f" {tries}")
+            taken.add(path)
+            uploads.append(caller.store.blobs.upload())
+            uploads[-1].write(_bytes_of(draft))
+            staged = uploads[-1].finish()
+            operations.append(
+                Put(path=path, blob=staged, mtime_ns=draft.updated_at_ms * 1_000_000, if_none_match=True, priority=priority)
+            )
+        documents = _applied(caller, container, operations, list(drafts))
+    finally:
+        for upload in uploads:
+            upload.__exit__(None, None, None)
+    return caller.store.agents.first_pieces(container.id, documents)
+
+
+def _rewrite(caller: Caller, container: Container, record: AgentRecord, draft: Draft) -> AgentRecord:
+    """The file of a record with another text, and at the place of another project when that changed."""
+    from memdir.store.operations import Move
+
+    operations: list[Operation] = []
+    path = record.path
+    if draft.project != record.project:
+        path = f"{folder_of(draft.project)}/{record.path.rpartition('/')[2]}"
+        operations.append(Move(from_path=record.path, path=path, replace=False))
+    with caller.store.blobs.upload() as upload:
+        upload.write(_bytes_of(draft))
+        operations.append(Put(path=path, blob=upload.finish(), mtime_ns=draft.updated_at_ms * 1_000_000))
+        documents = _applied(caller, container, operations, [draft])
+    return caller.store.agents.first_pieces(container.id, documents)[0]
+
+
+def _applied(caller: Caller, container: Container, operations: Sequence[Operation], drafts: Sequence[Draft]) -> list[str]:
+    """Carry out operations whose puts are of `drafts`, with their records. Returns the documents."""
+    documents: list[str] = []
+
+    def derive(connection: Transaction, results: Sequence[Outcome | MemdirError]) -> None:
+        documents.clear()
+        puts = [one for one, operation in zip(results, operations, strict=True) if isinstance(operation, Put)]
+        for result, draft in zip(puts, drafts, strict=True):
+            assert isinstance(result, Outcome)
+            document = result.document
+            assert document is not None
+            assert document.path is not None
+            agentmemories.replace(
+                connection, container.id, document.id, document.content_hash, document.path, _records_of(draft)
+            )
+            documents.append(document.id)
+
+    caller.store.files.apply_all(container, operations, together=True, derive=derive)
+    return documents

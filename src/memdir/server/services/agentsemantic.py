@@ -1,0 +1,52 @@
+"""Meaning as a sixth signal, when it is asked for: passages of memory files that the server's models find close."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from memdir.api import agents as wire
+from memdir.retrieval.agents.ranking import AgentQuery
+from memdir.retrieval.types import SearchQuery
+from memdir.server.access import Caller
+from memdir.server.agentroom import AgentRoom
+from memdir.server.engine import Engine
+from memdir.server.services.agentreading import Bounds, hit_of, ranked_records
+from memdir.store import agentmemories
+from memdir.store.types import Scope
+
+WEIGHT: Final = 0.35
+"""Of meaning; the five signals share the rest."""
+_OVER_FETCH: Final = 3
+
+
+def semantic_hits(caller: Caller, room: AgentRoom, engine: Engine, allowed: Bounds, query: AgentQuery) -> list[wire.AgentHit]:
+    """Best first. What only meaning finds has the signals that it has without any word in common."""
+    assert allowed.container is not None
+    container_id = allowed.container.id
+    wide = replace(query, limit=query.limit * _OVER_FETCH)
+    by_words = {record.id: (one, record) for one, record in ranked_records(caller, room, container_id, wide)}
+    folder = agentmemories.FOLDER
+    if query.only_project and query.project is not None:
+        folder = f"{folder}/{query.project}"
+    found = engine.searcher.search(
+        SearchQuery(text=query.text, scope=Scope(container_id=container_id, folder=folder), limit=wide.limit)
+    )
+    close: dict[str, float] = {}
+    for hit in found.hits:
+        close.setdefault(hit.document_id, max(0.0, min(1.0, hit.score)))
+    index = room.index(container_id)
+    for document_id in close:
+        for record in caller.store.agents.of_document(document_id)[:1]:
+            tagged = not query.only_tags or set(query.tags) & set(record.tags)
+            if record.id not in by_words and tagged and record.container_id == container_id:
+                by_words[record.id] = (index.unmatched(record.number, query), record)
+    scored = []
+    for one, record in by_words.values():
+        semantic = close.get(record.document_id, 0.0)
+        scored.append((one, record, semantic, (1 - WEIGHT) * one.score + WEIGHT * semantic))
+    scored.sort(key=lambda entry: (-entry[3], entry[1].number))
+    least = query.threshold or 0.0
+    return [hit_of(one, record, semantic=semantic, score=score) for one, record, semantic, score in scored if score >= least][
+        : query.limit
+    ]

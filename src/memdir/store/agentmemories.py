@@ -1,0 +1,411 @@
+"""The records of agents' memories: derived from the Markdown files under `/memory/`, changed in one transaction with them.
+
+A file under `/memory/<project>/` is of that project, one directly in `/memory/` of none. A short file is one record, a long one
+several pieces. Who changes records holds the container's row, so that events come in the order of the commits.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from memdir.core.clock import Clock
+from memdir.store.database import Database, Row, Transaction, fetch, first, marks_for, repeated, run_many
+from memdir.store.paths import below, is_within
+from memdir.store.words import fold
+
+FOLDER: Final = "/memory"
+SUFFIX: Final = ".md"
+EVENTS_KEPT: Final = 100_000
+"""Of all containers: an index that is further behind reads all again."""
+PAGE_ROWS: Final = 5_000
+_IN_MAX: Final = 500
+_COLUMNS: Final = (
+    "m.number, m.id, m.container_id, m.document_id, m.ordinal, d.path, m.content, m.tags, m.project, m.metadata, "
+    "m.access_count, m.created_at_ms, m.updated_at_ms"
+)
+_SELECT: Final = f"select {_COLUMNS} from agent_memory m join document d on d.id = m.document_id "  # noqa: S608
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentRecord:
+    """One memory, as it stands in its file (or a piece of it). `number` orders ties."""
+
+    number: int
+    id: str
+    container_id: int
+    document_id: str
+    ordinal: int
+    path: str
+    content: str
+    tags: tuple[str, ...]
+    project: str | None
+    metadata: Mapping[str, Any]
+    access_count: int
+    created_at_ms: int
+    updated_at_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewRecord:
+    """What becomes a record. `access_count` is of an import."""
+
+    content: str
+    tags: tuple[str, ...]
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    created_at_ms: int
+    updated_at_ms: int
+    access_count: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Indexed:
+    """What an index needs of a memory."""
+
+    number: int
+    content: str
+    tags: tuple[str, ...]
+    project: str | None
+    access_count: int
+    created_at_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Totals:
+    """Of a container. `size_bytes` of the texts."""
+
+    memories: int
+    size_bytes: int
+    projects: tuple[tuple[str | None, int], ...]
+    oldest_ms: int | None
+    newest_ms: int | None
+
+
+def is_agent_path(path: str | None) -> bool:
+    """Whether a file there is a memory of agents."""
+    return path is not None and path.endswith(SUFFIX) and is_within(path, FOLDER) and path != FOLDER
+
+
+def project_of(path: str) -> str | None:
+    """The project that a path under `/memory/` belongs to; None for none."""
+    project, slash, _ = path[len(FOLDER) + 1 :].partition("/")
+    return project if slash else None
+
+
+def folded_hash(content: str) -> int:
+    """What two texts share that differ in case, accents and white space only. 63 bits."""
+    text = " ".join(fold(content).split())
+    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big") >> 1
+
+
+def record_id(document_id: str, ordinal: int) -> str:
+    """Of a piece of a file."""
+    return document_id if ordinal == 0 else f"{document_id}-{ordinal + 1}"
+
+
+class AgentMemoryStore:
+    """The table agent_memory. Any thread may call."""
+
+    def __init__(self, db: Database, clock: Clock) -> None:
+        self._db = db
+        self._clock = clock
+
+    # reading
+
+    def get(self, container_id: int, memory_id: str) -> AgentRecord | None:
+        """One memory by its id."""
+        row = self._db.one(f"{_SELECT} where m.container_id = ? and m.id = ?", (container_id, memory_id))
+        return None if row is None else _record(row)
+
+    def many(self, container_id: int, numbers: Sequence[int]) -> dict[int, AgentRecord]:
+        """Those of the memories that are there, by number."""
+        found: dict[int, AgentRecord] = {}
+        for at in range(0, len(numbers), _IN_MAX):
+            some = numbers[at : at + _IN_MAX]
+            rows = self._db.all(
+                f"{_SELECT} where m.number in ({marks_for(some)}) and m.container_id = ?", (*some, container_id)
+            )
+            found.update((row[0], _record(row)) for row in rows)
+        return found
+
+    def by_ids(self, container_id: int, memory_ids: Sequence[str]) -> list[AgentRecord]:
+        """Those of the memories that are there, at most 500, in the order of `memory_ids`."""
+        some = list(memory_ids)[:_IN_MAX]
+        rows = self._db.all(f"{_SELECT} where m.id in ({marks_for(some)}) and m.container_id = ?", (*some, container_id))
+        found = {row[1]: _record(row) for row in rows}
+        return [found[one] for one in some if one in found]
+
+    def of_document(self, document_id: str) -> list[AgentRecord]:
+        """The pieces of a file in order."""
+        return [_record(row) for row in self._db.all(f"{_SELECT} where m.document_id = ? order by m.ordinal", (document_id,))]
+
+    def page(
+        self,
+        container_id: int,
+        *,
+        project: str | None = None,
+        tag: str | None = None,
+        after: tuple[int, int] | None,
+        limit: int,
+    ) -> list[AgentRecord]:
+        """Newest first, behind `after` (created_at_ms, number); of one project, or with one tag."""
+        conditions, bindings = ["m.container_id = ?"], [container_id]
+        more: list[Any] = []
+        if project is not None:
+            conditions.append("m.project = ?")
+            more.append(project)
+        if tag is not None:
+            conditions.append("m.tags like ? escape '!'")
+            more.append(f"%{_like(json.dumps(tag, ensure_ascii=False))}%")
+        if after is not None:
+            conditions.append("(m.created_at_ms < ? or (m.created_at_ms = ? and m.number < ?))")
+            more += [after[0], after[0], after[1]]
+        rows = self._db.all(
+            f"{_SELECT} where {' and '.join(conditions)} order by m.created_at_ms desc, m.number desc limit ?",
+            (*bindings, *more, limit),
+        )
+        return [_record(row) for row in rows]
+
+    def count(self, container_id: int, *, project: str | None = None, tag: str | None = None) -> int:
+        """How many there are."""
+        sql, bindings = "select count(*) from agent_memory m where m.container_id = ?", [container_id]
+        more: list[Any] = []
+        if project is not None:
+            sql += " and m.project = ?"
+            more.append(project)
+        if tag is not None:
+            sql += " and m.tags like ? escape '!'"
+            more.append(f"%{_like(json.dumps(tag, ensure_ascii=False))}%")
+        row = self._db.one(sql, (*bindings, *more))
+        return 0 if row is None else int(row[0])
+
+    def count_up_to(self, container_id: int, most: int) -> int:
+        """How many there are, about and cheaply: the span of their numbers while that is below `most`, else exactly."""
+        row = self._db.one("select min(number), max(number) from agent_memory where container_id = ?", (container_id,))
+        if row is None or row[0] is None:
+            return 0
+        span: int = row[1] - row[0] + 1
+        return span if span < most else self.count(container_id)
+
+    def first_pieces(self, container_id: int, document_ids: Sequence[str]) -> list[AgentRecord]:
+        """The first piece of each document, in the order of `document_ids`."""
+        return [
+            record
+            for at in range(0, len(document_ids), _IN_MAX)
+            for record in self.by_ids(container_id, document_ids[at : at + _IN_MAX])
+        ]
+
+    def saying(self, container_id: int, content: str, project: str | None) -> AgentRecord | None:
+        """The oldest memory of the project with the same words after folding."""
+        rows = self._db.all(
+            f"{_SELECT} where m.container_id = ? and m.folded = ? order by m.number", (container_id, folded_hash(content))
+        )
+        return next((one for one in map(_record, rows) if one.project == project), None)
+
+    def totals(self, container_id: int) -> Totals:
+        """For statistics."""
+        rows = self._db.all(
+            "select project, count(*), sum(octet_length(content)), min(created_at_ms), max(created_at_ms) from agent_memory "
+            "where container_id = ? group by project order by 2 desc, project",
+            (container_id,),
+        )
+        return Totals(
+            memories=sum(row[1] for row in rows),
+            size_bytes=sum(int(row[2]) for row in rows),
+            projects=tuple((row[0], int(row[1])) for row in rows),
+            oldest_ms=min((row[3] for row in rows), default=None),
+            newest_ms=max((row[4] for row in rows), default=None),
+        )
+
+    # what an index follows
+
+    def last_event(self, container_id: int) -> int:
+        """Number of the container's newest event that is known, 0 when there is none."""
+        row = self._db.one("select max(id) from agent_event where container_id = ?", (container_id,))
+        return 0 if row is None or row[0] is None else int(row[0])
+
+    def first_event(self) -> int:
+        """The oldest event of any container that is still known; 0 when there is none."""
+        row = self._db.one("select min(id) from agent_event")
+        return 0 if row is None or row[0] is None else int(row[0])
+
+    def events(self, container_id: int, *, after: int, until: int) -> list[int]:
+        """Numbers of the memories that came, changed or went, once each, ascending."""
+        rows = self._db.all(
+            "select distinct number from agent_event where container_id = ? and id > ? and id <= ? order by number",
+            (container_id, after, until),
+        )
+        return [row[0] for row in rows]
+
+    def indexed(self, container_id: int, numbers: Sequence[int]) -> list[Indexed]:
+        """Those of the memories that are there."""
+        found: list[Indexed] = []
+        for at in range(0, len(numbers), _IN_MAX):
+            some = numbers[at : at + _IN_MAX]
+            rows = self._db.all(
+                "select number, content, tags, project, access_count, created_at_ms from agent_memory "  # noqa: S608
+                f"where number in ({marks_for(some)}) and container_id = ? order by number",
+                (*some, container_id),
+            )
+            found += map(_indexed, rows)
+        return found
+
+    def listing(self, container_id: int, *, after: int, limit: int = PAGE_ROWS) -> list[Indexed]:
+        """Memories with a number above `after`, in order."""
+        rows = self._db.all(
+            "select number, content, tags, project, access_count, created_at_ms from agent_memory "
+            "where container_id = ? and number > ? order by number limit ?",
+            (container_id, after, limit),
+        )
+        return [_indexed(row) for row in rows]
+
+    def containers(self) -> list[int]:
+        """Containers that have memories."""
+        return [row[0] for row in self._db.all("select distinct container_id from agent_memory order by container_id")]
+
+    # changing
+
+    def reread(self, container_id: int, document_id: str, content_hash: str, records: Sequence[NewRecord]) -> bool:
+        """A file says this now: what a person wrote there becomes its records. False when it was changed again meanwhile, or
+        its records are of these bytes already."""
+
+        def work(connection: Transaction) -> bool:
+            self._lock(connection, container_id)
+            row = first(
+                connection,
+                "select d.path, (select m.content_hash from agent_memory m where m.document_id = d.id and m.ordinal = 0) "
+                "from document d where d.id = ? and d.container_id = ? and d.content_hash = ?",
+                (document_id, container_id, content_hash),
+            )
+            if row is None or (row[1] == content_hash and is_agent_path(row[0])):
+                return False
+            wanted = records if is_agent_path(row[0]) else ()
+            replace(connection, container_id, document_id, content_hash, row[0], wanted)
+            return True
+
+        return repeated(self._db, work)
+
+    def count_accesses(self, counts: Mapping[int, int]) -> None:
+        """Add to the access counts of memories, by number."""
+        with self._db.write() as connection:
+            run_many(
+                connection,
+                "update agent_memory set access_count = access_count + ? where number = ?",
+                [(counts[number], number) for number in sorted(counts)],
+            )
+
+    def trim_events(self) -> int:
+        """Let old events go. Returns how many went."""
+        with self._db.write() as connection:
+            connection.execute(
+                "delete from agent_event where id <= (select max(id) from agent_event) - cast(? as bigint)", (EVENTS_KEPT,)
+            )
+            return connection.changes()
+
+    def _lock(self, connection: Transaction, container_id: int) -> None:
+        fetch(connection, f"select 1 from container where id = ?{self._db.row_lock}", (container_id,))  # noqa: S608
+
+
+def replace(
+    connection: Transaction,
+    container_id: int,
+    document_id: str,
+    content_hash: str,
+    path: str,
+    records: Sequence[NewRecord],
+) -> None:
+    """Put `records` in place of those of a document, inside the caller's transaction, which holds the container's row. Pieces
+    that stay keep number and access count."""
+    standing = {
+        row[0]: row[1:]
+        for row in fetch(
+            connection, "select ordinal, created_at_ms, number from agent_memory where document_id = ?", (document_id,)
+        )
+    }
+    project = project_of(path) if records else None
+    for ordinal, record in enumerate(records):
+        values = (
+            content_hash,
+            record.content,
+            folded_hash(record.content),
+            json.dumps(list(record.tags), ensure_ascii=False),
+            project,
+            json.dumps(dict(record.metadata), ensure_ascii=False, sort_keys=True),
+            record.created_at_ms,
+            record.updated_at_ms,
+        )
+        if ordinal in standing:
+            connection.execute(
+                "update agent_memory set content_hash = ?, content = ?, folded = ?, tags = ?, project = ?, metadata = ?, "
+                "created_at_ms = ?, updated_at_ms = ? where document_id = ? and ordinal = ?",
+                (*values, document_id, ordinal),
+            )
+        else:
+            connection.execute(
+                "insert into agent_memory (content_hash, content, folded, tags, project, metadata, created_at_ms, "
+                "updated_at_ms, document_id, ordinal, id, container_id, access_count) "
+                "values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (*values, document_id, ordinal, record_id(document_id, ordinal), container_id, record.access_count),
+            )
+    if any(ordinal >= len(records) for ordinal in standing):
+        connection.execute("delete from agent_memory where document_id = ? and ordinal >= ?", (document_id, len(records)))
+
+
+def moved(connection: Transaction, container_id: int, source: str, target: str) -> list[str]:
+    """Files went from `source` to `target`, inside the caller's transaction: their records get the project of the new place, or
+    go. Returns the documents that came under `/memory/` and are to be read."""
+    if not any(is_within(path, FOLDER) or is_within(FOLDER, path) for path in (source, target)):
+        return []
+    low, high = below(target)
+    rows = fetch(
+        connection,
+        "select d.id, d.path, (select count(*) from agent_memory m where m.document_id = d.id) from document d "
+        "where d.container_id = ? and d.kind = 'file' and (d.path = ? or (d.path >= ? and d.path < ?)) order by d.path",
+        (container_id, target, low, high),
+    )
+    unread: list[str] = []
+    for document_id, path, known in rows:
+        if not is_agent_path(path):
+            if known:
+                connection.execute("delete from agent_memory where document_id = ?", (document_id,))
+        elif known:
+            connection.execute("update agent_memory set project = ? where document_id = ?", (project_of(path), document_id))
+        else:
+            unread.append(document_id)
+    return unread
+
+
+def _like(text: str) -> str:
+    return text.replace("!", "!!").replace("%", "!%").replace("_", "!_")
+
+
+def _record(row: Row) -> AgentRecord:
+    return AgentRecord(
+        number=row[0],
+        id=row[1],
+        container_id=row[2],
+        document_id=row[3],
+        ordinal=row[4],
+        path=row[5] or "",
+        content=row[6],
+        tags=tuple(json.loads(row[7])),
+        project=row[8],
+        metadata=json.loads(row[9]),
+        access_count=row[10],
+        created_at_ms=row[11],
+        updated_at_ms=row[12],
+    )
+
+
+def _indexed(row: Row) -> Indexed:
+    return Indexed(
+        number=row[0], content=row[1], tags=tuple(json.loads(row[2])), project=row[3], access_count=row[4], created_at_ms=row[5]
+    )
+
+
+def merged_tags(*groups: Iterable[str]) -> tuple[str, ...]:
+    """Tags of several, each once, in their order."""
+    return tuple(dict.fromkeys(tag for group in groups for tag in group))
