@@ -133,6 +133,17 @@ ROWS: dict[tuple[str, str], Row] = {
     ("DELETE", "/v4/memories"): row(404, 403, 403, 403),
     ("POST", "/v4/memories/list"): row(200, 403, 403),
     ("POST", "/v4/conversations"): row(200, 403, 403, 403),
+    # memories of agents
+    ("POST", "/v1/agents/memories"): row(201, 403, 403, 403),
+    ("POST", "/v1/agents/memories:import"): row(200, 403, 403, 403),
+    ("GET", "/v1/agents/memories"): row(200, 403, 403, params=AT),
+    ("GET", "/v1/agents/memories/{memory_id}"): row(404, 403, 403, params=AT),
+    ("PATCH", "/v1/agents/memories/{memory_id}"): row(404, 403, 403, 403),
+    ("DELETE", "/v1/agents/memories/{memory_id}"): row(404, 403, 403, 403, params=AT),
+    ("POST", "/v1/agents/search"): row(200, 403, 403),
+    ("POST", "/v1/agents/context"): row(200, 403, 403),
+    ("GET", "/v1/agents/stats"): row(200, 403, 403, params=AT),
+    ("GET", "/v1/agents/usage"): row(200, 403, 403, params=AT),
     # managing: a key of another organisation manages that one
     ("GET", "/v1/keys"): row(200, 403, 403, 403),
     ("POST", "/v1/keys"): row(404, 403, 403, 403),  # its example names a user of ours
@@ -197,6 +208,7 @@ class World:
     tag: str
     document_id: str
     version: str
+    memory_id: str
     victim: str
     user: str
     secrets: dict[str, str]
@@ -209,7 +221,7 @@ class World:
     def _send(self, method: str, path: str, row: Row, headers: dict[str, str]) -> httpx.Response:
         replaced = {
             "{path:path}": "work/plan.md", "{name}": self.document_id, "{tag}": self.tag, "{namespace}": self.tag,
-            "{version}": self.version,
+            "{version}": self.version, "{memory_id}": self.memory_id,
             "{key}": self.victim, "{user}": self.user, "{owner}": "local",
         }  # fmt: skip
         url = re.sub(r"{[^}]+}", lambda found: replaced.get(found[0], "x"), path)
@@ -246,6 +258,8 @@ def world(server: ServerProcess) -> Iterator[World]:
         owner.delete("/v1/files/gone.md", params=at)
         listed = owner.post("/v3/documents/list", json={"containerTags": [tag], "filepath": "/work/plan.md"}).json()
         document_id = listed["memories"][0]["id"]
+        noted = owner.post("/v3/documents/list", json={"containerTags": [tag], "filepath": "/memory/me.md"}).json()
+        memory_id = noted["memories"][0]["id"]
         owner.patch(f"/v3/documents/{document_id}", json={"metadata": {"note": CANARY}})
         versions = owner.get("/v1/versions", params=at | {"path": "/work/plan.md"}).json()["versions"]
         other = owner.post("/v1/orgs", json={"name": f"stranger {tag}"}).json()["id"]
@@ -272,7 +286,7 @@ def world(server: ServerProcess) -> Iterator[World]:
             while holder.get("/v3/session").status_code != 401:
                 assert time.monotonic() < deadline
         made_world = World(
-            server=server, tag=tag, document_id=document_id, version=str(versions[-1]["version"]),
+            server=server, tag=tag, document_id=document_id, version=str(versions[-1]["version"]), memory_id=memory_id,
             victim=victim["id"], user=user, secrets=secrets, files=files,
         )  # fmt: skip
         yield made_world

@@ -19,6 +19,25 @@ EXAMPLES: Final[dict[tuple[str, str], Any]] = {
     ("post", "/v1/jobs:retry"): {"containerTag": TAG},
     ("post", "/v1/indexes:rebuild"): {"containerTag": TAG, "what": ["lexical", "vectors"]},
     ("post", "/v1/search"): {"containerTag": TAG, "q": "who mended the ropes", "filepath": "/work/", "limit": 5},
+    ("post", "/v1/agents/memories"): {
+        "containerTag": TAG,
+        "content": "Deploys go through `make ship`; the old script is gone.",
+        "tags": ["deploy"],
+        "project": "my-saas",
+    },
+    ("post", "/v1/agents/memories:import"): {
+        "containerTag": TAG,
+        "items": [{"content": "Staging runs in Frankfurt.", "tags": ["infra"], "createdAt": "2025-02-16T10:00:00Z"}],
+    },
+    ("patch", "/v1/agents/memories/{memory_id}"): {"containerTag": TAG, "tags": ["deploy", "ci"]},
+    ("post", "/v1/agents/search"): {"containerTag": TAG, "q": "how do we deploy", "project": "my-saas", "tags": ["ci"]},
+    ("post", "/v1/agents/context"): {
+        "containerTag": TAG,
+        "prompt": "Fix the deploy script",
+        "project": "my-saas",
+        "sessionId": "abc123",
+        "host": "claude-code",
+    },
     ("post", "/v3/documents"): {
         "content": "The ropes were mended by Ida.",
         "containerTag": TAG,

@@ -17,6 +17,12 @@ create table agent_memory (
     unique (document_id, ordinal)
 );
 comment on table agent_memory is 'Memories of coding agents: derived from the Markdown files under /memory/, written with them';
+comment on column agent_memory.container_id is 'Where its file is';
+comment on column agent_memory.document_id is 'The file';
+comment on column agent_memory.content is 'The text';
+comment on column agent_memory.access_count is 'How often a search or a hook answered with it';
+comment on column agent_memory.created_at_ms is 'As the file says, or when it came';
+comment on column agent_memory.updated_at_ms is 'As the file says, or when it was last changed';
 comment on column agent_memory.number is 'Ties of a ranking are broken by it: the older one first';
 comment on column agent_memory.id is 'The document''s; with -2, -3, … for further pieces of one file';
 comment on column agent_memory.ordinal is 'Of the piece in its file, from 0';
@@ -36,6 +42,8 @@ create table agent_event (
     number bigint not null
 );
 comment on table agent_event is 'What an index of memories of agents follows. Old rows go; who is further behind reads all again';
+comment on column agent_event.id is 'In the order of the commits of one container';
+comment on column agent_event.container_id is 'Of the memory';
 comment on column agent_event.number is 'Of the memory that came, changed or went';
 create index agent_event_of_container on agent_event (container_id, id);
 call behind_container_wall('agent_event');
@@ -79,6 +87,11 @@ create table agent_injection (
     unique (container_id, session_id, memory_id)
 );
 comment on table agent_injection is 'What a hook told a session';
+comment on column agent_injection.id is 'In the order of telling';
+comment on column agent_injection.container_id is 'Of the memory';
+comment on column agent_injection.session_id is 'As the host calls it';
+comment on column agent_injection.host is 'Which program the hook belongs to';
+comment on column agent_injection.at_ms is 'When';
 comment on column agent_injection.block is 'One id for all memories of one answer';
 comment on column agent_injection.memory_id is 'Outlives the memory';
 comment on column agent_injection.tokens is 'About, of its part of the block';
@@ -96,5 +109,8 @@ create table agent_usage (
     primary key (container_id, day)
 );
 comment on table agent_usage is 'What tools of agents did, by day';
+comment on column agent_usage.container_id is 'Whose tools';
+comment on column agent_usage.searches is 'How often was searched';
+comment on column agent_usage.stored is 'How many memories were stored';
 comment on column agent_usage.day is 'Since the epoch, UTC';
 call behind_container_wall('agent_usage');
