@@ -70,7 +70,6 @@ OPEN: frozenset[str] = frozenset(
         "agent.deinit",
         "agent.hook-context",
         "agent.mcp-tools",
-        "agent.memory-tool",
         "agent.plugin",
         "agent.export",
         "agent.bench",
