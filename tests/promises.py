@@ -50,7 +50,6 @@ OPEN: frozenset[str] = frozenset(
         "retrieval.reindex",
         "ranked.cranfield",
         "ranked.cisi",
-        "ranked.lines",
         "ranked.negatives",
         "ranked.multihop",
         "ranked.lexical-15ms",
@@ -115,6 +114,7 @@ MEASURED: dict[str, tuple[str, ...]] = {
     "flow.push": ("untar_rate",),
     "flow.lookups": ("untar_lookup_p99",),
     "flow.visible": ("visible_max",),
+    "ranked.lines": ("lines.static", "lines.dense"),
     "speed.hundred-thousand": ("resident_100000", "mount_100000", "find_100000"),
 }  # fmt: skip
 """Promises about speed, with the figures of `memdir bench` that carry their goals: a figure belongs

@@ -15,6 +15,8 @@ from memdir.bench.sync.goals import GOALS as SYNC_GOALS
 from tests.promises import MEASURED, OPEN, PROMISES
 
 TESTS = Path(__file__).parent
+RANKINGS = {"ranked.lines"}
+"""Promises whose figures are those of `memdir bench retrieval`."""
 
 
 def marked_ids(source: str) -> Iterator[str]:
@@ -69,7 +71,7 @@ def test_a_promise_about_speed_names_figures_of_the_benchmark_that_have_goals() 
     for promise_id, figures in MEASURED.items():
         assert promise_id in ids
         for figure in figures:
-            if figure in posix or figure in SYNC_GOALS or promise_id.startswith("scale."):
+            if figure in posix or figure in SYNC_GOALS or promise_id.startswith(("scale.", "ranked.")):
                 continue
             assert promise_id not in OPEN
             stem = figure.removesuffix("_p95").removeprefix("ratio_")
@@ -94,6 +96,17 @@ def test_a_promise_about_the_syncs_speed_is_open_unless_the_recorded_run_met_its
     met = dict(re.findall(r"^\| `(\w+)` \| [^|]+ \| [^|]+ \| (yes|no) \|", recorded, re.MULTILINE))
     promised = {name: figures for name, figures in MEASURED.items() if set(figures) & set(SYNC_GOALS)}
     assert {figure for figures in promised.values() for figure in figures} == set(SYNC_GOALS)
+    missed = {promise_id for promise_id, figures in promised.items() if any(met.get(figure) != "yes" for figure in figures)}
+    assert promised.keys() & OPEN == missed
+
+
+@pytest.mark.promise("parts.promises")
+def test_a_promise_about_rankings_is_open_unless_the_recorded_run_met_its_goals() -> None:
+    page = (TESTS.parent / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    recorded = page.partition("<!-- figures of memdir bench retrieval")[2].partition("<!-- end -->")[0]
+    met = dict(re.findall(r"^\| `([\w.]+)` \|.* \| (yes|no) \|$", recorded, re.MULTILINE))
+    promised = {name: figures for name, figures in MEASURED.items() if name in RANKINGS}
+    assert promised.keys() == RANKINGS
     missed = {promise_id for promise_id, figures in promised.items() if any(met.get(figure) != "yes" for figure in figures)}
     assert promised.keys() & OPEN == missed
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from memdir.bench.retrieval import collections
+from memdir.bench.retrieval import collections, exact
+from memdir.bench.retrieval.corpus import Memory, Question
 from memdir.bench.retrieval.metrics import difference, interval, measured, ndcg, recall, reciprocal_rank, wilson
 from memdir.cli.main import main
 from memdir.core.errors import UsageError
@@ -134,3 +135,23 @@ def test_the_command_ranks_each_stage_and_each_ablation_with_intervals(
     assert main(arguments) == 0
     assert json.loads(capsys.readouterr().out)["figures"] == report["figures"]
     assert {path.name: path.stat().st_mtime_ns for path in kept.iterdir()} == before, "nothing had to be embedded again"
+
+
+def test_answers_outside_of_the_printed_lines_are_counted_by_half(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = "mill, door code: 4411\nbarn, door code: 8603\nkiln, door code: 7091\n"
+
+    def asked(place: str, answer: str, half: str) -> Question:
+        start = text.index(answer)
+        return Question(text=f"door code of the {place}", path="/a.txt", start=start, end=start + 4, kind="pairs", half=half)
+
+    questions = (asked("mill", "4411", "fit"), asked("barn", "8603", "held"), asked("kiln", "4411", "held"))
+    monkeypatch.setattr(exact, "memory", lambda **_: Memory(files={"/a.txt": text}, questions=questions))
+    monkeypatch.setenv("MEMDIR_HOME", str(tmp_path / "home"))
+    assert main(["bench", "retrieval", "--lines", "--json"]) == 0
+    figures = {figure["name"]: figure for figure in json.loads(capsys.readouterr().out)["figures"]}
+    for way in ("static", "dense"):
+        assert figures[f"lines.{way}"]["value"] == pytest.approx(2 / 3, abs=0.001)
+        assert figures[f"lines.{way}"]["met"] is False
+        assert (figures[f"lines.{way}.fit"]["value"], figures[f"lines.{way}.held"]["value"]) == (1.0, 0.5)

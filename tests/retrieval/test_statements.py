@@ -36,6 +36,35 @@ def test_wrapped_sentences_are_found_and_lists_of_facts_are_not_joined() -> None
     assert said(facts) == facts.strip().split("\n")
 
 
+def test_rows_of_keys_and_values_are_not_joined_though_they_are_full_and_a_title_ends_in_a_stop() -> None:
+    rows = (
+        "garden observatory C, door code: 2475\nnorth darkroom C, inspection: 27 January\n"
+        "south darkroom C, contact: Prof. Lindqvist\nsouth greenhouse C, contact: Pavel Novak\n"
+    )
+    assert said(rows) == rows.strip().split("\n")
+
+
+def test_a_year_at_the_beginning_of_a_wrapped_line_is_no_number_of_a_list() -> None:
+    text = (
+        "The minutes of the last session were accepted without any changes. The\n"
+        "door code of the village smithy has been changed by the board and is\n"
+        "8603. Nobody remembers who planted the row of poplars along the road.\n"
+    )
+    assert "is\n8603." in said(text)[1]
+
+
+def test_where_the_vectors_hardly_differ_words_decide() -> None:
+    text = (
+        "一週間ずっと雨でした。大家さんはElysium 8 Cに80277\n"
+        "円を求めています。一週間ずっと雨でした。大家さんはMeridian 1 Cに49493\n"
+        "円を求めています。そのあと岸に沿って歩いて帰りました。大家さんはFenix 9 Cに25345\n円を求めています。\n"
+    )
+    units = units_of(text)
+    cosines = np.array([0.75, 0.74, 0.81, 0.80], dtype=np.float32)
+    first, last = lines.choose(text, units, prepare("大家さんはElysium 8 Cにいくら求めていますか"), cosines)
+    assert "80277" in text[units[first].start : units[last].end]
+
+
 @pytest.mark.parametrize(
     ("text", "query", "answer"),
     [

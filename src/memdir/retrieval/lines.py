@@ -24,7 +24,7 @@ from memdir.store.types import Chunk, Matrix
 HIT_TEXT_MAX_CHARS: Final = 2000
 LINES_MAX: Final = 3
 _LEXICAL_SHARE: Final = 0.45
-_COVERED_SHARE: Final = 0.35
+_COVERED_SHARE: Final = 0.45
 """More for the words the more of them some statement has: vectors are for what is said in other words."""
 _NEIGHBOUR_SHARE: Final = 0.8
 """A neighbouring line joins the answer when it scores at least this share of the best line."""
@@ -57,6 +57,9 @@ _NAME: Final = re.compile(
 )
 _NUMBER: Final = re.compile(r"\d[\d.,:/-]*")
 _SAME_COSINE: Final = 0.01
+_SPREAD_MIN: Final = 0.25
+"""Of the cosines in a passage. Where all lie closer together the model does not tell the lines apart (a script that it was not
+trained on, rows of one shape), and what little differs is noise that must not outweigh a word."""
 _LEAD_SHARE: Final = 0.5
 _ALONE_SHARE: Final = 0.85
 """Of a heading or question under which nothing more is in the passage."""
@@ -176,10 +179,8 @@ class _Parts:
         share = _LEXICAL_SHARE + _COVERED_SHARE * min(1.0, best / float(weights.sum()) if best > 0 else 0.0)
         # Cosines of short lines lie close together: what matters is the order within the passage.
         low, high = float(self.cosines.min()), float(self.cosines.max())
-        spread = high - low
-        own, above = (
-            (part - low) / spread if spread > 1e-6 else np.ones_like(part) for part in (self.cosines, self.above_cosines)
-        )
+        spread = max(high - low, _SPREAD_MIN)
+        own, above = ((part - low) / spread for part in (self.cosines, self.above_cosines))
         semantic = np.maximum(own, _ABOVE_SHARE * above + (1 - _ABOVE_SHARE) * own)
         scores: Matrix = (share * lexical + (1 - share) * semantic).astype(np.float32)
         led = {parent for one in self.statements for parent in one.parents}

@@ -38,6 +38,8 @@ _STOP: Final = re.compile(r"[.!?…][\"')»”]*(?:\s|$)")
 _CODE_ENDS: Final = ("{", "}", ";", "(", "[", "=", "\\", "|", "`", "：", '"""')
 _ITEM: Final = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s")
 _PROSE_WORD: Final = re.compile(r"[(\"'“„«]*[^\W\d_][\w'’-]*[.,;:!?…)\"'”»]*$")
+_PAIR: Final = re.compile(r"[^:.!?]{2,80}: \S[^:!?]{0,40}$|[^=.!?]{1,80} ?= ?\S[^=]{0,40}$|[^|]+\|")
+"""A key and its value: a line of its own, however full it is."""
 _UNSPACED_LINE: Final = re.compile("[\u3040-\u30ff\u3400-\u9fff\u0e00-\u0eff].*[\u3040-\u30ff\u3400-\u9fff\u0e00-\u0eff]")
 
 
@@ -144,6 +146,8 @@ def _is_wrapped(text: str, units: Sequence[Unit]) -> bool:
     if sum(_UNSPACED_LINE.search(line) is not None for line in said) * 2 > len(said):
         return max(len(line) for line in said) >= UNSPACED_WIDTH_MIN
     if not any(_STOP.search(line) for line in said):
+        return False
+    if 4 * sum(_PAIR.match(line) is not None for line in said) >= 3 * len(said):
         return False
     width = max(WIDTH_MIN, *(len(line) for line in said))
     broken = [(line, after) for line, after in pairwise(said) if not _STOP.search(line[-4:])]

@@ -9,7 +9,7 @@ from typing import Any
 
 from memdir.bench.figures import Figure, machine
 from memdir.bench.report import reported
-from memdir.bench.retrieval import collections, hops, languages, negatives
+from memdir.bench.retrieval import collections, exact, hops, languages, negatives
 from memdir.bench.retrieval.cache import CachedEmbedder
 from memdir.bench.retrieval.collections import Collection
 from memdir.bench.retrieval.stages import figures, outcomes
@@ -25,7 +25,7 @@ def main(args: argparse.Namespace, *, as_json: bool) -> int:
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Measure everything that was asked for."""
-    from memdir.retrieval.embed import MiniLmEmbedder
+    from memdir.retrieval.embed import MiniLmEmbedder, StaticEmbedder
     from memdir.retrieval.embed.e5 import MultilingualEmbedder
 
     wanted: list[Collection] = []
@@ -33,15 +33,19 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         wanted.append(collections.cranfield(args.cranfield))
     if args.cisi is not None:
         wanted.append(collections.cisi(args.cisi))
-    if not wanted and not args.languages and not args.hops:
+    if not wanted and not (args.languages or args.hops or args.lines):
         raise UsageError(
-            "there is nothing to measure", hint="name a collection: --cranfield DIR, --cisi DIR; or say --languages or --hops"
+            "there is nothing to measure",
+            hint="name a collection: --cranfield DIR, --cisi DIR; or say --lines, --languages or --hops",
         )
     paths = app_paths()
     dense = CachedEmbedder(MiniLmEmbedder(paths.models_dir), args.cache or paths.cache_dir / "bench")
     found: list[Figure] = []
     for collection in wanted:
         found += measure(collection, dense, [other for other in wanted if other is not collection])
+    if args.lines:
+        found += exact.figures(StaticEmbedder(), dense, say)
+        dense.save()
     if args.languages:
         found += languages.figures(MultilingualEmbedder(paths.models_dir))
     if args.hops:

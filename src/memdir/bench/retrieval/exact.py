@@ -8,11 +8,14 @@ in it.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from memdir.bench.retrieval.corpus import Memory, Question
+from memdir.bench.figures import Figure
+from memdir.bench.retrieval.corpus import Memory, Question, memory
+from memdir.bench.retrieval.metrics import wilson
+from memdir.bench.retrieval.phrases import HALVES
 from memdir.ingest.chunker import chunk
 from memdir.ingest.text import decode
 from memdir.retrieval import lines
@@ -25,6 +28,11 @@ from memdir.store.types import Chunk, Matrix
 from memdir.store.vectors import dots
 
 BATCH: Final = 32
+GOAL: Final = 0.99
+"""Of the hits in text."""
+SEED: Final = 57
+"""Another memory than those (7, 21, 33) whose failures were looked at."""
+FILES_PER_LAYOUT: Final = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +64,33 @@ def summed(printed: Sequence[Printed]) -> Exactness:
         share=sum(one.exact for one in printed) / len(printed),
         median_lines=statistics.median(counts),
         mean_lines=statistics.fmean(counts),
+    )
+
+
+def figures(static: Embedder, dense: LineEmbedder, say: Callable[[str], None]) -> list[Figure]:
+    """Exactness before the transformer's vectors are there (`lines.static`) and with them (`lines.dense`), of all questions and
+    of each half."""
+    made: list[Figure] = []
+    generated = memory(seed=SEED, files_per_layout=FILES_PER_LAYOUT)
+    for way, model in (("static", None), ("dense", dense)):
+        say(f"lines: {len(generated.questions)} questions, {way} …")
+        found = list(printed(generated, static, model))
+        made.append(_share(f"lines.{way}", found, goal=GOAL))
+        made += [_share(f"lines.{way}.{half}", [one for one in found if one.question.half == half]) for half in HALVES]
+    return made
+
+
+def _share(name: str, found: Sequence[Printed], *, goal: float | None = None) -> Figure:
+    of = summed(found)
+    return Figure(
+        name=name,
+        value=of.share,
+        unit="share",
+        samples=of.questions,
+        goal=goal,
+        better="higher",
+        spread=wilson(round(of.share * of.questions), of.questions),
+        note=f"{of.mean_lines:.1f} lines are printed",
     )
 
 
