@@ -65,8 +65,6 @@ OPEN: frozenset[str] = frozenset(
         "agent.expansion",
         "agent.no-model",
         "agent.commands",
-        "agent.init",
-        "agent.deinit",
         "agent.hook-context",
         "agent.mcp-tools",
         "agent.plugin",

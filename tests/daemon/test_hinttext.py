@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memdir.daemon.hinttext import handed_over, hint_lines, with_block, without_block
+from memdir.core.markedblock import handed_over, with_block, without_block
+from memdir.daemon.hinttext import hint_lines
 
 LINES = hint_lines("notes", "./notes")
 BEGIN, END = b"<!-- memdir:begin notes -->", b"<!-- memdir:end notes -->"

@@ -1,4 +1,5 @@
-"""`memdir init --shell`: a function that makes `grep "words"`, typed in a mount, a search by meaning.
+"""`memdir init`: agent hosts that remember (`cli.agentinit`), or, with `--shell`, a function that makes `grep "words"`, typed
+in a mount, a search by meaning.
 
 Opt-in: printed by itself, written into the shell's start-up file with `--install`. The text itself goes in, so that no
 shell starts Python when it starts. A marked block holds it, and its first line says what else has to be undone, so that
@@ -14,6 +15,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from memdir.cli import agentinit
 from memdir.cli.command import EXIT_NOTHING, EXIT_OK, Command, Parser
 from memdir.core.errors import StorageError, UsageError
 
@@ -45,14 +47,22 @@ def start_file(shell: str) -> Path:
 
 
 def _configure(parser: Parser) -> None:
-    parser.add_argument("--shell", choices=SHELLS, required=True, help="the shell you type into")
+    agentinit.add_choice(parser, every="those that you use")
+    parser.add_argument("--check", action="store_true", help="tell how the hosts are set up, change nothing")
+    parser.add_argument("--shell", choices=SHELLS, help="set up a shell instead: the one you type into")
     what = parser.add_mutually_exclusive_group()
-    what.add_argument("--print", action="store_true", help="print the functions, change nothing (the default)")
-    what.add_argument("--install", action="store_true", help="write them into the shell's start-up file, or renew them there")
-    what.add_argument("--uninstall", action="store_true", help="take them out again; the file is then as it was")
+    what.add_argument("--print", action="store_true", help="with --shell: print the functions (the default)")
+    what.add_argument("--install", action="store_true", help="with --shell: write them into its start-up file")
+    what.add_argument("--uninstall", action="store_true", help="with --shell: take them out again")
 
 
 def _run(args: argparse.Namespace, out: Output) -> int:
+    if args.shell is None:
+        if args.print or args.install or args.uninstall:
+            raise UsageError("--print, --install and --uninstall are for --shell", hint="see `memdir init --help`")
+        return agentinit.check(args, out) if args.check else agentinit.install(args, out)
+    if args.agent or args.check or args.project or args.user:
+        raise UsageError("--shell sets up a shell, --agent an agent host", hint="call `memdir init` once for each")
     text = function_text(args.shell)
     if not args.install and not args.uninstall:
         if out.json:
@@ -143,19 +153,31 @@ def _write(path: Path, data: bytes | None) -> None:
 
 COMMAND = Command(
     name="init",
-    usage="--shell SHELL [--print | --install | --uninstall]",
+    usage="[--agent HOSTS] [--project | --user] [--yes | --dry-run | --check] | --shell SHELL [--install | --uninstall]",
     description=(
-        'Make `grep "words"` and `grep "words" PATH`, typed in a mounted memory, a search by meaning (`memdir grep`).\n'
+        "Give agent hosts a memory: the MCP server, the hooks that tell every prompt what is known, and a block in the guide\n"
+        "file. Shows what changes, keeps each file as it was, changes nothing else in it, and does nothing the second time.\n"
+        "`memdir deinit` brings every byte back. --user (the default) writes your own settings; --project those of the\n"
+        "repository around you, which others check out.\n"
+        "\n"
+        'With --shell: make `grep "words"` and `grep "words" PATH`, typed in a mounted memory, a search by meaning.\n'
         "The real grep stays what it is for everything else: any flag, patterns with one of \\ ^ $ * [ ] |, input from a pipe\n"
         "or file, several paths, paths outside a memory, scripts, functions, shells that nobody types into."
     ),
     examples=[
+        ("memdir init", "which hosts, for whom, and see it first"),
+        ("memdir init --agent claude-code,codex --user --yes", "without a question"),
+        ("memdir init --agent cursor --project --dry-run", "only show what would change"),
+        ("memdir init --check", "are they set up?"),
         ("memdir init --shell bash", "read what would be installed"),
         ('eval "$(memdir init --shell zsh)"', "try it in this shell only"),
         ("memdir init --shell fish --install", "into config.fish, from the next shell on"),
         ("memdir init --shell bash --uninstall", "the start-up file is as it was"),
     ],
-    exit_codes=[(0, "done"), (1, "with --uninstall: there was nothing to take out")],
+    exit_codes=[
+        (0, "done; with --check: all is set up"),
+        (1, "nothing was done: you said no; --uninstall found nothing; --check misses something"),
+    ],
     configure=_configure,
     run=_run,
 )

@@ -9,23 +9,22 @@ changed safely is left alone with a warning: a mount never fails because of it.
 from __future__ import annotations
 
 import dataclasses
-import errno
 import json
 import logging
 import os
-import stat
-import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from memdir.core.errors import MemdirError, StorageError
 from memdir.core.filelock import locked_file
-from memdir.core.paths import explained, sync_folder, write_private
-from memdir.daemon.hinttext import Inserted, handed_over, hint_lines, with_block, without_block
+from memdir.core.markedblock import Inserted, handed_over, with_block, without_block
+from memdir.core.othersfiles import read_file, replace_file
+from memdir.core.paths import explained, write_private
+from memdir.daemon.hinttext import hint_lines
 from memdir.daemon.registry import MountRecord, resolve_outside
 
 log = logging.getLogger(__name__)
@@ -123,7 +122,7 @@ def _put(record: MountRecord, folder: Path, mountpoints: set[str]) -> HintNotes:
             hinted, data, info = _planned(path, key, hint_lines(record.name, shown))
             files.append(hinted)
             _write_notes(Path(record.cache_dir), HintNotes(files=tuple(files)))
-            _replace(path, data, info)
+            replace_file(path, data, info)
         except OSError as error:
             files = [known for known in files if known.path != str(path)]
             warnings.append(f"{path} is left as it is: {explained(error) or error.strerror}")
@@ -151,7 +150,7 @@ def _targets(place: Path, *, create: bool, warnings: list[str]) -> list[Path]:
 
 def _planned(path: Path, key: str, lines: tuple[str, ...]) -> tuple[Hinted, bytes, os.stat_result | None]:
     """What the file will hold, and what it is now; None: it is not there. StorageError for one that must not be replaced."""
-    found = _read(path)
+    found = read_file(path, max_bytes=_FILE_MAX_BYTES)
     data, info = (b"", None) if found is None else found
     if data.startswith(_UTF16):
         raise StorageError("it is UTF-16 text")
@@ -187,7 +186,7 @@ def _take_out(folder: Path) -> None:
 
 def _take_out_of(folder: Path, known: Hinted) -> None:
     path = Path(known.path)
-    found = _read(path)
+    found = read_file(path, max_bytes=_FILE_MAX_BYTES)
     if found is None:
         return
     data, info = found
@@ -198,7 +197,7 @@ def _take_out_of(folder: Path, known: Hinted) -> None:
     if known.created and not rest:
         path.unlink()
     else:
-        _replace(path, rest, info)
+        replace_file(path, rest, info)
 
 
 def _hand_over(folder: Path, known: Hinted, data: bytes) -> bytes | None:
@@ -222,83 +221,7 @@ def _hand_over(folder: Path, known: Hinted, data: bytes) -> bytes | None:
     return rest
 
 
-# --- files -------------------------------------------------------------------------------------------------------------
-
-
-def _read(path: Path) -> tuple[bytes, os.stat_result] | None:
-    """The bytes of a file that may be replaced; None when there is none. StorageError for one that may not."""
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except FileNotFoundError:
-        return None
-    with os.fdopen(fd, "rb") as handle:
-        info = os.fstat(fd)
-        if not stat.S_ISREG(info.st_mode):
-            raise StorageError("it is no plain file")
-        if info.st_nlink > 1:
-            raise StorageError("it has more than one name (hard links)")
-        if not info.st_mode & 0o222 or not os.access(path, os.W_OK):
-            raise StorageError("it is read-only")
-        data = handle.read(_FILE_MAX_BYTES + 1)
-    if len(data) > _FILE_MAX_BYTES:
-        raise StorageError(f"it has more than {_FILE_MAX_BYTES >> 20} MiB")
-    return data, info
-
-
-def _replace(path: Path, data: bytes, info: os.stat_result | None) -> None:
-    """Put `data` in the place of the file atomically, with its owner, mode and attributes. StorageError when it belongs to
-    somebody else and cannot be given back to them, or was changed since `info`."""
-    fd, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(fd, "wb") as out:
-            out.write(data)
-            out.flush()
-            if info is None:
-                os.fchmod(fd, 0o666 & ~_umask())
-            else:
-                _as_before(fd, path, info)
-            os.fsync(fd)
-        if info is None:
-            os.link(temporary, path)  # not over a file that somebody made meanwhile
-            os.unlink(temporary)
-        else:
-            _check_unchanged(path, info)
-            os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-    with suppress(OSError):  # a folder that cannot be synced (a network filesystem) holds the new name all the same
-        sync_folder(path.parent)
-
-
-def _check_unchanged(path: Path, info: os.stat_result) -> None:
-    now = os.stat(path, follow_symlinks=False)
-    if (now.st_ino, now.st_mtime_ns, now.st_size) != (info.st_ino, info.st_mtime_ns, info.st_size):
-        raise StorageError("somebody else is writing to it")
-
-
-def _as_before(fd: int, path: Path, info: os.stat_result) -> None:
-    mine = os.fstat(fd)
-    if (mine.st_uid, mine.st_gid) != (info.st_uid, info.st_gid):
-        try:
-            os.fchown(fd, info.st_uid, info.st_gid)
-        except PermissionError:
-            raise StorageError("it belongs to somebody else") from None
-    os.fchmod(fd, stat.S_IMODE(info.st_mode))
-    for name in os.listxattr(path):
-        try:
-            os.setxattr(fd, name, os.getxattr(path, name))
-        except OSError as error:
-            if error.errno not in (errno.ENOTSUP, errno.EPERM, errno.ENODATA):
-                raise
-
-
-def _umask() -> int:
-    """From the kernel's account: os.umask would change it for a moment, for all threads."""
-    for line in Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines():
-        if line.startswith("Umask:"):
-            return int(line.split()[1], 8)
-    return 0o022
+# --- notes ------------------------------------------------------------------------------------------------------------
 
 
 def _write_notes(folder: Path, notes: HintNotes) -> None:

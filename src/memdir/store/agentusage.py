@@ -46,6 +46,14 @@ class AgentUsageStore:
         )
         return {row[0] for row in rows}
 
+    def renewed(self, container_id: int, session_id: str) -> None:
+        """A session's context was emptied: it may be told everything again, and counts as another session from now on."""
+        with self._db.write() as connection:
+            connection.execute(
+                "update agent_injection set session_id = ? where container_id = ? and session_id = ?",
+                (f"{session_id} until {new_id()}", container_id, session_id),
+            )
+
     def injected(self, container_id: int, session_id: str, host: str, tokens_by_id: Mapping[str, int]) -> None:
         """A session was told these memories in one block, each about so many tokens long."""
         now_ms, block = self._now_ms(), new_id()

@@ -29,4 +29,4 @@ def mcp_command(*, shared: bool) -> list[str]:
     """The MCP server over standard input and output. Not through `sh`: hosts end the process that they started."""
     if shared:
         return ["memdir", "mcp", "--stdio"]
-    return [sys.executable, "-I", "-m", "memdir.cli", "mcp", "--stdio"]
+    return [sys.executable, "-P", "-m", "memdir.cli", "mcp", "--stdio"]  # -P: nothing of the host's folder is imported

@@ -36,6 +36,8 @@ def context(caller: Caller, room: AgentRoom, request: wire.ContextRequest) -> wi
         return wire.ContextResponse(context="", memory_ids=[], left_out=0)
     project = allowed.project or (None if request.project is None else agentfiles.project_folder(request.project))
     container_id = allowed.container.id
+    if request.renewed and request.session_id is not None:
+        caller.store.agent_usage.renewed(container_id, request.session_id)
     starting = request.event == "SessionStart"
     known = set() if starting or request.session_id is None else caller.store.agent_usage.seen(container_id, request.session_id)
     records = (
