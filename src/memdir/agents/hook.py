@@ -32,7 +32,7 @@ CONTEXT_MAX_CHARS: Final = 8_000
 """As `api.agents.CONTEXT_MAX_CHARS`. Claude Code shows no more than 10,000."""
 _PROMPT_MAX_CHARS: Final = 4_096
 """More is not searched for."""
-_INPUT_MAX_BYTES: Final = 8 << 20
+_INPUT_MAX_BYTES: Final = 2 << 20
 _LOG_MAX_BYTES: Final = 1 << 18
 _LINE_MAX_CHARS: Final = 500
 
