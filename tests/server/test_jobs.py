@@ -10,6 +10,7 @@ from memdir.core.clock import FakeClock
 from memdir.store.errors import SupersededError
 from memdir.store.jobs import ATTEMPTS_MAX, BULK, DEATHS_MAX, INTERACTIVE, LEASE_MS, Job
 from memdir.store.operations import Delete, Put
+from memdir.store.progress import Indexed
 from memdir.store.types import Container, Document
 from tests.server.conftest import AnyStore, Putting
 
@@ -114,6 +115,18 @@ def test_an_edit_overtakes_an_import_and_the_import_still_gets_its_share(store: 
     assert claim_one(store).document_id == other
 
 
+def test_work_that_is_claimed_together_has_one_priority_and_no_more_than_some_bytes(
+    store: AnyStore, container: Container
+) -> None:
+    sizes = [30, 30, 30, 500, 30]
+    imported = [put_in(store, container, f"/{number}.md", content=b"x" * size) for number, size in enumerate(sizes)]
+    edit = put_in(store, container, "/edit.md", priority=INTERACTIVE)
+    claims = [store.jobs.claim("index", limit=32, mixed=False, size_max_bytes=100) for _ in range(4)]
+    assert [[job.document_id for job in together] for together in claims] == [[edit], imported[:4], imported[4:], []]
+    store.jobs.release([job for together in claims for job in together])
+    assert [job.document_id for job in store.jobs.claim("index", limit=2, mixed=False, bulk_first=True)] == imported[:2]
+
+
 def test_an_imported_document_that_is_edited_becomes_urgent(store: AnyStore, container: Container) -> None:
     import_into(store, container, 50)
     edited = put_in(store, container, "/000049.md", priority=INTERACTIVE, content=b"edited")
@@ -139,18 +152,23 @@ def test_a_claim_that_is_not_the_newest_can_do_nothing(
     document = document_of(store, old)
     assert not store.jobs.renew(old)
     assert not store.jobs.holds(old)
-    assert not store.documents.advance(document, old, "chunking")
+    assert not store.progress.advance([old], "chunking")
     with pytest.raises(SupersededError):
         store.memories.apply(document, [], guard=store.jobs.guard(old))
-    result = {"status": "done", "error": None, "media_type": "", "title": None, "follow_up": ("embed",)}
-    assert not store.documents.set_indexed(document, old, **result)  # type: ignore[arg-type]
+
+    def indexed(job: Job) -> Indexed:
+        return Indexed(
+            document=document, job=job, status="done", error=None, media_type="", title=None, follow_up=("embed",)
+        )  # fmt: skip
+
+    assert not store.progress.indexed([indexed(old)])
     assert not store.jobs.fail(old, "too late", permanent=True)
     store.jobs.finish([old])
     store.jobs.release([old])
     assert document_of(store, new).status == "queued"
     assert store.jobs.holds(new)
     assert store.jobs.claim("index") == []
-    assert store.documents.set_indexed(document, new, **result)  # type: ignore[arg-type]
+    assert store.progress.indexed([indexed(new)]) == {new.document_id}
     assert document_of(store, new).status == "done"
 
 

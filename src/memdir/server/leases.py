@@ -114,9 +114,10 @@ class Leases:
         self._thread.start()
 
     @contextmanager
-    def hold(self, jobs: Iterable[Job]) -> Iterator[list[Lease]]:
-        """Watch over claimed jobs inside the block. Ending or releasing them is the caller's."""
-        leases = [Lease(self._store, job, limit_s=self._limit_s) for job in jobs]
+    def hold(self, jobs: Iterable[Job], *, limit_s: float = COMPUTE_S) -> Iterator[list[Lease]]:
+        """Watch over claimed jobs inside the block. Ending or releasing them is the caller's. `limit_s` makes the time limit of
+        a computation shorter than it is anyway."""
+        leases = [Lease(self._store, job, limit_s=min(limit_s, self._limit_s)) for job in jobs]
         began_s = time.monotonic()
         with self._lock:
             self._held.update(dict.fromkeys(leases, began_s))

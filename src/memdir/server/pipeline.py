@@ -1,4 +1,4 @@
-"""One document through one job: bytes to passages, and passages to memories. No threads, no waiting.
+"""Documents through a step: bytes to passages, and passages to memories. No threads, no waiting.
 
 Every step may be killed anywhere and repeated: what it writes is one transaction that the newest claim alone may commit.
 """
@@ -6,6 +6,8 @@ Every step may be killed anywhere and repeated: what it writes is one transactio
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -23,9 +25,11 @@ from memdir.store import agentfiles
 from memdir.store.agentmemories import NewRecord, is_agent_path
 from memdir.store.errors import SupersededError
 from memdir.store.paths import is_memory_source
+from memdir.store.progress import Indexed
+from memdir.store.protocols import Cut
 from memdir.store.store import Store
 from memdir.store.texts import embedded_text, storable
-from memdir.store.types import Document, Matrix
+from memdir.store.types import Chunk, Container, Document, Matrix
 
 BINARY_NOTE: Final = "binary: kept byte for byte, nothing to search in it"
 _STATIC_BATCH: Final = 512
@@ -33,46 +37,118 @@ AGENT_FILE_MAX_CHARS: Final = 1_000_000
 """Of one file that are read as memories of agents."""
 
 
+@dataclass(slots=True, kw_only=True)
+class _Work:
+    """A document on its way to passages."""
+
+    lease: Lease
+    document: Document
+    data: bytes = b""
+    text: DecodedText | None = None
+    title: str | None = None
+    cut: Cut | None = None
+
+    @property
+    def name(self) -> str:
+        return self.document.path or self.document.custom_id or ""
+
+
+Failed = list[tuple[Lease, Exception]]
+
+
 def index(store: Store, engine: Engine, lease: Lease) -> None:
     """Make passages, words and static vectors of the document's bytes and ask for what follows.
 
     SupersededError when the content was replaced meanwhile, PermanentError when there is no point in trying again.
     """
-    job = lease.job
-    document = store.documents.get(job.document_id)
-    if document is None or document.kind != "file":
-        store.jobs.finish([job])
-        return
-    _advance(store, document, lease, "extracting")
-    data = _content(store, document)
-    text = lease.compute(lambda: decode(data))
-    reread_agent_memory(store, document, None if text is None else text.text)
-    _advance(store, document, lease, "chunking")
-    name = document.path or document.custom_id or ""
-    chunks = lease.compute(lambda: chunker.chunk(text, name)) if text is not None else ()
-    title = lease.compute(lambda: chunker.title(text, name)) if text is not None else None
+    for _, error in index_all(store, engine, [lease]):
+        raise error
+
+
+def index_all(store: Store, engine: Engine, leases: Sequence[Lease]) -> Failed:
+    """`index` for several documents of one organisation, with a few transactions for all of them. Returns those that failed and
+    why: the others go on without them. What goes wrong with a transaction is raised; everything may then be repeated."""
+    failed: Failed = []
+    documents = store.documents.many([lease.job.document_id for lease in leases])
+    works = []
+    for lease in leases:
+        document = documents.get(lease.job.document_id)
+        if document is None or document.kind != "file":
+            store.jobs.finish([lease.job])
+        else:
+            works.append(_Work(lease=lease, document=document))
+    works = _advanced(store, works, "extracting", failed)
+    works = _each(works, partial(_read, store), failed)
+    works = _advanced(store, works, "chunking", failed)
+    works = _each(works, partial(_cut, store, engine), failed)
+    if not works:
+        return failed
+    cuts = [work.cut for work in works if work.cut is not None]
+    made = engine.chunks.replace_all(cuts, model=engine.static.name)
+    failed += [(work.lease, SupersededError()) for work, ids in zip(works, made, strict=True) if _chunks(work) and not ids]
+    works = [work for work, ids in zip(works, made, strict=True) if ids or not _chunks(work)]
+    containers = {work.document.container_id: store.containers.by_id(work.document.container_id) for work in works}
+    for container_id in containers:
+        engine.words.follow(container_id)
+    done = store.progress.indexed([_indexed(engine, work, containers[work.document.container_id]) for work in works])
+    return failed + [(work.lease, SupersededError()) for work in works if work.document.id not in done]
+
+
+def _each(works: Sequence[_Work], step: Callable[[_Work], None], failed: Failed) -> list[_Work]:
+    """Those that the step went well with."""
+    well = []
+    for work in works:
+        try:
+            step(work)
+        except Exception as error:  # noqa: BLE001  the caller's, with the document it is about
+            failed.append((work.lease, error))
+        else:
+            well.append(work)
+    return well
+
+
+def _advanced(store: Store, works: Sequence[_Work], status: str, failed: Failed) -> list[_Work]:
+    """Those whose claims are still the newest."""
+    held = store.progress.advance([work.lease.job for work in works], status) if works else set()
+    failed += [(work.lease, SupersededError()) for work in works if work.document.id not in held]
+    return [work for work in works if work.document.id in held]
+
+
+def _read(store: Store, work: _Work) -> None:
+    work.data = _content(store, work.document)
+    work.text = work.lease.compute(lambda: decode(work.data))
+    reread_agent_memory(store, work.document, None if work.text is None else work.text.text)
+
+
+def _cut(store: Store, engine: Engine, work: _Work) -> None:
+    text, lease = work.text, work.lease
+    chunks: Sequence[Chunk] = ()
+    if text is not None:
+        chunks, work.title = lease.compute(lambda: (chunker.chunk(text, work.name), chunker.title(text, work.name)))
     vectors = _static_vectors(engine, [embedded_text(chunk) for chunk in chunks], lease.check)
-    ids = engine.chunks.replace_chunks(document, chunks, model=engine.static.name, vectors=vectors, guard=store.jobs.guard(job))
-    if chunks and not ids:
-        raise SupersededError
-    engine.words.follow(document.container_id)
-    container = store.containers.by_id(document.container_id)
+    work.cut = Cut(document=work.document, chunks=chunks, vectors=vectors, guard=store.jobs.guard(lease.job))
+
+
+def _chunks(work: _Work) -> Sequence[Chunk]:
+    return () if work.cut is None else work.cut.chunks
+
+
+def _indexed(engine: Engine, work: _Work, container: Container | None) -> Indexed:
+    document, chunks = work.document, _chunks(work)
     follow_up = []
     if chunks and (engine.dense is not None or not engine.settled):
         follow_up.append("embed")
     if container is not None and is_memory_source(document.path, document.task_type, container.memory_paths):
         follow_up.append("memory")
-    indexed = store.documents.set_indexed(
-        document,
-        job,
+    return Indexed(
+        document=document,
+        job=work.lease.job,
         status="embedding" if "embed" in follow_up else "done",
-        error=BINARY_NOTE if text is None else chunker.note(text, chunks),
-        media_type=media_type(document.path, data),
-        title=title,
+        error=BINARY_NOTE if work.text is None else chunker.note(work.text, chunks),
+        media_type=media_type(document.path, work.data),
+        title=work.title,
         follow_up=follow_up,
     )
-    if not indexed:
-        raise SupersededError
 
 
 def reread_agent_memory(store: Store, document: Document, text: str | None) -> None:
@@ -155,11 +231,6 @@ def _content(store: Store, document: Document) -> bytes:
         if now is None or now.content_hash != document.content_hash:
             raise SupersededError from None
         raise PermanentError(error.message, hint=error.hint) from error
-
-
-def _advance(store: Store, document: Document, lease: Lease, status: str) -> None:
-    if not store.documents.advance(document, lease.job, status):
-        raise SupersededError
 
 
 def _static_vectors(engine: Engine, texts: Sequence[str], checkpoint: Callable[[], None]) -> Matrix:

@@ -21,9 +21,9 @@ from memdir.core.errors import BusyError, MemdirError, StorageError
 from memdir.retrieval.embed.port import LineEmbedder
 from memdir.server.engine import Engine
 from memdir.server.knownfacts import KnownFacts
-from memdir.server.leases import COMPUTE_S, Lease, Leases, PermanentError, StoppingError
+from memdir.server.leases import COMPUTE_S, Lease, Leases, PermanentError, StepTimeoutError, StoppingError
 from memdir.server.memoryvectors import MemoryVectors
-from memdir.server.pipeline import index, remember
+from memdir.server.pipeline import index, index_all, remember
 from memdir.store.acting import SYSTEM, acting_as
 from memdir.store.errors import DiskFullError, SupersededError
 from memdir.store.jobs import BULK, INTERACTIVE, Job
@@ -33,6 +33,11 @@ from memdir.store.texts import embedded_text
 log = logging.getLogger(__name__)
 
 WORKERS_MAX: Final = 16
+INDEX_JOBS: Final = 32
+INDEX_MAX_BYTES: Final = 64 << 10
+"""Documents that are indexed together, and how much they hold: bounds how long others wait for them (some 30 ms)."""
+TOGETHER_S: Final = 2.0
+"""Time limit of one computation over one of them; one that takes longer is done again alone, after the others."""
 EMBED_JOBS: Final = 32
 EMBED_CHUNKS: Final = 32
 """Passages in one go: bounds how long an edit waits behind an import (about half a second) and how much a crash repeats."""
@@ -101,11 +106,11 @@ class Worker:
         loops: list[_Loop] = []
         if count:
             loops += [
-                _Loop("index-now", "index", INTERACTIVE, self._index_one),
+                _Loop("index-now", "index", INTERACTIVE, self._index_some),
                 _Loop("memory", "memory", BULK, self._remember_one),
             ]
         for _ in range(count):
-            loops += [_Loop("index", "index", BULK, self._index_one), _Loop("embed", "embed", BULK, self._embed_some)]
+            loops += [_Loop("index", "index", BULK, self._index_some), _Loop("embed", "embed", BULK, self._embed_some)]
         self._loops = loops
         self._threads = [
             threading.Thread(target=self._run, args=(loop,), name=f"memdir-{loop.name}", daemon=True) for loop in loops
@@ -179,34 +184,63 @@ class Worker:
         if self._crowded():
             self._stopping.wait(min(_GIVE_WAY_MAX_S, GIVE_WAY * took_s))
 
-    def _claim(self, loop: _Loop, *, bulk_first: bool, limit: int = 1) -> list[Job]:
-        return self._store.jobs.claim(
-            loop.kind, owner=self._leases.owner, limit=limit, priority_max=loop.priority, bulk_first=bulk_first
-        )
+    def _index_some(self, loop: _Loop) -> bool:
+        """Take some short documents, or one long one, through indexing together; what goes wrong with one is its own affair."""
+        if not self._engine.ready:
+            return False
+        claimed = self._store.jobs.claim(
+            loop.kind, owner=self._leases.owner, limit=INDEX_JOBS, priority_max=loop.priority, bulk_first=loop.bulk_first(),
+            mixed=False, size_max_bytes=INDEX_MAX_BYTES,
+        )  # fmt: skip
+        of_org = {job.org_id: [other for other in claimed if other.org_id == job.org_id] for job in claimed}
+        for org_id, together in of_org.items():
+            with acting_as(org_id):
+                self._index(together)
+        for container_id in {job.container_id for job in claimed}:
+            self._store.notify(container_id)
+        return bool(claimed)
 
-    def _index_one(self, loop: _Loop) -> bool:
-        return self._one(loop, index)
+    def _index(self, together: Sequence[Job]) -> None:
+        """Those that hold the others up, and all if a transaction of them fails, are done again alone."""
+        alone: Sequence[Job] = together if len(together) == 1 else ()
+        if not alone:
+            with self._leases.hold(together, limit_s=TOGETHER_S) as leases:
+                try:
+                    failed = index_all(self._store, self._engine, leases)
+                except Exception:
+                    log.warning(
+                        "%d documents could not be indexed together, trying them one by one", len(together), exc_info=True
+                    )
+                    failed, alone = [], together
+            alone = alone or [lease.job for lease, error in failed if isinstance(error, StepTimeoutError)]
+            for lease, error in failed:
+                if lease.job not in alone:
+                    self._end(lease.job, error)
+        for job in alone:
+            self._alone(job, index)
 
     def _remember_one(self, loop: _Loop) -> bool:
-        if self._one(loop, partial(remember, facts=self._facts)):
+        if not self._engine.ready:
+            return False
+        claimed = self._store.jobs.claim(
+            loop.kind, owner=self._leases.owner, priority_max=loop.priority, bulk_first=loop.bulk_first()
+        )
+        for job in claimed:
+            with acting_as(job.org_id):
+                self._alone(job, partial(remember, facts=self._facts))
+            self._store.notify(job.container_id)
+        if claimed:
             self._memory_vectors.begin_anew()
             return True
         return self._memory_vectors.step()
 
-    def _one(self, loop: _Loop, work: Callable[[Store, Engine, Lease], None]) -> bool:
-        """Take one job through its step; what goes wrong with it is its own affair."""
-        if not self._engine.ready:
-            return False
-        claimed = self._claim(loop, bulk_first=loop.bulk_first())
-        with self._leases.hold(claimed) as leases:
-            for lease in leases:
-                try:
-                    with acting_as(lease.job.org_id):
-                        work(self._store, self._engine, lease)
-                except Exception as error:  # noqa: BLE001  logged and recorded by `_end`
-                    self._end(lease.job, error)
-                self._store.notify(lease.job.container_id)
-        return bool(claimed)
+    def _alone(self, job: Job, work: Callable[[Store, Engine, Lease], None]) -> None:
+        """Take one job through its step."""
+        with self._leases.hold([job]) as (lease,):
+            try:
+                work(self._store, self._engine, lease)
+            except Exception as error:  # noqa: BLE001  logged and recorded by `_end`
+                self._end(job, error)
 
     def _end(self, job: Job, error: Exception) -> None:
         """A step ended with an error: the claim is given back, or fails."""
@@ -231,7 +265,9 @@ class Worker:
         if dense is None:
             return False
         bulk_first = loop.bulk_first()
-        claimed = self._claim(loop, bulk_first=bulk_first, limit=EMBED_JOBS)
+        claimed = self._store.jobs.claim(
+            loop.kind, owner=self._leases.owner, limit=EMBED_JOBS, priority_max=loop.priority, bulk_first=bulk_first
+        )
         if not claimed:
             return False
         with self._leases.hold(claimed):

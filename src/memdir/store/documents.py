@@ -9,13 +9,9 @@ from typing import Any, Final, Literal
 
 from memdir.core.clock import Clock
 from memdir.core.errors import NotFoundError
-from memdir.store import jobs
 from memdir.store.conditions import Condition, sql_of
 from memdir.store.database import Database, Row, fetch, marks_for
-from memdir.store.errors import SupersededError
-from memdir.store.jobs import HELD, Job
 from memdir.store.paths import below
-from memdir.store.texts import storable
 from memdir.store.types import Document, Scope
 
 DOCUMENT_COLUMNS: Final = (
@@ -270,59 +266,6 @@ class DocumentStore:
         """Content hash that the document's chunks were made from."""
         row = self._db.one("select indexed_hash from document where id = ?", (document_id,))
         return None if row is None else row[0]
-
-    def advance(self, document: Document, job: Job, status: str) -> bool:
-        """Move a document on in the pipeline; a status never goes back for the same revision, so a step that is repeated leaves
-        it where it was. Returns whether the claim still is the newest: if not, nothing was changed."""
-        earlier = STATUSES[: STATUSES.index(status)]
-        marks = marks_for(earlier)
-        claim = (job.document_id, job.kind, job.generation, job.claims)
-        with self._db.write() as connection:
-            connection.execute(
-                f"update document set status = ? where id = ? and status in ({marks}) and {HELD}",  # noqa: S608
-                (status, document.id, *earlier, *claim),
-            )
-            return bool(connection.changes()) or bool(fetch(connection, f"select 1 where {HELD}", claim))
-
-    def set_indexed(
-        self,
-        document: Document,
-        job: Job,
-        *,
-        status: str,
-        error: str | None,
-        media_type: str,
-        title: str | None,
-        follow_up: Sequence[str],
-    ) -> bool:
-        """The document's chunks were made from the content it has: record that, end the job, and ask for the kinds of work
-        in `follow_up`, in one transaction. False, and only the job is freed, when it has another content now or the claim is
-        not the newest."""
-        with self._db.write() as connection:
-            connection.execute(
-                "update document set status = ?, error = ?, indexed_hash = content_hash, media_type = ?, title = ? "  # noqa: S608
-                f"where id = ? and content_hash = ? and {HELD}",
-                (
-                    *(status, error, media_type, title and storable(title), document.id, document.content_hash),
-                    *(job.document_id, job.kind, job.generation, job.claims),
-                ),
-            )
-            if not connection.changes():
-                jobs.free(connection, job)
-                return False
-            if not jobs.finish(connection, job):
-                raise SupersededError
-            now_ms = self._clock.now_ns() // 1_000_000
-            for kind in follow_up:
-                jobs.enqueue(
-                    connection,
-                    document_id=document.id,
-                    container_id=document.container_id,
-                    kind=kind,
-                    priority=job.priority,
-                    now_ms=now_ms,
-                )
-            return True
 
 
 def _unfinished_condition(query: Unfinished) -> tuple[str, tuple[Any, ...]]:

@@ -32,6 +32,8 @@ LEASE_MS: Final = 20_000
 BACKOFF_FIRST_MS: Final = 500
 BACKOFF_MAX_MS: Final = 60_000
 REASON_MAX_CHARS: Final = 500
+NO_SIZE: Final = 1 << 62
+"""More bytes than there are."""
 
 HELD: Final = (
     "exists (select 1 from job where document_id = ? and kind = ? and generation = ? and claims = ? and failed_at_ms is null)"
@@ -61,6 +63,16 @@ class Job:
     deaths: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wanted:
+    """What is looked for in the table: jobs of one priority."""
+
+    kind: str
+    priority: int
+    limit: int
+    size_max_bytes: int
+
+
 class JobStore:
     """The job table, across organisations: its methods act as the system, `enqueue` and `finish` as their caller."""
 
@@ -75,10 +87,19 @@ class JobStore:
 
     @acting_as(SYSTEM)
     def claim(
-        self, kind: str, *, owner: str = "", limit: int = 1, priority_max: int = BULK, bulk_first: bool = False
+        self,
+        kind: str,
+        *,
+        owner: str = "",
+        limit: int = 1,
+        priority_max: int = BULK,
+        bulk_first: bool = False,
+        mixed: bool = True,
+        size_max_bytes: int = NO_SIZE,
     ) -> list[Job]:
         """At most `limit` jobs that are due and free, no less urgent than `priority_max`; interactive first unless
-        `bulk_first`, then by turns.
+        `bulk_first`, then by turns. Unless `mixed` they are all of one priority: an edit does not wait for the imports claimed
+        with it. At least one, and no more than have `size_max_bytes` of content between them but for the last.
 
         Work whose earlier worker vanished is suspected of having killed it, and comes alone; after `DEATHS_MAX` times it is
         given up.
@@ -89,8 +110,9 @@ class JobStore:
         with self._db.write() as connection:
             jobs: list[Job] = []
             for priority in (BULK, INTERACTIVE) if bulk_first else (INTERACTIVE, BULK):
-                if priority <= priority_max and len(jobs) < limit:
-                    jobs += self._take(connection, kind, priority, owner=owner, limit=limit - len(jobs), now_ms=now_ms)
+                if priority <= priority_max and len(jobs) < limit and (mixed or not jobs):
+                    wanted = _Wanted(kind=kind, priority=priority, limit=limit - len(jobs), size_max_bytes=size_max_bytes)
+                    jobs += self._take(connection, wanted, owner=owner, now_ms=now_ms)
             suspect = next((job for job in jobs if job.deaths), None)
             if suspect is not None:
                 for job in jobs:
@@ -111,22 +133,27 @@ class JobStore:
         )
         return row is None
 
-    def _take(self, connection: Transaction, kind: str, priority: int, *, owner: str, limit: int, now_ms: int) -> list[Job]:
+    def _take(self, connection: Transaction, wanted: _Wanted, *, owner: str, now_ms: int) -> list[Job]:
         rows = fetch(
             connection,
-            "with due as materialized (select document_id as due_id, kind as due_kind from job where kind = :kind "  # noqa: S608
+            "with free as materialized (select document_id as due_id, kind as due_kind, turn as due_turn, "  # noqa: S608
+            "created_at_ms as due_since_ms from job where kind = :kind "
             "and priority = :priority and failed_at_ms is null and not_before_ms <= :now and leased_until_ms <= :now "
-            f"order by turn, created_at_ms, document_id limit :limit{self._skip_locked}) "
+            f"order by turn, created_at_ms, document_id limit :limit{self._skip_locked}), "
+            "due as materialized (select due_id, due_kind from (select due_id, due_kind, sum(d.size_bytes) over ("
+            "order by due_turn, due_since_ms, due_id rows between unbounded preceding and 1 preceding) as size_before "
+            "from free join document d on d.id = due_id) sized where size_before is null or size_before < :size_max) "
             "update job set claims = claims + 1, owner = :owner, leased_until_ms = :until, "
             "deaths = deaths + case when leased_until_ms > 0 then 1 else 0 end "
             "from due where document_id = due_id and kind = due_kind "
             "returning turn, created_at_ms, document_id, kind, container_id, "
             "(select k.org_id from container k where k.id = job.container_id), priority, generation, attempts, claims, deaths",
             {
-                "kind": kind,
-                "priority": priority,
+                "kind": wanted.kind,
+                "priority": wanted.priority,
                 "owner": owner,
-                "limit": limit,
+                "limit": wanted.limit,
+                "size_max": wanted.size_max_bytes,
                 "now": now_ms,
                 "until": now_ms + LEASE_MS,
             },
@@ -135,7 +162,7 @@ class JobStore:
         if rows:
             connection.execute(
                 "update job_clock set turn = :turn where kind = :kind and priority = :priority and turn < :turn",
-                {"turn": rows[-1][0], "kind": kind, "priority": priority},
+                {"turn": rows[-1][0], "kind": wanted.kind, "priority": wanted.priority},
             )
         return [_job_of(row[2:]) for row in rows]
 

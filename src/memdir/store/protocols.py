@@ -7,11 +7,26 @@ returned before they began. All methods may be called from any thread and block 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from memdir.store.database import Guard
 from memdir.store.ties import TieStore
 from memdir.store.types import Chunk, Document, Matrix, MemoryCandidate, Nearest, Scope, StoredChunk
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cut:
+    """A document cut into passages. `vectors` are those of the static model, shape len(chunks) x dim."""
+
+    document: Document
+    chunks: Sequence[Chunk]
+    vectors: Matrix
+    guard: Guard | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.vectors) != len(self.chunks):
+            raise ValueError(f"{len(self.chunks)} chunks but {len(self.vectors)} vectors")
 
 
 class ChunkStore(Protocol):
@@ -28,6 +43,11 @@ class ChunkStore(Protocol):
         """Put `chunks` in place of the document's earlier ones, with their words and their vectors of `model`
         (shape len(chunks) x dim). Does nothing and returns () when the document has moved on to a newer revision or `guard`
         says no. Returns the chunk ids in order."""
+        ...
+
+    def replace_all(self, cuts: Sequence[Cut], *, model: str) -> list[Sequence[int]]:
+        """The same for several documents, each for itself: what one of them returns () for happens to the others. An error is
+        of all: any of them may then be written or not."""
         ...
 
     def add_vectors(

@@ -29,6 +29,7 @@ from memdir.store.memories import MemoryStore
 from memdir.store.orgs import OrgStore
 from memdir.store.originals import OriginalStore
 from memdir.store.pasts import PastStore
+from memdir.store.progress import ProgressStore
 from memdir.store.reading import PassageStore
 from memdir.store.remembered import RememberedStore
 from memdir.store.versions import VersionStore
@@ -60,6 +61,7 @@ class Store(ABC):
         self.chooser = Chooser(db)
         self.blobs = blobs
         self.changes = ChangeStore(db)
+        self.progress = ProgressStore(db, clock)
         self.jobs = JobStore(db, clock, skip_locked=db.row_lock_skip)
         self.dead_letters = DeadLetters(db, clock)
         self.embedding = EmbeddingQueue(db, clock)

@@ -37,6 +37,6 @@ def test_a_worker_killed_after_any_commit_leaves_nothing_undone_and_nothing_twic
         whole["documents"], "done"
     )
     assert (whole["memories"], whole["failed"], whole["stuck"]) == (["I live in Lisbon.", "I prefer tea over coffee."], 0, [])
-    assert len(cases) > 20 / every
+    assert len(cases) > 15 / every
     for case in cases:
         assert case == {"commits": case["commits"]} | whole

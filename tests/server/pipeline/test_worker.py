@@ -38,7 +38,7 @@ def test_work_goes_on_more_slowly_while_requests_crowd(store: AnyStore, put: Put
     worker.start()
     assert drained.wait(WAIT_S)
     assert worker.stop()
-    assert asked >= 5, "each step gives way once"
+    assert asked >= 2, "each step gives way once: indexing, embedding"
 
 
 @pytest.mark.promise("parts.worker")
@@ -175,8 +175,7 @@ def test_work_under_way_at_a_crash_is_done_after_the_next_start(
     monkeypatch.setattr(jobs, "LEASE_MS", 1000)
     put("/a.md", b"words")
     (job,) = store.jobs.claim("index")
-    document = document_at(store, container, "/a.md")
-    assert store.documents.advance(document, job, "chunking")
+    assert store.progress.advance([job], "chunking")
     store.recover()
     events = Events(store)
     working(FakeEngine(store, dense=HashEmbedder("fake-dense")))

@@ -13,6 +13,7 @@ from memdir.store.postgres.nearest import counted, nearest
 from memdir.store.postgres.rows import chosen_condition, kept_text, shown_text, vector_text
 from memdir.store.postgres.ties import PostgresTieStore
 from memdir.store.postgres.words import lexical, weighed
+from memdir.store.protocols import Cut
 from memdir.store.texts import text_hash
 from memdir.store.ties import tied
 from memdir.store.types import Chunk, Document, Matrix, Nearest, Scope
@@ -55,6 +56,12 @@ class PostgresChunkStore(PassageReader):
             return ids
 
         return repeated(self._db, replace)
+
+    def replace_all(self, cuts: Sequence[Cut], *, model: str) -> list[Sequence[int]]:
+        """One transaction each: no two that lock several documents wait for each other in a ring."""
+        return [
+            self.replace_chunks(cut.document, cut.chunks, model=model, vectors=cut.vectors, guard=cut.guard) for cut in cuts
+        ]
 
     def add_vectors(
         self, chunk_ids: Sequence[int], *, model: str, vectors: Matrix, lines: Sequence[bytes] | None = None

@@ -14,6 +14,7 @@ import numpy as np
 from memdir.core.sqlite import Row
 from memdir.store.database import Guard, marks_for
 from memdir.store.passages import IN_MAX, PassageReader, place_condition
+from memdir.store.protocols import Cut
 from memdir.store.sqlite.database import SqliteDatabase
 from memdir.store.sqlite.vectors import EventLog
 from memdir.store.texts import BM25_WEIGHTS, grams, text_hash
@@ -44,38 +45,55 @@ class SqliteChunkStore(PassageReader):
         is written anew. A new passage takes over vectors that any model already made of the same text. Returns the ids
         in order, () when the document is gone or has other content by now, or `guard` says no.
         """
-        if len(vectors) != len(chunks):
-            raise ValueError(f"{len(chunks)} chunks but {len(vectors)} vectors")
-        hashes = [text_hash(chunk) for chunk in chunks]
-        mentioned = tied(chunks)
+        return self.replace_all([Cut(document=document, chunks=chunks, vectors=vectors, guard=guard)], model=model)[0]
+
+    def replace_all(self, cuts: Sequence[Cut], *, model: str) -> list[Sequence[int]]:
+        """The same for several documents in one transaction."""
+        mentioned = [tied(cut.chunks) for cut in cuts]
+        hashes = [[text_hash(chunk) for chunk in cut.chunks] for cut in cuts]
         with self._db.write() as connection:
-            if not _is_current(connection, document) or (guard is not None and not guard(connection)):
-                return ()
             model_id = self._model_id(connection, model)
-            kept = _existing(connection, document.id)
-            known = self._vectors_of(connection, hashes, except_model=model_id)
-            ids: list[int] = []
-            for ordinal, (chunk, digest) in enumerate(zip(chunks, hashes, strict=True)):
-                same = kept.get(digest)
-                if same:
-                    chunk_id = same.pop(0)
-                    _reposition(connection, chunk_id, document.revision, ordinal, chunk)
-                else:
-                    chunk_id = _insert(connection, document, ordinal, chunk, digest)
-                    for other_id, (blob, lines) in known.get(digest, {}).items():
-                        connection.execute("insert into chunk_vector values (?, ?, ?, ?)", (other_id, chunk_id, blob, lines))
-                connection.execute(
-                    "insert or ignore into chunk_vector values (?, ?, ?, null)", (model_id, chunk_id, _pack(vectors[ordinal]))
-                )
-                ids.append(chunk_id)
-            connection.executemany(
-                "insert or ignore into chunk_tie (container_id, number, chunk_id) "
-                "select container_id, ?, id from chunk where id = ?",
-                [(number, chunk_id) for chunk_id, numbers in zip(ids, mentioned, strict=True) for number in numbers],
-            )
-            for chunk_id in (left for rest in kept.values() for left in rest):
-                connection.execute("delete from chunk where id = ?", (chunk_id,))
+            made = [
+                self._replace(connection, cut, digests, numbers, model_id)
+                for cut, digests, numbers in zip(cuts, hashes, mentioned, strict=True)
+            ]
             self._events.prune(connection)
+        return made
+
+    def _replace(
+        self,
+        connection: apsw.Connection,
+        cut: Cut,
+        hashes: Sequence[bytes],
+        mentioned: Sequence[Sequence[int]],
+        model_id: int,
+    ) -> Sequence[int]:
+        document = cut.document
+        if not _is_current(connection, document) or (cut.guard is not None and not cut.guard(connection)):
+            return ()
+        kept = _existing(connection, document.id)
+        known = self._vectors_of(connection, hashes, except_model=model_id)
+        ids: list[int] = []
+        for ordinal, (chunk, digest) in enumerate(zip(cut.chunks, hashes, strict=True)):
+            same = kept.get(digest)
+            if same:
+                chunk_id = same.pop(0)
+                _reposition(connection, chunk_id, document.revision, ordinal, chunk)
+            else:
+                chunk_id = _insert(connection, document, ordinal, chunk, digest)
+                for other_id, (blob, lines) in known.get(digest, {}).items():
+                    connection.execute("insert into chunk_vector values (?, ?, ?, ?)", (other_id, chunk_id, blob, lines))
+            connection.execute(
+                "insert or ignore into chunk_vector values (?, ?, ?, null)", (model_id, chunk_id, _pack(cut.vectors[ordinal]))
+            )
+            ids.append(chunk_id)
+        connection.executemany(
+            "insert or ignore into chunk_tie (container_id, number, chunk_id) "
+            "select container_id, ?, id from chunk where id = ?",
+            [(number, chunk_id) for chunk_id, numbers in zip(ids, mentioned, strict=True) for number in numbers],
+        )
+        for chunk_id in (left for rest in kept.values() for left in rest):
+            connection.execute("delete from chunk where id = ?", (chunk_id,))
         return ids
 
     def add_vectors(

@@ -1,0 +1,95 @@
+"""How far documents are in the pipeline. Of several documents together: one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from memdir.core.clock import Clock
+from memdir.store import jobs
+from memdir.store.database import Database, Transaction, fetch, marks_for, repeated
+from memdir.store.documents import STATUSES
+from memdir.store.errors import SupersededError
+from memdir.store.jobs import HELD, Job
+from memdir.store.texts import storable
+from memdir.store.types import Document
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Indexed:
+    """The passages of a document were made from the content that it has: what becomes of it."""
+
+    document: Document
+    job: Job
+    status: str
+    error: str | None
+    media_type: str
+    title: str | None
+    follow_up: Sequence[str]
+    """Kinds of work to ask for."""
+
+
+class ProgressStore:
+    """Statuses in the document table, and the jobs that they stand for."""
+
+    def __init__(self, db: Database, clock: Clock) -> None:
+        self._db = db
+        self._clock = clock
+
+    def advance(self, claimed: Sequence[Job], status: str) -> set[str]:
+        """Move documents on in the pipeline; a status never goes back for the same revision, so a step that is repeated leaves
+        it where it was. Returns the documents whose claim still is the newest: of the others nothing was changed."""
+        earlier = STATUSES[: STATUSES.index(status)]
+        marks = marks_for(earlier)
+
+        def work(connection: Transaction) -> set[str]:
+            held = set()
+            for job in sorted(claimed, key=lambda job: job.document_id):
+                claim = (job.document_id, job.kind, job.generation, job.claims)
+                connection.execute(
+                    f"update document set status = ? where id = ? and status in ({marks}) and {HELD}",  # noqa: S608
+                    (status, job.document_id, *earlier, *claim),
+                )
+                if connection.changes() or fetch(connection, f"select 1 where {HELD}", claim):
+                    held.add(job.document_id)
+            return held
+
+        return repeated(self._db, work)
+
+    def indexed(self, results: Sequence[Indexed]) -> set[str]:
+        """Record that, end the jobs, and ask for what follows. Returns the documents that it was done for: one that has other
+        content now, or whose claim is not the newest, stays as it is, and its job is freed."""
+
+        def work(connection: Transaction) -> set[str]:
+            return {result.document.id for result in ordered if self._record(connection, result)}
+
+        ordered = sorted(results, key=lambda result: result.document.id)
+        return repeated(self._db, work)
+
+    def _record(self, connection: Transaction, result: Indexed) -> bool:
+        document, job = result.document, result.job
+        connection.execute(
+            "update document set status = ?, error = ?, indexed_hash = content_hash, media_type = ?, title = ? "  # noqa: S608
+            f"where id = ? and content_hash = ? and {HELD}",
+            (
+                *(result.status, result.error, result.media_type, result.title and storable(result.title)),
+                *(document.id, document.content_hash),
+                *(job.document_id, job.kind, job.generation, job.claims),
+            ),
+        )
+        if not connection.changes():
+            jobs.free(connection, job)
+            return False
+        if not jobs.finish(connection, job):
+            raise SupersededError
+        now_ms = self._clock.now_ns() // 1_000_000
+        for kind in result.follow_up:
+            jobs.enqueue(
+                connection,
+                document_id=document.id,
+                container_id=document.container_id,
+                kind=kind,
+                priority=job.priority,
+                now_ms=now_ms,
+            )
+        return True
