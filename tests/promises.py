@@ -66,7 +66,6 @@ OPEN: frozenset[str] = frozenset(
         "agent.no-model",
         "agent.commands",
         "agent.hook-context",
-        "agent.mcp-tools",
         "agent.plugin",
         "agent.export",
         "agent.bench",

@@ -66,6 +66,7 @@ def words(result: types.CallToolResult) -> str:
     return "\n".join(one.text for one in result.content if isinstance(one, types.TextContent))
 
 
+@pytest.mark.promise("agent.mcp-tools")
 def test_the_tools_come_in_one_order_with_titles_annotations_and_both_schemas(unreachable: Any) -> None:
     listed = asked(unreachable, lambda client: client.list_tools()).tools
     assert [tool.name for tool in listed] == NAMES
@@ -92,6 +93,7 @@ def test_every_argument_is_bounded() -> None:
         assert output_schema(tool)["properties"]
 
 
+@pytest.mark.promise("agent.mcp-tools")
 @pytest.mark.parametrize(
     ("name", "arguments", "said"),
     [

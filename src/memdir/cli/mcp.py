@@ -10,11 +10,11 @@ from memdir.cli.command import EXIT_OK, Command, Parser, bounded_int
 from memdir.cli.output import Output
 from memdir.core.errors import UsageError
 
-ENV_CONTAINER: Final = "MEMDIR_AGENT_CONTAINER"
 PORT_DEFAULT: Final = 8849
 
 
 def _configure(parser: Parser) -> None:
+    parser.add_argument("--stdio", action="store_true", help="serve standard input and output, as without any option")
     parser.add_argument(
         "--http", action="store_true", help="serve Streamable HTTP on 127.0.0.1 instead of standard input and output"
     )
@@ -25,11 +25,13 @@ def _configure(parser: Parser) -> None:
         "--project", metavar="NAME", help="the current project (default: MEMDIR_PROJECT, or the repository of this folder)"
     )
     parser.add_argument(
-        "--container", metavar="TAG", help=f"the container of the memories (default: {ENV_CONTAINER}, or agents)"
+        "--container", metavar="TAG", help="the container of the memories (default: MEMDIR_AGENT_CONTAINER, or agents)"
     )
 
 
 def _run(args: argparse.Namespace, out: Output) -> int:
+    if args.stdio and args.http:
+        raise UsageError("--stdio and --http exclude each other", hint="start two of them, they share the memory")
     if args.port is not None and not args.http:
         raise UsageError("--port goes with --http", hint="without it, the protocol runs on standard input and output")
     if not args.http:  # before the imports that take a second: the host may be gone by then
@@ -39,13 +41,14 @@ def _run(args: argparse.Namespace, out: Output) -> int:
     from memdir.agents.mcp.link import MemoryLink
     from memdir.agents.mcp.tools import Around
     from memdir.agents.project import current_project
-    from memdir.api.agents import AGENT_CONTAINER_DEFAULT
+    from memdir.agents.service import agent_container
     from memdir.core.log import log_to_stderr
     from memdir.core.paths import app_paths
 
     paths = app_paths()
-    container = args.container or os.environ.get(ENV_CONTAINER, "").strip() or AGENT_CONTAINER_DEFAULT
-    around = Around(link=MemoryLink(paths, container=container), project=args.project or current_project())
+    around = Around(
+        link=MemoryLink(paths, container=agent_container(args.container)), project=args.project or current_project()
+    )
     log_to_stderr()
     if not args.http:
         from memdir.agents.mcp.serve import serve_stdio

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
 
-from memdir.api.agents import AGENT_CONTAINER_DEFAULT
+from memdir.agents.service import CONTAINER_DEFAULT, AgentMemories
 from memdir.client.light import LightCallError, call
 from memdir.client.local import ServerInfo, ensure_server
 from memdir.core.errors import MemdirError
@@ -25,56 +25,45 @@ CALL_TIMEOUT_S: Final = 20.0
 _GONE: Final = frozenset({0, 401})
 """Not reached, or another server with other keys at the old address: what a look at the present one may mend."""
 
+_T = TypeVar("_T")
+
 
 class MemoryLink:
     """Calls of one container of the memory server. Safe to use from several threads."""
 
-    def __init__(self, paths: AppPaths, *, container: str = AGENT_CONTAINER_DEFAULT) -> None:
+    def __init__(self, paths: AppPaths, *, container: str = CONTAINER_DEFAULT) -> None:
         self._paths = paths
         self._lock = threading.Lock()
         self._server: ServerInfo | None = None
-        self.container = container
+        self._container = container
 
     def start(self) -> None:
         """Find or start the memory server in the background. A failure is told by the first call, which tries again."""
         threading.Thread(target=self._warm, name="memory server", daemon=True).start()
 
-    def get(self, path: str, **params: str) -> dict[str, Any]:
-        """GET below `/v1/agents`; the container is added."""
-        return self._call("GET", path, params={"containerTag": self.container, **params})
-
-    def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        """POST a JSON body below `/v1/agents`; the container is added. What is posted must bear being sent twice."""
-        return self._call("POST", path, body={"containerTag": self.container, **body})
-
-    def delete(self, path: str) -> dict[str, Any]:
-        """DELETE below `/v1/agents`."""
-        return self._call("DELETE", path, params={"containerTag": self.container})
+    def ask(self, work: Callable[[AgentMemories], _T]) -> _T:
+        """What `work` gets from the memories. It must bear being done twice: after a lost answer the server is asked again."""
+        return self._again(lambda server: work(self._memories(server)))
 
     def profile(self) -> dict[str, Any]:
         """The facts of the container's profile: `static` and `dynamic`, lists of sentences."""
-        answer = self._call("POST", "/v4/profile", body={"containerTag": self.container}, prefix="")
+        body = {"containerTag": self._container}
+        answer = self._again(lambda server: call(server, "POST", "/v4/profile", body=body, timeout_s=CALL_TIMEOUT_S))
         profile = answer.get("profile")
         return profile if isinstance(profile, dict) else {}
 
-    def _call(
-        self,
-        method: str,
-        path: str,
-        *,
-        params: Mapping[str, str] | None = None,
-        body: Mapping[str, Any] | None = None,
-        prefix: str = "/v1/agents",
-    ) -> dict[str, Any]:
+    def _memories(self, server: ServerInfo) -> AgentMemories:
+        return AgentMemories(server=server, container=self._container, timeout_s=CALL_TIMEOUT_S)
+
+    def _again(self, work: Callable[[ServerInfo], _T]) -> _T:
         server = self._found()
         try:
-            return call(server, method, prefix + path, params=params, body=body, timeout_s=CALL_TIMEOUT_S)
+            return work(server)
         except LightCallError as error:
             if error.status not in _GONE:
                 raise
             log.info("looking for the memory server again: %s", error.message)
-        server = self._found(instead_of=server)
-        return call(server, method, prefix + path, params=params, body=body, timeout_s=CALL_TIMEOUT_S)
+        return work(self._found(instead_of=server))
 
     def _found(self, *, instead_of: ServerInfo | None = None) -> ServerInfo:
         with self._lock:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
-from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.json_schema import SkipJsonSchema
@@ -17,6 +16,7 @@ from pydantic.json_schema import SkipJsonSchema
 from memdir.agents.mcp import answers, guide
 from memdir.agents.mcp.link import MemoryLink
 from memdir.api import agents as wire
+from memdir.client.light import LightCallError
 from memdir.core.errors import MemdirError, UsageError
 from memdir.core.ids import new_id
 from memdir.core.limits import QUERY_MAX_CHARS
@@ -27,7 +27,6 @@ _ID_MAX_CHARS: Final = 100
 _CURSOR_MAX_CHARS: Final = 1_000
 _RECENT_MAX: Final = 5
 _PROBLEMS_MAX: Final = 5
-_NO_CONTENT: Final = frozenset({"content"})
 
 Identifier = Annotated[str, Field(min_length=1, max_length=_ID_MAX_CHARS, description="id of a memory")]
 _NAMED_PROJECT: Final = Field(max_length=wire.PROJECT_MAX_CHARS, description="default: the current project; '' for none")
@@ -135,15 +134,34 @@ class Tool:
             raise UsageError(
                 f"{self.name} was called wrongly: {_problems(error)}", hint="correct the arguments and call it again"
             ) from None
-        return self.run(around, arguments)
+        try:
+            return self.run(around, arguments)
+        except LightCallError as error:
+            raise _explained(error) from error
+
+
+def _explained(error: LightCallError) -> MemdirError:
+    """A refusal of the memory server with what a model can do about it, which is not what a person would."""
+    if error.status == 404:
+        return UsageError("there is no memory with that id", hint="memory_search and memory_list give the ids there are")
+    if error.status == 422 and "secret" in error.message:
+        hint = "take it out of the content, or call memory_store again with redact_secrets true"
+        return UsageError(error.message, hint=hint)
+    return error
 
 
 def _store(around: Around, given: StoreArguments) -> Outcome:
-    body = {
-        "content": given.content, "tags": given.tags, "project": around.project_or(given.project),
-        "secrets": "redact" if given.redact_secrets else "refuse", "idempotencyKey": new_id(),
-    }  # fmt: skip
-    result = wire.StoreResult.model_validate(around.link.post("/memories", body))
+    key = new_id()
+    stored = around.link.ask(
+        lambda memories: memories.store(
+            given.content,
+            tags=given.tags,
+            project=around.project_or(given.project),
+            secrets="redact" if given.redact_secrets else "refuse",
+            idempotency_key=key,
+        )
+    )
+    result = wire.StoreResult.model_validate(stored)
     data = answers.Stored(
         memories=[answers.memory(one) for one in result.memories],
         duplicates=[answers.Duplicate(id=one.id, similarity=one.similarity) for one in result.duplicates],
@@ -156,11 +174,17 @@ def _search(around: Around, given: SearchArguments) -> Outcome:
     project = around.project_or(given.project)
     if given.only_project and project is None:
         raise UsageError("only_project was asked for, and there is no current project", hint="name one with `project`")
-    body = {
-        "q": given.query, "tags": given.tags, "project": project, "onlyProject": given.only_project,
-        "onlyTags": given.only_tags, "limit": given.limit,
-    }  # fmt: skip
-    result = wire.AgentSearchResponse.model_validate(around.link.post("/search", body))
+    found = around.link.ask(
+        lambda memories: memories.search(
+            given.query,
+            project=project,
+            tags=given.tags,
+            only_project=given.only_project,
+            only_tags=given.only_tags,
+            limit=given.limit,
+        )
+    )
+    result = wire.AgentSearchResponse.model_validate(found)
     kept, left_out = answers.fitting(answers.hit(one) for one in result.results)
     data = answers.Found(results=kept, terms=result.terms, left_out=left_out)
     return Outcome(text=answers.found_text(data, given.query), data=data)
@@ -182,8 +206,8 @@ def _read(around: Around, given: ReadArguments) -> Outcome:
 
 
 def _delete(around: Around, given: DeleteArguments) -> Outcome:
-    result = wire.DeleteResult.model_validate(around.link.delete(f"/memories/{quote(given.id, safe='')}"))
-    return Outcome(text=f"Deleted memory {result.id}, its file too.", data=answers.Deleted(id=result.id, deleted=True))
+    around.link.ask(lambda memories: memories.delete(given.id))
+    return Outcome(text=f"Deleted memory {given.id}, its file too.", data=answers.Deleted(id=given.id, deleted=True))
 
 
 def _profile(around: Around, given: ProfileArguments) -> Outcome:
@@ -194,7 +218,7 @@ def _profile(around: Around, given: ProfileArguments) -> Outcome:
 def profile(around: Around, project: str | None) -> answers.Profile:
     """The facts of the profile, the latest memories of `project`, and what else there is."""
     facts = around.link.profile()
-    stats = wire.AgentStats.model_validate(around.link.get("/stats"))
+    stats = wire.AgentStats.model_validate(around.link.ask(lambda memories: memories.stats()))
     page = memories_page(around.link, project=project, limit=_RECENT_MAX)
     return answers.Profile(
         project=project,
@@ -211,13 +235,13 @@ def memories_page(
     link: MemoryLink, *, project: str | None = None, tag: str | None = None, after: str | None = None, limit: int
 ) -> wire.MemoriesPage:
     """A page of memories, newest first."""
-    asked = {"project": project, "tag": tag, "after": after, "limit": str(limit)}
-    return wire.MemoriesPage.model_validate(link.get("/memories", **{name: value for name, value in asked.items() if value}))
+    page = link.ask(lambda memories: memories.page(project=project, tag=tag, after=after, limit=limit))
+    return wire.MemoriesPage.model_validate(page)
 
 
 def one_memory(link: MemoryLink, memory_id: str) -> wire.AgentMemory:
     """The memory of an id."""
-    return wire.AgentMemory.model_validate(link.get(f"/memories/{quote(memory_id, safe='')}"))
+    return wire.AgentMemory.model_validate(link.ask(lambda memories: memories.get(memory_id)))
 
 
 def _sentences(value: object) -> list[str]:
