@@ -18,12 +18,15 @@ _SHARES: Final = ("p50", "p95", "p99")
 _LATENCIES: Final = {
     "lexical": "by words", "lexical_needle": "· rare words", "lexical_common": "· common words", "lexical_mixed": "· both",
     "fts5": "plain FTS5", "fts5_common": "· common words", "exhaustive": "every passage scored", "vectors": "by vectors",
-    "hybrid": "whole search", "scoped": "· in ten files", "http": "· over HTTP", "http_scoped": "· over HTTP, in ten files",
+    "while_building": "whole search, while indexes are made",
+    "hybrid": "whole search", "hybrid_cpu": "· its processor time", "scoped": "· in ten files",
+    "scoped_cpu": "· its processor time, in ten files", "http": "· over HTTP", "http_scoped": "· over HTTP, in ten files",
     "http_filtered": "· over HTTP, filtered", "visible_by_words": "change seen by words",
     "visible_by_vector": "change seen by vector", "put_found": "put, found by words", "visible_by_meaning": "put, all vectors",
 }  # fmt: skip
 _SINGLE: Final = {
-    "build_rate": "passages/s", "disk": "disk, bytes each", "first_search": "first search, ms",
+    "build_rate": "passages/s", "disk": "disk, bytes each", "first_search": "first search, ms", "words_ready": "words built, s",
+    "vectors_ready": "vectors built, s",
     "memory_loaded_rss": "loaded, MiB", "memory_searched_rss": "searched, MiB",
     "memory_searched_anonymous": "of it no file, MiB",
     "server_idle": "server idle, MiB", "server_resident": "server, MiB", "lexical_top10_equal": "top 10 = exhaustive",

@@ -193,6 +193,9 @@ def _configure_scale(parser: Parser) -> None:
     )
     parser.add_argument("--no-pipeline", action="store_true", help="without the 2,000 short memories through a server")
     parser.add_argument("--dir", metavar="DIR", type=Path, help="where the stores lie (default: TMPDIR; 6 GB for a million)")
+    parser.add_argument(
+        "--keep", metavar="DIR", type=Path, help="keep the filled stores there, and copy those that are there already"
+    )
     parser.add_argument("--quick", action="store_true", help="few questions: whether all runs, not how fast it is")
     parser.add_argument("--output", metavar="FILE", type=Path, help="write the JSON there too")
 

@@ -63,15 +63,12 @@ class TieStore:
         return {number: ids for number, ids in found.items() if len(ids) <= SHARED_MAX}
 
     def _mentioning(self, container_id: int, asked: Sequence[int]) -> Iterable[Row]:
-        """Number and passage; of each number the first SHARED_MAX + 1."""
-        part = (
-            "select number, chunk_id from (select number, chunk_id from chunk_tie "
-            "where container_id = ? and number = ? order by chunk_id limit ?)"
-        )
-        return self._db.all(
-            " union all ".join([part] * len(asked)) or f"{part} limit 0",
-            [value for number in asked or (0,) for value in (container_id, number, SHARED_MAX + 1)],
-        )
+        """Number and passage; of each number the first SHARED_MAX + 1. A statement for each, which is prepared once."""
+        for number in asked:
+            yield from self._db.all(
+                "select number, chunk_id from chunk_tie where container_id = ? and number = ? order by chunk_id limit ?",
+                (container_id, number, SHARED_MAX + 1),
+            )
 
     def at(self, container_id: int, paths: Sequence[str]) -> dict[str, str]:
         """Documents by path, of at most FILES_MAX paths."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -65,7 +66,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     failed: dict[str, str] = {}
     for passages in args.sizes:
         try:
-            figures += at_size(passages, work, database_url=args.database_url, parent=args.dir)
+            figures += at_size(passages, work, database_url=args.database_url, parent=args.dir, keep=args.keep)
         except (BenchError, OSError, subprocess.SubprocessError) as error:
             failed[str(passages)] = str(error)
     if not args.no_pipeline:
@@ -76,8 +77,11 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     return {"machine": machine(), "figures": [found.as_json() for found in figures], "failed": failed}
 
 
-def at_size(passages: int, work: Work, *, database_url: str | None = None, parent: Path | None = None) -> Iterator[Figure]:
-    """Everything that is measured in a container of so many passages."""
+def at_size(
+    passages: int, work: Work, *, database_url: str | None = None, parent: Path | None = None, keep: Path | None = None
+) -> Iterator[Figure]:
+    """Everything that is measured in a container of so many passages. `keep`: where filled SQLite stores stay, to be copied and
+    measured again instead of being filled anew."""
     from memdir.retrieval.embed import StaticEmbedder
 
     with ExitStack() as held:
@@ -89,7 +93,7 @@ def at_size(passages: int, work: Work, *, database_url: str | None = None, paren
                 continue
             home = folder / "home-0"
             name = f"{store}{passages}"
-            filled = _filled(home, url, material, passages)
+            filled = _filled(home, url, material, passages) if url or keep is None else _kept(keep, home, material, passages)
             yield figure(f"{name}.build_rate", passages / filled.took_s, "1/s", better="higher", note=f"{filled.took_s:.0f} s")
             if url is None:
                 yield figure(f"{name}.disk", _disk_bytes(home) / passages, "bytes", note="for each passage of 22 words")
@@ -119,6 +123,19 @@ def _dense(folder: Path) -> Any:
     from memdir.retrieval.embed import MiniLmEmbedder
 
     return MiniLmEmbedder(under_home(folder / "home-0").models_dir)
+
+
+def _kept(keep: Path, home: Path, material: Material, passages: int) -> Filled:
+    """A copy, in `home`, of the store that was filled in `keep`, now or in an earlier run."""
+    source, said = keep / f"{passages}" / "home-0", keep / f"{passages}" / "filled.json"
+    if not said.exists():
+        if source.exists():
+            shutil.rmtree(source)
+        source.mkdir(parents=True)
+        said.write_text(json.dumps(dataclasses.asdict(_filled(source, None, material, passages))), encoding="utf-8")
+    progress(f"{passages}: copying {source} …")
+    shutil.copytree(under_home(source).server_dir, under_home(home).server_dir)
+    return Filled(**json.loads(said.read_text(encoding="utf-8")))
 
 
 def _filled(home: Path, url: str | None, material: Material, passages: int) -> Filled:
@@ -164,7 +181,10 @@ def _asked(home: Path, url: str | None, filled: Filled, work: Work, passages: in
 
 def _latencies(name: str, answer: Answer) -> Iterator[Figure]:
     times = dict(answer.times)
-    yield figure(f"{name}.first_search", times.pop("first_search")[0], "ms", note="what a search after the start waits for")
+    yield figure(f"{name}.first_search", times.pop("first_search")[0], "ms", note="no index files are there yet")
+    for what in ("words_ready", "vectors_ready"):
+        for took_ms in times.pop(what, []):
+            yield figure(f"{name}.{what}", took_ms / 1000, "s", note="until the index files are there, one after the other")
     times.pop("whole_run")
     for part in ("lexical", "vectors", "hybrid"):
         times[part] = [took for kind in KINDS for took in times[f"{part}_{kind}"]]

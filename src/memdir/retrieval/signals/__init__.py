@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from memdir.store.stopwords import ENGLISH
 from memdir.store.words import stem, words
 
@@ -9,3 +11,10 @@ from memdir.store.words import stem, words
 def stems(text: str) -> list[str]:
     """Stems of all words but English stop words, as `Query.stems` are."""
     return [stem(word) for word in words(text) if word not in ENGLISH]
+
+
+@lru_cache(maxsize=1024)
+def stems_in(text: str) -> frozenset[str]:
+    """The same, each once. Remembers the texts asked last: a search looks at its best hits more than once, and so does the next
+    one about the same thing."""
+    return frozenset(stems(text))

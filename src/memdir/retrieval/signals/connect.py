@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from memdir.retrieval.signals import stems
+from memdir.retrieval.signals import stems_in
 from memdir.retrieval.words import Query
 from memdir.store.mentions import FILE, ID, Mention, base_names, file_keys, key_number, mentions, references, resolved
 from memdir.store.ties import KEYS_MAX, TieStore
@@ -92,14 +92,21 @@ class Connector:
             path = seed.stored.path
             for key in file_keys(path) if path else ():
                 wanted.setdefault(key_number(key), []).append((number, REFERRED, f"links to {path}", path))
-        found = []
-        for thing, ids in self._ties.sharing(container_id, list(wanted)[:KEYS_MAX]).items():
-            rarity = _rarity(len(ids))
-            for number, strength, why, path in wanted[thing]:
-                found += [
-                    Connection(chunk_id=chunk_id, seed=number, strength=strength * rarity, why=why, refers_to=path)
-                    for chunk_id in ids
-                ]
+        shared = [
+            (strength * _rarity(len(ids)), number, why, path, ids)
+            for thing, ids in self._ties.sharing(container_id, list(wanted)[:KEYS_MAX]).items()
+            for number, strength, why, path in wanted[thing]
+        ]
+        shared.sort(key=lambda item: -item[0] * seeds[item[1]].score)
+        found: list[Connection] = []
+        least = 0.0
+        for strength, number, why, path, ids in shared:
+            if len(found) > CONNECTIONS_MAX + len(seeds) * KEYS_OF_SEED_MAX and strength * seeds[number].score < least:
+                break  # weaker than as many as are looked at, even without those that lead back to their seed
+            least = strength * seeds[number].score
+            found += [
+                Connection(chunk_id=chunk_id, seed=number, strength=strength, why=why, refers_to=path) for chunk_id in ids
+            ]
         return found
 
     def _referred(self, container_id: int, seeds: Sequence[Seed]) -> list[Connection]:
@@ -181,12 +188,12 @@ def _telling(text: str, query: Query) -> list[tuple[Mention, float]]:
     """What the passage mentions and the query does not, with its strength; the strongest KEYS_OF_SEED_MAX."""
     asked = query.stems
     lines = text.split("\n")
-    told = [len(asked.intersection(stems(line))) for line in lines]
+    told = [len(asked & stems_in(line)) for line in lines]
     near = [max(told[max(0, place - 1) : place + 2]) for place in range(len(lines))]
     best = max(near, default=0)
     found = []
     for mention in mentions(text):
-        if mention.kind == FILE or asked.issuperset(stems(mention.text)):
+        if mention.kind == FILE or asked >= stems_in(mention.text):
             continue
         base = SHARED_NAMES if " " in mention.text else SHARED_NAME
         share = near[text.count("\n", 0, mention.start)] / best if best else 1.0

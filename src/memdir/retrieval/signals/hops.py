@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 import numpy as np
 
 from memdir.retrieval.embed.port import Embedder
-from memdir.retrieval.signals import stems
+from memdir.retrieval.signals import stems, stems_in
 from memdir.retrieval.signals.connect import CONNECTIONS_MAX, Connection, Connector, CoRead, Seed, refers
 from memdir.retrieval.vectors import VectorIndex
 from memdir.retrieval.words import Query
@@ -130,7 +130,7 @@ class Hops:
 
 
 def _stems_of(passage: StoredChunk) -> frozenset[str]:
-    return frozenset(stems(f"{passage.chunk.context}\n{passage.chunk.text}"))
+    return stems_in(f"{passage.chunk.context}\n{passage.chunk.text}")
 
 
 def _seeds(query: Query, hits: Sequence[Seed]) -> list[Seed]:
