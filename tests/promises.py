@@ -66,7 +66,6 @@ OPEN: frozenset[str] = frozenset(
         "agent.no-model",
         "agent.commands",
         "agent.hook-context",
-        "agent.plugin",
         "agent.export",
         "agent.bench",
         "agent.seed-cases",
