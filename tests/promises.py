@@ -65,7 +65,6 @@ OPEN: frozenset[str] = frozenset(
         "agent.expansion",
         "agent.no-model",
         "agent.commands",
-        "agent.hook-context",
         "agent.export",
         "agent.bench",
         "agent.seed-cases",

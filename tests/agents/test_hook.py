@@ -99,6 +99,7 @@ def test_a_host_gets_the_block_in_its_own_shape(hook: Hook, host: str, event: di
     assert (asked["host"], asked["project"], asked["sessionId"]) == (host, "my-saas", event["session_id"])
     assert asked["renewed"] is (event.get("source") in ("clear", "compact"))
     assert asked["maxTokens"] < 2_500
+    assert 0 < asked["withinMs"] < LIMIT_MS
 
 
 @pytest.mark.promise("agent.hosts")

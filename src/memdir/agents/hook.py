@@ -80,6 +80,7 @@ def _run(arguments: list[str], started_s: float) -> None:
             "tag": options.tag,
             "maxChars": CONTEXT_MAX_CHARS,
             "maxTokens": hosts.TOKENS_MAX[event.host],
+            "withinMs": max(1, int((started_s - time.monotonic()) * 1000) + _GIVE_UP_MS),
         }
     )
     found = hookcall.ask(body, timeout_s=max(0.001, started_s + _GIVE_UP_MS / 1000 - time.monotonic()))

@@ -84,26 +84,19 @@ def ask(body: bytes, *, timeout_s: float) -> dict[str, Any] | None:
             server = None
         else:
             found = _object(state + "/server.json")
-            pid = found.get("pid")
-            if (not isinstance(pid, int) or not os.path.exists(f"/proc/{pid}")) and _start(state):
+            if b"memdir.server" not in _read(f"/proc/{found.get('pid')}/cmdline") and _start(state):
                 return None
-            server = _local(found, config)
+            key = os.environ.get("MEMDIR_API_KEY", "").strip() or _object(config + "/credentials.json").get("api_key")
+            server = _plain(found.get("url"), key)
         if server is not None:
             return _answer(*_post(*server, body, timeout_s=timeout_s))
     return _ask_elsewhere(body, state, timeout_s=timeout_s)
 
 
-def _local(found: dict[str, Any], config: str) -> tuple[str, int, str] | None:
-    """The server that `server.json` names, when its process is one of ours; None when that has to be looked at more closely."""
-    url, pid = found.get("url"), found.get("pid")
-    if not isinstance(url, str) or b"memdir.server" not in _read(f"/proc/{pid}/cmdline"):
-        return None
-    key = os.environ.get("MEMDIR_API_KEY", "").strip() or _object(config + "/credentials.json").get("api_key")
-    return _plain(url, key)
-
-
-def _plain(url: str, key: object) -> tuple[str, int, str] | None:
+def _plain(url: object, key: object) -> tuple[str, int, str] | None:
     """Address, port and key for a bare socket; None for what speaks TLS or has a path."""
+    if not isinstance(url, str):
+        return None
     place = url.rstrip("/").removeprefix("http://")
     address, _, port = place.partition(":")
     if not url.startswith("http://") or not address or not (port or "80").isdecimal() or {*place} & {"/", "@", "[", "?", "#"}:

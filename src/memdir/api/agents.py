@@ -179,6 +179,8 @@ class ContextRequest(Wire):
     limit: Annotated[int, Field(ge=1, le=50)] = 5
     max_chars: Annotated[int, Field(ge=200, le=CONTEXT_MAX_CHARS)] = CONTEXT_MAX_CHARS
     max_tokens: Annotated[int, Field(ge=50, le=CONTEXT_MAX_CHARS)] = 1_500
+    within_ms: Annotated[int, Field(ge=1, le=60_000)] | None = None
+    """Whoever asks is gone after so long: an answer that takes longer is empty, and counts as not told."""
 
 
 class ContextResponse(Wire):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Sequence
 from typing import Final
 
@@ -31,6 +32,7 @@ _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u200b\u2028\u2029\u202a-\
 
 def context(caller: Caller, room: AgentRoom, request: wire.ContextRequest) -> wire.ContextResponse:
     """The finished block, empty when there is nothing to tell. What is told is written down."""
+    began_s = time.monotonic()
     allowed = bounds(caller, request.container_tag)
     if allowed.container is None:
         return wire.ContextResponse(context="", memory_ids=[], left_out=0)
@@ -50,6 +52,8 @@ def context(caller: Caller, room: AgentRoom, request: wire.ContextRequest) -> wi
     head = _SAID_START if starting else _SAID_PROMPT
     lines, shown = _fitting(request, head, facts, fresh[: request.limit])
     if not lines:
+        return wire.ContextResponse(context="", memory_ids=[], left_out=len(records))
+    if request.within_ms is not None and (time.monotonic() - began_s) * 1000 > request.within_ms:
         return wire.ContextResponse(context="", memory_ids=[], left_out=len(records))
     block = "\n".join([f"<{request.tag}>", head, _FENCE, "", *lines, f"</{request.tag}>"])
     if shown and request.session_id is not None:
