@@ -60,9 +60,6 @@ OPEN: frozenset[str] = frozenset(
         "ranked.visible",
         "ranked.throughput",
         # issue 7
-        "agent.ranking",
-        "agent.exhaustive",
-        "agent.expansion",
         "agent.no-model",
         "agent.commands",
         "agent.export",

@@ -6,8 +6,10 @@ of a single memory, most words of a large collection, take one number and no arr
 
 from __future__ import annotations
 
+import math
 from array import array
-from collections.abc import Iterable
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -21,6 +23,12 @@ Rows = npt.NDArray[np.int32]
 Values = npt.NDArray[np.float32]
 
 DAY_MS: Final = 86_400_000.0
+DECAY_PER_DAY: Final = 0.01
+"""The seed's: for it the recency of every memory is kept, up to a factor that all have in common."""
+DECAY_FROM_DAYS: Final = 20_000.0
+_DECAYED_MIN_DAYS: Final = -8_000.0
+_DECAYED_MAX_DAYS: Final = 8_000.0
+WHOLE_MAX_BYTES: Final = 96 << 20
 _GROW: Final = 1.5
 _ROWS_FIRST: Final = 1024
 _NO_ROWS: Final = np.zeros(0, dtype=np.int32)
@@ -32,6 +40,10 @@ class Column:
     def __init__(self, dtype: str) -> None:
         self._values: npt.NDArray[Any] = np.zeros(_ROWS_FIRST, dtype=dtype)
         self.size = 0
+
+    def __setitem__(self, row: int, value: float) -> None:
+        """One that is there."""
+        self._values[row] = value
 
     def append(self, value: float) -> None:
         """The next row's."""
@@ -76,6 +88,13 @@ class Table:
     """Number of the project, -1: none."""
     tag_counts: Column = field(default_factory=lambda: Column("i2"))
     alive: Column = field(default_factory=lambda: Column("?"))
+    growth: Column = field(default_factory=lambda: Column("f4"))
+    """e^(DECAY_PER_DAY days since DECAY_FROM_DAYS): recency is this times one number that is the same for all."""
+    access_logs: Column = field(default_factory=lambda: Column("f4"))
+    """ln(1 + accesses)."""
+    _work: npt.NDArray[np.float32] = field(default_factory=lambda: np.zeros((3, 0), dtype=np.float32))
+    _whole: OrderedDict[str, Values] = field(default_factory=OrderedDict)
+    created_max_days: float = 0.0
     row_of: dict[int, int] = field(default_factory=dict)
     """Of each live memory, by its number."""
     live_words: int = 0
@@ -109,6 +128,7 @@ class Table:
 
     def add(self, memories: Iterable[Indexed]) -> None:
         """New rows; a memory that has one already gets another."""
+        self._whole.clear()
         for memory in memories:
             self.remove(memory.number)
             row = self.size
@@ -120,7 +140,12 @@ class Table:
                 _append(self.tags, key, row, 0)
             self.numbers.append(memory.number)
             self.lengths.append(length)
-            self.created_days.append(memory.created_at_ms / DAY_MS)
+            days = memory.created_at_ms / DAY_MS
+            self.created_days.append(days)
+            self.created_max_days = max(self.created_max_days, days)
+            from_days = min(max(days - DECAY_FROM_DAYS, _DECAYED_MIN_DAYS), _DECAYED_MAX_DAYS)
+            self.growth.append(math.exp(DECAY_PER_DAY * from_days))
+            self.access_logs.append(math.log1p(memory.access_count))
             self.accesses.append(memory.access_count)
             self.project_of.append(
                 -1 if memory.project is None else self.projects.setdefault(memory.project, len(self.projects))
@@ -135,8 +160,12 @@ class Table:
         """The memory is gone; nothing for one that is not here."""
         row = self.row_of.pop(number, None)
         if row is not None:
-            self.alive.values[row] = False
+            self._whole.clear()
+            self.alive[row] = False
             self.live_words -= int(self.lengths.values[row])
+            if self.accesses_max and self.accesses.values[row] == self.accesses_max:
+                self.accesses[row] = 0
+                self.accesses_max = int((self.accesses.values * self.alive.values).max())
 
     def touch(self, numbers: Iterable[int]) -> None:
         """Count one access of each memory."""
@@ -145,7 +174,24 @@ class Table:
             row = self.row_of.get(number)
             if row is not None:
                 accesses[row] += 1
+                self.access_logs[row] = math.log1p(int(accesses[row]))
                 self.accesses_max = max(self.accesses_max, int(accesses[row]))
+
+    def workspace(self) -> npt.NDArray[np.float32]:
+        """Three numbers for each row, for one search at a time; the first ones are zero, and are to be left so."""
+        if self._work.shape[1] < self.size:
+            self._work = np.zeros((3, int(self.size * _GROW)), dtype=np.float32)
+        return self._work[:, : self.size]
+
+    def whole(self, name: str, made: Callable[[], npt.NDArray[Any]]) -> Values:
+        """What something is worth in each row, kept until a memory comes, changes or goes; at most WHOLE_MAX_BYTES."""
+        found = self._whole.get(name)
+        if found is None:
+            found = self._whole[name] = made().astype(np.float32, copy=False)
+            while len(self._whole) > 1 and len(self._whole) * found.nbytes > WHOLE_MAX_BYTES:
+                self._whole.popitem(last=False)
+        self._whole.move_to_end(name)
+        return found
 
     def postings(self, stem: str) -> tuple[Rows, Rows]:
         """Live rows of a word and their codes."""

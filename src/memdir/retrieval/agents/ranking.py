@@ -20,12 +20,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from memdir.retrieval.agents.postings import DAY_MS, Rows, Table
+from memdir.retrieval.agents.postings import DAY_MS, DECAY_FROM_DAYS, DECAY_PER_DAY, Rows, Table, Values
 from memdir.retrieval.agents.terms import Asked, asked, tag_key, tags_said
 
 K1: Final = 1.2
@@ -35,49 +36,20 @@ COVERED_WORDS: Final = 8
 """Of a long question the weightiest words count."""
 FLOOR: Final = 0.2
 LIGHT: Final = 0.3
-_LIGHT_WORDS: Final = frozenset(
-    [
-        "add",
-        "check",
-        "create",
-        "current",
-        "explain",
-        "fix",
-        "give",
-        "go",
-        "help",
-        "implement",
-        "issue",
-        "know",
-        "let",
-        "like",
-        "look",
-        "make",
-        "need",
-        "new",
-        "please",
-        "problem",
-        "remember",
-        "run",
-        "see",
-        "start",
-        "tell",
-        "thing",
-        "try",
-        "update",
-        "use",
-        "want",
-        "way",
-        "work",
-        "write",
-    ]
-)
+_LIGHT: Final = """
+add check create current explain fix give go help implement issue know let like look make need new please problem remember run see
+start tell thing try update use want way work write
+"""
+_LIGHT_WORDS: Final = frozenset(_LIGHT.split())
 """Of requests rather than of what they are about: they count less in coverage, and as all others in BM25."""
 _BACKGROUND: Final = 1000
 """Memories thought to be there beside the real ones when words are weighed for coverage: rarity means nothing among few."""
 _SLACK: Final = 2e-5
 """Of scores in single precision against those in double precision, which differ by less than a tenth of that."""
-_FEW: Final = 4096
+_DENSE: Final = 16
+"""When one row in so many was met, all rows are looked at."""
+_BLOCK: Final = 1024
+_WHOLE_ROWS: Final = 16_384
 
 Scores = npt.NDArray[np.float64]
 Signals = tuple[Scores, Scores, Scores, Scores]
@@ -92,7 +64,7 @@ class SignalWeights:
     frequency: float = 0.05
     tags: float = 0.15
     project: float = 0.10
-    decay_per_day: float = 0.01
+    decay_per_day: float = DECAY_PER_DAY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,7 +146,8 @@ class _Search:
                     terms.append(_Term(asked=at, stem=stem, idf=idf(table.live, len(rows)), rows=rows, codes=codes))
         self._terms = sorted(terms, key=lambda term: (len(term.rows), term.stem))
         given = dict.fromkeys(map(tag_key, query.tags))
-        self._tags = [*given, *(tag for tag in tags_said(query.text, table.tags) if tag not in given)]
+        said = (tag for tag in tags_said(query.text, table.tags) if tag not in given and len(table.tagged(tag)))
+        self._tags = [*given, *said]
         self._allowed = self._mask(list(given))
 
     def run(self) -> list[Ranked]:
@@ -182,21 +155,88 @@ class _Search:
         if not self._terms:
             return []
         saturation = self._saturation()
-        rows, rough = self._rough(saturation.astype(np.float32))
-        if not len(rows):
-            return []
-        near = rows[rough >= rough.max() * (1 - _SLACK)]
-        raw = self._bm25(near, saturation)
+        table = self._table
+        sums = table.workspace()[0]
+        try:
+            self._add_up(sums, saturation.astype(np.float32))
+            many = sum(len(term.rows) for term in self._terms)
+            if many * _DENSE > table.size:
+                touched, rough = None, sums
+            else:
+                touched = np.unique(np.concatenate([term.rows for term in self._terms]))
+                if self._allowed is not None:
+                    touched = touched[self._allowed[touched]]
+                rough = sums[touched]
+            rows, best_raw = self._best(touched, rough, saturation)
+        finally:
+            if sum(len(term.rows) for term in self._terms) * _DENSE > table.size:
+                sums.fill(0)
+            else:
+                for term in self._terms:
+                    sums[term.rows] = 0
+        return [] if rows is None else self._ranked(rows, self._bm25(rows, saturation), best_raw)
+
+    def _add_up(self, sums: Values, saturation: Values) -> None:
+        """BM25 in single precision, by row."""
+        for term in self._terms:
+            if len(term.rows) * _DENSE > self._table.size >= _WHOLE_ROWS:
+                sums += self._table.whole(term.stem, partial(_spread, term, saturation, self._table.size))
+            else:
+                sums[term.rows] += _worth(term, saturation)
+
+    def _best(self, touched: Rows | None, rough: Values, saturation: Scores) -> tuple[Rows | None, float]:
+        """Rows that may be among the best, and the best BM25 of all; None when nothing is to be answered. `rough`: BM25 of the
+        rows in `touched`, or of all rows."""
+        query = self._query
+        if touched is None and self._allowed is not None:
+            rough = rough * self._allowed
+        most = float(rough.max(initial=0.0))
+        if most <= 0:
+            return None, 0.0
+        near = np.flatnonzero(rough >= most * (1 - _SLACK))
+        near_rows: Rows = (near if touched is None else touched[near]).astype(np.int32)
+        raw = self._bm25(near_rows, saturation)
         best_raw = float(raw.max())
-        best = int(near[np.flatnonzero(raw == best_raw)[0]])
-        if self._query.threshold is None:
-            if self._coverage(best) < COVERED_MIN:
-                return []
-            kept = rough >= best_raw * FLOOR * (1 - _SLACK)
-            rows, rough = rows[kept], rough[kept]
-        scores = self._sum(rough / np.float32(best_raw), self._signals(rows))
-        rows = _leading(rows, scores, self._query.limit)
-        return self._ranked(rows, self._bm25(rows, saturation), best_raw)
+        floor = 0.0
+        if query.threshold is None:
+            if self._coverage(int(near_rows[np.flatnonzero(raw == best_raw)[0]])) < COVERED_MIN:
+                return None, 0.0
+            floor = best_raw * FLOOR * (1 - _SLACK)
+        if touched is None:
+            scores = self._dense(rough, best_raw)
+            np.copyto(scores, -1, where=rough <= floor)
+            return _leading_of_all(scores, query.limit), best_raw
+        kept = rough > floor
+        touched, rough = touched[kept], rough[kept]
+        exact = self._sum(rough / np.float32(best_raw), self._signals(touched))
+        return _leading(touched, exact, query.limit), best_raw
+
+    def _dense(self, rough: Values, best_raw: float) -> Values:
+        """Scores of all rows in single precision."""
+        table, query, weights = self._table, self._query, self._query.weights
+        work = table.workspace()
+        scores: Values = work[1]
+        part: Values = work[2]
+        np.multiply(rough, np.float32(weights.bm25 / best_raw), out=scores)
+        now_days = query.now_ms / DAY_MS
+        if weights.decay_per_day == DECAY_PER_DAY and table.created_max_days <= now_days:
+            scale = weights.recency * math.exp(-DECAY_PER_DAY * (now_days - DECAY_FROM_DAYS))
+            scores += np.multiply(table.growth.values, np.float32(scale), out=part)
+        else:
+            age_days = np.maximum(0.0, now_days - table.created_days.values)
+            scores += (weights.recency * np.exp(-weights.decay_per_day * age_days)).astype(np.float32)
+        if table.accesses_max:
+            scores += np.multiply(
+                table.access_logs.values, np.float32(weights.frequency / math.log1p(table.accesses_max)), out=part
+            )
+        number = table.projects.get(query.project) if query.project is not None else None
+        if number is not None:
+            of_project = table.whole(f"\0project {number}", lambda: table.project_of.values == number)
+            scores += np.multiply(of_project, np.float32(weights.project), out=part)
+        if any(len(table.tagged(tag)) for tag in self._tags):
+            alike = table.whole("\0tags " + "\0".join(self._tags), self._tags_of_all)
+            scores += np.multiply(alike, np.float32(weights.tags), out=part)
+        return scores
 
     def _mask(self, tags: Sequence[str]) -> npt.NDArray[np.bool_] | None:
         """Rows that may be found; None: all."""
@@ -219,31 +259,20 @@ class _Search:
         made: Scores = frequency * (K1 + 1) / (frequency + K1 * (1 - B + B * length / mean))
         return made
 
-    def _rough(self, saturation: npt.NDArray[np.float32]) -> tuple[Rows, npt.NDArray[np.float32]]:
-        """Rows that hold a word, ascending, and their BM25 in single precision."""
-        if len(self._terms) == 1:
-            term = self._terms[0]
-            rows, values = term.rows, saturation[term.codes] * np.float32(term.idf)
-        else:
-            sums = np.zeros(self._table.size, dtype=np.float32)
-            for term in self._terms:
-                sums[term.rows] += saturation[term.codes] * np.float32(term.idf)
-            total = sum(len(term.rows) for term in self._terms)
-            if total <= _FEW:
-                rows = np.unique(np.concatenate([term.rows for term in self._terms]))
-            else:
-                rows = np.flatnonzero(sums).astype(np.int32)
-            values = sums[rows]
-        if self._allowed is not None:
-            kept = self._allowed[rows]
-            rows, values = rows[kept], values[kept]
-        return rows, values
-
     def _held(self, rows: Rows, term: _Term) -> tuple[npt.NDArray[np.bool_], Rows]:
         """Which of the rows hold a word, and their codes there."""
         at = np.minimum(np.searchsorted(term.rows, rows), len(term.rows) - 1)
         held: npt.NDArray[np.bool_] = term.rows[at] == rows
         return held, term.codes[at[held]]
+
+    def _tags_of_all(self) -> Values:
+        """The Jaccard coefficient of every row."""
+        table = self._table
+        common = np.zeros(table.size, dtype=np.float32)
+        for tag in self._tags:
+            common[table.tagged(tag)] += 1
+        made: Values = common / (table.tag_counts.values + np.float32(len(self._tags)) - common)
+        return made
 
     def _bm25(self, rows: Rows, saturation: Scores) -> Scores:
         """In double precision, the rarest word first."""
@@ -280,14 +309,18 @@ class _Search:
         project = np.zeros(len(rows))
         if query.project is not None and query.project in table.projects:
             project[table.project_of.values[rows] == table.projects[query.project]] = 1.0
+        return recency, frequency, self._jaccard(rows), project
+
+    def _jaccard(self, rows: Rows) -> Scores:
+        """Of the tags of the query and of rows."""
         common = np.zeros(len(rows))
         for tag in self._tags:
-            tagged = table.tagged(tag)
+            tagged = self._table.tagged(tag)
             if len(tagged):
                 at = np.minimum(np.searchsorted(tagged, rows), len(tagged) - 1)
                 common += tagged[at] == rows
-        union = len(self._tags) + table.tag_counts.values[rows] - common
-        return recency, frequency, np.divide(common, union, out=np.zeros(len(rows)), where=union > 0), project
+        union = len(self._tags) + self._table.tag_counts.values[rows] - common
+        return np.divide(common, union, out=np.zeros(len(rows)), where=union > 0)
 
     def _sum(self, bm25: Any, signals: Signals) -> Scores:
         weights = self._query.weights
@@ -340,7 +373,32 @@ class _Search:
         return [tuple(one.word for one, there in zip(self._asked, column, strict=True) if there) for column in held.T.tolist()]
 
 
-def _leading(rows: Rows, scores: Scores, limit: int) -> Rows:
+def _worth(term: _Term, saturation: Values) -> Values:
+    """BM25 of a word's postings in single precision."""
+    made: Values = saturation[term.codes] * np.float32(term.idf)
+    return made
+
+
+def _spread(term: _Term, saturation: Values, size: int) -> Values:
+    """The same for every row."""
+    made = np.zeros(size, dtype=np.float32)
+    made[term.rows] = _worth(term, saturation)
+    return made
+
+
+def _leading_of_all(scores: Values, limit: int) -> Rows:
+    """The same where the rows are all rows. The best of each block tell what the best have at least."""
+    blocks = len(scores) // _BLOCK
+    if blocks <= limit:
+        rows = np.flatnonzero(scores >= 0).astype(np.int32)
+        return _leading(rows, scores[rows], limit)
+    tops = scores[: blocks * _BLOCK].reshape(blocks, _BLOCK).max(axis=1)
+    least = max(0.0, float(np.partition(tops, blocks - limit)[blocks - limit]) - _SLACK)
+    rows = np.flatnonzero(scores >= least).astype(np.int32)
+    return _leading(rows, scores[rows], limit)
+
+
+def _leading(rows: Rows, scores: Any, limit: int) -> Rows:
     """Rows that may be among the best `limit`, and all that could tie with the last of them."""
     if len(rows) <= limit:
         return rows
