@@ -37,8 +37,8 @@ COVERED_WORDS: Final = 8
 FLOOR: Final = 0.2
 LIGHT: Final = 0.3
 _LIGHT: Final = """
-add check create current explain fix give go help implement issue know let like look make need new please problem remember run see
-start tell thing try update use want way work write
+add check create current explain fix give go help implement issue know let like look make need new please problem remember run
+see start tell thing try update use want way work write
 """
 _LIGHT_WORDS: Final = frozenset(_LIGHT.split())
 """Of requests rather than of what they are about: they count less in coverage, and as all others in BM25."""
