@@ -21,6 +21,7 @@ from memdir.agents.hook import CONTEXT_MAX_CHARS, LIMIT_MS
 from memdir.agents.hosts import SESSION_ID_MAX_CHARS, event_of
 from memdir.agents.installers.commands import hookrun_path
 from memdir.api import agents as wire
+from memdir.bench.agenthook import run_hook
 from tests.agents.conftest import Ran
 
 Hook = Callable[..., Ran]
@@ -367,3 +368,11 @@ def test_the_hook_imports_nothing_that_takes_time(fake_home: Path) -> None:
     assert "memdir.agents.hook" in imported
     slow = {"re", "json", "typing", "enum", "dataclasses", "socket", "pathlib", "http.client", "argparse", "site", "subprocess"}
     assert not imported & slow
+
+
+def test_the_hook_is_measured_as_hosts_run_it(fake_home: Path) -> None:
+    run = run_hook("what about authentication", home=fake_home, session_id="s")
+    assert run.wall_ms > 0
+    assert run.cpu_ms > 0
+    quiet = run_hook("fake-empty", home=fake_home, session_id="s")
+    assert not quiet.answered
