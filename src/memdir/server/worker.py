@@ -33,9 +33,9 @@ from memdir.store.texts import embedded_text
 log = logging.getLogger(__name__)
 
 WORKERS_MAX: Final = 16
-INDEX_JOBS: Final = 32
-INDEX_MAX_BYTES: Final = 64 << 10
-"""Documents that are indexed together, and how much they hold: bounds how long others wait for them (some 30 ms)."""
+TOGETHER_MAX: Final = 32
+TOGETHER_MAX_BYTES: Final = 64 << 10
+"""Documents that are claimed together, and how much they hold: bounds how long others wait for them (indexing: some 30 ms)."""
 TOGETHER_S: Final = 2.0
 """Time limit of one computation over one of them; one that takes longer is done again alone, after the others."""
 EMBED_JOBS: Final = 32
@@ -107,7 +107,7 @@ class Worker:
         if count:
             loops += [
                 _Loop("index-now", "index", INTERACTIVE, self._index_some),
-                _Loop("memory", "memory", BULK, self._remember_one),
+                _Loop("memory", "memory", BULK, self._remember_some),
             ]
         for _ in range(count):
             loops += [_Loop("index", "index", BULK, self._index_some), _Loop("embed", "embed", BULK, self._embed_some)]
@@ -188,16 +188,12 @@ class Worker:
         """Take some short documents, or one long one, through indexing together; what goes wrong with one is its own affair."""
         if not self._engine.ready:
             return False
-        claimed = self._store.jobs.claim(
-            loop.kind, owner=self._leases.owner, limit=INDEX_JOBS, priority_max=loop.priority, bulk_first=loop.bulk_first(),
-            mixed=False, size_max_bytes=INDEX_MAX_BYTES,
-        )  # fmt: skip
+        claimed = self._claim_some(loop)
         of_org = {job.org_id: [other for other in claimed if other.org_id == job.org_id] for job in claimed}
         for org_id, together in of_org.items():
             with acting_as(org_id):
                 self._index(together)
-        for container_id in {job.container_id for job in claimed}:
-            self._store.notify(container_id)
+        self._told(claimed)
         return bool(claimed)
 
     def _index(self, together: Sequence[Job]) -> None:
@@ -217,30 +213,41 @@ class Worker:
                 if lease.job not in alone:
                     self._end(lease.job, error)
         for job in alone:
-            self._alone(job, index)
+            with self._leases.hold([job]) as (lease,):
+                self._run_one(lease, index)
 
-    def _remember_one(self, loop: _Loop) -> bool:
+    def _remember_some(self, loop: _Loop) -> bool:
+        """Facts of some documents, one after the other; then vectors of memories that have none."""
         if not self._engine.ready:
             return False
-        claimed = self._store.jobs.claim(
-            loop.kind, owner=self._leases.owner, priority_max=loop.priority, bulk_first=loop.bulk_first()
-        )
-        for job in claimed:
-            with acting_as(job.org_id):
-                self._alone(job, partial(remember, facts=self._facts))
-            self._store.notify(job.container_id)
-        if claimed:
-            self._memory_vectors.begin_anew()
-            return True
-        return self._memory_vectors.step()
+        claimed = self._claim_some(loop)
+        if not claimed:
+            return self._memory_vectors.step()
+        with self._leases.hold(claimed) as leases:
+            for lease in leases:
+                with acting_as(lease.job.org_id):
+                    self._run_one(lease, partial(remember, facts=self._facts))
+        self._told(claimed)
+        self._memory_vectors.begin_anew()
+        return True
 
-    def _alone(self, job: Job, work: Callable[[Store, Engine, Lease], None]) -> None:
-        """Take one job through its step."""
-        with self._leases.hold([job]) as (lease,):
-            try:
-                work(self._store, self._engine, lease)
-            except Exception as error:  # noqa: BLE001  logged and recorded by `_end`
-                self._end(job, error)
+    def _claim_some(self, loop: _Loop) -> list[Job]:
+        """Short documents of one priority, or one long one."""
+        return self._store.jobs.claim(
+            loop.kind, owner=self._leases.owner, limit=TOGETHER_MAX, priority_max=loop.priority, bulk_first=loop.bulk_first(),
+            mixed=False, size_max_bytes=TOGETHER_MAX_BYTES,
+        )  # fmt: skip
+
+    def _told(self, jobs: Sequence[Job]) -> None:
+        for container_id in {job.container_id for job in jobs}:
+            self._store.notify(container_id)
+
+    def _run_one(self, lease: Lease, work: Callable[[Store, Engine, Lease], None]) -> None:
+        """Take one job through its step; what goes wrong with it is its own affair."""
+        try:
+            work(self._store, self._engine, lease)
+        except Exception as error:  # noqa: BLE001  logged and recorded by `_end`
+            self._end(lease.job, error)
 
     def _end(self, job: Job, error: Exception) -> None:
         """A step ended with an error: the claim is given back, or fails."""
@@ -281,8 +288,7 @@ class Worker:
                     "a batch of %d documents could not be embedded, trying them one by one", len(claimed), exc_info=True
                 )
                 ended = self._embed_singly(claimed, dense.name)
-        for container_id in {job.container_id for job in ended}:
-            self._store.notify(container_id)
+        self._told(ended)
         return True
 
     def _embed_batch(self, claimed: Sequence[Job], model: str, *, shortest_first: bool = True) -> list[Job]:

@@ -15,7 +15,7 @@ from memdir.server.etags import is_known
 from memdir.server.hub import Hub
 from memdir.server.routes.files import BYTES, ETAG, NOT_MODIFIED, Calling, Hubbing, model_response
 from memdir.server.routes.service import Searching, Walking
-from memdir.server.services import containers, documents, results, sessions
+from memdir.server.services import containers, documents, many, results, sessions
 from memdir.server.services.files import check_size
 from memdir.store.blobs import PIECE_BYTES, BlobStore, StagedBlob, Upload
 from memdir.store.errors import InvalidError
@@ -55,7 +55,7 @@ async def add(body: v3.AddDocument, caller: Calling, hub: Hubbing) -> Response:
 
 @router.post("/v3/documents/batch", response_model=v3.AddedBatch)
 async def add_many(body: v3.AddDocuments, caller: Calling, hub: Hubbing) -> Response:
-    return model_response(await hub.run(documents.add_many, caller, body))
+    return model_response(await hub.run(many.add_many, caller, body))
 
 
 @router.post(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from memdir.api import v3
@@ -20,7 +20,7 @@ from memdir.server.services.views import SUMMARY_LOOK_BYTES, lead, pagination, v
 from memdir.store.blobs import StagedBlob, Upload
 from memdir.store.documents import Listing, Unfinished
 from memdir.store.errors import InvalidError
-from memdir.store.jobs import BULK, INTERACTIVE
+from memdir.store.jobs import INTERACTIVE
 from memdir.store.operations import Move, Operation, Put, Remove, Require
 from memdir.store.paths import checked_path
 from memdir.store.types import Container, Document
@@ -69,6 +69,36 @@ def add_blob(
     only_new: bool = False,
 ) -> v3.Added:
     """Take bytes in, under the names of `request` (its content is looked at for an address only)."""
+    wanted = prepared(caller, request, blob, priority=priority, number=number, only_new=only_new)
+    document = write(caller, wanted.container, wanted.existing, wanted.put)
+    return v3.Added(id=document.id, status=document.status)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """A text that is to be taken in, and what stands where it goes."""
+
+    container: Container
+    existing: Document | None
+    put: Put
+
+    @property
+    def moves(self) -> bool:
+        """Whether what stands there must be moved first."""
+        here = None if self.existing is None else self.existing.path
+        return self.put.path is not None and here is not None and self.put.path != here
+
+
+def prepared(
+    caller: Caller,
+    request: v3.AddDocument,
+    blob: StagedBlob,
+    *,
+    priority: int = INTERACTIVE,
+    number: int = 0,
+    only_new: bool = False,
+) -> Wanted:
+    """What `add_blob` will do. Errors as there."""
     container = caller.ensured(request.tag or CONTAINER_DEFAULT, "write", at=caller.narrowed(request.filepath or "/"))
     path = None if request.filepath is None else checked_path(request.filepath)
     existing = None
@@ -88,8 +118,7 @@ def add_blob(
         new_id=made_id(number),
         if_none_match=only_new,
     )
-    document = write(caller, container, existing, put)
-    return v3.Added(id=document.id, status=document.status)  # type: ignore[arg-type]
+    return Wanted(container=container, existing=existing, put=put)
 
 
 def write(
@@ -97,18 +126,11 @@ def write(
 ) -> Document:
     """Put over `existing` (moved to the put's path first, when that is another), or as a new document."""
     operations: list[Operation] = [] if require is None else [require]
-    here = None if existing is None else existing.path
-    if put.path is not None and here is not None and put.path != here:
-        operations.append(Move(from_path=here, path=put.path, replace=False))
-    operations.append(
-        replace(
-            put,
-            path=put.path or here,
-            mode=0o644 if existing is None else existing.mode,
-            mtime_ns=caller.store.now_ms() * 1_000_000,
-            document_id=existing.id if existing is not None and here is None else None,
-        )
-    )
+    wanted = Wanted(container=container, existing=existing, put=put)
+    if wanted.moves:
+        assert existing is not None
+        operations.append(Move(from_path=existing.path or "", path=put.path or "", replace=False))
+    operations.append(over(caller, wanted))
     document = None
     for result in caller.store.files.apply_all(container, operations, together=True):
         if isinstance(result, MemdirError):
@@ -118,25 +140,17 @@ def write(
     return document
 
 
-def add_many(caller: Caller, request: v3.AddDocuments) -> v3.AddedBatch:
-    """Several texts, each for itself."""
-    items: Sequence[v3.AddDocument | str] = request.documents if request.documents is not None else request.contents or []
-    if not items:
-        raise InvalidError("documents or contents must hold at least one item")
-    results = []
-    for number, item in enumerate(items):
-        single = v3.AddDocument(content=item) if isinstance(item, str) else item
-        missing = {name: getattr(request, name) for name in ("metadata", "task_type") if getattr(single, name) is None}
-        if single.tag is None:
-            missing |= {"container_tag": request.container_tag, "container_tags": request.container_tags}
-        single = single.model_copy(update=missing)
-        try:
-            added = add(caller, single, priority=BULK, number=number)
-            results.append(v3.AddedItem(id=added.id, status="done" if added.status == "done" else "queued"))
-        except MemdirError as error:
-            results.append(v3.AddedItem(id="", status="error", error=text_of(error)))
-    failed = sum(item.status == "error" for item in results)
-    return v3.AddedBatch(results=results, success=len(results) - failed, failed=failed)
+def over(caller: Caller, wanted: Wanted) -> Put:
+    """The put, with what it takes over from the document that stands there."""
+    existing = wanted.existing
+    here = None if existing is None else existing.path
+    return replace(
+        wanted.put,
+        path=wanted.put.path or here,
+        mode=0o644 if existing is None else existing.mode,
+        mtime_ns=caller.store.now_ms() * 1_000_000,
+        document_id=existing.id if existing is not None and here is None else None,
+    )
 
 
 def change(
