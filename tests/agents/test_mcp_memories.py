@@ -234,13 +234,15 @@ def over_stdio(home: AppPaths, container: str, folder: Path) -> StdioServerParam
 
 
 def stored_at_once(home: AppPaths, container: str, folder: Path, *, servers: int, each: int) -> None:
-    """Several servers of one memory, each storing `each` memories, all at the same time; nothing may be lost."""
+    """Several servers of one memory, each storing `each` memories for a client of one era or the other, all at the same time;
+    nothing may be lost."""
     wanted = {f"Counter {server}-{turn} was calibrated to {server * 1000 + turn} units." for server in range(servers)
               for turn in range(each)}  # fmt: skip
 
     async def store(server: int) -> None:
         mode = ("legacy", "auto")[server % 2]
         async with Client(over_stdio(home, container, folder), mode=mode) as client, anyio.create_task_group() as tasks:
+            assert client.protocol_version == {"legacy": "2025-11-25", "auto": "2026-07-28"}[mode]
             for turn in range(each):
                 words = f"Counter {server}-{turn} was calibrated to {server * 1000 + turn} units."
                 tasks.start_soon(lambda words=words: data(client, "memory_store", content=words, tags=[f"s{server}"]))
@@ -256,7 +258,8 @@ def stored_at_once(home: AppPaths, container: str, folder: Path, *, servers: int
     assert memories.stats()["memories"] == len(wanted)
 
 
-def test_several_servers_at_once_lose_no_write(home: AppPaths, container: str, tmp_path: Path) -> None:
+@pytest.mark.promise("agent.mcp-transports")
+def test_several_servers_on_standard_streams_in_both_eras_lose_no_write(home: AppPaths, container: str, tmp_path: Path) -> None:
     folder = tmp_path / "shop"
     folder.mkdir()
     stored_at_once(home, container, folder, servers=2, each=12)

@@ -17,7 +17,7 @@ import anyio
 import httpx2
 import mcp_types as types
 import pytest
-from mcp import Client, StdioServerParameters
+from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
@@ -165,22 +165,6 @@ def test_two_prompts_ask_for_what_the_tools_are_for(unreachable: Any) -> None:
 
 
 # --- real processes -----------------------------------------------------------------------------------------------
-
-
-def over_stdio(home: Path, **more: str) -> StdioServerParameters:
-    env = {**os.environ, "MEMDIR_HOME": str(home), **NOWHERE, **more}
-    return StdioServerParameters(command=sys.executable, args=["-m", "memdir.cli", "mcp"], env=env)
-
-
-@pytest.mark.promise("agent.mcp-transports")
-@pytest.mark.parametrize("mode", MODES)
-def test_a_process_speaks_both_eras_of_the_protocol_on_its_standard_streams(tmp_path: Path, mode: str) -> None:
-    async def work(client: Client) -> tuple[str, list[str], bool]:
-        listed = await client.list_tools()
-        failed = await client.call_tool("memory_search", {"query": "nobody there"})
-        return client.protocol_version, [tool.name for tool in listed.tools], bool(failed.is_error)
-
-    assert asked(over_stdio(tmp_path), work, mode=mode) == (CURRENT_AND_FORMER[mode], NAMES, True)
 
 
 @pytest.fixture(scope="module")
