@@ -96,7 +96,7 @@ def check_recall(world: World, monkeypatch: pytest.MonkeyPatch, scope: Scope, *,
         monkeypatch.setattr(nearest, "_STEP_COST", 0)
         near = world.chunks.nearest(scope, query, model=MODEL, limit=150)
         assert len(near.ids) == 150
-        assert near.mean == pytest.approx(exact.mean, abs=0.06), "of a sample"
+        assert near.counted == pytest.approx(exact.counted, rel=0.2), "from a sample"
         best = near.ids[np.argsort(-near.cosines)[:10]]
         shares.append(len(set(best.tolist()) & set(exact.ids.tolist())) / 10)
         rows = world.chunks.chunks(near.ids.tolist()).values()

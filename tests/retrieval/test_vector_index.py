@@ -21,7 +21,7 @@ from memdir.store.sqlite import chunks as sqlite_chunks
 from memdir.store.sqlite import vectors as log
 from memdir.store.sqlite.store import SqliteStore
 from memdir.store.types import Chosen, Matrix, Scope
-from memdir.store.vectors import closest, dots, half_dots, summed
+from memdir.store.vectors import closest, dots, half_dots
 from tests.retrieval.conftest import World
 from tests.retrieval.vectors import MODEL, SETTLE_S, answers, beside, drawn, put
 
@@ -143,13 +143,13 @@ def test_of_many_passages_nearly_all_of_the_nearest_are_found_and_none_outside_t
         assert index.rebuild(1) == 6_000
         assert index.rebuild(2) == 3_000
         for scope in wanted:
-            found, recalls, means = set(), [], []
+            found, recalls = set(), []
             for number in range(20):
                 query = queries[number]
                 near = index.nearest(scope, query, model=MODEL, limit=30)
                 exact = sqlite_world.chunks.nearest(scope, query, model=MODEL, limit=30)
                 recalls.append(len(set(near.ids[:10].tolist()) & set(exact.ids[:10].tolist())) / len(exact.ids[:10]))
-                means.append(abs((near.mean or 0.0) - (exact.mean or 0.0)))
+                assert near.counted == exact.counted
                 found |= set(near.ids.tolist())
                 assert (
                     near.cosines.tobytes() == index.cosines(scope.container_id, near.ids.tolist(), query, model=MODEL).tobytes()
@@ -157,7 +157,6 @@ def test_of_many_passages_nearly_all_of_the_nearest_are_found_and_none_outside_t
             inside = sqlite_world.chunks.nearest(scope, queries[0], model=MODEL, limit=10_000).ids.tolist()
             assert found <= set(inside)
             assert np.mean(recalls) >= 0.96
-            assert max(means) < 0.05
         assert index.check(1, full=True) == []
 
 
@@ -172,7 +171,7 @@ def test_however_often_it_is_built_a_large_index_answers_the_same(
             for _ in range(number + 1):
                 index.rebuild(1)
             near = [index.nearest(Scope(container_id=1), query, model=MODEL, limit=50) for query in grouped(77, 10)]
-            said.append([(one.ids.tobytes(), one.cosines.tobytes(), one.mean) for one in near])
+            said.append([(one.ids.tobytes(), one.cosines.tobytes()) for one in near])
     assert said[0] == said[1]
 
 
@@ -363,7 +362,6 @@ def test_the_best_and_the_sum_do_not_depend_on_the_order() -> None:
         one, other = closest(ids, cosines, limit), closest(ids[order], cosines[order], limit)
         assert (one[0].tolist(), one[1].tolist()) == (other[0].tolist(), other[1].tolist())
         assert one[0].tolist() == sorted(range(400), key=lambda at: (-cosines[at], at))[:limit]
-    assert summed(cosines) == summed(cosines[order]) == summed(cosines[:100]) + summed(cosines[100:])
 
 
 def test_codes_differ_in_as_many_bits_as_components_lie_on_other_sides() -> None:

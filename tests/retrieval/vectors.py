@@ -88,5 +88,5 @@ def answers(world: World, of: Any, limit: int = 5) -> list[Any]:
         cosines = of.cosines(scope.container_id, ids, query, model=MODEL)
         named = of.named(scope, ["notes", "ab", "1"], model=MODEL, limit=limit)
         assert of.counted(scope, model=MODEL) == near.counted
-        found.append((near.ids.tolist(), near.cosines.tobytes(), near.mean, near.counted, cosines.tobytes(), named))
+        found.append((near.ids.tolist(), near.cosines.tobytes(), near.counted, cosines.tobytes(), named))
     return found

@@ -30,8 +30,6 @@ from memdir.store.words import stem, words
 EXACT_MAX: Final = 4096
 SHORTLIST: Final = 1024
 """Memories whose vectors are compared when there are more than EXACT_MAX."""
-SAMPLE: Final = 512
-"""Memories from which the mean cosine is taken."""
 STATIC_NOW_MAX: Final = 256
 """New memories that get their static vector during a search, before the worker comes to them."""
 CONTAINERS_MAX: Final = 32
@@ -260,8 +258,6 @@ class _View:
         rows = np.flatnonzero(self._allowed & vectors.there)
         if not len(rows):
             return NOTHING_NEAR
-        sample = rows[:: max(1, len(rows) // SAMPLE)]
-        mean = float(dots(vectors.matrix[sample].astype(np.float32), query).mean())
         counted = len(rows)
         if len(rows) > EXACT_MAX:
             asked = _signs(query)
@@ -271,7 +267,7 @@ class _View:
             rows = rows[np.argsort(apart[rows], kind="stable")[:SHORTLIST]]
         cosines = dots(vectors.matrix[rows].astype(np.float32), query)
         best = np.lexsort((rows, -cosines))[:limit]
-        return Nearest(ids=rows[best] + FIRST_ID, cosines=cosines[best], mean=mean, counted=counted)
+        return Nearest(ids=rows[best] + FIRST_ID, cosines=cosines[best], counted=counted)
 
     def counted(self, scope: Scope, *, model: str) -> int | None:
         del scope

@@ -161,7 +161,5 @@ class Nearest:
 
     ids: npt.NDArray[np.int64]
     cosines: Matrix
-    mean: float | None
-    """Cosine of everything in scope on average (of a fair sample when that is much); None when there is nothing."""
     counted: int
-    """How many passages are in scope, or how many `mean` was taken of where that is a sample (PostgreSQL, large scopes)."""
+    """How many passages are in scope; in a large scope of PostgreSQL about how many, from a sample."""

@@ -12,10 +12,8 @@ from memdir.store.types import Matrix, Nearest
 Halves = npt.NDArray[np.float16]
 Rows = npt.NDArray[np.int64]
 
-NOTHING_NEAR: Final = Nearest(ids=np.zeros(0, dtype=np.int64), cosines=np.zeros(0, dtype=np.float32), mean=None, counted=0)
+NOTHING_NEAR: Final = Nearest(ids=np.zeros(0, dtype=np.int64), cosines=np.zeros(0, dtype=np.float32), counted=0)
 
-SUM_SCALE: Final = 1 << 30
-"""`summed` counts in parts of this size."""
 COUNTED_MAX: Final = 10_000
 """Vectors in scope up to which a database counts them."""
 _BLOCK_ROWS: Final = 256
@@ -61,8 +59,3 @@ def closest(ids: Rows, cosines: Matrix, limit: int) -> tuple[Rows, Matrix]:
         ids, cosines = ids[kept], cosines[kept]
     order = np.lexsort((ids, -cosines))[: max(0, limit)]
     return ids[order], cosines[order]
-
-
-def summed(cosines: Matrix) -> int:
-    """The sum in fixed point, parts of 1 / SUM_SCALE: the same in whatever order and in whatever pieces one adds up."""
-    return int(np.rint(cosines.astype(np.float64) * SUM_SCALE).astype(np.int64).sum())

@@ -22,7 +22,7 @@ from memdir.retrieval.vectors.codes import Codes, codes_of, distances, fewest, w
 from memdir.retrieval.vectors.files import DamagedError, Manifest, analysis, build_folder, load
 from memdir.store.passages import is_everywhere
 from memdir.store.types import Chosen, Matrix, Scope
-from memdir.store.vectors import Halves, Rows, closest, dots, half_dots, summed
+from memdir.store.vectors import Halves, Rows, closest, dots, half_dots
 
 EXACT_MAX: Final = 10_000
 """Rows in scope up to which all are compared: 3 ms at 384 dimensions, and the answer is exact."""
@@ -34,8 +34,6 @@ _RESCORED_MIN: Final = 1_000
 """Of the best codes, the vectors that are compared."""
 _BITS_ENOUGH: Final = 256
 """A code of fewer bits tells less: so many times more vectors are compared."""
-_SAMPLED: Final = 512
-"""Rows at equal distances in scope whose mean cosine stands for all."""
 _POSTINGS_MAX: Final = 20_000
 """Files with a word of the query in their path that are compared; a commoner word only adds to what rarer ones found."""
 
@@ -44,12 +42,10 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Near:
-    """The nearest of one part of a container. `total` is what the cosines of all `size` vectors add up to
-    (`store.vectors.summed`), estimated from a sample when they are many."""
+    """The nearest of one part of a container, which has `size` vectors in scope."""
 
     ids: Rows
     cosines: Matrix
-    total: int
     size: int
 
 
@@ -184,14 +180,10 @@ class Segment:
             rows = rows[self.alive[rows]]
             ids, cosines = self.ids[rows], half_dots(self.vectors, query, rows)
         best, scores = closest(ids, cosines, limit)
-        return Near(ids=best, cosines=scores, total=summed(cosines), size=len(ids))
+        return Near(ids=best, cosines=scores, size=len(ids))
 
     def _approximate(self, query: Matrix, rows: Rows | None, first: int, end: int, limit: int, size: int) -> Near:
         span = end - first if rows is None else len(rows)
-        spread = np.arange(_SAMPLED, dtype=np.int64) * span // _SAMPLED
-        sample = first + spread if rows is None else rows[spread]
-        sample = sample[self.alive[sample]]
-        total = summed(half_dots(self.vectors, query, sample)) * size // max(1, len(sample))
         wanted = max(_PROBED_MIN, size // _PROBED_SHARE)
         if span < len(self.ids) and span <= 2 * wanted:
             probed, codes = self._all_in(np.arange(first, end, dtype=np.int64) if rows is None else rows)
@@ -203,7 +195,7 @@ class Segment:
         found = np.sort(probed[best].astype(np.int64))
         found = found[self.alive[found]]
         ids, cosines = closest(self.ids[found], half_dots(self.vectors, query, found), limit)
-        return Near(ids=ids, cosines=cosines, total=total, size=size)
+        return Near(ids=ids, cosines=cosines, size=size)
 
     def _probed(
         self, query: Matrix, first: int, end: int, chosen: Rows | None, *, wanted: int

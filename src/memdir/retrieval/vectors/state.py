@@ -15,7 +15,7 @@ from memdir.retrieval.vectors.segment import EXACT_MAX, Near, Segment
 from memdir.retrieval.vectors.tail import Tail
 from memdir.store.sqlite.vectors import VectorReader, VectorRow
 from memdir.store.types import Matrix, Nearest, Scope
-from memdir.store.vectors import NOTHING_NEAR, SUM_SCALE, Halves, closest, summed
+from memdir.store.vectors import NOTHING_NEAR, Halves, closest
 
 log = logging.getLogger(__name__)
 
@@ -174,19 +174,14 @@ class State:
         if self.tail is not None:
             ids, cosines = self.tail.compared(scope, query)
             if len(ids):
-                parts.append(Near(ids=ids, cosines=cosines, total=summed(cosines), size=len(ids)))
+                parts.append(Near(ids=ids, cosines=cosines, size=len(ids)))
         if not parts:
             return NOTHING_NEAR
         size = sum(part.size for part in parts)
         best, scores = closest(
             np.concatenate([part.ids for part in parts]), np.concatenate([part.cosines for part in parts]), limit
         )
-        return Nearest(
-            ids=best,
-            cosines=scores,
-            mean=sum(part.total for part in parts) / SUM_SCALE / size,
-            counted=size,
-        )
+        return Nearest(ids=best, cosines=scores, counted=size)
 
     def counted(self, scope: Scope) -> int:
         """How many passages are in scope."""

@@ -39,7 +39,7 @@ def nearest(db: Database, scope: Scope, query: Matrix, *, model_id: int, limit: 
             if size > EXACT_MAX and limit * total / size * _STEP_COST < size:
                 found = _through_graph(reader, scope, query, model_id=model_id, limit=limit)
                 if len(found) == limit:
-                    return _with_mean(reader, scope, query, found, model_id=model_id)
+                    return _near(found, counted=round(size))
         return _compared(reader, scope, query, model_id=model_id, limit=limit)
 
 
@@ -84,13 +84,13 @@ def _compared(reader: Transaction, scope: Scope, query: Matrix, *, model_id: int
         reader,
         "with scored as materialized (select v.chunk_id, -(v.vector <#> cast(? as halfvec)) as cosine "  # noqa: S608
         f"from chunk_vector v {where} and v.container_id = ? and v.model_id = ?) "
-        "select chunk_id, cosine, (select avg(cosine) from scored), (select count(*) from scored) from scored "
+        "select chunk_id, cosine, (select count(*) from scored) from scored "
         "order by cosine desc, chunk_id limit ?",
         (vector_text(query), *inside, scope.container_id, model_id, limit),
     )
     if not rows:
         return NOTHING_NEAR
-    return _near(rows, mean=float(rows[0][2]), counted=int(rows[0][3]))
+    return _near(rows, counted=int(rows[0][2]))
 
 
 def _through_graph(reader: Transaction, scope: Scope, query: Matrix, *, model_id: int, limit: int) -> list[Row]:
@@ -123,19 +123,6 @@ def _steer(reader: Transaction, *, walking: bool) -> None:
     )
 
 
-def _with_mean(reader: Transaction, scope: Scope, query: Matrix, found: list[Row], *, model_id: int) -> Nearest:
-    """The mean of a fair sample of the scope stands for that of all."""
-    where, inside = scope_condition(scope)
-    row = first(
-        reader,
-        f"select avg(-(v.vector <#> cast(? as halfvec))), count(*) from (select s.id from {SAMPLED} s) s "  # noqa: S608
-        f"join chunk c on c.id = s.id join chunk_vector v on v.chunk_id = c.id and v.model_id = ? {where}",
-        (vector_text(query), scope.container_id, SAMPLE, model_id, *inside),
-    )
-    assert row is not None
-    return _near(found, mean=None if row[0] is None else float(row[0]), counted=int(row[1]))
-
-
 def _inside(scope: Scope) -> tuple[str, tuple[object, ...]]:
     """Join and condition that keep vectors `v` of a container inside a scope."""
     if is_whole(scope):
@@ -144,10 +131,9 @@ def _inside(scope: Scope) -> tuple[str, tuple[object, ...]]:
     return f"join chunk c on c.id = v.chunk_id {where}", inside
 
 
-def _near(rows: list[Row], *, mean: float | None, counted: int) -> Nearest:
+def _near(rows: list[Row], *, counted: int) -> Nearest:
     return Nearest(
         ids=np.array([row[0] for row in rows], dtype=np.int64),
         cosines=np.array([row[1] for row in rows], dtype=np.float32),
-        mean=mean,
         counted=counted,
     )

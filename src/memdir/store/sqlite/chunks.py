@@ -20,7 +20,7 @@ from memdir.store.sqlite.vectors import EventLog
 from memdir.store.texts import BM25_WEIGHTS, grams, text_hash
 from memdir.store.ties import TieStore, tied
 from memdir.store.types import Chunk, Document, Matrix, Nearest, Scope
-from memdir.store.vectors import COUNTED_MAX, NOTHING_NEAR, SUM_SCALE, closest, half_dots, summed
+from memdir.store.vectors import COUNTED_MAX, NOTHING_NEAR, closest, half_dots
 from memdir.store.words import path_shares, stem
 
 _BLOCK_ROWS: Final = 1_024
@@ -141,7 +141,7 @@ class SqliteChunkStore(PassageReader):
         """The passages in scope that are closest to `query`: every one is read and compared, some 5 us each."""
         where, bindings = scope_condition(scope)
         ids, cosines = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32)
-        total = counted = 0
+        counted = 0
         with self._db.snapshot() as reader:
             rows = reader.execute(
                 "select v.chunk_id, v.vector from chunk c "  # noqa: S608
@@ -151,12 +151,10 @@ class SqliteChunkStore(PassageReader):
             while block := list(islice(rows, _BLOCK_ROWS)):
                 matrix = np.frombuffer(b"".join(row[1] for row in block), dtype="<f2").reshape(len(block), -1)
                 found = half_dots(matrix, query)
-                total, counted = total + summed(found), counted + len(block)
+                counted += len(block)
                 own = np.array([row[0] for row in block], dtype=np.int64)
                 ids, cosines = closest(np.concatenate((ids, own)), np.concatenate((cosines, found)), limit)
-        if not counted:
-            return NOTHING_NEAR
-        return Nearest(ids=ids, cosines=cosines, mean=total / SUM_SCALE / counted, counted=counted)
+        return Nearest(ids=ids, cosines=cosines, counted=counted) if counted else NOTHING_NEAR
 
     def counted(self, scope: Scope, *, model: str) -> int | None:
         """How many passages in scope have a vector of `model`, None for more than COUNTED_MAX."""
