@@ -62,10 +62,6 @@ OPEN: frozenset[str] = frozenset(
         # issue 7
         "agent.no-model",
         "agent.commands",
-        "agent.export",
-        "agent.bench",
-        "agent.seed-cases",
-        "agent.parallel",
         "agent.killed",
         "agent.speed-1k",
         "agent.speed-50k",

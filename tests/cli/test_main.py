@@ -75,6 +75,7 @@ BAD_COMMAND_LINES: dict[str, list[str]] = {
     "recover": ["recover", "a", "b"],
     "fsck": ["fsck", "a", "b"],
     "bench smoke": ["bench", "smoke", "x"],
+    "bench agents": ["bench", "agents", "--sizes", "1"],
     "bench sync": ["bench", "sync", "--bogus"],
     "bench posix": ["bench", "posix", "--rounds", "-1"],
     "bench retrieval": ["bench", "retrieval", "x"],

@@ -81,6 +81,7 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "bench sync": ("bench", "SYNC", "how fast changes travel between mounts, and what they cost"),
     "bench retrieval": ("bench_retrieval", "COMMAND", "how well search ranks, on collections with judgements"),
     "bench scale": ("bench", "SCALE", "how search grows from a thousand to a million passages"),
+    "bench agents": ("bench_agents", "COMMAND", "how well and how fast the memories of agents are found"),
     "bench posix": ("bench", "POSIX", "compare filesystem speed with native and other mounts"),
 }
 """Command -> module in memdir.cli, the `Command` in it, one line for the overview."""

@@ -1,0 +1,176 @@
+"""`memdir memory export` and `import`, `memdir export`, `import` and `cost`, against a real server."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memdir.cli.main import main
+from tests.server.conftest import ServerProcess, start
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    server = start(tmp_path_factory.mktemp("home"), "--port", "0")
+    yield server
+    assert server.stop() == 0
+
+
+@pytest.fixture
+def run(running: ServerProcess, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+    """A command line in this process, with the server."""
+    monkeypatch.setenv("MEMDIR_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("MEMDIR_SERVER_URL", running.url)
+    monkeypatch.setenv("MEMDIR_API_KEY", running.key)
+    monkeypatch.delenv("MEMDIR_AGENT_CONTAINER", raising=False)
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        capsys.readouterr()
+        code = main(list(arguments))
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return call
+
+
+MEMORIES = [
+    {
+        "content": f"Fact {number} about the cache: it holds {number * 7} entries.\n\n- and a list",
+        "tags": ["cache", f"t{number}"],
+        "project": "shop" if number % 2 else None, "createdAt": f"2026-0{1 + number % 9}-11T10:00:00Z", "accessCount": number,
+        "metadata": {"n": number},
+    }
+    for number in range(130)
+]  # fmt: skip
+
+
+def filled(running: ServerProcess, container: str) -> None:
+    with running.client() as client:
+        answer = client.post("/v1/agents/memories:import", json={"containerTag": container, "items": MEMORIES})
+    assert answer.json()["created"] == len(MEMORIES)
+
+
+def standing(running: ServerProcess, container: str) -> list[dict[str, Any]]:
+    """What people would miss, in an order of its own."""
+    found: list[dict[str, Any]] = []
+    after: dict[str, str] = {}
+    with running.client() as client:
+        while True:
+            page = client.get("/v1/agents/memories", params={"containerTag": container, "limit": "100", **after}).json()
+            found += page["memories"]
+            if not page["nextAfter"]:
+                break
+            after = {"after": page["nextAfter"]}
+    kept = ("content", "tags", "project", "createdAt", "accessCount", "metadata")
+    return sorted(({name: one[name] for name in kept} for one in found), key=lambda one: str(one["content"]))
+
+
+@pytest.mark.promise("agent.export")
+@pytest.mark.parametrize("name", ["m.json", "m.md"])
+def test_every_memory_comes_over_once(running: ServerProcess, run: Run, tmp_path: Path, name: str) -> None:
+    source, target = f"from-{name[2:]}", f"to-{name[2:]}"
+    filled(running, source)
+    code, _, err = run("memory", "export", name, "--container", source)
+    assert (code, "130 memories written" in err) == (0, True)
+    assert (tmp_path / name).stat().st_mode & 0o777 == 0o600
+    assert run("memory", "import", name, "--container", target)[:2] == (0, f"{target}: 130 new\n")
+    assert standing(running, target) == standing(running, source)
+    assert run("memory", "import", name, "--container", target)[:2] == (0, f"{target}: 130 there already\n")
+    assert len(standing(running, target)) == 130
+
+
+def test_export_and_import_without_a_name_are_about_memories(
+    running: ServerProcess, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMDIR_AGENT_CONTAINER", "plain")
+    filled(running, "plain")
+    code, out, err = run("export")
+    assert (code, err) == (0, "")
+    assert len(json.loads(out)["memories"]) == 130
+    assert run("export", "some.md")[0] == 0
+    assert run("export", "some.md")[0] == 2, "it exists"
+    assert run("import", "some.md")[:2] == (0, "plain: 130 there already\n")
+    assert run("export", "notes")[0] == 2, "neither an archive nor a file of memories"
+    assert run("import", "some.md", "--merge", "skip")[0] == 2
+    assert not (tmp_path / "notes").exists()
+
+
+def test_a_project_or_a_tag_is_exported_alone(running: ServerProcess, run: Run) -> None:
+    filled(running, "some")
+    found = json.loads(run("memory", "export", "--container", "some", "--project", "shop")[1])["memories"]
+    assert {one["project"] for one in found} == {"shop"}
+    assert len(json.loads(run("memory", "export", "--container", "some", "--tag", "t7")[1])["memories"]) == 1
+
+
+def test_a_bad_entry_refuses_the_whole_file_and_may_be_left_out(running: ServerProcess, run: Run, tmp_path: Path) -> None:
+    rows = [{"content": "good"}, {"content": ""}, {"content": "fine", "createdAt": "never"}]
+    lines = ",\n".join(map(json.dumps, rows))
+    (tmp_path / "bad.json").write_text('{"format": "memdir-memories", "version": 1, "memories": [\n' + lines + "]}")
+    code, out, err = run("memory", "import", "bad.json", "--container", "bad")
+    assert (code, out) == (2, "")
+    assert "nothing was imported: bad.json: line 3: there is no text (and 1 more)" in err
+    assert standing(running, "bad") == []
+    code, out, err = run("memory", "import", "bad.json", "--container", "bad", "--skip-bad")
+    assert (code, out) == (1, "bad: 1 new, 2 bad\n")
+    assert "line 4: 'never' is no time" in err
+    code, out, _ = run("memory", "import", "bad.json", "--container", "bad", "--skip-bad", "--dry-run", "--json")
+    assert (code, json.loads(out)["memories"], json.loads(out)["bad"]) == (1, 1, 2)
+
+
+def test_secrets_are_replaced_and_projects_given(running: ServerProcess, run: Run, tmp_path: Path) -> None:
+    key = "AKIA" + "Z7Q2M4X9K1P3W5R8"
+    entity = {"type": "entity", "name": "deploy", "entityType": "key", "observations": [f"uses {key} on Mondays"]}
+    (tmp_path / "memory.jsonl").write_text(json.dumps(entity) + "\n")
+    assert run("memory", "import", "memory.jsonl", "--container", "graph", "--project", "shop")[0] == 0
+    (found,) = standing(running, "graph")
+    assert key not in found["content"]
+    assert found["content"].startswith("deploy: uses ")
+    assert (found["project"], found["tags"]) == ("shop", ["key"])
+    code, _, err = run("memory", "import", "memory.jsonl", "--container", "graph2", "--secrets", "refuse")
+    assert code == 1
+    assert key not in err
+
+
+def test_nothing_to_export_is_said_and_is_exit_code_1(run: Run, tmp_path: Path) -> None:
+    code, _, err = run("memory", "export", "none.json", "--container", "nobody")
+    assert (code, "0 memories written" in err) == (1, True)
+    assert json.loads((tmp_path / "none.json").read_text())["memories"] == []
+
+
+def test_a_server_that_is_gone_is_an_error_and_leaves_no_file(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMDIR_SERVER_URL", "http://127.0.0.1:9")
+    assert run("memory", "export", "gone.json")[0] == 2
+    assert not (tmp_path / "gone.json").exists()
+
+
+@pytest.mark.promise("agent.cost")
+def test_cost_counts_what_was_really_injected(running: ServerProcess, run: Run) -> None:
+    filled(running, "counted")
+    with running.client() as client:
+        for session in ("a", "b"):
+            body = {
+                "containerTag": "counted",
+                "prompt": "how many entries does the cache hold",
+                "sessionId": session,
+                "limit": 2,
+            }
+            told = client.post("/v1/agents/context", json=body).json()
+            assert len(told["memoryIds"]) == 2
+    report = json.loads(run("cost", "--container", "counted", "--json")[1])
+    assert report["usage"]["sessions"] == 2
+    assert report["usage"]["injections"] == 2
+    assert report["usage"]["injected_memories"] == 4
+    assert report["model"]["measured"] == {"top_k": True, "chunk_tokens": True}
+    assert report["model"]["top_k"] == 2
+    assert report["break_even"] == pytest.approx(1 + 2 * report["model"]["chunk_tokens"] / 1000, abs=0.01)
+    assert report["stored"]["memories"] == 130
+    assert "last   7 days    2 blocks in 2 sessions" in run("cost", "--container", "counted")[1]
