@@ -267,6 +267,26 @@ def test_several_servers_on_standard_streams_in_both_eras_lose_no_write(home: Ap
     assert {one["project"] for one in memories.all()} == {"shop"}, "the project is that of the folder the host started it in"
 
 
+def test_what_was_asked_before_the_input_ended_is_answered_and_done(home: AppPaths, container: str, tmp_path: Path) -> None:
+    client = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "script", "version": "1"}}
+    words = "A script may pipe its requests into the server and close the pipe."
+    asked_for: list[dict[str, Any]] = [
+        {"id": 1, "method": "initialize", "params": client},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/call", "params": {"name": "memory_store", "arguments": {"content": words}}},
+        {"id": "three", "method": "tools/call", "params": {"name": "memory_list"}},
+    ]
+    given = "".join(json.dumps({"jsonrpc": "2.0", **one}) + "\n" for one in asked_for)
+    server = over_stdio(home, container, tmp_path)
+    ran = subprocess.run(
+        [server.command, *server.args], env=server.env, cwd=tmp_path, input=given, capture_output=True, text=True, check=True,
+        timeout=60,
+    )  # fmt: skip
+    answers = {one["id"]: one["result"] for one in map(json.loads, ran.stdout.splitlines())}
+    assert set(answers) == {1, 2, "three"}
+    assert answers[2]["structuredContent"]["memories"][0]["content"] == words
+
+
 @pytest.mark.long
 def test_eight_servers_at_once_lose_no_write(home: AppPaths, container: str, tmp_path: Path) -> None:
     stored_at_once(home, container, tmp_path, servers=8, each=40)

@@ -10,6 +10,7 @@ import anyio
 from mcp.server.stdio import stdio_server
 
 from memdir.agents.mcp.desk import make_server
+from memdir.agents.mcp.draining import Incoming, Outgoing, Unanswered
 from memdir.agents.mcp.parent import end_soon
 from memdir.agents.mcp.tools import Around
 
@@ -23,5 +24,7 @@ def serve_stdio(around: Around) -> None:
 
 async def _serve(around: Around) -> None:
     server = make_server(around)
+    unanswered = Unanswered()
     async with stdio_server() as (incoming, outgoing):
-        await server.run(incoming, outgoing, server.create_initialization_options())
+        options = server.create_initialization_options()
+        await server.run(Incoming(incoming, unanswered), Outgoing(outgoing, unanswered), options)
