@@ -428,3 +428,19 @@ def test_hosts_that_were_moved_are_found_where_they_are(place: Path, run: Run, m
     assert {str(path.relative_to(place)) for path in place.rglob("*") if path.is_file()} == {
         "c/.claude.json", "c/settings.json", "c/CLAUDE.md", "x/config.toml", "x/hooks.json", "x/AGENTS.md",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("host", "name", "data", "said"),
+    [
+        ("claude-code", ".claude/settings.json", b'{"disableAllHooks": true}', "disableAllHooks is true"),
+        ("gemini", ".gemini/settings.json", b'{"hooksConfig": {"enabled": false}}', "hooksConfig.enabled is false"),
+        ("codex", ".codex/config.toml", b"[features]\nhooks = false\n", "features.hooks is false"),
+    ],
+)
+def test_hooks_that_are_turned_off_are_told(place: Path, run: Run, host: str, name: str, data: bytes, said: str) -> None:
+    assert "turns hooks off" not in run("init", "--agent", host, "--yes")[2]
+    run("deinit", "--yes")
+    _write(place, {name: data})
+    assert said in run("init", "--agent", host, "--yes")[2]
+    assert said in json.loads(run("init", "--agent", host, "--check", "--json")[1])["notes"][0]

@@ -46,6 +46,7 @@ BAD_COMMAND_LINES: dict[str, list[str]] = {
     "memory export": ["memory", "export", "--format", "tar"],
     "memory import": ["memory", "import"],
     "cost": ["cost", "--turns", "0"],
+    "mcp": ["mcp", "--port", "any"],
     "server stop": ["server", "stop", "--now"],
     "server status": ["server", "status", "x"],
     "server migrate": ["server", "migrate", "x"],

@@ -72,7 +72,7 @@ def install(args: argparse.Namespace, out: Output) -> int:
     with locked(records):
         changes = plan(hosts, reach, records)
         notes = [note for change in changes for note in change.remarks]
-        notes += [note for note in (remark(host, reach) for host in hosts) if note] + _missing_program(reach)
+        notes += [note for note in (remark(host, reach) for host in hosts) if note] + _warnings(hosts, reach)
         done = _decided(changes, args, out, question="Write these changes?")
         if done:
             apply(changes, records)
@@ -88,7 +88,7 @@ def check(args: argparse.Namespace, out: Output) -> int:
     reach = reach_of(project=args.project)
     hosts = args.agent or [host for host in HOSTS if is_there(host, reach_of(project=False))]
     found = states(hosts, reach)
-    notes = _missing_program(reach)
+    notes = _warnings(hosts, reach)
     if out.json:
         files = [{"host": state.host, "path": state.path, "state": state.state} for state in found]
         out.document({"files": files, "notes": notes})
@@ -199,9 +199,12 @@ def _state(change: Change) -> str:
     return "deleted" if change.after is None else "changed"
 
 
-def _missing_program(reach: Reach) -> list[str]:
+def _warnings(hosts: Sequence[str], reach: Reach) -> list[str]:
+    """What keeps the hook from running though it is set up."""
     from memdir.agents.installers.commands import HOOK_SCRIPT
+    from memdir.agents.installers.switches import hooks_turned_off
 
-    if not reach.shared or shutil.which(HOOK_SCRIPT):
-        return []
-    return [f"{HOOK_SCRIPT} is not on your PATH: until it is, the hooks of a project do nothing"]
+    found = [sentence for host in hosts for sentence in hooks_turned_off(host, reach)]
+    if reach.shared and shutil.which(HOOK_SCRIPT) is None:
+        found.append(f"{HOOK_SCRIPT} is not on your PATH: until it is, the hooks of a project do nothing")
+    return found

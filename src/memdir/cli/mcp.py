@@ -80,8 +80,8 @@ COMMAND = Command(
         "ends with its host. The memory server is started when it does not run. See docs/mcp.md."
     ),
     examples=[
-        ("claude mcp add memdir -- memdir mcp", "for Claude Code"),
         ("memdir mcp --project shop", "when the project is not the folder's"),
+        ("claude mcp add memdir -- memdir mcp", "for Claude Code"),
         ("memdir mcp --http --port 8849", "for hosts that connect by HTTP; prints the address"),
     ],
     exit_codes=[(0, "the client is done")],
