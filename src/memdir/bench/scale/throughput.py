@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Final
-
-import httpx
+from typing import Any, Final
 
 from memdir.bench.corpus import SUBJECTS
 from memdir.bench.figures import Figure
 from memdir.bench.scale.goals import figure
-from memdir.bench.server.runs import settle
 from memdir.bench.server.stand import Stand, stand
 from memdir.bench.session import BenchError
 from memdir.bench.smoke import progress
 
 _TAG: Final = "short"
 _CLIENTS: Final = 4
+_BATCH: Final = 100
+_POLL_S: Final = 0.5
+"""Asking costs the server some milliseconds, which are no part of what is measured."""
+_IDLE_CPU_S: Final = 0.05
+"""A server that used less between two looks has nothing left to do."""
+_LIMIT_S: Final = 3600.0
+
+Send = Callable[[Stand, range], None]
 
 
 def memory_text(number: int) -> str:
@@ -36,22 +41,12 @@ def memory_text(number: int) -> str:
 
 
 def throughput(count: int) -> Iterator[Figure]:
-    """Documents a second, each a request of its own, until all of them are done; and what one costs the processors."""
+    """Documents a second, each a request of its own and in batches, until all are done; and what one costs the processors."""
     with tempfile.TemporaryDirectory(prefix="memdir-bench-scale-") as folder, stand(Path(folder)) as one:
-        progress(f"{count} short memories through the pipeline …")
-        _post(one, range(-50, 0))
-        settle(one, _TAG)  # models are loaded
-        cpu_before, began = one.cpu_s(), time.monotonic()
-        _post(one, range(count))
-        sent_s = time.monotonic() - began
-        settle(one, _TAG)
-        took_s = time.monotonic() - began
-        yield figure(
-            "pipeline_rate", count / took_s, "1/s", samples=count, better="higher", note=f"all sent after {sent_s:.1f} s"
-        )
-        yield figure(
-            "pipeline_cpu", (one.cpu_s() - cpu_before) * 1000 / count, "ms", samples=count, note="of the server, for one"
-        )
+        _send_batches(one, range(-_BATCH, 0))
+        _embedded(one)  # models are loaded
+        yield from _through(one, "pipeline", _send_each, range(count))
+        yield from _through(one, "pipeline_batch", _send_batches, range(count, 2 * count))
     from memdir.retrieval.embed import MiniLmEmbedder  # the bound: the model alone
 
     with tempfile.TemporaryDirectory(prefix="memdir-bench-scale-") as folder:
@@ -64,18 +59,77 @@ def throughput(count: int) -> Iterator[Figure]:
         yield figure("pipeline_model_cpu", cost_ms, "ms", samples=len(texts), note="of the transformer alone, for one")
 
 
-def _post(one: Stand, numbers: range) -> None:
+def _through(one: Stand, name: str, send: Send, numbers: range) -> Iterator[Figure]:
+    """Rates to three places, and the processor time of everything, the vectors of memories too."""
+    count = len(numbers)
+    progress(f"{name}: {count} short memories through the pipeline …")
+    cpu_before, began = one.cpu_s(), time.monotonic()
+    send(one, numbers)
+    sent_s = time.monotonic() - began
+    _found(one, numbers[-1])
+    found_s = time.monotonic() - began
+    _embedded(one)
+    took_s = time.monotonic() - began
+    cpu_s = _idle_cpu_s(one) - cpu_before
+    yield figure(f"{name}_sent_rate", count / sent_s, "1/s", samples=count, better="higher", note="answered and durable")
+    yield figure(
+        f"{name}_searchable_rate", count / found_s, "1/s", samples=count, better="higher", note="the last one is found"
+    )
+    yield figure(f"{name}_rate", count / took_s, "1/s", samples=count, better="higher", note="all have all vectors")
+    yield figure(f"{name}_cpu", cpu_s * 1000 / count, "ms", samples=count, note="of the server, for one")
+
+
+def _send_each(one: Stand, numbers: range) -> None:
     def some(part: range) -> None:
         with one.client() as client:
             for number in part:
-                _sent(client, memory_text(number))
+                _taken(client.post("/v3/documents", json={"content": memory_text(number), "containerTag": _TAG}))
 
     with ThreadPoolExecutor(_CLIENTS) as pool:
         for done in [pool.submit(some, numbers[at::_CLIENTS]) for at in range(_CLIENTS)]:
             done.result()
 
 
-def _sent(client: httpx.Client, text: str) -> None:
-    answer = client.post("/v3/documents", json={"content": text, "containerTag": _TAG})
+def _send_batches(one: Stand, numbers: range) -> None:
+    with one.client() as client:
+        for at in range(0, len(numbers), _BATCH):
+            contents = [memory_text(number) for number in numbers[at : at + _BATCH]]
+            _taken(client.post("/v3/documents/batch", json={"contents": contents, "containerTag": _TAG}))
+
+
+def _taken(answer: Any) -> None:
     if answer.status_code >= 300:
         raise BenchError(f"a document was answered {answer.status_code}: {answer.text[:300]}")
+
+
+def _found(one: Stand, number: int) -> None:
+    """Wait until a search finds a document by its words."""
+    text = memory_text(number)
+    body = {"q": text, "containerTag": _TAG, "searchMode": "documents", "limit": 1}
+    with one.client() as client:
+        _until(lambda: text in str(client.post("/v4/search", json=body).json()))
+
+
+def _embedded(one: Stand) -> None:
+    """Wait until no document is in the pipeline."""
+    with one.client() as client:
+        address = f"/v3/documents/processing?containerTag={_TAG}&limit=1"
+        _until(lambda: client.get(address).json()["totalCount"] == 0)
+
+
+def _until(true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + _LIMIT_S
+    while not true():
+        if time.monotonic() > deadline:
+            raise BenchError(f"the pipeline did not come to an end within {_LIMIT_S:.0f} s")
+        time.sleep(_POLL_S)
+
+
+def _idle_cpu_s(one: Stand) -> float:
+    """The processor time used when nothing is left to do."""
+    used = one.cpu_s()
+    while True:
+        time.sleep(1.0)
+        before, used = used, one.cpu_s()
+        if used - before < _IDLE_CPU_S:
+            return used
