@@ -104,6 +104,15 @@ MEASURED: dict[str, tuple[str, ...]] = {
     "flow.visible": ("visible_max",),
     "ranked.lines": ("lines.static", "lines.dense"),
     "speed.hundred-thousand": ("resident_100000", "mount_100000", "find_100000"),
+    "ranked.lexical-15ms": ("1000000.lexical_p95", "1000000.lexical_top10_equal"),
+    "ranked.hybrid-100k": ("100000.hybrid_p50", "100000.hybrid_p95", "100000.vectors_recall_at_10"),
+    "ranked.hybrid-1m": ("1000000.hybrid_p50", "1000000.hybrid_p95", "1000000.vectors_recall_at_10"),
+    "ranked.scoped-5ms": ("100000.scoped_p95", "1000000.scoped_p95"),
+    "ranked.resident": ("100000.server_resident",),
+    "ranked.visible": (
+        "100000.visible_by_words_p95", "1000000.visible_by_words_p95", "100000.visible_by_meaning_p95",
+        "1000000.visible_by_meaning_p95",
+    ),
 }  # fmt: skip
 """Promises about speed, with the figures of `memdir bench` that carry their goals: a figure belongs
 in a benchmark and not in a timed test. The last run is in docs/benchmarks.md; a promise whose figures missed there is open."""

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from memdir.bench.posix.goals import GOALS
+from memdir.bench.scale.goals import GOALS as SIZE_GOALS
 from memdir.bench.server.goals import GOALS as SERVER_GOALS
 from memdir.bench.sync.goals import GOALS as SYNC_GOALS
 from tests.promises import MEASURED, OPEN, PROMISES
@@ -17,6 +18,8 @@ from tests.promises import MEASURED, OPEN, PROMISES
 TESTS = Path(__file__).parent
 RANKINGS = {"ranked.lines"}
 """Promises whose figures are those of `memdir bench retrieval`."""
+SIZES = set(SIZE_GOALS) - {"pipeline_rate", "100000.lexical_top10_equal"}
+"""Figures of `memdir bench scale` that promises are about."""
 
 
 def marked_ids(source: str) -> Iterator[str]:
@@ -107,6 +110,17 @@ def test_a_promise_about_rankings_is_open_unless_the_recorded_run_met_its_goals(
     met = dict(re.findall(r"^\| `([\w.]+)` \|.* \| (yes|no) \|$", recorded, re.MULTILINE))
     promised = {name: figures for name, figures in MEASURED.items() if name in RANKINGS}
     assert promised.keys() == RANKINGS
+    missed = {promise_id for promise_id, figures in promised.items() if any(met.get(figure) != "yes" for figure in figures)}
+    assert promised.keys() & OPEN == missed
+
+
+@pytest.mark.promise("parts.promises")
+def test_a_promise_about_size_is_open_unless_the_recorded_run_met_its_goals() -> None:
+    page = (TESTS.parent / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    recorded = page.partition("<!-- figures of memdir bench scale")[2].partition("<!-- end -->")[0]
+    met = dict(re.findall(r"^\| `([\w.]+)` \| [^|]+ \| [^|]+ \| (yes|no) \|$", recorded, re.MULTILINE))
+    promised = {name: figures for name, figures in MEASURED.items() if set(figures) & SIZES}
+    assert {figure for figures in promised.values() for figure in figures} == SIZES
     missed = {promise_id for promise_id, figures in promised.items() if any(met.get(figure) != "yes" for figure in figures)}
     assert promised.keys() & OPEN == missed
 
