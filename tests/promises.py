@@ -60,9 +60,6 @@ OPEN: frozenset[str] = frozenset(
         "ranked.visible",
         "ranked.throughput",
         # issue 7
-        "agent.no-model",
-        "agent.commands",
-        "agent.killed",
         "agent.speed-1k",
         "agent.speed-50k",
         "agent.speed-1m",

@@ -209,6 +209,8 @@ class Engine:
 
     def stop(self) -> bool:
         """End what is built in the background; it goes on after the next start. Returns whether it ended in time."""
+        if self._agents is not None:  # first: what it writes is short, and `close` is not always reached
+            self._agents.close()
         stopped = self._rebuilds is None or self._rebuilds.stop()
         if self._words is not None:
             self._words.close()
@@ -226,8 +228,6 @@ class Engine:
 
     def close(self) -> None:
         """Put the indexes in order. Called when nobody searches any more, before the store is closed."""
-        if self._agents is not None:
-            self._agents.close()
         if self._words is not None:
             self._words.close()
         if self._vectors is not None:

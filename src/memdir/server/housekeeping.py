@@ -1,5 +1,5 @@
-"""What has to happen now and then, whether anybody calls or not: former contents that have become too old are let go, and what
-exports held whose process died.
+"""What has to happen now and then, whether anybody calls or not: former contents that have become too old are let go, what
+exports held whose process died, and what indexes of agents' memories no longer need to follow.
 
 One thread in each server process; several processes may do it at once without harm.
 """
@@ -55,6 +55,7 @@ class Housekeeper:
     def tidy(self) -> int:
         """One round over all containers. Returns how many versions went."""
         self._store.exports.release_stale()
+        self._store.agents.trim_events()
         count, after = 0, 0
         while ids := self._store.versions.containers(after=after, limit=CONTAINERS_PAGE):
             for container_id in ids:

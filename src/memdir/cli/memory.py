@@ -1,0 +1,431 @@
+"""`memdir memory store|search|list|show|edit|delete|tag|stats`: an agent's memories from the command line."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from memdir.cli.command import EXIT_NOTHING, EXIT_OK, Command, Parser, bounded_int
+from memdir.cli.text import plural, shortened, visible
+from memdir.core.errors import NotFoundError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from memdir.agents.service import AgentMemories, Hit, Memory
+    from memdir.cli.output import Output
+
+_LIMIT_MAX: Final = 100
+_STDIN_MAX_BYTES: Final = 1 << 20
+_LINE_CHARS: Final = 100
+_NONE: Final = "-"
+
+
+def _where(parser: Parser) -> None:
+    parser.add_argument(
+        "--container", metavar="NAME", help="the container of the memories (default: MEMDIR_AGENT_CONTAINER, or agents)"
+    )
+
+
+def _project(parser: Parser) -> None:
+    parser.add_argument(
+        "--project", metavar="NAME", help=f"the project (default: that of this folder; '{_NONE}' for none at all)"
+    )
+
+
+def _tags(parser: Parser, text: str) -> None:
+    parser.add_argument("-t", "--tag", metavar="TAG", action="append", default=[], help=text)
+
+
+def _memories(args: argparse.Namespace, out: Output) -> AgentMemories:
+    from memdir.agents.service import AgentMemories, agent_container
+    from memdir.client.local import ensure_server, running_server
+    from memdir.core.paths import app_paths
+
+    paths = app_paths()
+    server = running_server(paths)
+    if server is None:
+        out.note("starting the local server")
+        server = ensure_server(paths)
+    return AgentMemories(server=server, container=agent_container(args.container))
+
+
+def _chosen_project(args: argparse.Namespace) -> str | None:
+    from memdir.agents.project import current_project
+
+    if args.project is not None:
+        return None if args.project == _NONE else str(args.project)
+    return current_project(os.getcwd())
+
+
+def _text_of(words: list[str]) -> str:
+    """The words of the command line; `-` alone, or nothing, reads standard input."""
+    if words and words != ["-"]:
+        return " ".join(words)
+    raw = sys.stdin.buffer.read(_STDIN_MAX_BYTES + 1)
+    if len(raw) > _STDIN_MAX_BYTES:
+        raise UsageError(
+            f"more than {_STDIN_MAX_BYTES} bytes came on standard input", hint="put a text of that size into a file"
+        )
+    return raw.decode("utf-8", "replace")
+
+
+def _line_of(memory: Memory) -> str:
+    tags = f" [{', '.join(memory['tags'])}]" if memory["tags"] else ""
+    text = " ".join(memory["content"].split())
+    return visible(shortened(f"{memory['createdAt'][:10]} {memory['project'] or _NONE}{tags} {text}", _LINE_CHARS + 40))
+
+
+# store
+
+
+def _configure_store(parser: Parser) -> None:
+    parser.add_argument("text", metavar="TEXT", nargs="*", help="what to remember; '-' or nothing reads standard input")
+    _tags(parser, "a tag; may be given several times")
+    parser.add_argument("--redact", action="store_true", help="replace secrets in it; else a text that holds one is refused")
+    _project(parser)
+    _where(parser)
+
+
+def _store(args: argparse.Namespace, out: Output) -> int:
+    text = _text_of(args.text)
+    if not text.strip():
+        raise UsageError("there is nothing to remember", hint="memdir memory store 'what to remember'")
+    secrets = "redact" if args.redact else "refuse"
+    stored = _memories(args, out).store(text, tags=args.tag, project=_chosen_project(args), secrets=secrets)
+    known = {one["id"]: one["similarity"] for one in stored["duplicates"]}
+    if out.json:
+        out.document(stored)
+    else:
+        for memory in stored["memories"]:
+            out.line(f"{memory['id']}  {out.name(memory['path'])}")
+        for memory_id, similarity in known.items():
+            alike = "says the same" if similarity == 1 else f"says nearly the same ({similarity:.0%})"
+            out.note(f"{memory_id} {alike} already and was kept")
+        if stored["redacted"]:
+            out.note(f"replaced: {', '.join(stored['redacted'])}")
+    return EXIT_OK
+
+
+# search
+
+
+def _configure_search(parser: Parser) -> None:
+    parser.add_argument("query", metavar="QUERY", nargs="+", help="what to look for")
+    parser.add_argument(
+        "-k", dest="limit", metavar="N", type=bounded_int(1, _LIMIT_MAX), default=5, help="at most N memories (default: 5)"
+    )
+    _tags(parser, "memories with this tag rank higher; may be given several times")
+    parser.add_argument("--only-project", action="store_true", help="leave memories of other projects out")
+    parser.add_argument("--only-tags", action="store_true", help="leave memories without any of the tags out")
+    parser.add_argument("--threshold", metavar="SCORE", type=_share, help="all that match and score so much, 0 to 1")
+    parser.add_argument("--semantic", action="store_true", help="let meaning join in (uses the server's model)")
+    parser.add_argument("--explain", action="store_true", help="show the five signals of each memory")
+    _project(parser)
+    _where(parser)
+
+
+def _share(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"{text} is not between 0 and 1")
+    return value
+
+
+def _search(args: argparse.Namespace, out: Output) -> int:
+    found = _memories(args, out).search(
+        " ".join(args.query),
+        project=_chosen_project(args),
+        tags=args.tag,
+        only_project=args.only_project,
+        only_tags=args.only_tags,
+        limit=args.limit,
+        threshold=args.threshold,
+        semantic=args.semantic,
+    )
+    if out.json:
+        out.document(found)
+    else:
+        for number, hit in enumerate(found["results"], 1):
+            _show_hit(number, hit, args.explain, out)
+        if args.explain:
+            out.note(f"searched for {' '.join(found['terms'])} in {found['tookMs']:.1f} ms")
+        if not found["results"]:
+            out.note("no memory says something about this")
+    return EXIT_OK if found["results"] else EXIT_NOTHING
+
+
+def _show_hit(number: int, hit: Hit, explain: bool, out: Output) -> None:
+    memory = hit["memory"]
+    tags = f" [{', '.join(memory['tags'])}]" if memory["tags"] else ""
+    head = visible(f"{number}. {memory['createdAt'][:10]} {memory['project'] or _NONE}{tags}")
+    out.line(f"{out.style(head, 'bold')}  {hit['score']:.3f}  {memory['id']}")
+    if explain:
+        signals = "  ".join(f"{name} {value:.4f}" for name, value in hit["signals"].items() if value is not None)
+        out.line(f"   {signals}  (bm25 {hit['bm25Raw']:.4f}; {visible(', '.join(hit['matched']))})")
+    for line in memory["content"].split("\n"):
+        out.line(f"   {visible(line)}")
+
+
+# list, show
+
+
+def _configure_list(parser: Parser) -> None:
+    parser.add_argument("-n", "--limit", metavar="N", type=bounded_int(1, 10_000), default=20, help="at most N (default: 20)")
+    parser.add_argument("-t", "--tag", metavar="TAG", help="only those with this tag")
+    parser.add_argument("--project", metavar="NAME", help="only those of this project (default: of all)")
+    _where(parser)
+
+
+def _list(args: argparse.Namespace, out: Output) -> int:
+    from itertools import islice
+
+    memories = list(islice(_memories(args, out).all(project=args.project, tag=args.tag), args.limit))
+    if out.json:
+        out.document(memories)
+    else:
+        for memory in memories:
+            out.line(f"{memory['id']}  {_line_of(memory)}")
+        if not memories:
+            out.note("there are no memories")
+    return EXIT_OK if memories else EXIT_NOTHING
+
+
+def _configure_show(parser: Parser) -> None:
+    parser.add_argument("id", metavar="ID", help="the id, as `memdir memory list` shows it")
+    _where(parser)
+
+
+def _missing(ask: Callable[[], Memory]) -> Memory:
+    from memdir.client.light import LightCallError
+
+    try:
+        return ask()
+    except LightCallError as error:
+        if error.status == 404:
+            raise NotFoundError(error.message) from error
+        raise
+
+
+def _show(args: argparse.Namespace, out: Output) -> int:
+    memories = _memories(args, out)
+    memory = _missing(lambda: memories.get(args.id))
+    if out.json:
+        out.document(memory)
+        return EXIT_OK
+    rows: list[tuple[str, Any]] = [
+        ("id", memory["id"]), ("path", memory["path"]), ("project", memory["project"] or _NONE),
+        ("tags", ", ".join(memory["tags"]) or _NONE), ("created", memory["createdAt"]), ("updated", memory["updatedAt"]),
+        ("accesses", memory["accessCount"]),
+    ]  # fmt: skip
+    for name, value in rows:
+        out.line(f"{name + ':':<10}{visible(str(value))}")
+    out.line()
+    for line in memory["content"].split("\n"):
+        out.line(visible(line))
+    return EXIT_OK
+
+
+# edit, tag, delete
+
+
+def _configure_edit(parser: Parser) -> None:
+    parser.add_argument("id", metavar="ID", help="the id, as `memdir memory list` shows it")
+    parser.add_argument("text", metavar="TEXT", nargs="*", help="what it says from now on; '-' reads standard input")
+    parser.add_argument("--file", metavar="FILE", type=Path, help="what it says from now on is in this file")
+    parser.add_argument("--move", metavar="PROJECT", help="the project it belongs to from now on")
+    parser.add_argument("--redact", action="store_true", help="replace secrets in it; else a text that holds one is refused")
+    _where(parser)
+
+
+def _edit(args: argparse.Namespace, out: Output) -> int:
+    content = None
+    if args.file is not None:
+        if args.text:
+            raise UsageError("TEXT and --file are two texts for one memory", hint="give one of them")
+        content = args.file.read_text(encoding="utf-8")
+    elif args.text:
+        content = _text_of(args.text)
+    if content is None and args.move is None:
+        raise UsageError("there is nothing to change", hint="give the new TEXT, --file or --move")
+    memories = _memories(args, out)
+    secrets = "redact" if args.redact else "refuse"
+    memory = _missing(lambda: memories.edit(args.id, content=content, project=args.move, secrets=secrets))
+    return _changed(memory, out)
+
+
+def _changed(memory: Memory, out: Output) -> int:
+    if out.json:
+        out.document(memory)
+    else:
+        out.line(f"{memory['id']}  {out.name(memory['path'])}")
+    return EXIT_OK
+
+
+def _configure_tag(parser: Parser) -> None:
+    parser.add_argument("id", metavar="ID", help="the id, as `memdir memory list` shows it")
+    parser.add_argument("add", metavar="TAG", nargs="*", help="a tag to add")
+    parser.add_argument("-r", "--remove", metavar="TAG", action="append", default=[], help="a tag to take off")
+    _where(parser)
+
+
+def _tag(args: argparse.Namespace, out: Output) -> int:
+    memories = _memories(args, out)
+    memory = _missing(lambda: memories.get(args.id))
+    tags = [tag for tag in dict.fromkeys([*memory["tags"], *args.add]) if tag not in args.remove]
+    if tags != memory["tags"]:
+        memory = _missing(lambda: memories.edit(args.id, tags=tags))
+    if out.json:
+        out.document(memory)
+    else:
+        out.line(visible(", ".join(memory["tags"]) or _NONE))
+    return EXIT_OK
+
+
+def _configure_delete(parser: Parser) -> None:
+    parser.add_argument("id", metavar="ID", nargs="+", help="the ids, as `memdir memory list` shows them")
+    _where(parser)
+
+
+def _delete(args: argparse.Namespace, out: Output) -> int:
+    from memdir.client.light import LightCallError
+
+    memories = _memories(args, out)
+    gone: list[str] = []
+    missing: list[str] = []
+    for memory_id in args.id:
+        try:
+            memories.delete(memory_id)
+            gone.append(memory_id)
+        except LightCallError as error:
+            if error.status != 404:
+                raise
+            missing.append(memory_id)
+    if out.json:
+        out.document({"deleted": gone, "missing": missing})
+    else:
+        for memory_id in gone:
+            out.line(memory_id)
+        for memory_id in missing:
+            out.note(f"there is no memory {memory_id}")
+    return EXIT_OK if gone and not missing else EXIT_NOTHING
+
+
+# stats
+
+
+def _stats(args: argparse.Namespace, out: Output) -> int:
+    stats = _memories(args, out).stats()
+    if out.json:
+        out.document(stats)
+        return EXIT_OK if stats["memories"] else EXIT_NOTHING
+    out.line(f"memories:  {stats['memories']:,}, about {stats['tokens']:,} tokens in {stats['sizeBytes']:,} bytes")
+    out.line(f"index:     {stats['indexBytes']:,} bytes in the server's memory")
+    if stats["memories"]:
+        out.line(f"from:      {stats['oldestAt'][:10]} to {stats['newestAt'][:10]}")
+    projects = [f"{row['project'] or _NONE} {row['count']:,}" for row in stats["projects"]]
+    out.line(f"projects:  {visible(', '.join(projects[:20]) or _NONE)}")
+    tags = [f"{row['tag']} {row['count']:,}" for row in stats["tags"]]
+    out.line(f"tags:      {visible(', '.join(tags[:20]) or _NONE)}")
+    if len(projects) > 20:
+        out.note(f"{plural(len(projects) - 20, 'project')} more: --json shows all")
+    return EXIT_OK if stats["memories"] else EXIT_NOTHING
+
+
+_ID: Final = "01JD3Y6T0V8Q9W3N5K7M1P2R4S"
+STORE = Command(
+    name="memory store",
+    usage="[OPTIONS] [TEXT ...]",
+    description=(
+        "Remember something: a Markdown file under /memory/PROJECT/ in every mount of the container, found by the next\n"
+        "search. A long text is cut into pieces of 512 tokens. What is (nearly) there already is not stored twice."
+    ),
+    examples=[
+        ("memdir memory store -t auth 'Auth uses JWT with RS256'", "for the project of this folder"),
+        ("git log -1 --format=%B | memdir memory store -t release", "from standard input"),
+    ],
+    exit_codes=[(0, "it is remembered")],
+    configure=_configure_store,
+    run=_store,
+)
+SEARCH = Command(
+    name="memory search",
+    usage="[OPTIONS] QUERY ...",
+    description=(
+        "Find memories by their words, without any model: BM25, recency, how often they were used, tags and project\n"
+        "(docs/agent-memory.md). Memories of this folder's project rank higher; others are not left out."
+    ),
+    examples=[
+        ("memdir memory search login bug", "the five best"),
+        ("memdir memory search --explain -k 10 db schema", "with the five numbers of each"),
+    ],
+    exit_codes=[(0, "something was found"), (1, "nothing was found")],
+    configure=_configure_search,
+    run=_search,
+)
+LIST = Command(
+    name="memory list",
+    usage="[OPTIONS]",
+    description="List memories, newest first.",
+    examples=[
+        ("memdir memory list --project my-saas", "id, day, project, tags, text"),
+        ("memdir memory list -t auth --json", "whole, for programs"),
+    ],
+    exit_codes=[(0, "there are some"), (1, "there are none")],
+    configure=_configure_list,
+    run=_list,
+)
+SHOW = Command(
+    name="memory show",
+    usage="[OPTIONS] ID",
+    description="Show one memory.",
+    examples=[(f"memdir memory show {_ID}", "text, tags, times, and where its file is")],
+    exit_codes=[(0, "it is there"), (2, "there is no such memory, or another error")],
+    configure=_configure_show,
+    run=_show,
+)
+EDIT = Command(
+    name="memory edit",
+    usage="[OPTIONS] ID [TEXT ...]",
+    description="Change what a memory says, or its project. What it said before stays in the history of its file.",
+    examples=[
+        (f"memdir memory edit {_ID} 'Auth uses EdDSA now'", "another text"),
+        (f"memdir memory edit {_ID} --move platform", "another project"),
+    ],
+    exit_codes=[(0, "it was changed"), (2, "there is no such memory, or another error")],
+    configure=_configure_edit,
+    run=_edit,
+)
+TAG = Command(
+    name="memory tag",
+    usage="[OPTIONS] ID [TAG ...]",
+    description="Add tags to a memory, or take some off. Without tags: show them.",
+    examples=[(f"memdir memory tag {_ID} auth backend -r draft", "two more, one less")],
+    exit_codes=[(0, "these are its tags"), (2, "there is no such memory, or another error")],
+    configure=_configure_tag,
+    run=_tag,
+)
+DELETE = Command(
+    name="memory delete",
+    usage="[OPTIONS] ID ...",
+    description="Delete memories for good: file, record, index and history.",
+    examples=[(f"memdir memory delete {_ID}", "one memory")],
+    exit_codes=[(0, "all of them are gone"), (1, "some were not there")],
+    configure=_configure_delete,
+    run=_delete,
+)
+STATS = Command(
+    name="memory stats",
+    usage="[OPTIONS]",
+    description="Show how much is remembered, in which projects, with which tags.",
+    examples=[("memdir memory stats", "numbers"), ("memdir memory stats --json", "for programs")],
+    exit_codes=[(0, "there are memories"), (1, "there are none")],
+    configure=_where,
+    run=_stats,
+)
