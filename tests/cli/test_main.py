@@ -45,6 +45,7 @@ BAD_COMMAND_LINES: dict[str, list[str]] = {
     "server start": ["server", "start", "x"],
     "memory export": ["memory", "export", "--format", "tar"],
     "memory import": ["memory", "import"],
+    "mcp": ["mcp", "--port", "none"],
     "cost": ["cost", "--turns", "0"],
     "mcp": ["mcp", "--port", "any"],
     "server stop": ["server", "stop", "--now"],
