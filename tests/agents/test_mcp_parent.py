@@ -103,3 +103,22 @@ def test_a_server_whose_standard_input_is_closed_ends_with_exit_code_zero_and_no
         assert server.wait(timeout=END_S) == 0
     assert all(message["jsonrpc"] == "2.0" for message in messages)
     assert process_of(pid) is None
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_server_ends_when_its_host_asks_it_to_by_a_signal(environment: dict[str, str], number: signal.Signals) -> None:
+    """While a thread waits for the next message; Python's own handling of SIGINT would wait for that thread."""
+    command = [sys.executable, "-m", "memdir.cli", "mcp"]
+    with subprocess.Popen(
+        command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as server:  # fmt: skip
+        assert server.stdin is not None
+        assert server.stdout is not None
+        server.stdin.write(json.dumps(INITIALIZE).encode() + b"\n")
+        server.stdin.flush()
+        assert answer(server.stdout.fileno())["id"] == 1
+        server.send_signal(number)
+        try:
+            assert server.wait(timeout=END_S) == -number
+        finally:
+            server.kill()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from typing import Final
 
-from memdir.cli.command import EXIT_OK, Command, Parser, bounded_int
+from memdir.cli.command import EXIT_OK, Command, Parser, bounded_int, is_terminal
 from memdir.cli.output import Output
 from memdir.core.errors import UsageError
 
@@ -53,6 +54,8 @@ def _run(args: argparse.Namespace, out: Output) -> int:
     if not args.http:
         from memdir.agents.mcp.serve import serve_stdio
 
+        if is_terminal(sys.stdin):
+            out.note("this speaks the Model Context Protocol on standard input and output; a host starts it. Ctrl-C ends it")
         serve_stdio(around)
         return EXIT_OK
     from memdir.agents.mcp.http import serve_http, token_for

@@ -6,6 +6,8 @@ process nor a stray print can write between two messages.
 
 from __future__ import annotations
 
+import signal
+
 import anyio
 from mcp.server.stdio import stdio_server
 
@@ -17,6 +19,7 @@ from memdir.agents.mcp.tools import Around
 
 def serve_stdio(around: Around) -> None:
     """Serve one client until it closes our standard input, or ends. The handshake does not wait for the memory server."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # hosts send it; Python's own way would wait for the thread that reads
     around.link.start()
     anyio.run(_serve, around)
     end_soon()  # what a call still waits for must not keep us here
