@@ -234,6 +234,17 @@ def test_size_and_rate_are_bounded_with_a_message(client: httpx.Client, tag: str
     assert "metadata" in big.json()["error"]
 
 
+def test_a_store_that_is_repeated_under_its_key_happens_once(server: ServerProcess, client: httpx.Client, tag: str) -> None:
+    memories = memories_of(server, tag)
+    first = memories.store("The serval build needs glibc", idempotency_key=f"k-{tag}")
+    assert first["duplicates"] == []
+    memories.delete(first["memories"][0]["id"])
+    assert memories.store("The serval build needs glibc", idempotency_key=f"k-{tag}") == first
+    assert memories.page()["total"] == 0
+    body = {"containerTag": tag, "content": "Something else", "idempotencyKey": f"k-{tag}"}
+    assert client.post("/v1/agents/memories", json=body).status_code == 422
+
+
 @pytest.mark.promise("agent.chunks")
 def test_a_long_text_is_stored_in_pieces_that_overlap(server: ServerProcess, tag: str) -> None:
     memories = memories_of(server, tag)

@@ -9,12 +9,17 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from memdir.agents.service import AgentMemories
 from memdir.client.local import ServerInfo
+from memdir.server.agentroom import STORES_PER_MINUTE, AgentRoom
+from memdir.server.errors import RateError
 from memdir.store.sqlite.store import SqliteStore
+from memdir.store.store import Store
 
 from .conftest import ServerProcess, start
 
@@ -238,3 +243,16 @@ def test_accesses_outlive_the_server(tmp_path: Path) -> None:
         assert again.get(memory["id"])["accessCount"] == 3
     finally:
         running.stop()
+
+
+@pytest.mark.promise("agent.limits")
+def test_a_container_takes_so_many_memories_a_minute() -> None:
+    now_s = [0.0]
+    room = AgentRoom(cast("Store", SimpleNamespace(agents=None)), monotonic_s=lambda: now_s[0])
+    room.take(1, STORES_PER_MINUTE)
+    with pytest.raises(RateError, match="a minute") as refused:
+        room.take(1, 1)
+    assert refused.value.retry_after_s >= 1
+    room.take(2, 1)
+    now_s[0] += 1.0
+    room.take(1, STORES_PER_MINUTE // 60)

@@ -23,6 +23,8 @@ ACCESSES_MAX: Final = 100_000
 """Different memories whose accesses wait; further ones are not counted until the database takes some."""
 STORES_PER_MINUTE: Final = 600
 """Pieces that one container takes through `store` and `edit`; an import has no such bound."""
+WARM_MIN: Final = 2_000
+"""Memories of a container that is read before it is asked for."""
 _CONTAINERS_MAX: Final = 10_000
 
 
@@ -40,6 +42,15 @@ class AgentRoom:
         self._searches: Counter[int] = Counter()
         self._buckets: OrderedDict[int, tuple[float, float]] = OrderedDict()
         self._thread: threading.Thread | None = None
+
+    def warm(self) -> None:
+        """Read the memories of large containers, so that no search waits for that (a million take about a minute)."""
+        with acting_as(SYSTEM):
+            for container_id in self._store.agents.containers():
+                if self._closing.is_set():
+                    return
+                if self._store.agents.count_up_to(container_id, WARM_MIN) >= WARM_MIN:
+                    self.index(container_id).load(stopping=self._closing.is_set)
 
     def index(self, container_id: int) -> AgentIndex:
         """Of a container."""

@@ -114,6 +114,10 @@ class Engine:
             log.exception("the transformer model is not available; searching with words and static vectors only")
         self._settled.set()
         ready()
+        try:
+            self.agents.warm()
+        except MemdirError as failed:  # the first search reads them, and says what is wrong
+            log.warning("memories of agents could not be read ahead: %s", failed.message)
 
     def searcher_over(self, static: Embedder, dense: Embedder | None, tuning: Tuning | None = None) -> Searcher:
         """A searcher of this engine's passages with these models; `tuning` None: the product's."""

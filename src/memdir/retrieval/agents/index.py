@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import numpy as np
@@ -49,6 +49,13 @@ class AgentIndex:
         with self._lock:
             self._table.touch(numbers)
 
+    def load(self, *, stopping: Callable[[], bool]) -> None:
+        """Read all that is there, unless it has been; `stopping` ends it between pages. Searches wait for it, as they would for
+        their own reading."""
+        with self._lock:
+            if self._event < 0:
+                self._load(self._store.last_event(self._container_id), stopping)
+
     def similar(self, content: str) -> list[int]:
         """Numbers of memories that share the most of the text's rarest words, at most SIMILAR_MAX: what may say the same. The
         cost is bounded by SIMILAR_WORDS words of at most SIMILAR_ROWS memories each."""
@@ -84,7 +91,7 @@ class AgentIndex:
             return
         gap = self._event < 0 or self._store.first_event() > self._event + 1
         if gap or self._table.size > 2 * self._table.live + _DEAD_MIN:
-            self._load(last)
+            self._load(last, lambda: False)
             return
         numbers = self._store.events(self._container_id, after=self._event, until=last)
         memories = self._store.indexed(self._container_id, numbers)
@@ -93,13 +100,15 @@ class AgentIndex:
         self._table.add(memories)
         self._event = last
 
-    def _load(self, last: int) -> None:
+    def _load(self, last: int, stopping: Callable[[], bool]) -> None:
         """Read all; what changes meanwhile is told by events behind `last` and applied again."""
         table = Table()
         after = -1
         while page := self._store.listing(self._container_id, after=after, limit=PAGE_ROWS):
             after = page[-1].number
             table.add(page)
+            if stopping():
+                return
         self._table, self._event = table, last
 
 

@@ -18,11 +18,13 @@ from memdir.server.agentroom import AgentRoom
 from memdir.server.errors import QuotaError, RefusedSecretError
 from memdir.store import agentfiles, agentmemories
 from memdir.store.agentmemories import AgentRecord, NewRecord
+from memdir.store.answers import ANSWER_MAX_BYTES, Answer
 from memdir.store.blobs import Upload
 from memdir.store.database import Transaction
 from memdir.store.errors import ConflictError, InvalidError
+from memdir.store.idempotency import KEY_MAX_CHARS, request_hash
 from memdir.store.jobs import BULK, INTERACTIVE
-from memdir.store.operations import Delete, Operation, Outcome, Put
+from memdir.store.operations import Delete, Move, Operation, Outcome, Put
 from memdir.store.types import Container
 
 MEMORIES_MAX: Final = 5_000_000
@@ -64,7 +66,31 @@ def folder_of(project: str | None) -> str:
 
 
 def store(caller: Caller, room: AgentRoom, request: wire.StoreRequest) -> wire.StoreResult:
-    """Remember. Pieces that say what is there already are not stored again."""
+    """Remember. Pieces that say what is there already are not stored again. With an idempotency key: once, and the same answer
+    for a day."""
+    if request.idempotency_key is None:
+        return _store(caller, room, request)
+    if not 0 < len(request.idempotency_key) <= KEY_MAX_CHARS:
+        raise InvalidError(f"an idempotency key has 1 to {KEY_MAX_CHARS} characters")
+    caller.allow("write")
+    names = {"org_id": caller.org_id, "caller": caller.key.id, "key": f"agents {request.idempotency_key}"}
+    known = caller.store.answers.begin(**names, request=request_hash("agents", request.model_dump(mode="json")))
+    if known is not None:
+        return wire.StoreResult.model_validate_json(known.body)
+    try:
+        result = _store(caller, room, request)
+    except BaseException:
+        caller.store.answers.drop(**names)
+        raise
+    body = result.model_dump_json(by_alias=True).encode()
+    if len(body) <= ANSWER_MAX_BYTES:
+        caller.store.answers.finish(**names, answer=Answer(status=201, content_type="application/json", body=body))
+    else:
+        caller.store.answers.drop(**names)
+    return result
+
+
+def _store(caller: Caller, room: AgentRoom, request: wire.StoreRequest) -> wire.StoreResult:
     project = None if request.project is None else agentfiles.project_folder(request.project)
     container = caller.ensured(request.container_tag, "write", at=folder_of(project))
     said, redactions = _safe(request.content.strip(), request.tags, request.metadata, request.secrets)
@@ -326,8 +352,6 @@ def _write(caller: Caller, container: Container, drafts: Sequence[Draft], priori
 
 def _rewrite(caller: Caller, container: Container, record: AgentRecord, draft: Draft) -> AgentRecord:
     """The file of a record with another text, and at the place of another project when that changed."""
-    from memdir.store.operations import Move
-
     operations: list[Operation] = []
     path = record.path
     if draft.project != record.project:
