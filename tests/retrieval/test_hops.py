@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import random
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final, cast
 
 import pytest
 
 from memdir.retrieval.embed import StaticEmbedder
 from memdir.retrieval.query import Searcher
+from memdir.retrieval.signals import connect
 from memdir.retrieval.signals.connect import Connector, Seed
 from memdir.retrieval.signals.hops import HOPS_MAX
 from memdir.retrieval.signals.split import split
 from memdir.retrieval.types import Hit, SearchOutcome, SearchQuery
 from memdir.retrieval.words import prepare
-from memdir.store.ties import SHARED_MAX
-from memdir.store.types import Scope
+from memdir.store.ties import SHARED_MAX, TieStore
+from memdir.store.types import Chunk, Scope, StoredChunk
 from tests.retrieval.conftest import ENGINES, World, world_on
 from tests.retrieval.corpus import DOCUMENTS, NONSENSE, QUESTIONS
 
@@ -275,3 +277,33 @@ def test_files_that_are_read_together_can_be_told_from_outside(world: World, sta
     seed = Seed(stored=replace(hit.stored), score=1.0)
     found = Connector(world.chunks.ties, ReadTogether()).connections(EVERYWHERE, prepare("one"), [seed])
     assert [(connection.why, connection.strength) for connection in found] == [("read together with /a.md", 0.8)]
+
+
+class _Crowded:
+    """Everything is mentioned in many places, each thing by another number of passages."""
+
+    def sharing(self, container_id: int, keys: Collection[int]) -> dict[int, list[int]]:
+        rng = random.Random(container_id)
+        return {key: sorted(rng.sample(range(400), 2 + 5 * place % 47)) for place, key in enumerate(keys)}
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *_: [] if name == "facts" else {}
+
+
+def test_the_strongest_connections_are_the_same_however_few_are_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ["Abel", "Bruno", "Clara", "Doris", "Edgar", "Frida", "Gregor", "Hanna", "Ivan", "Jonas", "Klara", "Ludwig"]
+    rng = random.Random(3)
+    seeds = []
+    for number, score in enumerate((0.9, 0.8, 0.8, 0.3)):
+        text = "They met " + ", then ".join(rng.sample(names, 8)) + "."
+        part = Chunk(ordinal=0, start_byte=0, end_byte=9, start_line=1, end_line=1, text=text, context="")
+        stored = StoredChunk(id=number, document_id=f"d{number}", path=f"/{number}.md", revision=1, updated_at_ms=0, chunk=part)
+        seeds.append(Seed(stored=stored, score=score))
+    connector = Connector(cast(TieStore, _Crowded()))
+    scope, query = Scope(container_id=1), prepare("who met whom")
+    few = connector.connections(scope, query, seeds)
+    monkeypatch.setattr(connect, "CONNECTIONS_MAX", 1_000_000)
+    every = connector.connections(scope, query, seeds)
+    assert few == every[: len(few)]
+    assert len(few) == 120
+    assert len(every) > 300

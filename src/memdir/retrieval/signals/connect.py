@@ -101,7 +101,7 @@ class Connector:
         found: list[Connection] = []
         least = 0.0
         for strength, number, why, path, ids in shared:
-            if len(found) > CONNECTIONS_MAX + len(seeds) * KEYS_OF_SEED_MAX and strength * seeds[number].score < least:
+            if len(found) > CONNECTIONS_MAX + KEYS_MAX and strength * seeds[number].score < least:
                 break  # weaker than as many as are looked at, even without those that lead back to their seed
             least = strength * seeds[number].score
             found += [
