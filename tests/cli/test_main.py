@@ -47,7 +47,6 @@ BAD_COMMAND_LINES: dict[str, list[str]] = {
     "memory import": ["memory", "import"],
     "mcp": ["mcp", "--port", "none"],
     "cost": ["cost", "--turns", "0"],
-    "mcp": ["mcp", "--port", "any"],
     "server stop": ["server", "stop", "--now"],
     "server status": ["server", "status", "x"],
     "server migrate": ["server", "migrate", "x"],
