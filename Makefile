@@ -63,7 +63,7 @@ scale-figures: setup ## search up to a million passages, measured and written in
 	@$(PYTHON_BIN) scripts/scale_figures.py scale-figures.json
 
 retrieval-figures: setup ## rankings, lines, languages, hops measured and written into docs/benchmarks.md: CRANFIELD=DIR CISI=DIR
-	@.venv/bin/memdir bench retrieval --cranfield $(CRANFIELD) --cisi $(CISI) --lines --languages --hops --output retrieval-figures.json
+	@.venv/bin/memdir bench retrieval --cranfield $(CRANFIELD) --cisi $(CISI) --lines --unrelated --languages --hops --output retrieval-figures.json
 	@$(PYTHON_BIN) scripts/retrieval_figures.py retrieval-figures.json
 
 clean: ## remove caches and build output, keep .venv

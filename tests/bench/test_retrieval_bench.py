@@ -130,6 +130,10 @@ def test_the_command_ranks_each_stage_and_each_ablation_with_intervals(
     assert figures["cisi.lexical.ndcg_10"]["value"] < 1.0, "the words of one question do not stand in its answer"
     assert "cisi.without_dense.ndcg_10" in figures
     assert "cisi.full_over_lexical.ndcg_10" in figures
+    assert figures["cisi.shown_for_unrelated"]["goal"] == 0.05
+    curve = [figures[f"cisi.shown_for_unrelated_at_{at}"]["value"] for at in ("0.1", "0.2", "0.3", "0.4", "0.5")]
+    assert curve == sorted(curve, reverse=True)
+    assert figures["cisi.shown_for_related_at_0.1"]["value"] == 1.0, "a file that answers is shown, not just any"
     kept = tmp_path / "home" / "cache" / "bench"
     before = {path.name: path.stat().st_mtime_ns for path in kept.iterdir()}
     assert main(arguments) == 0

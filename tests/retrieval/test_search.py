@@ -302,7 +302,7 @@ def test_the_example_memory_answers_its_questions(world: World, static: StaticEm
         found += bool(mine)
         lines += any(words in hit.text for hit in mine for words in question["expect_line_contains"])
     assert found >= len(asked) - 1
-    assert lines >= 0.85 * len(asked)
+    assert lines >= 0.8 * len(asked)
 
 
 class _Noting:

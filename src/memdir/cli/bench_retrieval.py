@@ -16,6 +16,7 @@ def _configure(parser: Parser) -> None:
     parser.add_argument("--cranfield", metavar="DIR", type=Path, help="the folder of cran.all.1400, cran.qry and cranqrel")
     parser.add_argument("--cisi", metavar="DIR", type=Path, help="the folder of CISI.ALL, CISI.QRY and CISI.REL")
     parser.add_argument("--lines", action="store_true", help="do the printed lines hold the answer? of a generated memory")
+    parser.add_argument("--unrelated", action="store_true", help="do questions without an answer find nothing?")
     parser.add_argument("--languages", action="store_true", help="questions in English for answers in six other languages")
     parser.add_argument("--hops", action="store_true", help="questions whose answer needs two files, of a generated memory")
     parser.add_argument("--cache", metavar="DIR", type=Path, help="where vectors are kept between runs (default: the cache)")

@@ -17,7 +17,7 @@ import numpy as np
 
 from memdir.retrieval import lines
 from memdir.retrieval.embed.port import Embedder, unpack_lines
-from memdir.retrieval.fuse import Rows, Scores, Signals, Tuning, fuse, raised
+from memdir.retrieval.fuse import Rows, Scores, Signals, Tuning, fed_back, fuse, raised
 from memdir.retrieval.lexical.opened import EngineIndex
 from memdir.retrieval.lexical.port import LexicalIndex
 from memdir.retrieval.questions import Question, Questions
@@ -145,7 +145,8 @@ class Searcher:
         timer.lap("vectors")
         best = self._best_rows(signals, query)
         packed = self._packed_lines(signals, best)
-        signals = raised(signals, best, _best_line(signals.ids[best], packed, question.dense), self._tuning)
+        best_lines, gists = _from_lines(signals.ids[best], packed, question.dense)
+        signals = fed_back(raised(signals, best, best_lines, self._tuning), gists, self._tuning)
         candidates = self._fetched(signals, query)
         timer.lap("fetch")
         ranked = _ranked(candidates, prepared, tuning=self._tuning)
@@ -321,17 +322,22 @@ def _inside(passage: StoredChunk, scope: Scope) -> bool:
     return (scope.chosen is None or passage.document_id in scope.chosen) and in_place(passage.path, scope)
 
 
-def _best_line(ids: Rows, packed: dict[int, bytes], query: Matrix | None) -> Scores:
-    """Cosine of the best line of each passage, NaN for one without line vectors."""
-    found = np.full(len(ids), np.nan)
+def _from_lines(ids: Rows, packed: dict[int, bytes], query: Matrix | None) -> tuple[Scores, Matrix]:
+    """Of each passage the cosine of its best line, and the mean of its lines' vectors, normalised: about the passage's own
+    vector, without another read. NaN for one without line vectors."""
+    cosines = np.full(len(ids), np.nan)
+    gists = np.full((len(ids), 0 if query is None else len(query)), np.nan, dtype=np.float32)
     rows = [row for row, chunk_id in enumerate(ids.tolist()) if packed.get(chunk_id)]
     if query is None or not rows:
-        return found
+        return cosines, gists
     blobs = [packed[int(ids[row])] for row in rows]
-    cosines = dots(unpack_lines(b"".join(blobs), dim=len(query)), query)
+    states = unpack_lines(b"".join(blobs), dim=len(query))
     starts = np.cumsum([0, *(len(blob) // len(query) for blob in blobs[:-1])])
-    found[rows] = np.maximum.reduceat(cosines, starts)
-    return found
+    cosines[rows] = np.maximum.reduceat(dots(states, query), starts)
+    sums = np.add.reduceat(states, starts)
+    norms = np.linalg.norm(sums, axis=1, keepdims=True)
+    gists[rows] = sums / np.where(norms > 0, norms, np.nan)
+    return cosines, gists
 
 
 def threshold_among(count: int) -> float:

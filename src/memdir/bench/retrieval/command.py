@@ -33,16 +33,19 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         wanted.append(collections.cranfield(args.cranfield))
     if args.cisi is not None:
         wanted.append(collections.cisi(args.cisi))
-    if not wanted and not (args.languages or args.hops or args.lines):
+    if not wanted and not (args.languages or args.hops or args.lines or args.unrelated):
         raise UsageError(
             "there is nothing to measure",
-            hint="name a collection: --cranfield DIR, --cisi DIR; or say --lines, --languages or --hops",
+            hint="name a collection: --cranfield DIR, --cisi DIR; or say --lines, --unrelated, --languages or --hops",
         )
     paths = app_paths()
     dense = CachedEmbedder(MiniLmEmbedder(paths.models_dir), args.cache or paths.cache_dir / "bench")
     found: list[Figure] = []
     for collection in wanted:
         found += measure(collection, dense, [other for other in wanted if other is not collection])
+    if args.unrelated:
+        found += negatives.run(wanted, dense, say)
+        dense.save()
     if args.lines:
         found += exact.figures(StaticEmbedder(), dense, say)
         dense.save()
@@ -61,8 +64,8 @@ def measure(collection: Collection, dense: CachedEmbedder, others: Sequence[Coll
         dense.save()
         say(f"{collection.name}: asking {len(collection.questions)} questions …")
         made = figures(collection.name, outcomes(stand, collection.questions))
-        unrelated = [(other.name, negatives.held_out(other.questions)) for other in others]
-        unrelated += [("everyday", negatives.everyday()), ("nonsense", negatives.nonsense())]
+        unrelated = [(other.name, negatives.texts(negatives.held_out(other.questions))) for other in others]
+        unrelated += negatives.made_up()
         made += negatives.figures(collection.name, stand, unrelated, negatives.held_out(collection.questions))
     dense.save()
     return made

@@ -8,17 +8,26 @@ are asked. The threshold was set by hand with both halves in view, so that it is
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
-from memdir.bench.figures import Figure
-from memdir.bench.retrieval.collections import Question
+from memdir.bench.figures import Better, Figure
+from memdir.bench.retrieval.collections import Collection, Question, Text
+from memdir.bench.retrieval.corpus import memory
 from memdir.bench.retrieval.metrics import wilson
-from memdir.bench.retrieval.stand import Stand
+from memdir.bench.retrieval.stand import SHORT, Stand, filled
+from memdir.retrieval.embed import Embedder
+from memdir.retrieval.query import threshold_among
 from memdir.retrieval.types import SearchQuery
 
 GOAL: Final = 0.05
 """Of the questions without an answer."""
+THRESHOLDS: Final = (0.1, 0.2, 0.3, 0.4, 0.5)
+"""At which the share of unrelated and of related questions is told beside the default one."""
+FILES_PER_LAYOUT: Final = (1, 4)
+RELATED_EVERY: Final = 6
+"""Of the generated questions, which have answers."""
+_MEMORY_SEED: Final = 57
 MADE: Final = 100
 _SEED: Final = 11
 
@@ -54,48 +63,77 @@ def nonsense(count: int = MADE) -> list[str]:
     return [" ".join(word() for _ in range(made.randint(2, 5))) for _ in range(count)]
 
 
-def held_out(questions: Sequence[Question]) -> list[str]:
+def held_out(questions: Sequence[Question]) -> Sequence[Question]:
     """The half that the curve was not fitted on."""
-    return [question.text for question in questions[1::2]]
+    return questions[1::2]
 
 
-def figures(name: str, stand: Stand, unrelated: Sequence[tuple[str, Sequence[str]]], related: Sequence[str]) -> list[Figure]:
-    """The share of each kind of question that shows anything at the default threshold, all kinds alike, and the related."""
-    made: list[Figure] = []
-    shares: list[float] = []
-    asked = 0
-    for kind, questions in unrelated:
-        figure = _shown(f"{name}.shown_for_{kind}", stand, questions)
-        shares.append(figure.value)
-        asked += figure.samples
-        made.append(figure)
-    found = round(sum(shares) / len(shares) * asked)
-    made.append(
-        Figure(
-            name=f"{name}.shown_for_unrelated",
-            value=sum(shares) / len(shares),
-            unit="share",
-            samples=asked,
-            goal=GOAL,
-            better="lower",
-            spread=wilson(found, asked),
-            note="mean of the kinds",
-        )
+def texts(questions: Sequence[Question]) -> list[str]:
+    """What is asked."""
+    return [question.text for question in questions]
+
+
+def run(collections: Sequence[Collection], dense: Embedder | None, say: Callable[[str], None]) -> list[Figure]:
+    """Generated memories of two sizes, on which no threshold was set, asked what the collections and the made kinds ask."""
+    unrelated = [(other.name, texts(held_out(other.questions))) for other in collections] + made_up()
+    found: list[Figure] = []
+    for files in FILES_PER_LAYOUT:
+        generated = memory(seed=_MEMORY_SEED, files_per_layout=files)
+        kept = [Text(path=path, text=text) for path, text in generated.files.items()]
+        say(f"unrelated: indexing {len(kept)} files …")
+        related = [Question(name=one.kind, text=one.text, gains={one.path: 1}) for one in generated.questions[::RELATED_EVERY]]
+        with filled(kept, dense, say) as stand:
+            found += figures(f"generated_{len(kept)}", stand, unrelated, related)
+    return found
+
+
+def made_up() -> list[tuple[str, list[str]]]:
+    """The kinds that need no collection."""
+    return [("everyday", everyday()), ("nonsense", nonsense())]
+
+
+def figures(
+    name: str, stand: Stand, unrelated: Sequence[tuple[str, Sequence[str]]], related: Sequence[Question]
+) -> list[Figure]:
+    """The share of each kind of question that shows anything at the default threshold, all kinds alike, and the share of the
+    related ones that show a file that answers; then both at other thresholds, for the choice there is."""
+    best = {kind: [_best(stand, question, None) for question in questions] for kind, questions in unrelated}
+    answered = [_best(stand, question.text, question) for question in related]
+    static = stand.engine.static
+    default = threshold_among(
+        stand.engine.vectors.nearest(stand.scope, static.embed_query("x"), model=static.name, limit=1).counted
     )
-    if related:
-        made.append(_shown(f"{name}.shown_for_related", stand, related, better="higher"))
+    asked = sum(len(scores) for scores in best.values())
+    made = [_share(f"{name}.shown_for_{kind}", _over(scores, default), len(scores)) for kind, scores in best.items()]
+    for at, threshold in (("", default), *((f"_at_{threshold:g}", threshold) for threshold in THRESHOLDS)):
+        share = sum(_over(scores, threshold) / len(scores) for scores in best.values()) / len(best)
+        goal = None if at else GOAL
+        made.append(_share(f"{name}.shown_for_unrelated{at}", round(share * asked), asked, goal=goal, value=share))
+        if answered:
+            made.append(_share(f"{name}.shown_for_related{at}", _over(answered, threshold), len(answered), better="higher"))
     return made
 
 
-def _shown(name: str, stand: Stand, questions: Sequence[str], *, better: str = "lower") -> Figure:
-    searcher = stand.searcher()
-    queries = [SearchQuery(text=question, scope=stand.scope, limit=1, lines=False) for question in questions]
-    count = sum(bool(searcher.search(query).hits) for query in queries)
+def _best(stand: Stand, text: str, question: Question | None) -> float:
+    """The best score for a text; of files that answer the question, when there is one. 0 without a hit."""
+    query = SearchQuery(text=text, scope=stand.scope, limit=1 if question is None else SHORT, lines=False, threshold=0.0)
+    hits = stand.searcher().search(query).hits
+    return max((hit.score for hit in hits if question is None or hit.path in question.gains), default=0.0)
+
+
+def _over(scores: Sequence[float], threshold: float) -> int:
+    return sum(score >= threshold for score in scores)
+
+
+def _share(
+    name: str, found: int, count: int, *, goal: float | None = None, better: Better = "lower", value: float | None = None
+) -> Figure:
     return Figure(
         name=name,
-        value=count / len(questions),
+        value=found / count if value is None else value,
         unit="share",
-        samples=len(questions),
-        better="higher" if better == "higher" else "lower",
-        spread=wilson(count, len(questions)),
+        samples=count,
+        goal=goal,
+        better=better,
+        spread=wilson(found, count),
     )

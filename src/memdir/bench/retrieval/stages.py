@@ -22,6 +22,7 @@ WITHOUT: Final[Mapping[str, Mapping[str, float]]] = {
     "static": {"static": 0.0},
     "dense": {"dense": 0.0},
     "best_line": {"best_line": 0.0},
+    "feedback": {"feedback": 0.0},
     "coverage": {"coverage": 0.0},
     "path": {"path": 0.0},
 }
