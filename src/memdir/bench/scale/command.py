@@ -184,7 +184,9 @@ def _latencies(name: str, answer: Answer) -> Iterator[Figure]:
     yield figure(f"{name}.first_search", times.pop("first_search")[0], "ms", note="no index files are there yet")
     for what in ("words_ready", "vectors_ready"):
         for took_ms in times.pop(what, []):
-            yield figure(f"{name}.{what}", took_ms / 1000, "s", note="until the index files are there, one after the other")
+            yield figure(
+                f"{name}.{what}", round(took_ms / 1000, 1), "s", note="until the index files are there, one after the other"
+            )
     times.pop("whole_run")
     for part in ("lexical", "vectors", "hybrid"):
         times[part] = [took for kind in KINDS for took in times[f"{part}_{kind}"]]

@@ -42,8 +42,9 @@ log = logging.getLogger(__name__)
 
 SEGMENT_MIN: Final = 10_000
 """Passages up to which a container has no files."""
-COMPARED_MAX: Final = 100_000
-"""Passages of a container without files up to which the store compares them all: half a second for each model."""
+COMPARED_MAX: Final = 30_000
+"""Passages of a container without files up to which the store compares them all: .15 s for each model on a quiet machine, and
+many times that beside the build of the files."""
 FORGET_S: Final = 3_600.0
 """A deleted file's name stays in the files at most this long."""
 _BEHIND_MAX: Final = 30_000
