@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import select
-import shlex
 import subprocess
 import tempfile
 import time
@@ -23,6 +22,7 @@ from typing import Any, Final
 
 import httpx
 
+from memdir.bench.agenthook import run_hook
 from memdir.bench.agents.goals import figure
 from memdir.bench.figures import Figure, percentile
 from memdir.bench.server.stand import Running, stand
@@ -115,9 +115,9 @@ def fact(number: int, turn: int) -> tuple[str, str]:
 def _turn(tools: Tools, env: dict[str, str], place: Path, lived: Lived, number: int, turn: int) -> None:
     content, word = fact(number, turn)
     prompt = f"which flag does module {fact(number, turn // 2)[1]} need" if turn else "let us begin"
-    took_ms, said = _hook(env, place, f"session-{number}", prompt)
-    lived.hook_ms.append(took_ms)
-    lived.told += bool(said)
+    hook = run_hook(prompt, session_id=f"session-{number}", cwd=str(place), env=env)
+    lived.hook_ms.append(hook.wall_ms)
+    lived.told += bool(hook.said)
     try:
         took_ms, stored = tools.call("memory_store", {"content": content, "tags": ["build", f"s{number}"]})
         lived.store_ms.append(took_ms)
@@ -134,20 +134,6 @@ def _turn(tools: Tools, env: dict[str, str], place: Path, lived: Lived, number: 
     except BenchError as error:
         lived.errors.append(f"session {number}, turn {turn}: {error}")
     lived.calls += 4
-
-
-def _hook(env: dict[str, str], place: Path, session: str, prompt: str) -> tuple[float, bytes]:
-    from memdir.agents.installers.commands import hook_command
-
-    told = {"session_id": session, "hook_event_name": "UserPromptSubmit", "cwd": str(place), "prompt": prompt}
-    began = time.perf_counter()
-    done = subprocess.run(
-        shlex.split(hook_command("claude-code", shared=False)), input=json.dumps(told).encode(), capture_output=True, env=env,
-        timeout=_ANSWER_LIMIT_S, check=False,
-    )  # fmt: skip
-    if done.returncode:
-        raise BenchError(f"the hook ended with {done.returncode}: {done.stderr.decode()[-300:]}")
-    return (time.perf_counter() - began) * 1000, done.stdout
 
 
 # --- the protocol ------------------------------------------------------------------------------------------------------

@@ -5,8 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import resource
-import shlex
 import subprocess
 import sys
 import tempfile
@@ -20,6 +18,7 @@ from typing import Final
 
 import httpx
 
+from memdir.bench.agenthook import run_hook
 from memdir.bench.agents.accuracy import asked_of
 from memdir.bench.agents.asking import CONTAINER, Answered, Asked
 from memdir.bench.agents.filling import IMPORTED_MAX, completed, imported
@@ -80,44 +79,25 @@ def at_size(count: int, work: Work, *, parent: Path | None = None) -> Iterator[F
 
 def _hooked(client: httpx.Client, server: Running, haystack: Haystack, times: int) -> Iterator[Figure]:
     """The command that hosts run, from exec to exit, each in a session of its own."""
-    from memdir.agents.installers.commands import hook_command
-
-    command = shlex.split(hook_command("claude-code", shared=False))
     env = {name: value for name, value in os.environ.items() if not name.startswith("MEMDIR_")}
     env |= {"MEMDIR_HOME": str(server.home), "MEMDIR_AGENT_CONTAINER": CONTAINER}
     began = time.perf_counter()
     asked_of(client, "/v1/agents/search", {"containerTag": CONTAINER, "q": "anything", "record": False})
     yield figure(f"{haystack.count}.first_search", (time.perf_counter() - began) * 1000, "ms", note="of a server after import")
     needles = haystack.asks("needle", times)
-    took: list[float] = []
-    silent = 0
-    began_cpu = _children_cpu_s()
+    runs = []
     for number in range(times):
         ask = needles[number % len(needles)]
-        told = {
-            "session_id": f"bench-{number}", "hook_event_name": "UserPromptSubmit", "cwd": str(server.home), "prompt": ask.text,
-        }  # fmt: skip
-        began = time.perf_counter()
-        done = subprocess.run(
-            command, input=json.dumps(told).encode(), capture_output=True, timeout=_HOOK_LIMIT_S, env=env, check=False
-        )
-        took.append((time.perf_counter() - began) * 1000)
-        if done.returncode:
-            raise BenchError(f"the hook ended with {done.returncode}: {done.stderr.decode()[-500:]}")
-        silent += not done.stdout
-    cost_ms = (_children_cpu_s() - began_cpu) * 1000 / times
+        runs.append(run_hook(ask.text, session_id=f"bench-{number}", cwd=str(server.home), env=env))
+    took = [run.wall_ms for run in runs]
+    silent = sum(not run.said for run in runs)
+    cost_ms = sum(run.cpu_ms for run in runs) / times
     yield figure(f"{haystack.count}.hook_cpu", cost_ms, "ms", samples=times, note="of its own process, for each")
-    bare = [_timed_ms([command[0], "-I", "-S", "-c", ""], env) for _ in range(max(5, times // 3))]
+    bare = [_timed_ms([sys.executable, "-I", "-S", "-c", ""], env) for _ in range(max(5, times // 3))]
     for share in (50, 95, 99):
         yield figure(f"{haystack.count}.hook_p{share}", percentile(took, share / 100), "ms", samples=len(took))
     yield figure(f"{haystack.count}.hook_silent", silent, "times", samples=len(took), note="printed nothing")
     yield figure(f"{haystack.count}.python_p50", percentile(bare, 0.5), "ms", samples=len(bare), note="the interpreter alone")
-
-
-def _children_cpu_s() -> float:
-    """Processor time of the processes that this one waited for."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 def _timed_ms(command: Sequence[str], env: dict[str, str]) -> float:
