@@ -5,7 +5,7 @@ PYTEST_WORKERS ?= 2
 PYTEST_FLAGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo picture test long lint format typecheck imports docs check bench posix sync-figures scale-figures retrieval-figures clean
+.PHONY: help setup demo picture test long lint format typecheck imports docs check bench posix sync-figures scale-figures retrieval-figures agents-figures clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -62,10 +62,14 @@ scale-figures: setup ## search up to a million passages, measured and written in
 	@.venv/bin/memdir bench scale --output scale-figures.json
 	@$(PYTHON_BIN) scripts/scale_figures.py scale-figures.json
 
+agents-figures: setup ## memories of agents measured and written into docs/benchmarks.md: half an hour for the first three sizes
+	@.venv/bin/memdir bench agents --output agents-figures.json
+	@$(PYTHON_BIN) scripts/agents_figures.py agents-figures.json
+
 retrieval-figures: setup ## rankings, lines, languages, hops measured and written into docs/benchmarks.md: CRANFIELD=DIR CISI=DIR
 	@.venv/bin/memdir bench retrieval --cranfield $(CRANFIELD) --cisi $(CISI) --lines --unrelated --languages --hops --output retrieval-figures.json
 	@$(PYTHON_BIN) scripts/retrieval_figures.py retrieval-figures.json
 
 clean: ## remove caches and build output, keep .venv
-	@rm -rf dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis demo-run sync-figures.json scale-figures.json retrieval-figures.json
+	@rm -rf dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis demo-run sync-figures.json scale-figures.json retrieval-figures.json agents-figures.json
 	@find src tests scripts -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -127,9 +127,9 @@ def searched(client: httpx.Client, container: str, query: str, **more: Any) -> l
     return found
 
 
-def asked_of(client: httpx.Client, path: str, body: dict[str, Any]) -> dict[str, Any]:
+def asked_of(client: httpx.Client, path: str, body: dict[str, Any], *, limit_s: float = 120.0) -> dict[str, Any]:
     """The answer to a POST. BenchError for anything but success."""
-    answer = client.post(path, json=body)
+    answer = client.post(path, json=body, timeout=limit_s)
     if answer.status_code >= 300:
         raise BenchError(f"{path} was answered {answer.status_code}: {answer.text[:300]}")
     found: dict[str, Any] = answer.json()

@@ -69,12 +69,12 @@ def at_size(count: int, work: Work, *, parent: Path | None = None) -> Iterator[F
         yield from _latencies(count, answer)
         progress(f"{count}: comparing with every memory scored …")
         yield from _rightness(haystack, answer, work, older_days=(answer.at_s - now.timestamp()) / 86_400)
+        progress(f"{count}: plain FTS5 …")
+        yield from _plain(folder, haystack, work)
         progress(f"{count}: the hook …")
         with stand(folder) as one, one.client() as client:
             yield from _hooked(client, one.servers[0], haystack, work.hooks)
             yield figure(f"{count}.server_resident", one.resident_mib(), "MiB", note="the whole server, after the hooks")
-        progress(f"{count}: plain FTS5 …")
-        yield from _plain(folder, haystack, work)
 
 
 def _hooked(client: httpx.Client, server: Running, haystack: Haystack, times: int) -> Iterator[Figure]:
@@ -82,7 +82,7 @@ def _hooked(client: httpx.Client, server: Running, haystack: Haystack, times: in
     env = {name: value for name, value in os.environ.items() if not name.startswith("MEMDIR_")}
     env |= {"MEMDIR_HOME": str(server.home), "MEMDIR_AGENT_CONTAINER": CONTAINER}
     began = time.perf_counter()
-    asked_of(client, "/v1/agents/search", {"containerTag": CONTAINER, "q": "anything", "record": False})
+    asked_of(client, "/v1/agents/search", {"containerTag": CONTAINER, "q": "anything", "record": False}, limit_s=_ASK_LIMIT_S)
     yield figure(f"{haystack.count}.first_search", (time.perf_counter() - began) * 1000, "ms", note="of a server after import")
     needles = haystack.asks("needle", times)
     runs = []
