@@ -136,6 +136,7 @@ def test_secrets_are_replaced_and_projects_given(running: ServerProcess, run: Ru
     code, _, err = run("memory", "import", "memory.jsonl", "--container", "graph2", "--secrets", "refuse")
     assert code == 1
     assert key not in err
+    assert "memdir: line 1: " in err
 
 
 def test_nothing_to_export_is_said_and_is_exit_code_1(run: Run, tmp_path: Path) -> None:

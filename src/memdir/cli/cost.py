@@ -92,9 +92,8 @@ def _run(args: argparse.Namespace, out: Output) -> int:
 def _asked(args: argparse.Namespace, out: Output) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
     """Usage and size of the container; None for both when no server runs, or it has no such container: what is left is a
     calculation, which needs neither."""
-    import os
-
-    from memdir.client.light import LightCallError, call
+    from memdir.agents.service import AgentMemories, agent_container
+    from memdir.client.light import LightCallError
     from memdir.client.local import running_server
     from memdir.core.paths import app_paths
 
@@ -102,14 +101,13 @@ def _asked(args: argparse.Namespace, out: Output) -> tuple[dict[str, Any] | None
     if server is None:
         out.note("no server runs, so nothing is known of what was injected; `memdir server start` starts it")
         return None, None
-    params = {"containerTag": args.container or os.environ.get("MEMDIR_AGENT_CONTAINER") or "agents"}
+    memories = AgentMemories(server=server, container=agent_container(args.container), timeout_s=_TIMEOUT_S)
     try:
-        usage = call(server, "GET", "/v1/agents/usage", params=params | {"days": str(args.days)}, timeout_s=_TIMEOUT_S)
-        return usage, call(server, "GET", "/v1/agents/stats", params=params, timeout_s=_TIMEOUT_S)
+        return memories.usage(days=args.days), memories.stats()
     except LightCallError as error:
         if error.status != 404:
             raise
-        out.note(f"the server has no memory called {params['containerTag']}, so nothing was injected from it")
+        out.note(f"the server has no memory called {memories.container}, so nothing was injected from it")
         return None, None
 
 

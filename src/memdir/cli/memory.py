@@ -40,7 +40,8 @@ def _tags(parser: Parser, text: str) -> None:
     parser.add_argument("-t", "--tag", metavar="TAG", action="append", default=[], help=text)
 
 
-def _memories(args: argparse.Namespace, out: Output) -> AgentMemories:
+def memories_of(args: argparse.Namespace, out: Output) -> AgentMemories:
+    """The container that is meant, on the server, which is started when none runs."""
     from memdir.agents.service import AgentMemories, agent_container
     from memdir.client.local import ensure_server, running_server
     from memdir.core.paths import app_paths
@@ -95,7 +96,7 @@ def _store(args: argparse.Namespace, out: Output) -> int:
     if not text.strip():
         raise UsageError("there is nothing to remember", hint="memdir memory store 'what to remember'")
     secrets = "redact" if args.redact else "refuse"
-    stored = _memories(args, out).store(text, tags=args.tag, project=_chosen_project(args), secrets=secrets)
+    stored = memories_of(args, out).store(text, tags=args.tag, project=_chosen_project(args), secrets=secrets)
     known = {one["id"]: one["similarity"] for one in stored["duplicates"]}
     if out.json:
         out.document(stored)
@@ -139,7 +140,7 @@ def _share(text: str) -> float:
 
 
 def _search(args: argparse.Namespace, out: Output) -> int:
-    found = _memories(args, out).search(
+    found = memories_of(args, out).search(
         " ".join(args.query),
         project=_chosen_project(args),
         tags=args.tag,
@@ -186,7 +187,7 @@ def _configure_list(parser: Parser) -> None:
 def _list(args: argparse.Namespace, out: Output) -> int:
     from itertools import islice
 
-    memories = list(islice(_memories(args, out).all(project=args.project, tag=args.tag), args.limit))
+    memories = list(islice(memories_of(args, out).all(project=args.project, tag=args.tag), args.limit))
     if out.json:
         out.document(memories)
     else:
@@ -214,7 +215,7 @@ def _missing(ask: Callable[[], Memory]) -> Memory:
 
 
 def _show(args: argparse.Namespace, out: Output) -> int:
-    memories = _memories(args, out)
+    memories = memories_of(args, out)
     memory = _missing(lambda: memories.get(args.id))
     if out.json:
         out.document(memory)
@@ -254,7 +255,7 @@ def _edit(args: argparse.Namespace, out: Output) -> int:
         content = _text_of(args.text)
     if content is None and args.move is None:
         raise UsageError("there is nothing to change", hint="give the new TEXT, --file or --move")
-    memories = _memories(args, out)
+    memories = memories_of(args, out)
     secrets = "redact" if args.redact else "refuse"
     memory = _missing(lambda: memories.edit(args.id, content=content, project=args.move, secrets=secrets))
     return _changed(memory, out)
@@ -276,7 +277,7 @@ def _configure_tag(parser: Parser) -> None:
 
 
 def _tag(args: argparse.Namespace, out: Output) -> int:
-    memories = _memories(args, out)
+    memories = memories_of(args, out)
     memory = _missing(lambda: memories.get(args.id))
     tags = [tag for tag in dict.fromkeys([*memory["tags"], *args.add]) if tag not in args.remove]
     if tags != memory["tags"]:
@@ -296,7 +297,7 @@ def _configure_delete(parser: Parser) -> None:
 def _delete(args: argparse.Namespace, out: Output) -> int:
     from memdir.client.light import LightCallError
 
-    memories = _memories(args, out)
+    memories = memories_of(args, out)
     gone: list[str] = []
     missing: list[str] = []
     for memory_id in args.id:
@@ -321,7 +322,7 @@ def _delete(args: argparse.Namespace, out: Output) -> int:
 
 
 def _stats(args: argparse.Namespace, out: Output) -> int:
-    stats = _memories(args, out).stats()
+    stats = memories_of(args, out).stats()
     if out.json:
         out.document(stats)
         return EXIT_OK if stats["memories"] else EXIT_NOTHING

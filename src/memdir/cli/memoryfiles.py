@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from memdir.cli.command import EXIT_NOTHING, EXIT_OK, Command, Parser
 from memdir.cli.text import plural
@@ -21,19 +21,13 @@ from memdir.core.errors import UsageError
 if TYPE_CHECKING:
     from memdir.agents.portable.item import Left
     from memdir.agents.portable.moving import Looked, Taken
+    from memdir.agents.service import Memory
     from memdir.cli.output import Output
 
 FORMS: Final = ("json", "markdown")
 _SUFFIXES: Final = {".json": "json", ".md": "markdown", ".markdown": "markdown"}
 _FROM: Final = ("memdir", "mcp-memory", "mem0", "basic-memory", "claude-mem")
 _MANY: Final = "memories"
-
-
-def agent_container(given: str | None) -> str:
-    """The container of agents' memories that is meant: given, `MEMDIR_AGENT_CONTAINER`, else `agents`."""
-    from memdir.cli.targets import check_container_name
-
-    return check_container_name(given or os.environ.get("MEMDIR_AGENT_CONTAINER") or "agents")
 
 
 def form_of(file: str) -> str | None:
@@ -56,8 +50,8 @@ def _configure_export(parser: Parser) -> None:
 def export(args: argparse.Namespace, out: Output) -> int:
     """Write memories; `args` as `memdir memory export` has them."""
     from memdir.agents.portable import ours
-    from memdir.agents.portable.moving import exported
     from memdir.cli.export import check_target, write_target
+    from memdir.cli.memory import memories_of
     from memdir.cli.output import Progress
 
     form = args.format or form_of(args.file) or "json"
@@ -65,14 +59,14 @@ def export(args: argparse.Namespace, out: Output) -> int:
     if to_stdout and out.json and form != "json":
         raise UsageError("--json and Markdown on standard output do not go together", hint="give a FILE")
     check_target(args.file, force=args.force)
-    container = agent_container(args.container)
-    params = {"containerTag": container} | {name: getattr(args, name) for name in ("project", "tag") if getattr(args, name)}
-    memories = exported(_server(out), params)
-    first = next(memories, None)
+    server = memories_of(args, out)
+    container = server.container
+    memories = server.all(project=args.project, tag=args.tag)
+    first = next(memories, None)  # what is wrong with the server is known before there is a file
     count = 0
     with Progress("exporting", noun="memory", many=_MANY) as progress:
 
-        def counted() -> Iterator[dict[str, Any]]:
+        def counted() -> Iterator[Memory]:
             nonlocal count
             for memory in chain([first] if first is not None else [], memories):
                 count += 1
@@ -128,9 +122,10 @@ def take(args: argparse.Namespace, out: Output) -> int:
     from memdir.agents.portable.item import Left, PortableError
     from memdir.agents.portable.moving import imported, looked_at
     from memdir.agents.portable.reading import read
+    from memdir.agents.service import agent_container
+    from memdir.cli.memory import memories_of
     from memdir.cli.output import Progress
 
-    container = agent_container(args.container)
     with _spooled(args.file) as path:
         left = Left()
         with Progress("reading", noun="memory", many=_MANY) as progress:
@@ -145,10 +140,10 @@ def take(args: argparse.Namespace, out: Output) -> int:
         if looked.items and not args.dry_run:
             with Progress("importing", noun="memory", many=_MANY) as progress:
                 taken = imported(
-                    _server(out), read(path, Left(), form=args.form), container=container, project=args.project,
+                    memories_of(args, out), read(path, Left(), form=args.form), project=args.project,
                     secrets=args.secrets, told=lambda so_far: progress.update(so_far.sent, looked.items),
                 )  # fmt: skip
-    _report(container, looked, left, taken, args, out)
+    _report(agent_container(args.container), looked, left, taken, args, out)
     done = looked.items and not looked.bad and not (taken is not None and taken.refused)
     return EXIT_OK if done else EXIT_NOTHING
 
@@ -187,18 +182,6 @@ def _spooled(file: str) -> Iterator[Path]:
         shutil.copyfileobj(sys.stdin.buffer, target)
         target.flush()
         yield Path(target.name)
-
-
-def _server(out: Output) -> Any:
-    from memdir.client.local import ensure_server, running_server
-    from memdir.core.paths import app_paths
-
-    paths = app_paths()
-    server = running_server(paths)
-    if server is None:
-        out.note("starting the local server")
-        server = ensure_server(paths)
-    return server
 
 
 IMPORT: Final = Command(

@@ -1,24 +1,24 @@
-"""Memories from a server into a file, and from a file to a server."""
+"""Memories from a file to a server: looked at whole, then sent."""
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from memdir.agents.portable.item import BadItemError, Item, PortableError
-from memdir.client.light import LightCallError, call
-from memdir.client.local import ServerInfo
+from memdir.agents.service import IMPORT_ITEMS, AgentMemories, Imported
+from memdir.client.light import LightCallError
 
-PAGE: Final = 100
-BATCH_ITEMS: Final = 500
 BATCH_CHARS: Final = 2_000_000
 """Of contents in one request."""
 BAD_SHOWN: Final = 20
 _TIMEOUT_S: Final = 120.0
 _PAUSES_S: Final = (1.0, 2.0, 4.0, 8.0, 16.0)
 """Between tries of a request that the server has no time for."""
+_ITEM: Final = re.compile(r"item (\d{1,4}): ")
 _LATER: Final = frozenset({429, 503})
 
 
@@ -42,18 +42,6 @@ class Taken:
     """At most 100 of each request."""
 
 
-def exported(server: ServerInfo, params: dict[str, str]) -> Iterator[dict[str, Any]]:
-    """Every memory of a container, newest first, a page at a time. `params` as GET /v1/agents/memories takes them."""
-    after: str | None = None
-    while True:
-        more = {"after": after} if after else {}
-        page = call(server, "GET", "/v1/agents/memories", params={**params, **more, "limit": str(PAGE)}, timeout_s=_TIMEOUT_S)
-        yield from page["memories"]
-        after = page.get("nextAfter")
-        if not after:
-            return
-
-
 def looked_at(found: Iterable[Item | BadItemError], told: Callable[[int], None]) -> Looked:
     """Read to the end, so that a file is known to be sound before anything of it is sent."""
     items = bad = 0
@@ -70,30 +58,30 @@ def looked_at(found: Iterable[Item | BadItemError], told: Callable[[int], None])
 
 
 def imported(
-    server: ServerInfo,
+    memories: AgentMemories,
     found: Iterable[Item | BadItemError],
     *,
-    container: str,
     project: str | None,
     secrets: str,
     told: Callable[[Taken], None],
 ) -> Taken:
-    """Send memories in requests of at most `BATCH_ITEMS`. `project` is of those that name none. PortableError says how far it
+    """Send memories in requests of at most `IMPORT_ITEMS`. `project` is of those that name none. PortableError says how far it
     came; doing it again passes over what is there."""
     taken = Taken()
+    patient = replace(memories, timeout_s=_TIMEOUT_S)
     for batch in _batches(found):
         items = [item.wire() | ({"project": project} if item.project is None and project is not None else {}) for item in batch]
         try:
-            answer = _posted(server, {"containerTag": container, "items": items, "secrets": secrets})
+            answer = _sent(patient, items, secrets)
         except LightCallError as error:
             raise PortableError(
                 f"after {taken.sent:,} memories: {error.message}",
                 hint="do it again when that is mended: what is there already is passed over",
             ) from error
         taken.sent += len(batch)
-        taken.created += int(answer["created"])
-        taken.duplicates += int(answer["duplicates"])
-        taken.refused += [str(why) for why in answer["refused"]]
+        taken.created += answer["created"]
+        taken.duplicates += answer["duplicates"]
+        taken.refused += [_placed(why, batch) for why in answer["refused"]]
         told(taken)
     return taken
 
@@ -104,7 +92,7 @@ def _batches(found: Iterable[Item | BadItemError]) -> Iterator[list[Item]]:
     for item in found:
         if isinstance(item, BadItemError):
             continue
-        if batch and (len(batch) == BATCH_ITEMS or size + len(item.content) > BATCH_CHARS):
+        if batch and (len(batch) == IMPORT_ITEMS or size + len(item.content) > BATCH_CHARS):
             yield batch
             batch, size = [], 0
         batch.append(item)
@@ -113,10 +101,18 @@ def _batches(found: Iterable[Item | BadItemError]) -> Iterator[list[Item]]:
         yield batch
 
 
-def _posted(server: ServerInfo, body: dict[str, Any]) -> dict[str, Any]:
+def _placed(why: str, batch: list[Item]) -> str:
+    """What the server says of item N of a request, said of its place in the file."""
+    found = _ITEM.match(why)
+    if found is None or int(found[1]) >= len(batch):
+        return why
+    return f"{batch[int(found[1])].where}: {why[found.end() :]}"
+
+
+def _sent(memories: AgentMemories, items: list[dict[str, Any]], secrets: str) -> Imported:
     for pause_s in (*_PAUSES_S, None):
         try:
-            return call(server, "POST", "/v1/agents/memories:import", body=body, timeout_s=_TIMEOUT_S)
+            return memories.bring_in(items, secrets=secrets)
         except LightCallError as error:
             if error.status not in _LATER or pause_s is None:
                 raise

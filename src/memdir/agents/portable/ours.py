@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import IO, Any, Final
 
 from memdir.agents.portable.item import BadItemError, Item, Left, PortableError, made
@@ -32,7 +32,7 @@ _ESCAPED: Final = re.compile(r"(?m)^\\(?=\\*<!-- /?memory\b)")
 _HEAD_MAX_LINES: Final = 50
 
 
-def write_json(memories: Iterable[dict[str, Any]], *, container: str, exported_at: str) -> Iterator[str]:
+def write_json(memories: Iterable[Mapping[str, Any]], *, container: str, exported_at: str) -> Iterator[str]:
     """Pieces of the document. `memories` are `AgentMemory` of the wire."""
     head = {"format": FORMAT, "version": VERSION, "exportedAt": exported_at, "container": container}
     yield json.dumps(head, ensure_ascii=False)[:-1] + ', "memories": ['
@@ -43,7 +43,7 @@ def write_json(memories: Iterable[dict[str, Any]], *, container: str, exported_a
     yield "\n]}\n"
 
 
-def write_markdown(memories: Iterable[dict[str, Any]], *, container: str, exported_at: str) -> Iterator[str]:
+def write_markdown(memories: Iterable[Mapping[str, Any]], *, container: str, exported_at: str) -> Iterator[str]:
     """Pieces of the document."""
     yield render({"format": FORMAT, "version": VERSION, "exported": exported_at, "container": container}, "# Memories\n")
     for memory in memories:
@@ -86,7 +86,7 @@ def read_markdown(source: IO[str], left: Left) -> Iterator[Item | BadItemError]:
         yield _item({**fields, "content": _content(lines, number)}, f"line {number}")
 
 
-def _told(memory: dict[str, Any]) -> dict[str, Any]:
+def _told(memory: Mapping[str, Any]) -> dict[str, Any]:
     kept = ("id", "project", "tags", "createdAt", "updatedAt", "accessCount", "metadata", "content")
     return {name: memory[name] for name in kept if memory.get(name) not in (None, {}, [])}
 
