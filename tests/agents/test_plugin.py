@@ -143,8 +143,7 @@ def test_the_skill_is_what_every_host_reads_and_speaks_of_tools_and_commands_tha
     assert "<" not in fields["description"]
     assert body.count("\n") < 500
     assert set(re.findall(r"`(memory_\w+)`", body)) == {tool.name for tool in TOOLS}
-    words = {name.split()[0] for name in COMMANDS}
-    assert set(re.findall(r"`memdir (\w+)", body)) <= words
+    assert set(re.findall(r"`memdir (\w+ \w+)", body)) <= set(COMMANDS)
 
 
 def test_the_folders_are_part_of_the_source_distribution() -> None:

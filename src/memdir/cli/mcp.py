@@ -23,11 +23,20 @@ def _configure(parser: Parser) -> None:
         "--port", metavar="N", type=bounded_int(0, 65535), help=f"the port of --http (default: {PORT_DEFAULT}; 0: a free one)"
     )
     parser.add_argument(
-        "--project", metavar="NAME", help="the current project (default: MEMDIR_PROJECT, or the repository of this folder)"
+        "--project",
+        metavar="NAME",
+        help="the current project (default: MEMDIR_PROJECT, or the repository of this folder; '-' for none)",
     )
     parser.add_argument(
         "--container", metavar="TAG", help="the container of the memories (default: MEMDIR_AGENT_CONTAINER, or agents)"
     )
+
+
+def _project(named: str | None) -> str | None:
+    """The current project for the life of the server; '-' is none, as in `memdir memory`."""
+    from memdir.agents.project import current_project
+
+    return current_project() if named is None else None if named == "-" else named
 
 
 def _run(args: argparse.Namespace, out: Output) -> int:
@@ -41,15 +50,12 @@ def _run(args: argparse.Namespace, out: Output) -> int:
         end_with_parent()
     from memdir.agents.mcp.link import MemoryLink
     from memdir.agents.mcp.tools import Around
-    from memdir.agents.project import current_project
     from memdir.agents.service import agent_container
     from memdir.core.log import log_to_stderr
     from memdir.core.paths import app_paths
 
     paths = app_paths()
-    around = Around(
-        link=MemoryLink(paths, container=agent_container(args.container)), project=args.project or current_project()
-    )
+    around = Around(link=MemoryLink(paths, container=agent_container(args.container)), project=_project(args.project))
     log_to_stderr()
     if not args.http:
         from memdir.agents.mcp.serve import serve_stdio

@@ -23,6 +23,7 @@ from memdir.core.limits import QUERY_MAX_CHARS
 
 SEARCH_LIMIT_MAX: Final = 50
 LIST_LIMIT_MAX: Final = 100
+_NO_PROJECT: Final = frozenset({"", "-"})
 _ID_MAX_CHARS: Final = 100
 _CURSOR_MAX_CHARS: Final = 1_000
 _RECENT_MAX: Final = 5
@@ -99,8 +100,8 @@ class Around:
     """Of the folder that the host started us in."""
 
     def project_or(self, named: str | None) -> str | None:
-        """The project that a call means: the one it names, none for '', else the current one."""
-        return self.project if named is None else named or None
+        """The project that a call means: the one it names, none for '' (and '-', as commands have it), else the current one."""
+        return self.project if named is None else None if named in _NO_PROJECT else named
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
