@@ -129,6 +129,7 @@ class AgentSearchRequest(Wire):
     semantic: bool = False
     """Let vectors join in (slower, needs the server's model)."""
     weights: Weights | None = None
+    """Those that are left out are the server's (`MEMDIR_AGENT_WEIGHTS`), else the seed's."""
     record: bool = True
     """Count the answer as an access of its memories."""
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from memdir.cli.command import EXIT_NOTHING, EXIT_OK, Command, Parser, bounded_int
 from memdir.cli.text import plural, shortened, visible
 from memdir.core.errors import NotFoundError, UsageError
+from memdir.core.weights import WEIGHT_MAX, parsed_weights
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,7 +38,18 @@ def _project(parser: Parser) -> None:
 
 
 def _tags(parser: Parser, text: str) -> None:
-    parser.add_argument("-t", "--tag", metavar="TAG", action="append", default=[], help=text)
+    parser.add_argument("-t", "--tag", "--tags", metavar="TAG", action="extend", type=_split, default=[], help=text)
+
+
+def _weights(text: str) -> dict[str, float]:
+    try:
+        return parsed_weights(text)
+    except UsageError as error:
+        raise argparse.ArgumentTypeError(f"{error.message}{f' ({error.hint})' if error.hint else ''}") from None
+
+
+def _split(text: str) -> list[str]:
+    return [tag for tag in (part.strip() for part in text.split(",")) if tag]
 
 
 def memories_of(args: argparse.Namespace, out: Output) -> AgentMemories:
@@ -85,7 +97,7 @@ def _line_of(memory: Memory) -> str:
 
 def _configure_store(parser: Parser) -> None:
     parser.add_argument("text", metavar="TEXT", nargs="*", help="what to remember; '-' or nothing reads standard input")
-    _tags(parser, "a tag; may be given several times")
+    _tags(parser, "a tag, or several with commas; may be given several times")
     parser.add_argument("--redact", action="store_true", help="replace secrets in it; else a text that holds one is refused")
     _project(parser)
     _where(parser)
@@ -119,10 +131,13 @@ def _configure_search(parser: Parser) -> None:
     parser.add_argument(
         "-k", dest="limit", metavar="N", type=bounded_int(1, _LIMIT_MAX), default=5, help="at most N memories (default: 5)"
     )
-    _tags(parser, "memories with this tag rank higher; may be given several times")
+    _tags(parser, "memories with this tag rank higher; several with commas, or several times")
     parser.add_argument("--only-project", action="store_true", help="leave memories of other projects out")
     parser.add_argument("--only-tags", action="store_true", help="leave memories without any of the tags out")
     parser.add_argument("--threshold", metavar="SCORE", type=_share, help="all that match and score so much, 0 to 1")
+    parser.add_argument(
+        "--weights", metavar="NAME=NUMBER,…", type=_weights, help=f"of the signals: {', '.join(WEIGHT_MAX)}; the others stay"
+    )
     parser.add_argument("--semantic", action="store_true", help="let meaning join in (uses the server's model)")
     parser.add_argument("--explain", action="store_true", help="show the five signals of each memory")
     _project(parser)
@@ -149,6 +164,7 @@ def _search(args: argparse.Namespace, out: Output) -> int:
         limit=args.limit,
         threshold=args.threshold,
         semantic=args.semantic,
+        weights=args.weights,
     )
     if out.json:
         out.document(found)

@@ -11,6 +11,7 @@ from typing import Final
 
 from memdir.core.errors import MemdirError
 from memdir.retrieval.agents.index import AgentIndex, AgentIndexes
+from memdir.retrieval.agents.ranking import SignalWeights
 from memdir.server.errors import RateError
 from memdir.store.acting import SYSTEM, acting_as
 from memdir.store.store import Store
@@ -31,7 +32,11 @@ _CONTAINERS_MAX: Final = 10_000
 class AgentRoom:
     """Any thread may call."""
 
-    def __init__(self, store: Store, *, monotonic_s: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, store: Store, *, weights: SignalWeights | None = None, monotonic_s: Callable[[], float] = time.monotonic
+    ) -> None:
+        """`weights`: for searches that name none."""
+        self.weights = weights or SignalWeights()
         self._store = store
         self._indexes = AgentIndexes(store.agents)
         self._monotonic_s = monotonic_s

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from memdir.core.errors import BusyError, MemdirError
+from memdir.core.weights import told_weights
 
 if TYPE_CHECKING:
     from memdir.retrieval.embed import Embedder
@@ -194,9 +195,10 @@ class Engine:
         """Memories of agents. Waits for no model and uses none."""
         with self._agents_lock:
             if self._agents is None:
+                from memdir.retrieval.agents.ranking import SignalWeights
                 from memdir.server.agentroom import AgentRoom
 
-                self._agents = AgentRoom(self._store)
+                self._agents = AgentRoom(self._store, weights=SignalWeights(**told_weights()))
             return self._agents
 
     @property

@@ -23,6 +23,7 @@ import memdir
 from memdir.core.errors import BusyError, MemdirError, UsageError
 from memdir.core.log import log_to_file, log_to_stderr
 from memdir.core.paths import AppPaths, app_paths, write_private
+from memdir.core.weights import told_weights
 from memdir.retrieval.embed.choice import check_environment
 from memdir.retrieval.rerank import reranker_from_environment
 from memdir.server.app import create_app
@@ -248,6 +249,7 @@ async def _serve(options: ServerOptions, paths: AppPaths, store: Store, listener
     hub = Hub()
     hub.attach()
     check_environment()
+    told_weights()
     engine = Engine(store, paths.models_dir, reranker=reranker_from_environment())
     worker = Worker(store, engine, count=options.workers, crowded=lambda: hub.crowded)
     collector = BlobCollector(store)

@@ -85,6 +85,7 @@ def _relevant(
         project=project,
         only_project=allowed.project is not None,
         limit=request.limit + min(len(known), SEEN_MAX),
+        weights=room.weights,
     )
     return [record for _, record in ranked_records(caller, room, allowed.container.id, query)]
 

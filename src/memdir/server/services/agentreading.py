@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from memdir.api import agents as wire
@@ -78,10 +78,10 @@ def _cursor(after: str | None) -> tuple[int, int] | None:
     return int(moment), int(number)
 
 
-def query_of(request: wire.AgentSearchRequest, allowed: Bounds, now_ms: int) -> AgentQuery:
+def query_of(request: wire.AgentSearchRequest, allowed: Bounds, now_ms: int, usual: SignalWeights) -> AgentQuery:
     """What the index is asked."""
     project = None if request.project is None else agentfiles.project_folder(request.project)
-    weights = SignalWeights() if request.weights is None else SignalWeights(**request.weights.model_dump())
+    given = {} if request.weights is None else request.weights.model_dump(exclude_unset=True)
     return AgentQuery(
         text=request.q,
         now_ms=now_ms,
@@ -91,7 +91,7 @@ def query_of(request: wire.AgentSearchRequest, allowed: Bounds, now_ms: int) -> 
         only_tags=request.only_tags,
         limit=request.limit,
         threshold=request.threshold,
-        weights=weights,
+        weights=replace(usual, **given),
     )
 
 
@@ -99,7 +99,7 @@ def search(caller: Caller, room: AgentRoom, engine: Engine, request: wire.AgentS
     """Ranked by the five signals; by a sixth when meaning is asked for."""
     began = time.perf_counter()
     allowed = bounds(caller, request.container_tag)
-    query = query_of(request, allowed, caller.store.now_ms())
+    query = query_of(request, allowed, caller.store.now_ms(), room.weights)
     if allowed.container is None:
         return wire.AgentSearchResponse(results=[], terms=stems_of(query), took_ms=0.0)
     if request.semantic:
