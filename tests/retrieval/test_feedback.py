@@ -51,3 +51,10 @@ def test_without_the_vectors_of_one_of_the_best_nothing_changes(missing: int) ->
     before = signals([0.6, 0.5, 0.4, 0.3, 0.31])
     assert fed_back(before, gists, Tuning()) is before
     assert fed_back(before, NEAR, replace(Tuning(), feedback=0.0)) is before
+
+
+def test_what_is_no_answer_itself_brings_no_others_up() -> None:
+    before = signals([0.2, 0.19, 0.18, 0.1, 0.11])
+    after = fed_back(before, NEAR, Tuning())
+    assert after.fused[3] < after.fused[4]
+    assert np.abs(after.fused - before.fused).max() < 0.05

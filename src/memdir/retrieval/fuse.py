@@ -149,10 +149,11 @@ def fed_back(signals: Signals, gists: Matrix, tuning: Tuning) -> Signals:
     if signals.cosine is None or signals.dense is None or tuning.feedback == 0 or len(signals.ids) < 2:
         return signals
     best = np.lexsort((signals.ids, -signals.fused))[:FEEDBACK]
-    weights = signals.fused[best]
-    if np.isnan(gists[best]).any() or weights.sum() <= 0:
+    if np.isnan(gists[best]).any():
         return signals
-    likeness = dots(gists, ((weights / weights.sum()) @ gists[best]).astype(np.float32)).astype(np.float64)
+    # As far as each is sure to be an answer: what only happens to be nearest says nothing.
+    gist = (signals.semantic[best] @ gists[best] / len(best)).astype(np.float32)
+    likeness = dots(gists, gist).astype(np.float64)
     likeness = np.where(np.isnan(likeness), np.nanmean(likeness), likeness)
     dense = _to_unit(signals.cosine - signals.scales.dense.unrelated + tuning.feedback * likeness)
     return replace(signals, dense=dense, fused=signals.fused + tuning.dense * (dense - signals.dense))
