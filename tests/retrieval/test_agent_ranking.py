@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from memdir.retrieval.agents import ranking
+from memdir.retrieval.agents import ranking, sweep
 from memdir.retrieval.agents.expansion import EXPANSIONS, expand
 from memdir.retrieval.agents.postings import DAY_MS, Table
 from memdir.retrieval.agents.ranking import FLOOR, AgentQuery, SignalWeights, search
@@ -132,7 +132,7 @@ def test_the_ten_best_are_those_of_scoring_every_memory(seed: int, dense: bool, 
     """Through any edits, whichever way the index adds up."""
     monkeypatch.setattr(ranking, "_DENSE", 10**9 if dense else 0)
     monkeypatch.setattr(ranking, "_WHOLE_ROWS", 32)
-    monkeypatch.setattr(ranking, "_BLOCK", 8)
+    monkeypatch.setattr(sweep, "PIECE_ROWS", 16)
     rng = random.Random(seed)
     table, known = Table(), dict[int, Indexed]()
     for number in range(250):

@@ -77,7 +77,8 @@ class Table:
     tags: dict[str, Postings | int] = field(default_factory=dict)
     """By `terms.tag_key`."""
     projects: dict[str, int] = field(default_factory=dict)
-    code_of: dict[tuple[int, int], int] = field(default_factory=dict)
+    code_of: dict[int, int] = field(default_factory=dict)
+    """By frequency << 32 | length."""
     code_tf: Column = field(default_factory=lambda: Column("f8"))
     code_length: Column = field(default_factory=lambda: Column("f8"))
     numbers: Column = field(default_factory=lambda: Column("i8"))
@@ -92,7 +93,7 @@ class Table:
     """e^(DECAY_PER_DAY days since DECAY_FROM_DAYS): recency is this times one number that is the same for all."""
     access_logs: Column = field(default_factory=lambda: Column("f4"))
     """ln(1 + accesses)."""
-    _work: npt.NDArray[np.float32] = field(default_factory=lambda: np.zeros((3, 0), dtype=np.float32))
+    _work: npt.NDArray[np.float32] = field(default_factory=lambda: np.zeros(0, dtype=np.float32))
     _whole: OrderedDict[str, Values] = field(default_factory=OrderedDict)
     created_max_days: float = 0.0
     row_of: dict[int, int] = field(default_factory=dict)
@@ -129,12 +130,14 @@ class Table:
     def add(self, memories: Iterable[Indexed]) -> None:
         """New rows; a memory that has one already gets another."""
         self._whole.clear()
+        codes = self.code_of
         for memory in memories:
             self.remove(memory.number)
             row = self.size
             stems, length = counted(memory.content, memory.tags)
             for stem, frequency in stems.items():
-                _append(self.words, stem, row, self._code(frequency, length))
+                code = codes.get(frequency << 32 | length)
+                _append(self.words, stem, row, self._code(frequency, length) if code is None else code)
             keys = dict.fromkeys(map(tag_key, memory.tags))
             for key in keys:
                 _append(self.tags, key, row, 0)
@@ -177,11 +180,11 @@ class Table:
                 self.access_logs[row] = math.log1p(int(accesses[row]))
                 self.accesses_max = max(self.accesses_max, int(accesses[row]))
 
-    def workspace(self) -> npt.NDArray[np.float32]:
-        """Three numbers for each row, for one search at a time; the first ones are zero, and are to be left so."""
-        if self._work.shape[1] < self.size:
-            self._work = np.zeros((3, int(self.size * _GROW)), dtype=np.float32)
-        return self._work[:, : self.size]
+    def workspace(self) -> Values:
+        """A number for each row, for one search at a time: zero, and to be left so."""
+        if len(self._work) < self.size:
+            self._work = np.zeros(int(self.size * _GROW), dtype=np.float32)
+        return self._work[: self.size]
 
     def whole(self, name: str, made: Callable[[], npt.NDArray[Any]]) -> Values:
         """What something is worth in each row, kept until a memory comes, changes or goes; at most WHOLE_MAX_BYTES."""
@@ -216,25 +219,23 @@ class Table:
         return rows, codes
 
     def _code(self, frequency: int, length: int) -> int:
-        pair = (frequency, length)
-        code = self.code_of.get(pair)
-        if code is None:
-            code = self.code_of[pair] = self.code_tf.size
-            self.code_tf.append(frequency)
-            self.code_length.append(length)
+        """The number of a pair that is new."""
+        code = self.code_of[frequency << 32 | length] = self.code_tf.size
+        self.code_tf.append(frequency)
+        self.code_length.append(length)
         return code
 
 
 def _append(table: dict[str, Postings | int], key: str, row: int, code: int) -> None:
     found = table.get(key)
-    if found is None:
-        table[key] = row << 32 | code
-    elif isinstance(found, int):
-        table[key] = Postings(array("i", (found >> 32, row)), array("i", (found & 0xFFFF_FFFF, code)))
-    else:
+    if isinstance(found, Postings):
         try:
             found.rows.append(row)
         except BufferError:  # an error's traceback still holds what a search looked at
             table[key] = found = Postings(array("i", found.rows), array("i", found.codes))
             found.rows.append(row)
         found.codes.append(code)
+    elif found is None:
+        table[key] = row << 32 | code
+    else:
+        table[key] = Postings(array("i", (found >> 32, row)), array("i", (found & 0xFFFF_FFFF, code)))

@@ -26,7 +26,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from memdir.retrieval.agents import sweep
 from memdir.retrieval.agents.postings import DAY_MS, DECAY_FROM_DAYS, DECAY_PER_DAY, Rows, Table, Values
+from memdir.retrieval.agents.sweep import SLACK
 from memdir.retrieval.agents.terms import Asked, asked, tag_key, tags_said
 
 K1: Final = 1.2
@@ -44,11 +46,9 @@ _LIGHT_WORDS: Final = frozenset(_LIGHT.split())
 """Of requests rather than of what they are about: they count less in coverage, and as all others in BM25."""
 _BACKGROUND: Final = 1000
 """Memories thought to be there beside the real ones when words are weighed for coverage: rarity means nothing among few."""
-_SLACK: Final = 2e-5
-"""Of scores in single precision against those in double precision, which differ by less than a tenth of that."""
+_LEAST: Final = 1e-12
 _DENSE: Final = 16
 """When one row in so many was met, all rows are looked at."""
-_BLOCK: Final = 1024
 _WHOLE_ROWS: Final = 16_384
 
 Scores = npt.NDArray[np.float64]
@@ -155,88 +155,84 @@ class _Search:
         if not self._terms:
             return []
         saturation = self._saturation()
-        table = self._table
-        sums = table.workspace()[0]
+        single = saturation.astype(np.float32)
+        sums = self._table.workspace()
+        dense = sum(len(term.rows) for term in self._terms) * _DENSE > self._table.size
         try:
-            self._add_up(sums, saturation.astype(np.float32))
-            many = sum(len(term.rows) for term in self._terms)
-            if many * _DENSE > table.size:
-                touched, rough = None, sums
-            else:
-                touched = np.unique(np.concatenate([term.rows for term in self._terms]))
-                if self._allowed is not None:
-                    touched = touched[self._allowed[touched]]
-                rough = sums[touched]
-            rows, best_raw = self._best(touched, rough, saturation)
+            rows, best_raw = (self._among_all if dense else self._among_few)(sums, single, saturation)
         finally:
-            if sum(len(term.rows) for term in self._terms) * _DENSE > table.size:
+            if dense:
                 sums.fill(0)
             else:
                 for term in self._terms:
                     sums[term.rows] = 0
-        return [] if rows is None else self._ranked(rows, self._bm25(rows, saturation), best_raw)
+        return self._ranked(rows, self._bm25(rows, saturation), best_raw) if len(rows) else []
 
-    def _add_up(self, sums: Values, saturation: Values) -> None:
-        """BM25 in single precision, by row."""
+    def _among_few(self, sums: Values, single: Values, saturation: Scores) -> tuple[Rows, float]:
+        """Rows that may be among the best, and the best BM25 of all: looking at the rows that hold a word."""
         for term in self._terms:
-            if len(term.rows) * _DENSE > self._table.size >= _WHOLE_ROWS:
-                sums += self._table.whole(term.stem, partial(_spread, term, saturation, self._table.size))
-            else:
-                sums[term.rows] += _worth(term, saturation)
-
-    def _best(self, touched: Rows | None, rough: Values, saturation: Scores) -> tuple[Rows | None, float]:
-        """Rows that may be among the best, and the best BM25 of all; None when nothing is to be answered. `rough`: BM25 of the
-        rows in `touched`, or of all rows."""
-        query = self._query
-        if touched is None and self._allowed is not None:
-            rough = rough * self._allowed
-        most = float(rough.max(initial=0.0))
-        if most <= 0:
-            return None, 0.0
-        near = np.flatnonzero(rough >= most * (1 - _SLACK))
-        near_rows: Rows = (near if touched is None else touched[near]).astype(np.int32)
-        raw = self._bm25(near_rows, saturation)
-        best_raw = float(raw.max())
-        floor = 0.0
-        if query.threshold is None:
-            if self._coverage(int(near_rows[np.flatnonzero(raw == best_raw)[0]])) < COVERED_MIN:
-                return None, 0.0
-            floor = best_raw * FLOOR * (1 - _SLACK)
-        if touched is None:
-            scores = self._dense(rough, best_raw)
-            np.copyto(scores, -1, where=rough <= floor)
-            return _leading_of_all(scores, query.limit), best_raw
+            sums[term.rows] += _worth(term, single)
+        touched: Rows = np.unique(np.concatenate([term.rows for term in self._terms]))
+        if self._allowed is not None:
+            touched = touched[self._allowed[touched]]
+        rough = sums[touched]
+        near = touched[rough >= max(_LEAST, rough.max(initial=0.0) * (1 - SLACK))]
+        best_raw, floor = self._answerable(near, saturation)
         kept = rough > floor
         touched, rough = touched[kept], rough[kept]
-        exact = self._sum(rough / np.float32(best_raw), self._signals(touched))
-        return _leading(touched, exact, query.limit), best_raw
+        if not best_raw:
+            return touched[:0], 0.0
+        scores = self._sum(rough / np.float32(best_raw), self._signals(touched))
+        return _leading(touched, scores, self._query.limit), best_raw
 
-    def _dense(self, rough: Values, best_raw: float) -> Values:
-        """Scores of all rows in single precision."""
+    def _among_all(self, sums: Values, single: Values, saturation: Scores) -> tuple[Rows, float]:
+        """The same looking at all rows."""
+        table, weights = self._table, self._query.weights
+        whole = []
+        for term in self._terms:
+            if len(term.rows) * _DENSE > table.size >= _WHOLE_ROWS:
+                whole.append(table.whole(term.stem, partial(_spread, term, single, table.size)))
+            else:
+                sums[term.rows] += _worth(term, single)
+        tops = sweep.add_up(sums, whole, self._allowed)
+        near = sweep.at_least(sums, tops, max(_LEAST, float(tops.max(initial=0.0)) * (1 - SLACK)))
+        best_raw, floor = self._answerable(near, saturation)
+        if not best_raw:
+            return near[:0], 0.0
+        parts = self._parts()
+        return sweep.leading(sums, weights.bm25 / best_raw, parts, floor=floor, limit=self._query.limit), best_raw
+
+    def _answerable(self, near: Rows, saturation: Scores) -> tuple[float, float]:
+        """The best BM25 among rows that are close to it, and what others need at least (in single precision); 0 for the first
+        when nothing is to be answered."""
+        if not len(near):
+            return 0.0, 0.0
+        raw = self._bm25(near, saturation)
+        best_raw = float(raw.max())
+        if self._query.threshold is not None:
+            return best_raw, 0.0
+        if self._coverage(int(near[np.flatnonzero(raw == best_raw)[0]])) < COVERED_MIN:
+            return 0.0, 0.0
+        return best_raw, best_raw * FLOOR * (1 - SLACK)
+
+    def _parts(self) -> list[tuple[Any, float]]:
+        """What is added to BM25: values by row, and what they are multiplied with."""
         table, query, weights = self._table, self._query, self._query.weights
-        work = table.workspace()
-        scores: Values = work[1]
-        part: Values = work[2]
-        np.multiply(rough, np.float32(weights.bm25 / best_raw), out=scores)
         now_days = query.now_ms / DAY_MS
         if weights.decay_per_day == DECAY_PER_DAY and table.created_max_days <= now_days:
             scale = weights.recency * math.exp(-DECAY_PER_DAY * (now_days - DECAY_FROM_DAYS))
-            scores += np.multiply(table.growth.values, np.float32(scale), out=part)
+            parts: list[tuple[Any, float]] = [(table.growth.values, scale)]
         else:
             age_days = np.maximum(0.0, now_days - table.created_days.values)
-            scores += (weights.recency * np.exp(-weights.decay_per_day * age_days)).astype(np.float32)
+            parts = [(np.exp(-weights.decay_per_day * age_days).astype(np.float32), weights.recency)]
         if table.accesses_max:
-            scores += np.multiply(
-                table.access_logs.values, np.float32(weights.frequency / math.log1p(table.accesses_max)), out=part
-            )
+            parts.append((table.access_logs.values, weights.frequency / math.log1p(table.accesses_max)))
         number = table.projects.get(query.project) if query.project is not None else None
         if number is not None:
-            of_project = table.whole(f"\0project {number}", lambda: table.project_of.values == number)
-            scores += np.multiply(of_project, np.float32(weights.project), out=part)
+            parts.append((table.whole(f"\0project {number}", lambda: table.project_of.values == number), weights.project))
         if any(len(table.tagged(tag)) for tag in self._tags):
-            alike = table.whole("\0tags " + "\0".join(self._tags), self._tags_of_all)
-            scores += np.multiply(alike, np.float32(weights.tags), out=part)
-        return scores
+            parts.append((table.whole("\0tags " + "\0".join(self._tags), self._tags_of_all), weights.tags))
+        return parts
 
     def _mask(self, tags: Sequence[str]) -> npt.NDArray[np.bool_] | None:
         """Rows that may be found; None: all."""
@@ -386,22 +382,10 @@ def _spread(term: _Term, saturation: Values, size: int) -> Values:
     return made
 
 
-def _leading_of_all(scores: Values, limit: int) -> Rows:
-    """The same where the rows are all rows. The best of each block tell what the best have at least."""
-    blocks = len(scores) // _BLOCK
-    if blocks <= limit:
-        rows = np.flatnonzero(scores >= 0).astype(np.int32)
-        return _leading(rows, scores[rows], limit)
-    tops = scores[: blocks * _BLOCK].reshape(blocks, _BLOCK).max(axis=1)
-    least = max(0.0, float(np.partition(tops, blocks - limit)[blocks - limit]) - _SLACK)
-    rows = np.flatnonzero(scores >= least).astype(np.int32)
-    return _leading(rows, scores[rows], limit)
-
-
 def _leading(rows: Rows, scores: Any, limit: int) -> Rows:
     """Rows that may be among the best `limit`, and all that could tie with the last of them."""
     if len(rows) <= limit:
         return rows
     least = np.partition(scores, len(scores) - limit)[len(scores) - limit]
-    leading: Rows = rows[scores >= least - _SLACK]
+    leading: Rows = rows[scores >= least - SLACK]
     return leading

@@ -1,0 +1,71 @@
+"""Scores of all rows at once, in pieces that stay in the processor's cache: faster than whole arrays from some 100,000 rows.
+
+All in single precision; who is close to the best is told by the caller in double precision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+Values = npt.NDArray[np.float32]
+Rows = npt.NDArray[np.int32]
+
+PIECE_ROWS: Final = 32_768
+SLACK: Final = 2e-5
+"""Of scores in single precision against those in double precision, which differ by less than a tenth of that."""
+
+
+def add_up(sums: Values, parts: Sequence[Values], allowed: npt.NDArray[np.bool_] | None) -> Values:
+    """Add parts to `sums`, take out what is not allowed. Returns the largest sum of each piece."""
+    tops = []
+    for low in range(0, len(sums), PIECE_ROWS):
+        own = sums[low : low + PIECE_ROWS]
+        for part in parts:
+            own += part[low : low + PIECE_ROWS]
+        if allowed is not None:
+            own *= allowed[low : low + PIECE_ROWS]
+        tops.append(own.max())
+    return np.array(tops, dtype=np.float32)
+
+
+def at_least(sums: Values, tops: Values, least: float) -> Rows:
+    """Rows with such a sum, ascending."""
+    found = [
+        np.flatnonzero(sums[low : low + PIECE_ROWS] >= least) + low
+        for low in (np.flatnonzero(tops >= least) * PIECE_ROWS).tolist()
+    ]
+    return np.concatenate(found).astype(np.int32) if found else np.zeros(0, dtype=np.int32)
+
+
+def leading(sums: Values, factor: float, parts: Sequence[tuple[Any, float]], *, floor: float, limit: int) -> Rows:
+    """Rows with a sum above `floor` that may be among the best `limit` by `factor` times their sum and, of each part, its
+    factor times its value; and all that could tie with the last of them. Newest rows first: they are likelier to be among the
+    best, and whoever is below what is known is passed over."""
+    kept_rows, kept = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32)
+    least = 0.0
+    scores, product = np.empty(PIECE_ROWS, dtype=np.float32), np.empty(PIECE_ROWS, dtype=np.float32)
+    for low in range((len(sums) - 1) // PIECE_ROWS * PIECE_ROWS, -1, -PIECE_ROWS):
+        own = sums[low : low + PIECE_ROWS]
+        score, part_of = scores[: len(own)], product[: len(own)]
+        np.multiply(own, np.float32(factor), out=score)
+        for values, weight in parts:
+            np.multiply(values[low : low + PIECE_ROWS], np.float32(weight), out=part_of)
+            score += part_of
+        np.copyto(score, -1, where=own <= floor)
+        if score.max() < least:
+            continue
+        at = np.flatnonzero(score >= least)
+        found = score[at]
+        if len(at) > limit:
+            close = found >= np.partition(found, len(found) - limit)[len(found) - limit] - SLACK
+            at, found = at[close], found[close]
+        kept_rows, kept = np.concatenate((at + low, kept_rows)), np.concatenate((found, kept))
+        if len(kept) >= limit:
+            least = max(0.0, float(np.partition(kept, len(kept) - limit)[len(kept) - limit]) - SLACK)
+            close = kept >= least
+            kept_rows, kept = kept_rows[close], kept[close]
+    return kept_rows.astype(np.int32)
