@@ -55,10 +55,10 @@ def leading(sums: Values, factor: float, parts: Sequence[tuple[Any, float]], *, 
         for values, weight in parts:
             np.multiply(values[low : low + PIECE_ROWS], np.float32(weight), out=part_of)
             score += part_of
-        np.copyto(score, -1, where=own <= floor)
-        if score.max() < least:
-            continue
         at = np.flatnonzero(score >= least)
+        at = at[own[at] > floor]
+        if not len(at):
+            continue
         found = score[at]
         if len(at) > limit:
             close = found >= np.partition(found, len(found) - limit)[len(found) - limit] - SLACK
