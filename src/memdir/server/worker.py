@@ -33,9 +33,9 @@ from memdir.store.texts import embedded_text
 log = logging.getLogger(__name__)
 
 WORKERS_MAX: Final = 16
-TOGETHER_MAX: Final = 32
+TOGETHER_MAX: Final = 16
 TOGETHER_MAX_BYTES: Final = 64 << 10
-"""Documents that are claimed together, and how much they hold: bounds how long others wait for them (indexing: some 30 ms)."""
+"""Documents that are claimed together, and how much they hold: bounds how long others wait for them (indexing: some 15 ms)."""
 TOGETHER_S: Final = 2.0
 """Time limit of one computation over one of them; one that takes longer is done again alone, after the others."""
 EMBED_JOBS: Final = 32

@@ -15,8 +15,8 @@ from memdir.store.errors import InvalidError
 from memdir.store.jobs import BULK
 from memdir.store.types import Document
 
-TOGETHER_MAX: Final = 50
-"""Documents of one commit: others wait some 10 ms for it."""
+TOGETHER_MAX: Final = 16
+"""Documents of one commit: others wait some 5 ms of processor time for it."""
 
 Numbered = list[tuple[int, v3.AddDocument]]
 
