@@ -16,6 +16,8 @@ from memdir.bench.agents.day import day, fact
 from memdir.bench.agents.goals import GOALS
 from memdir.bench.agents.haystack import KINDS, NEEDLES, WORDS, Ask, Haystack
 from memdir.bench.agents.judges import Exhaustive, plain_fts5
+from memdir.store.database import fetch
+from memdir.store.sqlite.store import SqliteStore
 from tests.server.conftest import ServerProcess, start
 
 
@@ -171,3 +173,26 @@ def test_eight_sessions_side_by_side_lose_nothing_and_leave_nothing(tmp_path: Pa
     assert figures["day_lost"].samples == 8 * 5, "of six, one was deleted"
     assert figures["day_told"].value > 0
     assert not list(tmp_path.iterdir())
+
+
+def test_records_of_hits_are_read_by_their_number_and_not_by_walking_the_container(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = SqliteStore.open(tmp_path / "server")
+    asked: list[tuple[str, tuple[int, ...]]] = []
+
+    def noted(_: object, sql: str, bindings: tuple[int, ...] = ()) -> list[object]:
+        asked.append((sql, bindings))
+        return []
+
+    try:
+        with monkeypatch.context() as patched:
+            patched.setattr(type(store.agents._db), "all", noted)
+            store.agents.many(1, [1, 2, 3])
+            store.agents.indexed(1, [1, 2, 3])
+        with store.upkeep().reading() as connection:
+            plans = [fetch(connection, f"explain query plan {sql}", bindings)[0][-1] for sql, bindings in asked]
+        assert len(plans) == 2
+        assert all("INTEGER PRIMARY KEY" in plan for plan in plans), plans
+    finally:
+        store.close()

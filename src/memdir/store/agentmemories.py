@@ -121,12 +121,12 @@ class AgentMemoryStore:
         return None if row is None else _record(row)
 
     def many(self, container_id: int, numbers: Sequence[int]) -> dict[int, AgentRecord]:
-        """Those of the memories that are there, by number."""
+        """Those of the memories that are there, by number. `+`: or SQLite reads the whole container's index."""
         found: dict[int, AgentRecord] = {}
         for at in range(0, len(numbers), _IN_MAX):
             some = numbers[at : at + _IN_MAX]
             rows = self._db.all(
-                f"{_SELECT} where m.number in ({marks_for(some)}) and m.container_id = ?", (*some, container_id)
+                f"{_SELECT} where m.number in ({marks_for(some)}) and +m.container_id = ?", (*some, container_id)
             )
             found.update((row[0], _record(row)) for row in rows)
         return found
@@ -247,7 +247,7 @@ class AgentMemoryStore:
             some = numbers[at : at + _IN_MAX]
             rows = self._db.all(
                 "select number, content, tags, project, access_count, created_at_ms from agent_memory "  # noqa: S608
-                f"where number in ({marks_for(some)}) and container_id = ? order by number",
+                f"where number in ({marks_for(some)}) and +container_id = ? order by number",
                 (*some, container_id),
             )
             found += map(_indexed, rows)
