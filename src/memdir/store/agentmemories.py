@@ -134,7 +134,7 @@ class AgentMemoryStore:
     def by_ids(self, container_id: int, memory_ids: Sequence[str]) -> list[AgentRecord]:
         """Those of the memories that are there, at most 500, in the order of `memory_ids`."""
         some = list(memory_ids)[:_IN_MAX]
-        rows = self._db.all(f"{_SELECT} where m.id in ({marks_for(some)}) and m.container_id = ?", (*some, container_id))
+        rows = self._db.all(f"{_SELECT} where m.id in ({marks_for(some)}) and +m.container_id = ?", (*some, container_id))
         found = {row[1]: _record(row) for row in rows}
         return [found[one] for one in some if one in found]
 
