@@ -51,6 +51,7 @@ def test_every_shell_block_is_known() -> None:
         "make demo",
         "make setup",
         "memdir mount notes",
+        "memdir init",
         "memdir server start",
     ]
     skipped = [command for block in BLOCKS for command in commands_of(block) if command in NOT_RUN_HERE]
@@ -68,7 +69,16 @@ def test_install_and_use(clone: Memdir) -> None:
     assert example is not None
     assert ran.out.count(f"notes/{example.group(1)}") == 2, ran.out
     assert "# Memory Profile" in ran.out
-    called = clone.shell(f"set -eu\n{install}\n{BLOCKS[3]}", limit_s=60)
+    settings = clone.home / "person" / ".claude" / "settings.json"
+    settings.parent.mkdir(parents=True)
+    settings.write_text("{}")
+    hosts = re.sub(r"^memdir (de)?init\b", r"\g<0> --yes", BLOCKS[3], flags=re.MULTILINE)
+    remembered = clone.shell(f"set -eu\n{install}\nexport HOME={clone.home / 'person'}\n{hosts}", limit_s=60)
+    assert "We use pnpm" in remembered.out
+    assert "bm25 1.0000" in remembered.out
+    assert [file.name for file in settings.parent.parent.rglob("*") if file.is_file()] == ["settings.json"]
+    assert settings.read_text() == "{}"
+    called = clone.shell(f"set -eu\n{install}\n{BLOCKS[4]}", limit_s=60)
     assert '"status":"queued"' in called.out
     again = clone.shell("make setup", limit_s=20)
     assert again.out + again.err == ""
