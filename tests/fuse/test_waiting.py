@@ -321,6 +321,21 @@ def test_the_waiting_room_is_bounded(room: Room) -> None:
     assert room.waiting.park(99_999, 1, b"") == errno.EIO
 
 
+@pytest.mark.promise("lazy.reads-end")
+def test_what_is_brought_at_its_deadline_is_answered_and_the_room_goes_on() -> None:
+    room = Room(timeout_s=0.0)
+    room.start()
+    try:
+        with room.waiting._changed:  # the thread sees both at once
+            assert room.waiting.park(1, 7, b"1") is None
+            room.source.wanted[0][1](None)
+        room.until(lambda: room.rerun == [b"1"])
+        assert room.waiting.park(2, 8, b"2") is None
+        room.until(lambda: room.refused == [(2, errno.EIO)])
+    finally:
+        room.waiting.stop(timeout_s=LONG_S)
+
+
 def test_each_request_is_answered_once(room: Room) -> None:
     for unique in (1, 2, 3):
         assert room.waiting.park(unique, 7, str(unique).encode()) is None

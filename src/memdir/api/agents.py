@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from memdir.api.wire import Wire
-from memdir.core.limits import QUERY_MAX_CHARS
+from memdir.core.limits import ACCESSES_MAX, QUERY_MAX_CHARS
 
 AGENT_CONTAINER_DEFAULT = "agents"
 CONTENT_MAX_CHARS = 100_000
@@ -200,7 +200,7 @@ class ImportItem(Wire):
     project: Project | None = None
     created_at: str | None = None
     updated_at: str | None = None
-    access_count: Annotated[int, Field(ge=0)] = 0
+    access_count: Annotated[int, Field(ge=0, le=ACCESSES_MAX)] = 0
     metadata: dict[str, Any] = Field(default_factory=dict)
 
 

@@ -29,6 +29,9 @@ CHANGES_WAIT_MAX_S: Final = 60.0
 SEARCH_LIMIT_MAX: Final = 200
 QUERY_MAX_CHARS: Final = 4096
 
+ACCESSES_MAX: Final = 1_000_000_000
+"""That an import may say of one memory."""
+
 CONTROL_MESSAGE_MAX_BYTES: Final = 16 * MIB
 """One request or answer on the daemon's control socket."""
 

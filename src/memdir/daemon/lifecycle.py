@@ -45,6 +45,8 @@ computes, a small answer takes 0.2 ms so, and 0.6 with 0.5 ms; the thread gets a
 _UNMOUNT_TRIES: Final = 20
 _LET_GO_TRIES: Final = 5
 _UNMOUNT_PAUSE_S: Final = 0.1
+_TELL_S: Final = 5.0
+"""How long the end waits for the answer to whoever asked for it."""
 _LOOP_END_S: Final = 5.0
 _USERS_LOGGED_MAX: Final = 10
 
@@ -60,6 +62,9 @@ class MountDaemon:
         self._drain_timeout_s = record.drain_timeout_s
         self._users_timeout_s = _LOOP_END_S
         self._is_let_go = False
+        self._is_told = threading.Event()
+        """Not set while whoever asked for the end is still to be told how it went."""
+        self._is_told.set()
         self._undo: list[Callable[[], None]] = []
 
     def prepare(self) -> None:
@@ -133,6 +138,8 @@ class MountDaemon:
         """Unmount while everything goes on behind it; when that is done the daemon ends. False, and nothing has changed, while
         somebody uses the mount. With `lazy` it is out of the tree at once, and its users end the daemon by leaving."""
         before_s, self._drain_timeout_s = self._drain_timeout_s, drain_timeout_s
+        if not lazy:
+            self._is_told.clear()  # the daemon ends when the mount is gone, which is before anything can be told
         for _ in range(_LET_GO_TRIES):  # a look into the folder that is over in a moment is no reason to refuse
             try:
                 self._session.unmount(lazy=lazy)
@@ -146,7 +153,12 @@ class MountDaemon:
                     self._registry.save(self._record)
                 return True
         self._drain_timeout_s = before_s
+        self._is_told.set()
         return False
+
+    def told(self) -> None:
+        """Whoever let the mount go has the answer; the daemon may close what it was made of."""
+        self._is_told.set()
 
     def cut_drain(self) -> bool:
         """Whoever unmounted waits no longer for what is pushed: end now. False, and nothing happens, while it is mounted."""
@@ -187,6 +199,7 @@ class MountDaemon:
     def _end(self, loop: threading.Thread) -> None:
         self._take_out_hint()
         self._syncing.drain(self._drain_timeout_s)
+        self._is_told.wait(_TELL_S)
         self._session.end_waiting()
         self._unmount(loop)
         self._undo.remove(self._session.close)

@@ -46,6 +46,8 @@ class MountControl(Protocol):
 
     def let_go(self, *, lazy: bool, drain_timeout_s: float) -> bool: ...
 
+    def told(self) -> None: ...
+
     def cut_drain(self) -> bool: ...
 
     def request_stop(self, *, drain_timeout_s: float, users_timeout_s: float = ...) -> None: ...
@@ -286,15 +288,23 @@ class MountService:
             return {"left": None, "busy": True}
         if lazy:
             return {"left": None, "detached": True}
+        try:
+            left, told = self._drained(drain_timeout_s)
+        finally:
+            self._control.told()
+        self._control.request_stop(drain_timeout_s=0.0)
+        return {"left": left} | told
+
+    def _drained(self, timeout_s: float) -> tuple[int | None, Json]:
+        """Push what is left: how much still is then, and what there is to say of it."""
         before = self._draining({})["pushed"]
-        left = self._syncing.drain(drain_timeout_s)
+        left = self._syncing.drain(timeout_s)
         engine = self._syncing.engine
         told: Json = {"pushed": self._draining({})["pushed"] - before}
         if engine is not None:
             status = engine.status()
             told |= _held_json(status) | {"parked": status.parked, "why_left": _why_left(status) if left else None}
-        self._control.request_stop(drain_timeout_s=0.0)
-        return {"left": left} | told
+        return left, told
 
     def _draining(self, _: Json) -> Json:
         """How far a drain is: what waits, and what was pushed since the mount began."""

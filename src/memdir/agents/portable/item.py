@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from memdir.core.errors import MemdirError
+from memdir.core.limits import ACCESSES_MAX
 
 CONTENT_MAX_CHARS: Final = 100_000
 TAGS_MAX: Final = 20
@@ -77,7 +78,7 @@ def made(
             f"{where}: the text has {len(content):,} characters, and a memory at most {CONTENT_MAX_CHARS:,}",
             hint="--skip-bad leaves such entries out",
         )
-    if not isinstance(access_count, int) or isinstance(access_count, bool) or access_count < 0:
+    if not isinstance(access_count, int) or isinstance(access_count, bool) or not 0 <= access_count <= ACCESSES_MAX:
         raise BadItemError(f"{where}: {access_count!r} is no number of accesses")
     named = project.strip()[:PROJECT_MAX_CHARS] if isinstance(project, str) and project.strip() else None
     return Item(

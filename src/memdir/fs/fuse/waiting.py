@@ -150,7 +150,7 @@ class WaitingRequests:
                     self._changed.wait(self._pause_s())  # woken by every request that comes: the next deadline may be its
                 ended, brought, self._brought = self._ended, self._brought, {}
                 ready = [one for one in self._pending.values() if ended or one.ino in brought]
-                ready += [] if ended else self._expired()
+                ready += [] if ended else [one for one in self._expired() if one.ino not in brought]
                 for one in ready:
                     del self._pending[one.unique]
                     if ended or one.ino not in brought or brought[one.ino] is not None:
