@@ -16,10 +16,11 @@ from memdir.core.log import log_to_file
 from memdir.core.paths import app_paths, ensure_private_dir, write_private
 
 
-def test_ids_are_distinct_and_26_characters_long() -> None:
-    ids = {new_id() for _ in range(2000)}
-    assert len(ids) == 2000
+def test_ids_are_distinct_and_26_characters_long_and_sort_as_they_were_made() -> None:
+    ids = [new_id() for _ in range(2000)]
+    assert len(set(ids)) == 2000
     assert {len(value) for value in ids} == {26}
+    assert sorted(ids) == ids
 
 
 def test_secrets_carry_their_prefix_and_256_bits() -> None:
