@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from memdir.bench.agents.goals import GOALS as AGENT_GOALS
 from memdir.bench.posix.goals import GOALS
 from memdir.bench.scale.goals import GOALS as SIZE_GOALS
 from memdir.bench.server.goals import GOALS as SERVER_GOALS
@@ -74,7 +75,7 @@ def test_a_promise_about_speed_names_figures_of_the_benchmark_that_have_goals() 
     for promise_id, figures in MEASURED.items():
         assert promise_id in ids
         for figure in figures:
-            if figure in posix or figure in SYNC_GOALS or promise_id.startswith(("scale.", "ranked.")):
+            if figure in posix or figure in SYNC_GOALS or promise_id.startswith(("scale.", "ranked.", "agent.")):
                 continue
             assert promise_id not in OPEN
             stem = figure.removesuffix("_p95").removeprefix("ratio_")
@@ -110,6 +111,18 @@ def test_a_promise_about_rankings_is_open_unless_the_recorded_run_met_its_goals(
     met = dict(re.findall(r"^\| `([\w.]+)` \|.* \| (yes|no) \|$", recorded, re.MULTILINE))
     promised = {name: figures for name, figures in MEASURED.items() if name in RANKINGS}
     assert promised.keys() == RANKINGS
+    missed = {promise_id for promise_id, figures in promised.items() if any(met.get(figure) != "yes" for figure in figures)}
+    assert promised.keys() & OPEN == missed
+
+
+@pytest.mark.promise("parts.promises")
+def test_a_promise_about_the_speed_of_agents_memories_is_open_unless_the_recorded_run_met_its_goals() -> None:
+    page = (TESTS.parent / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    recorded = page.partition("<!-- figures of memdir bench agents")[2].partition("<!-- end -->")[0]
+    met = dict(re.findall(r"^\| `([\w.]+)` \| [^|]+ \| [^|]+ \| (yes|no) \|$", recorded, re.MULTILINE))
+    promised = {name: figures for name, figures in MEASURED.items() if name.startswith("agent.")}
+    assert len(promised) == 5
+    assert {figure for figures in promised.values() for figure in figures} <= set(AGENT_GOALS)
     missed = {promise_id for promise_id, figures in promised.items() if any(met.get(figure) != "yes" for figure in figures)}
     assert promised.keys() & OPEN == missed
 
