@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Final
 
 from memdir.core.clock import Clock
@@ -23,6 +24,7 @@ EVENTS_KEPT: Final = 100_000
 """Of all containers: an index that is further behind reads all again."""
 PAGE_ROWS: Final = 5_000
 _IN_MAX: Final = 500
+_TAGS_KNOWN: Final = 4_096
 _COLUMNS: Final = (
     "m.number, m.id, m.container_id, m.document_id, m.ordinal, d.path, m.content, m.tags, m.project, m.metadata, "
     "m.access_count, m.created_at_ms, m.updated_at_ms"
@@ -382,6 +384,12 @@ def _like(text: str) -> str:
     return text.replace("!", "!!").replace("%", "!%").replace("_", "!_")
 
 
+@lru_cache(maxsize=_TAGS_KNOWN)
+def _tags(text: str) -> tuple[str, ...]:
+    """Of a JSON array. Few lists of tags stand in many memories."""
+    return tuple(json.loads(text))
+
+
 def _record(row: Row) -> AgentRecord:
     return AgentRecord(
         number=row[0],
@@ -391,9 +399,9 @@ def _record(row: Row) -> AgentRecord:
         ordinal=row[4],
         path=row[5] or "",
         content=row[6],
-        tags=tuple(json.loads(row[7])),
+        tags=_tags(row[7]),
         project=row[8],
-        metadata=json.loads(row[9]),
+        metadata={} if row[9] == "{}" else json.loads(row[9]),
         access_count=row[10],
         created_at_ms=row[11],
         updated_at_ms=row[12],
@@ -401,9 +409,7 @@ def _record(row: Row) -> AgentRecord:
 
 
 def _indexed(row: Row) -> Indexed:
-    return Indexed(
-        number=row[0], content=row[1], tags=tuple(json.loads(row[2])), project=row[3], access_count=row[4], created_at_ms=row[5]
-    )
+    return Indexed(number=row[0], content=row[1], tags=_tags(row[2]), project=row[3], access_count=row[4], created_at_ms=row[5])
 
 
 def merged_tags(*groups: Iterable[str]) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import compress
 from typing import Any, Final
 
 import numpy as np
@@ -52,6 +53,7 @@ _DENSE: Final = 16
 _WHOLE_ROWS: Final = 16_384
 
 Scores = npt.NDArray[np.float64]
+Marks = npt.NDArray[np.bool_]
 Signals = tuple[Scores, Scores, Scores, Scores]
 
 
@@ -130,7 +132,7 @@ def unmatched(table: Table, number: int, query: AgentQuery) -> Ranked:
         return Ranked(
             number=number, score=0.0, bm25=0.0, recency=0.0, frequency=0.0, tags=0.0, project=0.0, bm25_raw=0.0, matched=()
         )
-    return _Search(table, query).shown(np.array([row], dtype=np.int32), np.zeros(1), 1.0)[0]
+    return _Search(table, query).without_words(row)
 
 
 class _Search:
@@ -166,7 +168,13 @@ class _Search:
             else:
                 for term in self._terms:
                     sums[term.rows] = 0
-        return self._ranked(rows, self._bm25(rows, saturation), best_raw) if len(rows) else []
+        return self._ranked(rows, saturation, best_raw) if len(rows) else []
+
+    def without_words(self, row: int) -> Ranked:
+        """See `unmatched`."""
+        rows = np.array([row], dtype=np.int32)
+        _, held = self._bm25(rows, self._saturation())
+        return self._shown(rows, np.zeros(1), held, 1.0)[0]
 
     def _among_few(self, sums: Values, single: Values, saturation: Scores) -> tuple[Rows, float]:
         """Rows that may be among the best, and the best BM25 of all: looking at the rows that hold a word."""
@@ -207,11 +215,11 @@ class _Search:
         when nothing is to be answered."""
         if not len(near):
             return 0.0, 0.0
-        raw = self._bm25(near, saturation)
+        raw, held = self._bm25(near, saturation)
         best_raw = float(raw.max())
         if self._query.threshold is not None:
             return best_raw, 0.0
-        if self._coverage(int(near[np.flatnonzero(raw == best_raw)[0]])) < COVERED_MIN:
+        if self._coverage(held[:, int(raw.argmax())].tolist()) < COVERED_MIN:
             return 0.0, 0.0
         return best_raw, best_raw * FLOOR * (1 - SLACK)
 
@@ -255,12 +263,6 @@ class _Search:
         made: Scores = frequency * (K1 + 1) / (frequency + K1 * (1 - B + B * length / mean))
         return made
 
-    def _held(self, rows: Rows, term: _Term) -> tuple[npt.NDArray[np.bool_], Rows]:
-        """Which of the rows hold a word, and their codes there."""
-        at = np.minimum(np.searchsorted(term.rows, rows), len(term.rows) - 1)
-        held: npt.NDArray[np.bool_] = term.rows[at] == rows
-        return held, term.codes[at[held]]
-
     def _tags_of_all(self) -> Values:
         """The Jaccard coefficient of every row."""
         table = self._table
@@ -270,25 +272,27 @@ class _Search:
         made: Values = common / (table.tag_counts.values + np.float32(len(self._tags)) - common)
         return made
 
-    def _bm25(self, rows: Rows, saturation: Scores) -> Scores:
-        """In double precision, the rarest word first."""
+    def _bm25(self, rows: Rows, saturation: Scores) -> tuple[Scores, Marks]:
+        """In double precision, the rarest word first; and which words each row holds, shape (terms, rows)."""
         raw = np.zeros(len(rows))
-        for term in self._terms:
-            held, codes = self._held(rows, term)
-            raw[held] += term.idf * saturation[codes]
-        return raw
+        held = np.zeros((len(self._terms), len(rows)), dtype=bool)
+        for term, own in zip(self._terms, held, strict=True):
+            at = np.minimum(term.rows.searchsorted(rows), len(term.rows) - 1)
+            np.equal(term.rows[at], rows, out=own)
+            raw[own] += term.idf * saturation[term.codes[at[own]]]
+        return raw, held
 
-    def _coverage(self, row: int) -> float:
-        """Share of the question that a memory's words answer."""
+    def _coverage(self, held: Sequence[bool]) -> float:
+        """Share of the question that the words of a memory answer: `held` says which of the terms it holds."""
         total = self._table.live + _BACKGROUND
         weights = [idf(total, 0)] * len(self._asked)
         holding = [False] * len(self._asked)
         known: set[int] = set()
-        for term in self._terms:
+        for term, here in zip(self._terms, held, strict=True):
             weight = idf(total, len(term.rows))
             weights[term.asked] = max(weights[term.asked], weight) if term.asked in known else weight
             known.add(term.asked)
-            holding[term.asked] |= bool(self._held(np.array([row], dtype=np.int32), term)[0][0])
+            holding[term.asked] |= here
         weights = [
             weight * LIGHT if one.word in _LIGHT_WORDS else weight for one, weight in zip(self._asked, weights, strict=True)
         ]
@@ -330,19 +334,19 @@ class _Search:
         )
         return made
 
-    def _ranked(self, rows: Rows, raw: Scores, best_raw: float) -> list[Ranked]:
+    def _ranked(self, rows: Rows, saturation: Scores, best_raw: float) -> list[Ranked]:
         query = self._query
         least = -1.0 if query.threshold is None else query.threshold
         floor = FLOOR if query.threshold is None else 0.0
-        shown = self.shown(rows, raw, best_raw)
+        shown = self._shown(rows, *self._bm25(rows, saturation), best_raw)
         shown.sort(key=lambda one: (-one.score, one.number))
         return [one for one in shown if one.score >= least and one.bm25 >= floor][: query.limit]
 
-    def shown(self, rows: Rows, raw: Scores, best_raw: float) -> list[Ranked]:
-        """Rows with all their signals."""
+    def _shown(self, rows: Rows, raw: Scores, held: Marks, best_raw: float) -> list[Ranked]:
+        """Rows with all their signals; `raw` and `held` as `_bm25` says."""
         bm25 = raw / best_raw
         signals = self._signals(rows)
-        words = self._matched(rows)
+        words = self._matched(held)
         columns = (self._table.numbers.values[rows], self._sum(bm25, signals), bm25, *signals, raw)
         return [
             Ranked(
@@ -361,12 +365,13 @@ class _Search:
             )
         ]
 
-    def _matched(self, rows: Rows) -> list[tuple[str, ...]]:
+    def _matched(self, held: Marks) -> list[tuple[str, ...]]:
         """The words of the query in each row."""
-        held = np.zeros((len(self._asked), len(rows)), dtype=bool)
-        for term in self._terms:
-            held[term.asked] |= self._held(rows, term)[0]
-        return [tuple(one.word for one, there in zip(self._asked, column, strict=True) if there) for column in held.T.tolist()]
+        asked_in = np.zeros((len(self._asked), held.shape[1]), dtype=bool)
+        for term, own in zip(self._terms, held, strict=True):
+            asked_in[term.asked] |= own
+        words = [one.word for one in self._asked]
+        return [tuple(compress(words, column)) for column in asked_in.T.tolist()]
 
 
 def _worth(term: _Term, saturation: Values) -> Values:
