@@ -226,6 +226,9 @@ def test_what_changes_is_shown_and_kept_before_it_is_written(place: Path, run: R
 def test_hosts_that_are_here_are_found_and_checked(place: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(place / "bin"))
     assert run("init", "--yes")[0] == 2, "none is here"
+    code, _, err = run("init", "--check")
+    assert code == 1
+    assert "no agent host is here" in err
     (place / ".gemini").mkdir()
     (place / "bin").mkdir()
     (place / "bin" / "codex").write_text("#!/bin/sh\n")
@@ -236,6 +239,9 @@ def test_hosts_that_are_here_are_found_and_checked(place: Path, run: Run, monkey
     assert run("init", "--yes")[0] == 0
     assert run("init", "--check")[0] == 0
     assert not (place / ".claude").exists()
+    code, _, err = run("deinit", "--agent", "codex", "--yes")
+    assert code == 0
+    assert err.strip().endswith("3 files changed; what memdir put there is out")
     _write(place, {".gemini/settings.json": b"{ broken"})
     code, out, _ = run("init", "--check")
     assert code == 1
@@ -251,6 +257,7 @@ def test_hosts_that_are_here_are_found_and_checked(place: Path, run: Run, monkey
         (".claude/settings.json", b'{"hooks": []}', "hooks is no object"),
         (".claude.json", b'{"mcpServers": null}', "mcpServers is no object"),
         (".codex/config.toml", b"a = ", "no TOML"),
+        (".codex/config.toml", b"mcp_servers = 3\n", "mcp_servers is no table"),
         (".codex/config.toml", b"mcp_servers = {a = {command = 'x'}}\n", "written inline"),
         (".cursor/hooks.json", b'{"version": 1, "hooks": {"sessionStart": {}}}', "is no list"),
     ],

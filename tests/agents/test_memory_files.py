@@ -1,4 +1,4 @@
-"""`memdir memory export` and `import`, `memdir export`, `import` and `cost`, against a real server."""
+"""`memdir memory`, `memdir export`, `import` and `cost`, against a real server."""
 
 from __future__ import annotations
 
@@ -70,6 +70,43 @@ def standing(running: ServerProcess, container: str) -> list[dict[str, Any]]:
             after = {"after": page["nextAfter"]}
     kept = ("content", "tags", "project", "createdAt", "accessCount", "metadata")
     return sorted(({name: one[name] for name in kept} for one in found), key=lambda one: str(one["content"]))
+
+
+def test_a_memory_can_leave_its_project_and_those_of_none_are_listed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = ("--container", "moved")
+    monkeypatch.setenv("MEMDIR_PROJECT", "told")
+    assert "/memory/told/" in run("memory", "store", "The environment names the project", *here)[1]
+    code, out, err = run("memory", "store", "--project", "shop", "The cart is kept in Redis", *here)
+    assert code == 0, err
+    memory_id = out.split()[0]
+    assert run("memory", "list", "--project", "-", *here)[0] == 1
+    assert "/memory/the-cart-is-kept" in run("memory", "edit", memory_id, "--move", "-", *here)[1]
+    assert memory_id in run("memory", "list", "--project", "-", *here)[1]
+    assert (
+        "/memory/project/"
+        in run("memory", "store", "--project", "/", "Nothing may be called as what stands for none", *here)[1]
+    )
+    assert run("memory", "tag", memory_id, "cart,redis", "shop", *here)[1] == "cart, redis, shop\n"
+    assert run("memory", "tag", memory_id, "-r", "cart,shop", *here)[1] == "redis\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("search", ""), "there is nothing to look for"),
+        (("show", "../../x"), "is no id of a memory"),
+        (("delete", ""), "is no id of a memory"),
+        (("store", "--project", " ", "text"), "a project has a name"),
+        (("edit", "01JD3Y6T0V8Q9W3N5K7M1P2R4S", ""), "a memory needs some text"),
+        (("edit", "01JD3Y6T0V8Q9W3N5K7M1P2R4S", "--file", "gone.md"), "gone.md cannot be read: No such file"),
+        (("edit", "01JD3Y6T0V8Q9W3N5K7M1P2R4S", "--file", "."), ". cannot be read: Is a directory"),
+        (("edit", "01JD3Y6T0V8Q9W3N5K7M1P2R4S", "--file", "/dev/zero"), "/dev/zero holds more than 1 MiB"),
+    ],
+)
+def test_what_is_typed_wrong_is_told_with_what_to_do(run: Run, arguments: tuple[str, ...], said: str) -> None:
+    code, out, err = run("memory", *arguments)
+    assert (code, out) == (2, "")
+    assert said in err
 
 
 @pytest.mark.promise("agent.export")

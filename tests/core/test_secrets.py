@@ -76,6 +76,7 @@ PLANTED: dict[str, str] = {
     "JWT": "eyJ" + "hbGciOiJIUzI1NiJ9" + "." + "eyJ" + chars(20) + "." + chars(43),
     "bearer header": "Authorization: Bea" + "rer " + chars(40),
     "password in a URL": "postgres://app:" + chars(14) + "@db.internal:5432/app",
+    "password without a user": "redis://:" + chars(14) + "@cache.internal:6379/0",
     "generic api key": 'api_key = "' + chars(32) + '"',
     "generic yaml": "client-secret: " + chars(32),
     "generic json": '{"accessToken": "' + chars(40) + '"}',

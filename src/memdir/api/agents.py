@@ -82,7 +82,8 @@ class EditRequest(Wire):
     container_tag: str = AGENT_CONTAINER_DEFAULT
     content: Content | None = None
     tags: Tags | None = None
-    project: Project | None = None
+    project: Annotated[str, Field(max_length=PROJECT_MAX_CHARS)] | None = None
+    """An empty one: it belongs to no project from now on."""
     secrets: Literal["refuse", "redact"] = "refuse"
 
 
@@ -93,7 +94,8 @@ class DeleteResult(Wire):
 
 
 class MemoriesPage(Wire):
-    """GET /v1/agents/memories?containerTag=&project=&tag=&after=CURSOR&limit=N: newest first."""
+    """GET /v1/agents/memories?containerTag=&project=&tag=&after=CURSOR&limit=N: newest first; project= chooses those of
+    none."""
 
     memories: list[AgentMemory]
     next_after: str | None

@@ -76,7 +76,7 @@ def install(args: argparse.Namespace, out: Output) -> int:
         done = _decided(changes, args, out, question="Write these changes?")
         if done:
             apply(changes, records)
-    _report(changes, out, done=done, hosts=hosts, notes=notes)
+    _report(changes, out, done="`memdir deinit` brings them back as they were" if done else None, hosts=hosts, notes=notes)
     return EXIT_OK if done or args.dry_run or not any(change.changes for change in changes) else EXIT_NOTHING
 
 
@@ -96,6 +96,8 @@ def check(args: argparse.Namespace, out: Output) -> int:
         for state in found:
             kind = "ok" if state.state == "set up" else "fail"
             out.line(f"{state.host}: {out.name(state.path)}: {out.style(visible(state.state), kind)}")
+        if not found:
+            out.note(f"no agent host is here; `memdir init --agent {','.join(HOSTS)}` sets up those that you name")
         for note in notes:
             out.note(note)
     return EXIT_OK if found and all(state.state == "set up" for state in found) else EXIT_NOTHING
@@ -116,7 +118,7 @@ def uninstall(args: argparse.Namespace, out: Output) -> int:
         done = bool(changes) and _decided(changes, args, out, question="Take this out?")
         if done:
             apply(changes, records)
-    _report(changes, out, done=done, hosts=args.agent or [], notes=[])
+    _report(changes, out, done="what memdir put there is out" if done else None, hosts=args.agent or [], notes=[])
     if problems:
         raise StorageError("; ".join(problems), hint="mend the file and call `memdir deinit` again")
     return EXIT_OK if done or (args.dry_run and changes) else EXIT_NOTHING
@@ -172,19 +174,20 @@ def _diff(change: Change) -> Iterable[str]:
     return difflib.unified_diff(before, after, *names, n=2, lineterm="")
 
 
-def _report(changes: Sequence[Change], out: Output, *, done: bool, hosts: Sequence[str], notes: Sequence[str]) -> None:
+def _report(changes: Sequence[Change], out: Output, *, done: str | None, hosts: Sequence[str], notes: Sequence[str]) -> None:
+    """`done`: what to say of the changes that were made; None when none were."""
     rows = [(change, _state(change)) for change in changes]
     if out.json:
         files = [{"path": change.path, "state": state, "diff": "\n".join(_diff(change))} for change, state in rows]
-        out.document({"hosts": list(hosts), "done": done, "files": files, "notes": list(notes)})
+        out.document({"hosts": list(hosts), "done": done is not None, "files": files, "notes": list(notes)})
         return
     moved = sum(change.changes for change in changes)
     if not changes:
         out.note("nothing of memdir's is there")
     elif not moved:
         out.note("all is as it should be; nothing was changed")
-    elif done:
-        out.note(f"{plural(moved, 'file')} changed; `memdir deinit` brings them back as they were")
+    elif done is not None:
+        out.note(f"{plural(moved, 'file')} changed; {done}")
     else:
         out.note("nothing was changed")
     for note in notes:

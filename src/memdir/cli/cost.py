@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from memdir.cli.command import EXIT_OK, Command, Parser, bounded_int
+from memdir.cli.memoryoptions import add_container
 
 if TYPE_CHECKING:
     from memdir.agents.cost import CostModel
@@ -56,7 +57,7 @@ def _configure(parser: Parser) -> None:
         "--inference-ms", metavar="MS", type=_number(1, 3_600_000), default=cost.INFERENCE_MS, help="(default: 2000)"
     )
     parser.add_argument("--days", metavar="N", type=bounded_int(1, 365), default=7, help="of usage to count (default: 7)")
-    parser.add_argument("--container", metavar="NAME", help="whose usage (default: MEMDIR_AGENT_CONTAINER, else agents)")
+    add_container(parser)
     parser.add_argument("--no-usage", action="store_true", help="compute only; no server is asked")
     parser.add_argument("--tables", action="store_true", help="the tables of the paper, for comparison")
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from memdir.agents import hook
 from memdir.agents.hosts import HOSTS
 from memdir.cli.command import Command, Parser
+from memdir.cli.memoryoptions import add_container
 
 if TYPE_CHECKING:
     from memdir.cli.output import Output
@@ -19,9 +20,7 @@ def _configure(parser: Parser) -> None:
     parser.add_argument(
         "--tag", choices=hook.TAGS, default=hook.TAGS[0], help="what the block is called (default: %(default)s)"
     )
-    parser.add_argument(
-        "--container", metavar="NAME", help="where the memories are (default: MEMDIR_AGENT_CONTAINER, or agents)"
-    )
+    add_container(parser)
     parser.add_argument("--plain", action="store_true", help="print the block itself and not JSON (Claude Code, Codex)")
 
 

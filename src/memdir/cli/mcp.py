@@ -8,6 +8,7 @@ import sys
 from typing import Final
 
 from memdir.cli.command import EXIT_OK, Command, Parser, bounded_int, is_terminal
+from memdir.cli.memoryoptions import add_container
 from memdir.cli.output import Output
 from memdir.core.errors import UsageError
 
@@ -27,9 +28,7 @@ def _configure(parser: Parser) -> None:
         metavar="NAME",
         help="the current project (default: MEMDIR_PROJECT, or the repository of this folder; '-' for none)",
     )
-    parser.add_argument(
-        "--container", metavar="TAG", help="the container of the memories (default: MEMDIR_AGENT_CONTAINER, or agents)"
-    )
+    add_container(parser)
 
 
 def _project(named: str | None) -> str | None:

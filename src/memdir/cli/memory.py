@@ -1,44 +1,38 @@
-"""`memdir memory store|search|list|show|edit|delete|tag|stats`: an agent's memories from the command line."""
+"""`memdir memory store|search|list|show|stats`: an agent's memories from the command line."""
 
 from __future__ import annotations
 
 import argparse
-import os
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from memdir.cli.command import EXIT_NOTHING, EXIT_OK, Command, Parser, bounded_int
+from memdir.cli.memoryoptions import (
+    NONE,
+    add_container,
+    add_project,
+    checked_id,
+    chosen_project,
+    memories_of,
+    project_name,
+    tag_list,
+    text_of,
+    there,
+    told_project,
+)  # fmt: skip
 from memdir.cli.text import plural, shortened, visible
-from memdir.core.errors import NotFoundError, UsageError
+from memdir.core.errors import UsageError
 from memdir.core.weights import WEIGHT_MAX, parsed_weights
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from memdir.agents.service import AgentMemories, Hit, Memory
+    from memdir.agents.service import Hit, Memory
     from memdir.cli.output import Output
 
 _LIMIT_MAX: Final = 100
-_STDIN_MAX_BYTES: Final = 1 << 20
 _LINE_CHARS: Final = 100
-_NONE: Final = "-"
-
-
-def _where(parser: Parser) -> None:
-    parser.add_argument(
-        "--container", metavar="NAME", help="the container of the memories (default: MEMDIR_AGENT_CONTAINER, or agents)"
-    )
-
-
-def _project(parser: Parser) -> None:
-    parser.add_argument(
-        "--project", metavar="NAME", help=f"the project (default: that of this folder; '{_NONE}' for none at all)"
-    )
 
 
 def _tags(parser: Parser, text: str) -> None:
-    parser.add_argument("-t", "--tag", "--tags", metavar="TAG", action="extend", type=_split, default=[], help=text)
+    parser.add_argument("-t", "--tag", "--tags", metavar="TAG", action="extend", type=tag_list, default=[], help=text)
 
 
 def _weights(text: str) -> dict[str, float]:
@@ -48,48 +42,10 @@ def _weights(text: str) -> dict[str, float]:
         raise argparse.ArgumentTypeError(f"{error.message}{f' ({error.hint})' if error.hint else ''}") from None
 
 
-def _split(text: str) -> list[str]:
-    return [tag for tag in (part.strip() for part in text.split(",")) if tag]
-
-
-def memories_of(args: argparse.Namespace, out: Output) -> AgentMemories:
-    """The container that is meant, on the server, which is started when none runs."""
-    from memdir.agents.service import AgentMemories, agent_container
-    from memdir.client.local import ensure_server, running_server
-    from memdir.core.paths import app_paths
-
-    paths = app_paths()
-    server = running_server(paths)
-    if server is None:
-        out.note("starting the local server")
-        server = ensure_server(paths)
-    return AgentMemories(server=server, container=agent_container(args.container))
-
-
-def _chosen_project(args: argparse.Namespace) -> str | None:
-    from memdir.agents.project import current_project
-
-    if args.project is not None:
-        return None if args.project == _NONE else str(args.project)
-    return current_project(os.getcwd())
-
-
-def _text_of(words: list[str]) -> str:
-    """The words of the command line; `-` alone, or nothing, reads standard input."""
-    if words and words != ["-"]:
-        return " ".join(words)
-    raw = sys.stdin.buffer.read(_STDIN_MAX_BYTES + 1)
-    if len(raw) > _STDIN_MAX_BYTES:
-        raise UsageError(
-            f"more than {_STDIN_MAX_BYTES} bytes came on standard input", hint="put a text of that size into a file"
-        )
-    return raw.decode("utf-8", "replace")
-
-
 def _line_of(memory: Memory) -> str:
     tags = f" [{', '.join(memory['tags'])}]" if memory["tags"] else ""
     text = " ".join(memory["content"].split())
-    return visible(shortened(f"{memory['createdAt'][:10]} {memory['project'] or _NONE}{tags} {text}", _LINE_CHARS + 40))
+    return visible(shortened(f"{memory['createdAt'][:10]} {memory['project'] or NONE}{tags} {text}", _LINE_CHARS + 40))
 
 
 # store
@@ -99,16 +55,16 @@ def _configure_store(parser: Parser) -> None:
     parser.add_argument("text", metavar="TEXT", nargs="*", help="what to remember; '-' or nothing reads standard input")
     _tags(parser, "a tag, or several with commas; may be given several times")
     parser.add_argument("--redact", action="store_true", help="replace secrets in it; else a text that holds one is refused")
-    _project(parser)
-    _where(parser)
+    add_project(parser)
+    add_container(parser)
 
 
 def _store(args: argparse.Namespace, out: Output) -> int:
-    text = _text_of(args.text)
+    text = text_of(args.text)
     if not text.strip():
         raise UsageError("there is nothing to remember", hint="memdir memory store 'what to remember'")
     secrets = "redact" if args.redact else "refuse"
-    stored = memories_of(args, out).store(text, tags=args.tag, project=_chosen_project(args), secrets=secrets)
+    stored = memories_of(args, out).store(text, tags=args.tag, project=chosen_project(args), secrets=secrets)
     known = {one["id"]: one["similarity"] for one in stored["duplicates"]}
     if out.json:
         out.document(stored)
@@ -140,8 +96,8 @@ def _configure_search(parser: Parser) -> None:
     )
     parser.add_argument("--semantic", action="store_true", help="let meaning join in (uses the server's model)")
     parser.add_argument("--explain", action="store_true", help="show the five signals of each memory")
-    _project(parser)
-    _where(parser)
+    add_project(parser)
+    add_container(parser)
 
 
 def _share(text: str) -> float:
@@ -155,9 +111,12 @@ def _share(text: str) -> float:
 
 
 def _search(args: argparse.Namespace, out: Output) -> int:
+    query = " ".join(args.query)
+    if not query.strip():
+        raise UsageError("there is nothing to look for", hint="give the words that a memory may hold")
     found = memories_of(args, out).search(
-        " ".join(args.query),
-        project=_chosen_project(args),
+        query,
+        project=chosen_project(args),
         tags=args.tag,
         only_project=args.only_project,
         only_tags=args.only_tags,
@@ -181,7 +140,7 @@ def _search(args: argparse.Namespace, out: Output) -> int:
 def _show_hit(number: int, hit: Hit, explain: bool, out: Output) -> None:
     memory = hit["memory"]
     tags = f" [{', '.join(memory['tags'])}]" if memory["tags"] else ""
-    head = visible(f"{number}. {memory['createdAt'][:10]} {memory['project'] or _NONE}{tags}")
+    head = visible(f"{number}. {memory['createdAt'][:10]} {memory['project'] or NONE}{tags}")
     out.line(f"{out.style(head, 'bold')}  {hit['score']:.3f}  {memory['id']}")
     if explain:
         signals = "  ".join(f"{name} {value:.4f}" for name, value in hit["signals"].items() if value is not None)
@@ -196,14 +155,16 @@ def _show_hit(number: int, hit: Hit, explain: bool, out: Output) -> None:
 def _configure_list(parser: Parser) -> None:
     parser.add_argument("-n", "--limit", metavar="N", type=bounded_int(1, 10_000), default=20, help="at most N (default: 20)")
     parser.add_argument("-t", "--tag", metavar="TAG", help="only those with this tag")
-    parser.add_argument("--project", metavar="NAME", help="only those of this project (default: of all)")
-    _where(parser)
+    parser.add_argument(
+        "--project", metavar="NAME", type=project_name, help=f"only those of this project, '{NONE}': of none (default: of all)"
+    )
+    add_container(parser)
 
 
 def _list(args: argparse.Namespace, out: Output) -> int:
     from itertools import islice
 
-    memories = list(islice(memories_of(args, out).all(project=args.project, tag=args.tag), args.limit))
+    memories = list(islice(memories_of(args, out).all(project=told_project(args.project), tag=args.tag), args.limit))
     if out.json:
         out.document(memories)
     else:
@@ -215,30 +176,19 @@ def _list(args: argparse.Namespace, out: Output) -> int:
 
 
 def _configure_show(parser: Parser) -> None:
-    parser.add_argument("id", metavar="ID", help="the id, as `memdir memory list` shows it")
-    _where(parser)
-
-
-def _missing(ask: Callable[[], Memory]) -> Memory:
-    from memdir.client.light import LightCallError
-
-    try:
-        return ask()
-    except LightCallError as error:
-        if error.status == 404:
-            raise NotFoundError(error.message) from error
-        raise
+    parser.add_argument("id", metavar="ID", type=checked_id, help="the id, as `memdir memory list` shows it")
+    add_container(parser)
 
 
 def _show(args: argparse.Namespace, out: Output) -> int:
     memories = memories_of(args, out)
-    memory = _missing(lambda: memories.get(args.id))
+    memory = there(lambda: memories.get(args.id))
     if out.json:
         out.document(memory)
         return EXIT_OK
     rows: list[tuple[str, Any]] = [
-        ("id", memory["id"]), ("path", memory["path"]), ("project", memory["project"] or _NONE),
-        ("tags", ", ".join(memory["tags"]) or _NONE), ("created", memory["createdAt"]), ("updated", memory["updatedAt"]),
+        ("id", memory["id"]), ("path", memory["path"]), ("project", memory["project"] or NONE),
+        ("tags", ", ".join(memory["tags"]) or NONE), ("created", memory["createdAt"]), ("updated", memory["updatedAt"]),
         ("accesses", memory["accessCount"]),
     ]  # fmt: skip
     for name, value in rows:
@@ -247,91 +197,6 @@ def _show(args: argparse.Namespace, out: Output) -> int:
     for line in memory["content"].split("\n"):
         out.line(visible(line))
     return EXIT_OK
-
-
-# edit, tag, delete
-
-
-def _configure_edit(parser: Parser) -> None:
-    parser.add_argument("id", metavar="ID", help="the id, as `memdir memory list` shows it")
-    parser.add_argument("text", metavar="TEXT", nargs="*", help="what it says from now on; '-' reads standard input")
-    parser.add_argument("--file", metavar="FILE", type=Path, help="what it says from now on is in this file")
-    parser.add_argument("--move", metavar="PROJECT", help="the project it belongs to from now on")
-    parser.add_argument("--redact", action="store_true", help="replace secrets in it; else a text that holds one is refused")
-    _where(parser)
-
-
-def _edit(args: argparse.Namespace, out: Output) -> int:
-    content = None
-    if args.file is not None:
-        if args.text:
-            raise UsageError("TEXT and --file are two texts for one memory", hint="give one of them")
-        content = args.file.read_text(encoding="utf-8")
-    elif args.text:
-        content = _text_of(args.text)
-    if content is None and args.move is None:
-        raise UsageError("there is nothing to change", hint="give the new TEXT, --file or --move")
-    memories = memories_of(args, out)
-    secrets = "redact" if args.redact else "refuse"
-    memory = _missing(lambda: memories.edit(args.id, content=content, project=args.move, secrets=secrets))
-    return _changed(memory, out)
-
-
-def _changed(memory: Memory, out: Output) -> int:
-    if out.json:
-        out.document(memory)
-    else:
-        out.line(f"{memory['id']}  {out.name(memory['path'])}")
-    return EXIT_OK
-
-
-def _configure_tag(parser: Parser) -> None:
-    parser.add_argument("id", metavar="ID", help="the id, as `memdir memory list` shows it")
-    parser.add_argument("add", metavar="TAG", nargs="*", help="a tag to add")
-    parser.add_argument("-r", "--remove", metavar="TAG", action="append", default=[], help="a tag to take off")
-    _where(parser)
-
-
-def _tag(args: argparse.Namespace, out: Output) -> int:
-    memories = memories_of(args, out)
-    memory = _missing(lambda: memories.get(args.id))
-    tags = [tag for tag in dict.fromkeys([*memory["tags"], *args.add]) if tag not in args.remove]
-    if tags != memory["tags"]:
-        memory = _missing(lambda: memories.edit(args.id, tags=tags))
-    if out.json:
-        out.document(memory)
-    else:
-        out.line(visible(", ".join(memory["tags"]) or _NONE))
-    return EXIT_OK
-
-
-def _configure_delete(parser: Parser) -> None:
-    parser.add_argument("id", metavar="ID", nargs="+", help="the ids, as `memdir memory list` shows them")
-    _where(parser)
-
-
-def _delete(args: argparse.Namespace, out: Output) -> int:
-    from memdir.client.light import LightCallError
-
-    memories = memories_of(args, out)
-    gone: list[str] = []
-    missing: list[str] = []
-    for memory_id in args.id:
-        try:
-            memories.delete(memory_id)
-            gone.append(memory_id)
-        except LightCallError as error:
-            if error.status != 404:
-                raise
-            missing.append(memory_id)
-    if out.json:
-        out.document({"deleted": gone, "missing": missing})
-    else:
-        for memory_id in gone:
-            out.line(memory_id)
-        for memory_id in missing:
-            out.note(f"there is no memory {memory_id}")
-    return EXIT_OK if gone and not missing else EXIT_NOTHING
 
 
 # stats
@@ -346,10 +211,10 @@ def _stats(args: argparse.Namespace, out: Output) -> int:
     out.line(f"index:     {stats['indexBytes']:,} bytes in the server's memory")
     if stats["memories"]:
         out.line(f"from:      {stats['oldestAt'][:10]} to {stats['newestAt'][:10]}")
-    projects = [f"{row['project'] or _NONE} {row['count']:,}" for row in stats["projects"]]
-    out.line(f"projects:  {visible(', '.join(projects[:20]) or _NONE)}")
+    projects = [f"{row['project'] or NONE} {row['count']:,}" for row in stats["projects"]]
+    out.line(f"projects:  {visible(', '.join(projects[:20]) or NONE)}")
     tags = [f"{row['tag']} {row['count']:,}" for row in stats["tags"]]
-    out.line(f"tags:      {visible(', '.join(tags[:20]) or _NONE)}")
+    out.line(f"tags:      {visible(', '.join(tags[:20]) or NONE)}")
     if len(projects) > 20:
         out.note(f"{plural(len(projects) - 20, 'project')} more: --json shows all")
     return EXIT_OK if stats["memories"] else EXIT_NOTHING
@@ -407,42 +272,12 @@ SHOW = Command(
     configure=_configure_show,
     run=_show,
 )
-EDIT = Command(
-    name="memory edit",
-    usage="[OPTIONS] ID [TEXT ...]",
-    description="Change what a memory says, or its project. What it said before stays in the history of its file.",
-    examples=[
-        (f"memdir memory edit {_ID} 'Auth uses EdDSA now'", "another text"),
-        (f"memdir memory edit {_ID} --move platform", "another project"),
-    ],
-    exit_codes=[(0, "it was changed"), (2, "there is no such memory, or another error")],
-    configure=_configure_edit,
-    run=_edit,
-)
-TAG = Command(
-    name="memory tag",
-    usage="[OPTIONS] ID [TAG ...]",
-    description="Add tags to a memory, or take some off. Without tags: show them.",
-    examples=[(f"memdir memory tag {_ID} auth backend -r draft", "two more, one less")],
-    exit_codes=[(0, "these are its tags"), (2, "there is no such memory, or another error")],
-    configure=_configure_tag,
-    run=_tag,
-)
-DELETE = Command(
-    name="memory delete",
-    usage="[OPTIONS] ID ...",
-    description="Delete memories for good: file, record, index and history.",
-    examples=[(f"memdir memory delete {_ID}", "one memory")],
-    exit_codes=[(0, "all of them are gone"), (1, "some were not there")],
-    configure=_configure_delete,
-    run=_delete,
-)
 STATS = Command(
     name="memory stats",
     usage="[OPTIONS]",
     description="Show how much is remembered, in which projects, with which tags.",
     examples=[("memdir memory stats", "numbers"), ("memdir memory stats --json", "for programs")],
     exit_codes=[(0, "there are memories"), (1, "there are none")],
-    configure=_where,
+    configure=add_container,
     run=_stats,
 )

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from memdir.cli.command import EXIT_NOTHING, EXIT_OK, Command, Parser
+from memdir.cli.memoryoptions import add_container, memories_of, project_name, told_project
 from memdir.cli.text import plural
 from memdir.core.errors import UsageError
 
@@ -41,9 +42,9 @@ def form_of(file: str) -> str | None:
 def _configure_export(parser: Parser) -> None:
     parser.add_argument("file", metavar="FILE", nargs="?", default="-", help="where to write (default: standard output)")
     parser.add_argument("--format", choices=FORMS, help="default: what FILE ends in, else json")
-    parser.add_argument("--project", metavar="NAME", help="only those of one project")
+    parser.add_argument("--project", metavar="NAME", type=project_name, help="only those of one project ('-': of none)")
     parser.add_argument("--tag", metavar="TAG", help="only those with this tag")
-    parser.add_argument("--container", metavar="NAME", help="whose memories (default: MEMDIR_AGENT_CONTAINER, else agents)")
+    add_container(parser)
     parser.add_argument("--force", action="store_true", help="replace FILE when it exists")
 
 
@@ -51,7 +52,6 @@ def export(args: argparse.Namespace, out: Output) -> int:
     """Write memories; `args` as `memdir memory export` has them."""
     from memdir.agents.portable import ours
     from memdir.cli.export import check_target, write_target
-    from memdir.cli.memory import memories_of
     from memdir.cli.output import Progress
 
     form = args.format or form_of(args.file) or "json"
@@ -61,7 +61,7 @@ def export(args: argparse.Namespace, out: Output) -> int:
     check_target(args.file, force=args.force)
     server = memories_of(args, out)
     container = server.container
-    memories = server.all(project=args.project, tag=args.tag)
+    memories = server.all(project=told_project(args.project), tag=args.tag)
     first = next(memories, None)  # what is wrong with the server is known before there is a file
     count = 0
     with Progress("exporting", noun="memory", many=_MANY) as progress:
@@ -108,8 +108,8 @@ EXPORT: Final = Command(
 def _configure_import(parser: Parser) -> None:
     parser.add_argument("file", metavar="FILE", help="a file, a folder or zip of notes; - is standard input")
     parser.add_argument("--from", dest="form", choices=_FROM, help="which system wrote it (default: it is found out)")
-    parser.add_argument("--project", metavar="NAME", help="of memories that name none")
-    parser.add_argument("--container", metavar="NAME", help="where to (default: MEMDIR_AGENT_CONTAINER, else agents)")
+    parser.add_argument("--project", metavar="NAME", type=project_name, help="of memories that name none")
+    add_container(parser)
     parser.add_argument(
         "--secrets", choices=("redact", "refuse"), default="redact", help="what becomes of a secret (default: redact)"
     )
@@ -123,7 +123,6 @@ def take(args: argparse.Namespace, out: Output) -> int:
     from memdir.agents.portable.moving import imported, looked_at
     from memdir.agents.portable.reading import read
     from memdir.agents.service import agent_container
-    from memdir.cli.memory import memories_of
     from memdir.cli.output import Progress
 
     with _spooled(args.file) as path:

@@ -99,7 +99,7 @@ _RULES: Final = (
         "authorization header", "authorization",
         r"(?i:authorization)[\"']?\s*[:=]\s*[\"']?(?i:bearer|basic|token)\s+([A-Za-z0-9+/=_.~-]{20,})",
     ),
-    _rule("password in a URL", "://", r"(?<=[A-Za-z0-9])://[^\s:@/\"'<>]{1,80}:([^\s:@/\"'<>]{6,200})@[A-Za-z0-9.\[-]"),
+    _rule("password in a URL", "://", r"(?<=[A-Za-z0-9])://[^\s:@/\"'<>]{0,80}:([^\s:@/\"'<>]{6,200})@[A-Za-z0-9.\[-]"),
     _rule(
         "generic secret",
         "api_key api-key apikey access_key access-key accesskey private_key encryption_key secret token passw pwd credential",

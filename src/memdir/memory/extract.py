@@ -29,7 +29,7 @@ _FRONT_SKIP: Final = frozenset(
     {
         *("title", "date", "created", "updated", "modified", "tags", "tag", "id", "uuid", "type", "layout", "slug", "draft"),
         *("aliases", "category", "categories", "source", "author", "version", "topic", "permalink", "status", "description"),
-        "summary",
+        *("summary", "project", "metadata"),
     }
 )
 _STATIC: Final = re.compile(
@@ -65,6 +65,8 @@ _TURN: Final = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 """How a turn of a conversation begins; `user (name):` names the speaker."""
+_AGENT_NAME: Final = re.compile(r"-[0-9a-f]{6}\.md$")
+"""As `store.agentfiles.slug` names a file."""
 _SPEAKERS: Final = frozenset({"user", "human"})
 _USER_STEMS: Final = frozenset(
     {
@@ -121,8 +123,11 @@ def extract(text: str, path: str, *, byte_at: Callable[[int], int]) -> tuple[Mem
 
 
 def _subject_of(path: str) -> str:
-    """`user` for files about the user, else what the file is called."""
-    name = path.rsplit("/", 1)[-1]
+    """`user` for files about the user, the project for memories of agents, which are called after what they say, else what the
+    file is called."""
+    folder, _, name = path.rpartition("/")
+    if _AGENT_NAME.search(name) and folder.startswith("/memory/"):
+        name = folder.rpartition("/")[2]
     if is_secret(name):
         return "user"
     base = re.sub(r"^\d{4}-\d{2}-\d{2}[-_ ]?", "", name.rsplit(".", 1)[0]).replace("_", "-").casefold()

@@ -44,7 +44,7 @@ def project_folder(name: str) -> str:
     text = _UNSAFE.sub("-", name).strip().strip(".").strip()[:PROJECT_MAX_CHARS]
     while len(text.encode("utf-8", "replace")) > 200:
         text = text[:-1]
-    return text or "project"
+    return text if text.strip("-") else "project"
 
 
 def slug(content: str, digest: str) -> str:

@@ -153,35 +153,20 @@ class AgentMemoryStore:
         after: tuple[int, int] | None,
         limit: int,
     ) -> list[AgentRecord]:
-        """Newest first, behind `after` (created_at_ms, number); of one project, or with one tag."""
-        conditions, bindings = ["m.container_id = ?"], [container_id]
-        more: list[Any] = []
-        if project is not None:
-            conditions.append("m.project = ?")
-            more.append(project)
-        if tag is not None:
-            conditions.append("m.tags like ? escape '!'")
-            more.append(f"%{_like(json.dumps(tag, ensure_ascii=False))}%")
+        """Newest first, behind `after` (created_at_ms, number); of one project ('': of none), or with one tag."""
+        condition, bindings = _those(container_id, project, tag)
         if after is not None:
-            conditions.append("(m.created_at_ms < ? or (m.created_at_ms = ? and m.number < ?))")
-            more += [after[0], after[0], after[1]]
+            condition += " and (m.created_at_ms < ? or (m.created_at_ms = ? and m.number < ?))"
+            bindings += [after[0], after[0], after[1]]
         rows = self._db.all(
-            f"{_SELECT} where {' and '.join(conditions)} order by m.created_at_ms desc, m.number desc limit ?",
-            (*bindings, *more, limit),
+            f"{_SELECT} where {condition} order by m.created_at_ms desc, m.number desc limit ?", (*bindings, limit)
         )
         return [_record(row) for row in rows]
 
     def count(self, container_id: int, *, project: str | None = None, tag: str | None = None) -> int:
-        """How many there are."""
-        sql, bindings = "select count(*) from agent_memory m where m.container_id = ?", [container_id]
-        more: list[Any] = []
-        if project is not None:
-            sql += " and m.project = ?"
-            more.append(project)
-        if tag is not None:
-            sql += " and m.tags like ? escape '!'"
-            more.append(f"%{_like(json.dumps(tag, ensure_ascii=False))}%")
-        row = self._db.one(sql, (*bindings, *more))
+        """How many there are, chosen as in `page`."""
+        condition, bindings = _those(container_id, project, tag)
+        row = self._db.one(f"select count(*) from agent_memory m where {condition}", bindings)  # noqa: S608
         return 0 if row is None else int(row[0])
 
     def count_up_to(self, container_id: int, most: int) -> int:
@@ -380,8 +365,18 @@ def moved(connection: Transaction, container_id: int, source: str, target: str) 
     return unread
 
 
-def _like(text: str) -> str:
-    return text.replace("!", "!!").replace("%", "!%").replace("_", "!_")
+def _those(container_id: int, project: str | None, tag: str | None) -> tuple[str, list[Any]]:
+    """The condition that chooses memories, and what is bound in it."""
+    condition = "m.container_id = ?"
+    bindings: list[Any] = [container_id]
+    if project is not None:
+        condition += " and m.project = ?" if project else " and m.project is null"
+        bindings += [project] if project else []
+    if tag is not None:
+        text = json.dumps(tag, ensure_ascii=False).replace("!", "!!").replace("%", "!%").replace("_", "!_")
+        condition += " and m.tags like ? escape '!'"
+        bindings.append(f"%{text}%")
+    return condition, bindings
 
 
 @lru_cache(maxsize=_TAGS_KNOWN)

@@ -35,7 +35,10 @@ def present(data: bytes, kind: Kind, part: Part) -> Literal["yes", "other", "no"
         named = part.key is not None and jsontext.found(text, part.path, part.key, lambda _: True)
         return "other" if named else "no"
     if kind == "toml":
-        server = _toml(text).get("mcp_servers", {}).get(NAME)
+        servers = _toml(text).get("mcp_servers", {})
+        if not isinstance(servers, dict):
+            raise StorageError("mcp_servers is no table", hint="mend it by hand; nothing was changed")
+        server = servers.get(NAME)
         if server is None:
             return "no"
         return "yes" if is_ours(server, tomllib.loads("\n".join(part.lines))["mcp_servers"][NAME]) else "other"

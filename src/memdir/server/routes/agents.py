@@ -41,7 +41,7 @@ async def page(
     caller: Calling,
     hub: Hubbing,
     container_tag: Tag = wire.AGENT_CONTAINER_DEFAULT,
-    project: Annotated[str | None, Query(min_length=1, max_length=wire.PROJECT_MAX_CHARS)] = None,
+    project: Annotated[str | None, Query(max_length=wire.PROJECT_MAX_CHARS)] = None,
     tag: Annotated[str | None, Query(min_length=1, max_length=wire.TAG_MAX_CHARS)] = None,
     after: Annotated[str | None, Query(max_length=64)] = None,
     limit: Annotated[int, Query(ge=1, le=wire.AGENT_LIMIT_MAX)] = 20,

@@ -55,10 +55,10 @@ def page(
     allowed = bounds(caller, tag)
     if allowed.container is None:
         return wire.MemoriesPage(memories=[], next_after=None, total=0)
-    wanted = None if project is None else agentfiles.project_folder(project)
+    wanted = agentfiles.project_folder(project) if project else project
     if allowed.project is not None and wanted not in (None, allowed.project):
         raise ForbiddenError(f"this API key opens the project {allowed.project} only")
-    wanted = wanted or allowed.project
+    wanted = allowed.project if wanted is None else wanted
     store = caller.store.agents
     records = store.page(allowed.container.id, project=wanted, tag=label, after=_cursor(after), limit=limit + 1)
     shown = records[:limit]

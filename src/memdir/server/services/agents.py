@@ -172,7 +172,9 @@ def edit(caller: Caller, room: AgentRoom, memory_id: str, request: wire.EditRequ
     said, _ = _safe(content, tags, record.metadata, request.secrets)
     if not said.content:
         raise InvalidError("a memory needs some text", hint="delete it instead")
-    project = record.project if request.project is None else agentfiles.project_folder(request.project)
+    project = record.project
+    if request.project is not None:
+        project = agentfiles.project_folder(request.project) if request.project else None
     if project != record.project:
         caller.allow_path(folder_of(project))
     room.take(container.id, 1)
