@@ -12,9 +12,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from memdir.memory.reconcile import Change, fact_of, same_text
+from memdir.memory.reconcile import fact_of, same_text
+from memdir.store.memories import Decided
 from memdir.store.store import Store
-from memdir.store.types import Container, Document, Memory, MemoryCandidate
+from memdir.store.types import Container, Memory, MemoryCandidate
 
 FACTS_MAX: Final = 20_000
 """Of a container, the most important ones: some 20 MB."""
@@ -74,17 +75,19 @@ class KnownFacts:
         found.sort(key=lambda memory: (memory.candidate.kind, memory.updated_at_ms), reverse=True)
         return found
 
-    def applied(self, container: Container, document: Document, changes: Sequence[Change], *, changed: bool) -> None:
-        """`changes` were made to the memories of `container` as it was, with what came of it."""
+    def applied(self, container: Container, decisions: Sequence[Decided], *, changed: bool) -> None:
+        """The decisions, which all were made on `container` as it was, are carried out; `changed`: something came of them."""
         known = self._known.get(container.id)
         if known is None or not changed:
             return
         after = self._store.containers.by_id(container.id)
         alone = after is not None and known.version == container.profile_version == after.profile_version - 1
+        changes = [change for decided in decisions for change in decided.changes]
         if after is None or not alone or any(change.action == "remove" for change in changes):
             del self._known[container.id]  # what was taken back here may still be said elsewhere
             return
-        now = {memory.id: memory for memory in self._store.memories.standing(document.id)}
+        standing = self._store.memories.standing_in([decided.document.id for decided in decisions])
+        now = {memory.id: memory for memories in standing.values() for memory in memories}
         for memory_id in {*now, *(change.memory_id for change in changes if change.memory_id is not None)}:
             known.take(memory_id)
         for memory in now.values():

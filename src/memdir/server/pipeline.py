@@ -1,4 +1,4 @@
-"""Documents through a step: bytes to passages, and passages to memories. No threads, no waiting.
+"""Documents through the step from bytes to passages. No threads, no waiting.
 
 Every step may be killed anywhere and repeated: what it writes is one transaction that the newest claim alone may commit.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 
@@ -16,10 +16,7 @@ from memdir.core.errors import NotFoundError
 from memdir.core.secrets import redacted
 from memdir.ingest import chunker
 from memdir.ingest.text import TEXT_MAX_BYTES, DecodedText, decode, media_type
-from memdir.memory.extract import extract
-from memdir.memory.reconcile import reconcile
 from memdir.server.engine import Engine
-from memdir.server.knownfacts import KnownFacts
 from memdir.server.leases import Lease, PermanentError
 from memdir.store import agentfiles
 from memdir.store.agentmemories import NewRecord, is_agent_path
@@ -38,11 +35,17 @@ AGENT_FILE_MAX_CHARS: Final = 1_000_000
 
 
 @dataclass(slots=True, kw_only=True)
-class _Work:
-    """A document on its way to passages."""
+class Work:
+    """A document in a step."""
 
     lease: Lease
     document: Document
+
+
+@dataclass(slots=True, kw_only=True)
+class _Cutting(Work):
+    """A document on its way to passages."""
+
     data: bytes = b""
     text: DecodedText | None = None
     title: str | None = None
@@ -53,6 +56,7 @@ class _Work:
         return self.document.path or self.document.custom_id or ""
 
 
+W = TypeVar("W", bound=Work)
 Failed = list[tuple[Lease, Exception]]
 
 
@@ -76,11 +80,11 @@ def index_all(store: Store, engine: Engine, leases: Sequence[Lease]) -> Failed:
         if document is None or document.kind != "file":
             store.jobs.finish([lease.job])
         else:
-            works.append(_Work(lease=lease, document=document))
+            works.append(_Cutting(lease=lease, document=document))
     works = _advanced(store, works, "extracting", failed)
-    works = _each(works, partial(_read, store), failed)
+    works = each(works, partial(_read, store), failed)
     works = _advanced(store, works, "chunking", failed)
-    works = _each(works, partial(_cut, store, engine), failed)
+    works = each(works, partial(_cut, store, engine), failed)
     if not works:
         return failed
     cuts = [work.cut for work in works if work.cut is not None]
@@ -94,7 +98,7 @@ def index_all(store: Store, engine: Engine, leases: Sequence[Lease]) -> Failed:
     return failed + [(work.lease, SupersededError()) for work in works if work.document.id not in done]
 
 
-def _each(works: Sequence[_Work], step: Callable[[_Work], None], failed: Failed) -> list[_Work]:
+def each(works: Sequence[W], step: Callable[[W], None], failed: Failed) -> list[W]:
     """Those that the step went well with."""
     well = []
     for work in works:
@@ -107,20 +111,20 @@ def _each(works: Sequence[_Work], step: Callable[[_Work], None], failed: Failed)
     return well
 
 
-def _advanced(store: Store, works: Sequence[_Work], status: str, failed: Failed) -> list[_Work]:
+def _advanced(store: Store, works: Sequence[_Cutting], status: str, failed: Failed) -> list[_Cutting]:
     """Those whose claims are still the newest."""
     held = store.progress.advance([work.lease.job for work in works], status) if works else set()
     failed += [(work.lease, SupersededError()) for work in works if work.document.id not in held]
     return [work for work in works if work.document.id in held]
 
 
-def _read(store: Store, work: _Work) -> None:
-    work.data = _content(store, work.document)
+def _read(store: Store, work: _Cutting) -> None:
+    work.data = content(store, work.document)
     work.text = work.lease.compute(lambda: decode(work.data))
     reread_agent_memory(store, work.document, None if work.text is None else work.text.text)
 
 
-def _cut(store: Store, engine: Engine, work: _Work) -> None:
+def _cut(store: Store, engine: Engine, work: _Cutting) -> None:
     text, lease = work.text, work.lease
     chunks: Sequence[Chunk] = ()
     if text is not None:
@@ -129,11 +133,11 @@ def _cut(store: Store, engine: Engine, work: _Work) -> None:
     work.cut = Cut(document=work.document, chunks=chunks, vectors=vectors, guard=store.jobs.guard(lease.job))
 
 
-def _chunks(work: _Work) -> Sequence[Chunk]:
+def _chunks(work: _Cutting) -> Sequence[Chunk]:
     return () if work.cut is None else work.cut.chunks
 
 
-def _indexed(engine: Engine, work: _Work, container: Container | None) -> Indexed:
+def _indexed(engine: Engine, work: _Cutting, container: Container | None) -> Indexed:
     document, chunks = work.document, _chunks(work)
     follow_up = []
     if chunks and (engine.dense is not None or not engine.settled):
@@ -175,35 +179,6 @@ def reread_agent_memory(store: Store, document: Document, text: str | None) -> N
     store.agents.reread(document.container_id, document.id, document.content_hash, records)
 
 
-def remember(store: Store, engine: Engine, lease: Lease, facts: KnownFacts | None = None) -> None:
-    """Bring the memories in line with what the document says, if it stands under the memory paths; else take them back. `facts`
-    of the calling thread spare it from reading all that is known for each document.
-
-    SupersededError when the content was replaced meanwhile, or another document's facts came between.
-    """
-    job = lease.job
-    document = store.documents.get(job.document_id)
-    container = None if document is None else store.containers.by_id(document.container_id)
-    if document is None or container is None:
-        store.jobs.finish([job])
-        return
-    memories = engine.memories
-    guard = store.jobs.guard(job)
-    if not is_memory_source(document.path, document.task_type, container.memory_paths):
-        memories.forget_document(document, guard=guard)
-    else:
-        path, data = document.path or "", _content(store, document) if document.kind == "file" else None
-        text = None if data is None else lease.compute(lambda: decode(data))
-        candidates = () if text is None else lease.compute(lambda: extract(text.text, path, byte_at=text.byte_at))
-        own = memories.standing(document.id)
-        facts = facts or KnownFacts(store)
-        others = facts.concerned(container, candidates, own)
-        changes = lease.compute(lambda: reconcile(candidates, own=own, others=others))
-        changed = memories.apply(document, changes, version=container.profile_version, guard=guard)
-        facts.applied(container, document, changes, changed=changed)
-    store.jobs.finish([job])
-
-
 def head(store: Store, document: Document) -> bytes:
     """The document's bytes, one more than are ever decoded at most, so that a huge file does not fill the memory. NotFoundError
     when the content is gone."""
@@ -222,7 +197,7 @@ def decoded(store: Store, document: Document) -> DecodedText | None:
     return decode(head(store, document)) if document.kind == "file" else None
 
 
-def _content(store: Store, document: Document) -> bytes:
+def content(store: Store, document: Document) -> bytes:
     """`head`, where content that is gone means that the document has other content now, or that there is no point in trying."""
     try:
         return head(store, document)

@@ -23,7 +23,8 @@ from memdir.server.engine import Engine
 from memdir.server.knownfacts import KnownFacts
 from memdir.server.leases import COMPUTE_S, Lease, Leases, PermanentError, StepTimeoutError, StoppingError
 from memdir.server.memoryvectors import MemoryVectors
-from memdir.server.pipeline import index, index_all, remember
+from memdir.server.pipeline import Failed, index_all
+from memdir.server.remembering import remember_all
 from memdir.store.acting import SYSTEM, acting_as
 from memdir.store.errors import DiskFullError, SupersededError
 from memdir.store.jobs import BULK, INTERACTIVE, Job
@@ -53,6 +54,8 @@ _BLOCKED_S: Final = 1.0
 _FULL_S: Final = 10.0
 _IDLE_S: Final = 60.0
 """Upper bound of a wait; wake-ups come from commits, this only limits the cost of a lost one."""
+Step = Callable[[Sequence[Lease]], Failed]
+"""Takes documents of one organisation through a step and returns those that failed; what it raises is of all of them."""
 _NOT_ITS_FAULT: Final = (BusyError, StorageError, DiskFullError)
 """What a step may meet that says nothing about the document: it waits and is tried again as often as needed."""
 
@@ -185,51 +188,62 @@ class Worker:
             self._stopping.wait(min(_GIVE_WAY_MAX_S, GIVE_WAY * took_s))
 
     def _index_some(self, loop: _Loop) -> bool:
-        """Take some short documents, or one long one, through indexing together; what goes wrong with one is its own affair."""
+        """Take some short documents, or one long one, through indexing together."""
         if not self._engine.ready:
             return False
         claimed = self._claim_some(loop)
-        of_org = {job.org_id: [other for other in claimed if other.org_id == job.org_id] for job in claimed}
-        for org_id, together in of_org.items():
-            with acting_as(org_id):
-                self._index(together)
-        self._told(claimed)
+        self._take(claimed, partial(index_all, self._store, self._engine))
         return bool(claimed)
 
-    def _index(self, together: Sequence[Job]) -> None:
-        """Those that hold the others up, and all if a transaction of them fails, are done again alone."""
-        alone: Sequence[Job] = together if len(together) == 1 else ()
-        if not alone:
-            with self._leases.hold(together, limit_s=TOGETHER_S) as leases:
-                try:
-                    failed = index_all(self._store, self._engine, leases)
-                except Exception:
-                    log.warning(
-                        "%d documents could not be indexed together, trying them one by one", len(together), exc_info=True
-                    )
-                    failed, alone = [], together
-            alone = alone or [lease.job for lease, error in failed if isinstance(error, StepTimeoutError)]
-            for lease, error in failed:
-                if lease.job not in alone:
-                    self._end(lease.job, error)
-        for job in alone:
-            with self._leases.hold([job]) as (lease,):
-                self._run_one(lease, index)
-
     def _remember_some(self, loop: _Loop) -> bool:
-        """Facts of some documents, one after the other; then vectors of memories that have none."""
+        """Facts of some documents; then vectors of memories that have none."""
         if not self._engine.ready:
             return False
         claimed = self._claim_some(loop)
         if not claimed:
             return self._memory_vectors.step()
-        with self._leases.hold(claimed) as leases:
-            for lease in leases:
-                with acting_as(lease.job.org_id):
-                    self._run_one(lease, partial(remember, facts=self._facts))
-        self._told(claimed)
+        self._take(claimed, partial(remember_all, self._store, self._facts))
         self._memory_vectors.begin_anew()
         return True
+
+    def _take(self, claimed: Sequence[Job], step: Step) -> None:
+        """Take documents through a step, those of an organisation together."""
+        of_org = {job.org_id: [other for other in claimed if other.org_id == job.org_id] for job in claimed}
+        for org_id, together in of_org.items():
+            with acting_as(org_id):
+                self._take_together(together, step)
+        self._told(claimed)
+
+    def _take_together(self, together: Sequence[Job], step: Step) -> None:
+        """What goes wrong with one is its own affair. Those that hold the others up, and all if a transaction of them fails,
+        are done again alone."""
+        alone: Sequence[Job] = together if len(together) == 1 else ()
+        if not alone:
+            with self._leases.hold(together, limit_s=TOGETHER_S) as leases:
+                try:
+                    failed = step(leases)
+                except Exception:
+                    log.warning(
+                        "%s of %d documents together failed, trying them one by one",
+                        together[0].kind,
+                        len(together),
+                        exc_info=True,
+                    )
+                    failed, alone = [], together
+            alone = alone or [lease.job for lease, error in failed if isinstance(error, StepTimeoutError)]
+            self._end_all(failed, but=alone)
+        for job in alone:
+            with self._leases.hold([job]) as leases:
+                try:
+                    failed = step(leases)
+                except Exception as error:  # noqa: BLE001  logged and recorded by `_end`
+                    failed = [(leases[0], error)]
+            self._end_all(failed)
+
+    def _end_all(self, failed: Failed, *, but: Sequence[Job] = ()) -> None:
+        for lease, error in failed:
+            if lease.job not in but:
+                self._end(lease.job, error)
 
     def _claim_some(self, loop: _Loop) -> list[Job]:
         """Short documents of one priority, or one long one."""
@@ -241,13 +255,6 @@ class Worker:
     def _told(self, jobs: Sequence[Job]) -> None:
         for container_id in {job.container_id for job in jobs}:
             self._store.notify(container_id)
-
-    def _run_one(self, lease: Lease, work: Callable[[Store, Engine, Lease], None]) -> None:
-        """Take one job through its step; what goes wrong with it is its own affair."""
-        try:
-            work(self._store, self._engine, lease)
-        except Exception as error:  # noqa: BLE001  logged and recorded by `_end`
-            self._end(lease.job, error)
 
     def _end(self, job: Job, error: Exception) -> None:
         """A step ended with an error: the claim is given back, or fails."""

@@ -16,11 +16,14 @@ from memdir.store.protocols import MemoryChange
 from memdir.store.texts import storable
 from memdir.store.types import Document, Memory, MemoryCandidate
 
-_SELECT: Final = (
+_COLUMNS: Final = (
     "select m.id, m.container_id, s.document_id, s.revision, m.root_id, m.parent_id, m.relation, m.version, m.is_latest, "
     "m.is_forgotten, m.kind, m.subject, m.text, m.confidence, s.start_line, s.end_line, s.start_byte, s.end_byte, "
     "m.created_at_ms, m.updated_at_ms, s.caller, m.metadata, m.forget_after_ms, m.forget_reason, "
-    "(select count(*) from memory_source c where c.memory_id = m.id) from memory m join memory_source s on s.id = ("
+    "(select count(*) from memory_source c where c.memory_id = m.id)"
+)
+_SELECT: Final = (
+    f"{_COLUMNS} from memory m join memory_source s on s.id = ("  # noqa: S608
     "select x.id from memory_source x where x.memory_id = m.id order by x.stands desc, x.id limit 1) "
 )
 _REMEMBERED: Final = "m.is_latest = 1 and m.is_forgotten = 0 and (m.forget_after_ms is null or m.forget_after_ms > ?)"
@@ -35,6 +38,15 @@ class MemoryListing:
     container_ids: tuple[int, ...]
     sort: Literal["created_at_ms", "updated_at_ms"] = "created_at_ms"
     descending: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decided:
+    """What `memory.reconcile` decided about a document."""
+
+    document: Document
+    changes: Sequence[MemoryChange]
+    guard: Guard | None = None
 
 
 class MemoryStore:
@@ -62,12 +74,21 @@ class MemoryStore:
 
     def standing(self, document_id: str) -> Sequence[Memory]:
         """Every memory that the document said when it was last read, superseded ones included: the `own` of `reconcile`."""
-        rows = self._db.all(
-            _SELECT.replace("x.memory_id = m.id", "x.memory_id = m.id and x.document_id = :document and x.stands = 1")
-            + "order by s.start_byte, m.id",
-            {"document": document_id},
-        )
-        return [self._memory(row) for row in rows]
+        return self.standing_in([document_id])[document_id]
+
+    def standing_in(self, document_ids: Sequence[str]) -> dict[str, list[Memory]]:
+        """The same for several documents."""
+        found: dict[str, list[Memory]] = {document_id: [] for document_id in document_ids}
+        for begin in range(0, len(document_ids), IN_MAX):
+            some = document_ids[begin : begin + IN_MAX]
+            rows = self._db.all(
+                f"{_COLUMNS} from memory_source s join memory m on m.id = s.memory_id "
+                f"where s.document_id in ({marks_for(some)}) and s.stands = 1 order by s.start_byte, m.id",
+                some,
+            )
+            for row in rows:
+                found[row[2]].append(self._memory(row))
+        return found
 
     def history(self, memory_id: str) -> Sequence[Memory]:
         """All versions of a fact, oldest first."""
@@ -165,27 +186,28 @@ class MemoryStore:
         version: int | None = None,
         guard: Guard | None = None,
     ) -> bool:
-        """Apply what `memory.reconcile` decided; and grow the container's profile version when
-        anything changed. Returns whether anything did; does nothing when the document has other content by now.
+        """`apply_all` for one document. SupersededError when `guard` says no."""
+        decided = Decided(document=document, changes=changes, guard=guard)
+        (changed,) = self.apply_all(document.container_id, [decided], version=version)
+        if changed is None:
+            raise SupersededError
+        return changed
+
+    def apply_all(self, container_id: int, decisions: Sequence[Decided], *, version: int | None = None) -> list[bool | None]:
+        """Apply what was decided about documents of one container, in one transaction, and grow the container's profile
+        version when anything changed. Returns for each whether anything did, None when its guard said no; nothing is done
+        about a document that has other content by now.
 
         A fact that only moved within its document gets its new span without counting as a change. `version` is the container's
-        profile version before the memories were read for the decision: SupersededError when it is another now (the same fact
-        would be added twice), and when `guard` says no.
+        profile version before the memories were read for the decisions: SupersededError when it is another now (the same fact
+        would be added twice).
         """
         now_ms = self._now_ms()
         with self._db.write() as connection:
-            _lock(connection, document.container_id, version, guard)
-            row = first(connection, "select content_hash, container_id from document where id = ?", (document.id,))
-            if row is None or row[0] != document.content_hash:
-                return False
-            origin = Origin.of(document)
-            changed = False
-            for change in changes:
-                changed |= write(connection, origin, change, now_ms).changed
-            if changed:
-                connection.execute(
-                    "update container set profile_version = profile_version + 1 where id = ?", (document.container_id,)
-                )
+            _lock(connection, container_id, version, None)
+            changed = [_applied(connection, decided, now_ms) for decided in decisions]
+            if any(changed):
+                connection.execute("update container set profile_version = profile_version + 1 where id = ?", (container_id,))
         return changed
 
     def say(
@@ -251,6 +273,18 @@ class MemoryStore:
             forget_reason=row[23],
             source_count=row[24],
         )
+
+
+def _applied(connection: Transaction, decided: Decided, now_ms: int) -> bool | None:
+    if decided.guard is not None and not decided.guard(connection):
+        return None
+    document = decided.document
+    row = first(connection, "select content_hash from document where id = ?", (document.id,))
+    if row is None or row[0] != document.content_hash:
+        return False
+    origin = Origin.of(document)
+    written = [write(connection, origin, change, now_ms).changed for change in decided.changes]
+    return any(written)
 
 
 def _lock(connection: Transaction, container_id: int, version: int | None, guard: Guard | None) -> None:

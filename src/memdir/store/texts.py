@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from functools import lru_cache
 from typing import Final
 
 from memdir.core.secrets import masked
@@ -32,7 +33,13 @@ def storable(text: str) -> str:
 
 def embedded_text(chunk: Chunk) -> str:
     """The text that a model sees: context, then passage, secrets masked (as long as they were)."""
-    return masked(_whole_text(chunk))
+    return _masked(_whole_text(chunk))
+
+
+@lru_cache(maxsize=512)
+def _masked(text: str) -> str:
+    """Remembered, because a passage is looked at some five times on its way; at most some MB."""
+    return masked(text)
 
 
 def _whole_text(chunk: Chunk) -> str:
@@ -46,7 +53,7 @@ def text_hash(chunk: Chunk) -> bytes:
 
 def plain_hash(text: str) -> bytes:
     """`text_hash` of a passage that has this text and no context."""
-    return _digest(masked(text))
+    return _digest(_masked(text))
 
 
 def _digest(text: str) -> bytes:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from memdir.server.knownfacts import KnownFacts
 from memdir.server.leases import Lease
 from memdir.server.memoryvectors import MEMORIES_MAX, MemoryVectors
-from memdir.server.pipeline import remember
+from memdir.server.remembering import remember
 from memdir.store.types import Container
 from tests.server.conftest import AnyStore, Putting
 from tests.server.fakes import FakeEngine, HashEmbedder
@@ -21,7 +22,7 @@ def remembered(store: AnyStore, engine: FakeEngine) -> None:
                 if kind == "index":
                     indexed(store, engine, job)
                 else:
-                    remember(store, engine, Lease(store, job))  # type: ignore[arg-type]
+                    remember(store, KnownFacts(store), Lease(store, job))
 
 
 def with_vectors(store: AnyStore, container: Container) -> set[str]:

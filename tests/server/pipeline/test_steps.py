@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from memdir.server.interrupt import Interruptible
+from memdir.server.knownfacts import KnownFacts
 from memdir.server.leases import Lease, Leases, StepTimeoutError
-from memdir.server.pipeline import index, remember
+from memdir.server.pipeline import index
+from memdir.server.remembering import remember
 from memdir.server.worker import Worker
 from memdir.store.documents import STATUSES
 from memdir.store.errors import SupersededError
@@ -215,14 +217,14 @@ def test_memories_decided_on_an_older_state_are_decided_again(
     def meanwhile(container_id: int, **options: Any) -> Any:
         found = original(container_id, **options)
         monkey.undo()
-        remember(store, engine, Lease(store, first))  # type: ignore[arg-type]
+        remember(store, KnownFacts(store), Lease(store, first))
         return found
 
     with pytest.MonkeyPatch.context() as monkey:
         monkey.setattr(engine.memories, "latest", meanwhile)
         with pytest.raises(SupersededError):
-            remember(store, engine, Lease(store, second))  # type: ignore[arg-type]
-    remember(store, engine, Lease(store, second))  # type: ignore[arg-type]
+            remember(store, KnownFacts(store), Lease(store, second))
+    remember(store, KnownFacts(store), Lease(store, second))
     assert [memory.candidate.text for memory in original(container.id)] == ["I prefer tea over coffee."]
     assert store.jobs.count() == 0
 
