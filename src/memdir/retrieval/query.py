@@ -31,7 +31,7 @@ from memdir.retrieval.words import ABBREVIATIONS, Query, prepare
 from memdir.store.passages import in_place
 from memdir.store.protocols import ChunkStore
 from memdir.store.texts import embedded_text
-from memdir.store.types import Matrix, Scope, StoredChunk
+from memdir.store.types import Matrix, Nearest, Scope, StoredChunk
 from memdir.store.vectors import NOTHING_NEAR, dots
 from memdir.store.words import stem, words
 
@@ -137,11 +137,14 @@ class Searcher:
         prepared = prepare(query.text)
         if not prepared.terms:
             return SearchOutcome(hits=(), total=0, stages_ms=timer.stages_ms)
-        question = self._questions.made(prepared.text)
-        timer.lap("embed")
-        found = self._words.search(query.scope, prepared.phrases, CANDIDATES)
+        made = self._questions.begun(prepared.text)
+        lexical = dict(self._words.search(query.scope, prepared.phrases, CANDIDATES))
+        named = self._vectors.named(query.scope, prepared.words, model=self._static.name, limit=NAMED_MAX)
+        path = {chunk_id: min(1.0, total / len(prepared.terms)) for chunk_id, total in named}
         timer.lap("lexical")
-        signals, counted = self._signals(query.scope, prepared, dict(found), question)
+        question = made()
+        timer.lap("embed")
+        signals, counted = self._signals(query.scope, lexical, path, question)
         timer.lap("vectors")
         best = self._best_rows(signals, query)
         packed = self._packed_lines(signals, best)
@@ -163,29 +166,27 @@ class Searcher:
         timer.lap("lines")
         return SearchOutcome(hits=hits, total=len(passing), stages_ms=timer.stages_ms)
 
-    def _signals(self, scope: Scope, prepared: Query, lexical: dict[int, float], question: Question) -> tuple[Signals, int]:
-        """The best passages of each signal, with all signals of each; how many passages are in scope."""
-        found = self._vectors.named(scope, prepared.words, model=self._static.name, limit=NAMED_MAX)
-        path = {chunk_id: min(1.0, total / max(1, len(prepared.terms))) for chunk_id, total in found}
-        near = NOTHING_NEAR
+    def _signals(
+        self, scope: Scope, lexical: dict[int, float], path: dict[int, float], question: Question
+    ) -> tuple[Signals, int]:
+        """The best passages by words, by path and by vectors, with all signals of each; how many passages are in scope."""
+        near = unseen = NOTHING_NEAR
         if self._dense is not None and question.dense is not None:
             near = self._vectors.nearest(scope, question.dense, model=self._dense.name, limit=CANDIDATES)
-        wanted = dict.fromkeys((*lexical, *near.ids.tolist(), *path))
         counted = near.counted
         if not counted or counted != self._vectors.counted(scope, model=self._static.name):
             # Some passages are still to be seen by the transformer: their static vectors find them meanwhile.
-            near = self._vectors.nearest(scope, question.static, model=self._static.name, limit=CANDIDATES)
-            wanted.update(dict.fromkeys(near.ids.tolist()))
-            counted = counted or near.counted
-        ids = np.fromiter(wanted, dtype=np.int64, count=len(wanted))
+            unseen = self._vectors.nearest(scope, question.static, model=self._static.name, limit=CANDIDATES)
+            counted = counted or unseen.counted
+        wanted = list(dict.fromkeys((*lexical, *near.ids.tolist(), *path, *unseen.ids.tolist())))
         signals = fuse(
-            ids=ids,
+            ids=np.array(wanted, dtype=np.int64),
             lexical=np.array([lexical.get(chunk_id, 0.0) for chunk_id in wanted]),
-            static=self._cosines(scope, ids, question.static, self._static),
+            static=self._cosines(scope, wanted, question.static, self._static, unseen),
             dense=(
                 None
                 if self._dense is None or question.dense is None
-                else self._cosines(scope, ids, question.dense, self._dense)
+                else self._cosines(scope, wanted, question.dense, self._dense, near)
             ),
             path=np.array([path.get(chunk_id, 0.0) for chunk_id in wanted]),
             scales=question.scales,
@@ -193,9 +194,14 @@ class Searcher:
         )
         return signals, counted
 
-    def _cosines(self, scope: Scope, ids: Rows, query: Matrix, model: Embedder) -> Scores:
-        """Cosine of each passage, NaN for one without a vector."""
-        return self._vectors.cosines(scope.container_id, ids.tolist(), query, model=model.name).astype(np.float64)
+    def _cosines(self, scope: Scope, ids: Sequence[int], query: Matrix, model: Embedder, near: Nearest) -> Scores:
+        """Cosine of each passage, NaN for one without a vector; those of `near` are known."""
+        cosines = dict(zip(near.ids.tolist(), near.cosines.tolist(), strict=True))
+        rest = [chunk_id for chunk_id in ids if chunk_id not in cosines]
+        if rest:
+            found = self._vectors.cosines(scope.container_id, rest, query, model=model.name)
+            cosines.update(zip(rest, found.tolist(), strict=True))
+        return np.array([cosines[chunk_id] for chunk_id in ids], dtype=np.float64)
 
     def _best_rows(self, signals: Signals, query: SearchQuery) -> Rows:
         """The rows of the best fused scores, three times as many as are shown."""

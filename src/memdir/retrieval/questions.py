@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,8 +17,10 @@ from memdir.store.types import Matrix
 
 log = logging.getLogger(__name__)
 
-REMEMBERED: Final = 8
-"""Questions whose vectors are kept: those under way, as each is searched for more than once."""
+REMEMBERED: Final = 256
+"""Questions whose vectors are kept, 3 KB each: each is searched for more than once, and people ask again."""
+BESIDE_MAX: Final = 16
+"""Questions that are made at a time beside the searches that wait for them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,19 +41,25 @@ class Questions:
         self._scales = Scales(static=static.scale, dense=(dense or static).scale)
         self._lock = threading.Lock()
         self._known: OrderedDict[str, Question] = OrderedDict()
+        self._beside = ThreadPoolExecutor(BESIDE_MAX, thread_name_prefix="memdir-question")
 
-    def made(self, text: str) -> Question:
-        """The vectors of `text`. What a failing endpoint left out is asked for again the next time."""
+    def begun(self, text: str) -> Callable[[], Question]:
+        """Returns at once what waits for the vectors of `text`: a transformer computes without the interpreter's lock, so that
+        whoever asks can look for words meanwhile."""
         with self._lock:
             known = self._known.get(text)
             if known is not None:
                 self._known.move_to_end(text)
-                return known
+        if known is not None:
+            return lambda: known
+        return self._beside.submit(self._made, text).result
+
+    def _made(self, text: str) -> Question:
+        """What a failing endpoint left out is asked for again the next time."""
         doubt = self._dense.doubt(text) if isinstance(self._dense, Doubting) else 0.0
-        fresh = Question(
-            static=self._static.embed_query(text), dense=self._dense_vector(text), scales=self._scales.doubted(doubt)
-        )
-        if self._dense is None or fresh.dense is not None:
+        dense = self._dense_vector(text)
+        fresh = Question(static=self._static.embed_query(text), dense=dense, scales=self._scales.doubted(doubt))
+        if self._dense is None or dense is not None:
             with self._lock:
                 self._known[text] = fresh
                 while len(self._known) > REMEMBERED:

@@ -7,6 +7,7 @@ answer is bounded: what too many share connects nothing.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -63,12 +64,9 @@ class TieStore:
         return {number: ids for number, ids in found.items() if len(ids) <= SHARED_MAX}
 
     def _mentioning(self, container_id: int, asked: Sequence[int]) -> Iterable[Row]:
-        """Number and passage; of each number the first SHARED_MAX + 1. A statement for each, which is prepared once."""
-        for number in asked:
-            yield from self._db.all(
-                "select number, chunk_id from chunk_tie where container_id = ? and number = ? order by chunk_id limit ?",
-                (container_id, number, SHARED_MAX + 1),
-            )
+        """Number and passage; of each number the first SHARED_MAX + 1. One statement: a row for each number."""
+        rows = self._db.all(_SHARING, (container_id, SHARED_MAX + 1, json.dumps(asked)))
+        return [(number, chunk_id) for number, ids in rows if ids is not None for chunk_id in ids.split(",")]
 
     def at(self, container_id: int, paths: Sequence[str]) -> dict[str, str]:
         """Documents by path, of at most FILES_MAX paths."""
@@ -124,6 +122,10 @@ class TieStore:
         ]
 
 
+_SHARING: Final = (
+    "select k.value, (select group_concat(chunk_id) from (select chunk_id from chunk_tie "
+    "where container_id = ? and number = k.value order by chunk_id limit ?)) from json_each(?) k"
+)
 _FACTS: Final = (
     "with own as (select s.document_id as source_id, m.id, m.root_id, m.parent_id, m.relation, m.subject, m.container_id "  # noqa: S608
     "from memory_source s join memory m on m.id = s.memory_id "

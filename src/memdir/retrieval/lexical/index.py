@@ -71,7 +71,7 @@ class SegmentedIndex:
         views = own.current()
         if own.is_due:
             self.follow(scope.container_id)
-        return [(found.chunk_id, found.score) for found in search(views, self._parts, scope, asked, limit)]
+        return search(views, self._parts, scope, asked, limit)
 
     def follow(self, container_id: int) -> None:
         """A container has changed: bring its index up to date in the background. Returns at once."""

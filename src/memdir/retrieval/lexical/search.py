@@ -15,6 +15,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby, repeat
+from operator import itemgetter
 from typing import Final
 
 import numpy as np
@@ -50,15 +52,6 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """A passage. `place` orders equal scores: path, document, chunk id."""
-
-    chunk_id: int
-    score: float
-    place: tuple[bytes, int, int]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _Postings:
     """What a view holds of a word: rows, and for each the number of its code; of a phrase the saturation itself."""
 
@@ -85,8 +78,9 @@ class _Term:
     live: int
 
 
-def search(views: Sequence[View], parts: Parts, scope: Scope, wanted: Sequence[Wanted], limit: int) -> list[Found]:
-    """The best passages of `scope`, ties by path. Every passage that holds any of what is wanted has a score."""
+def search(views: Sequence[View], parts: Parts, scope: Scope, wanted: Sequence[Wanted], limit: int) -> list[tuple[int, float]]:
+    """Chunk ids and scores of the best passages of `scope`, ties by path. Every passage that holds any of what is wanted has a
+    score."""
     size = sum(view.live for view in views)
     if not size or limit <= 0:
         return []
@@ -283,28 +277,34 @@ def _kth(scores: Scores, limit: int) -> float:
     return float(np.partition(scores, len(scores) - limit)[len(scores) - limit])
 
 
-def _best(found: Sequence[tuple[View, Rows, Scores]], limit: int) -> list[Found]:
+def _best(found: Sequence[tuple[View, Rows, Scores]], limit: int) -> list[tuple[int, float]]:
+    """Chunk ids and scores, the best first. The paths of passages are looked at where nothing else orders two of them: rows of
+    one view are in the order of paths already, unless their documents have moved."""
     if not found:
         return []
     scores = np.concatenate([item[2] for item in found])
     least = np.partition(scores, len(scores) - limit)[len(scores) - limit] if len(scores) > limit else 0.0
-    passages = []
-    for view, rows, own in found:
+    ranked: list[tuple[float, int, int]] = []
+    for at, (view, rows, own) in enumerate(found):
         better = own > least
         equal = np.flatnonzero(own == least)
-        if not view.moved:  # rows are in the order of paths already
-            equal = equal[:limit]
-        better[equal] = True
-        passages += _shown(view, rows[better], own[better])
-    passages.sort(key=lambda one: (-one.score, one.place))
-    return passages[:limit]
+        better[equal if view.moved else equal[:limit]] = True
+        ranked += zip((-own[better]).tolist(), repeat(at), rows[better].tolist(), strict=False)
+    ranked.sort()
+    best: list[tuple[int, float]] = []
+    for negative, group in groupby(ranked, key=itemgetter(0)):
+        equals = [(found[at][0], row) for _, at, row in group]
+        if any(view is not equals[0][0] or view.moved for view, _ in equals[1:]):
+            equals.sort(key=lambda pair: _place(*pair))
+        best += [(int(view.segment.chunk_ids[row]), -negative) for view, row in equals[: limit - len(best)]]
+        if len(best) >= limit:
+            break
+    return best
 
 
-def _shown(view: View, rows: Rows, scores: Scores) -> list[Found]:
-    segment, moved = view.segment, view.moved
-    documents = segment.document_of(rows)
-    columns = (rows, documents, segment.chunk_ids[rows], segment.doc_keys[documents], scores)
-    return [
-        Found(chunk_id=chunk_id, score=score, place=(moved[row] if row in moved else segment.path(document), key, chunk_id))
-        for row, document, chunk_id, key, score in zip(*(column.tolist() for column in columns), strict=True)
-    ]
+def _place(view: View, row: int) -> tuple[bytes, int, int]:
+    """What orders equal scores: path, document, chunk."""
+    segment = view.segment
+    document = int(segment.document_of(np.array([row]))[0])
+    path = view.moved[row] if row in view.moved else segment.path(document)
+    return path, int(segment.doc_keys[document]), int(segment.chunk_ids[row])

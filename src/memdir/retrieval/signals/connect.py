@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from memdir.retrieval.signals import stems_in
 from memdir.retrieval.words import Query
@@ -44,9 +44,8 @@ class Seed:
     """Terms of the query that it has."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Connection:
-    """A passage beside seed number `seed`; `why` is a phrase for a person."""
+class Connection(NamedTuple):
+    """A passage beside seed number `seed`; `why` is a phrase for a person. A search makes hundreds, hence a tuple."""
 
     chunk_id: int
     seed: int
@@ -81,13 +80,15 @@ class Connector:
             *self._read_together(scope.container_id, seeds),
         ]
         kept = [connection for connection in found if connection.chunk_id != seeds[connection.seed].stored.id]
-        return sorted(kept, key=lambda c: (-c.strength * seeds[c.seed].score, c.chunk_id, c.seed, c.why))[:CONNECTIONS_MAX]
+        scores = [seed.score for seed in seeds]
+        return sorted(kept, key=lambda c: (-c.strength * scores[c.seed], c.chunk_id, c.seed, c.why))[:CONNECTIONS_MAX]
 
     def _shared(self, container_id: int, query: Query, seeds: Sequence[Seed]) -> list[Connection]:
         """What else mentions the same things, and what refers to the files of the seeds."""
         wanted: dict[int, list[tuple[int, float, str, str | None]]] = {}
+        asked = query.stems
         for number, seed in enumerate(seeds):
-            for mention, strength in _telling(seed.stored.chunk.text, query):
+            for mention, strength in _telling(seed.stored.chunk.text, asked):
                 wanted.setdefault(mention.number, []).append((number, strength, f"shares {mention.text}", None))
             path = seed.stored.path
             for key in file_keys(path) if path else ():
@@ -104,9 +105,7 @@ class Connector:
             if len(found) > CONNECTIONS_MAX + KEYS_MAX and strength * seeds[number].score < least:
                 break  # weaker than as many as are looked at, even without those that lead back to their seed
             least = strength * seeds[number].score
-            found += [
-                Connection(chunk_id=chunk_id, seed=number, strength=strength, why=why, refers_to=path) for chunk_id in ids
-            ]
+            found += [Connection(chunk_id, number, strength, why, path) for chunk_id in ids]
         return found
 
     def _referred(self, container_id: int, seeds: Sequence[Seed]) -> list[Connection]:
@@ -184,9 +183,9 @@ def refers(passage: StoredChunk, path: str) -> bool:
     )
 
 
-def _telling(text: str, query: Query) -> list[tuple[Mention, float]]:
-    """What the passage mentions and the query does not, with its strength; the strongest KEYS_OF_SEED_MAX."""
-    asked = query.stems
+def _telling(text: str, asked: frozenset[str]) -> list[tuple[Mention, float]]:
+    """What the passage mentions and the query, whose stems are `asked`, does not; each with its strength, the strongest
+    KEYS_OF_SEED_MAX."""
     lines = text.split("\n")
     told = [len(asked & stems_in(line)) for line in lines]
     near = [max(told[max(0, place - 1) : place + 2]) for place in range(len(lines))]

@@ -83,9 +83,13 @@ class Hops:
             return []
         rests = self._rests(query, followed)
         near = self._near(scope, connections, rests)
-        promising = sorted(connections, key=lambda c: (-_promise(c, followed, near), c.chunk_id, c.seed, c.why))
-        wanted = list(dict.fromkeys(connection.chunk_id for connection in promising))[:READ_MAX]
-        stored = self._chunks.chunks(wanted)
+        scores = [seed.score for seed in followed]
+        promises = [
+            -scores[seed] * strength * (FLOOR + (1 - FLOOR) * near.get((seed, chunk_id), 0.0))
+            for chunk_id, seed, strength, _, _ in connections
+        ]
+        promising = [connection for _, connection in sorted(zip(promises, connections, strict=True))]
+        stored = self._chunks.chunks(list(dict.fromkeys(connection.chunk_id for connection in promising))[:READ_MAX])
         best: dict[int, Hop] = {}
         have: dict[int, frozenset[str]] = {}
         for connection in promising:
@@ -154,12 +158,6 @@ def _of_different_files(items: Sequence[_Placed], limit: int) -> list[_Placed]:
     for item in items:
         first.setdefault(item.stored.document_id, item)
     return list(first.values())[:limit]
-
-
-def _promise(connection: Connection, seeds: Sequence[Seed], near: dict[tuple[int, int], float]) -> float:
-    """The score by the vectors alone, which are at hand without reading the passage."""
-    close = near.get((connection.seed, connection.chunk_id), 0.0)
-    return seeds[connection.seed].score * connection.strength * (FLOOR + (1 - FLOOR) * close)
 
 
 def _score(

@@ -190,12 +190,13 @@ class VectorIndexes:
 
     def _current(self, slot: _Slot, container_id: int, model: str) -> State | None:
         """The state as of every commit before this call, None while there is none and the store must answer. Holds the lock."""
-        with self._feed.reading() as reader:
-            state = slot.state
-            if state is not None and state.can_follow(reader):
-                state.follow(reader)
-            else:
-                state = slot.state = self._open(reader, slot, container_id, model)
+        state = slot.state
+        if state is None or state.event_id != self._feed.last():
+            with self._feed.reading() as reader:
+                if state is not None and state.can_follow(reader):
+                    state.follow(reader)
+                else:
+                    state = slot.state = self._open(reader, slot, container_id, model)
         if state is None:
             return None
         self._ask_erase(state)

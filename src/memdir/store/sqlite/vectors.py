@@ -21,6 +21,7 @@ from memdir.store.sqlite.database import SqliteDatabase
 EVENTS_KEPT: Final = 200_000
 """Events older than this many are dropped: some 10 MB of log."""
 _PRUNE_EVERY: Final = 5_000
+_LAST: Final = "select seq from sqlite_sequence where name = 'vector_event'"
 
 _IN_ORDER: Final = (
     "from document d cross join chunk c on c.document_id = d.id "
@@ -59,8 +60,7 @@ class VectorReader:
         """The oldest event that is kept (0: none), and the last there ever was."""
         rows: list[Row] = fetch(
             self._connection,
-            "select coalesce(min(id), 0), coalesce((select seq from sqlite_sequence where name = 'vector_event'), 0) "
-            "from vector_event",
+            f"select coalesce(min(id), 0), coalesce(({_LAST}), 0) from vector_event",  # noqa: S608
         )
         return int(rows[0][0]), int(rows[0][1])
 
@@ -162,6 +162,11 @@ class VectorFeed:
         """Everything as of every commit before this call, until the block ends. Blocks do not nest."""
         with self._db.snapshot() as connection:
             yield VectorReader(connection)
+
+    def last(self) -> int:
+        """The last event of every commit before this call: a quarter of the time of `reading` and `bounds`."""
+        row = self._db.one(_LAST)
+        return 0 if row is None else int(row[0])
 
     def containers(self) -> list[int]:
         """Containers that there are, in order."""
