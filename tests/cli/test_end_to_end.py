@@ -177,8 +177,8 @@ def test_literal_grep_finds_exact_bytes_from_anywhere(shell: Shell) -> None:
     (notes / "work").mkdir()
     (notes / "work" / "a.md").write_text("one\ntwo [x](y) \x1b[31m end\nthree\n", encoding="utf-8")
     (notes / "b.md").write_text("nothing\n", encoding="utf-8")
-    assert shell.ok("grep", "--literal", "[x](y)", "notes") == "notes/work/a.md:2:two [x](y) \\x1b[31m end\n"
-    assert shell.ok("grep", "--literal", "[x](y)", cwd=notes / "work") == "a.md:2:two [x](y) \\x1b[31m end\n"
+    assert shell.ok("grep", "--literal", "[x](y)", "notes") == "notes/work/a.md:2:two [x](y) \x1b[31m end\n"
+    assert shell.ok("grep", "--literal", "[x](y)", cwd=notes / "work") == "a.md:2:two [x](y) \x1b[31m end\n"
     assert shell.ok("grep", "--literal", "[x](y)", str(notes / "work"), cwd=Path("/")).startswith(f"{notes}/work/a.md:2:")
     assert shell.run("grep", "--literal", "[x](y)", "notes/b.md").returncode == 1
     assert shell.run("grep", "--literal", "[x](y)", "notes/missing").returncode == 2

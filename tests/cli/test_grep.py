@@ -61,7 +61,7 @@ def test_without_a_path_the_only_mount_is_searched_whole(run: Run, fake_mount: M
     mount = fake_mount(grep=found(hit("/b.md")))
     code, out, _ = run("grep", "a question")
     assert code == 0
-    assert sent(mount)["path"] == "/"
+    assert sent(mount)["paths"] == ["/"]
     assert out == f"{mount.path}/b.md:1:text\n"
 
 
@@ -73,7 +73,7 @@ def test_inside_the_mount_paths_are_relative_to_where_one_stands(
     monkeypatch.chdir(mount.path / "work")
     code, out, _ = run("grep", "a question")
     assert code == 0
-    assert sent(mount)["path"] == "/"
+    assert sent(mount)["paths"] == ["/"]
     assert out == "deep/a.md:1:text\n../b.md:1:text\n"
 
 
@@ -82,7 +82,7 @@ def test_inside_the_mount_a_dot_means_this_folder_only(run: Run, fake_mount: Mou
     (mount.path / "work").mkdir()
     monkeypatch.chdir(mount.path / "work")
     assert run("grep", "a question", ".")[1] == "a.md:1:text\n"
-    assert sent(mount)["path"] == "/work"
+    assert sent(mount)["paths"] == ["/work"]
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_outside_the_mount_paths_are_shown_as_they_were_given(
 ) -> None:
     mount = fake_mount(grep=found(hit("/work/a.md")))
     assert run("grep", "a question", given)[1] == f"{shown}:1:text\n"
-    assert sent(mount)["path"] == scope
+    assert sent(mount)["paths"] == [scope]
 
 
 def test_an_absolute_path_works_from_anywhere(run: Run, fake_mount: Mounts, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,12 +113,12 @@ def test_a_link_from_outside_leads_into_the_mount(run: Run, fake_mount: Mounts, 
     mount = fake_mount(grep=found(hit("/work/a.md")))
     (tmp_path / "shortcut").symlink_to(mount.path / "work")
     assert run("grep", "a question", "shortcut")[1] == "shortcut/a.md:1:text\n"
-    assert sent(mount)["path"] == "/work"
+    assert sent(mount)["paths"] == ["/work"]
 
 
 def test_a_link_inside_the_mount_is_followed_when_nothing_is_found_at_it(run: Run, fake_mount: Mounts) -> None:
     def grep(args: dict[str, Any]) -> dict[str, Any]:
-        return found(hit("/work/a.md"))(args) if args["path"] == "/work" else found()(args)
+        return found(hit("/work/a.md"))(args) if args["paths"] == ["/work"] else found(unresolved=["/now"])(args)
 
     mount = fake_mount(grep=grep)
     (mount.path / "work").mkdir()
@@ -127,7 +127,7 @@ def test_a_link_inside_the_mount_is_followed_when_nothing_is_found_at_it(run: Ru
 
 
 def test_a_path_that_does_not_exist_is_an_error_and_not_an_empty_result(run: Run, fake_mount: Mounts) -> None:
-    fake_mount(grep=found())
+    fake_mount(grep=found(unresolved=["/tpyo"]))
     code, out, err = run("grep", "a question", "notes/tpyo")
     assert (code, out) == (2, "")
     assert "notes/tpyo: no such file or folder" in err
@@ -333,7 +333,13 @@ def test_only_the_names_of_files(run: Run, fake_mount: Mounts) -> None:
     assert json.loads(run("grep", "-F", "-l", "--json", "text", "notes")[1]) == ["notes/b.md", "notes/c.md", "notes/x.bin"]
 
 
-@pytest.mark.parametrize("options", [["-i"], ["-w"], ["-l"], ["-F", "-C", "1"], ["-E", "--budget", "9"], ["-E", "-F"]])
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["-i"], ["-w"], ["-l"], ["-v"], ["-o"], ["-c"], ["-m", "1"], ["-A", "1"], ["-e", "a", "-e", "b"], ["-k", "201"],
+        ["-E", "--budget", "9"], ["-F", "--threshold", ".1"], ["-F", "--rerank"], ["-E", "-F"], ["-F", "-o", "-C", "1"],
+    ],
+)  # fmt: skip
 def test_options_that_mean_nothing_together_are_refused(options: list[str], run: Run, fake_mount: Mounts) -> None:
     mount = fake_mount(grep=found(hit("/b.md")))
     code, out, err = run("grep", *options, "text")

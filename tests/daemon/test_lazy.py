@@ -69,7 +69,7 @@ def test_a_server_that_is_stopped_killed_or_hangs_keeps_nobody_from_what_is_here
     assert (home.place / "f0.md").read_text() == "text 0\n"
     status = home.call(record, "status")
     assert (status["absent_files"], status["absent_bytes"]) == (5, 35)
-    answer = home.call(record, "grep", q="text", mode="literal", path="/", limit=10)
+    answer = home.call(record, "grep", q="text", mode="literal", paths=["/"], limit=10)
     assert [hit["path"] for hit in answer["hits"]] == ["/f0.md"]  # type: ignore[attr-defined]
     assert "5 files left out: the contents are on the server only" in str(answer["note"])
 

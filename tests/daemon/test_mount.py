@@ -99,15 +99,15 @@ def test_the_main_job_from_a_write_to_a_search_and_back(home: Home) -> None:
     (home.place / "work").mkdir()
     (home.place / "work" / "b.md").write_text("The invoice was paid late.\n")
     until(lambda: bool(home.call(record, "sync", wait=True, timeout_s=30)["searchable"]))
-    answer = home.call(record, "grep", q="railway journey to Austria", path="/", limit=5)
+    answer = home.call(record, "grep", q="railway journey to Austria", paths=["/"], limit=5)
     hits = answer["hits"]
     assert isinstance(hits, list)
     assert (hits[0]["path"], hits[0]["start_line"], hits[0]["kind"]) == ("/travel.md", 1, "chunk")
     (home.place / "travel.md").write_text("We fly to Lisbon instead.\n")
-    hits = home.call(record, "grep", q="airplane to Portugal", path="/travel.md", limit=5, wait_ms=20_000)["hits"]
+    hits = home.call(record, "grep", q="airplane to Portugal", paths=["/travel.md"], limit=5, wait_ms=20_000)["hits"]
     assert isinstance(hits, list)
     assert "Lisbon" in hits[0]["text"], "what was just written is found"
-    scoped = home.call(record, "grep", q="airplane to Portugal", path="/work", limit=5)["hits"]
+    scoped = home.call(record, "grep", q="airplane to Portugal", paths=["/work"], limit=5)["hits"]
     assert isinstance(scoped, list)
     assert {hit["path"] for hit in scoped} <= {"/work/b.md"}
     status = home.call(record, "status")
@@ -181,7 +181,7 @@ def test_an_umount_from_outside_ends_the_daemon(home: Home) -> None:
 def test_without_sync_no_server_is_started_and_grep_works_by_words(home: Home) -> None:
     record = home.mount(sync=False)
     (home.place / "a.md").write_text("first\nthe harbour lights\n")
-    answer = home.call(record, "grep", q="harbour light", path="/", limit=5)
+    answer = home.call(record, "grep", q="harbour light", paths=["/"], limit=5)
     hits = answer["hits"]
     assert isinstance(hits, list)
     assert (hits[0]["path"], hits[0]["start_line"]) == ("/a.md", 2)
@@ -200,7 +200,7 @@ def test_a_mount_without_a_server_answers_searches_and_says_so_and_all_arrives_w
     record = home.mount()
     (home.place / "a.md").write_text("the zebra crossing\n")
     until(lambda: home.server_of(record)["since"] is not None)  # sync is up and has found nobody
-    answer = home.call(record, "grep", q="zebra", path="/", limit=5)
+    answer = home.call(record, "grep", q="zebra", paths=["/"], limit=5)
     hits = answer["hits"]
     assert answer["offline"] is True
     assert isinstance(hits, list)
@@ -244,12 +244,12 @@ def test_a_stopped_server_stays_away_until_somebody_asks_for_it(home: Home) -> N
     until(lambda: bool(home.call(record, "sync", wait=True, timeout_s=30)["searchable"]))
     assert stop_server(app_paths(), timeout_s=STOP_S)
     (home.place / "a.md").write_text("the zebra crossing\n")
-    hits = home.call(record, "grep", q="zebra", path="/", limit=5, mode="literal")["hits"]
+    hits = home.call(record, "grep", q="zebra", paths=["/"], limit=5, mode="literal")["hits"]
     assert isinstance(hits, list)
     assert hits[0]["path"] == "/a.md"
     until(lambda: not _server_of(home.call(record, "status"))["online"])
     assert running_server(app_paths()) is None, "a mount's own loops leave it stopped"
-    answer = home.call(record, "grep", q="zebra", path="/", limit=5, wait_ms=20_000)
+    answer = home.call(record, "grep", q="zebra", paths=["/"], limit=5, wait_ms=20_000)
     hits = answer["hits"]
     assert answer["offline"] is False, answer["note"]
     assert isinstance(hits, list)

@@ -36,7 +36,7 @@ def test_a_search_at_a_server_that_halted_is_answered_here_within_seconds(home: 
     os.kill(server.pid, signal.SIGSTOP)
     try:
         began_s = time.monotonic()
-        answer = home.call(record, "grep", q="night train", path="/", limit=5)
+        answer = home.call(record, "grep", q="night train", paths=["/"], limit=5)
         took_s = time.monotonic() - began_s
         assert answer["offline"] is True
         assert "does not answer" in str(answer["note"])
@@ -45,7 +45,7 @@ def test_a_search_at_a_server_that_halted_is_answered_here_within_seconds(home: 
         assert hanging_pid(app_paths()) == server.pid
         (home.place / "b.md").write_text("written while it halts\n")
         began_s = time.monotonic()
-        assert home.call(record, "grep", q="halts", path="/", limit=5)["offline"] is True
+        assert home.call(record, "grep", q="halts", paths=["/"], limit=5)["offline"] is True
         assert time.monotonic() - began_s < 20
     finally:
         os.kill(server.pid, signal.SIGCONT)

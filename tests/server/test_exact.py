@@ -30,7 +30,8 @@ def indexes(store: Store, tmp_path: Path) -> Iterator[TrigramIndexes]:
 def look(store: Store, container: Container, indexes: TrigramIndexes) -> Any:
     def search(q: str, folder: str = "/", *, indexed: bool = True, **options: Any) -> Found:
         request = v1.SearchRequest(container_tag="notes", q=q, **({"mode": "literal", "limit": 200} | options))
-        return exact.search(store, indexes if indexed else None, Scope(container_id=container.id, folder=folder), request)
+        scopes = [Scope(container_id=container.id, folder=folder)]
+        return exact.search(store, indexes if indexed else None, scopes, request)
 
     return search
 

@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from memdir.retrieval.rerank import ENV_RERANKER
+from memdir.server.services.reranking import NONE_SET
 from tests.retrieval.test_rerank import endpoint
 from tests.server.conftest import start
 from tests.server.test_files_http import put
@@ -58,4 +59,4 @@ def test_without_a_reranker_the_answer_says_so(client: httpx.Client, tag: str) -
     put(client, tag, "/a.md", b"The walnut tree.\n")
     found = search(client, tag, "walnut", rerank=True)
     assert [hit["path"] for hit in found["results"]] == ["/a.md"]
-    assert found["reranking"] == {"applied": False, "reason": "no reranker is set up"}
+    assert found["reranking"] == {"applied": False, "reason": NONE_SET}

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
+from pydantic.alias_generators import to_camel
 
 from memdir.api.wire import Wire
-from memdir.core.limits import QUERY_MAX_CHARS, SEARCH_LIMIT_MAX
+from memdir.core.limits import EXACT_LIMIT_MAX, INT64_MAX, QUERY_MAX_CHARS, SEARCH_LIMIT_MAX, SEARCH_PATHS_MAX
 
 SEARCH_CONTEXT_MAX = 100
 SEARCH_BUDGET_MAX = 1_000_000
@@ -23,14 +24,25 @@ class SearchRequest(Wire):
     container_tag: str
     q: Annotated[str, Field(min_length=1, max_length=QUERY_MAX_CHARS)]
     filepath: str = "/"
-    limit: Annotated[int, Field(ge=1, le=SEARCH_LIMIT_MAX)] = 10
+    filepaths: Annotated[list[str], Field(min_length=1, max_length=SEARCH_PATHS_MAX)] | None = None
+    """Several scopes; `filepath` says nothing then."""
+    limit: Annotated[int, Field(ge=1, le=EXACT_LIMIT_MAX)] = 10
+    """At most 200; with `literal` and `regex` 10,000."""
     mode: Literal["semantic", "literal", "regex"] = "semantic"
     """`literal`: lines that hold `q` byte for byte, as `grep -rnF`; `regex`: POSIX extended, as `grep -rnE`; in path order."""
     ignore_case: bool = False
-    """With `literal` and `regex`, as the next two."""
+    """With `literal` and `regex`, as all up to `maxCount`: what grep's -i, -w, -l, -v, -o, -c, -B, -A and -m mean. The lines of
+    `q` are alternatives."""
     whole_words: bool = False
     files_only: bool = False
     """The first match of each file only."""
+    invert: bool = False
+    only_matching: bool = False
+    count: bool = False
+    """`counts` in the answer, of every file in scope, instead of lines."""
+    before: Annotated[int, Field(ge=0, le=SEARCH_CONTEXT_MAX)] | None = None
+    after: Annotated[int, Field(ge=0, le=SEARCH_CONTEXT_MAX)] | None = None
+    max_count: Annotated[int, Field(ge=1, le=INT64_MAX)] | None = None
     wait_seq: int = 0
     wait_ms: Annotated[int, Field(ge=0, le=30_000)] = 0
     threshold: Annotated[float, Field(ge=0, le=1)] | None = None
@@ -45,6 +57,33 @@ class SearchRequest(Wire):
     budget_tokens: Annotated[int, Field(ge=1, le=SEARCH_BUDGET_MAX)] | None = None
     """About how many tokens (a quarter of the characters) the hits may have together: the best one, then by score per token,
     with a second file before a second place in the first. `leftOut` says what did not fit."""
+
+    @model_validator(mode="after")
+    def _means_something(self) -> SearchRequest:
+        if self.mode == "semantic":
+            if self.limit > SEARCH_LIMIT_MAX:
+                raise ValueError(f"limit must be at most {SEARCH_LIMIT_MAX} in a semantic search")
+            exact = (
+                "ignore_case",
+                "whole_words",
+                "files_only",
+                "invert",
+                "only_matching",
+                "count",
+                "before",
+                "after",
+                "max_count",
+            )
+            if given := [name for name in exact if name in self.model_fields_set and getattr(self, name) not in (False, None)]:
+                raise ValueError(f"{', '.join(map(to_camel, given))}: only with mode literal or regex")
+        elif given := [name for name in ("threshold", "rerank") if getattr(self, name) not in (False, None)]:
+            raise ValueError(f"{', '.join(given)}: only with mode semantic")
+        return self
+
+    @property
+    def scopes(self) -> list[str]:
+        """Where to search."""
+        return [self.filepath] if self.filepaths is None else self.filepaths
 
 
 class Reranking(Wire):
@@ -73,7 +112,7 @@ class SearchHit(Wire):
     start_byte: int
     end_byte: int
     text: str
-    """The exact text of the best lines, at most 2,000 characters."""
+    """The exact text of the best lines, at most 2,000 characters; of exact lines at most 2,000 bytes each."""
     score: float
     """0 to 1, higher is better."""
     title: str | None = None
@@ -84,7 +123,14 @@ class SearchHit(Wire):
     why: str | None = None
     """How it was reached when the words of the query did not bring it up here: `linked from /notes/a.md`, `shares INC-4411`."""
     matched: list[LineRange] | None = None
-    """With `group`, `context` or `budgetTokens`: the lines of the hits that are in it, in their order."""
+    """With `group`, `context`, `before`, `after` or `budgetTokens`: the lines of the hits that are in it, in their order."""
+
+
+class FileCount(Wire):
+    """How many lines of a file match."""
+
+    path: str
+    count: int
 
 
 class SearchLeftOut(Wire):
@@ -108,6 +154,8 @@ class SearchResponse(Wire):
     """With `budgetTokens`: about how many the results have, paths and line numbers included."""
     left_out: SearchLeftOut | None = None
     """With `budgetTokens`."""
+    counts: list[FileCount] | None = None
+    """With `count`, in path order, at most `limit`."""
     binary: list[str] | None = None
     """With `literal` and `regex`: binary files that match (at most 1,000); their lines are not shown."""
     note: str | None = None

@@ -14,11 +14,19 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from memdir.api.search import LineRange, SearchHit, SearchLeftOut, SearchRequest, SearchResponse
+from memdir.api.search import FileCount, LineRange, SearchHit, SearchLeftOut, SearchRequest, SearchResponse
 from memdir.api.wire import Wire
 from memdir.core.limits import BATCH_MAX_ITEMS, CHANGES_PAGE_MAX, INT64_MAX
 
-__all__ = ["LineRange", "SearchHit", "SearchLeftOut", "SearchRequest", "SearchResponse", "Wire"]  # defined elsewhere
+__all__ = [
+    "FileCount",
+    "LineRange",
+    "SearchHit",
+    "SearchLeftOut",
+    "SearchRequest",
+    "SearchResponse",
+    "Wire",
+]  # defined elsewhere
 
 EntryKind = Literal["file", "dir", "symlink"]
 DocumentStatus = Literal["queued", "extracting", "chunking", "embedding", "indexing", "done", "failed"]

@@ -31,7 +31,7 @@ ERROR_CODE: Final = (EXIT_ERROR, "an error; the message says what to do")
 class Command:
     """One command: its help in pieces (so that docs and `--help` cannot differ), its options, and what it does."""
 
-    __slots__ = ("configure", "description", "examples", "exit_codes", "name", "run", "usage")
+    __slots__ = ("configure", "description", "examples", "exit_codes", "name", "parser_type", "run", "usage")
 
     def __init__(
         self,
@@ -43,6 +43,7 @@ class Command:
         exit_codes: Iterable[tuple[int, str]],
         configure: Callable[[Parser], None],
         run: Callable[[argparse.Namespace, Output], int],
+        parser_type: type[Parser] | None = None,
     ) -> None:
         self.name = name
         self.usage = usage
@@ -52,10 +53,11 @@ class Command:
         self.exit_codes = given if any(code == EXIT_ERROR for code, _ in given) else (*given, ERROR_CODE)
         self.configure = configure
         self.run = run
+        self.parser_type = parser_type or Parser
 
     def parser(self) -> Parser:
         """The parser of `memdir NAME`, with the options that every command has."""
-        parser = Parser(
+        parser = self.parser_type(
             prog=f"memdir {self.name}",
             usage=f"memdir {self.name} {self.usage}".rstrip(),
             description=self.description,
@@ -71,7 +73,8 @@ class Command:
         )
         parser.add_argument("--json", action="store_true", help="print one JSON document on standard output, errors too")
         parser.add_argument("--debug", action="store_true", help="show the Python traceback of an unexpected error")
-        parser.add_argument("-h", "--help", action="help", help="show this help and exit")
+        names = [name for name in ("-h", "--help") if name not in parser._option_string_actions]
+        parser.add_argument(*names, action="help", help="show this help and exit")
         return parser
 
     def _epilog(self) -> str:

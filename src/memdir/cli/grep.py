@@ -1,56 +1,85 @@
-"""`memdir grep`: ranked lines of a mount, or of a container on the server."""
+"""`memdir grep`: ranked lines of mounts, or of a container on the server."""
 
 from __future__ import annotations
 
 import argparse
-import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from memdir.cli.command import EXIT_NOTHING, EXIT_OK, Command, Parser, bounded_int
+from memdir.cli.command import EXIT_ERROR, EXIT_NOTHING, EXIT_OK, Command, Parser, bounded_int
 from memdir.cli.hits import Page
 from memdir.cli.text import plural
-from memdir.core.errors import NotFoundError, UsageError
-from memdir.core.limits import QUERY_MAX_CHARS, SEARCH_LIMIT_MAX
+from memdir.core.errors import MemdirError, UsageError
+from memdir.core.limits import EXACT_LIMIT_MAX, EXACT_LINE_MAX_BYTES, INT64_MAX, QUERY_MAX_CHARS, SEARCH_LIMIT_MAX
 
 if TYPE_CHECKING:
+    from memdir.cli.grepplaces import Place
     from memdir.cli.output import Output
-    from memdir.daemon.registry import MountRecord, MountRegistry
 
 _LIMIT_DEFAULT: Final = 10
 _WAIT_MS: Final = 2500
 _ANSWER_TIMEOUT_S: Final = 60.0
 """How long the search itself may take, on top of the wait."""
 _LEFT_OUT_SHOWN: Final = 3
+_CONTEXT_MAX: Final = 100
+_BUDGET_MAX: Final = 1_000_000
+_LIMIT_HELP: Final = (
+    f"at most N results, 1 to {SEARCH_LIMIT_MAX} (default: {_LIMIT_DEFAULT}); with -F or -E lines, up to {EXACT_LIMIT_MAX:,} "
+    f"(default: {SEARCH_LIMIT_MAX}, with -l or -c {EXACT_LIMIT_MAX:,})"
+)
+
+
+class _GrepParser(Parser):
+    """Options and words in any order, and `-e` takes what begins with a dash, as people know it of grep."""
+
+    def parse_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> argparse.Namespace:  # type: ignore[override]
+        given = list(args or ())
+        words: list[str] = []
+        at = 0
+        while at < len(given):
+            if given[at] == "--":
+                given, words = given[:at], given[at + 1 :]
+            elif given[at] in ("-e", "--regexp") and at + 1 < len(given):
+                given[at : at + 2] = [f"--regexp={given[at + 1]}"]
+            at += 1
+        parsed: argparse.Namespace = self.parse_intermixed_args(given, namespace)
+        parsed.words = [*parsed.words, *words]
+        return parsed
 
 
 def _configure(parser: Parser) -> None:
-    parser.add_argument("query", metavar="QUERY", help="what to look for, in your own words; else the exact text or expression")
-    parser.add_argument("path", metavar="PATH", nargs="?", help="a folder or file in a mount (default: the whole memory)")
-    parser.add_argument("-k", dest="limit", metavar="N", type=bounded_int(1, SEARCH_LIMIT_MAX), help=_LIMIT_HELP)
+    add = parser.add_argument
+    add("words", metavar="QUERY [PATH...]", nargs="*", help=_WORDS_HELP)
+    add("-k", dest="limit", metavar="N", type=bounded_int(1, EXACT_LIMIT_MAX), help=_LIMIT_HELP)
     exact = parser.add_mutually_exclusive_group()
     exact.add_argument("-F", "--literal", action="store_true", help="find exact bytes, like grep -rnF, in path order")
     exact.add_argument("-E", "--regex", action="store_true", help="a POSIX extended expression, like grep -rnE, in path order")
-    parser.add_argument("-i", "--ignore-case", action="store_true", help="with -F or -E: letters in either case")
-    parser.add_argument("-w", "--word-regexp", action="store_true", help="with -F or -E: whole words only")
-    parser.add_argument("-l", "--files-with-matches", action="store_true", help="with -F or -E: only the names of the files")
-    parser.add_argument(
-        "-C", "--context", metavar="N", type=bounded_int(0, _CONTEXT_MAX), help=f"N lines around each hit, up to {_CONTEXT_MAX}"
-    )
-    parser.add_argument(
-        "--budget", metavar="TOKENS", type=bounded_int(1, _BUDGET_MAX), help="the most useful lines that fit so many tokens"
-    )
-    parser.add_argument("--threshold", metavar="SCORE", type=_score, help="leave out hits below this score, 0 to 1")
-    parser.add_argument(
-        "--container", metavar="NAME", help="search a memory on the server, mounted or not; PATH is then a path in it"
-    )
-    parser.add_argument("--no-wait", action="store_true", help="do not wait for fresh changes to become searchable")
-    parser.add_argument("--explain", action="store_true", help="show scores, what they are made of, and where the time went")
+    add("-e", "--regexp", metavar="QUERY", action="append", help="a query that may begin with -; with -F or -E several")
+    add("-i", "--ignore-case", action="store_true", help="with -F or -E, as all up to -m: letters in either case")
+    add("-w", "--word-regexp", action="store_true", help="whole words only")
+    add("-v", "--invert-match", action="store_true", help="the lines that do not match")
+    add("-o", "--only-matching", action="store_true", help="the matches themselves, each on a line")
+    add("-c", "--count", action="store_true", help="how many lines of each file match")
+    add("-l", "--files-with-matches", action="store_true", help="only the names of the files")
+    add("-h", "--no-filename", action="store_true", help="no names of files; alone: this help")
+    add("-A", "--after-context", metavar="N", type=_CONTEXT, help=f"N lines after each, up to {_CONTEXT_MAX}")
+    add("-B", "--before-context", metavar="N", type=_CONTEXT, help="N lines before each")
+    add("-m", "--max-count", metavar="N", type=bounded_int(1, INT64_MAX), help="at most N lines of each file")
+    add("-C", "--context", metavar="N", type=_CONTEXT, help=f"N lines around each hit, up to {_CONTEXT_MAX}")
+    add("-n", "-r", "-H", dest="_always", action="store_true", help="line numbers, folders, names: always so")
+    add("--budget", metavar="TOKENS", type=bounded_int(1, _BUDGET_MAX), help="the most useful lines that fit so many tokens")
+    add("--threshold", metavar="SCORE", type=_score, help="leave out hits below this score, 0 to 1")
+    add("--rerank", action="store_true", help="the best 50 in the order of the reranker that the server was given")
+    add("--container", metavar="NAME", help="search a memory on the server, mounted or not; PATHs are then paths in it")
+    add("--no-wait", action="store_true", help="do not wait for fresh changes to become searchable")
+    add("--explain", action="store_true", help="show scores, what they are made of, and where the time went")
 
 
-_CONTEXT_MAX: Final = 100
-_BUDGET_MAX: Final = 1_000_000
-_LIMIT_HELP: Final = f"at most N results, 1 to {SEARCH_LIMIT_MAX} (default: {_LIMIT_DEFAULT}; with -F or -E {SEARCH_LIMIT_MAX})"
+_CONTEXT: Final = bounded_int(0, _CONTEXT_MAX)
+_WORDS_HELP: Final = (
+    "what to look for, in your own words; else the exact text or expression; then folders and files in mounts (default: the "
+    "whole memory)"
+)
 
 
 def _score(text: str) -> float:
@@ -64,40 +93,83 @@ def _score(text: str) -> float:
 
 
 def _run(args: argparse.Namespace, out: Output) -> int:
+    if args.no_filename and not args.words and not args.regexp:
+        COMMAND.parser().print_help()
+        return EXIT_OK
+    query, paths = _query_and_paths(args)
     exact = args.literal or args.regex
-    _check_query(args.query, literal=args.literal)
+    _check_query(query, literal=args.literal)
     _check_options(args, exact=exact)
-    limit = args.limit or (SEARCH_LIMIT_MAX if exact else _LIMIT_DEFAULT)
+    names_only = args.files_with_matches or args.count
+    limit = args.limit or (_LIMIT_DEFAULT if not exact else EXACT_LIMIT_MAX if names_only else SEARCH_LIMIT_MAX)
+    found = _Found(explain=args.explain)
     if args.container is not None:
-        answer, shown = _search_container(args, limit, out)
+        found.add(_search_container(args, query, paths, limit, out), str)
     else:
-        answer, shown = _search_mount(args, limit)
-    hits: list[dict[str, Any]] = answer.get("hits") or []
-    binary = [shown(str(path)) for path in answer.get("binary") or ()]
-    _print_notes(answer, out, full=exact and len(hits) >= limit, limit=limit)
-    rows = [_row(hit, shown(str(hit["path"])), explain=args.explain) for hit in hits]
+        _search_mounts(args, query, paths, limit, found, out)
+    rows = found.best(limit, ranked=not exact)
+    _print_notes(found, out)
+    if exact and not names_only:
+        _print_bounds(rows, limit, out)
     if args.files_with_matches:
-        _print_files([*dict.fromkeys(str(row["path"]) for row in rows), *binary], out)
+        _print_names([*dict.fromkeys(str(row["path"]) for row in rows), *found.binary], out)
+    elif args.count:
+        _print_counts(found.counts, out, names=not args.no_filename)
     elif out.json:
-        out.document(rows)
+        out.document([{**row, "text": _as_utf8(row["text"])} for row in rows] if exact else rows)
     else:
-        Page(out, query=None if exact and args.regex else args.query, context=bool(args.context)).show(
-            rows, explain=args.explain
-        )
+        around = any(value is not None for value in (args.context, args.before_context, args.after_context))
+        page = Page(out, query=None if args.regex else query, context=around, raw=exact, names=not args.no_filename)
+        page.show(rows, explain=args.explain)
     if not args.files_with_matches:
-        for path in binary:
+        for path in found.binary:
             out.note(f"{path}: binary file matches")
     if args.explain:
-        _print_stages(answer, out)
-    return EXIT_OK if rows or binary else EXIT_NOTHING
+        for answer in found.answers:
+            _print_stages(answer, out)
+    if found.failed:
+        return EXIT_ERROR
+    return EXIT_OK if rows or found.binary or any(count for _, count in found.counts) else EXIT_NOTHING
 
 
-def _print_files(paths: list[str], out: Output) -> None:
+class _Found:
+    """The answers of all mounts that were asked, under the names that are shown."""
+
+    def __init__(self, *, explain: bool) -> None:
+        self._explain = explain
+        self._rows: list[dict[str, Any]] = []
+        self.answers: list[dict[str, Any]] = []
+        self.binary: list[str] = []
+        self.counts: list[tuple[str, int]] = []
+        self.failed = False
+        """Whether a path could not be searched."""
+
+    def add(self, answer: dict[str, Any], shown: Callable[[str], str]) -> None:
+        self.answers.append(answer)
+        self._rows += [_row(hit, shown(str(hit["path"])), explain=self._explain) for hit in answer.get("hits") or ()]
+        self.binary += [shown(str(path)) for path in answer.get("binary") or ()]
+        self.counts += [(shown(str(path)), int(count)) for path, count in answer.get("counts") or ()]
+
+    def best(self, limit: int, *, ranked: bool) -> list[dict[str, Any]]:
+        if ranked and len(self.answers) > 1:
+            self._rows.sort(key=lambda row: -float(row["score"]))
+        return self._rows[:limit]
+
+
+def _print_names(paths: list[str], out: Output) -> None:
     if out.json:
         out.document(paths)
     else:
         for path in paths:
-            out.line(out.style(out.name(path), "path"))
+            out.line(out.style(out.raw(path), "path"))
+
+
+def _print_counts(counts: Iterable[tuple[str, int]], out: Output, *, names: bool) -> None:
+    if out.json:
+        out.document([{"path": path, "count": count} for path, count in counts])
+    else:
+        for path, count in counts:
+            out.line(f"{out.style(out.raw(path), 'path')}:{count}" if names else str(count))
 
 
 def _print_stages(answer: dict[str, Any], out: Output) -> None:
@@ -106,148 +178,127 @@ def _print_stages(answer: dict[str, Any], out: Output) -> None:
     out.note(f"took {answer.get('timing_ms') or 0.0:.1f} ms" + (f", of these: {', '.join(parts)}" if parts else ""))
 
 
+def _query_and_paths(args: argparse.Namespace) -> tuple[str, list[str]]:
+    if args.regexp is None:
+        if not args.words:
+            raise UsageError("the following arguments are required: QUERY", hint="see `memdir grep --help`")
+        return args.words[0], args.words[1:]
+    if len(args.regexp) > 1 and not (args.literal or args.regex):
+        raise UsageError("several -e are for --literal and --regex", hint="a search by meaning takes one question")
+    return "\n".join(args.regexp), args.words
+
+
+_EXAMPLE: Final = 'for example: memdir grep "what did we decide about the launch"'
+_EXACT_ONLY: Final = (
+    ("ignore_case", "-i"),
+    ("word_regexp", "-w"),
+    ("invert_match", "-v"),
+    ("only_matching", "-o"),
+    ("count", "-c"),
+    ("files_with_matches", "-l"),
+    ("after_context", "-A"),
+    ("before_context", "-B"),
+    ("max_count", "-m"),
+)
+
+
 def _check_options(args: argparse.Namespace, *, exact: bool) -> None:
     """UsageError for options that mean nothing together."""
-    for given, name in ((args.ignore_case, "-i"), (args.word_regexp, "-w"), (args.files_with_matches, "-l")):
-        if given and not exact:
-            raise UsageError(f"{name} is for --literal and --regex", hint="a search by meaning knows words in any form")
-    for value, name in ((args.context, "--context"), (args.budget, "--budget"), (args.threshold, "--threshold")):
-        if value is not None and exact:
+    given = [name for field, name in _EXACT_ONLY if getattr(args, field) not in (None, False)]
+    if given and not exact:
+        hint = "-C shows lines around" if given[0] in ("-A", "-B") else "a search by meaning knows words in any form"
+        raise UsageError(f"{given[0]} is for --literal and --regex", hint=hint)
+    meaning = (("budget", "--budget"), ("threshold", "--threshold"), ("rerank", "--rerank"))
+    for field, name in meaning:
+        if exact and getattr(args, field) not in (None, False):
             raise UsageError(f"{name} is for a search by meaning", hint="leave out --literal and --regex")
+    if not exact and (args.limit or 0) > SEARCH_LIMIT_MAX:
+        raise UsageError(f"argument -k: {args.limit} is not between 1 and {SEARCH_LIMIT_MAX}", hint=_LIMIT_HELP)
+    around = {"-A", "-B", "-v"}.intersection(given) or args.context is not None
+    if args.only_matching and around and not (args.count or args.files_with_matches):
+        raise UsageError("-o prints matches by themselves", hint="leave out -v, and the lines around")
 
 
 def _options(args: argparse.Namespace) -> dict[str, Any]:
     """What was asked for, in the words of the daemon and the wire."""
+    exact = args.literal or args.regex
     options: dict[str, Any] = {"mode": "literal" if args.literal else "regex" if args.regex else "semantic"}
-    if args.explain:
-        options["explain"] = True
     wanted = {
+        "explain": args.explain,
         "ignore_case": args.ignore_case,
         "whole_words": args.word_regexp,
         "files_only": args.files_with_matches,
-        "context": args.context,
+        "invert": args.invert_match,
+        "only_matching": args.only_matching,
+        "count": args.count and not args.files_with_matches,
+        "rerank": args.rerank,
+        "context": None if exact else args.context,
+        "before": args.context if exact and args.before_context is None else args.before_context,
+        "after": args.context if exact and args.after_context is None else args.after_context,
+        "max_count": args.max_count,
         "budget_tokens": args.budget,
+        "threshold": args.threshold,
     }
-    options |= {name: value for name, value in wanted.items() if value}
-    if args.threshold is not None:
-        options["threshold"] = args.threshold
-    return options
+    return options | {name: value for name, value in wanted.items() if value is not None and value is not False}
 
 
 def _check_query(query: str, *, literal: bool) -> None:
     if not query or (not literal and not query.strip()):
-        raise UsageError("the query is empty", hint='for example: memdir grep "what did we decide about the launch"')
+        raise UsageError("the query is empty", hint=_EXAMPLE)
     if len(query) > QUERY_MAX_CHARS:
         raise UsageError(f"the query has {len(query)} characters, at most {QUERY_MAX_CHARS} are allowed")
     if not literal and any("\ud800" <= character <= "\udfff" for character in query):
         raise UsageError("the query is not valid UTF-8", hint="use --literal to look for raw bytes")
 
 
-def _search_mount(args: argparse.Namespace, limit: int) -> tuple[dict[str, Any], Callable[[str], str]]:
+def _search_mounts(args: argparse.Namespace, query: str, paths: list[str], limit: int, found: _Found, out: Output) -> None:
+    """One request for each mount, and another for what turned out to be a symlink."""
+    from memdir.cli.grepplaces import places_of
     from memdir.cli.targets import control, open_registry
 
     registry = open_registry()
-    record, inside = _resolve(registry, args.path)
+    exact = args.literal or args.regex
     wait_ms = 0 if args.no_wait else _WAIT_MS
+    options = _options(args)
 
-    def ask(scope: str) -> dict[str, Any]:
-        return control(record).call(
+    def ask(place: Place) -> list[str]:
+        answer = control(place.record).call(
             "grep",
             wait_ms / 1000 + _ANSWER_TIMEOUT_S,
-            q=args.query,
-            path=scope,
+            q=query,
+            paths=list(place.scopes),
             limit=limit,
             wait_ms=wait_ms,
-            **_options(args),
+            **options,
         )
+        found.add(answer, lambda path: place.shown(path, as_given=exact))
+        return answer.get("unresolved") or []
 
-    answer = ask(inside)
-    if not answer.get("hits") and args.path is not None:
-        followed = _follow(registry, record, args.path, inside)
-        if followed != inside:
-            inside, answer = followed, ask(followed)
-    return answer, _namer(record, args.path, inside)
-
-
-def _resolve(registry: MountRegistry, path: str | None) -> tuple[MountRecord, str]:
-    """The running mount and the scope in it."""
-    from pathlib import Path
-
-    from memdir.cli.targets import current_folder, describe_mounts, find_mount, require_running
-
-    if path == "":
-        raise UsageError("the path is empty", hint="leave it out to search the whole memory")
-    if path is None:
-        return require_running(find_mount(registry, None)), "/"
-    absolute = Path(path) if path.startswith("/") else Path(current_folder(), path)
-    found = registry.find_by_path(absolute)
-    if found is None:
-        raise UsageError(
-            f"{path} is not inside a mounted memory",
-            hint=f"give a path in a mount, or use --container NAME; {describe_mounts(registry)}",
-        )
-    require_running(found[0])
-    return found
+    for place in places_of(registry, paths):
+        for missing in ask(place):
+            try:
+                ask(place.followed(registry, missing))
+            except MemdirError as error:
+                if len(paths) == 1:
+                    raise
+                out.note(error.message)
+                found.failed = True
 
 
-def _follow(registry: MountRegistry, record: MountRecord, path: str, inside: str) -> str:
-    """Nothing was found: tell a missing path from an empty result, and follow symlinks inside the mount."""
-    from pathlib import Path
-
-    full = record.path.rstrip("/") + inside
-    try:
-        resolved = os.path.realpath(full, strict=True)
-    except FileNotFoundError:
-        raise NotFoundError(f"{path}: no such file or folder") from None
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}") from error
-    found = registry.find_by_path(Path(resolved))
-    if found is None or found[0].id != record.id:
-        raise UsageError(f"{path} is a link that leads out of the mount, to {resolved}", hint="search the folder it leads to")
-    return found[1]
-
-
-def _namer(record: MountRecord, given: str | None, inside: str) -> Callable[[str], str]:
-    """How paths in the mount are shown: relative to the current directory when that is inside the mount; else below the path
-    that was given, or absolute."""
-    from pathlib import Path
-
-    from memdir.cli.targets import current_folder
-    from memdir.daemon.registry import resolve_outside
-
-    root = record.path.rstrip("/")
-    here = resolve_outside(Path(current_folder()), {record.path})
-    if here == record.path or here.startswith(root + "/"):
-        return lambda path: os.path.relpath(root + path, here)
-    if given is None:
-        return lambda path: root + path
-    base = given.rstrip("/")
-
-    def below_given(path: str) -> str:
-        if path == inside:
-            return base
-        below = path[len(inside.rstrip("/")) :] if path.startswith(inside.rstrip("/") + "/") else None
-        return base + below if below is not None else root + path
-
-    return below_given
-
-
-def _search_container(args: argparse.Namespace, limit: int, out: Output) -> tuple[dict[str, Any], Callable[[str], str]]:
+def _search_container(args: argparse.Namespace, query: str, paths: list[str], limit: int, out: Output) -> dict[str, Any]:
     from memdir.cli.remote import search_container
     from memdir.cli.targets import check_container_name
     from memdir.fs.path import checked
 
-    name = check_container_name(args.container)
-    answer = search_container(
-        name,
-        query=args.query,
-        scope=checked(args.path or "/"),
+    return search_container(
+        check_container_name(args.container),
+        query=query,
+        scopes=[checked(path) for path in paths] or ["/"],
         limit=limit,
         wait_ms=0 if args.no_wait else _WAIT_MS,
         options=_options(args),
         note=out.note,
     )
-    return answer, lambda path: path
 
 
 def _row(hit: dict[str, Any], path: str, *, explain: bool) -> dict[str, Any]:
@@ -268,27 +319,42 @@ def _row(hit: dict[str, Any], path: str, *, explain: bool) -> dict[str, Any]:
     return row
 
 
-def _print_notes(answer: dict[str, Any], out: Output, *, full: bool, limit: int) -> None:
-    if answer.get("note"):
-        out.note(str(answer["note"]))
-    elif answer.get("pending"):
-        count = len(answer["pending"])
-        if count == 1:
-            out.note("1 file is not searchable by meaning yet and was searched by words only")
-        else:
-            out.note(f"{count} files are not searchable by meaning yet and were searched by words only")
-    left_out = answer.get("left_out")
-    if left_out and left_out.get("count"):
-        named = [str(path) for path in left_out.get("paths") or ()]
-        some = f", in {', '.join(named[:_LEFT_OUT_SHOWN])}{' …' if len(named) > _LEFT_OUT_SHOWN else ''}" if named else ""
-        out.note(f"about {answer.get('tokens')} tokens; {plural(left_out['count'], 'hit')} did not fit the budget{some}")
-    if full:
-        out.note(f"these are the first {limit} matches, there may be more")
+def _print_notes(found: _Found, out: Output) -> None:
+    for answer in found.answers:
+        if answer.get("note"):
+            out.note(str(answer["note"]))
+        elif answer.get("pending"):
+            files = plural(len(answer["pending"]), "file is", "files are")
+            was = "was" if len(answer["pending"]) == 1 else "were"
+            out.note(f"{files} not searchable by meaning yet and {was} searched by words only")
+        if answer.get("not_reranked"):
+            out.note(f"not reranked: {answer['not_reranked']}")
+        left_out = answer.get("left_out")
+        if left_out and left_out.get("count"):
+            named = [str(path) for path in left_out.get("paths") or ()]
+            some = f", in {', '.join(named[:_LEFT_OUT_SHOWN])}{' …' if len(named) > _LEFT_OUT_SHOWN else ''}" if named else ""
+            out.note(f"about {answer.get('tokens')} tokens; {plural(left_out['count'], 'hit')} did not fit the budget{some}")
+
+
+def _print_bounds(rows: list[dict[str, Any]], limit: int, out: Output) -> None:
+    """What of the exact lines is not shown."""
+    if sum(len(row.get("matched") or (1,)) for row in rows) >= limit:
+        more = f"; -k {EXACT_LIMIT_MAX} shows more" if limit < EXACT_LIMIT_MAX else ""
+        out.note(f"these are the first {limit:,} matches, there may be more{more}")
+    lines = (line for row in rows for line in str(row["text"]).split("\n"))
+    cut = sum(len(line.encode("utf-8", "surrogateescape")) >= EXACT_LINE_MAX_BYTES for line in lines)
+    if cut:
+        out.note(f"of {plural(cut, 'line')} only {EXACT_LINE_MAX_BYTES:,} bytes are shown, around the match")
+
+
+def _as_utf8(text: str) -> str:
+    """For JSON, which has no bytes that are not UTF-8."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 COMMAND = Command(
     name="grep",
-    usage="[OPTIONS] QUERY [PATH]",
+    usage="[OPTIONS] QUERY [PATH...]",
     description=(
         "Search the files of a memory by meaning; best lines first, as path:line:text.\n"
         "What was written a moment ago is found too: changes under PATH are pushed first, and waited for.\n"
@@ -300,10 +366,12 @@ COMMAND = Command(
         ('memdir grep -k 3 "flight to Oslo" notes/mail', "in one folder, three results"),
         ('memdir grep -C 2 --budget 2000 "parser decisions"', "lines around, about 2,000 tokens at most"),
         ('memdir grep --literal "TODO(" notes', "exact bytes, like grep -rnF"),
-        ("memdir grep -E -i 'fix(me|ed) +#[0-9]+'", "a regular expression, in either case"),
+        ("memdir grep -E -i 'fix(me|ed) +#[0-9]+' *.md", "a regular expression, in either case, in some files"),
+        ("memdir grep -F -c -e TODO -e FIXME src", "how many lines of each file"),
         ('memdir grep --container notes "renewal date" --json', "without a mount, for programs"),
     ],
     exit_codes=[(0, "something was found"), (1, "nothing was found")],
     configure=_configure,
     run=_run,
+    parser_type=_GrepParser,
 )

@@ -22,10 +22,13 @@ _COMMON: Final = frozenset(
 class Page:
     """The hits of one search."""
 
-    def __init__(self, out: Output, *, query: str | None, context: bool) -> None:
-        """`query`: its words are marked on a terminal. `context`: hits are shown line by line."""
+    def __init__(self, out: Output, *, query: str | None, context: bool, raw: bool = False, names: bool = True) -> None:
+        """`query`: its words are marked on a terminal. `context`: hits are shown line by line. `raw`: names and lines as they
+        are, byte for byte, when a program reads. `names`: whether files are named."""
         self._out = out
         self._context = context
+        self._raw = raw
+        self._names = names
         words = [] if query is None else [word for word in re.findall(r"\w+", query) if word.casefold() not in _COMMON]
         self._words = (
             re.compile("|".join(map(re.escape, sorted(set(words), key=len, reverse=True))), re.IGNORECASE) if words else None
@@ -33,10 +36,13 @@ class Page:
 
     def show(self, rows: list[dict[str, Any]], *, explain: bool) -> None:
         """Print them in their order."""
-        for number, row in enumerate(rows):
+        before: dict[str, Any] | None = None
+        for row in rows:
             if self._context:
-                if number:
+                goes_on = before is not None and (before["path"], before["end_line"] + 1) == (row["path"], row["start_line"])
+                if before is not None and not goes_on:
                     self._out.line(self._out.style("--", "dim"))
+                before = row
                 self._lines(row)
             else:
                 self._line(row)
@@ -60,10 +66,12 @@ class Page:
 
     def _put(self, row: dict[str, Any], place: str, text: str, between: str) -> None:
         out = self._out
-        shown = one_line(text)
+        path = out.raw(row["path"]) if self._raw else out.name(row["path"])
+        shown = text if self._raw and not out.is_terminal else one_line(text)
         if out.is_terminal:
             shown = shortened(shown, _TERMINAL_TEXT_MAX_CHARS)
             if self._words is not None and between == ":":
                 shown = self._words.sub(lambda match: out.style(match[0], "match"), shown)
         mark = "[memory] " if row["kind"] == "memory" else ""
-        out.line(f"{out.style(out.name(row['path']), 'path')}{between}{out.style(place, 'line')}{between}{mark}{shown}")
+        name = f"{out.style(path, 'path')}{between}" if self._names else ""
+        out.line(f"{name}{out.style(place, 'line')}{between}{mark}{shown}")

@@ -43,6 +43,10 @@ class Output:
         """A path or name ready for `line`: control characters escaped; other bytes as they are when a program reads."""
         return visible(text, keep_raw_bytes=not self.is_terminal)
 
+    def raw(self, text: str) -> str:
+        """A name or a line of a file, byte for byte when a program reads; for a person control characters are escaped."""
+        return visible(text) if self.is_terminal else text
+
     def style(self, text: str, kind: str) -> str:
         """`text` in the colour of `kind`, when colours are wanted."""
         return f"\x1b[{_COLOURS[kind]}m{text}\x1b[0m" if self._colour else text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -56,7 +57,7 @@ def search_container(
     name: str,
     *,
     query: str,
-    scope: str,
+    scopes: list[str],
     limit: int,
     wait_ms: int,
     options: dict[str, Any],
@@ -85,7 +86,7 @@ def search_container(
         raise
     newest = 0
     if wait_ms:
-        files = {"containerTag": name, "prefix": scope, "limit": "1"}
+        files = {"containerTag": name, "prefix": os.path.commonpath(scopes), "limit": "1"}
         newest = int(call(server, "GET", "/v1/files", params=files, timeout_s=_TIMEOUT_S).get("lastSeq") or 0)
     response = call(
         server,
@@ -94,7 +95,8 @@ def search_container(
         body={
             "containerTag": name,
             "q": query,
-            "filepath": scope,
+            "filepath": os.path.commonpath(scopes),
+            **({"filepaths": scopes} if len(scopes) > 1 else {}),
             "limit": limit,
             "waitSeq": newest,
             "waitMs": wait_ms,
@@ -107,6 +109,8 @@ def search_container(
         "pending": response.get("pending") or [],
         "note": response.get("note"),
         "binary": response.get("binary") or [],
+        "counts": [(one["path"], one["count"]) for one in response.get("counts") or ()],
+        "not_reranked": (response.get("reranking") or {}).get("reason"),
         "left_out": response.get("leftOut"),
         "tokens": response.get("tokens"),
         "stages_ms": response.get("stagesMs"),

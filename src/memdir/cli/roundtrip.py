@@ -62,7 +62,7 @@ def _write_and_find(record: MountRecord, place: Path, mount_s: float) -> Check:
     wait_s = _WAIT_MS / 1000
     control(record).call("sync", wait_s + 30.0, wait=True, timeout_s=wait_s)  # a paraphrase needs the transformer's vector
     answer: dict[str, Any] = control(record).call(
-        "grep", wait_s + 30.0, q=_QUERY, path="/", limit=5, mode="semantic", explain=False, wait_ms=_WAIT_MS
+        "grep", wait_s + 30.0, q=_QUERY, paths=["/"], limit=5, mode="semantic", explain=False, wait_ms=_WAIT_MS
     )
     found_s = time.monotonic() - began_s
     hits = answer.get("hits") or []

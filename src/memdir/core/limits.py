@@ -27,6 +27,14 @@ CHANGES_PAGE_MAX: Final = 1000
 CHANGES_WAIT_MAX_S: Final = 60.0
 
 SEARCH_LIMIT_MAX: Final = 200
+EXACT_LIMIT_MAX: Final = 10_000
+"""Lines, files or counts of one search for exact text."""
+EXACT_LINE_MAX_BYTES: Final = 2000
+"""Of a longer line so much is shown, around its first match."""
+EXACT_TEXT_MAX_BYTES: Final = 2 * MIB
+"""The text of all together: escaped as JSON it still fits CONTROL_MESSAGE_MAX_BYTES."""
+SEARCH_PATHS_MAX: Final = 1000
+"""Files and folders that one search may name."""
 QUERY_MAX_CHARS: Final = 4096
 
 ACCESSES_MAX: Final = 1_000_000_000

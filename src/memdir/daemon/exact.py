@@ -6,13 +6,14 @@ could not be pushed) is read here as well; with the server away everything is, b
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from memdir.core.limits import MIB
-from memdir.core.patterns.matcher import Matcher, Pattern, is_binary
-from memdir.daemon.wordsearch import TEXT_MAX_CHARS, Readable, contents_of, entries_below, line_hit, with_absent
+from memdir.core.patterns.matcher import Matcher, Pattern
+from memdir.core.patterns.select import Choice, Excerpt, Room, look_into
+from memdir.daemon.wordsearch import Readable, contents_of, line_hit, with_absent
 
 if TYPE_CHECKING:
     from memdir.api.search import SearchHit, SearchResponse
@@ -26,29 +27,63 @@ BINARY_MAX: Final = 1000
 Json = dict[str, Any]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Elsewhere:
+    """What the server found, by path."""
+
+    hits: Mapping[str, Sequence[SearchHit]]
+    counts: Mapping[str, int]
+    binary: frozenset[str]
+    unknown: Callable[[str], bool]
+    """Whether the server does not have the file as it is now."""
+
+    @classmethod
+    def of(cls, response: SearchResponse, waiting: Iterable[str], tree: SyncTree) -> Elsewhere:
+        """`waiting`: what is not on the server as it is here, besides what never leaves this machine."""
+        hits: dict[str, list[SearchHit]] = {}
+        for hit in response.results:
+            hits.setdefault(hit.path, []).append(hit)
+        late = set(waiting)
+        return cls(
+            hits=hits,
+            counts={one.path: one.count for one in response.counts or ()},
+            binary=frozenset(response.binary or ()),
+            unknown=lambda path: path in late or tree.is_local_only(path),
+        )
+
+    def can_match(self, path: str) -> bool:
+        """Whether the file has to be looked at here."""
+        return path in self.hits or path in self.binary or self.counts.get(path, 0) > 0 or self.unknown(path)
+
+
 @dataclass(slots=True)
 class ExactSearch:
     """One search. `run` gives the hits; the rest says what else there is to say."""
 
     tree: Readable
     pattern: Pattern
-    files_only: bool = False
+    choice: Choice = field(default_factory=Choice)
+    elsewhere: Elsewhere | None = None
     note: str | None = None
     binary: list[str] = field(default_factory=list)
+    counts: list[tuple[str, int]] = field(default_factory=list)
 
-    def run(self, entries: Iterable[LocalFact], limit: int, *, elsewhere: dict[str, list[Json]] | None = None) -> list[Json]:
-        """Lines of these files in their order, at most `limit`. `elsewhere`: the hits in files whose contents are not here."""
-        matcher = Matcher(self.pattern)
-        known = elsewhere or {}
+    def run(self, entries: Iterable[LocalFact], limit: int) -> list[Json]:
+        """Lines of these files in their order, at most `limit`."""
+        matcher, room = Matcher(self.pattern), Room(limit)
         hits: list[Json] = []
         size_bytes = skipped = absent = 0
         stopped = None
         for entry in entries:
-            if len(hits) >= limit:
+            if room.is_full or len(self.counts) >= limit:
+                stopped = room.note if room.is_full else f"these are the first {limit:,} files"
                 break
+            if self.elsewhere is not None and not self.elsewhere.can_match(entry.path):
+                self._note_down(entry.path, 0, binary=False)
+                continue
             if entry.absent_hash is not None:
-                hits += known.get(entry.path, ())
-                absent += elsewhere is None
+                hits += self._at_the_server(entry.path, room)
+                absent += self.elsewhere is None
                 continue
             if entry.size > FILE_MAX_BYTES:
                 skipped += 1
@@ -57,44 +92,49 @@ class ExactSearch:
                 stopped = f"stopped after {BYTES_MAX // MIB} MiB; search a smaller folder"
                 break
             size_bytes += entry.size
-            hits += self._lines(matcher, entry, limit - len(hits))
+            hits += self._here(matcher, entry, room)
         if skipped:
             left_out = f"{skipped} files larger than {FILE_MAX_BYTES // MIB} MiB were left out"
             stopped = f"{stopped}; {left_out}" if stopped else left_out
         self.note = with_absent(stopped, absent)
-        return hits[:limit]
+        return hits
 
-    def _lines(self, matcher: Matcher, entry: LocalFact, limit: int) -> list[Json]:
+    def _here(self, matcher: Matcher, entry: LocalFact, room: Room) -> list[Json]:
         data = contents_of(self.tree, entry)
         if data is None:
             return []
-        if is_binary(data):
-            if len(self.binary) < BINARY_MAX and matcher.matches(data):
-                self.binary.append(entry.path)
+        look = look_into(matcher, data, self.choice, room)
+        self._note_down(entry.path, look.count, binary=look.binary)
+        return [self._hit(entry.path, excerpt) for excerpt in look.excerpts]
+
+    def _at_the_server(self, path: str, room: Room) -> list[Json]:
+        if self.elsewhere is None:
             return []
-        found = []
-        for line in matcher.lines(data):
-            first = max(line.line_start, line.start_byte - TEXT_MAX_CHARS // 2)
-            shown = data[first : min(line.line_end, first + TEXT_MAX_CHARS)]
-            text = shown.decode("utf-8", "replace").rstrip("\r")
-            found.append(line_hit(entry.path, line.number, text, kind="literal", score=1.0))
-            if self.files_only or len(found) >= limit:
-                break
-        return found
+        self._note_down(path, self.elsewhere.counts.get(path, 0), binary=path in self.elsewhere.binary)
+        excerpts = (_excerpt_of(hit) for hit in self.elsewhere.hits.get(path, ()))
+        return [self._hit(path, excerpt) for excerpt in room.take(excerpts)]
+
+    def _note_down(self, path: str, count: int, *, binary: bool) -> None:
+        if self.choice.count:
+            self.counts.append((path, count))
+        elif binary and len(self.binary) < BINARY_MAX:
+            self.binary.append(path)
+
+    def _hit(self, path: str, excerpt: Excerpt) -> Json:
+        """The text holds bytes that are not UTF-8 as the names of files do: as lone surrogates."""
+        text = excerpt.text.decode("utf-8", "surrogateescape")
+        made = line_hit(path, excerpt.first, text, last=excerpt.last, kind="literal", score=1.0)
+        if self.choice.has_context:
+            made["matched"] = [[line, line] for line in excerpt.matched]
+        return made
 
 
-def entries_to_read(tree: SyncTree, scope: str, response: SearchResponse, waiting: Iterable[str]) -> Iterator[LocalFact]:
-    """What is left to read here when the server has answered, in the order of the tree: files in which it found something,
-    those it does not have as they are now, and those that never leave this machine."""
-    wanted = {*waiting, *(hit.path for hit in response.results), *(response.binary or ())}
-    for entry in entries_below(tree, scope):
-        if entry.path in wanted or tree.is_local_only(entry.path):
-            yield entry
-
-
-def hits_by_path(results: Iterable[SearchHit]) -> dict[str, list[Json]]:
-    """The server's hits, for files whose contents are not here."""
-    found: dict[str, list[Json]] = {}
-    for hit in results:
-        found.setdefault(hit.path, []).append(line_hit(hit.path, hit.start_line, hit.text, kind="literal", score=1.0))
-    return found
+def _excerpt_of(hit: SearchHit) -> Excerpt:
+    return Excerpt(
+        first=hit.start_line,
+        last=hit.end_line,
+        start_byte=hit.start_byte,
+        end_byte=hit.end_byte,
+        text=hit.text.encode("utf-8", "surrogateescape"),
+        matched=tuple(one.start_line for one in hit.matched or ()) or (hit.start_line,),
+    )

@@ -7,6 +7,7 @@ Before a search by meaning, what is dirty under its scope is pushed and waited f
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
 from concurrent.futures import Future, wait
@@ -14,11 +15,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from memdir.core.errors import UsageError
-from memdir.core.limits import MIB, QUERY_MAX_CHARS, SEARCH_LIMIT_MAX
+from memdir.core.limits import EXACT_LIMIT_MAX, MIB, QUERY_MAX_CHARS, SEARCH_LIMIT_MAX, SEARCH_PATHS_MAX
 from memdir.core.patterns.matcher import Pattern
-from memdir.daemon.exact import ExactSearch, entries_to_read, hits_by_path
+from memdir.core.patterns.select import Choice
+from memdir.daemon.exact import Elsewhere, ExactSearch
 from memdir.daemon.syncing import Syncing
-from memdir.daemon.wordsearch import OneFile, Readable, WordSearch, contents_of, entries_below, scope_files
+from memdir.daemon.wordsearch import Readable, WithFile, WordSearch, contents_of, entries_below, scope_files
 from memdir.fs.path import checked, is_within
 
 if TYPE_CHECKING:
@@ -54,6 +56,7 @@ _KEPT_MAX: Final = 200
 _KEPT_MAX_BYTES: Final = MIB
 """Parked files that are searched in place with every grep: how many at most, and of what size."""
 _PROFILE: Final = "/profile.md"
+_CHOICES: Final = ("invert", "only_matching", "before", "after", "max_count", "files_only", "count")
 PROFILE_NOTE: Final = "profile.md is made from the files under memory/ and user/; it was searched by words"
 NO_SYNC_NOTE: Final = "this mount does not sync: searched by words in the local files"
 
@@ -91,62 +94,74 @@ class Grep:
         self._syncing = syncing
 
     def run(self, args: Json) -> Json:
-        """`{q, path, limit, mode, explain, wait_ms, …}` to `{hits, pending, offline, note, timing_ms, …}`."""
+        """`{q, paths, limit, mode, explain, wait_ms, …}` to `{hits, pending, offline, note, timing_ms, …}`. Paths that are not
+        there, or are symlinks, come back as `unresolved` and are not searched."""
         started_s = time.monotonic()
-        query, scope, limit = _checked_args(args)
+        query, paths, limit = _checked_args(args)
         wait_ms = args.get("wait_ms", WAIT_MS)
         wait_s = (WAIT_MS if wait_ms is None else max(0, min(int(wait_ms), _WAIT_MAX_MS))) / 1000
-        if self._tree.fact(scope) is None and scope not in ("/", _PROFILE):
-            raise UsageError(f"there is no {scope} in the mount")
-        if args.get("mode", "semantic") != "semantic":
-            answer = self._exact(query, scope, limit, wait_s, args)
-        elif scope == _PROFILE:
-            answer = self._in_place(query, scope, limit, PROFILE_NOTE, offline=False)
+        scopes = [path for path in paths if path in ("/", _PROFILE) or self._is_searched(path)]
+        if not scopes:
+            answer: Json = {"hits": [], "pending": [], "offline": False, "note": None}
+        elif args.get("mode", "semantic") != "semantic":
+            answer = self._exact(query, scopes, limit, wait_s, args)
+        elif scopes == [_PROFILE]:
+            answer = self._in_place(query, scopes, limit, PROFILE_NOTE, offline=False)
         else:
-            answer = self._semantic(query, scope, limit, wait_s, _options(args))
+            answer = self._semantic(query, [scope for scope in scopes if scope != _PROFILE], limit, wait_s, _options(args))
+        answer["unresolved"] = [path for path in paths if path not in scopes]
         answer["timing_ms"] = round((time.monotonic() - started_s) * 1000, 3)
         return answer
 
-    def _exact(self, query: str, scope: str, limit: int, wait_s: float, args: Json) -> Json:
+    def _is_searched(self, path: str) -> bool:
+        entry = self._tree.fact(path)
+        return entry is not None and entry.kind in ("file", "dir")
+
+    def _exact(self, query: str, scopes: list[str], limit: int, wait_s: float, args: Json) -> Json:
         pattern = Pattern(
             text=query,
             regex=args["mode"] == "regex",
             ignore_case=bool(args.get("ignore_case")),
             whole_words=bool(args.get("whole_words")),
         )
-        search = ExactSearch(self._searched(scope), pattern, files_only=bool(args.get("files_only")))
-        asked = None if scope == _PROFILE else self._asked_for_exact(pattern, search, scope, limit, wait_s)
-        if asked is None:
-            hits = search.run(entries_below(search.tree, scope), limit)
-        else:
-            waiting, response = asked
-            entries = entries_to_read(self._tree, scope, response, waiting)
-            hits = search.run(entries, limit, elsewhere=hits_by_path(response.results))
-        return {"hits": hits, "pending": [], "offline": False, "note": search.note, "binary": search.binary}
+        choice = Choice(**{name: args[name] for name in _CHOICES if args.get(name) is not None})
+        tree = self._with_profile()
+        elsewhere = None
+        if scopes != [_PROFILE]:
+            elsewhere = self._asked_for_exact(pattern, choice, [one for one in scopes if one != _PROFILE], limit, wait_s)
+        search = ExactSearch(tree, pattern, choice, elsewhere)
+        hits = search.run(entries_below(tree, scopes), limit)
+        return {
+            "hits": hits,
+            "counts": search.counts,
+            "pending": [],
+            "offline": False,
+            "note": search.note,
+            "binary": search.binary,
+        }
 
     def _asked_for_exact(
-        self, pattern: Pattern, search: ExactSearch, scope: str, limit: int, wait_s: float
-    ) -> tuple[list[str], SearchResponse] | None:
-        """What is not on the server as it is here, and what the server found; None when it cannot say all: everything is read
-        here then."""
+        self, pattern: Pattern, choice: Choice, scopes: list[str], limit: int, wait_s: float
+    ) -> Elsewhere | None:
+        """What the server found; None when it cannot say all: everything is read here then."""
         from memdir.api.v1 import SearchRequest
         from memdir.client.errors import ClientError
 
         engine = self._syncing.wait_engine(0.001)
         if engine is None or not engine.link.state().online or any("\ud800" <= one <= "\udfff" for one in pattern.text):
             return None
-        waiting = engine.flush(scope, wait_s, limit=_WAITING_MAX + 1)
+        waiting = engine.flush(os.path.commonpath(scopes), wait_s, limit=_WAITING_MAX + 1)
         if len(waiting) > _WAITING_MAX:
             return None
         request = SearchRequest(
             container_tag=self._container,
             q=pattern.text,
-            filepath=scope,
+            **_places(scopes),
             limit=limit,
             mode="regex" if pattern.regex else "literal",
             ignore_case=pattern.ignore_case,
             whole_words=pattern.whole_words,
-            files_only=search.files_only,
+            **{name: getattr(choice, name) for name in _CHOICES},
         )
         try:
             response = engine.link.call(lambda client: client.search(request))
@@ -156,18 +171,18 @@ class Grep:
         if response.note is not None:
             return None
         parked = [row.path for row in engine.parked_rows(_WAITING_MAX)]
-        return [*waiting, *parked], response
+        return Elsewhere.of(response, (*waiting, *parked, _PROFILE), self._tree)
 
-    def _semantic(self, query: str, scope: str, limit: int, wait_s: float, options: Json) -> Json:
+    def _semantic(self, query: str, scopes: list[str], limit: int, wait_s: float, options: Json) -> Json:
         engine = self._syncing.wait_engine(max(wait_s, 0.001))
         if engine is None:
             note = NO_SYNC_NOTE if not self._syncing.enabled else self._syncing.error or "sync is still starting"
-            return self._in_place(query, scope, limit, note, offline=False)
+            return self._in_place(query, scopes, limit, note, offline=False)
         from memdir.client.errors import ClientError, OfflineError
 
         try:
             began = not engine.link.state().online and self._syncing.bring_server()
-            ask = partial(self._pushed_and_asked, engine, query, scope, limit, wait_s, options)
+            ask = partial(self._pushed_and_asked, engine, query, scopes, limit, wait_s, options)
             try:
                 waiting, response = ask(silence_s=_STARTING_S if began else _SILENCE_LEAST_S)
             except OfflineError:  # it went away a moment ago
@@ -177,22 +192,22 @@ class Grep:
         except _HangingError as error:
             engine.link.fail(error.told)
             note = f"searched by words in the local files, because the server does not answer in {_SILENCE_S:g} s"
-            return self._in_place(query, scope, limit, note, offline=True)
+            return self._in_place(query, scopes, limit, note, offline=True)
         except ClientError as error:
             note = f"searched by words in the local files, because the server was not reached: {error.message}"
-            return self._in_place(query, scope, limit, note, offline=True)
-        return self._merged(query, scope, limit, response, waiting, self._kept_here(engine, scope))
+            return self._in_place(query, scopes, limit, note, offline=True)
+        return self._merged(query, scopes, limit, response, waiting, self._kept_here(engine, scopes))
 
     def _pushed_and_asked(
-        self, engine: Engine, query: str, scope: str, limit: int, wait_s: float, options: Json, *, silence_s: float
+        self, engine: Engine, query: str, scopes: list[str], limit: int, wait_s: float, options: Json, *, silence_s: float
     ) -> tuple[list[str], SearchResponse]:
         """What could not be pushed within `wait_s`, and the server's answer. ClientError; _HangingError when nothing comes for
         `silence_s` behind the push."""
         silent_s = time.monotonic() + _SILENCE_S
         deadline_s = time.monotonic() + wait_s
-        waiting = engine.flush(scope, wait_s)
+        waiting = engine.flush(os.path.commonpath(scopes), wait_s)
         left_ms = max(0, int((deadline_s - time.monotonic()) * 1000))
-        search = _in_background(lambda: self._ask(engine, query, scope, limit, left_ms, options))
+        search = _in_background(lambda: self._ask(engine, query, scopes, limit, left_ms, options))
         silent_s = max(silent_s, time.monotonic() + silence_s)
         wait([search], timeout=max(0.0, silent_s - time.monotonic() - _SILENCE_LEAST_S))
         if not search.done():
@@ -204,13 +219,13 @@ class Grep:
                 raise _HangingError
         return waiting, search.result(timeout=_SEARCH_MAX_S)
 
-    def _ask(self, engine: Engine, query: str, scope: str, limit: int, wait_ms: int, options: Json) -> SearchResponse:
+    def _ask(self, engine: Engine, query: str, scopes: list[str], limit: int, wait_ms: int, options: Json) -> SearchResponse:
         from memdir.api.v1 import SearchRequest
 
         request = SearchRequest(
             container_tag=self._container,
             q=query,
-            filepath=scope,
+            **_places(scopes),
             limit=limit,
             wait_seq=engine.last_pushed_seq,
             wait_ms=wait_ms,
@@ -218,19 +233,19 @@ class Grep:
         )
         return engine.link.call(lambda client: client.search(request))
 
-    def _kept_here(self, engine: Engine, scope: str) -> list[str]:
+    def _kept_here(self, engine: Engine, scopes: list[str]) -> list[str]:
         """Small files that the server cannot take, such as one whose name is not UTF-8: it will never find them, so they are
         searched here each time."""
-        paths = sorted(row.path for row in engine.parked_rows(_KEPT_MAX) if is_within(row.path, scope))
+        paths = sorted(row.path for row in engine.parked_rows(_KEPT_MAX) if _is_inside(row.path, scopes))
         facts = ((path, self._tree.fact(path)) for path in paths)
         return [path for path, fact in facts if fact is not None and fact.kind == "file" and fact.size <= _KEPT_MAX_BYTES]
 
     def _merged(
-        self, query: str, scope: str, limit: int, response: SearchResponse, waiting: list[str], kept_here: list[str]
+        self, query: str, scopes: list[str], limit: int, response: SearchResponse, waiting: list[str], kept_here: list[str]
     ) -> Json:
         """The server's hits, but for what is newer or gone here, and what is searched here instead."""
         dirty = set(waiting)
-        pending = sorted(path for path in {*waiting, *response.pending} if is_within(path, scope) and self._is_file(path))
+        pending = sorted(path for path in {*waiting, *response.pending} if _is_inside(path, scopes) and self._is_file(path))
         clean = (hit for hit in response.results if hit.path not in dirty)
         hits = [current for hit in clean if (current := self._as_it_is_now(hit)) is not None]
         note = None
@@ -248,6 +263,7 @@ class Grep:
             "stages_ms": response.stages_ms,
             "tokens": response.tokens,
             "left_out": None if left_out is None else {"count": left_out.count, "paths": left_out.paths},
+            "not_reranked": response.reranking.reason if response.reranking is not None else None,
         }
 
     def _as_it_is_now(self, hit: SearchHit) -> Json | None:
@@ -279,10 +295,10 @@ class Grep:
             else [[one.start_line + start - hit.start_line, one.end_line + start - hit.start_line] for one in hit.matched],
         }
 
-    def _in_place(self, query: str, scope: str, limit: int, note: str, *, offline: bool) -> Json:
-        tree = self._searched(scope)
+    def _in_place(self, query: str, scopes: list[str], limit: int, note: str, *, offline: bool) -> Json:
+        tree = self._with_profile() if scopes == [_PROFILE] else self._tree
         search = WordSearch(tree, query)
-        hits = search.run(scope_files(tree, scope), limit)
+        hits = search.run(scope_files(tree, scopes), limit)
         return {
             "hits": hits,
             "pending": [],
@@ -290,11 +306,9 @@ class Grep:
             "note": f"{note}; {search.note}" if search.note else note,
         }
 
-    def _searched(self, scope: str) -> Readable:
-        """The mount's tree; for the virtual profile its text, which stands in no tree."""
-        if scope != _PROFILE:
-            return self._tree
-        return OneFile(_PROFILE, self._syncing.profile_text.encode("utf-8", "surrogateescape"))
+    def _with_profile(self) -> Readable:
+        """The mount's tree with the text of the profile, which stands in none."""
+        return WithFile(self._tree, _PROFILE, self._syncing.profile_text.encode("utf-8", "surrogateescape"))
 
     def _is_file(self, path: str) -> bool:
         entry = self._tree.fact(path)
@@ -319,26 +333,38 @@ def placed(data: bytes, text: str, line: int) -> int | None:
     return None if found < 0 else max(1, data.count(b"\n", 0, found) + 1 - before)
 
 
+def _places(scopes: list[str]) -> Json:
+    """For the wire."""
+    return {"filepath": os.path.commonpath(scopes), "filepaths": scopes if len(scopes) > 1 else None}
+
+
+def _is_inside(path: str, scopes: list[str]) -> bool:
+    return any(is_within(path, scope) for scope in scopes)
+
+
 def _options(args: Json) -> Json:
     """What goes to the server as it is; it refuses what is out of bounds."""
-    options: Json = {"explain": bool(args.get("explain"))}
+    options: Json = {"explain": bool(args.get("explain")), "rerank": bool(args.get("rerank"))}
     for name in ("context", "budget_tokens", "threshold"):
         if args.get(name) is not None:
             options[name] = args[name]
     return options
 
 
-def _checked_args(args: Json) -> tuple[str, str, int]:
-    query, path, limit = args.get("q"), args.get("path", "/"), args.get("limit", 10)
+def _checked_args(args: Json) -> tuple[str, list[str], int]:
+    query, paths, limit = args.get("q"), args.get("paths", ["/"]), args.get("limit", 10)
     literal = args.get("mode") in ("literal", "regex")
     if not isinstance(query, str) or not (query if literal else query.strip()):
         raise UsageError("the query is empty")
     if len(query) > QUERY_MAX_CHARS:
         raise UsageError(f"the query is longer than {QUERY_MAX_CHARS} characters")
-    if not isinstance(path, str) or not path.startswith("/"):
-        raise UsageError(f"{path!r} is no path in the mount")
-    if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= SEARCH_LIMIT_MAX:
-        raise UsageError(f"the limit must be from 1 to {SEARCH_LIMIT_MAX}")
+    if not isinstance(paths, list) or not 1 <= len(paths) <= SEARCH_PATHS_MAX:
+        raise UsageError(f"give 1 to {SEARCH_PATHS_MAX:,} paths", hint="name the folder that they are in")
+    if wrong := [path for path in paths if not isinstance(path, str) or not path.startswith("/")]:
+        raise UsageError(f"{wrong[0]!r} is no path in the mount")
+    most = EXACT_LIMIT_MAX if literal else SEARCH_LIMIT_MAX
+    if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= most:
+        raise UsageError(f"the limit must be from 1 to {most:,}")
     if args.get("mode", "semantic") not in ("semantic", "literal", "regex"):
         raise UsageError(f"unknown mode {args.get('mode')!r}")
-    return query, checked(path), limit
+    return query, list(dict.fromkeys(map(checked, paths))), limit

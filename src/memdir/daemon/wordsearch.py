@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -47,41 +48,51 @@ class Readable(Protocol):
     def read(self, fact: LocalFact, offset: int, size: int) -> bytes: ...
 
 
-class OneFile:
-    """A text that stands in no tree, such as the profile, as if it were a file at `path`."""
+class WithFile:
+    """A tree and a text at its root that stands in it for whoever looks, such as the profile."""
 
-    def __init__(self, path: str, data: bytes) -> None:
+    def __init__(self, tree: Readable, path: str, data: bytes) -> None:
         from memdir.fs.types import LocalFact
 
+        self._tree = tree
         self._data = data
         self._fact = LocalFact(path=path, ino=0, kind="file", mode=0o444, size=len(data), mtime_ns=0, version=0)
 
     def fact(self, path: str) -> LocalFact | None:
-        return self._fact if path == self._fact.path else None
+        return self._fact if path == self._fact.path else self._tree.fact(path)
 
-    def children(self, folder: str) -> Sequence[LocalFact]:  # noqa: ARG002  the protocol's
-        return ()
+    def children(self, folder: str) -> Sequence[LocalFact]:
+        found = self._tree.children(folder)
+        if folder != "/":
+            return found
+        others = [fact for fact in found if fact.path != self._fact.path]
+        return sorted((*others, self._fact), key=lambda fact: os.fsencode(fact.path))
 
-    def read(self, fact: LocalFact, offset: int, size: int) -> bytes:  # noqa: ARG002  the protocol's
-        return self._data[offset : offset + size]
+    def read(self, fact: LocalFact, offset: int, size: int) -> bytes:
+        if fact.path == self._fact.path:
+            return self._data[offset : offset + size]
+        return self._tree.read(fact, offset, size)
 
 
-def scope_files(tree: Readable, scope: str) -> Iterator[str]:
-    """Regular files at and below `scope`, in path order."""
-    for entry in entries_below(tree, scope):
+def scope_files(tree: Readable, scopes: Iterable[str]) -> Iterator[str]:
+    """Regular files at and below `scopes`, each once: in the order of the scopes, and of the names in each."""
+    for entry in entries_below(tree, scopes):
         yield entry.path
 
 
-def entries_below(tree: Readable, scope: str) -> Iterator[LocalFact]:
+def entries_below(tree: Readable, scopes: Iterable[str]) -> Iterator[LocalFact]:
     """The facts of the same files."""
-    first = tree.fact(scope)
-    pending = [] if first is None else [first]
-    while pending:
-        entry = pending.pop()
-        if entry.kind == "dir":
-            pending.extend(reversed(tree.children(entry.path)))
-        elif entry.kind == "file":
-            yield entry
+    seen: set[str] = set()
+    for scope in scopes:
+        first = tree.fact(scope)
+        pending = [] if first is None else [first]
+        while pending:
+            entry = pending.pop()
+            if entry.kind == "dir":
+                pending.extend(reversed(tree.children(entry.path)))
+            elif entry.kind == "file" and entry.path not in seen:
+                seen.add(entry.path)
+                yield entry
 
 
 def contents_of(tree: Readable, entry: LocalFact) -> bytes | None:
@@ -167,14 +178,14 @@ def with_absent(note: str | None, count: int) -> str | None:
     return f"{note}; {absent}" if note else absent
 
 
-def line_hit(path: str, line: int, text: str, *, kind: str, score: float) -> Json:
-    """One line, as the operation answers it."""
+def line_hit(path: str, line: int, text: str, *, kind: str, score: float, last: int | None = None) -> Json:
+    """One line, or those up to `last`, as the operation answers it."""
     return {
         "path": path,
         "document_id": None,
         "kind": kind,
         "start_line": line,
-        "end_line": line,
+        "end_line": line if last is None else last,
         "text": text,
         "score": score,
         "title": None,

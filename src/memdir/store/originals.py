@@ -74,6 +74,15 @@ class OriginalStore:
             found += map(document_of, rows)
         return sorted(found, key=lambda document: document.path or "")
 
+    def ids(self, scope: Scope) -> set[str]:
+        """The documents of the files in scope."""
+        condition, bindings = _inside(scope)
+        rows = self._db.all(
+            f"select d.id from document d where d.container_id = ? and d.kind = 'file' and {condition}",  # noqa: S608
+            (scope.container_id, *bindings),
+        )
+        return {row[0] for row in rows}
+
     def files(self, scope: Scope) -> Iterator[Document]:
         """Files in scope in path order, a page at a time."""
         condition, bindings = _inside(scope)

@@ -6,7 +6,7 @@ UTF-8 is matched by characters, as grep does in a UTF-8 locale; any other by byt
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -77,7 +77,7 @@ class Matcher:
         if self._needle is not None:
             yield from self._needle_lines(data, self._needle)
             return
-        compiled = self._text if is_utf8(data) else self._bytes
+        compiled = self._compiled_for(data)
         number, counted, at, end = 1, 0, 0, len(data)
         while at < end:
             found = compiled.search(data, at)
@@ -93,6 +93,21 @@ class Matcher:
             counted = line_start
             yield Line(number, first, last, line_start, line_end)
             at = line_end + 1
+
+    def parts(self, data: bytes, lines: Iterable[Line]) -> Iterator[Line]:
+        """The matches in lines of `data` that are not empty, from left to right, each the longest at its place, as grep -o
+        prints them: as lines of their own."""
+        compiled = self._compiled_for(data)
+        for line in lines:
+            at = line.line_start
+            while at < line.line_end and (found := compiled.search(data, at, line.line_end)) is not None:
+                first, last = found.span(1)
+                if last > first:
+                    yield Line(line.number, first, last, first, last)
+                at = max(last, first + 1)
+
+    def _compiled_for(self, data: bytes) -> Any:
+        return self._text if is_utf8(data) else self._bytes
 
     def _needle_lines(self, data: bytes, needle: bytes) -> Iterator[Line]:
         number, counted, at, end = 1, 0, 0, len(data)
@@ -131,6 +146,7 @@ def _compiled(pattern: str, *, by_bytes: bool) -> Any:
     options = re2.Options()
     options.log_errors = False
     options.max_mem = _AUTOMATON_MAX_BYTES
+    options.longest_match = True  # POSIX: the leftmost, and of those the longest
     if by_bytes:
         options.encoding = re2.Options.Encoding.LATIN1
     try:

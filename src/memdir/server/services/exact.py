@@ -8,20 +8,21 @@ speaks of.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Final
 
 from memdir.api import v1
 from memdir.core.errors import NotFoundError
 from memdir.core.limits import MIB
-from memdir.core.patterns.matcher import Line, Matcher, Pattern, is_binary
+from memdir.core.patterns.matcher import Matcher, Pattern
+from memdir.core.patterns.select import Choice, Excerpt, Room, look_into
 from memdir.retrieval.trigrams.needs import needs_of
 from memdir.server.trigrams import TrigramIndexes
 from memdir.store.store import Store
 from memdir.store.types import Document, Scope
 
-TEXT_MAX_BYTES: Final = 2000
 FILES_MAX: Final = 50_000
 BYTES_MAX: Final = 4096 * MIB
 SECONDS_MAX: Final = 30.0
@@ -36,21 +37,30 @@ class Found:
     """What a search has found, and what it cost."""
 
     hits: list[v1.SearchHit] = field(default_factory=list)
+    counts: list[v1.FileCount] = field(default_factory=list)
     binary: list[str] = field(default_factory=list)
     note: str | None = None
     files_read: int = 0
     bytes_read: int = 0
 
 
-def search(store: Store, indexes: TrigramIndexes | None, scope: Scope, request: v1.SearchRequest) -> Found:
-    """Lines that match, in path order, at most `request.limit`. UsageError for a pattern that is none."""
+def search(store: Store, indexes: TrigramIndexes | None, scopes: Sequence[Scope], request: v1.SearchRequest) -> Found:
+    """Lines that match, at most `request.limit`, each scope in path order and each file once. UsageError for a pattern that is
+    none."""
     pattern = Pattern(
         text=request.q, regex=request.mode == "regex", ignore_case=request.ignore_case, whole_words=request.whole_words
     )
-    matcher = Matcher(pattern)
-    found = Found()
+    matcher, choice = Matcher(pattern), choice_of(request)
+    found, room = Found(), Room(request.limit)
+    seen: set[str] = set()
     deadline_s = time.monotonic() + SECONDS_MAX
-    for document in _candidates(store, indexes, scope, matcher):
+    for document, can_match in _files(store, indexes, scopes, matcher, choice):
+        if document.id in seen:
+            continue
+        seen.add(document.id)
+        if len(found.counts) >= request.limit:
+            found.note = f"these are the first {request.limit:,} files"
+            break
         over = found.files_read >= FILES_MAX or found.bytes_read + document.size_bytes > BYTES_MAX
         if over or time.monotonic() > deadline_s:
             found.note = (
@@ -58,57 +68,84 @@ def search(store: Store, indexes: TrigramIndexes | None, scope: Scope, request: 
                 "search a smaller folder, or for a text with three fixed characters in a row"
             )
             break
-        _read(store, matcher, document, request, found)
-        if len(found.hits) >= request.limit:
+        if can_match:
+            _read(store, matcher, document, choice, room, found)
+        elif choice.count:
+            found.counts.append(v1.FileCount(path=document.path or "", count=0))
+        if room.is_full:
+            found.note = room.note
             break
     return found
 
 
-def _read(store: Store, matcher: Matcher, document: Document, request: v1.SearchRequest, found: Found) -> None:
+def choice_of(request: v1.SearchRequest) -> Choice:
+    """Lines around a hit are left to `shaping` where hits are grouped or fill a budget."""
+    around = request.context if request.context and not request.group and request.budget_tokens is None else None
+    return Choice(
+        invert=request.invert,
+        only_matching=request.only_matching,
+        before=around if request.before is None else request.before,
+        after=around if request.after is None else request.after,
+        max_count=request.max_count,
+        files_only=request.files_only,
+        count=request.count,
+    )
+
+
+def _read(store: Store, matcher: Matcher, document: Document, choice: Choice, room: Room, found: Found) -> None:
     try:
         data = store.blobs.content(document.content_hash)
     except NotFoundError:  # deleted since the candidates were listed
         return
     found.files_read += 1
     found.bytes_read += len(data)
-    if is_binary(data):
-        if len(found.binary) < BINARY_SHOWN_MAX and matcher.matches(data):
-            found.binary.append(document.path or "")
-        return
-    for line in matcher.lines(data):
-        found.hits.append(_hit(document, data, line))
-        if request.files_only or len(found.hits) >= request.limit:
-            return
+    look = look_into(matcher, data, choice, room)
+    if choice.count:
+        found.counts.append(v1.FileCount(path=document.path or "", count=look.count))
+    elif look.binary and len(found.binary) < BINARY_SHOWN_MAX:
+        found.binary.append(document.path or "")
+    found.hits += [_hit(document, excerpt, around=choice.has_context) for excerpt in look.excerpts]
 
 
-def _hit(document: Document, data: bytes, line: Line) -> v1.SearchHit:
-    first = max(line.line_start, line.start_byte - TEXT_MAX_BYTES // 2)
-    shown = data[first : min(line.line_end, first + TEXT_MAX_BYTES)]
+def _hit(document: Document, excerpt: Excerpt, *, around: bool) -> v1.SearchHit:
     return v1.SearchHit(
         path=document.path or "",
         document_id=document.id,
         kind="literal",
-        start_line=line.number,
-        end_line=line.number,
-        start_byte=line.start_byte,
-        end_byte=line.end_byte,
-        text=shown.decode("utf-8", "replace").rstrip("\r"),
+        start_line=excerpt.first,
+        end_line=excerpt.last,
+        start_byte=excerpt.start_byte,
+        end_byte=excerpt.end_byte,
+        text=excerpt.text.decode("utf-8", "replace"),
         score=1.0,
+        matched=[v1.LineRange(start_line=one, end_line=one) for one in excerpt.matched] if around else None,
     )
 
 
-def _candidates(store: Store, indexes: TrigramIndexes | None, scope: Scope, matcher: Matcher) -> Iterator[Document]:
-    needs = needs_of(matcher.tree, ignore_case=matcher.pattern.ignore_case)
+def _files(
+    store: Store, indexes: TrigramIndexes | None, scopes: Sequence[Scope], matcher: Matcher, choice: Choice
+) -> Iterator[tuple[Document, bool]]:
+    """The files to look at, and whether each can match; those that cannot are left out unless they are counted."""
     originals = store.originals
-    ready = None if indexes is None or scope.exact or needs.is_open else indexes.ready(scope.container_id)
-    fresh = None if ready is None else originals.changed_since(scope.container_id, ready.seq)
+    wanted = None if choice.invert else _wanted(store, indexes, scopes, matcher)
+    for scope in scopes:
+        if wanted is not None and len(wanted) <= CANDIDATES_ASKED_MAX and not choice.count and not scope.exact:
+            yield from ((document, True) for document in originals.with_contents(scope, wanted))
+            continue
+        for document in originals.files(scope):
+            can_match = wanted is None or document.content_hash in wanted
+            if can_match or choice.count:
+                yield document, can_match
+
+
+def _wanted(store: Store, indexes: TrigramIndexes | None, scopes: Sequence[Scope], matcher: Matcher) -> AbstractSet[str] | None:
+    """Hashes of the contents that can match; None when nobody knows."""
+    needs = needs_of(matcher.tree, ignore_case=matcher.pattern.ignore_case)
+    container_id = scopes[0].container_id
+    ready = None if indexes is None or needs.is_open else indexes.ready(container_id)
+    fresh = None if ready is None else store.originals.changed_since(container_id, ready.seq)
     if ready is None or fresh is None:
-        yield from originals.files(scope)
-        return
+        return None
     fitting = {digest.hex() for digest in ready.view.candidates(needs)}
     newer = {digest for digest in fresh if bytes.fromhex(digest) not in ready.view.known}
-    wanted = fitting | newer | ready.unread
-    if len(wanted) <= CANDIDATES_ASKED_MAX:
-        yield from originals.with_contents(scope, wanted)
-    else:
-        yield from (document for document in originals.files(scope) if document.content_hash in wanted)
+    return fitting | newer | ready.unread

@@ -74,6 +74,10 @@ def _allowed(caller: Caller, scope: Scope, condition: Condition | None) -> Colle
         # No path goes on with U+0000, so nothing lies between a path and the end given for it.
         first, end = (scope.folder, scope.folder + "\1") if scope.exact else below(scope.folder)
         allowed = set(store.remembered.said_at(scope.container_id, first, end))
+    if scope.chosen is not None:
+        said = store.remembered.own_metadata(scope.container_id)
+        chosen_ones = {memory_id for memory_id, _, document_id in said if document_id in scope.chosen}
+        allowed = chosen_ones if allowed is None else allowed & chosen_ones
     if condition is None:
         return allowed
     chosen = store.chooser.chosen(scope.container_id, condition)

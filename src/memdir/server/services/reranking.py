@@ -14,7 +14,7 @@ from memdir.server.engine import Engine
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
-NONE_SET: Final = "no reranker is set up"
+NONE_SET: Final = "no reranker is set up (MEMDIR_RERANKER in the server's environment names one)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

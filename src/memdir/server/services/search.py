@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from typing import Final
 
@@ -18,7 +19,8 @@ from memdir.server.services.hits import SPARE_HITS, current_hits, reranked_hits
 from memdir.server.services.merging import merged, placed_memories, search_hit
 from memdir.server.services.shaping import Shaped, is_plain
 from memdir.server.services.shaping import shaped as shape
-from memdir.store.types import Scope
+from memdir.store.passages import in_place
+from memdir.store.types import Chosen, Scope
 
 EMBED_WAIT_S: Final = 1.0
 EMBED_WAIT_FILES: Final = 16
@@ -27,24 +29,27 @@ EMBED_WAIT_FILES: Final = 16
 async def search(caller: Caller, hub: Hub, engine: Engine, request: v1.SearchRequest) -> v1.SearchResponse:
     """Wait as far as the request wants, then search. A container that does not exist has nothing in it."""
     began = time.perf_counter()
-    path = caller.narrowed(request.filepath)
-    container = await hub.run(caller.found, request.container_tag, "read", at=path)
+    paths = [(caller.narrowed(path), path.endswith("/")) for path in request.scopes]
+    container = await hub.run(caller.found, request.container_tag, "read", at=paths[0][0])
     if container is None:
         return v1.SearchResponse(results=[], total=0, pending=[], timing_ms=0.0)
-    scope = await hub.run(scope_of, caller, container.id, path, folder=request.filepath.endswith("/"))
+    scopes = await hub.run(lambda: [scope_of(caller, container.id, path, folder=folder) for path, folder in paths])
+    scope = await hub.run(united, caller, scopes) if request.mode == "semantic" else scopes[0]
     pending: list[str] = []
     lacking = False
     reranking = None
     if request.wait_ms and request.wait_seq > 0:
         lacking = not await _until_searchable(caller, hub, engine, scope, request.wait_seq, began + request.wait_ms / 1000)
     waited = time.perf_counter()
-    note, binary = None, None
+    note, binary, counts = None, None, None
     if request.mode != "semantic":
-        lines = await hub.run(exact.search, caller.store, engine.trigrams, scope, request)
+        lines = await hub.run(exact.search, caller.store, engine.trigrams, scopes, request)
         results, total, note, binary = lines.hits, len(lines.hits), lines.note, lines.binary
+        counts = lines.counts if request.count else None
         stages = {"match": round((time.perf_counter() - waited) * 1000, 3)}
     else:
-        pending = await hub.run(caller.store.documents.not_searchable, scope)
+        unread = await hub.run(caller.store.documents.not_searchable, scope)
+        pending = [path for path in unread if any(in_place(path, one) for one in scopes)]
         results, total, stages, reranking = await hub.run(_semantic, caller, engine, scope, request)
         if not results and lacking:
             await _until_embedded(caller, hub, scope, request.wait_seq, began + request.wait_ms / 1000)
@@ -65,6 +70,7 @@ async def search(caller: Caller, hub: Hub, engine: Engine, request: v1.SearchReq
         reranking=reranking,
         tokens=shaped.tokens,
         left_out=None if left_out is None else v1.SearchLeftOut(count=left_out.count, paths=list(left_out.paths)),
+        counts=counts,
         binary=binary,
         note=note,
     )
@@ -77,6 +83,15 @@ def scope_of(caller: Caller, container_id: int, path: str, *, folder: bool) -> S
         if document is not None and document.kind != "dir":
             return Scope(container_id=container_id, folder=path, exact=True)
     return Scope(container_id=container_id, folder=path)
+
+
+def united(caller: Caller, scopes: list[Scope]) -> Scope:
+    """Several scopes of a container as one: their documents, below the folder that holds them all."""
+    if len(scopes) == 1:
+        return scopes[0]
+    ids = (caller.store.originals.ids(scope) for scope in scopes)
+    folder = os.path.commonpath([scope.folder for scope in scopes])
+    return Scope(container_id=scopes[0].container_id, folder=folder, chosen=Chosen(ids=frozenset().union(*ids)))
 
 
 async def _until_searchable(caller: Caller, hub: Hub, engine: Engine, scope: Scope, seq: int, deadline: float) -> bool:
