@@ -7,10 +7,12 @@ is two to three times as fast at a cosine of about 0.99 to the original; `quanti
 from __future__ import annotations
 
 import logging
+import os
 import shutil
 import threading
 from collections import Counter
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
@@ -34,6 +36,8 @@ _DATA_SHA256: Final = "60c758432aa596c30a122942dfe594c457d4d713f890926f1c5f920bd
 
 MAX_TOKENS: Final = 256
 """What the model was trained with; what is longer is cut."""
+SIDE_BY_SIDE_MAX: Final = 2
+"""Passages at a time, each on a processor of its own, which costs less than to share one. More would leave none to questions."""
 _TEXT_MAX_CHARS: Final = 4000
 _KNOWN_PIECES_MAX: Final = 2
 QUERY_THREADS: Final = 2
@@ -48,8 +52,11 @@ vector is another one by less than it differs from float32 (cosine .998; to floa
 class MiniLmEmbedder:
     """Two sessions over the same file: one for queries, one for passages, so that a query never waits behind a batch."""
 
-    def __init__(self, models_dir: Path, *, quantized: bool = True, passage_threads: int = 1) -> None:
-        """Load, making the int8 file in `models_dir` when it is not there; takes about 1 s, the first time about 3 s.
+    def __init__(self, models_dir: Path, *, quantized: bool = True, side_by_side: int | None = None) -> None:
+        """`side_by_side`: passages that are embedded at a time, each on one processor; None: as many as there are, at most
+        SIDE_BY_SIDE_MAX.
+
+        Load, making the int8 file in `models_dir` when it is not there; takes about 1 s, the first time about 3 s.
 
         Falls back to the float32 weights, with a line in the log, when int8 cannot be made. Raises ModelUnavailableError when
         the package's files are missing or changed.
@@ -72,7 +79,9 @@ class MiniLmEmbedder:
         if self._variant == "fp32":
             self._check_source(graph)
         self._query_session = opened(model, threads=QUERY_THREADS)
-        self._passage_session = opened(model, threads=passage_threads)
+        self._passage_session = opened(model, threads=1)
+        threads = side_by_side or min(SIDE_BY_SIDE_MAX, os.cpu_count() or 1)
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="memdir-model")
         self._query_lock = threading.Lock()
 
     @staticmethod
@@ -119,9 +128,12 @@ class MiniLmEmbedder:
     def embed_passages(self, texts: list[str]) -> Matrix:
         """Shape (len(texts), 384)."""
         out = np.zeros((len(texts), self.dim), dtype=np.float32)
-        for row, text in enumerate(texts):
-            out[row] = pooled(_states(self._passage_session, self._tokenizer.encode(cleaned(text)).ids))
+        for row, vector in enumerate(self._pool.map(self._vector, texts)):
+            out[row] = vector
         return out
+
+    def _vector(self, text: str) -> Matrix:
+        return pooled(_states(self._passage_session, self._tokenizer.encode(cleaned(text)).ids))
 
     def embed_chunks(self, chunks: Sequence[Chunk]) -> tuple[Matrix, list[bytes]]:
         """Vectors of the chunks and of their lines, from the same run of the network.
@@ -131,12 +143,15 @@ class MiniLmEmbedder:
         """
         out = np.zeros((len(chunks), self.dim), dtype=np.float32)
         lines: list[bytes] = []
-        for row, chunk in enumerate(chunks):
-            encoding = self._tokenizer.encode(cleaned(embedded_text(chunk)))
-            hidden = _states(self._passage_session, encoding.ids)
-            out[row] = pooled(hidden)
-            lines.append(pack_lines(line_states(chunk, encoding.offsets, hidden)))
+        for row, (vector, packed) in enumerate(self._pool.map(self._vectors, chunks)):
+            out[row] = vector
+            lines.append(packed)
         return out, lines
+
+    def _vectors(self, chunk: Chunk) -> tuple[Matrix, bytes]:
+        encoding = self._tokenizer.encode(cleaned(embedded_text(chunk)))
+        hidden = _states(self._passage_session, encoding.ids)
+        return pooled(hidden), pack_lines(line_states(chunk, encoding.offsets, hidden))
 
 
 def cleaned(text: str) -> str:
