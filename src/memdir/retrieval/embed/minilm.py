@@ -37,7 +37,7 @@ _DATA_SHA256: Final = "60c758432aa596c30a122942dfe594c457d4d713f890926f1c5f920bd
 MAX_TOKENS: Final = 256
 """What the model was trained with; what is longer is cut."""
 SIDE_BY_SIDE_MAX: Final = 2
-"""Passages at a time, each on a processor of its own, which costs less than to share one. More would leave none to questions."""
+"""Passages at a time, each on a processor of its own, which costs less than to share one; more would leave none to others."""
 _TEXT_MAX_CHARS: Final = 4000
 _KNOWN_PIECES_MAX: Final = 2
 QUERY_THREADS: Final = 2
