@@ -22,6 +22,7 @@ from memdir.client.local import ServerInfo, running_server, stop_server
 from memdir.core.paths import AppPaths, under_home
 from tests.agents.conftest import Ran
 from tests.agents.test_hook import CLAUDE_PROMPT, CLAUDE_START
+from tests.retrieval.test_agent_ranking import CHAT
 
 Hook = Callable[..., Ran]
 _START_S = 60.0
@@ -108,6 +109,27 @@ def test_a_prompt_gets_what_memory_knows_of_it_in_the_seeds_shape_and_once(
     assert "Authentication uses JWT" in _first(hook, place, CLAUDE_PROMPT, "two")[0]
     assert "Authentication uses JWT" in _first(hook, place, CLAUDE_START, "three")[0]
     assert _ask(hook, place, CLAUDE_PROMPT, session_id="four", prompt="zymurgy and quokkas").out == b""
+
+
+@pytest.mark.promise("agent.hook-context")
+def test_a_long_prompt_finds_what_one_sentence_asks_for_and_prompts_about_other_things_find_nothing(
+    hook: Hook, place: Place, memories: AgentMemories
+) -> None:
+    memories.store("Password hashing: decided on argon2id, please ask before changing it.", project="vault")
+    memories.store("The nightly backup takes an hour, so look at it in the morning.", project="vault")
+    asked = {**CLAUDE_PROMPT, "cwd": "/home/dev/vault"}
+    long = CHAT.format("Could you tell me what was decided about the password hashing?")
+    assert len(long.split()) > 150
+    told, name = _first(hook, place, {**asked, "prompt": long}, "long")
+    assert "argon2id" in told
+    assert "backup" not in told
+    for prompt in (
+        CHAT.format(""),
+        "thanks, please continue in the morning",
+        "write a haiku about an hour of rain",
+        "mirror the kafka topics before the backup",
+    ):
+        assert _ask(hook, place, asked, session_id=f"{name}-else", prompt=prompt).out == b"", prompt
 
 
 @pytest.mark.promise("agent.hook-context")

@@ -10,11 +10,14 @@ from dataclasses import dataclass
 import pytest
 
 from memdir.retrieval.agents import ranking, sweep
+from memdir.retrieval.agents.everyday import EVERYDAY
 from memdir.retrieval.agents.expansion import EXPANSIONS, expand
 from memdir.retrieval.agents.postings import DAY_MS, Table
 from memdir.retrieval.agents.ranking import FLOOR, AgentQuery, SignalWeights, search
+from memdir.retrieval.agents.relevance import is_telling
 from memdir.retrieval.agents.similar import similarity
-from memdir.retrieval.agents.terms import asked, is_stop_word, stem, tag_key, words
+from memdir.retrieval.agents.spelling import MENDED_MAX, mended
+from memdir.retrieval.agents.terms import LONG_WORDS, asked, is_stop_word, stem, tag_key, words
 from memdir.store.agentmemories import Indexed
 
 NOW_MS = 1_760_000_000_000
@@ -40,8 +43,8 @@ def plainly(memories: list[Indexed], query: AgentQuery) -> list[Plain]:
     texts = {one.number: words(one.content) + [word for tag in one.tags for word in words(tag)] for one in memories}
     counts = {number: Counter(stem(word) for word in text if not is_stop_word(word)) for number, text in texts.items()}
     total, mean = len(memories), sum(map(len, texts.values())) / max(1, len(memories))
-    stems = [one for word in asked(query.text, query.tags) for one in word.stems]
-    holding = {one: sum(1 for count in counts.values() if count[one]) for one in stems}
+    holding = Counter(one for count in counts.values() for one in count)
+    stems = [one for word in mended(asked(query.text, query.tags), holding.__getitem__) for one in word.stems]
     bm25 = {}
     for number, count in counts.items():
         bm25[number] = 0.0
@@ -172,11 +175,11 @@ def test_an_error_in_a_search_leaves_nothing_behind(monkeypatch: pytest.MonkeyPa
     query = AgentQuery(text="redis cache", now_ms=NOW_MS)
     before = search(table, query)
 
-    def broken(*_: object) -> float:
+    def broken(*_: object) -> bool:
         raise ZeroDivisionError
 
     with monkeypatch.context() as patched:
-        patched.setattr(ranking._Search, "_coverage", broken)
+        patched.setattr(ranking._Search, "_covers", broken)
         with pytest.raises(ZeroDivisionError):
             search(table, query)
     table.add([memory(3, "three")])
@@ -207,6 +210,128 @@ def test_what_was_asked_about_is_not_here_and_nothing_is_answered() -> None:
     assert search(table, AgentQuery(text="kubernetes helm config", now_ms=NOW_MS)) == []
     assert search(table, AgentQuery(text="kubernetes helm config", now_ms=NOW_MS, threshold=0.0)) != []
     assert search(table, AgentQuery(text="the of and", now_ms=NOW_MS)) == []
+
+
+def found(table: Table, text: str) -> list[int]:
+    """Numbers, best first."""
+    return [one.number for one in search(table, AgentQuery(text=text, now_ms=NOW_MS))]
+
+
+@pytest.fixture(scope="module")
+def notes() -> Table:
+    table = Table()
+    table.add(
+        [
+            memory(1, "Password hashing: decided on argon2id over scrypt, because OWASP recommends it"),
+            memory(2, "Image upload goes to presigned S3 URLs", tags=("media",)),
+            memory(3, "Reports convert each timezone with getLocalOffset before they are summed"),
+            memory(4, "The webhook retries eight times; customers ask for a longer timeout"),
+            memory(5, "Redis caches the product list for an hour"),
+            memory(6, "The nightly backup of the database takes an hour"),
+            memory(7, "Hashes of commits stand in the footer"),
+        ]
+    )
+    return table
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "kafka partitions",
+        "cassandra compaction retries",
+        "which command runs kafka for customers",
+        "the terraform backup of a snowflake warehouse",
+        "write a haiku about autumn leaves",
+        "how many days until Christmas",
+        "does the unicorn take an hour",
+    ],
+)
+def test_a_common_word_or_two_are_no_answer(notes: Table, text: str) -> None:
+    assert found(notes, text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("please have another look at how we do the password hashing, will you?", 1),
+        ("refactor the image upload, and mind what I told you about it", 2),
+        ("why again did we want argon2id", 1),
+        ("is there anything about redis", 5),
+    ],
+)
+def test_what_people_say_around_a_question_does_not_hide_what_it_is_about(notes: Table, text: str, number: int) -> None:
+    assert found(notes, text)[0] == number
+
+
+CHAT = (
+    "Good morning! I had a long weekend and I am still catching up with everything. My colleague from the other office called "
+    "me yesterday evening, and we talked for a while about what comes next this quarter. The train was late again, so I missed "
+    "half of the meeting anyway. {} Somebody from marketing keeps asking when all of this will be ready; I do not know what to "
+    "answer. I would like us to go slowly, step by step, and talk about it before you touch anything. Maybe you notice "
+    "something that I did not. Please keep your answers short, I read them on my phone most of the time. By the way, lunch was "
+    "great, thanks for the recommendation. Let me know if anything is unclear, I am around until six. We have about three days "
+    "left for it, maybe four when nothing else happens, and I promised an answer to our boss before the end of the week."
+)
+
+
+def test_one_sentence_of_a_long_prompt_finds_its_memory_and_chatter_alone_finds_nothing(notes: Table) -> None:
+    prompt = CHAT.format("Could you change the image upload so that it works on slow phones?")
+    assert len(prompt.split()) > 150
+    assert found(notes, prompt)[:1] == [2]
+    assert found(notes, CHAT.format("")) == []
+    assert found(notes, CHAT.format("Could you explain zookeeper quorums to me?")) == []
+
+
+def test_a_long_question_is_looked_for_without_everyday_words_and_a_short_one_with_them() -> None:
+    assert [one.word for one in asked("please run the thing")] == ["please", "run", "thing"]
+    assert not is_telling(asked("thanks, that looks good, please continue"))
+    assert is_telling(asked("please continue with the parser"))
+    long = asked(CHAT.format("Fix the parser. Then run it."))
+    assert {"parser", "marketing"} <= {one.word for one in long}
+    assert not {"please", "run", "talk"} & {one.word for one in long}
+    parser = next(one for one in long if one.word == "parser")
+    assert len(parser.sentences) == 1
+    only_everyday = " ".join(sorted(EVERYDAY)[: LONG_WORDS + 8])
+    assert len(asked(only_everyday)) > LONG_WORDS, "nothing else is there to look for"
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("pasword hashing", 1),
+        ("password hashign", 1),
+        ("passsword", 1),
+        ("time zone of reports", 3),
+        ("local offset", 3),
+        ("getLocalOfset", 3),
+        ("web hook retries", 4),
+        ("imageupload", 2),
+    ],
+)
+def test_slips_and_words_written_together_or_apart_are_understood(notes: Table, text: str, number: int) -> None:
+    assert found(notes, text)[0] == number
+
+
+def test_a_word_that_some_memory_has_is_never_read_as_another() -> None:
+    table = Table()
+    table.add(
+        [memory(1, "The cashe directory is a typo that we keep"), *(memory(at, "The cache is warm") for at in range(2, 6))]
+    )
+    assert found(table, "cashe") == [1]
+    assert found(table, "cache") == list(range(2, 6))
+    assert found(table, "cachee")[0] == 2, "of two that are a slip away the commoner one"
+    assert found(table, "v2cache") == [], "names with digits are not guessed at"
+    assert found(table, "cach") == list(range(2, 6)), "by its stem, which is no slip"
+    assert found(table, "bache") == [], "the first letter is right"
+
+
+def test_so_many_words_of_a_query_are_read_otherwise_and_each_once() -> None:
+    known = Counter(stem(f"word{letter}ing") for letter in "bcdfghjklmnp")
+    query = asked(" ".join(f"wrod{letter}ing" for letter in "bcdfghjklmnp"))
+    made = mended(query, known.__getitem__)
+    assert sum(known[one.stems[0]] > 0 for one in made) == MENDED_MAX
+    twice = mended(asked("cache cahce"), Counter(["cach"]).__getitem__)
+    assert [one.stems for one in twice] == [("cach",)]
 
 
 def test_each_signal_alone_decides_between_equal_texts() -> None:

@@ -200,6 +200,10 @@ class Table:
         """Live rows of a word and their codes."""
         return self._live(self.words.get(stem))
 
+    def holding(self, stem: str) -> int:
+        """How many live memories have a word."""
+        return len(self.postings(stem)[0]) if stem in self.words else 0
+
     def tagged(self, key: str) -> Rows:
         """Live rows of a tag."""
         return self._live(self.tags.get(key))[0]

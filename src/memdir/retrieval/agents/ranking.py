@@ -10,15 +10,15 @@ asked for. A first pass in single precision leaves what could be among the best,
 words in one order, so that a score is the same to the last bit however it was found; equal scores are told by number, the older
 memory first.
 
-With no threshold of the caller two rules keep noise out. Nothing is answered when the memory with the best BM25 covers less
-than COVERED_MIN of what was asked, its words weighed by rarity: it is not about anything here. And a memory below FLOOR of the
-best BM25 is left out.
+With no threshold of the caller two rules keep noise out. Nothing is answered when neither the memory with the best BM25 nor one
+within RIVAL of it covers enough of what was asked (see `relevance`): it is not about anything here. And a memory below FLOOR of
+the best BM25 is left out.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import compress
@@ -29,22 +29,17 @@ import numpy.typing as npt
 
 from memdir.retrieval.agents import sweep
 from memdir.retrieval.agents.postings import DAY_MS, DECAY_FROM_DAYS, DECAY_PER_DAY, Rows, Table, Values
+from memdir.retrieval.agents.relevance import COVERED_MIN, coverage
+from memdir.retrieval.agents.spelling import mended
 from memdir.retrieval.agents.sweep import SLACK
 from memdir.retrieval.agents.terms import Asked, asked, tag_key, tags_said
 
 K1: Final = 1.2
 B: Final = 0.75
-COVERED_MIN: Final = 0.34
-COVERED_WORDS: Final = 8
-"""Of a long question the weightiest words count."""
 FLOOR: Final = 0.2
-LIGHT: Final = 0.3
-_LIGHT: Final = """
-add check create current explain fix give go help implement issue know let like look make need new please problem remember run
-see start tell thing try update use want way work write
-"""
-_LIGHT_WORDS: Final = frozenset(_LIGHT.split())
-"""Of requests rather than of what they are about: they count less in coverage, and as all others in BM25."""
+RIVAL: Final = 0.8
+_RIVALS_MAX: Final = 1000
+"""When more come as close to the best, their words are common ones, and none of them is looked at."""
 _BACKGROUND: Final = 1000
 """Memories thought to be there beside the real ones when words are weighed for coverage: rarity means nothing among few."""
 _LEAST: Final = 1e-12
@@ -71,7 +66,7 @@ class SignalWeights:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentQuery:
-    """What is looked for. `threshold` None: COVERED_MIN and FLOOR."""
+    """What is looked for. `threshold` None: the rules above."""
 
     text: str
     now_ms: int
@@ -139,7 +134,7 @@ class _Search:
     def __init__(self, table: Table, query: AgentQuery) -> None:
         self._table = table
         self._query = query
-        self._asked: list[Asked] = asked(query.text, query.tags)
+        self._asked: list[Asked] = mended(asked(query.text, query.tags), table.holding)
         terms = []
         for at, one in enumerate(self._asked):
             for stem in one.stems:
@@ -184,8 +179,8 @@ class _Search:
         if self._allowed is not None:
             touched = touched[self._allowed[touched]]
         rough = sums[touched]
-        near = touched[rough >= max(_LEAST, rough.max(initial=0.0) * (1 - SLACK))]
-        best_raw, floor = self._answerable(near, saturation)
+        top = float(rough.max(initial=0.0))
+        best_raw, floor = self._answerable(lambda share: touched[rough >= max(_LEAST, top * share)], saturation)
         kept = rough > floor
         touched, rough = touched[kept], rough[kept]
         if not best_raw:
@@ -203,24 +198,30 @@ class _Search:
             else:
                 sums[term.rows] += _worth(term, single)
         tops = sweep.add_up(sums, whole, self._allowed)
-        near = sweep.at_least(sums, tops, max(_LEAST, float(tops.max(initial=0.0)) * (1 - SLACK)))
-        best_raw, floor = self._answerable(near, saturation)
+        top = float(tops.max(initial=0.0))
+        best_raw, floor = self._answerable(lambda share: sweep.at_least(sums, tops, max(_LEAST, top * share)), saturation)
         if not best_raw:
-            return near[:0], 0.0
+            return np.zeros(0, dtype=np.int32), 0.0
         parts = self._parts()
         return sweep.leading(sums, weights.bm25 / best_raw, parts, floor=floor, limit=self._query.limit), best_raw
 
-    def _answerable(self, near: Rows, saturation: Scores) -> tuple[float, float]:
-        """The best BM25 among rows that are close to it, and what others need at least (in single precision); 0 for the first
-        when nothing is to be answered."""
-        if not len(near):
+    def _answerable(self, near: Callable[[float], Rows], saturation: Scores) -> tuple[float, float]:
+        """The best BM25, and what others need at least (in single precision); 0 for the first when nothing is to be answered.
+        `near`: rows with such a share of the best."""
+        rows = near(1 - SLACK)
+        if not len(rows):
             return 0.0, 0.0
-        raw, held = self._bm25(near, saturation)
+        raw, held = self._bm25(rows, saturation)
         best_raw = float(raw.max())
         if self._query.threshold is not None:
             return best_raw, 0.0
-        if self._coverage(held[:, int(raw.argmax())].tolist()) < COVERED_MIN:
-            return 0.0, 0.0
+        if not self._covers(held[:, raw == best_raw]):
+            rivals = near(RIVAL * (1 - SLACK))
+            if len(rivals) > _RIVALS_MAX:
+                return 0.0, 0.0
+            raw, held = self._bm25(rivals, saturation)
+            if not self._covers(held[:, raw >= best_raw * RIVAL]):
+                return 0.0, 0.0
         return best_raw, best_raw * FLOOR * (1 - SLACK)
 
     def _parts(self) -> list[tuple[Any, float]]:
@@ -282,22 +283,19 @@ class _Search:
             raw[own] += term.idf * saturation[term.codes[at[own]]]
         return raw, held
 
-    def _coverage(self, held: Sequence[bool]) -> float:
-        """Share of the question that the words of a memory answer: `held` says which of the terms it holds."""
+    def _covers(self, held: Marks) -> bool:
+        """Whether one of some memories, each with the terms that it holds, covers enough of the question."""
         total = self._table.live + _BACKGROUND
-        weights = [idf(total, 0)] * len(self._asked)
-        holding = [False] * len(self._asked)
-        known: set[int] = set()
-        for term, here in zip(self._terms, held, strict=True):
-            weight = idf(total, len(term.rows))
-            weights[term.asked] = max(weights[term.asked], weight) if term.asked in known else weight
-            known.add(term.asked)
-            holding[term.asked] |= here
-        weights = [
-            weight * LIGHT if one.word in _LIGHT_WORDS else weight for one, weight in zip(self._asked, weights, strict=True)
-        ]
-        most = sum(sorted(weights, reverse=True)[:COVERED_WORDS])
-        return sum(weight for weight, held in zip(weights, holding, strict=True) if held) / most
+        rarest = idf(total, 0)
+        rarities = [0.0] * len(self._asked)
+        for term in self._terms:
+            rarities[term.asked] = max(rarities[term.asked], idf(total, len(term.rows)))
+        weighed = [rarity or rarest for rarity in rarities]
+        owners = [term.asked for term in self._terms]
+        return any(
+            coverage(self._asked, weighed, {owners[at] for at in pattern}, rarest=rarest) >= COVERED_MIN
+            for pattern in {tuple(np.flatnonzero(column).tolist()) for column in held.T}
+        )
 
     def _signals(self, rows: Rows) -> Signals:
         """Recency, frequency, tags, project of rows, in double precision."""

@@ -1,31 +1,39 @@
 """Words of memories and of queries: folded as FTS5's unicode61 does, stemmed by Porter's algorithm of 1980.
 
 M. F. Porter, "An algorithm for suffix stripping", Program 14 (3), 1980. Runs of scripts without spaces count by pairs of
-characters, as everywhere here. Stop words count in a memory's length and are never looked for.
+characters, as everywhere here; names in camelCase count whole and in parts. Stop words count in a memory's length and are never
+looked for.
 """
 
 from __future__ import annotations
 
+import functools
 import re
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 import Stemmer
 
+from memdir.retrieval.agents.everyday import EVERYDAY, WORK
 from memdir.retrieval.agents.expansion import expand
 from memdir.store.stopwords import ENGLISH
-from memdir.store.texts import bigrams, unspaced_runs
+from memdir.store.texts import bigrams, name_parts, unspaced_runs
 from memdir.store.words import fold
 
-TERMS_VERSION: Final = 1
+TERMS_VERSION: Final = 2
 """Of what is counted: an index with another number is made anew."""
 _WORD: Final = re.compile(r"[^\W_]+")
 _STOP: Final = ENGLISH
 _STEMS_MAX: Final = 200_000
 QUERY_WORDS_MAX: Final = 64
 """Different words of a query that are looked for; of more, the first ones."""
+LONG_WORDS: Final = 12
+"""A query of more different words is looked for without its everyday ones, and is judged sentence by sentence."""
+_READ_WORDS_MAX: Final = 8 * QUERY_WORDS_MAX
+_SENTENCE_END: Final = re.compile(r"[.?!;]+\s+|\n+")
 _TAG_WORDS_MAX: Final = 4
 _local = threading.local()
 
@@ -59,11 +67,11 @@ def stem(word: str) -> str:
 
 
 def words(text: str) -> list[str]:
-    """Folded words in order, stop words too."""
+    """Folded words in order, stop words too; behind them the parts of names in camelCase."""
     found: list[str] = _WORD.findall(fold(text))
-    if text.isascii() or not unspaced_runs(text):
-        return found
-    return [part for word in found for part in (_pairs(word) or [word])]
+    if not text.isascii() and unspaced_runs(text):
+        found = [part for word in found for part in (_pairs(word) or [word])]
+    return found + [fold(part) for part in name_parts(text)]
 
 
 def _pairs(word: str) -> list[str]:
@@ -96,22 +104,55 @@ class Asked:
     word: str
     stems: tuple[str, ...]
     """The word's own first."""
+    sentences: tuple[int, ...] = ()
+    """In which of the query's it stands, ascending; its tags are the last one."""
+
+    @property
+    def is_everyday(self) -> bool:
+        """Of a request rather than of what it is about."""
+        return stem(self.word) in _stems_of(EVERYDAY)
+
+    @property
+    def is_of_work(self) -> bool:
+        """Of any work on software."""
+        return stem(self.word) in _stems_of(WORK)
+
+
+@functools.cache
+def _stems_of(listed: frozenset[str]) -> frozenset[str]:
+    return frozenset(map(stem, listed))
 
 
 def asked(query: str, tags: Sequence[str] = ()) -> list[Asked]:
     """The words that a query looks for; those of its tags count as words of it. Each stem once: the first word has it."""
-    seen: set[str] = set()
-    found: list[Asked] = []
-    for word in (*words(query), *(part for tag in tags for part in words(tag))):
-        if word in _STOP or stem(word) in seen:
-            continue
-        stems = tuple(dict.fromkeys(stem(form) for form in expand(word)))
-        fresh = tuple(one for one in stems if one not in seen)
-        seen.update(fresh)
-        found.append(Asked(word=word, stems=fresh))
-        if len(found) == QUERY_WORDS_MAX:
-            break
-    return found
+    found: list[str] = []
+    places: list[dict[int, None]] = []
+    owner: dict[str, int] = {}
+    fresh: list[tuple[str, ...]] = []
+    for sentence, word in _read(query, tags):
+        own = owner.get(stem(word))
+        if own is None:
+            stems = tuple(one for one in dict.fromkeys(stem(form) for form in expand(word)) if one not in owner)
+            own = len(found)
+            owner.update(dict.fromkeys(stems, own))
+            found.append(word)
+            fresh.append(stems)
+            places.append({})
+        places[own][sentence] = None
+    listed = [
+        Asked(word=word, stems=stems, sentences=tuple(standing))
+        for word, stems, standing in zip(found, fresh, places, strict=True)
+    ]
+    if len(listed) > LONG_WORDS:
+        listed = [one for one in listed if not one.is_everyday] or listed
+    return listed[:QUERY_WORDS_MAX]
+
+
+def _read(query: str, tags: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """Words that may be looked for, with the number of their sentence."""
+    sentences = [words(text) for text in _SENTENCE_END.split(query)] + [[part for tag in tags for part in words(tag)]]
+    told = ((number, word) for number, listed in enumerate(sentences) for word in listed if word not in _STOP)
+    return islice(told, _READ_WORDS_MAX)
 
 
 def tag_key(tag: str) -> str:

@@ -12,6 +12,8 @@ from memdir.core.clock import iso_ms
 from memdir.core.limits import QUERY_MAX_CHARS
 from memdir.core.secrets import redacted
 from memdir.retrieval.agents.ranking import AgentQuery
+from memdir.retrieval.agents.relevance import is_telling
+from memdir.retrieval.agents.terms import asked
 from memdir.server.access import Caller
 from memdir.server.agentroom import AgentRoom
 from memdir.server.services.agentreading import Bounds, bounds, ranked_records
@@ -77,7 +79,7 @@ def _relevant(
     """What the prompt is about: as many as are asked for beside those that the session has."""
     assert allowed.container is not None
     text = request.prompt[:QUERY_MAX_CHARS]
-    if not text.strip():
+    if not is_telling(asked(text)):
         return []
     query = AgentQuery(
         text=text,
