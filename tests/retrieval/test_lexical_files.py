@@ -95,6 +95,18 @@ def test_damaged_files_are_found_and_made_again(tmp_path: Path, built: FakeLog, 
     again.close()
 
 
+def test_a_few_bytes_overwritten_anywhere_are_found(tmp_path: Path, built: FakeLog) -> None:
+    for path in folder_of(tmp_path, 1, NAME).iterdir():
+        whole = path.read_bytes()
+        for at in range(0, len(whole) - 64, max(1, len(whole) // 50)):
+            path.write_bytes(whole[:at] + b"overwritten     " * 4 + whole[at + 64 :])
+            index = SegmentedIndex(built, tmp_path)
+            assert [finding.kind for finding in index.check(1)] == ["index-damaged"], (path.name, at)
+            index.close()
+            path.write_bytes(whole)
+    assert SegmentedIndex(built, tmp_path).check(1, full=True) == []
+
+
 def test_deleted_files_come_back(tmp_path: Path, built: FakeLog) -> None:
     shutil.rmtree(tmp_path / "indexes")
     index = SegmentedIndex(built, tmp_path)

@@ -237,14 +237,15 @@ def test_a_damaged_file_is_found_and_made_anew(sqlite_world: World, tmp_path: Pa
         assert answers(sqlite_world, index) == answers(sqlite_world, sqlite_world.chunks)
 
 
-def test_another_vector_than_the_stores_is_found(sqlite_world: World, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", sorted(CHANGING))
+def test_another_vector_or_code_than_the_stores_is_found(sqlite_world: World, tmp_path: Path, name: str) -> None:
     for number in range(12):
         put(sqlite_world, f"/{number}.md", number)
     with beside(sqlite_world, tmp_path, segment_min=0) as index:
         index.rebuild(1)
-        path = next(path for path in files_of(tmp_path) if path.name == "vectors")
+        path = next(path for path in files_of(tmp_path) if path.name == name)
         data = path.read_bytes()
-        path.write_bytes(data[:-8] + bytes(8))
+        path.write_bytes(data[:-8] + bytes(one ^ 0xFF for one in data[-8:]))
         assert {finding.kind for finding in index.check(1, full=True)} <= {"index-differs", "index-damaged"}
         assert index.check(1, full=True) != []
 

@@ -112,6 +112,48 @@ def test_a_new_process_takes_the_index_over_and_throws_out_what_is_of_nobody(
     assert not (tmp_path / "trigrams" / "987654").exists()
 
 
+def test_a_check_finds_damage_anywhere_and_a_rebuild_makes_the_index_anew(
+    container: Container, put: Putting, look: Any, indexes: TrigramIndexes, tmp_path: Path
+) -> None:
+    for number in range(20):
+        put(f"/{number}.txt", f"a needle, number {number}\n".encode())
+    indexes.bring_up_to_date()
+    assert indexes.containers() == [container.id]
+    assert indexes.check(container.id, full=True) == []
+    for path in (tmp_path / "trigrams" / str(container.id)).iterdir():
+        whole = path.read_bytes()
+        for at in range(0, len(whole) - 16, max(1, len(whole) // 20)):
+            path.write_bytes(whole[:at] + b"overwritten here" + whole[at + 16 :])
+            assert [finding.kind for finding in indexes.check(container.id)] == ["index-damaged"], (path.name, at)
+            path.write_bytes(whole)
+    put("/new.txt", b"a needle that nobody knows yet\n")
+    assert indexes.check(container.id, full=True) == []
+    assert indexes.rebuild(container.id) == 21
+    assert indexes.check(container.id, full=True) == []
+    found = look("needle, number 7")
+    assert (lines(found), found.files_read) == ([("/7.txt", 1)], 1)
+    again = TrigramIndexes(indexes._store, tmp_path / "trigrams")
+    again.bring_up_to_date()
+    ready = again.ready(container.id)
+    assert ready is not None
+    assert (len(ready.view.known), ready.view.generation) == (21, 1)
+    indexes.drop(container.id)
+    assert indexes.containers() == []
+    assert lines(look("needle, number 7")) == [("/7.txt", 1)]
+
+
+def test_an_entry_that_is_not_its_content_s_is_found(
+    store: Store, container: Container, put: Putting, indexes: TrigramIndexes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put("/a.txt", b"first\n")
+    put("/b.txt", b"second\n")
+    with monkeypatch.context() as patch:
+        patch.setattr(store.blobs, "content", lambda digest: b"something else\n")
+        indexes.bring_up_to_date()
+    found = indexes.check(container.id, full=True)
+    assert [(finding.kind, "2 contents" in finding.detail) for finding in found] == [("index-differs", True)]
+
+
 def test_a_large_container_collects_changes_and_still_finds_them(
     container: Container, put: Putting, look: Any, indexes: TrigramIndexes, monkeypatch: pytest.MonkeyPatch
 ) -> None:

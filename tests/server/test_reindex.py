@@ -68,7 +68,8 @@ def test_passages_that_lost_their_vectors_get_them_again_while_searches_are_answ
         server = start(server.home, "--port", "0")
         with server.client() as client:
             asked = client.post(
-                "/v1/indexes:rebuild", json={"containerTag": "t", "what": ["lexical", "vectors", "chunks", "memories"]}
+                "/v1/indexes:rebuild",
+                json={"containerTag": "t", "what": ["lexical", "vectors", "trigrams", "chunks", "memories"]},
             )
             assert asked.status_code == 202, asked.text
             assert found(client, "t"), "answered from what is there"

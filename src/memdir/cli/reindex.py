@@ -15,7 +15,7 @@ from memdir.core.errors import NotFoundError, UsageError
 if TYPE_CHECKING:
     from memdir.store.store import Store
 
-WHAT: Final = ("lexical", "vectors", "chunks", "memories")
+WHAT: Final = ("lexical", "vectors", "trigrams", "chunks", "memories")
 _POLL_S: Final = 0.25
 _FAILED_SHOWN: Final = 20
 
@@ -31,8 +31,8 @@ def _what(text: str) -> tuple[str, ...]:
 def _configure(parser: Parser) -> None:
     parser.add_argument("--container", metavar="NAME", help="only of one memory (default: of all)")
     parser.add_argument(
-        "--what", metavar="NAME,NAME…", type=_what, default=("lexical", "vectors"),
-        help="lexical, vectors, chunks, memories (default: lexical,vectors)",
+        "--what", metavar="NAME,NAME…", type=_what, default=("lexical", "vectors", "trigrams"),
+        help="lexical, vectors, trigrams, chunks, memories (default: the first three)",
     )  # fmt: skip
     parser.add_argument("--no-wait", action="store_true", help="ask the running server and return at once")
     configure_storage(parser)
@@ -76,14 +76,15 @@ def _by_server(args: argparse.Namespace, out: Output) -> dict[str, Any]:
 
 def _offline(args: argparse.Namespace) -> dict[str, Any]:
     from memdir.core.paths import app_paths
-    from memdir.retrieval.indexes import Rebuilds, derived_indexes
+    from memdir.retrieval.indexes import Rebuilds
     from memdir.server.services.indexes import asked, offline_view
     from memdir.server.storage import StorageOptions, maintained_store
+    from memdir.server.trigrams import every_index
 
     options = StorageOptions(database_url=args.database_url, database_url_file=args.database_url_file, blobs=args.blobs)
     with maintained_store(options, app_paths(), alone=True) as store, Progress("reindex:", noun="step") as progress:
         ids = _containers(store, args.container)
-        rebuilds = Rebuilds(store.folder, derived_indexes(store))
+        rebuilds = Rebuilds(store.folder, every_index(store))
         skipped = asked(store, rebuilds, ids, args.what)
         rebuilds.run(lambda step: progress.update(step.done, step.total))
         return offline_view(store, rebuilds, ids, skipped)

@@ -154,12 +154,13 @@ def _configure_check(parser: Parser) -> None:
 
 
 def _check(args: argparse.Namespace, out: Output) -> int:
-    from memdir.retrieval.indexes import derived_indexes, disagreements, mended
+    from memdir.retrieval.indexes import disagreements, mended
+    from memdir.server.trigrams import every_index
     from memdir.store.check import Check
 
     with _store(args, alone=args.repair) as store, Progress("check:", noun="step") as progress:
         check = Check(store, progress=lambda what, count: progress.update(count, detail=what))
-        indexes = derived_indexes(store)
+        indexes = every_index(store)
         if args.repair:
             found = check.repair(deep=args.deep) + mended(store, indexes, full=args.deep)
         else:

@@ -90,7 +90,8 @@ class Engine:
 
             self._indexes = derived_indexes(self._store)
             self._vectors = next((index for index in self._indexes if isinstance(index, VectorIndexes)), None)
-            self._rebuilds = Rebuilds(self._store.folder, self._indexes)
+            kept = self._indexes if self.trigrams is None else (*self._indexes, self.trigrams)
+            self._rebuilds = Rebuilds(self._store.folder, kept)
             self._chunks = self._store.chunks()
             self._words = words_among(self._indexes, self._chunks)
             self._memories = self._store.memories

@@ -13,17 +13,23 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from memdir.core.errors import MemdirError, NotFoundError
+import numpy as np
+
+from memdir.core.errors import BusyError, MemdirError, NotFoundError
 from memdir.core.limits import MIB
 from memdir.core.paths import ensure_private_dir
-from memdir.retrieval.trigrams.index import BUILD_CONTENTS, TrigramIndex, View
+from memdir.retrieval.index import TEMPORARY, DerivedIndex, Progress, Told, remove, replace_synced, untold
+from memdir.retrieval.indexes import StoppedError, derived_indexes
+from memdir.retrieval.trigrams.index import BUILD_CONTENTS, TrigramIndex, View, read_files
+from memdir.retrieval.trigrams.segment import Numbers, trigrams_in
 from memdir.store.acting import SYSTEM, acting_as
 from memdir.store.store import EVERY_CONTAINER, Store
+from memdir.store.upkeep import Finding
 
 log = logging.getLogger(__name__)
 
@@ -43,6 +49,8 @@ CHANGES_MAX: Final = 500
 COLLECT_S: Final = 600.0
 _REST_MAX_S: Final = 60.0
 _GIVE_WAY_S: Final = 0.2
+_LOOKS: Final = 5
+"""How often a check looks again at files that change while it reads them."""
 STOP_S: Final = 5.0
 
 
@@ -58,7 +66,10 @@ class Ready:
 
 
 class TrigramIndexes:
-    """One thread, from `start` to `stop`. Does nothing when another process looks after the folder."""
+    """One thread, from `start` to `stop`. Does nothing when another process looks after the folder. For a caretaker a
+    `retrieval.index.DerivedIndex`, on both engines."""
+
+    name = "trigrams"
 
     def __init__(self, store: Store, folder: Path, *, crowded: Callable[[], bool] = lambda: False) -> None:
         self._store = store
@@ -70,6 +81,10 @@ class TrigramIndexes:
         self._changed: set[int] = {EVERY_CONTAINER}
         self._indexes: dict[int, TrigramIndex] = {}
         self._ready: dict[int, Ready] = {}
+        self._building = threading.RLock()
+        """Held while files of any container are written."""
+        self._elsewhere = False
+        """Another process writes here."""
         self._fd: int | None = None
         self._thread = threading.Thread(target=self._loop, name="memdir-trigrams", daemon=True)
 
@@ -81,6 +96,7 @@ class TrigramIndexes:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(fd)
+            self._elsewhere = True
             log.info("another process looks after %s; exact searches of this one read every file", self._folder)
             return
         self._fd = fd
@@ -134,10 +150,13 @@ class TrigramIndexes:
         try:
             if EVERY_CONTAINER in changed:
                 changed = set(self._store.originals.containers())
-                self._sweep(changed)
+                with self._building:
+                    self._sweep(changed)
             while changed and not self._stopping.is_set():
                 container_id = min(changed)
-                if not self._bring(container_id):
+                with self._building:
+                    brought = self._bring(container_id)
+                if not brought:
                     later.add(container_id)
                 changed.discard(container_id)
         finally:
@@ -154,17 +173,20 @@ class TrigramIndexes:
         folder = self._folder / str(container_id)
         seq = self._store.originals.last_seq(container_id)
         if seq is None:
-            with self._lock:
-                self._ready.pop(container_id, None)
-            self._indexes.pop(container_id, None)
-            shutil.rmtree(folder, ignore_errors=True)
+            self.drop(container_id)
             return True
         known = self.ready(container_id)
         if known is not None and known.seq == seq:
             return True
         if known is not None and _can_wait(known, seq):
             return False
-        index = self._indexes.setdefault(container_id, TrigramIndex(folder))
+        index = self._indexes.get(container_id) or TrigramIndex(folder)
+        self._indexes[container_id] = index
+        self._fill(container_id, index, seq, untold)
+        return True
+
+    def _fill(self, container_id: int, index: TrigramIndex, seq: int, told: Told) -> None:
+        """Everything of a container as of change `seq`, unless the process ends meanwhile."""
         wanted = self._store.originals.contents(container_id)
         unread = {digest for digest, size in wanted.items() if size > CONTENT_MAX_BYTES}
         index.keep(lambda digest: digest.hex() in wanted)
@@ -178,12 +200,12 @@ class TrigramIndexes:
                 taken += 1
             index.add(self._read(missing[at : at + taken], unread))
             at += taken
+            told(Progress(done=at, total=len(missing)))
             while self._crowded() and not self._stopping.is_set():
                 self._stopping.wait(_GIVE_WAY_S)
         if not self._stopping.is_set():
             with self._lock:
                 self._ready[container_id] = Ready(view=index.view, seq=seq, unread=frozenset(unread), made_s=time.monotonic())
-        return True
 
     def _read(self, hashes: list[str], unread: set[str]) -> Iterator[tuple[bytes, bytes]]:
         for digest in hashes:
@@ -194,6 +216,79 @@ class TrigramIndexes:
             except MemdirError as error:
                 log.warning("a content is not in the trigram index, and is read by each search: %s", error)
                 unread.add(digest)
+
+    # What a caretaker asks for.
+
+    def check(self, container_id: int, *, full: bool = False) -> Sequence[Finding]:
+        """See `DerivedIndex`. Every byte of the files; of the entries the first of each segment is compared with its content,
+        or with `full` all. What the index does not know is read by searches, so that it is no finding."""
+        folder = self._folder / str(container_id)
+        for _ in range(_LOOKS):
+            generation, segments, damage = read_files(folder)
+            if not damage or read_files(folder)[0] == generation:
+                break  # else a server writes there just now
+        if damage:
+            return [Finding(kind="index-damaged", detail=reason) for reason in damage]
+        wrong = sum(self._has_otherwise(entry) for one in segments for entry in one.trigrams_by_row()[: None if full else 1])
+        if not wrong:
+            return []
+        detail = f"container {container_id}: the index of exact text has {wrong} contents otherwise than the store"
+        return [Finding(kind="index-differs", detail=detail)]
+
+    def _has_otherwise(self, entry: tuple[bytes, Numbers | None]) -> bool:
+        digest, grams = entry
+        try:
+            expected = trigrams_in(self._store.blobs.content(digest.hex()))
+        except MemdirError:  # deleted, or damaged, which the store's own check says
+            return False
+        if expected is None or grams is None:
+            return expected is not grams
+        return not np.array_equal(expected, grams)
+
+    @acting_as(SYSTEM)
+    def rebuild(self, container_id: int, *, told: Told = untold) -> int:
+        """See `DerivedIndex`."""
+        if self._elsewhere:
+            raise BusyError("another server process looks after the index of exact text", hint="ask that one")
+        with self._building:
+            ensure_private_dir(self._folder)
+            place, fresh = self._folder / str(container_id), self._folder / f"{container_id}{TEMPORARY}"
+            remove(fresh)
+            seq = self._store.originals.last_seq(container_id)
+            if seq is None:
+                self.drop(container_id)
+                return 0
+            index = TrigramIndex(fresh)
+            self._fill(container_id, index, seq, told)
+            if self._stopping.is_set():
+                raise StoppedError("the process ends")
+            remove(place)
+            if fresh.exists():
+                replace_synced(fresh, place)
+            self._indexes[container_id] = TrigramIndex(place)
+            return len(index.view.known)
+
+    def drop(self, container_id: int) -> None:
+        """See `DerivedIndex`."""
+        with self._building:
+            with self._lock:
+                self._ready.pop(container_id, None)
+            self._indexes.pop(container_id, None)
+            shutil.rmtree(self._folder / str(container_id), ignore_errors=True)
+
+    def containers(self) -> Sequence[int]:
+        """See `DerivedIndex`."""
+        found = self._folder.iterdir() if self._folder.is_dir() else ()
+        return sorted(int(path.name) for path in found if path.name.isdecimal())
+
+    def close(self) -> bool:
+        """See `DerivedIndex`."""
+        return self.stop()
+
+
+def every_index(store: Store) -> tuple[DerivedIndex, ...]:
+    """All kinds that are kept in files beside a store, for a process that looks after them while no server writes there."""
+    return (*derived_indexes(store), TrigramIndexes(store, store.folder / FOLDER_NAME))
 
 
 def _can_wait(ready: Ready, seq: int) -> bool:

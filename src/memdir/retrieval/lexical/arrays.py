@@ -131,9 +131,24 @@ def read_arrays(path: Path, *, verify: bool) -> Arrays:
         name: np.frombuffer(mapped, dtype=one["dtype"], count=one["count"], offset=one["offset"])
         for name, one in about["arrays"].items()
     }
-    if verify and any(_crc(arrays[name]) != one["crc"] for name, one in about["arrays"].items()):
+    if verify and not _is_whole(mapped, 16 + len(described), arrays, about["arrays"]):
         raise damaged
     return arrays
+
+
+def _is_whole(mapped: mmap.mmap, at: int, arrays: Arrays, described: Mapping[str, Any]) -> bool:
+    """Whether the arrays have their checksums and there is nothing between them, nor between the description (which ends `at`)
+    and the first."""
+    for name, one in sorted(described.items(), key=lambda item: (item[1]["offset"], item[1]["count"])):
+        if _crc(arrays[name]) != one["crc"] or not _is_empty(mapped, at, one["offset"]):
+            return False
+        at = one["offset"] + arrays[name].nbytes
+    return _is_empty(mapped, at, len(mapped))
+
+
+def _is_empty(mapped: mmap.mmap, at: int, end: int) -> bool:
+    pieces = (mapped[first : min(end, first + _PIECE_BYTES)] for first in range(at, end, _PIECE_BYTES))
+    return not any(piece.strip(b"\0") for piece in pieces)
 
 
 def _crc(values: Array) -> int:

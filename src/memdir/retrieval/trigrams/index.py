@@ -75,21 +75,9 @@ class TrigramIndex:
             return self._view
 
     def _opened(self) -> View:
-        try:
-            with open(self._folder / LIST_NAME, "rb") as handle:
-                listed = json.loads(handle.read(_LIST_MAX_BYTES))
-            generation, names = int(listed["generation"]), [str(name) for name in listed["segments"]]
-        except FileNotFoundError:
-            generation, names = 0, []
-        except (OSError, ValueError, TypeError, KeyError) as error:
-            log.warning("the list of trigram segments in %s is made again: %s", self._folder, error)
-            generation, names = 0, []
-        segments = []
-        for name in names:
-            try:
-                segments.append(Segment(self._folder / os.path.basename(name), thorough=True))
-            except (CorruptError, OSError) as error:
-                log.warning("a trigram segment is made again: %s", error)
+        generation, segments, damage = read_files(self._folder)
+        for reason in damage:
+            log.warning("made again: %s", reason)
         self._sweep({segment.path.name for segment in segments})
         return _view(generation, segments)
 
@@ -157,6 +145,25 @@ class TrigramIndex:
             self._view = after
         self._sweep({segment.path.name for segment in segments})
         return after
+
+
+def read_files(folder: Path) -> tuple[int, list[Segment], list[str]]:
+    """The generation, the segments that are whole to the last byte, and what is wrong with the others. Changes nothing."""
+    try:
+        with open(folder / LIST_NAME, "rb") as handle:
+            listed = json.loads(handle.read(_LIST_MAX_BYTES))
+        generation, names = int(listed["generation"]), [str(name) for name in listed["segments"]]
+    except FileNotFoundError:
+        return 0, [], []
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        return 0, [], [f"the list of trigram segments in {folder}: {error}"]
+    segments, damage = [], []
+    for name in names:
+        try:
+            segments.append(Segment(folder / os.path.basename(name), thorough=True))
+        except (CorruptError, OSError) as error:
+            damage.append(str(error))
+    return generation, segments, damage
 
 
 def _view(generation: int, segments: list[Segment]) -> View:

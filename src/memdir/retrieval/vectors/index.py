@@ -410,7 +410,12 @@ def _differences(reader: VectorReader, state: State, model: str, *, full: bool) 
     if lacking or foreign:
         detail = f"the index of {model} lacks {lacking} passages and has {foreign} that are gone"
         found.append(Finding(kind="index-differs", detail=detail))
-    wrong = wrong_vectors(reader, state, rows=None if full else _CHECKED)
-    if wrong:
-        found.append(Finding(kind="index-differs", detail=f"{wrong} vectors in the index of {model} are not the store's"))
+    wrong = {"vectors": wrong_vectors(reader, state, rows=None if full else _CHECKED)}
+    if full and state.segment is not None:
+        wrong["codes"] = state.segment.wrong_codes()
+    found += [
+        Finding(kind="index-differs", detail=f"{count} {what} in the index of {model} are not the store's")
+        for what, count in wrong.items()
+        if count
+    ]
     return found

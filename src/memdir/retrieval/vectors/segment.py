@@ -34,6 +34,8 @@ _RESCORED_MIN: Final = 1_000
 """Of the best codes, the vectors that are compared."""
 _BITS_ENOUGH: Final = 256
 """A code of fewer bits tells less: so many times more vectors are compared."""
+_CHECKED_ROWS: Final = 4096
+"""Vectors in memory at once while codes are compared with them."""
 _POSTINGS_MAX: Final = 20_000
 """Files with a word of the query in their path that are compared; a commoner word only adds to what rarer ones found."""
 
@@ -140,6 +142,16 @@ class Segment:
         words, count = self._codes.shape
         places = np.flatnonzero(np.isin(self._list_rows, rows)).tolist()
         _overwrite(self.place / "codes", ((8 * (word * count + place), 8) for word in range(words) for place in places))
+
+    def wrong_codes(self) -> int:
+        """How many rows in use have another code than their vector's. Reads all vectors."""
+        wrong = 0
+        for first in range(0, len(self._list_rows), _CHECKED_ROWS):
+            rows = self._list_rows[first : first + _CHECKED_ROWS]
+            codes = codes_of(self.vectors[rows].astype(np.float32), self._mean)
+            differs = (codes != self._codes[:, first : first + len(rows)]).any(axis=0)
+            wrong += int(np.count_nonzero(differs & self.alive[rows]))
+        return wrong
 
     def cosines(self, chunk_ids: Rows, query: Matrix) -> Matrix:
         """Cosine of each chunk, NaN for one that is not here."""
