@@ -25,8 +25,8 @@ from memdir.agents.mcp.desk import make_server
 from memdir.agents.mcp.http import token_for
 from memdir.agents.mcp.link import MemoryLink
 from memdir.agents.mcp.tools import TOOLS, Around, input_schema, output_schema
-from memdir.api.agents import CONTENT_MAX_CHARS, TAGS_MAX
 from memdir.core.errors import UsageError
+from memdir.core.limits import MEMORY_MAX_CHARS, MEMORY_TAGS_MAX
 from memdir.core.paths import under_home
 
 NAMES = ["memory_store", "memory_search", "memory_list", "memory_read", "memory_delete", "memory_profile"]
@@ -99,9 +99,9 @@ def test_every_argument_is_bounded() -> None:
     [
         ("memory_store", {}, "content: Field required"),
         ("memory_store", {"content": ""}, "content"),
-        ("memory_store", {"content": "x" * (CONTENT_MAX_CHARS + 1)}, "content"),
+        ("memory_store", {"content": "x" * (MEMORY_MAX_CHARS + 1)}, "content"),
         ("memory_store", {"content": 7}, "content"),
-        ("memory_store", {"content": "x", "tags": ["t"] * (TAGS_MAX + 1)}, "tags"),
+        ("memory_store", {"content": "x", "tags": ["t"] * (MEMORY_TAGS_MAX + 1)}, "tags"),
         ("memory_store", {"content": "x", "tag": "t"}, "tag: Extra inputs are not permitted"),
         ("memory_search", {"query": "x", "limit": 0}, "limit"),
         ("memory_search", {"query": "x", "limit": 51}, "limit"),

@@ -97,6 +97,7 @@ def test_a_memory_can_leave_its_project_and_those_of_none_are_listed(run: Run, m
         (("show", "../../x"), "is no id of a memory"),
         (("delete", ""), "is no id of a memory"),
         (("store", "--project", " ", "text"), "a project has a name"),
+        (("export", "gone/m.json"), "there is no folder for gone/m.json"),
         (("edit", "01JD3Y6T0V8Q9W3N5K7M1P2R4S", ""), "a memory needs some text"),
         (("edit", "01JD3Y6T0V8Q9W3N5K7M1P2R4S", "--file", "gone.md"), "gone.md cannot be read: No such file"),
         (("edit", "01JD3Y6T0V8Q9W3N5K7M1P2R4S", "--file", "."), ". cannot be read: Is a directory"),

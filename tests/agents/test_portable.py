@@ -103,7 +103,6 @@ def test_a_newer_version_is_refused_and_says_so(tmp_path: Path, form: str) -> No
         ("a.json", '{"format": "memdir-memories", "version": 1, "memories": [\n{"content": "a"},\n{"content": }]}', "line 3"),
         ("a.json", '{"format": "memdir-memories", "version": 1, "memories": [\n{"content": "a"}', "line 2"),
         ("a.json", '{"format": "memdir-memories", "version": 1, "memories": []} more', "behind the end"),
-        ("a.jsonl", '{"type": "entity", "name": "a", "observations": ["b"]}\n\n{"type": ', "line 3"),
         ("a.md", "---\nformat: memdir-memories\nversion: 1\n---\n\n<!-- memory {} -->\n## x\n\ntext\n", "line 6"),
         ("a.md", "---\nformat: memdir-memories\nversion: 1\n---\n<!-- memory {oops} -->\n", "line 5"),
         ("a.txt", "some text", "no export that is known"),
@@ -116,6 +115,14 @@ def test_a_newer_version_is_refused_and_says_so(tmp_path: Path, form: str) -> No
 def test_a_bad_file_is_refused_with_line_and_reason(tmp_path: Path, name: str, text: str | bytes, why: str) -> None:
     with pytest.raises(PortableError, match=why):
         list(read(save(tmp_path, name, text), Left()))
+
+
+def test_a_line_that_was_cut_off_spoils_itself_alone(tmp_path: Path) -> None:
+    path = save(tmp_path, "m.jsonl", '{"type": "entity", "name": "a", "observations": ["b"]}\n\n{"type": ')
+    found = list(read(path, Left()))
+    assert [type(one) for one in found] == [Item, BadItemError]
+    assert isinstance(found[1], BadItemError)
+    assert found[1].message.startswith("line 3: it is no JSON")
 
 
 def test_entries_that_are_no_memories_are_told_by_line_beside_those_that_are(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from memdir.agents.project import ENV_PROJECT, NAME_MAX_CHARS, current_project, project_of
-from memdir.api.agents import PROJECT_MAX_CHARS
+from memdir.core.limits import MEMORY_PROJECT_MAX_CHARS
 
 _GIT = {
     "GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@example.org",
@@ -113,7 +113,7 @@ def test_the_folder_of_the_host_comes_before_the_environment_and_that_before_the
 
 
 def test_names_can_be_sent_and_put_into_a_path(tmp_path: Path) -> None:
-    assert NAME_MAX_CHARS == PROJECT_MAX_CHARS
+    assert NAME_MAX_CHARS == MEMORY_PROJECT_MAX_CHARS
     assert project_of(str(tmp_path / ("n" * 200))) == "n" * NAME_MAX_CHARS
     assert project_of(str(tmp_path / "a\tb\nc\x1b")) == "abc"
     assert project_of(str(tmp_path) + "/caf\udce9") == "caf"

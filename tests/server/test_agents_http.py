@@ -40,7 +40,7 @@ def test_what_is_stored_is_a_file_a_record_and_found_at_once(server: ServerProce
     text = file_of(client, tag, memory["path"])
     assert text is not None
     assert text.startswith("---\ntags: [auth, backend]\nproject: my-saas\ncreated: ")
-    assert text.endswith("---\nAuth uses JWT with RS256, keys rotate weekly.\n")
+    assert text.endswith("---\n\nAuth uses JWT with RS256, keys rotate weekly.\n")
     (hit,) = memories.search("how do we log in: jwt?", project="my-saas")["results"]
     assert hit["memory"]["id"] == memory["id"]
     assert hit["signals"]["bm25"] == 1.0

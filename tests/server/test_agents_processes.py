@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 
 from memdir.agents.service import AgentMemories
 from memdir.client.local import ServerInfo
+from memdir.core.errors import BusyError
 from memdir.server.agentroom import STORES_PER_MINUTE, AgentRoom
 from memdir.server.errors import RateError
 from memdir.store.sqlite.store import SqliteStore
@@ -246,6 +248,30 @@ def test_accesses_outlive_the_server(tmp_path: Path) -> None:
         assert again.get(memory["id"])["accessCount"] == 3
     finally:
         running.stop()
+
+
+def test_what_a_busy_database_did_not_take_is_counted_once_later() -> None:
+    accesses: Counter[int] = Counter()
+    counted: Counter[int] = Counter()
+    troubles = [BusyError("the database is locked")]
+
+    def count(container_id: int, *, searches: int) -> None:
+        if troubles:
+            raise troubles.pop()
+        counted[container_id] += searches
+
+    store = SimpleNamespace(
+        agents=SimpleNamespace(count_accesses=accesses.update),
+        agent_usage=SimpleNamespace(count=count),
+        containers=SimpleNamespace(by_id=lambda _: SimpleNamespace(org_id=1)),
+    )
+    room = AgentRoom(cast("Store", store))
+    room._accesses.update([7, 7])
+    room._searches.update([1, 1, 2])
+    room.flush()
+    room.flush()
+    room.flush()
+    assert (dict(accesses), dict(counted)) == ({7: 2}, {1: 2, 2: 1})
 
 
 @pytest.mark.promise("agent.limits")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 ENV_PROJECT: Final = "MEMDIR_PROJECT"
 NAME_MAX_CHARS: Final = 100
-"""As `api.agents.PROJECT_MAX_CHARS`, which costs pydantic to import."""
+"""As `core.limits.MEMORY_PROJECT_MAX_CHARS`; that module imports `typing`."""
 _LEVELS_MAX: Final = 256
 _FILE_MAX_BYTES: Final = 1 << 16
 

@@ -12,22 +12,25 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from memdir.api.wire import Wire
-from memdir.core.limits import ACCESSES_MAX, QUERY_MAX_CHARS
+from memdir.core.limits import (
+    ACCESSES_MAX,
+    MEMORY_MAX_CHARS,
+    MEMORY_PROJECT_MAX_CHARS,
+    MEMORY_TAG_MAX_CHARS,
+    MEMORY_TAGS_MAX,
+    QUERY_MAX_CHARS,
+)  # fmt: skip
 
 AGENT_CONTAINER_DEFAULT = "agents"
-CONTENT_MAX_CHARS = 100_000
-TAGS_MAX = 20
-TAG_MAX_CHARS = 64
-PROJECT_MAX_CHARS = 100
 AGENT_LIMIT_MAX = 100
 METADATA_MAX_BYTES = 8_192
 CONTEXT_MAX_CHARS = 8_000
 IMPORT_MAX_ITEMS = 500
 
-Tag = Annotated[str, Field(min_length=1, max_length=TAG_MAX_CHARS)]
-Tags = Annotated[list[Tag], Field(max_length=TAGS_MAX)]
-Project = Annotated[str, Field(min_length=1, max_length=PROJECT_MAX_CHARS)]
-Content = Annotated[str, Field(min_length=1, max_length=CONTENT_MAX_CHARS)]
+Tag = Annotated[str, Field(min_length=1, max_length=MEMORY_TAG_MAX_CHARS)]
+Tags = Annotated[list[Tag], Field(max_length=MEMORY_TAGS_MAX)]
+Project = Annotated[str, Field(min_length=1, max_length=MEMORY_PROJECT_MAX_CHARS)]
+Content = Annotated[str, Field(min_length=1, max_length=MEMORY_MAX_CHARS)]
 
 
 class AgentMemory(Wire):
@@ -82,7 +85,7 @@ class EditRequest(Wire):
     container_tag: str = AGENT_CONTAINER_DEFAULT
     content: Content | None = None
     tags: Tags | None = None
-    project: Annotated[str, Field(max_length=PROJECT_MAX_CHARS)] | None = None
+    project: Annotated[str, Field(max_length=MEMORY_PROJECT_MAX_CHARS)] | None = None
     """An empty one: it belongs to no project from now on."""
     secrets: Literal["refuse", "redact"] = "refuse"
 

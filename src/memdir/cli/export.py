@@ -93,7 +93,10 @@ def write_target(file: str, pieces: Iterable[bytes]) -> int:
         sys.stdout.flush()
         return _copy(sys.stdout.buffer, pieces)
     part = f"{file}.part-{os.getpid()}"
-    fd = os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+    try:
+        fd = os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+    except (FileNotFoundError, NotADirectoryError):
+        raise UsageError(f"there is no folder for {file}", hint="make it first, or write somewhere else") from None
     try:
         with os.fdopen(fd, "wb") as target:
             size = _copy(target, pieces)

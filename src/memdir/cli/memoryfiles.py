@@ -161,7 +161,7 @@ def _report(container: str, looked: Looked, left: Left, taken: Taken | None, arg
     if looked.bad > len(looked.first_bad):
         out.note(f"and {looked.bad - len(looked.first_bad):,} more that are no memories")
     if left.counts:
-        out.note("left out: " + ", ".join(f"{count:,} {what}" for what, count in sorted(left.counts.items())))
+        out.note("left out: " + ", ".join(f"{what} ({count:,})" for what, count in sorted(left.counts.items())))
     if taken is None:
         out.line(f"{args.file}: {plural(looked.items, 'memory', _MANY)}" + (", nothing imported" if args.dry_run else ""))
         return

@@ -1,7 +1,8 @@
 """The block of fields at the beginning of a Markdown file, read as tolerantly as people write it.
 
-A part of YAML, as the front matter of notes uses it: `key: value`, `key: [a, b]` and `key:` with `- item` lines below. What is
-nested deeper, or no such line, is passed over; a text that does not begin with `---`, or does not close it, has no fields.
+A part of YAML, as the front matter of notes uses it: `key: value`, `key: [a, b]`, `key: {"a": 1}` and `key:` with `- item`
+lines below; `#` and a space begin a comment. What is nested deeper, or no such line, is passed over; a text that does not begin
+with `---`, or does not close it, has no fields.
 A whole YAML parser would be a dependency, and one that reads `no` as false and 12:30 as 750.
 """
 
@@ -10,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 Value = str | list[str]
 
@@ -19,7 +20,7 @@ _LINES_MAX: Final = 1000
 """A longer block is no front matter."""
 _FIELD: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_ .-]{0,63}?)\s*:(?:\s+(.*))?$")
 _ITEM: Final = re.compile(r"\s*-\s+(.*)$")
-_PLAIN: Final = re.compile(r"[A-Za-z0-9_/(][^\x00-\x1f\x7f-\x9f\u2028\u2029]*")
+_PLAIN: Final = re.compile(r"[\w/(][^\x00-\x1f\x7f-\x9f\u2028\u2029]*")
 _AMBIGUOUS: Final = frozenset({"true", "false", "yes", "no", "on", "off", "null", "~", ""})
 
 
@@ -36,13 +37,9 @@ def parse(text: str) -> tuple[dict[str, Value], str]:
     return _fields([line.rstrip() for line in lines[1:end]]), re.sub(r"\A\r?\n", "", body, count=1)
 
 
-def render(fields: Mapping[str, str | int | Sequence[str]], body: str) -> str:
-    """A file with these fields, in their order, which `parse` reads back (numbers as text)."""
-    lines = [_FENCE]
-    for name, value in fields.items():
-        shown = _scalar(str(value)) if isinstance(value, str | int) else f"[{', '.join(map(_item, value))}]"
-        lines.append(f"{name}: {shown}")
-    return "\n".join([*lines, _FENCE, "", body])
+def render(fields: Mapping[str, str | int | Sequence[str] | Mapping[str, Any]], body: str) -> str:
+    """A file with these fields, in their order, which `parse` reads back (numbers and objects as text)."""
+    return "\n".join([_FENCE, *(f"{name}: {_shown(value)}" for name, value in fields.items()), _FENCE, "", body])
 
 
 def listed(value: Value | None) -> list[str]:
@@ -56,6 +53,25 @@ def listed(value: Value | None) -> list[str]:
 def single(value: Value | None) -> str | None:
     """A field that is one text; None for a list, an empty one and none."""
     return value.strip() or None if isinstance(value, str) else None
+
+
+def mapping(value: Value | None) -> dict[str, Any]:
+    """A field that is one JSON object; an empty one for anything else, YAML's own way to write one too."""
+    if not isinstance(value, str) or not value.startswith("{"):
+        return {}
+    try:
+        found = json.loads(value)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _shown(value: str | int | Sequence[str] | Mapping[str, Any]) -> str:
+    if isinstance(value, str | int):
+        return _scalar(str(value))
+    if isinstance(value, Mapping):
+        return json.dumps(dict(value), ensure_ascii=False, sort_keys=True)
+    return f"[{', '.join(map(_item, value))}]"
 
 
 def _fields(lines: list[str]) -> dict[str, Value]:
@@ -94,7 +110,8 @@ def _unquoted(raw: str) -> str:
             return text[1:-1]
     if len(text) >= 2 and text[0] == text[-1] == "'":
         return text[1:-1].replace("''", "'")
-    return re.split(r"\s+#", text, maxsplit=1)[0]
+    is_object = text.startswith("{") and text.endswith("}")
+    return text if is_object else re.split(r"\s+#(?:\s|$)", text, maxsplit=1)[0]
 
 
 def _scalar(text: str) -> str:

@@ -39,6 +39,11 @@ QUERY_MAX_CHARS: Final = 4096
 
 ACCESSES_MAX: Final = 1_000_000_000
 """That an import may say of one memory."""
+MEMORY_MAX_CHARS: Final = 100_000
+MEMORY_TAGS_MAX: Final = 20
+MEMORY_TAG_MAX_CHARS: Final = 64
+MEMORY_PROJECT_MAX_CHARS: Final = 100
+"""Of a memory of agents: its text, its tags, the name of its project."""
 
 CONTROL_MESSAGE_MAX_BYTES: Final = 16 * MIB
 """One request or answer on the daemon's control socket."""

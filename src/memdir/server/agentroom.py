@@ -99,15 +99,18 @@ class AgentRoom:
             with acting_as(SYSTEM):
                 if accesses:
                     self._store.agents.count_accesses(accesses)
-                for container_id, count in searches.items():
+                    accesses.clear()
+                for container_id, count in list(searches.items()):
                     container = self._store.containers.by_id(container_id)
                     if container is not None:
                         with acting_as(container.org_id):
                             self._store.agent_usage.count(container_id, searches=count)
+                    del searches[container_id]
         except MemdirError as error:  # the database is busy or full: they are tried again with the next ones
             log.warning("accesses of memories could not be written yet: %s", error.message)
             with self._lock:
                 self._accesses.update(accesses)
+                self._searches.update(searches)
 
     def close(self) -> None:
         """Write what waits. Before the store is closed."""

@@ -13,19 +13,18 @@ from typing import Final, TypeVar
 import numpy as np
 
 from memdir.core.errors import NotFoundError
-from memdir.core.secrets import redacted
 from memdir.ingest import chunker
 from memdir.ingest.text import TEXT_MAX_BYTES, DecodedText, decode, media_type
 from memdir.server.engine import Engine
 from memdir.server.leases import Lease, PermanentError
 from memdir.store import agentfiles
-from memdir.store.agentmemories import NewRecord, is_agent_path
+from memdir.store.agentmemories import is_agent_path
 from memdir.store.errors import SupersededError
 from memdir.store.paths import is_memory_source
 from memdir.store.progress import Indexed
 from memdir.store.protocols import Cut
 from memdir.store.store import Store
-from memdir.store.texts import embedded_text, storable
+from memdir.store.texts import embedded_text
 from memdir.store.types import Chunk, Container, Document, Matrix
 
 BINARY_NOTE: Final = "binary: kept byte for byte, nothing to search in it"
@@ -163,19 +162,10 @@ def reread_agent_memory(store: Store, document: Document, text: str | None) -> N
         return
     records = []
     if text is not None and is_agent_path(document.path):
-        said = agentfiles.parsed(text[:AGENT_FILE_MAX_CHARS])
-        created_ms = document.created_at_ms if said.created_at_ms is None else said.created_at_ms
-        records = [
-            NewRecord(
-                content=piece,
-                tags=said.tags,
-                metadata=said.metadata,
-                created_at_ms=created_ms,
-                updated_at_ms=document.updated_at_ms if said.updated_at_ms is None else said.updated_at_ms,
-            )
-            for piece in agentfiles.pieces(storable(redacted(said.content)))
-            if piece
-        ]
+        said = agentfiles.parsed(
+            text[:AGENT_FILE_MAX_CHARS], created_at_ms=document.created_at_ms, updated_at_ms=document.updated_at_ms
+        )
+        records = said.redacted().cut()
     store.agents.reread(document.container_id, document.id, document.content_hash, records)
 
 

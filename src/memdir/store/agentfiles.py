@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from memdir.core.clock import iso_ms
+from memdir.core.frontmatter import listed, mapping, parse, render, single
+from memdir.core.limits import MEMORY_PROJECT_MAX_CHARS, MEMORY_TAG_MAX_CHARS, MEMORY_TAGS_MAX
+from memdir.core.secrets import kinds, redacted
+from memdir.store.texts import storable
 from memdir.store.words import fold
 
 TOKEN_CHARS: Final = 4
@@ -17,31 +21,53 @@ TOKEN_CHARS: Final = 4
 PIECE_MAX_CHARS: Final = 512 * TOKEN_CHARS
 PIECE_MIN_CHARS: Final = 64 * TOKEN_CHARS
 OVERLAP_CHARS: Final = 64 * TOKEN_CHARS
-TAGS_MAX: Final = 20
-TAG_MAX_CHARS: Final = 64
-PROJECT_MAX_CHARS: Final = 100
 _SLUG_WORDS: Final = 6
 _SLUG_MAX_CHARS: Final = 48
-_FRONT_MAX_LINES: Final = 200
-_PAIR: Final = re.compile(r"([A-Za-z_][\w-]*)\s*:\s*(.*)")
-_PLAIN: Final = re.compile(r"[^\W\d_][\w .+/@#-]*")
 _UNSAFE: Final = re.compile(r"[\x00-\x1f\x7f/\\]+")
+_OWN: Final = frozenset({"tags", "tag", "project", "created", "date", "updated", "modified", "metadata"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AgentFile:
-    """What a file says. Times are None where it says nothing that is a time."""
+class Draft:
+    """What a file says, or is to say, and what becomes its records. Other fields of the front matter are metadata, too.
+    `project` is where a new file goes: of one that is there its folder counts. `access_count` is of an import."""
 
     content: str
     tags: tuple[str, ...] = ()
-    created_at_ms: int | None = None
-    updated_at_ms: int | None = None
+    project: str | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    created_at_ms: int
+    updated_at_ms: int
+    access_count: int = 0
+
+    def cut(self) -> list[Draft]:
+        """One for each piece of its text."""
+        return [replace(self, content=piece) for piece in pieces(self.content) if piece]
+
+    def clean(self) -> Draft:
+        """With its text and tags as they are kept: U+0000 and white space around them gone, lines that end in a newline."""
+        return replace(self, content=storable(self.content).replace("\r\n", "\n").strip(), tags=clean_tags(self.tags))
+
+    def secrets(self) -> list[str]:
+        """The kinds of the secrets in it."""
+        return sorted({kind for text in (self.content, *self.tags, self.metadata_text()) for kind in kinds(text)})
+
+    def redacted(self) -> Draft:
+        """Without any; metadata in which one stood across quotes go as a whole."""
+        try:
+            metadata = json.loads(redacted(self.metadata_text()))
+        except ValueError:
+            metadata = {}
+        return replace(self, content=redacted(self.content), tags=clean_tags(map(redacted, self.tags)), metadata=metadata)
+
+    def metadata_text(self) -> str:
+        """The metadata as JSON."""
+        return json.dumps(dict(self.metadata), ensure_ascii=False, sort_keys=True)
 
 
 def project_folder(name: str) -> str:
     """The name of a project as its folder spells it: one path component, nothing hidden."""
-    text = _UNSAFE.sub("-", name).strip().strip(".").strip()[:PROJECT_MAX_CHARS]
+    text = _UNSAFE.sub("-", name).strip().strip(".").strip()[:MEMORY_PROJECT_MAX_CHARS]
     while len(text.encode("utf-8", "replace")) > 200:
         text = text[:-1]
     return text if text.strip("-") else "project"
@@ -56,37 +82,49 @@ def slug(content: str, digest: str) -> str:
     return f"{text}-{digest[:6]}" if text else digest[:12]
 
 
-def rendered(
-    content: str,
-    *,
-    tags: Sequence[str],
-    project: str | None,
-    created_at_ms: int,
-    updated_at_ms: int,
-    metadata: Mapping[str, Any],
-) -> bytes:
+def rendered(draft: Draft) -> bytes:
     """The file."""
-    lines = ["---", f"tags: [{', '.join(map(_scalar, tags))}]"]
-    if project is not None:
-        lines.append(f"project: {_scalar(project)}")
-    lines += [f"created: {iso_ms(created_at_ms)}", f"updated: {iso_ms(updated_at_ms)}"]
-    if metadata:
-        lines.append(f"metadata: {json.dumps(dict(metadata), ensure_ascii=False, sort_keys=True)}")
-    return ("\n".join([*lines, "---", ""]) + content + "\n").encode("utf-8", "replace")
+    fields: dict[str, str | tuple[str, ...] | Mapping[str, Any]] = {"tags": draft.tags}
+    if draft.project is not None:
+        fields["project"] = draft.project
+    fields |= {"created": iso_ms(draft.created_at_ms), "updated": iso_ms(draft.updated_at_ms)}
+    if draft.metadata:
+        fields["metadata"] = draft.metadata
+    return render(fields, f"{draft.content}\n").encode("utf-8", "replace")
 
 
-def parsed(text: str) -> AgentFile:
-    """What a file says, however its front matter is written; without any, all of it is the text."""
-    text = text.removeprefix("\ufeff").replace("\r\n", "\n")
-    front, body = _divided(text)
-    pairs = _pairs(front)
-    return AgentFile(
-        content=body.strip(),
-        tags=_tags(pairs.get("tags") or pairs.get("tag") or ""),
-        created_at_ms=_moment(pairs.get("created") or pairs.get("date") or ""),
-        updated_at_ms=_moment(pairs.get("updated") or pairs.get("modified") or ""),
-        metadata=_object(pairs.get("metadata", "")),
+def parsed(text: str, *, created_at_ms: int, updated_at_ms: int) -> Draft:
+    """What a file says, however its front matter is written; without any, all of it is the text. The times are the file's own,
+    for one that says none."""
+    found, body = parse(text.removeprefix("\ufeff").replace("\r\n", "\n"))
+    fields = {name.casefold(): value for name, value in found.items()}
+    created, updated = (
+        single(fields.get(name) or fields.get(other)) for name, other in (("created", "date"), ("updated", "modified"))
     )
+    return Draft(
+        content=body,
+        tags=tuple(listed(fields.get("tags") or fields.get("tag"))),
+        metadata={name: value for name, value in found.items() if name.casefold() not in _OWN}
+        | mapping(fields.get("metadata")),
+        created_at_ms=moment_ms(created, created_at_ms),
+        updated_at_ms=moment_ms(updated, updated_at_ms),
+    ).clean()
+
+
+def clean_tags(tags: Iterable[str]) -> tuple[str, ...]:
+    """Each once, without the `#` that people write before them, on one line, within the bounds."""
+    named = (" ".join(tag.replace("\0", "").split()).lstrip("#").strip()[:MEMORY_TAG_MAX_CHARS].strip() for tag in tags)
+    return tuple(dict.fromkeys(filter(None, named)))[:MEMORY_TAGS_MAX]
+
+
+def moment_ms(value: str | None, otherwise_ms: int) -> int:
+    """A time as people and the wire write it, without a zone in UTC; `otherwise_ms` for none, or for text that is none."""
+    try:
+        moment = datetime.fromisoformat(value or "")
+        aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+        return int(aware.timestamp() * 1000)
+    except (OverflowError, ValueError):  # a person wrote something else there, or a year that no clock has
+        return otherwise_ms
 
 
 def pieces(content: str) -> list[str]:
@@ -112,88 +150,3 @@ def _break_before(content: str, low: int, high: int) -> int:
         if at >= 0:
             return at + 1
     return high
-
-
-def _divided(text: str) -> tuple[list[str], str]:
-    if not text.startswith("---\n"):
-        return [], text
-    lines = text.split("\n", _FRONT_MAX_LINES + 2)
-    for at in range(1, len(lines)):
-        if lines[at].strip() in ("---", "..."):
-            return lines[1:at], "\n".join(lines[at + 1 :])
-    return [], text
-
-
-def _pairs(lines: Sequence[str]) -> dict[str, str]:
-    """Keys and values of one level; the items of a list under a key are put between commas."""
-    found: dict[str, str] = {}
-    key = ""
-    for line in lines:
-        pair = _PAIR.fullmatch(line.rstrip())
-        if pair is not None:
-            key = pair[1].casefold()
-            found[key] = pair[2].strip()
-        elif key and line.strip().startswith("- "):
-            item = line.strip()[2:].strip()
-            found[key] = f"{found[key]}, {item}" if found[key] else item
-    return found
-
-
-def _tags(value: str) -> tuple[str, ...]:
-    text = value.strip()
-    if text.startswith("[") and text.endswith("]"):
-        text = text[1:-1]
-    items = re.findall(r'"(?:[^"\\]|\\.)*"|\'[^\']*\'|[^,]+', text)
-    tags = dict.fromkeys(filter(None, (_unquoted(item.strip()).lstrip("#").strip()[:TAG_MAX_CHARS] for item in items)))
-    return tuple(tags)[:TAGS_MAX]
-
-
-def _unquoted(item: str) -> str:
-    if len(item) >= 2 and item[0] == item[-1] == '"':
-        try:
-            return str(json.loads(item))
-        except ValueError:  # not JSON's way of quoting: what stands between the quotes
-            return item[1:-1]
-    if len(item) >= 2 and item[0] == item[-1] == "'":
-        return item[1:-1]
-    return item
-
-
-def _scalar(text: str) -> str:
-    """A YAML scalar: plain where nothing in it means something else."""
-    plain = _PLAIN.fullmatch(text) and text == text.strip() and "# " not in text and " #" not in text
-    return (
-        text
-        if plain and text.casefold() not in ("true", "false", "null", "yes", "no")
-        else json.dumps(text, ensure_ascii=False)
-    )
-
-
-def _moment(value: str) -> int | None:
-    text = _unquoted(value.strip())
-    if not text:
-        return None
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:  # a person wrote something else there; the file's own time counts
-        return None
-    aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-    try:
-        return int(aware.timestamp() * 1000)
-    except (OverflowError, ValueError):  # a year that no clock has
-        return None
-
-
-def moment_ms(value: str | None) -> int | None:
-    """A time of the wire; None for none, or for text that is no time."""
-    return None if value is None else _moment(value)
-
-
-def _object(value: str) -> Mapping[str, Any]:
-    if not value.startswith("{"):
-        return {}
-    try:
-        found = json.loads(value)
-    except ValueError:  # YAML that is no JSON: kept in the file, not read
-        return {}
-    return found if isinstance(found, dict) else {}

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
 from memdir.core.clock import Clock
+from memdir.store.agentfiles import Draft
 from memdir.store.database import Database, Row, Transaction, fetch, first, marks_for, repeated, run_many
 from memdir.store.paths import below, is_within
 from memdir.store.words import fold
@@ -50,17 +51,12 @@ class AgentRecord:
     created_at_ms: int
     updated_at_ms: int
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewRecord:
-    """What becomes a record. `access_count` is of an import."""
-
-    content: str
-    tags: tuple[str, ...]
-    metadata: Mapping[str, Any] = field(default_factory=dict)
-    created_at_ms: int
-    updated_at_ms: int
-    access_count: int = 0
+    def draft(self) -> Draft:
+        """What it takes to write its file anew."""
+        return Draft(
+            content=self.content, tags=self.tags, project=self.project, metadata=self.metadata,
+            created_at_ms=self.created_at_ms, updated_at_ms=self.updated_at_ms, access_count=self.access_count,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -255,7 +251,7 @@ class AgentMemoryStore:
 
     # changing
 
-    def reread(self, container_id: int, document_id: str, content_hash: str, records: Sequence[NewRecord]) -> bool:
+    def reread(self, container_id: int, document_id: str, content_hash: str, records: Sequence[Draft]) -> bool:
         """A file says this now: what a person wrote there becomes its records. False when it was changed again meanwhile, or
         its records are of these bytes already."""
 
@@ -302,7 +298,7 @@ def replace(
     document_id: str,
     content_hash: str,
     path: str,
-    records: Sequence[NewRecord],
+    records: Sequence[Draft],
 ) -> None:
     """Put `records` in place of those of a document, inside the caller's transaction, which holds the container's row. Pieces
     that stay keep number and access count."""
@@ -320,7 +316,7 @@ def replace(
             folded_hash(record.content),
             json.dumps(list(record.tags), ensure_ascii=False),
             project,
-            json.dumps(dict(record.metadata), ensure_ascii=False, sort_keys=True),
+            record.metadata_text(),
             record.created_at_ms,
             record.updated_at_ms,
         )
@@ -405,8 +401,3 @@ def _record(row: Row) -> AgentRecord:
 
 def _indexed(row: Row) -> Indexed:
     return Indexed(number=row[0], content=row[1], tags=_tags(row[2]), project=row[3], access_count=row[4], created_at_ms=row[5])
-
-
-def merged_tags(*groups: Iterable[str]) -> tuple[str, ...]:
-    """Tags of several, each once, in their order."""
-    return tuple(dict.fromkeys(tag for group in groups for tag in group))

@@ -10,11 +10,12 @@ from pydantic import Field
 from memdir.agents.mcp import guide
 from memdir.api import agents as wire
 from memdir.api.wire import Wire
+from memdir.core.limits import MEMORY_MAX_CHARS
 
 HIT_MAX_CHARS: Final = 4_000
 """Of one memory in a search or the profile; a piece of 512 tokens has about half of it."""
 LISTED_MAX_CHARS: Final = 300
-READ_MAX_CHARS: Final = wire.CONTENT_MAX_CHARS
+READ_MAX_CHARS: Final = MEMORY_MAX_CHARS
 ANSWER_MAX_CHARS: Final = 40_000
 """Of the contents in one answer together, about 10,000 tokens: hosts cut or refuse much longer ones."""
 FACT_MAX_CHARS: Final = 500

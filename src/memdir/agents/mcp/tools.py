@@ -19,7 +19,13 @@ from memdir.api import agents as wire
 from memdir.client.light import LightCallError
 from memdir.core.errors import MemdirError, UsageError
 from memdir.core.ids import new_id
-from memdir.core.limits import QUERY_MAX_CHARS
+from memdir.core.limits import (
+    MEMORY_MAX_CHARS,
+    MEMORY_PROJECT_MAX_CHARS,
+    MEMORY_TAG_MAX_CHARS,
+    MEMORY_TAGS_MAX,
+    QUERY_MAX_CHARS,
+)  # fmt: skip
 
 SEARCH_LIMIT_MAX: Final = 50
 LIST_LIMIT_MAX: Final = 100
@@ -30,7 +36,7 @@ _RECENT_MAX: Final = 5
 _PROBLEMS_MAX: Final = 5
 
 Identifier = Annotated[str, Field(min_length=1, max_length=_ID_MAX_CHARS, description="id of a memory")]
-_NAMED_PROJECT: Final = Field(max_length=wire.PROJECT_MAX_CHARS, description="default: the current project; '' for none")
+_NAMED_PROJECT: Final = Field(max_length=MEMORY_PROJECT_MAX_CHARS, description="default: the current project; '' for none")
 
 
 class Arguments(BaseModel):
@@ -44,12 +50,12 @@ class StoreArguments(Arguments):
         str,
         Field(
             min_length=1,
-            max_length=wire.CONTENT_MAX_CHARS,
+            max_length=MEMORY_MAX_CHARS,
             description="one self-contained fact; long texts are cut into pieces",
         ),
     ]
     tags: Annotated[
-        list[wire.Tag], Field(max_length=wire.TAGS_MAX, description="two to four words it belongs to, such as auth, bug-fix")
+        list[wire.Tag], Field(max_length=MEMORY_TAGS_MAX, description="two to four words it belongs to, such as auth, bug-fix")
     ] = Field(default_factory=list)
     project: Annotated[str | SkipJsonSchema[None], _NAMED_PROJECT] = None
     redact_secrets: Annotated[
@@ -59,7 +65,7 @@ class StoreArguments(Arguments):
 
 class SearchArguments(Arguments):
     query: Annotated[str, Field(min_length=1, max_length=QUERY_MAX_CHARS, description="key words, names, error messages")]
-    tags: Annotated[list[wire.Tag], Field(max_length=wire.TAGS_MAX, description="memories with these tags rank higher")] = (
+    tags: Annotated[list[wire.Tag], Field(max_length=MEMORY_TAGS_MAX, description="memories with these tags rank higher")] = (
         Field(default_factory=list)
     )
     project: Annotated[str | SkipJsonSchema[None], _NAMED_PROJECT] = None
@@ -70,9 +76,10 @@ class SearchArguments(Arguments):
 
 class ListArguments(Arguments):
     project: Annotated[
-        str | SkipJsonSchema[None], Field(min_length=1, max_length=wire.PROJECT_MAX_CHARS, description="default: all projects")
+        str | SkipJsonSchema[None],
+        Field(max_length=MEMORY_PROJECT_MAX_CHARS, description="default: all projects; '' for memories of none"),
     ] = None
-    tag: Annotated[str | SkipJsonSchema[None], Field(min_length=1, max_length=wire.TAG_MAX_CHARS)] = None
+    tag: Annotated[str | SkipJsonSchema[None], Field(min_length=1, max_length=MEMORY_TAG_MAX_CHARS)] = None
     cursor: Annotated[
         str | SkipJsonSchema[None], Field(min_length=1, max_length=_CURSOR_MAX_CHARS, description="of the page before")
     ] = None

@@ -31,23 +31,32 @@ def read_object(source: IO[str], left: Left) -> Iterator[Item | BadItemError]:
 
 
 def json_lines(source: IO[str]) -> Records:
-    """Each line that is not empty, decoded. PortableError with the line that is no JSON."""
+    """Each line that is not empty, decoded; a BadItemError for one that is no JSON: a program that died in the middle of a
+    line spoils that line alone. PortableError with the line that is no UTF-8."""
     number = 0
     try:
         while line := source.readline(ENTRY_MAX_CHARS):
             number += 1
             if line.strip():
-                yield f"line {number}", json.loads(line)
-    except ValueError as error:
-        why = f"it is no UTF-8: {error.reason}" if isinstance(error, UnicodeDecodeError) else str(error)
-        raise PortableError(f"line {number}: {why}") from None
+                yield f"line {number}", _decoded(line, number)
+    except UnicodeDecodeError as error:
+        raise PortableError(f"line {number + 1}: it is no UTF-8: {error.reason}") from None
+
+
+def _decoded(line: str, number: int) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError) as error:
+        return BadItemError(f"line {number}: it is no JSON: {error}", hint="--skip-bad leaves such lines out")
 
 
 def _items(source: IO[str], left: Left, records: Callable[[IO[str]], Records]) -> Iterator[Item | BadItemError]:
     relations = _relations(records(source))
     source.seek(0)
     for where, record in records(source):
-        if not isinstance(record, dict) or record.get("type") not in ("entity", "relation"):
+        if isinstance(record, BadItemError):
+            yield record
+        elif not isinstance(record, dict) or record.get("type") not in ("entity", "relation"):
             yield BadItemError(f"{where}: it is neither an entity nor a relation", hint="--skip-bad leaves such entries out")
         elif record["type"] == "entity":
             yield _entity(record, relations.pop(str(record.get("name")), []), where)

@@ -8,13 +8,8 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from memdir.core.errors import MemdirError
-from memdir.core.limits import ACCESSES_MAX
+from memdir.core.limits import ACCESSES_MAX, MEMORY_MAX_CHARS, MEMORY_PROJECT_MAX_CHARS, MEMORY_TAG_MAX_CHARS, MEMORY_TAGS_MAX
 
-CONTENT_MAX_CHARS: Final = 100_000
-TAGS_MAX: Final = 20
-TAG_MAX_CHARS: Final = 64
-PROJECT_MAX_CHARS: Final = 100
-"""As `api.agents` has them; that module is pydantic's, which a command that lives for a moment does not import."""
 _EPOCH_MS_FROM: Final = 1e11
 """Numbers from here on are milliseconds: as seconds they would be in the year 5138."""
 
@@ -73,14 +68,14 @@ def made(
     """An `Item` of what a file says. BadItemError for what is no memory; tags beyond the bounds are cut, for they are hints."""
     if not isinstance(content, str) or not content.strip():
         raise BadItemError(f"{where}: there is no text", hint="--skip-bad leaves such entries out")
-    if len(content) > CONTENT_MAX_CHARS:
+    if len(content) > MEMORY_MAX_CHARS:
         raise BadItemError(
-            f"{where}: the text has {len(content):,} characters, and a memory at most {CONTENT_MAX_CHARS:,}",
+            f"{where}: the text has {len(content):,} characters, and a memory at most {MEMORY_MAX_CHARS:,}",
             hint="--skip-bad leaves such entries out",
         )
     if not isinstance(access_count, int) or isinstance(access_count, bool) or not 0 <= access_count <= ACCESSES_MAX:
         raise BadItemError(f"{where}: {access_count!r} is no number of accesses")
-    named = project.strip()[:PROJECT_MAX_CHARS] if isinstance(project, str) and project.strip() else None
+    named = project.strip()[:MEMORY_PROJECT_MAX_CHARS] if isinstance(project, str) and project.strip() else None
     return Item(
         content=content, where=where, tags=_tags(tags), project=named, created_at=moment(created, where),
         updated_at=moment(updated, where), access_count=access_count, metadata=_without_nothing(metadata or {}),
@@ -113,8 +108,8 @@ def _tags(given: Iterable[Any]) -> tuple[str, ...]:
     seen: dict[str, None] = {}
     for tag in given:
         if isinstance(tag, str) and tag.strip():
-            seen.setdefault(tag.strip().lstrip("#")[:TAG_MAX_CHARS].strip() or "tag", None)
-    return tuple(seen)[:TAGS_MAX]
+            seen.setdefault(tag.strip().lstrip("#")[:MEMORY_TAG_MAX_CHARS].strip() or "tag", None)
+    return tuple(seen)[:MEMORY_TAGS_MAX]
 
 
 def _without_nothing(metadata: dict[str, Any]) -> dict[str, Any]:

@@ -36,7 +36,10 @@ def read_results(source: IO[str], left: Left) -> Iterator[Item | BadItemError]:
 def read_lines(source: IO[str], left: Left) -> Iterator[Item | BadItemError]:
     """A memory a line."""
     for where, record in json_lines(source):
-        yield from _memory(record, where, left)
+        if isinstance(record, BadItemError):
+            yield record
+        else:
+            yield from _memory(record, where, left)
 
 
 def _memory(record: Any, where: str, left: Left) -> Iterator[Item | BadItemError]:

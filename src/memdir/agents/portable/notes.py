@@ -14,15 +14,18 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import IO, Final
 
-from memdir.agents.portable.item import CONTENT_MAX_CHARS, BadItemError, Item, Left, PortableError, made
-from memdir.core.frontmatter import listed, parse, single
+from memdir.agents.portable.item import BadItemError, Item, Left, PortableError, made
+from memdir.core.frontmatter import listed, mapping, parse, single
+from memdir.core.limits import MEMORY_MAX_CHARS
 
-NOTE_MAX_BYTES: Final = 4 * CONTENT_MAX_CHARS + (64 << 10)
+NOTE_MAX_BYTES: Final = 4 * MEMORY_MAX_CHARS + (64 << 10)
 NOTES_MAX: Final = 200_000
 _HIDDEN: Final = "."
 _OBSERVATION: Final = re.compile(r"^\s*[-*]\s+\[[^\[\]()]{1,60}\]\s+(.*)$", re.MULTILINE)
 _TAG: Final = re.compile(r"(?<!\S)#([A-Za-z][\w/-]{0,60})")
-_OWN: Final = frozenset({"title", "type", "permalink", "tags", "project", "created", "modified", "updated", "date", "source"})
+_OWN: Final = frozenset(
+    {"title", "type", "permalink", "tags", "project", "created", "modified", "updated", "date", "source", "metadata"}
+)
 _FORM: Final = frozenset({"id", "accesses", "accessCount"})
 
 
@@ -87,7 +90,7 @@ def _note(name: str, data: bytes) -> Item | BadItemError:
             created=single(fields.get("created")) or single(fields.get("date")),
             updated=single(fields.get("modified")) or single(fields.get("updated")),
             metadata={"importedFrom": "notes", "note": name, "type": fields.get("type"), "permalink": fields.get("permalink")}
-            | extra,
+            | extra | mapping(fields.get("metadata")),
         )  # fmt: skip
     except BadItemError as error:
         return error

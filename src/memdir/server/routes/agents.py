@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query, Request, Response
 
 from memdir.api import agents as wire
+from memdir.core.limits import MEMORY_PROJECT_MAX_CHARS, MEMORY_TAG_MAX_CHARS
 from memdir.server.agentroom import AgentRoom
 from memdir.server.routes.files import Calling, Hubbing, model_response
 from memdir.server.routes.service import Searching
@@ -41,8 +42,8 @@ async def page(
     caller: Calling,
     hub: Hubbing,
     container_tag: Tag = wire.AGENT_CONTAINER_DEFAULT,
-    project: Annotated[str | None, Query(max_length=wire.PROJECT_MAX_CHARS)] = None,
-    tag: Annotated[str | None, Query(min_length=1, max_length=wire.TAG_MAX_CHARS)] = None,
+    project: Annotated[str | None, Query(max_length=MEMORY_PROJECT_MAX_CHARS)] = None,
+    tag: Annotated[str | None, Query(min_length=1, max_length=MEMORY_TAG_MAX_CHARS)] = None,
     after: Annotated[str | None, Query(max_length=64)] = None,
     limit: Annotated[int, Query(ge=1, le=wire.AGENT_LIMIT_MAX)] = 20,
 ) -> Response:

@@ -105,14 +105,13 @@ def search(caller: Caller, room: AgentRoom, engine: Engine, request: wire.AgentS
     if request.semantic:
         from memdir.server.services.agentsemantic import semantic_hits
 
-        hits = semantic_hits(caller, room, engine, allowed, query)
+        found = semantic_hits(caller, room, engine, allowed, query)
     else:
-        hits = [hit_of(one, record) for one, record in ranked_records(caller, room, allowed.container.id, query)]
+        ranked = ranked_records(caller, room, allowed.container.id, query)
+        found = [(record.number, hit_of(one, record)) for one, record in ranked]
+    hits = [hit for _, hit in found]
     if request.record and hits:
-        numbers = [
-            record.number for record in caller.store.agents.by_ids(allowed.container.id, [hit.memory.id for hit in hits])
-        ]
-        room.accessed(allowed.container.id, numbers)
+        room.accessed(allowed.container.id, [number for number, _ in found])
         caller.store.agent_usage.used(allowed.container.id, [hit.memory.id for hit in hits])
     took_ms = (time.perf_counter() - began) * 1000
     return wire.AgentSearchResponse(results=hits, terms=stems_of(query), took_ms=round(took_ms, 3))

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
 
 from memdir.api import agents as wire
 from memdir.core.clock import iso_ms
 from memdir.core.errors import MemdirError, NotFoundError
-from memdir.core.secrets import kinds, redacted
 from memdir.retrieval.agents.similar import NEAR_MIN, similarity
 from memdir.server.access import Caller
 from memdir.server.agentroom import AgentRoom
 from memdir.server.errors import QuotaError, RefusedSecretError
 from memdir.store import agentfiles, agentmemories
-from memdir.store.agentmemories import AgentRecord, NewRecord
+from memdir.store.agentfiles import Draft
+from memdir.store.agentmemories import AgentRecord
 from memdir.store.answers import ANSWER_MAX_BYTES, Answer
 from memdir.store.blobs import Upload
 from memdir.store.database import Transaction
@@ -30,19 +29,6 @@ from memdir.store.types import Container
 MEMORIES_MAX: Final = 5_000_000
 """In one container."""
 REFUSED_MAX: Final = 100
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
-    """A memory before it has a file."""
-
-    content: str
-    tags: tuple[str, ...]
-    project: str | None
-    metadata: Mapping[str, Any]
-    created_at_ms: int
-    updated_at_ms: int
-    access_count: int = 0
 
 
 def memory_of(record: AgentRecord) -> wire.AgentMemory:
@@ -93,27 +79,21 @@ def store(caller: Caller, room: AgentRoom, request: wire.StoreRequest) -> wire.S
 def _store(caller: Caller, room: AgentRoom, request: wire.StoreRequest) -> wire.StoreResult:
     project = None if request.project is None else agentfiles.project_folder(request.project)
     container = caller.ensured(request.container_tag, "write", at=folder_of(project))
-    said, redactions = _safe(request.content.strip(), request.tags, request.metadata, request.secrets)
-    if not said.content:
-        raise InvalidError("a memory needs some text")
-    pieces = agentfiles.pieces(said.content)
+    now_ms = caller.store.now_ms()
+    draft = Draft(
+        content=request.content, tags=tuple(request.tags), project=project, metadata=request.metadata,
+        created_at_ms=now_ms, updated_at_ms=now_ms,
+    )  # fmt: skip
+    said, redactions = _safe(draft, request.secrets)
+    pieces = said.cut()
     room.take(container.id, len(pieces))
     _check_room(caller, container, len(pieces))
-    now_ms = caller.store.now_ms()
     answers: list[AgentRecord | Draft] = []
     duplicates: list[wire.Duplicate] = []
     for piece in pieces:
-        known = _standing(caller, room, container, piece, project)
+        known = _standing(caller, room, container, piece)
         if known is None:
-            draft = Draft(
-                content=piece,
-                tags=said.tags,
-                project=project,
-                metadata=said.metadata,
-                created_at_ms=now_ms,
-                updated_at_ms=now_ms,
-            )
-            answers.append(draft)
+            answers.append(piece)
         else:
             record, similar = known
             duplicates.append(wire.Duplicate(id=record.id, similarity=round(similar, 4)))
@@ -135,30 +115,23 @@ def bring_in(caller: Caller, request: wire.ImportRequest) -> wire.ImportOutcome:
     refused: list[str] = []
     known = 0
     for at, item in enumerate(request.items):
+        created_ms = agentfiles.moment_ms(item.created_at, now_ms)
+        draft = Draft(
+            content=item.content, tags=tuple(item.tags), metadata=item.metadata,
+            project=None if item.project is None else agentfiles.project_folder(item.project), created_at_ms=created_ms,
+            updated_at_ms=agentfiles.moment_ms(item.updated_at, created_ms), access_count=item.access_count,
+        )  # fmt: skip
         try:
-            said, _ = _safe(item.content.strip(), item.tags, item.metadata, request.secrets)
+            said, _ = _safe(draft, request.secrets)
         except MemdirError as error:
             refused.append(f"item {at}: {error.message}")
             continue
-        if not said.content:
-            refused.append(f"item {at}: a memory needs some text")
-            continue
-        project = None if item.project is None else agentfiles.project_folder(item.project)
-        created_ms = agentfiles.moment_ms(item.created_at) or now_ms
-        for piece in agentfiles.pieces(said.content):
-            key = (project, agentmemories.folded_hash(piece))
-            if key in drafts or caller.store.agents.saying(container.id, piece, project) is not None:
+        for piece in said.cut():
+            key = (piece.project, agentmemories.folded_hash(piece.content))
+            if key in drafts or caller.store.agents.saying(container.id, piece.content, piece.project) is not None:
                 known += 1
-                continue
-            drafts[key] = Draft(
-                content=piece,
-                tags=said.tags,
-                project=project,
-                metadata=said.metadata,
-                created_at_ms=created_ms,
-                updated_at_ms=agentfiles.moment_ms(item.updated_at) or created_ms,
-                access_count=item.access_count,
-            )
+            else:
+                drafts[key] = piece
     made = _write(caller, container, list(drafts.values()), BULK)
     return wire.ImportOutcome(created=len(made), duplicates=known, refused=refused[:REFUSED_MAX])
 
@@ -167,26 +140,20 @@ def edit(caller: Caller, room: AgentRoom, memory_id: str, request: wire.EditRequ
     """Change text, tags or project. The file keeps its name, and what it said before its history."""
     container, record = found(caller, request.container_tag, memory_id, "write")
     _only_piece(caller, record, "changed")
-    content = record.content if request.content is None else request.content.strip()
-    tags = record.tags if request.tags is None else request.tags
-    said, _ = _safe(content, tags, record.metadata, request.secrets)
-    if not said.content:
-        raise InvalidError("a memory needs some text", hint="delete it instead")
     project = record.project
     if request.project is not None:
         project = agentfiles.project_folder(request.project) if request.project else None
+    draft = replace(
+        record.draft(),
+        content=record.content if request.content is None else request.content,
+        tags=record.tags if request.tags is None else tuple(request.tags),
+        project=project,
+        updated_at_ms=caller.store.now_ms(),
+    )
+    draft, _ = _safe(draft, request.secrets)
     if project != record.project:
         caller.allow_path(folder_of(project))
     room.take(container.id, 1)
-    now_ms = caller.store.now_ms()
-    draft = Draft(
-        content=said.content,
-        tags=said.tags,
-        project=project,
-        metadata=record.metadata,
-        created_at_ms=record.created_at_ms,
-        updated_at_ms=now_ms,
-    )
     changed = _rewrite(caller, container, record, draft)
     caller.store.agent_usage.used(container.id, [record.id])
     return memory_of(changed)
@@ -221,38 +188,20 @@ def _only_piece(caller: Caller, record: AgentRecord, done: str) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Said:
-    content: str
-    tags: tuple[str, ...]
-    metadata: Mapping[str, Any]
-
-
-def _safe(content: str, tags: Sequence[str], metadata: Mapping[str, Any], secrets: str) -> tuple[_Said, list[str]]:
-    """Without secrets: refused, or redacted. Their kinds are told, never themselves."""
-    content = content.replace("\0", "\ufffd")
-    text = json.dumps(dict(metadata), ensure_ascii=False)
-    if len(text.encode("utf-8", "replace")) > wire.METADATA_MAX_BYTES:
+def _safe(draft: Draft, secrets: str) -> tuple[Draft, list[str]]:
+    """A memory as it is kept, without secrets: refused, or redacted. Their kinds are told, never themselves."""
+    draft = draft.clean()
+    if not draft.content:
+        raise InvalidError("a memory needs some text")
+    if len(draft.metadata_text().encode("utf-8", "replace")) > wire.METADATA_MAX_BYTES:
         raise InvalidError(f"metadata can have at most {wire.METADATA_MAX_BYTES} bytes")
-    clean = tuple(dict.fromkeys(filter(None, (" ".join(tag.replace("\0", "").split()) for tag in tags))))
-    rules = sorted({rule for one in (content, *clean, text) for rule in kinds(one)})
+    rules = draft.secrets()
     if rules and secrets == "refuse":
         raise RefusedSecretError(
             f"this holds a secret ({', '.join(rules)}) and was not stored",
             hint="take it out, or let it be replaced: secrets=redact, `--redact`",
         )
-    if not rules:
-        return _Said(content=content, tags=clean, metadata=metadata), []
-    return _Said(content=redacted(content), tags=tuple(map(redacted, clean)), metadata=_redacted(metadata)), rules
-
-
-def _redacted(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    text = json.dumps(dict(metadata), ensure_ascii=False)
-    try:
-        found: dict[str, Any] = json.loads(redacted(text))
-    except ValueError:  # the secret stood across quotes
-        return {}
-    return found
+    return (draft.redacted() if rules else draft), rules
 
 
 def _check_room(caller: Caller, container: Container, count: int) -> None:
@@ -260,19 +209,17 @@ def _check_room(caller: Caller, container: Container, count: int) -> None:
         raise QuotaError(f"a container holds at most {MEMORIES_MAX:,} memories", hint="delete some, or use another container")
 
 
-def _standing(
-    caller: Caller, room: AgentRoom, container: Container, piece: str, project: str | None
-) -> tuple[AgentRecord, float] | None:
+def _standing(caller: Caller, room: AgentRoom, container: Container, piece: Draft) -> tuple[AgentRecord, float] | None:
     """The memory of the same project that says the same, and how alike they are."""
-    known = caller.store.agents.saying(container.id, piece, project)
+    known = caller.store.agents.saying(container.id, piece.content, piece.project)
     if known is not None:
         return known, 1.0
-    numbers = room.index(container.id).similar(piece)
+    numbers = room.index(container.id).similar(piece.content)
     records = caller.store.agents.many(container.id, numbers)
     best: tuple[AgentRecord, float] | None = None
     for number in sorted(records):
         record = records[number]
-        similar = similarity(piece, record.content) if record.project == project else 0.0
+        similar = similarity(piece.content, record.content) if record.project == piece.project else 0.0
         if similar >= NEAR_MIN and (best is None or similar > best[1]):
             best = record, similar
     return best
@@ -280,48 +227,15 @@ def _standing(
 
 def _with_tags(caller: Caller, container: Container, record: AgentRecord, tags: Sequence[str], now_ms: int) -> AgentRecord:
     """The memory with further tags. One piece of several keeps its own: they stand in the file of all."""
-    merged = agentmemories.merged_tags(record.tags, tags)[: wire.TAGS_MAX]
+    merged = agentfiles.clean_tags((*record.tags, *tags))
     if merged == record.tags or len(caller.store.agents.of_document(record.document_id)) > 1:
         return record
-    draft = Draft(
-        content=record.content,
-        tags=merged,
-        project=record.project,
-        metadata=record.metadata,
-        created_at_ms=record.created_at_ms,
-        updated_at_ms=now_ms,
-    )
-    return _rewrite(caller, container, record, draft)
-
-
-def _bytes_of(draft: Draft) -> bytes:
-    return agentfiles.rendered(
-        draft.content,
-        tags=draft.tags,
-        project=draft.project,
-        created_at_ms=draft.created_at_ms,
-        updated_at_ms=draft.updated_at_ms,
-        metadata=draft.metadata,
-    )
+    return _rewrite(caller, container, record, replace(record.draft(), tags=merged, updated_at_ms=now_ms))
 
 
 def _path_of(draft: Draft, salt: str = "") -> str:
     digest = hashlib.sha256(f"{draft.content}{salt}".encode("utf-8", "replace")).hexdigest()
     return f"{folder_of(draft.project)}/{agentfiles.slug(draft.content, digest)}{agentmemories.SUFFIX}"
-
-
-def _records_of(draft: Draft) -> list[NewRecord]:
-    return [
-        NewRecord(
-            content=piece,
-            tags=draft.tags,
-            metadata=draft.metadata,
-            created_at_ms=draft.created_at_ms,
-            updated_at_ms=draft.updated_at_ms,
-            access_count=draft.access_count,
-        )
-        for piece in agentfiles.pieces(draft.content)
-    ]
 
 
 def _write(caller: Caller, container: Container, drafts: Sequence[Draft], priority: int) -> list[AgentRecord]:
@@ -340,7 +254,7 @@ def _write(caller: Caller, container: Container, drafts: Sequence[Draft], priori
                 path = _path_of(draft, f" {tries}")
             taken.add(path)
             uploads.append(caller.store.blobs.upload())
-            uploads[-1].write(_bytes_of(draft))
+            uploads[-1].write(agentfiles.rendered(draft))
             staged = uploads[-1].finish()
             operations.append(
                 Put(path=path, blob=staged, mtime_ns=draft.updated_at_ms * 1_000_000, if_none_match=True, priority=priority)
@@ -360,7 +274,7 @@ def _rewrite(caller: Caller, container: Container, record: AgentRecord, draft: D
         path = f"{folder_of(draft.project)}/{record.path.rpartition('/')[2]}"
         operations.append(Move(from_path=record.path, path=path, replace=False))
     with caller.store.blobs.upload() as upload:
-        upload.write(_bytes_of(draft))
+        upload.write(agentfiles.rendered(draft))
         operations.append(Put(path=path, blob=upload.finish(), mtime_ns=draft.updated_at_ms * 1_000_000))
         documents = _applied(caller, container, operations, [draft])
     return caller.store.agents.first_pieces(container.id, documents)[0]
@@ -378,9 +292,7 @@ def _applied(caller: Caller, container: Container, operations: Sequence[Operatio
             document = result.document
             assert document is not None
             assert document.path is not None
-            agentmemories.replace(
-                connection, container.id, document.id, document.content_hash, document.path, _records_of(draft)
-            )
+            agentmemories.replace(connection, container.id, document.id, document.content_hash, document.path, draft.cut())
             documents.append(document.id)
 
     caller.store.files.apply_all(container, operations, together=True, derive=derive)

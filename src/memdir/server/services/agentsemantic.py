@@ -20,8 +20,10 @@ WEIGHT: Final = 0.35
 _OVER_FETCH: Final = 3
 
 
-def semantic_hits(caller: Caller, room: AgentRoom, engine: Engine, allowed: Bounds, query: AgentQuery) -> list[wire.AgentHit]:
-    """Best first. What only meaning finds has the signals that it has without any word in common."""
+def semantic_hits(
+    caller: Caller, room: AgentRoom, engine: Engine, allowed: Bounds, query: AgentQuery
+) -> list[tuple[int, wire.AgentHit]]:
+    """Best first, each with the memory's number. What only meaning finds has the signals of what shares no word."""
     assert allowed.container is not None
     container_id = allowed.container.id
     wide = replace(query, limit=query.limit * _OVER_FETCH)
@@ -47,6 +49,8 @@ def semantic_hits(caller: Caller, room: AgentRoom, engine: Engine, allowed: Boun
         scored.append((one, record, semantic, (1 - WEIGHT) * one.score + WEIGHT * semantic))
     scored.sort(key=lambda entry: (-entry[3], entry[1].number))
     least = query.threshold or 0.0
-    return [hit_of(one, record, semantic=semantic, score=score) for one, record, semantic, score in scored if score >= least][
-        : query.limit
+    return [
+        (record.number, hit_of(one, record, semantic=semantic, score=score))
+        for one, record, semantic, score in scored[: query.limit]
+        if score >= least
     ]
