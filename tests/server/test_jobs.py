@@ -121,10 +121,10 @@ def test_work_that_is_claimed_together_has_one_priority_and_no_more_than_some_by
     sizes = [30, 30, 30, 500, 30]
     imported = [put_in(store, container, f"/{number}.md", content=b"x" * size) for number, size in enumerate(sizes)]
     edit = put_in(store, container, "/edit.md", priority=INTERACTIVE)
-    claims = [store.jobs.claim("index", limit=32, mixed=False, size_max_bytes=100) for _ in range(4)]
+    claims = [store.jobs.claim("index", limit=32, size_max_bytes=100) for _ in range(4)]
     assert [[job.document_id for job in together] for together in claims] == [[edit], imported[:4], imported[4:], []]
     store.jobs.release([job for together in claims for job in together])
-    assert [job.document_id for job in store.jobs.claim("index", limit=2, mixed=False, bulk_first=True)] == imported[:2]
+    assert [job.document_id for job in store.jobs.claim("index", limit=2, bulk_first=True)] == imported[:2]
 
 
 def test_an_imported_document_that_is_edited_becomes_urgent(store: AnyStore, container: Container) -> None:

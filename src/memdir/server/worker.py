@@ -17,6 +17,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final, NoReturn
 
+import numpy as np
+
 from memdir.core.errors import BusyError, MemdirError, StorageError
 from memdir.retrieval.embed.port import LineEmbedder
 from memdir.server.engine import Engine
@@ -27,9 +29,10 @@ from memdir.server.pipeline import Failed, index_all
 from memdir.server.remembering import remember_all
 from memdir.store.acting import SYSTEM, acting_as
 from memdir.store.errors import DiskFullError, SupersededError
-from memdir.store.jobs import BULK, INTERACTIVE, Job
+from memdir.store.jobs import BULK, INTERACTIVE, NO_SIZE, Job
 from memdir.store.store import Store
 from memdir.store.texts import embedded_text
+from memdir.store.types import Matrix
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +44,11 @@ TOGETHER_S: Final = 2.0
 """Time limit of one computation over one of them; one that takes longer is done again alone, after the others."""
 EMBED_JOBS: Final = 32
 EMBED_CHUNKS: Final = 32
-"""Passages in one go: bounds how long an edit waits behind an import (about half a second) and how much a crash repeats."""
+"""Passages in one go: bounds how much a crash repeats."""
+EMBED_SLICE: Final = 8
+"""Of them between two looks whether an edit waits: bounds how long it does, some 20 ms for short passages."""
+REST_MAX_S: Final = 0.25
+"""How long an import's work rests after a step while an edit is on its way: an import goes on under any number of edits."""
 BULK_EVERY: Final = 4
 """Every such claim of a thread takes an import's work before an edit's."""
 STOP_S: Final = 5.0
@@ -77,12 +84,16 @@ class _Loop:
         self.priority = priority
         self.step = step
         self.wake = threading.Event()
+        self.bulk_first = False
+        """Whether this claim takes an import's work first."""
+        self.bulk = False
+        """Whether it took an import's work."""
         self._turns = 0
 
-    def bulk_first(self) -> bool:
-        """Whether the next claim takes an import's work first."""
+    def next_turn(self) -> None:
+        """Another claim."""
         self._turns += 1
-        return self.priority == BULK and self._turns % BULK_EVERY == 0
+        self.bulk_first = self.priority == BULK and self._turns % BULK_EVERY == 0
 
 
 class Worker:
@@ -168,7 +179,7 @@ class Worker:
             began = time.monotonic()
             try:
                 if loop.step(loop):
-                    self._give_way(time.monotonic() - began)
+                    self._give_way(loop, time.monotonic() - began)
                     continue
                 pause = self._store.jobs.next_due_s(loop.kind, priority_max=loop.priority)
             except DiskFullError:
@@ -181,17 +192,21 @@ class Worker:
             # A job that is due and was not taken waits for a model; the engine wakes us when it is there.
             loop.wake.wait(_IDLE_S if pause is None else min(_IDLE_S, pause or _BLOCKED_S))
 
-    def _give_way(self, took_s: float) -> None:
-        """Let requests have the processors, after a step that took so long. What comes in while they crowd is answered at once
-        and found a little later."""
+    def _give_way(self, loop: _Loop, took_s: float) -> None:
+        """Let others have the processors, after a step that took so long: what comes in while requests crowd is answered at
+        once and found a little later, and while an edit is being indexed imports rest."""
         if self._crowded():
             self._stopping.wait(min(_GIVE_WAY_MAX_S, GIVE_WAY * took_s))
+        deadline = time.monotonic() + REST_MAX_S
+        while loop.bulk and self._store.jobs.edits_wait("index") and time.monotonic() < deadline:
+            loop.wake.clear()  # a commit wakes it
+            loop.wake.wait(REST_MAX_S / 8)
 
     def _index_some(self, loop: _Loop) -> bool:
         """Take some short documents, or one long one, through indexing together."""
         if not self._engine.ready:
             return False
-        claimed = self._claim_some(loop)
+        claimed = self._claim(loop, limit=TOGETHER_MAX, size_max_bytes=TOGETHER_MAX_BYTES)
         self._take(claimed, partial(index_all, self._store, self._engine))
         return bool(claimed)
 
@@ -199,7 +214,7 @@ class Worker:
         """Facts of some documents; then vectors of memories that have none."""
         if not self._engine.ready:
             return False
-        claimed = self._claim_some(loop)
+        claimed = self._claim(loop, limit=TOGETHER_MAX, size_max_bytes=TOGETHER_MAX_BYTES)
         if not claimed:
             return self._memory_vectors.step()
         self._take(claimed, partial(remember_all, self._store, self._facts))
@@ -245,12 +260,14 @@ class Worker:
             if lease.job not in but:
                 self._end(lease.job, error)
 
-    def _claim_some(self, loop: _Loop) -> list[Job]:
-        """Short documents of one priority, or one long one."""
-        return self._store.jobs.claim(
-            loop.kind, owner=self._leases.owner, limit=TOGETHER_MAX, priority_max=loop.priority, bulk_first=loop.bulk_first(),
-            mixed=False, size_max_bytes=TOGETHER_MAX_BYTES,
+    def _claim(self, loop: _Loop, *, limit: int, size_max_bytes: int = NO_SIZE) -> list[Job]:
+        loop.next_turn()
+        claimed = self._store.jobs.claim(
+            loop.kind, owner=self._leases.owner, limit=limit, priority_max=loop.priority, bulk_first=loop.bulk_first,
+            size_max_bytes=size_max_bytes,
         )  # fmt: skip
+        loop.bulk = bool(claimed) and claimed[0].priority == BULK
+        return claimed
 
     def _told(self, jobs: Sequence[Job]) -> None:
         for container_id in {job.container_id for job in jobs}:
@@ -278,15 +295,12 @@ class Worker:
         dense = self._engine.dense
         if dense is None:
             return False
-        bulk_first = loop.bulk_first()
-        claimed = self._store.jobs.claim(
-            loop.kind, owner=self._leases.owner, limit=EMBED_JOBS, priority_max=loop.priority, bulk_first=bulk_first
-        )
+        claimed = self._claim(loop, limit=EMBED_JOBS)
         if not claimed:
             return False
         with self._leases.hold(claimed):
             try:
-                ended = self._embed_batch(claimed, dense.name, shortest_first=not bulk_first)
+                ended = self._embed_batch(claimed, dense.name, shortest_first=not loop.bulk_first)
             except _NOT_ITS_FAULT:
                 self._store.jobs.release(claimed)
                 raise
@@ -303,22 +317,30 @@ class Worker:
         queue = self._store.embedding
         batch = queue.missing(claimed, model=model, limit=EMBED_CHUNKS, shortest_first=shortest_first)
         queue.announce(batch)
-        self._embed(model, batch.chunk_ids)
+        self._embed(model, batch.chunk_ids, bulk=claimed[0].priority == BULK)
         return queue.settle(claimed, batch, model=model)
 
-    def _embed(self, model: str, chunk_ids: Sequence[int]) -> None:
+    def _embed(self, model: str, chunk_ids: Sequence[int], *, bulk: bool) -> None:
+        """Of an import only the first ones when an edit comes meanwhile: the rest has its turn again."""
         dense = self._engine.dense
         assert dense is not None
         stored = self._engine.chunks.chunks(chunk_ids)
-        ids = [chunk_id for chunk_id in chunk_ids if chunk_id in stored]
-        if ids:
-            chunks = [stored[chunk_id].chunk for chunk_id in ids]
-            lines = None
+        left = [chunk_id for chunk_id in chunk_ids if chunk_id in stored]
+        made: list[Matrix] = []
+        lines: list[bytes] = []
+        ids: list[int] = []
+        while left and not (bulk and ids and self._store.jobs.edits_wait("index", "embed")):
+            part, left = left[:EMBED_SLICE], left[EMBED_SLICE:]
+            chunks = [stored[chunk_id].chunk for chunk_id in part]
             if isinstance(dense, LineEmbedder):
-                vectors, lines = dense.embed_chunks(chunks)
+                vectors, of_lines = dense.embed_chunks(chunks)
+                lines += of_lines
             else:
                 vectors = dense.embed_passages([embedded_text(chunk) for chunk in chunks])
-            self._engine.chunks.add_vectors(ids, model=model, vectors=vectors, lines=lines)
+            made.append(vectors)
+            ids += part
+        if ids:
+            self._engine.chunks.add_vectors(ids, model=model, vectors=np.concatenate(made), lines=lines or None)
 
     def _embed_singly(self, claimed: Sequence[Job], model: str) -> list[Job]:
         """After a batch failed: find the document that spoils it. It stays searchable by words and static vectors."""

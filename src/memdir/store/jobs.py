@@ -21,7 +21,7 @@ from typing import Final
 
 from memdir.core.clock import Clock
 from memdir.store.acting import SYSTEM, acting_as
-from memdir.store.database import Database, Guard, Row, Transaction, fetch, repeated
+from memdir.store.database import Database, Guard, Row, Transaction, fetch, marks_for, repeated
 
 INTERACTIVE: Final = 0
 BULK: Final = 1
@@ -94,12 +94,11 @@ class JobStore:
         limit: int = 1,
         priority_max: int = BULK,
         bulk_first: bool = False,
-        mixed: bool = True,
         size_max_bytes: int = NO_SIZE,
     ) -> list[Job]:
         """At most `limit` jobs that are due and free, no less urgent than `priority_max`; interactive first unless
-        `bulk_first`, then by turns. Unless `mixed` they are all of one priority: an edit does not wait for the imports claimed
-        with it. At least one, and no more than have `size_max_bytes` of content between them but for the last.
+        `bulk_first`, then by turns. All are of one priority: an edit does not wait for the imports claimed with it. At least
+        one, and no more than have `size_max_bytes` of content between them but for the last.
 
         Work whose earlier worker vanished is suspected of having killed it, and comes alone; after `DEATHS_MAX` times it is
         given up.
@@ -110,9 +109,9 @@ class JobStore:
         with self._db.write() as connection:
             jobs: list[Job] = []
             for priority in (BULK, INTERACTIVE) if bulk_first else (INTERACTIVE, BULK):
-                if priority <= priority_max and len(jobs) < limit and (mixed or not jobs):
-                    wanted = _Wanted(kind=kind, priority=priority, limit=limit - len(jobs), size_max_bytes=size_max_bytes)
-                    jobs += self._take(connection, wanted, owner=owner, now_ms=now_ms)
+                if priority <= priority_max and not jobs:
+                    wanted = _Wanted(kind=kind, priority=priority, limit=limit, size_max_bytes=size_max_bytes)
+                    jobs = self._take(connection, wanted, owner=owner, now_ms=now_ms)
             suspect = next((job for job in jobs if job.deaths), None)
             if suspect is not None:
                 for job in jobs:
@@ -132,6 +131,16 @@ class JobStore:
             (kind, priority_max, now_ms, now_ms),
         )
         return row is None
+
+    @acting_as(SYSTEM)
+    def edits_wait(self, *kinds: str) -> bool:
+        """Whether interactive work of these kinds is due or under way."""
+        row = self._db.one(
+            f"select 1 from job where kind in ({marks_for(kinds)}) and priority = ? and failed_at_ms is null "  # noqa: S608
+            "and not_before_ms <= ? limit 1",
+            (*kinds, INTERACTIVE, self._now_ms()),
+        )
+        return row is not None
 
     def _take(self, connection: Transaction, wanted: _Wanted, *, owner: str, now_ms: int) -> list[Job]:
         rows = fetch(

@@ -9,12 +9,12 @@ import pytest
 
 from memdir.server.engine import Engine
 from memdir.server.pipeline import BINARY_NOTE
-from memdir.server.worker import EMBED_CHUNKS, Worker
+from memdir.server.worker import EMBED_CHUNKS, EMBED_SLICE, Worker
 from memdir.store import jobs
 from memdir.store.acting import acting_as
 from memdir.store.errors import SupersededError
 from memdir.store.operations import Delete, Move, Put
-from memdir.store.types import Container
+from memdir.store.types import Container, Matrix
 from tests.server.conftest import AnyStore, Putting
 from tests.server.fakes import FakeEngine, HashEmbedder
 from tests.server.pipeline.conftest import WAIT_S, Events, Working, document_at, drained, indexed, status, texts
@@ -272,6 +272,36 @@ def test_a_long_log_does_not_keep_the_notes_beside_it_waiting(
     place = next(number for number, text in enumerate(dense.seen) if "spare key" in text)
     assert len(dense.seen) > 3 * EMBED_CHUNKS
     assert place < EMBED_CHUNKS
+
+
+@pytest.mark.promise("pipeline.priorities")
+def test_an_edit_waits_for_a_few_passages_of_the_import_that_is_being_embedded(
+    store: AnyStore,
+    container: Container,
+    put: Putting,
+    events: Events,
+    working: Working,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Interrupted(HashEmbedder):
+        """Somebody saves a file while it is at the first passages."""
+
+        def embed_passages(self, texts: list[str]) -> Matrix:
+            if not self.seen:
+                put("/note.md", b"The spare key hangs at the bakery.\n")
+            return super().embed_passages(texts)
+
+    monkeypatch.setattr("memdir.server.worker.REST_MAX_S", WAIT_S)
+    dense = Interrupted("fake-dense")
+    engine = FakeEngine(store, dense=dense)
+    for number in range(3 * EMBED_SLICE):
+        put(f"/import/{number}.md", b"entry %d" % number, priority=jobs.BULK)
+    while claimed := store.jobs.claim("index"):
+        indexed(store, engine, claimed[0])
+    working(engine)
+    events.until(drained(store))
+    place = next(number for number, text in enumerate(dense.seen) if "spare key" in text)
+    assert (place, len(dense.seen)) == (EMBED_SLICE, 3 * EMBED_SLICE + 1)
 
 
 def test_without_a_transformer_what_waited_for_it_is_done(store: AnyStore, container: Container, put: Putting) -> None:

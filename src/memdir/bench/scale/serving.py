@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -52,22 +52,29 @@ def _search(client: httpx.Client, body: dict[str, Any]) -> tuple[float, dict[str
 
 
 def _visible(client: httpx.Client, name: str, passages: int, updates: int) -> Iterator[Figure]:
-    """From the answer to a put to the first search that finds it by its words, and to the last of its vectors."""
-    by_words, done = [], []
-    for number in range(updates):
-        word = f"novel{number}qqz"
-        path = path_of(number * 7 % max(1, passages // 20))
-        answer = client.put(f"/v1/files{path}", params={"containerTag": TAG}, content=f"{word} lies in the third drawer")
-        if answer.status_code >= 300:
-            raise BenchError(f"a put was answered {answer.status_code}: {answer.text[:300]}")
-        began = time.perf_counter()
-        _until(began, lambda word=word: word in str(_search(client, {"q": word})[1]))
-        by_words.append((time.perf_counter() - began) * 1000)
-        _until(began, lambda: not client.get("/v3/documents/processing", params={"containerTag": TAG}).json()["totalCount"])
-        done.append((time.perf_counter() - began) * 1000)
-    for what, times in (("put_found", by_words), ("visible_by_meaning", done)):
+    times = [saved(client, path_of(number * 7 % max(1, passages // 20)), f"novel{number}qqz") for number in range(updates)]
+    yield from visible_figures(f"{name}.", times)
+
+
+def saved(client: httpx.Client, path: str, word: str, *, tag: str = TAG) -> tuple[float, float]:
+    """Put a file with a word of its own: ms from the answer to the first search that finds it by the word, and to the last of
+    its vectors."""
+    answer = client.put(f"/v1/files{path}", params={"containerTag": tag}, content=f"{word} lies in the third drawer")
+    if answer.status_code >= 300:
+        raise BenchError(f"a put was answered {answer.status_code}: {answer.text[:300]}")
+    document = f"/v3/documents/{answer.json()['documentId']}"
+    began = time.perf_counter()
+    _until(began, lambda: word in str(_search(client, {"q": word, "containerTag": tag})[1]))
+    found_ms = (time.perf_counter() - began) * 1000
+    _until(began, lambda: client.get(document).json()["status"] == "done")
+    return found_ms, (time.perf_counter() - began) * 1000
+
+
+def visible_figures(prefix: str, times: Sequence[tuple[float, float]]) -> Iterator[Figure]:
+    """Of several that were saved."""
+    for what, some in zip(("put_found", "visible_by_meaning"), zip(*times, strict=True), strict=True):
         for share in (50, 95):
-            yield figure(f"{name}.{what}_p{share}", percentile(times, share / 100), "ms", samples=len(times))
+            yield figure(f"{prefix}{what}_p{share}", percentile(some, share / 100), "ms", samples=len(some))
 
 
 def _until(began: float, true: Any) -> None:

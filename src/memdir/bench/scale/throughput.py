@@ -9,9 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
+import httpx
+
 from memdir.bench.corpus import SUBJECTS
 from memdir.bench.figures import Figure
 from memdir.bench.scale.goals import figure
+from memdir.bench.scale.serving import saved, visible_figures
 from memdir.bench.server.stand import Stand, stand
 from memdir.bench.session import BenchError
 from memdir.bench.smoke import progress
@@ -21,6 +24,8 @@ _CLIENTS: Final = 4
 _BATCH: Final = 100
 _POLL_S: Final = 0.5
 """Asking costs the server some milliseconds, which are no part of what is measured."""
+_WAITING_MIN: Final = 32
+"""An import with no more left is as good as over."""
 _IDLE_CPU_S: Final = 0.05
 """A server that used less between two looks has nothing left to do."""
 _LIMIT_S: Final = 3600.0
@@ -47,6 +52,7 @@ def throughput(count: int) -> Iterator[Figure]:
         _embedded(one)  # models are loaded
         yield from _through(one, "pipeline", _send_each, range(count))
         yield from _through(one, "pipeline_batch", _send_batches, range(count, 2 * count))
+        yield from _saved_meanwhile(one, range(2 * count, 4 * count))
     from memdir.retrieval.embed import MiniLmEmbedder  # the bound: the model alone
 
     with tempfile.TemporaryDirectory(prefix="memdir-bench-scale-") as folder:
@@ -97,6 +103,19 @@ def _send_batches(one: Stand, numbers: range) -> None:
             _taken(client.post("/v3/documents/batch", json={"contents": contents, "containerTag": _TAG}))
 
 
+def _saved_meanwhile(one: Stand, numbers: range) -> Iterator[Figure]:
+    """Files that a person saves, one after the other, as long as an import into the same container goes on."""
+    progress(f"files saved while {len(numbers)} others are imported …")
+    times: list[tuple[float, float]] = []
+    with ThreadPoolExecutor(1) as pool, one.client() as client:
+        sent = pool.submit(_send_batches, one, numbers)
+        while not times or not sent.done() or _waiting(client) > _WAITING_MIN:
+            times.append(saved(client, f"/saved/{len(times)}.md", f"saved{len(times)}qqz", tag=_TAG))
+        sent.result()
+    yield from visible_figures("import_", times)
+    _embedded(one)
+
+
 def _taken(answer: Any) -> None:
     if answer.status_code >= 300:
         raise BenchError(f"a document was answered {answer.status_code}: {answer.text[:300]}")
@@ -113,8 +132,12 @@ def _found(one: Stand, number: int) -> None:
 def _embedded(one: Stand) -> None:
     """Wait until no document is in the pipeline."""
     with one.client() as client:
-        address = f"/v3/documents/processing?containerTag={_TAG}&limit=1"
-        _until(lambda: client.get(address).json()["totalCount"] == 0)
+        _until(lambda: not _waiting(client))
+
+
+def _waiting(client: httpx.Client) -> int:
+    """Documents in the pipeline."""
+    return int(client.get(f"/v3/documents/processing?containerTag={_TAG}&limit=1").json()["totalCount"])
 
 
 def _until(true: Callable[[], bool]) -> None:
