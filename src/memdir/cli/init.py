@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import argparse
 import os
-import stat
-import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from memdir.cli import agentinit
 from memdir.cli.command import EXIT_NOTHING, EXIT_OK, Command, Parser
 from memdir.core.errors import StorageError, UsageError
+from memdir.core.othersfiles import read_file, replace_file
 
 if TYPE_CHECKING:
     from memdir.cli.output import Output
@@ -29,6 +29,7 @@ _END: Final = b"# <<< memdir shell <<<"
 _MADE: Final = b" (file made)"
 _LINE_ENDED: Final = b" (line ended)"
 _FILE_MAX_BYTES: Final = 4 << 20
+_BY_HAND: Final = "use --print, and put the text there"
 
 
 def function_text(shell: str) -> str:
@@ -71,16 +72,14 @@ def _run(args: argparse.Namespace, out: Output) -> int:
             out.line(text.rstrip("\n"))
         return EXIT_OK
     path = Path(os.path.realpath(start_file(args.shell)))
-    before = _read(path)
-    head, tail, made = _around_block(before or b"", path)
-    after: bytes | None = head + tail
-    if args.install:
-        after = _with_block(head, text.encode(), made=made or before is None) + tail
-    elif (made or before is None) and not after:
-        after = None
-    changed = after != before
-    if changed:
-        _write(path, after)
+
+    def wanted(before: bytes | None) -> bytes | None:
+        head, tail, made = _around_block(before or b"", path)
+        if args.install:
+            return _with_block(head, text.encode(), made=made or before is None) + tail
+        return None if (made or before is None) and not head + tail else head + tail
+
+    changed = _replace(path, wanted)
     done = ("installed" if args.install else "uninstalled") if changed else "unchanged"
     if out.json:
         out.document({"shell": args.shell, "file": str(path), "state": done})
@@ -88,19 +87,6 @@ def _run(args: argparse.Namespace, out: Output) -> int:
         hint = "; open a new shell to use it" if changed and args.install else ""
         out.note(f"{path}: {done}{hint}")
     return EXIT_OK if args.install or changed else EXIT_NOTHING
-
-
-def _read(path: Path) -> bytes | None:
-    try:
-        with open(path, "rb") as handle:
-            data = handle.read(_FILE_MAX_BYTES + 1)
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise StorageError(f"{path} cannot be read: {error.strerror}") from error
-    if len(data) > _FILE_MAX_BYTES:
-        raise StorageError(f"{path} has more than {_FILE_MAX_BYTES >> 20} MiB", hint="use --print, and put the text elsewhere")
-    return data
 
 
 def _with_block(data: bytes, text: bytes, *, made: bool) -> bytes:
@@ -128,27 +114,22 @@ def _around_block(data: bytes, path: Path) -> tuple[bytes, bytes, bool]:
     return head, tail, _MADE in first
 
 
-def _write(path: Path, data: bytes | None) -> None:
-    """Replace the file at once, with its mode kept; None deletes it."""
+def _replace(path: Path, wanted: Callable[[bytes | None], bytes | None]) -> bool:
+    """Put what `wanted` makes of the file's bytes in their place; None: no file. Whether that changed anything."""
     try:
-        if data is None:
-            path.unlink()
-            return
-        path.parent.mkdir(parents=True, exist_ok=True)
-        mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o644
-        fd, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        try:
-            with os.fdopen(fd, "wb") as out:
-                out.write(data)
-                out.flush()
-                os.fchmod(fd, mode)
-                os.fsync(fd)
-            os.replace(temporary, path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        read = read_file(path, max_bytes=_FILE_MAX_BYTES)
+        before, info = (None, None) if read is None else read
+        after = wanted(before)
+        if after is None:
+            path.unlink(missing_ok=True)
+        elif after != before:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            replace_file(path, after, info)
+        return after != before
+    except StorageError as error:
+        raise StorageError(f"{path} is left as it is: {error.message}", hint=_BY_HAND) from None
     except OSError as error:
-        raise StorageError(f"{path} cannot be written: {error.strerror}", hint="use --print, and put the text there") from error
+        raise StorageError(f"{path} is left as it is: {error.strerror}", hint=_BY_HAND) from error
 
 
 COMMAND = Command(
