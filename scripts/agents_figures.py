@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from typing import Final
 
-from scale_figures import measured_sizes
+from scale_figures import latencies, listed, sizes
 from server_figures import DOCS, Figures, goals, read, write
 from sync_figures import origin
 
@@ -30,7 +30,6 @@ _SINGLE: Final = {
     "hook_cpu": "hook, ms of processor", "python_p50": "interpreter alone, ms", "needles_found": "needles of 100",
     "top10_equal": "top 10 = every one scored",
 }  # fmt: skip
-_SHARES: Final = ("p50", "p95", "p99")
 
 
 def main(files: list[str]) -> int:
@@ -38,7 +37,10 @@ def main(files: list[str]) -> int:
         sys.stderr.write(f"usage: {sys.argv[0]} FILE.json...\n")
         return 2
     found, machine = read(files)
-    parts = (origin(machine), goals(found), accuracy(found), latencies(found), sizes(found), day(found))
+    parts = (
+        origin(machine), goals(found), accuracy(found), latencies(found, _LATENCIES, ",.3g"),
+        sizes(found, _SINGLE, "memories", ",.4g"), listed(found, "day_"),
+    )  # fmt: skip
     write(DOCS / "benchmarks.md", BEGIN, "\n\n".join(part for part in parts if part))
     return 0
 
@@ -66,41 +68,6 @@ def accuracy(found: Figures) -> str:
 
 def _between(spread: list[float]) -> str:
     return f"{spread[0]:.2f}–{spread[1]:.2f}"
-
-
-def latencies(found: Figures) -> str:
-    """Milliseconds at p50 / p95 / p99, a column for each size."""
-    columns = measured_sizes(found)
-    if not columns:
-        return ""
-    rows = ["| ms, p50 / p95 / p99 | " + " | ".join(f"{size:,}" for size in columns) + " |", "|---|" + "---|" * len(columns)]
-    for name, title in _LATENCIES.items():
-        cells = []
-        for size in columns:
-            values = [found.get(f"{size}.{name}_{share}") for share in _SHARES]
-            cells.append(" / ".join(f"{value['value']:,.3g}" for value in values if value is not None))
-        rows.append(f"| {title} | " + " | ".join(cells) + " |")
-    return "\n".join(rows)
-
-
-def sizes(found: Figures) -> str:
-    """What is one number, a row for each size."""
-    if not measured_sizes(found):
-        return ""
-    rows = ["| memories | " + " | ".join(_SINGLE.values()) + " |", "|---|" + "---|" * len(_SINGLE)]
-    for size in measured_sizes(found):
-        values = [found.get(f"{size}.{name}") for name in _SINGLE]
-        rows.append(f"| {size:,} | " + " | ".join("" if value is None else f"{value['value']:,.4g}" for value in values) + " |")
-    return "\n".join(rows)
-
-
-def day(found: Figures) -> str:
-    """The day of eight sessions."""
-    return "\n".join(
-        f"- `{name}`: {figure['value']:,g} {figure['unit']}" + (f" ({figure['note']})" if figure.get("note") else "")
-        for name, figure in found.items()
-        if name.startswith("day_")
-    )
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Mapping
 from typing import Final
 
 from server_figures import DOCS, Figures, goals, read, write
@@ -39,7 +40,10 @@ def main(files: list[str]) -> int:
         sys.stderr.write(f"usage: {sys.argv[0]} FILE.json...\n")
         return 2
     found, machine = read(files)
-    parts = (origin(machine), goals(found), latencies(found), sizes(found), pipeline(found))
+    parts = (
+        origin(machine), goals(found), latencies(found, _LATENCIES), sizes(found, _SINGLE, "passages"),
+        listed(found, "pipeline_"),
+    )  # fmt: skip
     write(DOCS / "benchmarks.md", BEGIN, "\n\n".join(part for part in parts if part))
     return 0
 
@@ -48,35 +52,41 @@ def measured_sizes(found: Figures) -> list[int]:
     return sorted({int(match[1]) for name in found if (match := _SIZED.match(name))})
 
 
-def latencies(found: Figures) -> str:
-    """Milliseconds at p50 / p95 / p99, a column for each size."""
+def latencies(found: Figures, titles: Mapping[str, str], form: str = ",g") -> str:
+    """Milliseconds at p50 / p95 / p99, a column for each size; '' when no size was measured."""
     columns = measured_sizes(found)
+    if not columns:
+        return ""
     rows = ["| ms, p50 / p95 / p99 | " + " | ".join(f"{size:,}" for size in columns) + " |", "|---|" + "---|" * len(columns)]
-    for name, title in _LATENCIES.items():
+    for name, title in titles.items():
         cells = []
         for size in columns:
             values = [found.get(f"{size}.{name}_{share}") for share in _SHARES]
-            cells.append(" / ".join(f"{value['value']:,g}" for value in values if value is not None))
+            cells.append(" / ".join(f"{value['value']:{form}}" for value in values if value is not None))
         if any(cells):
             rows.append(f"| {title} | " + " | ".join(cells) + " |")
     return "\n".join(rows)
 
 
-def sizes(found: Figures) -> str:
-    """What is one number, a row for each size."""
-    rows = ["| passages | " + " | ".join(_SINGLE.values()) + " |", "|---|" + "---|" * len(_SINGLE)]
+def sizes(found: Figures, titles: Mapping[str, str], of: str, form: str = ",g") -> str:
+    """What is one number, a row for each size; '' when none was measured."""
+    if not measured_sizes(found):
+        return ""
+    rows = [f"| {of} | " + " | ".join(titles.values()) + " |", "|---|" + "---|" * len(titles)]
     for size in measured_sizes(found):
-        values = [found.get(f"{size}.{name}") for name in _SINGLE]
-        rows.append(f"| {size:,} | " + " | ".join("" if value is None else f"{value['value']:,g}" for value in values) + " |")
+        values = [found.get(f"{size}.{name}") for name in titles]
+        rows.append(
+            f"| {size:,} | " + " | ".join("" if value is None else f"{value['value']:{form}}" for value in values) + " |"
+        )
     return "\n".join(rows)
 
 
-def pipeline(found: Figures) -> str:
-    """Short memories."""
+def listed(found: Figures, prefix: str) -> str:
+    """A line for each figure whose name begins so."""
     return "\n".join(
         f"- `{name}`: {figure['value']:,g} {figure['unit']}" + (f" ({figure['note']})" if figure.get("note") else "")
         for name, figure in found.items()
-        if name.startswith("pipeline_")
+        if name.startswith(prefix)
     )
 
 
