@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -31,7 +31,7 @@ from memdir.retrieval.words import ABBREVIATIONS, Query, prepare
 from memdir.store.passages import in_place
 from memdir.store.protocols import ChunkStore
 from memdir.store.texts import embedded_text
-from memdir.store.types import Matrix, Nearest, Scope, StoredChunk
+from memdir.store.types import Matrix, Scope, StoredChunk
 from memdir.store.vectors import NOTHING_NEAR, dots
 from memdir.store.words import stem, words
 
@@ -137,14 +137,16 @@ class Searcher:
         prepared = prepare(query.text)
         if not prepared.terms:
             return SearchOutcome(hits=(), total=0, stages_ms=timer.stages_ms)
-        made = self._questions.begun(prepared.text)
+        question = self._questions.asked(prepared.text)
         lexical = dict(self._words.search(query.scope, prepared.phrases, CANDIDATES))
         named = self._vectors.named(query.scope, prepared.words, model=self._static.name, limit=NAMED_MAX)
         path = {chunk_id: min(1.0, total / len(prepared.terms)) for chunk_id, total in named}
+        static: dict[int, float] = {}
+        self._compare(query.scope, (*lexical, *path), question.static, self._static, static)
         timer.lap("lexical")
-        question = made()
+        question.judged()
         timer.lap("embed")
-        signals, counted = self._signals(query.scope, lexical, path, question)
+        signals, counted = self._signals(query.scope, lexical, path, static, question)
         timer.lap("vectors")
         best = self._best_rows(signals, query)
         packed = self._packed_lines(signals, best)
@@ -167,9 +169,10 @@ class Searcher:
         return SearchOutcome(hits=hits, total=len(passing), stages_ms=timer.stages_ms)
 
     def _signals(
-        self, scope: Scope, lexical: dict[int, float], path: dict[int, float], question: Question
+        self, scope: Scope, lexical: dict[int, float], path: dict[int, float], static: dict[int, float], question: Question
     ) -> tuple[Signals, int]:
-        """The best passages by words, by path and by vectors, with all signals of each; how many passages are in scope."""
+        """The best passages by words, by path and by vectors, with all signals of each (`static`: cosines that are known); how
+        many passages are in scope."""
         near = unseen = NOTHING_NEAR
         if self._dense is not None and question.dense is not None:
             near = self._vectors.nearest(scope, question.dense, model=self._dense.name, limit=CANDIDATES)
@@ -179,29 +182,27 @@ class Searcher:
             unseen = self._vectors.nearest(scope, question.static, model=self._static.name, limit=CANDIDATES)
             counted = counted or unseen.counted
         wanted = list(dict.fromkeys((*lexical, *near.ids.tolist(), *path, *unseen.ids.tolist())))
+        dense = dict(zip(near.ids.tolist(), near.cosines.tolist(), strict=True))
+        self._compare(scope, wanted, question.static, self._static, static)
+        if self._dense is not None and question.dense is not None:
+            self._compare(scope, wanted, question.dense, self._dense, dense)
         signals = fuse(
             ids=np.array(wanted, dtype=np.int64),
             lexical=np.array([lexical.get(chunk_id, 0.0) for chunk_id in wanted]),
-            static=self._cosines(scope, wanted, question.static, self._static, unseen),
-            dense=(
-                None
-                if self._dense is None or question.dense is None
-                else self._cosines(scope, wanted, question.dense, self._dense, near)
-            ),
+            static=np.array([static[chunk_id] for chunk_id in wanted]),
+            dense=np.array([dense[chunk_id] for chunk_id in wanted]) if dense else None,
             path=np.array([path.get(chunk_id, 0.0) for chunk_id in wanted]),
             scales=question.scales,
             tuning=self._tuning,
         )
         return signals, counted
 
-    def _cosines(self, scope: Scope, ids: Sequence[int], query: Matrix, model: Embedder, near: Nearest) -> Scores:
-        """Cosine of each passage, NaN for one without a vector; those of `near` are known."""
-        cosines = dict(zip(near.ids.tolist(), near.cosines.tolist(), strict=True))
-        rest = [chunk_id for chunk_id in ids if chunk_id not in cosines]
+    def _compare(self, scope: Scope, ids: Iterable[int], query: Matrix, model: Embedder, known: dict[int, float]) -> None:
+        """Add to `known` the cosine of each passage that is not there; NaN for one without a vector."""
+        rest = [chunk_id for chunk_id in ids if chunk_id not in known]
         if rest:
-            found = self._vectors.cosines(scope.container_id, rest, query, model=model.name)
-            cosines.update(zip(rest, found.tolist(), strict=True))
-        return np.array([cosines[chunk_id] for chunk_id in ids], dtype=np.float64)
+            cosines = self._vectors.cosines(scope.container_id, rest, query, model=model.name)
+            known.update(zip(rest, cosines.tolist(), strict=True))
 
     def _best_rows(self, signals: Signals, query: SearchQuery) -> Rows:
         """The rows of the best fused scores, three times as many as are shown."""

@@ -24,12 +24,30 @@ BESIDE_MAX: Final = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
-    """`dense` None without a transformer, and while the endpoint in its place fails. `scales`: what cosines with it mean."""
+class Judged:
+    """What the transformer makes of a question."""
 
-    static: Matrix
     dense: Matrix | None
     scales: Scales
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """A question that was asked. All but `static` waits for the transformer, which computes without the interpreter's lock:
+    whoever asks looks for words meanwhile."""
+
+    static: Matrix
+    judged: Callable[[], Judged]
+
+    @property
+    def dense(self) -> Matrix | None:
+        """None without a transformer, and while the endpoint in its place fails."""
+        return self.judged().dense
+
+    @property
+    def scales(self) -> Scales:
+        """What cosines with its vectors mean."""
+        return self.judged().scales
 
 
 class Questions:
@@ -40,31 +58,28 @@ class Questions:
         self._dense = dense
         self._scales = Scales(static=static.scale, dense=(dense or static).scale)
         self._lock = threading.Lock()
-        self._known: OrderedDict[str, Question] = OrderedDict()
+        self._known: OrderedDict[str, Judged] = OrderedDict()
         self._beside = ThreadPoolExecutor(BESIDE_MAX, thread_name_prefix="memdir-question")
 
-    def begun(self, text: str) -> Callable[[], Question]:
-        """Returns at once what waits for the vectors of `text`: a transformer computes without the interpreter's lock, so that
-        whoever asks can look for words meanwhile."""
+    def asked(self, text: str) -> Question:
+        """Begins to make the vectors of `text`."""
         with self._lock:
             known = self._known.get(text)
             if known is not None:
                 self._known.move_to_end(text)
-        if known is not None:
-            return lambda: known
-        return self._beside.submit(self._made, text).result
+        judged = self._beside.submit(self._judged, text).result if known is None else lambda: known
+        return Question(static=self._static.embed_query(text), judged=judged)
 
-    def _made(self, text: str) -> Question:
+    def _judged(self, text: str) -> Judged:
         """What a failing endpoint left out is asked for again the next time."""
         doubt = self._dense.doubt(text) if isinstance(self._dense, Doubting) else 0.0
-        dense = self._dense_vector(text)
-        fresh = Question(static=self._static.embed_query(text), dense=dense, scales=self._scales.doubted(doubt))
-        if self._dense is None or dense is not None:
+        judged = Judged(dense=self._dense_vector(text), scales=self._scales.doubted(doubt))
+        if self._dense is None or judged.dense is not None:
             with self._lock:
-                self._known[text] = fresh
+                self._known[text] = judged
                 while len(self._known) > REMEMBERED:
                     self._known.popitem(last=False)
-        return fresh
+        return judged
 
     def _dense_vector(self, text: str) -> Matrix | None:
         if self._dense is None:

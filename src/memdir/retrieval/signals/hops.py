@@ -134,7 +134,8 @@ class Hops:
 
 
 def _stems_of(passage: StoredChunk) -> frozenset[str]:
-    return stems_in(f"{passage.chunk.context}\n{passage.chunk.text}")
+    context, text = passage.chunk.context, passage.chunk.text
+    return stems_in(f"{context}\n{text}" if context else text)
 
 
 def _seeds(query: Query, hits: Sequence[Seed]) -> list[Seed]:

@@ -39,18 +39,11 @@ def codes_of(matrix: Matrix, mean: Matrix) -> Codes:
 
 def distances(codes: Codes, code: Codes) -> Distances:
     """In how many bits each row differs from `code` (one column)."""
-    words, count = codes.shape
-    found = np.zeros(count, dtype=np.uint16)
-    size = min(count, _BLOCK_ROWS)
-    other = np.empty(size, dtype=np.uint64)
-    bits = np.empty(size, dtype=np.uint8)
+    count = codes.shape[1]
+    found = np.empty(count, dtype=np.uint16)
     for first in range(0, count, _BLOCK_ROWS):
-        end = min(count, first + _BLOCK_ROWS)
-        width = end - first
-        for word in range(words):
-            np.bitwise_xor(codes[word, first:end], code[word, 0], out=other[:width])
-            np.bitwise_count(other[:width], out=bits[:width])
-            found[first:end] += bits[:width]
+        block = slice(first, first + _BLOCK_ROWS)
+        np.add.reduce(np.bitwise_count(codes[:, block] ^ code), axis=0, dtype=np.uint16, out=found[block])
     return found
 
 
@@ -59,5 +52,4 @@ def fewest(differing: Distances, count: int) -> npt.NDArray[np.int64]:
     taken, so that it does not matter in which order rows lie."""
     if len(differing) <= count:
         return np.arange(len(differing), dtype=np.int64)
-    cumulated = np.cumsum(np.bincount(differing))
-    return np.flatnonzero(differing <= np.searchsorted(cumulated, count))
+    return np.flatnonzero(differing <= np.partition(differing, count - 1)[count - 1])

@@ -225,12 +225,14 @@ class Segment:
         rows: list[npt.NDArray[np.uint32]] = []
         codes: list[Codes] = []
         taken = 0
-        for number in np.lexsort((np.arange(len(affinity)), -affinity)).tolist():
-            low, high = int(self._list_ends[number - 1]) if number else 0, int(self._list_ends[number])
-            if not whole:
-                bounds = np.searchsorted(self._list_rows[low:high], np.array([first, end], dtype=np.uint32))
-                low, high = low + int(bounds[0]), low + int(bounds[1])
+        order = np.argsort(-affinity, kind="stable")
+        sizes = np.diff(self._list_ends, prepend=0)[order]
+        ends = self._list_ends[order]
+        for low, high in zip((ends - sizes).tolist(), ends.tolist(), strict=True):
             own, code = self._list_rows[low:high], self._codes[:, low:high]
+            if not whole:
+                part = slice(*np.searchsorted(own, np.array([first, end], dtype=np.uint32)))
+                own, code = own[part], code[:, part]
             if allowed is not None:
                 inside = allowed[own]
                 own, code = own[inside], code[:, inside]
