@@ -109,7 +109,7 @@ MEASURED: dict[str, tuple[str, ...]] = {
     "ranked.resident": ("100000.server_resident",),
     "ranked.visible": (
         "100000.visible_by_words_p95", "1000000.visible_by_words_p95", "100000.visible_by_meaning_p95",
-        "1000000.visible_by_meaning_p95",
+        "1000000.visible_by_meaning_p95", "import_put_found_p95", "import_visible_by_meaning_p95",
     ),
     "ranked.throughput": ("pipeline_rate", "pipeline_batch_rate"),
     "ranked.import-words": ("import_put_found_p95",),
