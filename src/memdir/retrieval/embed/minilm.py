@@ -40,9 +40,6 @@ SIDE_BY_SIDE_MAX: Final = 2
 """Passages at a time, each on a processor of its own, which costs less than to share one; more would leave none to others."""
 _TEXT_MAX_CHARS: Final = 4000
 _KNOWN_PIECES_MAX: Final = 2
-QUERY_THREADS: Final = 2
-"""Of the run of one question, which somebody waits for: 1.7 ms instead of 2.7 with a free core, and the same vector to the bit;
-2.4 instead of 2.2 without one."""
 _SLOWER: Final = ("SkipLayerNormFusion",)
 """What onnxruntime fuses for the worse: its joined addition and normalisation takes 10 ns a component, apart they take 3. A
 text of 34 tokens costs 3.5 ms without it and 4.5 with it (onnxruntime 1.31, AVX-512). int8 rounds otherwise after it, so that a
@@ -78,7 +75,7 @@ class MiniLmEmbedder:
                 _LOG.warning("embedding with float32 weights, which is slower: %s", error.message)
         if self._variant == "fp32":
             self._check_source(graph)
-        self._query_session = opened(model, threads=QUERY_THREADS)
+        self._query_session = opened(model, threads=1)
         self._passage_session = opened(model, threads=1)
         threads = side_by_side or min(SIDE_BY_SIDE_MAX, os.cpu_count() or 1)
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="memdir-model")
