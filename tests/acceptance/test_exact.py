@@ -62,3 +62,24 @@ def test_it_finds_what_the_real_grep_finds_also_what_was_just_changed(memdir: Me
     assert ours("-F", "needle") == real(notes, "-F", "needle")
     binary = memdir.run("grep", "-F", "needle", ".", cwd=notes)
     assert "data.bin: binary file matches" in binary.err
+
+
+def test_hits_by_meaning_stand_where_they_say_in_every_encoding_and_beside_what_is_no_text(memdir: Memdir, notes: Path) -> None:
+    """The server reads these files otherwise than as bytes of UTF-8; their lines are those of the file all the same."""
+    (notes / "western.txt").write_bytes("Einkauf\nDer Kühlschrank in der Küche ist kaputt.\n".encode("cp1252"))
+    (notes / "wide.txt").write_text("Shopping\nThe harbour pilot boards at midnight.\n", encoding="utf-16")
+    (notes / "dos.txt").write_bytes(b"one\r\nThe telescope needs a new mirror\r\n" + b"no line end: the violin")
+    (notes / "scan.pdf").write_bytes(b"%PDF-1.7\n\0\0\n")
+    (notes / "scan.pdf.pdf-transcription.md").write_text("# Scan\n\nThe warranty of the dishwasher ends in May.\n")
+    for question, place in {
+        "Kühlschrank kaputt": "western.txt:2:",
+        "when does the harbour pilot board": "wide.txt:2:",
+        "telescope mirror": "dos.txt:2:",
+        "violin": "dos.txt:3:",
+        "warranty of the dishwasher": "scan.pdf.pdf-transcription.md:3:",
+    }.items():
+        assert memdir.run("grep", "-k", "1", question, cwd=notes).out.startswith(place), question
+    several = memdir.run("grep", "warranty of the dishwasher", "dos.txt", "scan.pdf", cwd=notes).out
+    assert several.startswith("scan.pdf.pdf-transcription.md:3:"), "a search in the scan is one in its text"
+    said = memdir.run("grep", "--rerank", "violin", "dos.txt", cwd=notes).err
+    assert "no reranker is set up" in said

@@ -8,11 +8,14 @@ from typing import Any
 
 import pytest
 
+from memdir.api.search import SearchHit
 from memdir.core.errors import UsageError
 from memdir.core.paths import app_paths
 from memdir.core.patterns.matcher import Pattern
+from memdir.core.siblings import sibling_of
 from memdir.daemon.exact import ExactSearch
-from memdir.daemon.grep import NO_SYNC_NOTE, Grep, placed
+from memdir.daemon.grep import NO_SYNC_NOTE, Grep
+from memdir.daemon.placing import placed
 from memdir.daemon.registry import MountRegistry, MountSpec
 from memdir.daemon.syncing import Syncing
 from memdir.daemon.wordsearch import WordSearch, entries_below, scope_files
@@ -182,15 +185,69 @@ def test_exact_searches_know_case_words_and_expressions(grep: Grep) -> None:
 @pytest.mark.parametrize(
     ("data", "text", "line", "now"),
     [
-        (b"one\ntwo\nthree\n", "two", 2, 2),
-        (b"new\none\ntwo\n", "two", 2, 3),
-        (b"one\n  two\n", "two", 2, 2),
-        (b"one\ntwo\nthree\n", "two\nthree", 2, 2),
+        (b"one\ntwo\nthree\n", "two", 2, (2, 2)),
+        (b"new\none\ntwo\n", "two", 2, (3, 3)),
+        (b"one\n  two\n", "two", 2, (2, 2)),
+        (b"one\ntwo\nthree\n", "two\nthree", 2, (2, 3)),
         (b"one\n", "two", 2, None),
         (b"", "two", 1, None),
-        (b"two", "two", 9, 1),
-        (b"x\n\none\n\ntwo\n", "\none", 9, 2),
+        (b"two", "two", 9, (1, 1)),
+        (b"x\n\none\n\ntwo\n", "\none", 9, (2, 3)),
+        (b"x\nwrapped\nin another\nway\n", "wrapped in\nanother way", 1, (2, 4)),
+        ("x\nKühl".encode("cp1252"), "Kühl", 2, (2, 2)),
+        ("x\nKühl".encode("utf-16"), "Kühl", 1, (2, 2)),
+        ("x\nKühl".encode("utf-32"), "Kühl", 2, (2, 2)),
+        ("日本語\n".encode() + b"broken \xe6\x97 byte\n", "broken \ufffd\ufffd byte", 2, (2, 2)),
     ],
 )
-def test_a_hit_is_shown_where_its_text_is_now(data: bytes, text: str, line: int, now: int | None) -> None:
-    assert placed(data, text, line) == now
+def test_a_hit_is_shown_where_its_text_is_now(data: bytes, text: str, line: int, now: tuple[int, int] | None) -> None:
+    assert placed(data, text, line, line + text.count("\n")) == now
+
+
+@pytest.mark.parametrize(
+    ("beside", "path", "line"),
+    [
+        (b"# Scan\n\nThe warranty ends\nin May.\n", "/scan.pdf.pdf-transcription.md", 3),
+        (b"# Scan\n\nSomething else\n", "/scan.pdf", 7),
+        (None, "/scan.pdf", 7),
+    ],
+)
+def test_a_hit_in_a_file_that_is_no_text_is_one_in_the_text_beside_it(
+    tree: MemoryFs, grep: Grep, beside: bytes | None, path: str, line: int
+) -> None:
+    tree.put_file("/scan.pdf", [b"%PDF-1.7\n\0"], mode=0o644, mtime_ns=0, expected=None)
+    if beside is not None:
+        tree.put_file("/scan.pdf.pdf-transcription.md", [beside], mode=0o644, mtime_ns=0, expected=None)
+    hit = SearchHit(
+        path="/scan.pdf", document_id="D", kind="chunk", start_line=7, end_line=7, start_byte=0, end_byte=9,
+        text="The warranty ends in May.", score=0.5,
+    )  # fmt: skip
+    shown = grep._as_it_is_now(hit)
+    assert shown is not None
+    assert (shown["path"], shown["start_line"]) == (path, line)
+
+
+def test_a_search_in_a_file_that_is_no_text_is_one_in_the_text_beside_it(tree: MemoryFs, grep: Grep) -> None:
+    for name in ("/talk.mp3", "/talk.mp3.audio-transcription.md"):
+        tree.put_file(name, [b"a launch\n" if name.endswith("md") else b"ID3\0"], mode=0o644, mtime_ns=0, expected=None)
+    assert [hit["path"] for hit in grep.run({"q": "launch", "paths": ["/talk.mp3"]})["hits"]] == [
+        "/talk.mp3.audio-transcription.md"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "sibling"),
+    [
+        ("/a/research paper.PDF", "/a/research paper.PDF.pdf-transcription.md"),
+        ("/meeting.mp3", "/meeting.mp3.audio-transcription.md"),
+        ("/d.png", "/d.png.image-transcription.md"),
+        ("/v.mov", "/v.mov.video-transcription.md"),
+        ("/notes.md", None),
+        ("/pdf", None),
+        ("/.png", None),
+        ("/x.pdf/readme", None),
+        (f"/{'x' * 240}.pdf", None),
+    ],
+)
+def test_the_name_of_the_text_beside(path: str, sibling: str | None) -> None:
+    assert sibling_of(path) == sibling

@@ -288,12 +288,16 @@ def _search_mounts(args: argparse.Namespace, query: str, paths: list[str], limit
 def _search_container(args: argparse.Namespace, query: str, paths: list[str], limit: int, out: Output) -> dict[str, Any]:
     from memdir.cli.remote import search_container
     from memdir.cli.targets import check_container_name
+    from memdir.core.siblings import sibling_of
     from memdir.fs.path import checked
 
+    scopes = [checked(path) for path in paths] or ["/"]
+    if not (args.literal or args.regex):
+        scopes += [beside for scope in scopes if (beside := sibling_of(scope)) is not None]
     return search_container(
         check_container_name(args.container),
         query=query,
-        scopes=[checked(path) for path in paths] or ["/"],
+        scopes=scopes,
         limit=limit,
         wait_ms=0 if args.no_wait else _WAIT_MS,
         options=_options(args),

@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from memdir.core.errors import UsageError
 from memdir.core.limits import EXACT_LIMIT_MAX, MIB, QUERY_MAX_CHARS, SEARCH_LIMIT_MAX, SEARCH_PATHS_MAX
-from memdir.core.patterns.matcher import Pattern
+from memdir.core.patterns.matcher import Pattern, is_binary
 from memdir.core.patterns.select import Choice
+from memdir.core.siblings import sibling_of
 from memdir.daemon.exact import Elsewhere, ExactSearch
+from memdir.daemon.placing import placed
 from memdir.daemon.syncing import Syncing
 from memdir.daemon.wordsearch import Readable, WithFile, WordSearch, contents_of, entries_below, scope_files
 from memdir.fs.path import checked, is_within
@@ -51,7 +53,6 @@ _PENDING_SHOWN_MAX: Final = 1000
 _WAITING_MAX: Final = 1000
 """With more files that are not on the server as they are here, an exact search reads everything here."""
 _CHECKED_MAX_BYTES: Final = 4 * MIB
-_INDENT_MAX: Final = 200
 _KEPT_MAX: Final = 200
 _KEPT_MAX_BYTES: Final = MIB
 """Parked files that are searched in place with every grep: how many at most, and of what size."""
@@ -108,7 +109,9 @@ class Grep:
         elif scopes == [_PROFILE]:
             answer = self._in_place(query, scopes, limit, PROFILE_NOTE, offline=False)
         else:
-            answer = self._semantic(query, [scope for scope in scopes if scope != _PROFILE], limit, wait_s, _options(args))
+            beside = [text for scope in scopes if (text := sibling_of(scope)) is not None and self._is_file(text)]
+            places = [scope for scope in dict.fromkeys((*scopes, *beside)) if scope != _PROFILE]
+            answer = self._semantic(query, places, limit, wait_s, _options(args))
         answer["unresolved"] = [path for path in paths if path not in scopes]
         answer["timing_ms"] = round((time.monotonic() - started_s) * 1000, 3)
         return answer
@@ -247,7 +250,8 @@ class Grep:
         dirty = set(waiting)
         pending = sorted(path for path in {*waiting, *response.pending} if _is_inside(path, scopes) and self._is_file(path))
         clean = (hit for hit in response.results if hit.path not in dirty)
-        hits = [current for hit in clean if (current := self._as_it_is_now(hit)) is not None]
+        current = (one for hit in clean if (one := self._as_it_is_now(hit)) is not None)
+        hits = list({(one["path"], one["start_line"], one["kind"]): one for one in reversed([*current])}.values())[::-1]
         note = None
         if pending or kept_here:
             search = WordSearch(self._tree, query)
@@ -267,20 +271,13 @@ class Grep:
         }
 
     def _as_it_is_now(self, hit: SearchHit) -> Json | None:
-        """A hit whose lines are those of the file as it is here; None when the text is not in it any more. What is no text, not
-        here or very large is taken as the server says."""
-        entry = self._tree.fact(hit.path)
-        if entry is None:
+        """A hit whose lines are those of the file as it is here, or of the text beside it; None when the text is in neither."""
+        place = self._place_of(hit)
+        if place is None:
             return None
-        start, end = hit.start_line, hit.end_line
-        if entry.kind == "file" and entry.absent_hash is None and entry.size <= _CHECKED_MAX_BYTES and hit.kind == "chunk":
-            data = contents_of(self._tree, entry)
-            moved = None if data is None else placed(data, hit.text, start)
-            if moved is None:
-                return None
-            start, end = moved, moved + end - start
+        path, start, end = place
         return {
-            "path": hit.path,
+            "path": path,
             "document_id": hit.document_id,
             "kind": hit.kind,
             "start_line": start,
@@ -294,6 +291,25 @@ class Grep:
             if hit.matched is None
             else [[one.start_line + start - hit.start_line, one.end_line + start - hit.start_line] for one in hit.matched],
         }
+
+    def _place_of(self, hit: SearchHit) -> tuple[str, int, int] | None:
+        """What is not here, very large, or no text and has none beside it, is taken as the server says."""
+        sibling = sibling_of(hit.path)
+        entries = [self._tree.fact(path) for path in (sibling, hit.path) if path is not None]
+        if entries[-1] is None:
+            return None
+        for entry in entries:
+            if entry is None:
+                continue
+            if entry.kind != "file" or entry.absent_hash is not None or entry.size > _CHECKED_MAX_BYTES:
+                return entry.path, hit.start_line, hit.end_line
+            data = contents_of(self._tree, entry)
+            lines = None if data is None else placed(data, hit.text, hit.start_line, hit.end_line)
+            if lines is not None:
+                return entry.path, *lines
+        return (
+            (hit.path, hit.start_line, hit.end_line) if sibling is not None and data is not None and is_binary(data) else None
+        )
 
     def _in_place(self, query: str, scopes: list[str], limit: int, note: str, *, offline: bool) -> Json:
         tree = self._with_profile() if scopes == [_PROFILE] else self._tree
@@ -313,24 +329,6 @@ class Grep:
     def _is_file(self, path: str) -> bool:
         entry = self._tree.fact(path)
         return entry is not None and entry.kind == "file"
-
-
-def placed(data: bytes, text: str, line: int) -> int | None:
-    """The line on which `text` begins in a file: `line` when it is there, else where it is first; None when it is nowhere."""
-    wanted = text.encode("utf-8", "replace").strip()
-    if b"\xef\xbf\xbd" in wanted:  # not UTF-8: the text is not the file's bytes
-        return line
-    at = 0
-    for _ in range(line - 1):
-        at = data.find(b"\n", at) + 1
-        if not at:
-            break
-    else:
-        if data.startswith(wanted, at) or data[at : at + len(wanted) + _INDENT_MAX].lstrip().startswith(wanted):
-            return line
-    found = data.find(wanted)
-    before = text[: len(text) - len(text.lstrip())].count("\n")
-    return None if found < 0 else max(1, data.count(b"\n", 0, found) + 1 - before)
 
 
 def _places(scopes: list[str]) -> Json:

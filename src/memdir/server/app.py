@@ -87,7 +87,10 @@ async def _on_invalid(request: Request, error: Exception) -> JSONResponse:
     ):
         return JSONResponse({"error": "the body must be JSON (send Content-Type: application/json)"}, status_code=415)
     details = [
-        {"field": ".".join(str(part) for part in item["loc"]), "message": str(item["msg"])[:_INPUT_MAX_CHARS]}
+        {
+            "field": ".".join(str(part) for part in item["loc"]),
+            "message": str(item["msg"]).removeprefix("Value error, ")[:_INPUT_MAX_CHARS],
+        }
         for item in error.errors()[:_DETAILS_MAX]
     ]
     first = f"{details[0]['field']}: {details[0]['message']}" if details else "the request has the wrong shape"
