@@ -277,7 +277,7 @@ def test_what_a_busy_database_did_not_take_is_counted_once_later() -> None:
 @pytest.mark.promise("agent.limits")
 def test_a_container_takes_so_many_memories_a_minute() -> None:
     now_s = [0.0]
-    room = AgentRoom(cast("Store", SimpleNamespace(agents=None)), monotonic_s=lambda: now_s[0])
+    room = AgentRoom(cast("Store", SimpleNamespace(agent_feed=None, passage_log=lambda: None)), monotonic_s=lambda: now_s[0])
     room.take(1, STORES_PER_MINUTE)
     with pytest.raises(RateError, match="a minute") as refused:
         room.take(1, 1)

@@ -8,13 +8,14 @@ from pydantic import Field
 
 from memdir.api.v1 import Wire
 
-Derived = Literal["lexical", "vectors", "trigrams", "chunks", "memories"]
-DERIVED: tuple[Derived, ...] = ("lexical", "vectors", "trigrams", "chunks", "memories")
+Derived = Literal["lexical", "vectors", "trigrams", "agents", "chunks", "memories"]
+DERIVED: tuple[Derived, ...] = ("lexical", "vectors", "trigrams", "agents", "chunks", "memories")
 
 
 class RebuildRequest(Wire):
-    """POST /v1/indexes:rebuild. `lexical` and `vectors` are indexes over passages, `trigrams` that of exact search; `chunks`
-    cuts every file into passages anew, with their vectors; `memories` reads every file's facts again."""
+    """POST /v1/indexes:rebuild. `lexical` and `vectors` are indexes over passages, `trigrams` that of exact search, `agents`
+    that over agents' memories; `chunks` cuts every file into passages anew, with their vectors; `memories` reads every file's
+    facts again."""
 
     container_tag: str | None = None
     """None: every container of the organisation."""

@@ -15,7 +15,7 @@ from memdir.core.errors import NotFoundError, UsageError
 if TYPE_CHECKING:
     from memdir.store.store import Store
 
-WHAT: Final = ("lexical", "vectors", "trigrams", "chunks", "memories")
+WHAT: Final = ("lexical", "vectors", "trigrams", "agents", "chunks", "memories")
 _POLL_S: Final = 0.25
 _FAILED_SHOWN: Final = 20
 
@@ -31,8 +31,8 @@ def _what(text: str) -> tuple[str, ...]:
 def _configure(parser: Parser) -> None:
     parser.add_argument("--container", metavar="NAME", help="only of one memory (default: of all)")
     parser.add_argument(
-        "--what", metavar="NAME,NAME…", type=_what, default=("lexical", "vectors", "trigrams"),
-        help="lexical, vectors, trigrams, chunks, memories (default: the first three)",
+        "--what", metavar="NAME,NAME…", type=_what, default=("lexical", "vectors", "trigrams", "agents"),
+        help="lexical, vectors, trigrams, agents, chunks, memories (default: the first four)",
     )  # fmt: skip
     parser.add_argument("--no-wait", action="store_true", help="ask the running server and return at once")
     configure_storage(parser)

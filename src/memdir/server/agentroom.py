@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from memdir.core.errors import MemdirError
-from memdir.retrieval.agents.index import AgentIndex, AgentIndexes
+from memdir.retrieval.agents.container import AgentIndex
+from memdir.retrieval.agents.index import AgentIndexes
 from memdir.retrieval.agents.ranking import SignalWeights
 from memdir.server.errors import RateError
 from memdir.store.acting import SYSTEM, acting_as
@@ -24,8 +25,6 @@ ACCESSES_MAX: Final = 100_000
 """Different memories whose accesses wait; further ones are not counted until the database takes some."""
 STORES_PER_MINUTE: Final = 600
 """Pieces that one container takes through `store` and `edit`; an import has no such bound."""
-WARM_MIN: Final = 2_000
-"""Memories of a container that is read before it is asked for."""
 _CONTAINERS_MAX: Final = 10_000
 
 
@@ -38,7 +37,7 @@ class AgentRoom:
         """`weights`: for searches that name none."""
         self.weights = weights or SignalWeights()
         self._store = store
-        self._indexes = AgentIndexes(store.agents)
+        self.indexes = AgentIndexes(store)
         self._monotonic_s = monotonic_s
         self._lock = threading.Lock()
         self._wake = threading.Event()
@@ -48,18 +47,9 @@ class AgentRoom:
         self._buckets: OrderedDict[int, tuple[float, float]] = OrderedDict()
         self._thread: threading.Thread | None = None
 
-    def warm(self) -> None:
-        """Read the memories of large containers, so that no search waits for that (a million take about a minute)."""
-        with acting_as(SYSTEM):
-            for container_id in self._store.agents.containers():
-                if self._closing.is_set():
-                    return
-                if self._store.agents.count_up_to(container_id, WARM_MIN) >= WARM_MIN:
-                    self.index(container_id).load(stopping=self._closing.is_set)
-
     def index(self, container_id: int) -> AgentIndex:
         """Of a container."""
-        return self._indexes.of(container_id)
+        return self.indexes.of(container_id)
 
     def accessed(self, container_id: int, numbers: Sequence[int]) -> None:
         """A search answered with these. In the index at once, in the database soon."""
@@ -112,13 +102,14 @@ class AgentRoom:
                 self._accesses.update(accesses)
                 self._searches.update(searches)
 
-    def close(self) -> None:
-        """Write what waits. Before the store is closed."""
+    def close(self) -> bool:
+        """Write what waits. Before the store is closed. Returns whether all work ended in time."""
         self._closing.set()
         self._wake.set()
         if self._thread is not None:
             self._thread.join()
         self.flush()
+        return self.indexes.close()
 
     def _work(self) -> None:
         while not self._closing.is_set():

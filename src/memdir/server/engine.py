@@ -76,6 +76,7 @@ class Engine:
 
     def start(self, ready: Callable[[], None]) -> None:
         """Load in the background; `ready` is called after each model."""
+        self.agents.indexes.start()
         self._thread = threading.Thread(target=self._load, args=(ready,), name="memdir-models", daemon=True)
         self._thread.start()
 
@@ -88,7 +89,7 @@ class Engine:
             from memdir.retrieval.memories import MemoryIndex
             from memdir.retrieval.vectors.index import VectorIndexes
 
-            self._indexes = derived_indexes(self._store)
+            self._indexes = derived_indexes(self._store, agents=self.agents.indexes)
             self._vectors = next((index for index in self._indexes if isinstance(index, VectorIndexes)), None)
             kept = self._indexes if self.trigrams is None else (*self._indexes, self.trigrams)
             self._rebuilds = Rebuilds(self._store.folder, kept)
@@ -116,10 +117,6 @@ class Engine:
             log.exception("the transformer model is not available; searching with words and static vectors only")
         self._settled.set()
         ready()
-        try:
-            self.agents.warm()
-        except MemdirError as failed:  # the first search reads them, and says what is wrong
-            log.warning("memories of agents could not be read ahead: %s", failed.message)
 
     def searcher_over(self, static: Embedder, dense: Embedder | None, tuning: Tuning | None = None) -> Searcher:
         """A searcher of this engine's passages with these models; `tuning` None: the product's."""
@@ -216,9 +213,8 @@ class Engine:
 
     def stop(self) -> bool:
         """End what is built in the background; it goes on after the next start. Returns whether it ended in time."""
-        if self._agents is not None:  # first: what it writes is short, and `close` is not always reached
-            self._agents.close()
-        stopped = self._rebuilds is None or self._rebuilds.stop()
+        stopped = self._agents is None or self._agents.close()  # first: `close` is not always reached
+        stopped = (self._rebuilds is None or self._rebuilds.stop()) and stopped
         if self._words is not None:
             self._words.close()
         return (self._vectors is None or self._vectors.close()) and stopped

@@ -55,7 +55,7 @@ class Housekeeper:
     def tidy(self) -> int:
         """One round over all containers. Returns how many versions went."""
         self._store.exports.release_stale()
-        self._store.agents.trim_events()
+        self._store.agent_feed.trim_events()
         count, after = 0, 0
         while ids := self._store.versions.containers(after=after, limit=CONTAINERS_PAGE):
             for container_id in ids:

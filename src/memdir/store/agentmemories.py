@@ -10,10 +10,10 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Final
 
 from memdir.core.clock import Clock
+from memdir.store.agentfeed import IN_MAX, tags_of
 from memdir.store.agentfiles import Draft
 from memdir.store.database import Database, Row, Transaction, fetch, first, marks_for, repeated, run_many
 from memdir.store.paths import below, is_within
@@ -21,11 +21,6 @@ from memdir.store.words import fold
 
 FOLDER: Final = "/memory"
 SUFFIX: Final = ".md"
-EVENTS_KEPT: Final = 100_000
-"""Of all containers: an index that is further behind reads all again."""
-PAGE_ROWS: Final = 5_000
-_IN_MAX: Final = 500
-_TAGS_KNOWN: Final = 4_096
 _COLUMNS: Final = (
     "m.number, m.id, m.container_id, m.document_id, m.ordinal, d.path, m.content, m.tags, m.project, m.metadata, "
     "m.access_count, m.created_at_ms, m.updated_at_ms"
@@ -57,18 +52,6 @@ class AgentRecord:
             content=self.content, tags=self.tags, project=self.project, metadata=self.metadata,
             created_at_ms=self.created_at_ms, updated_at_ms=self.updated_at_ms, access_count=self.access_count,
         )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Indexed:
-    """What an index needs of a memory."""
-
-    number: int
-    content: str
-    tags: tuple[str, ...]
-    project: str | None
-    access_count: int
-    created_at_ms: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,8 +104,8 @@ class AgentMemoryStore:
     def many(self, container_id: int, numbers: Sequence[int]) -> dict[int, AgentRecord]:
         """Those of the memories that are there, by number. `+`: or SQLite reads the whole container's index."""
         found: dict[int, AgentRecord] = {}
-        for at in range(0, len(numbers), _IN_MAX):
-            some = numbers[at : at + _IN_MAX]
+        for at in range(0, len(numbers), IN_MAX):
+            some = numbers[at : at + IN_MAX]
             rows = self._db.all(
                 f"{_SELECT} where m.number in ({marks_for(some)}) and +m.container_id = ?", (*some, container_id)
             )
@@ -131,7 +114,7 @@ class AgentMemoryStore:
 
     def by_ids(self, container_id: int, memory_ids: Sequence[str]) -> list[AgentRecord]:
         """Those of the memories that are there, at most 500, in the order of `memory_ids`."""
-        some = list(memory_ids)[:_IN_MAX]
+        some = list(memory_ids)[:IN_MAX]
         rows = self._db.all(f"{_SELECT} where m.id in ({marks_for(some)}) and +m.container_id = ?", (*some, container_id))
         found = {row[1]: _record(row) for row in rows}
         return [found[one] for one in some if one in found]
@@ -165,20 +148,12 @@ class AgentMemoryStore:
         row = self._db.one(f"select count(*) from agent_memory m where {condition}", bindings)  # noqa: S608
         return 0 if row is None else int(row[0])
 
-    def count_up_to(self, container_id: int, most: int) -> int:
-        """How many there are, about and cheaply: the span of their numbers while that is below `most`, else exactly."""
-        row = self._db.one("select min(number), max(number) from agent_memory where container_id = ?", (container_id,))
-        if row is None or row[0] is None:
-            return 0
-        span: int = row[1] - row[0] + 1
-        return span if span < most else self.count(container_id)
-
     def first_pieces(self, container_id: int, document_ids: Sequence[str]) -> list[AgentRecord]:
         """The first piece of each document, in the order of `document_ids`."""
         return [
             record
-            for at in range(0, len(document_ids), _IN_MAX)
-            for record in self.by_ids(container_id, document_ids[at : at + _IN_MAX])
+            for at in range(0, len(document_ids), IN_MAX)
+            for record in self.by_ids(container_id, document_ids[at : at + IN_MAX])
         ]
 
     def saying(self, container_id: int, content: str, project: str | None) -> AgentRecord | None:
@@ -202,52 +177,6 @@ class AgentMemoryStore:
             oldest_ms=min((row[3] for row in rows), default=None),
             newest_ms=max((row[4] for row in rows), default=None),
         )
-
-    # what an index follows
-
-    def last_event(self, container_id: int) -> int:
-        """Number of the container's newest event that is known, 0 when there is none."""
-        row = self._db.one("select max(id) from agent_event where container_id = ?", (container_id,))
-        return 0 if row is None or row[0] is None else int(row[0])
-
-    def first_event(self) -> int:
-        """The oldest event of any container that is still known; 0 when there is none."""
-        row = self._db.one("select min(id) from agent_event")
-        return 0 if row is None or row[0] is None else int(row[0])
-
-    def events(self, container_id: int, *, after: int, until: int) -> list[int]:
-        """Numbers of the memories that came, changed or went, once each, ascending."""
-        rows = self._db.all(
-            "select distinct number from agent_event where container_id = ? and id > ? and id <= ? order by number",
-            (container_id, after, until),
-        )
-        return [row[0] for row in rows]
-
-    def indexed(self, container_id: int, numbers: Sequence[int]) -> list[Indexed]:
-        """Those of the memories that are there."""
-        found: list[Indexed] = []
-        for at in range(0, len(numbers), _IN_MAX):
-            some = numbers[at : at + _IN_MAX]
-            rows = self._db.all(
-                "select number, content, tags, project, access_count, created_at_ms from agent_memory "  # noqa: S608
-                f"where number in ({marks_for(some)}) and +container_id = ? order by number",
-                (*some, container_id),
-            )
-            found += map(_indexed, rows)
-        return found
-
-    def listing(self, container_id: int, *, after: int, limit: int = PAGE_ROWS) -> list[Indexed]:
-        """Memories with a number above `after`, in order."""
-        rows = self._db.all(
-            "select number, content, tags, project, access_count, created_at_ms from agent_memory "
-            "where container_id = ? and number > ? order by number limit ?",
-            (container_id, after, limit),
-        )
-        return [_indexed(row) for row in rows]
-
-    def containers(self) -> list[int]:
-        """Containers that have memories."""
-        return [row[0] for row in self._db.all("select distinct container_id from agent_memory order by container_id")]
 
     # changing
 
@@ -279,14 +208,6 @@ class AgentMemoryStore:
                 "update agent_memory set access_count = access_count + ? where number = ?",
                 [(counts[number], number) for number in sorted(counts)],
             )
-
-    def trim_events(self) -> int:
-        """Let old events go. Returns how many went."""
-        with self._db.write() as connection:
-            connection.execute(
-                "delete from agent_event where id <= (select max(id) from agent_event) - cast(? as bigint)", (EVENTS_KEPT,)
-            )
-            return connection.changes()
 
     def _lock(self, connection: Transaction, container_id: int) -> None:
         fetch(connection, f"select 1 from container where id = ?{self._db.row_lock}", (container_id,))  # noqa: S608
@@ -375,12 +296,6 @@ def _those(container_id: int, project: str | None, tag: str | None) -> tuple[str
     return condition, bindings
 
 
-@lru_cache(maxsize=_TAGS_KNOWN)
-def _tags(text: str) -> tuple[str, ...]:
-    """Of a JSON array. Few lists of tags stand in many memories."""
-    return tuple(json.loads(text))
-
-
 def _record(row: Row) -> AgentRecord:
     return AgentRecord(
         number=row[0],
@@ -390,14 +305,10 @@ def _record(row: Row) -> AgentRecord:
         ordinal=row[4],
         path=row[5] or "",
         content=row[6],
-        tags=_tags(row[7]),
+        tags=tags_of(row[7]),
         project=row[8],
         metadata={} if row[9] == "{}" else json.loads(row[9]),
         access_count=row[10],
         created_at_ms=row[11],
         updated_at_ms=row[12],
     )
-
-
-def _indexed(row: Row) -> Indexed:
-    return Indexed(number=row[0], content=row[1], tags=_tags(row[2]), project=row[3], access_count=row[4], created_at_ms=row[5])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from memdir.core.clock import Clock
 from memdir.store.again import WorkAgain
+from memdir.store.agentfeed import AgentFeed
 from memdir.store.agentmemories import AgentMemoryStore
 from memdir.store.agentusage import AgentUsageStore
 from memdir.store.answers import AnswerStore
@@ -73,6 +74,7 @@ class Store(ABC):
         self.memories = MemoryStore(db, clock)
         self.remembered = RememberedStore(db)
         self.agents = AgentMemoryStore(db, clock)
+        self.agent_feed = AgentFeed(db)
         self.agent_usage = AgentUsageStore(db, clock)
         self.files = FileTree(db, clock, blobs, self.notify)
         self.versions = VersionStore(db, clock, blobs)

@@ -1,132 +1,173 @@
-"""The indexes of agents' memories, one for each container: made when it is first needed, then kept in step with the records."""
+"""The indexes of agents' memories, one for each container: read when they are needed, kept in files, looked after in the
+background."""
 
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
 from typing import Final
 
-import numpy as np
+from memdir.core.errors import CorruptError, MemdirError
+from memdir.retrieval.agents.container import FORGET_S, KEPT_MIN, AgentIndex
+from memdir.retrieval.background import Worker
+from memdir.retrieval.index import Told, containers_in, folder_of, untold
+from memdir.store.acting import SYSTEM, acting_as
+from memdir.store.store import EVERY_CONTAINER, Store
+from memdir.store.upkeep import Finding
 
-from memdir.retrieval.agents.postings import Table
-from memdir.retrieval.agents.ranking import AgentQuery, Ranked, search, unmatched
-from memdir.retrieval.agents.terms import counted
-from memdir.store.agentmemories import PAGE_ROWS, AgentMemoryStore
-
-SIMILAR_MAX: Final = 8
-SIMILAR_WORDS: Final = 12
-SIMILAR_ROWS: Final = 20_000
+NAME: Final = "agents"
 OPEN_MAX: Final = 64
 """Containers in memory at a time; the least used goes first."""
-_DEAD_MIN: Final = 1_000
+WAITING_MAX: Final = 4
+"""Searches that wait for large containers to be read; further ones are told to come again, or no thread would be left."""
+_NOTICED_S: Final = 0.5
+"""After a commit, until its container is looked at: commits of this time are looked at together."""
+_RETRY_S: Final = 300.0
 
 
-class AgentIndex:
-    """Of one container. Any thread may call; one at a time works."""
-
-    def __init__(self, container_id: int, store: AgentMemoryStore) -> None:
-        self._container_id = container_id
-        self._store = store
-        self._lock = threading.Lock()
-        self._table = Table()
-        self._event = -1
-
-    def search(self, query: AgentQuery) -> list[Ranked]:
-        """As of every commit before this call."""
-        with self._lock:
-            self._follow()
-            return search(self._table, query)
-
-    def unmatched(self, number: int, query: AgentQuery) -> Ranked:
-        """The signals of a memory that was found without any of its words."""
-        with self._lock:
-            self._follow()
-            return unmatched(self._table, number, query)
-
-    def touch(self, numbers: Sequence[int]) -> None:
-        """Count an access of each memory at once; the store hears of it later."""
-        with self._lock:
-            self._table.touch(numbers)
-
-    def load(self, *, stopping: Callable[[], bool]) -> None:
-        """Read all that is there, unless it has been; `stopping` ends it between pages. Searches wait for it, as they would for
-        their own reading."""
-        with self._lock:
-            if self._event < 0:
-                self._load(self._store.last_event(self._container_id), stopping)
-
-    def similar(self, content: str) -> list[int]:
-        """Numbers of memories that share the most of the text's rarest words, at most SIMILAR_MAX: what may say the same. The
-        cost is bounded by SIMILAR_WORDS words of at most SIMILAR_ROWS memories each."""
-        stems, _ = counted(content, ())
-        with self._lock:
-            self._follow()
-            found = sorted(
-                (rows for rows, _ in map(self._table.postings, sorted(stems)) if 0 < len(rows) <= SIMILAR_ROWS), key=len
-            )[:SIMILAR_WORDS]
-            if not found:
-                return []
-            rows, shared = np.unique(np.concatenate(found), return_counts=True)
-            best = np.lexsort((rows, -shared))[:SIMILAR_MAX]
-            numbers: list[int] = self._table.numbers.values[rows[best]].tolist()
-            return numbers
-
-    def tags(self) -> list[tuple[str, int]]:
-        """Keys of tags and how many memories have them, the commonest first."""
-        with self._lock:
-            self._follow()
-            counts = [(key, len(self._table.tagged(key))) for key in self._table.tags]
-        return sorted((pair for pair in counts if pair[1]), key=lambda pair: (-pair[1], pair[0]))
-
-    def size_bytes(self) -> int:
-        """What the index holds in memory, about."""
-        with self._lock:
-            self._follow()
-            return self._table.size_bytes
-
-    def _follow(self) -> None:
-        last = self._store.last_event(self._container_id)
-        if last == self._event:
-            return
-        gap = self._event < 0 or self._store.first_event() > self._event + 1
-        if gap or self._table.size > 2 * self._table.live + _DEAD_MIN:
-            self._load(last, lambda: False)
-            return
-        numbers = self._store.events(self._container_id, after=self._event, until=last)
-        memories = self._store.indexed(self._container_id, numbers)
-        for number in numbers:
-            self._table.remove(number)
-        self._table.add(memories)
-        self._event = last
-
-    def _load(self, last: int, stopping: Callable[[], bool]) -> None:
-        """Read all; what changes meanwhile is told by events behind `last` and applied again."""
-        table = Table()
-        after = -1
-        while page := self._store.listing(self._container_id, after=after, limit=PAGE_ROWS):
-            after = page[-1].number
-            table.add(page)
-            if stopping():
-                return
-        self._table, self._event = table, last
+class _StoppedError(MemdirError):
+    """The index was closed while it was read or written."""
 
 
 class AgentIndexes:
-    """By container. Any thread may call."""
+    """By container. Any thread may call. A `retrieval.index.DerivedIndex` where one process owns the store."""
 
-    def __init__(self, store: AgentMemoryStore) -> None:
+    name = NAME
+
+    def __init__(self, store: Store) -> None:
         self._store = store
+        self._feed = store.agent_feed
+        self._data_folder: Path | None = None if store.passage_log() is None else store.folder
         self._lock = threading.Lock()
         self._open: OrderedDict[int, AgentIndex] = OrderedDict()
+        self._waiting = threading.Semaphore(WAITING_MAX)
+        self._worker = Worker("memdir-agents")
+        self._rests_until_s: dict[int, float] = {}
+
+    @property
+    def in_files(self) -> bool:
+        """Whether there can be files. Several processes on one database keep theirs in memory."""
+        return self._data_folder is not None
+
+    def start(self) -> None:
+        """Read large containers, so that no search waits for that, and follow the store's commits."""
+        self._store.listen(self.noticed)
+        self._worker.ask("start", self._start)
 
     def of(self, container_id: int) -> AgentIndex:
         """The container's; nothing is read yet."""
         with self._lock:
             found = self._open.get(container_id)
             if found is None:
-                found = self._open[container_id] = AgentIndex(container_id, self._store)
+                folder = None if self._data_folder is None else folder_of(self._data_folder, container_id, NAME)
+                found = AgentIndex(container_id, self._feed, folder, waiting=self._waiting, ask_load=self._ask_load)
+                self._open[container_id] = found
                 if len(self._open) > OPEN_MAX:
                     self._open.popitem(last=False)
             self._open.move_to_end(container_id)
             return found
+
+    def noticed(self, container_id: int) -> None:
+        """Something was committed in a container. For `Store.listen`."""
+        with self._lock:
+            known = list(self._open) if container_id == EVERY_CONTAINER else [container_id] * (container_id in self._open)
+        for one in known:
+            self._worker.ask(("look", one), partial(self._look, one), after_s=_NOTICED_S)
+
+    def settle(self, timeout_s: float) -> bool:
+        """Wait until nothing is to be done in the background; False when that took longer."""
+        return self._worker.settle(timeout_s)
+
+    def close(self) -> bool:
+        """End the work in the background and write what is worth it. Returns whether it ended in time."""
+        ended = self._worker.close()
+        with self._lock:
+            known = list(self._open.values())
+            self._open.clear()
+        for one in known if ended else ():
+            if one.due(closing=True):
+                one.keep()
+        return ended
+
+    # In the background.
+
+    def _start(self) -> None:
+        with acting_as(SYSTEM):
+            for container_id in self._feed.containers():
+                if self._feed.count_up_to(container_id, KEPT_MIN) >= KEPT_MIN:
+                    self._ask_load(container_id)
+            for container_id in self.containers():
+                self._look(container_id)
+
+    def _ask_load(self, container_id: int) -> None:
+        self._worker.ask(("load", container_id), partial(self._load, container_id))
+
+    def _load(self, container_id: int) -> None:
+        with acting_as(SYSTEM):
+            try:
+                self.of(container_id).load(self._checkpoint)
+            except _StoppedError:
+                return
+            self._look(container_id)
+
+    def _look(self, container_id: int) -> None:
+        """Follow what came, write the file when it is due; a container that is gone leaves nothing."""
+        with acting_as(SYSTEM):
+            if self._store.containers.by_id(container_id) is None:
+                self.drop(container_id)
+                return
+            with self._lock:
+                own = self._open.get(container_id)
+            if own is None:
+                return
+            own.follow()
+            rests = self._rests_until_s.get(container_id, 0.0) > time.monotonic()
+            if own.due() and not rests:
+                self._keep(container_id, own)
+            elif own.is_forgetting:
+                self._worker.ask(("forget", container_id), partial(self._look, container_id), after_s=FORGET_S)
+
+    def _keep(self, container_id: int, own: AgentIndex) -> None:
+        self._rests_until_s[container_id] = time.monotonic() + _RETRY_S
+        try:
+            own.keep(self._checkpoint)
+        except _StoppedError:
+            return
+        self._rests_until_s.pop(container_id)
+
+    def _checkpoint(self) -> None:
+        if self._worker.closed:
+            raise _StoppedError("the server ends")
+
+    # What a caretaker asks for.
+
+    def check(self, container_id: int, *, full: bool = False) -> Sequence[Finding]:
+        """See `retrieval.index.DerivedIndex`. With `full` every memory is taken apart again and compared."""
+        try:
+            difference = self.of(container_id).checked(full=full)
+        except CorruptError as error:
+            return [Finding(kind="index-damaged", detail=error.message)]
+        if not difference:
+            return []
+        detail = f"container {container_id}: the index of agents' memories {difference}"
+        return [Finding(kind="index-differs", detail=detail)]
+
+    def rebuild(self, container_id: int, *, told: Told = untold) -> int:
+        """See `retrieval.index.DerivedIndex`."""
+        own = self.of(container_id)
+        own.rebuild(told, self._checkpoint)
+        return own.live()
+
+    def drop(self, container_id: int) -> None:
+        """See `retrieval.index.DerivedIndex`."""
+        self.of(container_id).drop()
+        with self._lock:
+            self._open.pop(container_id, None)
+
+    def containers(self) -> Sequence[int]:
+        """See `retrieval.index.DerivedIndex`."""
+        return [] if self._data_folder is None else containers_in(self._data_folder, NAME)

@@ -1,7 +1,8 @@
-"""Which memories hold which words: rows in memory that are only ever added, and marks for those that are gone.
+"""Which memories hold which words: rows that are only ever added, and marks for those that are gone.
 
-A posting is a row and the number of a pair (frequency, length): what BM25 makes of it is one look into a small table. Words
-of a single memory, most words of a large collection, take one number and no array.
+A posting is a row and the number of a pair (frequency, length): what BM25 makes of it is one look into a small table. Most rows
+stand in arrays that never change (`Frozen`), mapped from a file; a word of them is copied to memory when a further memory
+holds it. Words of a single memory, most words of a large collection, take one number and no array.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memdir.retrieval.agents.terms import counted, tag_key
-from memdir.store.agentmemories import Indexed
+from memdir.store.agentfeed import Indexed
 
 Rows = npt.NDArray[np.int32]
 Values = npt.NDArray[np.float32]
@@ -32,14 +33,19 @@ WHOLE_MAX_BYTES: Final = 96 << 20
 _GROW: Final = 1.5
 _ROWS_FIRST: Final = 1024
 _NO_ROWS: Final = np.zeros(0, dtype=np.int32)
+DRIFT_MAX: Final = 2e-5
+"""Arrays of what a word is worth are kept while the mean length is within this share of what it was when they were made."""
+_FEW: Final = 16
+"""One row that is gone for so many of a word: each is looked for; of more, all rows of the word are looked at."""
 
 
 class Column:
     """Numbers by row; grows by half."""
 
-    def __init__(self, dtype: str) -> None:
-        self._values: npt.NDArray[Any] = np.zeros(_ROWS_FIRST, dtype=dtype)
-        self.size = 0
+    def __init__(self, dtype: str, values: npt.NDArray[Any] | None = None) -> None:
+        """A copy of `values`."""
+        self._values: npt.NDArray[Any] = np.zeros(_ROWS_FIRST, dtype=dtype) if values is None else values.astype(dtype)
+        self.size = 0 if values is None else len(values)
 
     def __setitem__(self, row: int, value: float) -> None:
         """One that is there."""
@@ -47,12 +53,21 @@ class Column:
 
     def append(self, value: float) -> None:
         """The next row's."""
-        if self.size == len(self._values):
-            grown = np.zeros(int(self.size * _GROW), dtype=self._values.dtype)
-            grown[: self.size] = self._values
-            self._values = grown
+        self._make_room(1)
         self._values[self.size] = value
         self.size += 1
+
+    def extend(self, values: npt.NDArray[Any]) -> None:
+        """The next rows'."""
+        self._make_room(len(values))
+        self._values[self.size : self.size + len(values)] = values
+        self.size += len(values)
+
+    def _make_room(self, count: int) -> None:
+        if self.size + count > len(self._values):
+            grown = np.zeros(max(int(len(self._values) * _GROW), self.size + count), dtype=self._values.dtype)
+            grown[: self.size] = self._values[: self.size]
+            self._values = grown
 
     @property
     def values(self) -> npt.NDArray[Any]:
@@ -67,13 +82,46 @@ class Postings:
     rows: array[int]
     codes: array[int]
 
+    @classmethod
+    def of(cls, rows: Rows, codes: Rows) -> Postings:
+        """Copies that grow."""
+        made = cls(array("i"), array("i"))
+        for grows, values in ((made.rows, rows), (made.codes, codes)):
+            grows.frombytes(np.ascontiguousarray(values, dtype=np.int32).view(np.uint8).data)
+        return made
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frozen:
+    """Postings of the first rows. T words, P postings."""
+
+    places: dict[str, int]
+    """From 0 to T - 1, by stem."""
+    starts: npt.NDArray[np.int64]
+    """i64[T + 1]: the postings of each word."""
+    rows: Rows
+    """i32[P], ascending within a word."""
+    codes: Rows
+    """i32[P]."""
+
+    def at(self, place: int) -> tuple[Rows, Rows]:
+        """Rows and codes of a word by its place."""
+        first, last = int(self.starts[place]), int(self.starts[place + 1])
+        return self.rows[first:last], self.codes[first:last]
+
+    def postings(self, stem: str) -> tuple[Rows, Rows] | None:
+        """Rows and codes of a word; None when no memory holds it."""
+        place = self.places.get(stem)
+        return None if place is None else self.at(place)
+
 
 @dataclass(slots=True)
 class Table:
     """The memories of a container. One thread at a time changes it, and nobody reads meanwhile."""
 
+    frozen: Frozen | None = None
     words: dict[str, Postings | int] = field(default_factory=dict)
-    """By stem; of a single memory: row << 32 | code."""
+    """By stem: those that `frozen` has not, or not all postings of. Of a single memory: row << 32 | code."""
     tags: dict[str, Postings | int] = field(default_factory=dict)
     """By `terms.tag_key`."""
     projects: dict[str, int] = field(default_factory=dict)
@@ -82,6 +130,8 @@ class Table:
     code_tf: Column = field(default_factory=lambda: Column("f8"))
     code_length: Column = field(default_factory=lambda: Column("f8"))
     numbers: Column = field(default_factory=lambda: Column("i8"))
+    folded: Column = field(default_factory=lambda: Column("i8"))
+    """Hashes of the texts, to compare with the store."""
     lengths: Column = field(default_factory=lambda: Column("i4"))
     created_days: Column = field(default_factory=lambda: Column("f8"))
     accesses: Column = field(default_factory=lambda: Column("i8"))
@@ -94,7 +144,8 @@ class Table:
     access_logs: Column = field(default_factory=lambda: Column("f4"))
     """ln(1 + accesses)."""
     _work: npt.NDArray[np.float32] = field(default_factory=lambda: np.zeros(0, dtype=np.float32))
-    _whole: OrderedDict[str, Values] = field(default_factory=OrderedDict)
+    _whole: OrderedDict[str, tuple[float, Column]] = field(default_factory=OrderedDict)
+    _dead: Column = field(default_factory=lambda: Column("i4"))
     created_max_days: float = 0.0
     row_of: dict[int, int] = field(default_factory=dict)
     """Of each live memory, by its number."""
@@ -112,24 +163,33 @@ class Table:
         return len(self.row_of)
 
     @property
-    def has_dead(self) -> bool:
-        """Whether some rows are of memories that went."""
-        return self.live < self.size
+    def mean_words(self) -> float:
+        """Of a memory, 0 when there is none."""
+        return self.live_words / self.live if self.live else 0.0
+
+    @property
+    def dead(self) -> Rows:
+        """Rows of memories that went."""
+        gone: Rows = self._dead.values
+        return gone
 
     @property
     def size_bytes(self) -> int:
-        """About: arrays, and 100 bytes for each word and memory that Python keeps."""
+        """About: arrays, mapped ones too, and 100 bytes for each word and memory that Python keeps."""
         columns = (
-            self.numbers, self.lengths, self.created_days, self.accesses, self.project_of, self.tag_counts, self.alive
+            self.numbers, self.folded, self.lengths, self.created_days, self.accesses, self.project_of, self.tag_counts,
+            self.alive, self.growth, self.access_logs,
         )  # fmt: skip
         lists = sum(
             8 * len(one.rows) for table in (self.words, self.tags) for one in table.values() if isinstance(one, Postings)
         )
-        return lists + sum(one.values.nbytes for one in columns) + 100 * (len(self.words) + len(self.row_of))
+        frozen = self.frozen
+        mapped = 0 if frozen is None else sum(one.nbytes for one in (frozen.starts, frozen.rows, frozen.codes))
+        keys = len(self.words) + len(self.row_of) + (0 if frozen is None else len(frozen.places))
+        return mapped + lists + sum(one.values.nbytes for one in columns) + 100 * keys
 
     def add(self, memories: Iterable[Indexed]) -> None:
         """New rows; a memory that has one already gets another."""
-        self._whole.clear()
         codes = self.code_of
         for memory in memories:
             self.remove(memory.number)
@@ -137,18 +197,16 @@ class Table:
             stems, length = counted(memory.content, memory.tags)
             for stem, frequency in stems.items():
                 code = codes.get(frequency << 32 | length)
-                _append(self.words, stem, row, self._code(frequency, length) if code is None else code)
+                self._append(self.words, stem, row, self._code(frequency, length) if code is None else code)
             keys = dict.fromkeys(map(tag_key, memory.tags))
             for key in keys:
-                _append(self.tags, key, row, 0)
+                self._append(self.tags, key, row, 0)
             self.numbers.append(memory.number)
+            self.folded.append(memory.folded)
             self.lengths.append(length)
             days = memory.created_at_ms / DAY_MS
             self.created_days.append(days)
             self.created_max_days = max(self.created_max_days, days)
-            from_days = min(max(days - DECAY_FROM_DAYS, _DECAYED_MIN_DAYS), _DECAYED_MAX_DAYS)
-            self.growth.append(math.exp(DECAY_PER_DAY * from_days))
-            self.access_logs.append(math.log1p(memory.access_count))
             self.accesses.append(memory.access_count)
             self.project_of.append(
                 -1 if memory.project is None else self.projects.setdefault(memory.project, len(self.projects))
@@ -158,13 +216,18 @@ class Table:
             self.row_of[memory.number] = row
             self.live_words += length
             self.accesses_max = max(self.accesses_max, memory.access_count)
+        self.growth.extend(growth(self.created_days.values[self.growth.size :]))
+        self.access_logs.extend(np.log1p(self.accesses.values[self.access_logs.size :]))
 
     def remove(self, number: int) -> None:
         """The memory is gone; nothing for one that is not here."""
         row = self.row_of.pop(number, None)
         if row is not None:
-            self._whole.clear()
+            for _, column in self._whole.values():
+                if row < column.size:
+                    column[row] = 0
             self.alive[row] = False
+            self._dead.append(row)
             self.live_words -= int(self.lengths.values[row])
             if self.accesses_max and self.accesses.values[row] == self.accesses_max:
                 self.accesses[row] = 0
@@ -180,47 +243,77 @@ class Table:
                 self.access_logs[row] = math.log1p(int(accesses[row]))
                 self.accesses_max = max(self.accesses_max, int(accesses[row]))
 
+    def count_accesses(self, counts: npt.NDArray[Any]) -> None:
+        """Of all rows anew; every memory is there."""
+        self.accesses = Column("i8", counts)
+        self.access_logs = Column("f4", np.log1p(counts))
+        self.accesses_max = int(counts.max(initial=0))
+
     def workspace(self) -> Values:
         """A number for each row, for one search at a time: zero, and to be left so."""
         if len(self._work) < self.size:
             self._work = np.zeros(int(self.size * _GROW), dtype=np.float32)
         return self._work[: self.size]
 
-    def whole(self, name: str, made: Callable[[], npt.NDArray[Any]]) -> Values:
-        """What something is worth in each row, kept until a memory comes, changes or goes; at most WHOLE_MAX_BYTES."""
-        found = self._whole.get(name)
-        if found is None:
-            found = self._whole[name] = made().astype(np.float32, copy=False)
-            while len(self._whole) > 1 and len(self._whole) * found.nbytes > WHOLE_MAX_BYTES:
-                self._whole.popitem(last=False)
+    def whole(self, name: str, made: Callable[[int], npt.NDArray[Any]], *, mean: float = 0.0) -> Values:
+        """What something is worth in each row, 0 in those of memories that went; at most WHOLE_MAX_BYTES are kept. `made` gives
+        the values from a row on. With a `mean` length that has moved by more than DRIFT_MAX all are made again."""
+        known = self._whole.get(name)
+        if known is None or abs(known[0] - mean) > DRIFT_MAX * mean:
+            known = self._whole[name] = (mean, Column("f4"))
         self._whole.move_to_end(name)
-        return found
+        while len(self._whole) > 1 and 4 * len(self._whole) * self.size > WHOLE_MAX_BYTES:
+            self._whole.popitem(last=False)
+        column = known[1]
+        if column.size < self.size:
+            column.extend(made(column.size))
+            column.values[self.dead] = 0
+        return column.values
 
     def postings(self, stem: str) -> tuple[Rows, Rows]:
-        """Live rows of a word and their codes."""
-        return self._live(self.words.get(stem))
+        """Rows of a word and their codes; some may be of memories that went."""
+        found = self.words.get(stem)
+        if found is None:
+            return (None if self.frozen is None else self.frozen.postings(stem)) or (_NO_ROWS, _NO_ROWS)
+        return listed(found)
 
     def holding(self, stem: str) -> int:
-        """How many live memories have a word."""
-        return len(self.postings(stem)[0]) if stem in self.words else 0
+        """How many memories have a word."""
+        known = stem in self.words or (self.frozen is not None and stem in self.frozen.places)
+        return self.living(self.postings(stem)[0]) if known else 0
 
     def tagged(self, key: str) -> Rows:
-        """Live rows of a tag."""
-        return self._live(self.tags.get(key))[0]
+        """Rows of a tag; some may be of memories that went."""
+        found = self.tags.get(key)
+        return _NO_ROWS if found is None else listed(found)[0]
 
-    def _live(self, found: Postings | int | None) -> tuple[Rows, Rows]:
-        if found is None:
-            return _NO_ROWS, _NO_ROWS
-        if isinstance(found, int):
-            rows = np.array([found >> 32], dtype=np.int32)
-            codes = np.array([found & 0xFFFF_FFFF], dtype=np.int32)
+    def living(self, rows: Rows) -> int:
+        """How many of these rows, ascending, are of memories that are there."""
+        dead = self.dead
+        if not len(dead) or not len(rows):
+            return len(rows)
+        if len(dead) * _FEW > len(rows):
+            return int(np.count_nonzero(self.alive.values[rows]))
+        at = np.minimum(rows.searchsorted(dead), len(rows) - 1)
+        return len(rows) - int(np.count_nonzero(rows[at] == dead))
+
+    def _append(self, table: dict[str, Postings | int], key: str, row: int, code: int) -> None:
+        found = table.get(key)
+        if found is None and table is self.words and self.frozen is not None:
+            known = self.frozen.postings(key)
+            if known is not None:
+                found = table[key] = Postings.of(*known)
+        if isinstance(found, Postings):
+            try:
+                found.rows.append(row)
+            except BufferError:  # an error's traceback still holds what a search looked at
+                table[key] = found = Postings(array("i", found.rows), array("i", found.codes))
+                found.rows.append(row)
+            found.codes.append(code)
+        elif found is None:
+            table[key] = row << 32 | code
         else:
-            rows, codes = np.frombuffer(found.rows, dtype=np.int32), np.frombuffer(found.codes, dtype=np.int32)
-        if self.has_dead:
-            alive = self.alive.values[rows]
-            if not alive.all():
-                return rows[alive], codes[alive]
-        return rows, codes
+            table[key] = Postings(array("i", (found >> 32, row)), array("i", (found & 0xFFFF_FFFF, code)))
 
     def _code(self, frequency: int, length: int) -> int:
         """The number of a pair that is new."""
@@ -230,16 +323,13 @@ class Table:
         return code
 
 
-def _append(table: dict[str, Postings | int], key: str, row: int, code: int) -> None:
-    found = table.get(key)
-    if isinstance(found, Postings):
-        try:
-            found.rows.append(row)
-        except BufferError:  # an error's traceback still holds what a search looked at
-            table[key] = found = Postings(array("i", found.rows), array("i", found.codes))
-            found.rows.append(row)
-        found.codes.append(code)
-    elif found is None:
-        table[key] = row << 32 | code
-    else:
-        table[key] = Postings(array("i", (found >> 32, row)), array("i", (found & 0xFFFF_FFFF, code)))
+def listed(found: Postings | int) -> tuple[Rows, Rows]:
+    """Rows and codes. While they are looked at, nothing can be appended."""
+    if isinstance(found, int):
+        return np.array([found >> 32], dtype=np.int32), np.array([found & 0xFFFF_FFFF], dtype=np.int32)
+    return np.frombuffer(found.rows, dtype=np.int32), np.frombuffer(found.codes, dtype=np.int32)
+
+
+def growth(days: Any) -> Any:
+    """See `Table.growth`: of a moment in days since 1970, or of many."""
+    return np.exp(DECAY_PER_DAY * np.clip(days - DECAY_FROM_DAYS, _DECAYED_MIN_DAYS, _DECAYED_MAX_DAYS))

@@ -101,7 +101,10 @@ class _Term:
     asked: int
     stem: str
     idf: float
+    holding: int
+    """Memories."""
     rows: Rows
+    """Some may be of memories that went."""
     codes: Rows
 
 
@@ -139,11 +142,12 @@ class _Search:
         for at, one in enumerate(self._asked):
             for stem in one.stems:
                 rows, codes = table.postings(stem)
-                if len(rows):
-                    terms.append(_Term(asked=at, stem=stem, idf=idf(table.live, len(rows)), rows=rows, codes=codes))
-        self._terms = sorted(terms, key=lambda term: (len(term.rows), term.stem))
+                if holding := table.living(rows):
+                    weight = idf(table.live, holding)
+                    terms.append(_Term(asked=at, stem=stem, idf=weight, holding=holding, rows=rows, codes=codes))
+        self._terms = sorted(terms, key=lambda term: (term.holding, term.stem))
         given = dict.fromkeys(map(tag_key, query.tags))
-        said = (tag for tag in tags_said(query.text, table.tags) if tag not in given and len(table.tagged(tag)))
+        said = (tag for tag in tags_said(query.text, table.tags) if tag not in given and table.living(table.tagged(tag)))
         self._tags = [*given, *said]
         self._allowed = self._mask(list(given))
 
@@ -176,6 +180,8 @@ class _Search:
         for term in self._terms:
             sums[term.rows] += _worth(term, single)
         touched: Rows = np.unique(np.concatenate([term.rows for term in self._terms]))
+        if len(self._table.dead):
+            touched = touched[self._table.alive.values[touched]]
         if self._allowed is not None:
             touched = touched[self._allowed[touched]]
         rough = sums[touched]
@@ -194,9 +200,11 @@ class _Search:
         whole = []
         for term in self._terms:
             if len(term.rows) * _DENSE > table.size >= _WHOLE_ROWS:
-                whole.append(table.whole(term.stem, partial(_spread, term, single, table.size)))
+                spread = partial(_spread, term, single, table.size)
+                whole.append((table.whole(term.stem, spread, mean=table.mean_words), term.idf))
             else:
                 sums[term.rows] += _worth(term, single)
+        sums[table.dead] = 0
         tops = sweep.add_up(sums, whole, self._allowed)
         top = float(tops.max(initial=0.0))
         best_raw, floor = self._answerable(lambda share: sweep.at_least(sums, tops, max(_LEAST, top * share)), saturation)
@@ -238,8 +246,10 @@ class _Search:
             parts.append((table.access_logs.values, weights.frequency / math.log1p(table.accesses_max)))
         number = table.projects.get(query.project) if query.project is not None else None
         if number is not None:
-            parts.append((table.whole(f"\0project {number}", lambda: table.project_of.values == number), weights.project))
-        if any(len(table.tagged(tag)) for tag in self._tags):
+            parts.append(
+                (table.whole(f"\0project {number}", lambda low: table.project_of.values[low:] == number), weights.project)
+            )
+        if any(tag in table.tags for tag in self._tags):
             parts.append((table.whole("\0tags " + "\0".join(self._tags), self._tags_of_all), weights.tags))
         return parts
 
@@ -259,18 +269,19 @@ class _Search:
     def _saturation(self) -> Scores:
         """What BM25 makes of each pair of frequency and length, without the idf."""
         table = self._table
-        mean = table.live_words / table.live
+        mean = table.mean_words
         frequency, length = table.code_tf.values, table.code_length.values
         made: Scores = frequency * (K1 + 1) / (frequency + K1 * (1 - B + B * length / mean))
         return made
 
-    def _tags_of_all(self) -> Values:
-        """The Jaccard coefficient of every row."""
+    def _tags_of_all(self, low: int) -> Values:
+        """The Jaccard coefficient of the rows from `low` on."""
         table = self._table
-        common = np.zeros(table.size, dtype=np.float32)
+        common = np.zeros(table.size - low, dtype=np.float32)
         for tag in self._tags:
-            common[table.tagged(tag)] += 1
-        made: Values = common / (table.tag_counts.values + np.float32(len(self._tags)) - common)
+            rows = table.tagged(tag)
+            common[rows[rows.searchsorted(low) :] - low] += 1
+        made: Values = common / (table.tag_counts.values[low:] + np.float32(len(self._tags)) - common)
         return made
 
     def _bm25(self, rows: Rows, saturation: Scores) -> tuple[Scores, Marks]:
@@ -289,7 +300,7 @@ class _Search:
         rarest = idf(total, 0)
         rarities = [0.0] * len(self._asked)
         for term in self._terms:
-            rarities[term.asked] = max(rarities[term.asked], idf(total, len(term.rows)))
+            rarities[term.asked] = max(rarities[term.asked], idf(total, term.holding))
         weighed = [rarity or rarest for rarity in rarities]
         owners = [term.asked for term in self._terms]
         return any(
@@ -378,10 +389,11 @@ def _worth(term: _Term, saturation: Values) -> Values:
     return made
 
 
-def _spread(term: _Term, saturation: Values, size: int) -> Values:
-    """The same for every row."""
-    made = np.zeros(size, dtype=np.float32)
-    made[term.rows] = _worth(term, saturation)
+def _spread(term: _Term, saturation: Values, size: int, low: int) -> Values:
+    """The same without the weight of the word, for every row from `low` on."""
+    made = np.zeros(size - low, dtype=np.float32)
+    first = int(term.rows.searchsorted(low))
+    made[term.rows[first:] - low] = saturation[term.codes[first:]]
     return made
 
 

@@ -23,13 +23,13 @@ from pathlib import Path
 from typing import Final
 
 from memdir.core.errors import MemdirError
+from memdir.retrieval.background import Worker
 from memdir.retrieval.index import Progress, Told, containers_in, folder_of, remove, sweep, untold
 from memdir.retrieval.vectors.build import build
 from memdir.retrieval.vectors.files import DamagedError, manifest_file, tidy
 from memdir.retrieval.vectors.port import VectorIndex
 from memdir.retrieval.vectors.segment import EXACT_MAX, Segment
 from memdir.retrieval.vectors.state import State, opened, wrong_vectors
-from memdir.retrieval.vectors.worker import Worker
 from memdir.store.passages import is_whole
 from memdir.store.sqlite.vectors import VectorFeed, VectorReader, VectorRow
 from memdir.store.store import Store

@@ -205,7 +205,7 @@ def _safe(draft: Draft, secrets: str) -> tuple[Draft, list[str]]:
 
 
 def _check_room(caller: Caller, container: Container, count: int) -> None:
-    if caller.store.agents.count_up_to(container.id, MEMORIES_MAX) + count > MEMORIES_MAX:
+    if caller.store.agent_feed.count_up_to(container.id, MEMORIES_MAX) + count > MEMORIES_MAX:
         raise QuotaError(f"a container holds at most {MEMORIES_MAX:,} memories", hint="delete some, or use another container")
 
 
