@@ -106,9 +106,8 @@ def test_a_death_at_any_step_leaves_an_index_that_answers_right(tmp_path: Path, 
         indexes = AgentIndexes(survivor)
         assert indexes.check(CONTAINER, full=True) == [], allowed
         assert answers(indexes.of(CONTAINER)) == plain(survivor), allowed
-        assert indexes.settle(DEADLINE_S)
-        assert not list(folder_of(survivor.folder, CONTAINER, NAME).glob("*.tmp"))
         assert indexes.close()
+        assert not list(folder_of(survivor.folder, CONTAINER, NAME).glob("*.tmp"))
         survivor.close()
 
 
