@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -225,7 +224,15 @@ def test_while_a_large_container_is_read_others_are_searched_and_few_wait(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small = store.containers.ensure("local", "small")
-    begun, go_on = threading.Event(), threading.Event()
+    begun, go_on, full = threading.Event(), threading.Event(), threading.Event()
+
+    class Places(threading.Semaphore):
+        def acquire(self, blocking: bool = True, timeout: float | None = None) -> bool:
+            got = super().acquire(blocking, timeout)
+            if not self._value:
+                full.set()
+            return got
+
     original = AgentFeed.listing
 
     def slow(feed: AgentFeed, container_id: int, *, after: int, limit: int = agentfeed.PAGE_ROWS) -> object:
@@ -236,6 +243,7 @@ def test_while_a_large_container_is_read_others_are_searched_and_few_wait(
 
     monkeypatch.setattr(AgentFeed, "listing", slow)
     indexes = AgentIndexes(store)
+    indexes._waiting = Places(index_module.WAITING_MAX)
     query = AgentQuery(text="okapi gate", now_ms=NOW_MS)
     with pytest.raises(UnreadError, match="still being read"):
         indexes.of(CONTAINER).search(query, wait_s=0.0)
@@ -244,9 +252,7 @@ def test_while_a_large_container_is_read_others_are_searched_and_few_wait(
     waiting = [threading.Thread(target=indexes.of(CONTAINER).search, args=(query,)) for _ in range(index_module.WAITING_MAX)]
     for thread in waiting:
         thread.start()
-    deadline_s = time.monotonic() + DEADLINE_S
-    while indexes._waiting._value and time.monotonic() < deadline_s:
-        time.sleep(0.001)
+    assert full.wait(DEADLINE_S)
     with pytest.raises(UnreadError, match="being read"):
         indexes.of(CONTAINER).search(query)
     go_on.set()
