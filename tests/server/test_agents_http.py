@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import time
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -123,13 +125,18 @@ def test_a_secret_is_refused_or_redacted_and_stands_nowhere(server: ServerProces
 
 def _until_found(client: httpx.Client, tag: str, query: str, *, there: bool = True) -> list[dict[str, Any]]:
     """Search until the worker has read a file (or taken it out)."""
+    asked = {"containerTag": tag, "q": query, "record": False}
+    answer = _until(client, tag, "/v1/agents/search", asked, lambda answer: bool(answer["results"]) == there)
+    return list(answer["results"])
+
+
+def _until(client: httpx.Client, tag: str, path: str, asked: dict[str, Any], done: Callable[[Any], bool]) -> Any:
+    """Ask until the worker is so far."""
     deadline = time.monotonic() + 60
-    while True:
-        results = client.post("/v1/agents/search", json={"containerTag": tag, "q": query, "record": False}).json()["results"]
-        if bool(results) == there:
-            return list(results)
-        assert time.monotonic() < deadline, f"{query!r} is {'not ' if there else ''}found"
+    while not done(answer := client.post(path, json=asked).json()):
+        assert time.monotonic() < deadline, f"{path} {asked} still answers {answer}"
         client.get("/v1/changes", params={"containerTag": tag, "since": 0, "wait": 0.05})
+    return answer
 
 
 @pytest.mark.promise("agent.by-hand")
@@ -182,6 +189,24 @@ def test_a_hook_is_told_what_is_relevant_fenced_and_once_a_session(
     usage = memories.usage()
     assert (usage["sessions"], usage["injectedMemories"], usage["usedAfterwards"]) == (2, 2, 2)
     assert usage["stored"] == 1
+
+
+@pytest.mark.promise("agent.hook-context")
+def test_a_session_is_told_at_its_start_what_is_known_of_the_user_and_of_no_other_project(
+    client: httpx.Client, server: ServerProcess, tag: str
+) -> None:
+    memories = memories_of(server, tag)
+    memories.store("Deploy window: Friday 14:00", project="shop")
+    client.put("/v1/files/user.md", params={"containerTag": tag}, content=b"- I prefer tea.\n").raise_for_status()
+    _until(
+        client, tag, "/v4/profile", {"containerTag": tag}, lambda told: {"tea", "Deploy"} <= set(re.findall(r"\w+", str(told)))
+    )
+    here = memories.context(event="SessionStart", project="shop")["context"]
+    assert "- I prefer tea." in here
+    assert here.count("Deploy window") == 1
+    elsewhere = memories.context(event="SessionStart", project="bakery")["context"]
+    assert "- I prefer tea." in elsewhere
+    assert "Deploy window" not in elsewhere
 
 
 def test_an_import_keeps_times_and_brings_each_memory_over_once(server: ServerProcess, tag: str) -> None:
