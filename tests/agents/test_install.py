@@ -306,14 +306,19 @@ def test_a_link_to_settings_kept_elsewhere_is_followed_and_stays(place: Path, ru
 
 def test_an_entry_of_the_users_own_stays_and_is_told(place: Path, run: Run) -> None:
     own = {"mcpServers": {"memdir": {"command": "my-wrapper"}}}
-    _write(place, {".claude.json": json.dumps(own).encode()})
-    code, _, err = run("init", "--agent", "claude-code", "--yes")
+    table = b"[mcp_servers.memdir]\ncommand = 'my-wrapper'\n"
+    guide = b"<!-- memdir:begin agent-memory -->\nhalf a block\n"
+    _write(place, {".claude.json": json.dumps(own).encode(), ".claude/CLAUDE.md": guide, ".codex/config.toml": table})
+    code, _, err = run("init", "--agent", "claude-code,codex", "--yes")
     assert code == 0
-    assert "an entry memdir of its own" in err
+    for said in ("an entry memdir of its own", "a table mcp_servers.memdir of its own", "a block 'memdir:begin agent-memory'"):
+        assert said in err
     assert _object(place / ".claude.json") == own
     assert ".claude.json: other" in run("init", "--agent", "claude-code", "--check")[1]
     run("deinit", "--yes")
     assert _object(place / ".claude.json") == own
+    assert (place / ".claude" / "CLAUDE.md").read_bytes() == guide
+    assert (place / ".codex" / "config.toml").read_bytes() == table
 
 
 def test_a_guide_that_two_hosts_read_is_told_once_and_keeps_the_block_until_both_are_gone(place: Path, run: Run) -> None:

@@ -17,6 +17,7 @@ import pytest
 from memdir.agents.portable import jsonstream, ours
 from memdir.agents.portable.item import BadItemError, Item, Left, PortableError
 from memdir.agents.portable.reading import read
+from memdir.core.limits import ACCESSES_MAX
 
 Memory = dict[str, Any]
 
@@ -115,6 +116,12 @@ def test_a_newer_version_is_refused_and_says_so(tmp_path: Path, form: str) -> No
 def test_a_bad_file_is_refused_with_line_and_reason(tmp_path: Path, name: str, text: str | bytes, why: str) -> None:
     with pytest.raises(PortableError, match=why):
         list(read(save(tmp_path, name, text), Left()))
+
+
+def test_a_memory_that_was_used_beyond_what_an_import_may_say_is_taken(tmp_path: Path) -> None:
+    row = {"content": "often", "accessCount": ACCESSES_MAX + 1}
+    (one,) = items(save(tmp_path, "m.json", json.dumps({"format": "memdir-memories", "version": 1, "memories": [row]})))
+    assert one.access_count == ACCESSES_MAX
 
 
 def test_a_line_that_was_cut_off_spoils_itself_alone(tmp_path: Path) -> None:

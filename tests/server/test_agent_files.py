@@ -46,8 +46,9 @@ def test_tags_are_read_however_a_person_writes_them(front: str, tags: tuple[str,
 
 
 def test_a_time_that_is_none_is_the_files_own() -> None:
-    said = read("---\ncreated: last week\nmodified: 2025-02-16\n---\nText")
-    assert (said.created_at_ms, said.updated_at_ms) == (WRITTEN.created_at_ms, 1_739_664_000_000)
+    for time in ("last week", "9999-12-31", "0001-01-01"):
+        said = read(f"---\ncreated: {time}\nmodified: 2025-02-16\n---\nText")
+        assert (said.created_at_ms, said.updated_at_ms) == (WRITTEN.created_at_ms, 1_739_664_000_000)
 
 
 def test_fields_of_a_persons_own_are_metadata_and_their_secrets_are_not() -> None:

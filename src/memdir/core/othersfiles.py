@@ -23,14 +23,16 @@ def read_file(path: Path, *, max_bytes: int) -> tuple[bytes, os.stat_result] | N
     with os.fdopen(fd, "rb") as handle:
         info = os.fstat(fd)
         if not stat.S_ISREG(info.st_mode):
-            raise StorageError("it is no plain file")
+            raise StorageError("it is no plain file", hint="move it away")
         if info.st_nlink > 1:
-            raise StorageError("it has more than one name (hard links)")
+            raise StorageError(
+                "it has more than one name (hard links)", hint="replace it by a copy of its own, or make the change by hand"
+            )
         if not info.st_mode & 0o222 or not os.access(path, os.W_OK):
-            raise StorageError("it is read-only")
+            raise StorageError("it is read-only", hint="make it writable first")
         data = handle.read(max_bytes + 1)
     if len(data) > max_bytes:
-        raise StorageError(f"it has more than {max_bytes >> 20} MiB")
+        raise StorageError(f"it has more than {max_bytes >> 20} MiB", hint="make the change by hand")
     return data, info
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from memdir.core.clock import iso_ms
 from memdir.core.frontmatter import listed, mapping, parse, render, single
-from memdir.core.limits import MEMORY_PROJECT_MAX_CHARS, MEMORY_TAG_MAX_CHARS, MEMORY_TAGS_MAX
+from memdir.core.limits import INT64_MAX, MEMORY_PROJECT_MAX_CHARS, MEMORY_TAG_MAX_CHARS, MEMORY_TAGS_MAX
 from memdir.core.secrets import kinds, redacted
 from memdir.store.texts import storable
 from memdir.store.words import fold
@@ -21,6 +21,8 @@ TOKEN_CHARS: Final = 4
 PIECE_MAX_CHARS: Final = 512 * TOKEN_CHARS
 PIECE_MIN_CHARS: Final = 64 * TOKEN_CHARS
 OVERLAP_CHARS: Final = 64 * TOKEN_CHARS
+_TIME_MAX_MS: Final = INT64_MAX // 1_000_000
+"""A file's time is nanoseconds in 64 bits: the years 1678 to 2262."""
 _SLUG_WORDS: Final = 6
 _SLUG_MAX_CHARS: Final = 48
 _UNSAFE: Final = re.compile(r"[\x00-\x1f\x7f/\\]+")
@@ -121,10 +123,10 @@ def moment_ms(value: str | None, otherwise_ms: int) -> int:
     """A time as people and the wire write it, without a zone in UTC; `otherwise_ms` for none, or for text that is none."""
     try:
         moment = datetime.fromisoformat(value or "")
-        aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-        return int(aware.timestamp() * 1000)
-    except (OverflowError, ValueError):  # a person wrote something else there, or a year that no clock has
+        found_ms = int((moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).timestamp() * 1000)
+    except (OverflowError, ValueError):  # a person wrote something else there
         return otherwise_ms
+    return found_ms if abs(found_ms) <= _TIME_MAX_MS else otherwise_ms
 
 
 def pieces(content: str) -> list[str]:

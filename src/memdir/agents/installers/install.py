@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from memdir.agents.installers.filetext import Done, present, with_part, without_part
-from memdir.agents.installers.hosts import Part, Reach, Target, targets
+from memdir.agents.installers.hosts import NAME, Part, Reach, Target, targets
 from memdir.agents.installers.records import Entry, Record, Records, sha256
 from memdir.core.errors import MemdirError, StorageError
 from memdir.core.filelock import locked_file
@@ -26,6 +26,12 @@ from memdir.core.paths import ensure_dir, explained
 FILE_MAX_BYTES: Final = 32 << 20
 """Claude Code's own file of state grows to several megabytes."""
 _LOCK_TIMEOUT_S: Final = 10.0
+_OTHER: Final = {
+    "json": "an entry {key} of its own, which stays",
+    "toml": f"a table mcp_servers.{NAME} of its own, which stays",
+    "text": "a block 'memdir:begin {key}' that was changed, which stays: take it out by hand to get a new one",
+}
+"""What is told of a file in which something else stands where a part would go."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,7 +170,7 @@ def _planned(path: str, target: Target, parts: list[tuple[str, Part]], record: R
             text, made = with_part(text, target.kind, part)
             done.append(dataclasses.replace(entry, done=made))
         elif state == "other":
-            remarks.append(f"{target.file} has an entry {part.key} of its own, which stays")
+            remarks.append(f"{target.file} has {_OTHER[target.kind].format(key=part.key)}")
     if not done:
         return Change(path=path, before=data, after=data, info=info, record=record, remarks=tuple(remarks))
     return Change(

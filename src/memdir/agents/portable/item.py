@@ -73,12 +73,12 @@ def made(
             f"{where}: the text has {len(content):,} characters, and a memory at most {MEMORY_MAX_CHARS:,}",
             hint="--skip-bad leaves such entries out",
         )
-    if not isinstance(access_count, int) or isinstance(access_count, bool) or not 0 <= access_count <= ACCESSES_MAX:
+    if not isinstance(access_count, int) or isinstance(access_count, bool) or access_count < 0:
         raise BadItemError(f"{where}: {access_count!r} is no number of accesses")
     named = project.strip()[:MEMORY_PROJECT_MAX_CHARS] if isinstance(project, str) and project.strip() else None
     return Item(
         content=content, where=where, tags=_tags(tags), project=named, created_at=moment(created, where),
-        updated_at=moment(updated, where), access_count=access_count, metadata=_without_nothing(metadata or {}),
+        updated_at=moment(updated, where), access_count=min(access_count, ACCESSES_MAX), metadata=_without_nothing(metadata or {}),
     )  # fmt: skip
 
 
