@@ -78,7 +78,8 @@ def made(
     named = project.strip()[:MEMORY_PROJECT_MAX_CHARS] if isinstance(project, str) and project.strip() else None
     return Item(
         content=content, where=where, tags=_tags(tags), project=named, created_at=moment(created, where),
-        updated_at=moment(updated, where), access_count=min(access_count, ACCESSES_MAX), metadata=_without_nothing(metadata or {}),
+        updated_at=moment(updated, where), access_count=min(access_count, ACCESSES_MAX),
+        metadata=_without_nothing(metadata or {}),
     )  # fmt: skip
 
 
