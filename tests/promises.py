@@ -47,7 +47,6 @@ OPEN: frozenset[str] = frozenset(
         "simulated.mutants",
         "flow.lookups",
         # issue 6
-        "retrieval.reindex",
         "ranked.negatives",
         "ranked.lexical-15ms",
         "ranked.hybrid-100k",

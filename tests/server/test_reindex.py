@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +98,34 @@ def test_passages_that_lost_their_vectors_get_them_again_while_searches_are_answ
         assert (code, answer["builds"], answer["builds_done"]) == (0, answer["builds_done"], answer["builds"]), said
     finally:
         server.stop(signal.SIGKILL)
+
+
+@pytest.mark.promise("retrieval.reindex")
+def test_files_are_made_anew_beside_a_running_server_and_every_search_meanwhile_is_answered(
+    server: ServerProcess, client: httpx.Client, tag: str
+) -> None:
+    put_notes(client, tag)
+    log = "\n".join(" ".join(str(number) for number in range(10, 50)) for _ in range(300))
+    assert client.put("/v1/files/log.txt", params={"containerTag": tag}, content=log).status_code < 300
+    done(client, tag)
+    before = found(client, tag)
+    assert before
+    folder = server.home / "data" / "server"
+    with closing(sqlite3.connect(f"file:{folder / 'memdir.db'}?mode=ro", uri=True)) as database:
+        ((container,),) = database.execute("select id from container where tag = ?", (tag,)).fetchall()
+    files: list[set[str]] = []
+    for _ in range(2):
+        with ThreadPoolExecutor(1) as beside:
+            run = beside.submit(reindex, server.home, "--container", tag)
+            while wait([run], timeout=0.2).not_done:
+                assert found(client, tag) == before
+        code, answer, said = run.result()
+        assert (code, answer["builds"], answer["failed"]) == (0, answer["builds_done"], []), said
+        assert answer["builds"] > 0
+        files.append({file.name for file in (folder / "indexes" / str(container) / "lexical").glob("*.segment")})
+    assert files[0], "12,000 words are kept in a file"
+    assert not files[0] & files[1]
+    assert found(client, tag) == before
 
 
 @pytest.mark.parametrize(
