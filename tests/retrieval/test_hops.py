@@ -118,6 +118,13 @@ def test_a_hop_never_stands_above_what_it_was_reached_from(filled: World, static
         assert sum(hit.why is not None for hit in hits) <= HOPS_MAX
 
 
+@pytest.mark.parametrize("limit", [1, 3, 8])
+def test_the_best_are_the_same_however_many_are_shown(filled: World, static: StaticEmbedder, limit: int) -> None:
+    for question in TWO_FILES:
+        few, many = (ask(filled, static, question, limit=most, threshold=0.0).hits for most in (limit, 13))
+        assert few == many[:limit]
+
+
 @pytest.mark.parametrize("question", NONSENSE)
 def test_a_question_that_finds_nothing_leads_nowhere(filled: World, static: StaticEmbedder, question: str) -> None:
     followed, plain = (ask(filled, static, question, hops=hops).hits for hops in (True, False))

@@ -160,7 +160,9 @@ class Searcher:
         if query.hops:
             sure = max(threshold, threshold_among(counted))
             seeds = [Seed(stored=c.stored, score=c.score, covered=c.covered) for c in ranked if c.score >= sure]
-            ranked = _joined(ranked, self._hops.reached(query.scope, prepared, seeds), query.scope)
+            least = ranked[query.limit - 1].score if len(ranked) >= query.limit > 0 else 0.0
+            hops = self._hops.reached(query.scope, prepared, seeds, least=max(threshold, least))
+            ranked = _joined(ranked, hops, query.scope)
             timer.lap("hops")
         passing = [candidate for candidate in ranked if candidate.score >= threshold]
         shown = passing[: query.limit]

@@ -58,5 +58,5 @@ class SearchOutcome:
 
     hits: Sequence[Hit]
     total: int
-    """Passages above the threshold, before `limit`."""
+    """Passages above the threshold that the query finds by itself, before `limit`, and what they led to as far as it is shown."""
     stages_ms: Mapping[str, float]

@@ -70,20 +70,22 @@ class Connector:
         self._ties = ties
         self._co_read = co_read
 
-    def connections(self, scope: Scope, query: Query, seeds: Sequence[Seed]) -> list[Connection]:
+    def connections(self, scope: Scope, query: Query, seeds: Sequence[Seed], *, least: float = 0.0) -> list[Connection]:
         """The strongest connections first, at most CONNECTIONS_MAX, in an order that depends on nothing else; several of the
-        same passage are possible. They may lead out of the scope: whoever reads the passages looks at that."""
+        same passage are possible. Strength times the score of the seed is at least `least`. They may lead out of the scope:
+        whoever reads the passages looks at that."""
         found = [
-            *self._shared(scope.container_id, query, seeds),
+            *self._shared(scope.container_id, query, seeds, least),
             *self._referred(scope.container_id, seeds),
             *self._facts(scope.container_id, seeds),
             *self._read_together(scope.container_id, seeds),
         ]
-        kept = [connection for connection in found if connection.chunk_id != seeds[connection.seed].stored.id]
         scores = [seed.score for seed in seeds]
+        own = [seed.stored.id for seed in seeds]
+        kept = [c for c in found if c.chunk_id != own[c.seed] and c.strength * scores[c.seed] >= least]
         return sorted(kept, key=lambda c: (-c.strength * scores[c.seed], c.chunk_id, c.seed, c.why))[:CONNECTIONS_MAX]
 
-    def _shared(self, container_id: int, query: Query, seeds: Sequence[Seed]) -> list[Connection]:
+    def _shared(self, container_id: int, query: Query, seeds: Sequence[Seed], least: float) -> list[Connection]:
         """What else mentions the same things, and what refers to the files of the seeds."""
         wanted: dict[int, list[tuple[int, float, str, str | None]]] = {}
         asked = query.stems
@@ -100,11 +102,11 @@ class Connector:
         ]
         shared.sort(key=lambda item: -item[0] * seeds[item[1]].score)
         found: list[Connection] = []
-        least = 0.0
+        last = least
         for strength, number, why, path, ids in shared:
-            if len(found) > CONNECTIONS_MAX + KEYS_MAX and strength * seeds[number].score < least:
-                break  # weaker than as many as are looked at, even without those that lead back to their seed
-            least = strength * seeds[number].score
+            if strength * seeds[number].score < (last if len(found) > CONNECTIONS_MAX + KEYS_MAX else least):
+                break  # too weak, or weaker than as many as are looked at, even without those that lead back to their seed
+            last = strength * seeds[number].score
             found += [Connection(chunk_id, number, strength, why, path) for chunk_id in ids]
         return found
 

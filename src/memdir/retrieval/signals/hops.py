@@ -72,13 +72,14 @@ class Hops:
         self._static = static
         self._connector = Connector(chunks.ties, co_read)
 
-    def reached(self, scope: Scope, query: Query, seeds: Sequence[Seed]) -> list[Hop]:
+    def reached(self, scope: Scope, query: Query, seeds: Sequence[Seed], *, least: float = 0.0) -> list[Hop]:
         """The best HOPS_MAX passages that `seeds` lead to, best first; ties by path and place. None outside the container; the
-        caller looks at the rest of the scope. Bounds: SEEDS_MAX seeds, CONNECTIONS_MAX connections, READ_MAX passages."""
-        followed = _seeds(query, seeds)
+        caller looks at the rest of the scope. What cannot score `least` is not looked at. Bounds: SEEDS_MAX seeds,
+        CONNECTIONS_MAX connections, READ_MAX passages."""
+        followed = [seed for seed in _seeds(query, seeds) if SHARE * seed.score >= least]
         if not followed:
             return []
-        connections = self._connector.connections(scope, query, followed)
+        connections = self._connector.connections(scope, query, followed, least=least / SHARE)
         if not connections:
             return []
         rests = self._rests(query, followed)
