@@ -34,12 +34,21 @@ def test_questions_find_their_files_without_sharing_a_word(memdir: Memdir, atlas
     ranks: dict[str, int | None] = {}
     for question in (q for q in QUESTIONS if q["kind"] == "meaning"):
         scope = [question["scope"]] if question["scope"] else []
-        paths = list(dict.fromkeys(hit["path"] for hit in memdir.hits(question["query"], *scope, "-k", "10", cwd=atlas)))
+        hits = memdir.hits(question["query"], *scope, "-k", "10", "--threshold", "0", cwd=atlas)
+        paths = list(dict.fromkeys(hit["path"] for hit in hits))
         ranks[question["id"]] = paths.index(question["expect_path"]) + 1 if question["expect_path"] in paths else None
     found = [name for name, rank in ranks.items() if rank is not None and rank <= 3]
     first = [name for name, rank in ranks.items() if rank == 1]
     assert len(found) >= FOUND_SHARE_MIN * len(ranks), {name: rank for name, rank in ranks.items() if name not in found}
     assert len(first) >= FIRST_SHARE_MIN * len(ranks), {name: rank for name, rank in ranks.items() if rank != 1}
+
+
+def test_nothing_shown_says_how_close_the_best_came(memdir: Memdir, atlas: Path) -> None:
+    query = "recipe for homemade loaf with natural yeast"
+    assert memdir.hits(query, cwd=atlas)[0]["path"] == "notes/2026-11-17-sourdough.md"
+    silent = memdir.run("grep", "--threshold", "1", query, cwd=atlas, expect=1)
+    assert silent.out == ""
+    assert "the closest scores 0." in silent.err
 
 
 def test_hits_stay_in_their_scope(memdir: Memdir, atlas: Path) -> None:

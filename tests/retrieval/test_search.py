@@ -11,7 +11,8 @@ import pytest
 
 from memdir.retrieval.embed import MiniLmEmbedder, StaticEmbedder
 from memdir.retrieval.lines import BLOCK_LINES_MAX
-from memdir.retrieval.query import Searcher, threshold_among
+from memdir.retrieval.query import Searcher
+from memdir.retrieval.threshold import threshold_among
 from memdir.retrieval.types import Hit, SearchOutcome, SearchQuery
 from memdir.store.types import Matrix, Nearest, Scope
 from tests.retrieval.conftest import ENGINES, World, world_on
@@ -53,15 +54,17 @@ def test_a_question_without_the_words_finds_the_file_and_the_line(
     searcher: Searcher, question: str, answer: tuple[str, str]
 ) -> None:
     path, words = answer
-    hits = ask(searcher, question, limit=3).hits
+    hits = ask(searcher, question, limit=3, threshold=0.0).hits
     hit = next((hit for hit in hits if hit.path == path), None)
     assert hit is not None, [(hit.path, hit.score) for hit in hits]
     assert words in hit.text
 
 
 def test_most_questions_are_answered_first(searcher: Searcher) -> None:
-    first = sum(ask(searcher, question).hits[0].path == path for question, (path, _) in QUESTIONS.items())
-    assert first >= len(QUESTIONS) - 3
+    best = {question: ask(searcher, question, threshold=0.0).hits[0] for question in QUESTIONS}
+    assert sum(best[question].path == path for question, (path, _) in QUESTIONS.items()) >= len(QUESTIONS) - 1
+    shown = [question for question in QUESTIONS if ask(searcher, question).hits]
+    assert len(shown) >= 0.8 * len(QUESTIONS)
 
 
 @pytest.mark.promise("parts.exact-ranges")
@@ -141,6 +144,43 @@ def test_a_good_answer_scores_high_and_a_poor_one_low(searcher: Searcher) -> Non
 def test_a_question_about_nothing_in_the_memory_finds_nothing(searcher: Searcher) -> None:
     shown = [question for question in UNRELATED if ask(searcher, question).hits]
     assert len(shown) <= len(UNRELATED) // 20, shown
+
+
+STRANGE = {
+    "/de.md": ("Der Ersatzschlüssel liegt bei der Nachbarin im dritten Stock.", "wo ist der Ersatzschlüssel"),
+    "/fr.md": ("Le plombier vient jeudi pour réparer la fuite sous l'évier.", "quand vient le plombier"),
+    "/es.md": ("La factura de García no está pagada, recordatorio el viernes.", "qué factura no está pagada"),
+    "/it.md": ("Giulia è allergica alle noci e ai crostacei.", "a cosa è allergica Giulia"),
+    "/ru.md": ("Техосмотр машины в октябре, тормоза скрипят.", "когда техосмотр машины"),
+    "/zh.md": ("我们六月三十日搬家到成都，卡车八点到。", "什么时候搬家"),
+    "/ja.md": ("合鍵は三階の隣の人に預けてある。", "合鍵はどこにある"),
+}
+STRANGE_UNRELATED = (
+    "wie entstehen Vulkane", "règles du rugby", "historia de los aztecas", "regole della pallavolo", "правила хоккея",
+    "罗马皇帝", "月までの距離", "gefavofe sugas", "vugis dogom lopudob",
+)  # fmt: skip
+
+
+@pytest.mark.promise("retrieval.nothing")
+def test_words_decide_where_the_transformer_cannot_read(
+    sqlite_world: World, static: StaticEmbedder, minilm: MiniLmEmbedder
+) -> None:
+    for path, (text, _) in STRANGE.items():
+        sqlite_world.put(path, text + "\n", static)
+    sqlite_world.embed(minilm)
+    searcher = Searcher(sqlite_world.chunks, static, minilm)
+    for path, (_, question) in STRANGE.items():
+        assert [hit.path for hit in ask(searcher, question).hits] == [path]
+    assert [question for question in (*STRANGE_UNRELATED, *UNRELATED) if ask(searcher, question).hits] == []
+
+
+def test_what_is_not_shown_tells_how_close_it_came(searcher: Searcher) -> None:
+    question = "how much pressure does the boiler need"
+    shown = ask(searcher, question)
+    assert shown.closest == pytest.approx(shown.hits[0].score, abs=1e-4)
+    silent = ask(searcher, question, threshold=1.0)
+    assert (list(silent.hits), silent.closest) == ([], shown.closest)
+    assert ask(searcher, NONSENSE[0]).closest < 0.1
 
 
 @pytest.mark.promise("retrieval.calibrated")
@@ -295,14 +335,17 @@ def test_the_example_memory_answers_its_questions(world: World, static: StaticEm
     world.embed(minilm)
     searcher = Searcher(world.chunks, static, minilm)
     asked = [question for question in questions if question["kind"] == "meaning"]
-    found = lines = 0
+    found = lines = shown = 0
     for question in asked:
-        hits = ask(searcher, question["query"], "/" + (question["scope"] or ""), limit=question["within"]).hits
+        folder = "/" + (question["scope"] or "")
+        hits = ask(searcher, question["query"], folder, limit=question["within"], threshold=0.0).hits
         mine = [hit for hit in hits if hit.path == "/" + question["expect_path"]]
         found += bool(mine)
         lines += any(words in hit.text for hit in mine for words in question["expect_line_contains"])
+        shown += any(hit.path == "/" + question["expect_path"] for hit in ask(searcher, question["query"], folder).hits)
+    assert shown >= 0.8 * len(asked)
     assert found >= len(asked) - 1
-    assert lines >= 0.8 * len(asked)
+    assert lines >= 0.85 * len(asked)
 
 
 class _Noting:

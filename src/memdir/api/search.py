@@ -159,4 +159,4 @@ class SearchResponse(Wire):
     binary: list[str] | None = None
     """With `literal` and `regex`: binary files that match (at most 1,000); their lines are not shown."""
     note: str | None = None
-    """With `literal` and `regex`: what was not searched, and why."""
+    """With `literal` and `regex`: what was not searched, and why. Else, when nothing reaches the threshold, the best score."""

@@ -252,7 +252,7 @@ class Grep:
         clean = (hit for hit in response.results if hit.path not in dirty)
         current = (one for hit in clean if (one := self._as_it_is_now(hit)) is not None)
         hits = list({(one["path"], one["start_line"], one["kind"]): one for one in reversed([*current])}.values())[::-1]
-        note = None
+        note = response.note
         if pending or kept_here:
             search = WordSearch(self._tree, query)
             found = search.run(dict.fromkeys((*pending, *kept_here)), limit)

@@ -22,8 +22,6 @@ Scores = npt.NDArray[np.float64]
 
 FEEDBACK: Final = 3
 """Best passages that are taken for answers when others are judged by their likeness to them."""
-DOUBT: Final = 0.15
-"""How much closer a passage has to be to a question of which the transformer knows no word."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,10 +50,6 @@ class Scales:
 
     static: CosineScale
     dense: CosineScale
-
-    def doubted(self, share: float) -> Scales:
-        """The scales for a question of which the transformer does not know `share` of the words."""
-        return self if share <= 0 else replace(self, dense=replace(self.dense, middle=self.dense.middle + DOUBT * share))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,14 +121,13 @@ def raised(signals: Signals, rows: Rows, best_line: Scores, tuning: Tuning) -> S
     )
     if picked.cosine is None or picked.dense is None:
         return picked
-    scales = signals.scales
     cosine = picked.cosine + tuning.best_line * np.nan_to_num(np.maximum(best_line - picked.cosine, 0.0), nan=0.0)
-    dense = _to_unit(cosine - scales.dense.unrelated)
+    dense = _to_unit(cosine - signals.scales.dense.unrelated)
     return replace(
         picked,
         cosine=cosine,
         dense=dense,
-        semantic=scales.dense.certainty(cosine),
+        semantic=signals.scales.dense.certainty(cosine),
         fused=picked.fused + tuning.dense * (dense - picked.dense),
     )
 
@@ -157,6 +150,20 @@ def fed_back(signals: Signals, gists: Matrix, tuning: Tuning) -> Signals:
     likeness = np.where(np.isnan(likeness), np.nanmean(likeness), likeness)
     dense = _to_unit(signals.cosine - signals.scales.dense.unrelated + tuning.feedback * likeness)
     return replace(signals, dense=dense, fused=signals.fused + tuning.dense * (dense - signals.dense))
+
+
+def doubted(signals: Signals, doubts: Scores, tuning: Tuning) -> Signals:
+    """`signals` in which a row's vector counts for less, in order and certainty, by how little the transformer could read, 0 to
+    1: of the passage or of the question."""
+    if signals.dense is None:
+        return signals
+    dense = signals.dense * (1.0 - doubts)
+    return replace(
+        signals,
+        dense=dense,
+        semantic=signals.semantic * (1.0 - doubts),
+        fused=signals.fused + tuning.dense * (dense - signals.dense),
+    )
 
 
 def borrowed(dense: Scores, static: Scores, scales: Scales) -> Scores:

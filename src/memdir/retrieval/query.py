@@ -16,18 +16,19 @@ from typing import Final
 import numpy as np
 
 from memdir.retrieval import lines
-from memdir.retrieval.embed.port import Embedder, unpack_lines
-from memdir.retrieval.fuse import Rows, Scores, Signals, Tuning, fed_back, fuse, raised
+from memdir.retrieval.embed.port import Doubting, Embedder, unpack_lines
+from memdir.retrieval.fuse import Rows, Scales, Scores, Signals, Tuning, doubted, fed_back, fuse, raised
 from memdir.retrieval.lexical.opened import EngineIndex
 from memdir.retrieval.lexical.port import LexicalIndex
 from memdir.retrieval.questions import Question, Questions
 from memdir.retrieval.signals.connect import Seed
 from memdir.retrieval.signals.hops import Hop, Hops
 from memdir.retrieval.signals.split import joined, split
+from memdir.retrieval.threshold import threshold_among
 from memdir.retrieval.types import Hit, SearchOutcome, SearchQuery
 from memdir.retrieval.units import units_of
 from memdir.retrieval.vectors import VectorIndex
-from memdir.retrieval.words import ABBREVIATIONS, Query, prepare
+from memdir.retrieval.words import ABBREVIATIONS, Query, prepare, telling
 from memdir.store.passages import in_place
 from memdir.store.protocols import ChunkStore
 from memdir.store.texts import embedded_text
@@ -47,15 +48,13 @@ CERTAINTY_LOOK: Final = 12
 
 OWN_SHARE: Final = 0.5
 """Of a passage's own certainty in its score; the rest is its place behind the best, times how sure the best is."""
-THRESHOLD: Final = (0.10, 0.62)
-"""Scores below are not shown unless asked for: the first among few passages, the second among many."""
-THRESHOLD_AT: Final = (100, 0.12)
-"""Passages in scope, and the threshold there."""
-THRESHOLD_RISE: Final = 0.75
-"""Of the threshold's logit with the logarithm of the passages in scope: what a hit scores does not depend on how many others
-there are, but the best of many that have nothing to do with the question scores higher than the best of few."""
-COVERAGE_CERTAIN: Final = 4
-"""Power of the share of the query's words: all of them are an answer, half of them are not."""
+COVERAGE_CERTAIN: Final = (4.0, 0.5)
+"""Powers of the share of the query's words. Where the transformer can read the question all of them are an answer, half of them
+are not; where it cannot, words are all there is, and one of five (or pairs of characters) is better than nothing."""
+TELLING_FROM: Final = 0.5
+"""Doubt about a question from which on words that are a stop word in any language are none of its words."""
+SURE_MIN: Final = 0.02
+"""Certainty of a passage's vector from which on it is looked whether the transformer could read the passage."""
 
 STATIC_LINE_SHARE: Final = 0.3
 """Of the static cosine beside the dense one when lines of a passage are compared."""
@@ -106,6 +105,7 @@ class Searcher:
         self._static = static
         self._dense = dense
         self._tuning = tuning or Tuning()
+        self._scales = Scales(static=static.scale, dense=(dense or static).scale)
         self._hops = Hops(chunks, self._vectors, static)
         self._questions = questions or Questions(static, dense)
 
@@ -152,9 +152,10 @@ class Searcher:
         packed = self._packed_lines(signals, best)
         best_lines, gists = _from_lines(signals.ids[best], packed, question.dense)
         signals = fed_back(raised(signals, best, best_lines, self._tuning), gists, self._tuning)
+        signals = doubted(signals, self._doubts(question, gists, signals.semantic), self._tuning)
         candidates = self._fetched(signals, query)
         timer.lap("fetch")
-        ranked = _ranked(candidates, prepared, tuning=self._tuning)
+        ranked = _ranked(candidates, prepared, tuning=self._tuning, doubt=question.doubt)
         timer.lap("rank")
         threshold = threshold_among(counted) if query.threshold is None else query.threshold
         if query.hops:
@@ -168,7 +169,8 @@ class Searcher:
         shown = passing[: query.limit]
         hits = self._hits(shown, prepared, question, packed, query)
         timer.lap("lines")
-        return SearchOutcome(hits=hits, total=len(passing), stages_ms=timer.stages_ms)
+        closest = ranked[0].score if ranked else 0.0
+        return SearchOutcome(hits=hits, total=len(passing), stages_ms=timer.stages_ms, closest=closest)
 
     def _signals(
         self, scope: Scope, lexical: dict[int, float], path: dict[int, float], static: dict[int, float], question: Question
@@ -194,7 +196,7 @@ class Searcher:
             static=np.array([static[chunk_id] for chunk_id in wanted]),
             dense=np.array([dense[chunk_id] for chunk_id in wanted]) if dense else None,
             path=np.array([path.get(chunk_id, 0.0) for chunk_id in wanted]),
-            scales=question.scales,
+            scales=self._scales,
             tuning=self._tuning,
         )
         return signals, counted
@@ -215,6 +217,14 @@ class Searcher:
         if self._dense is None or signals.cosine is None:
             return {}
         return self._chunks.line_vectors(signals.ids[rows].tolist(), model=self._dense.name)
+
+    def _doubts(self, question: Question, gists: Matrix, semantic: Scores) -> Scores:
+        """How little the transformer could read of the question or, where it is sure of a passage, of that."""
+        doubts = np.full(len(gists), question.doubt)
+        if isinstance(self._dense, Doubting) and question.doubt < 1:
+            rows = np.flatnonzero((semantic >= SURE_MIN) & ~np.isnan(gists[:, 0]))
+            doubts[rows] = np.maximum(doubts[rows], self._dense.doubts(gists[rows]))
+        return doubts
 
     def _fetched(self, signals: Signals, query: SearchQuery) -> list[_Candidate]:
         """The passages themselves."""
@@ -349,14 +359,7 @@ def _from_lines(ids: Rows, packed: dict[int, bytes], query: Matrix | None) -> tu
     return cosines, gists
 
 
-def threshold_among(count: int) -> float:
-    """The score that a hit needs to be shown, where `count` passages are in scope."""
-    among, there = THRESHOLD_AT
-    logit = math.log(there / (1 - there)) + THRESHOLD_RISE * math.log(max(count, 1) / among)
-    return min(max(1 / (1 + math.exp(-logit)), THRESHOLD[0]), THRESHOLD[1])
-
-
-def _ranked(candidates: list[_Candidate], query: Query, *, tuning: Tuning) -> list[_Candidate]:
+def _ranked(candidates: list[_Candidate], query: Query, *, tuning: Tuning, doubt: float) -> list[_Candidate]:
     """Half the fused score relative to the best, times how sure the best is; half how sure this very passage is. Further
     passages of a file are lowered; best first.
 
@@ -365,17 +368,19 @@ def _ranked(candidates: list[_Candidate], query: Query, *, tuning: Tuning) -> li
     """
     if not candidates:
         return []
+    terms = telling(query.terms) if doubt >= TELLING_FROM else query.terms
     for candidate in candidates:
         if candidate.lexical > 0:
-            candidate.covered = _covered(candidate, query)
-            candidate.coverage = len(candidate.covered) / len(query.terms)
+            candidate.covered = _covered(candidate, terms)
+            candidate.coverage = len(candidate.covered) / len(terms)
             candidate.score -= tuning.lexical * candidate.lexical * (1 - candidate.coverage**tuning.coverage)
     ranked = sorted(candidates, key=lambda candidate: candidate.order)
     best = ranked[0].score
-    certainty = max(_certainty(candidate) for candidate in ranked[:CERTAINTY_LOOK])
+    power = COVERAGE_CERTAIN[0] * (COVERAGE_CERTAIN[1] / COVERAGE_CERTAIN[0]) ** doubt
+    certainty = max(_certainty(candidate, power) for candidate in ranked[:CERTAINTY_LOOK])
     for candidate in ranked:
         relative = candidate.score / best * certainty if best > 0 else 0.0
-        candidate.score = (1 - OWN_SHARE) * relative + OWN_SHARE * _certainty(candidate)
+        candidate.score = (1 - OWN_SHARE) * relative + OWN_SHARE * _certainty(candidate, power)
     ranked.sort(key=lambda candidate: candidate.order)
     seen: dict[str, int] = {}
     for candidate in ranked:
@@ -385,20 +390,20 @@ def _ranked(candidates: list[_Candidate], query: Query, *, tuning: Tuning) -> li
     return sorted(ranked, key=lambda candidate: candidate.order)
 
 
-def _covered(candidate: _Candidate, query: Query) -> frozenset[str]:
-    """The query's terms that the passage holds, in any form."""
+def _covered(candidate: _Candidate, terms: Sequence[str]) -> frozenset[str]:
+    """Those of the query's `terms` that the passage holds, in any form."""
     have = {stem(word) for word in words(embedded_text(candidate.stored.chunk))}
     found = []
-    for term in query.terms:
+    for term in terms:
         others = [term, *(other for other in ABBREVIATIONS.get(term, ()) if " " not in other)]
         if any(stem(other) in have for other in others):
             found.append(term)
     return frozenset(found)
 
 
-def _certainty(candidate: _Candidate) -> float:
+def _certainty(candidate: _Candidate, power: float) -> float:
     """How sure the signals are in absolute terms, like a probability: a close vector, most of the query's words, or the file's
     name, or some of each."""
-    lexical = candidate.coverage**COVERAGE_CERTAIN
+    lexical = math.pow(candidate.coverage, power)
     named = 0.9 * candidate.path**2
     return 1.0 - (1.0 - candidate.semantic) * (1.0 - lexical) * (1.0 - named)

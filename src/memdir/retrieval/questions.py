@@ -12,7 +12,6 @@ from typing import Final
 
 from memdir.core.errors import BusyError
 from memdir.retrieval.embed.port import Doubting, Embedder, ModelUnavailableError
-from memdir.retrieval.fuse import Scales
 from memdir.store.types import Matrix
 
 log = logging.getLogger(__name__)
@@ -28,7 +27,8 @@ class Judged:
     """What the transformer makes of a question."""
 
     dense: Matrix | None
-    scales: Scales
+    doubt: float
+    """0 to 1: how little the transformer can read of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,9 +45,9 @@ class Question:
         return self.judged().dense
 
     @property
-    def scales(self) -> Scales:
-        """What cosines with its vectors mean."""
-        return self.judged().scales
+    def doubt(self) -> float:
+        """0 to 1: how little the transformer can read of it."""
+        return self.judged().doubt
 
 
 class Questions:
@@ -56,7 +56,6 @@ class Questions:
     def __init__(self, static: Embedder, dense: Embedder | None) -> None:
         self._static = static
         self._dense = dense
-        self._scales = Scales(static=static.scale, dense=(dense or static).scale)
         self._lock = threading.Lock()
         self._known: OrderedDict[str, Judged] = OrderedDict()
         self._beside = ThreadPoolExecutor(BESIDE_MAX, thread_name_prefix="memdir-question")
@@ -72,9 +71,10 @@ class Questions:
 
     def _judged(self, text: str) -> Judged:
         """What a failing endpoint left out is asked for again the next time."""
-        doubt = self._dense.doubt(text) if isinstance(self._dense, Doubting) else 0.0
-        judged = Judged(dense=self._dense_vector(text), scales=self._scales.doubted(doubt))
-        if self._dense is None or judged.dense is not None:
+        dense = self._dense_vector(text)
+        doubt = float(self._dense.doubts(dense[None])[0]) if dense is not None and isinstance(self._dense, Doubting) else 0.0
+        judged = Judged(dense=dense, doubt=doubt)
+        if self._dense is None or dense is not None:
             with self._lock:
                 self._known[text] = judged
                 while len(self._known) > REMEMBERED:

@@ -60,3 +60,5 @@ class SearchOutcome:
     total: int
     """Passages above the threshold that the query finds by itself, before `limit`, and what they led to as far as it is shown."""
     stages_ms: Mapping[str, float]
+    closest: float = 0.0
+    """The best score, shown or not."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from memdir.store.analysis import query_words
-from memdir.store.stopwords import stop_words_for
+from memdir.store.stopwords import STOP_WORDS, stop_words_for
 from memdir.store.words import stem, words
 
 TERMS_MAX: Final = 32
@@ -89,6 +89,9 @@ def _both_ways() -> dict[str, tuple[str, ...]]:
 ABBREVIATIONS: Final = _both_ways()
 
 
+_STOP_ANYWHERE: Final = frozenset().union(*STOP_WORDS.values())
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
     """A query made ready: `terms` are distinct and in order, `expansions` say the same in another way."""
@@ -127,6 +130,11 @@ def prepare(text: str) -> Query:
     extra += [short for short, long in _PAIRS if " " in long and f" {long} " in folded]
     expansions = tuple(other for other in dict.fromkeys(extra) if other not in terms)[:TERMS_MAX]
     return Query(text=plain, terms=terms, expansions=expansions, forms=_forms(plain, stop))
+
+
+def telling(terms: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of `terms` that are a stop word of no language, unless all are: too short a question does not tell its language."""
+    return tuple(term for term in terms if term not in _STOP_ANYWHERE) or terms
 
 
 def _forms(plain: str, stop: frozenset[str]) -> tuple[frozenset[str], ...]:

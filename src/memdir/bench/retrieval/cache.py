@@ -53,9 +53,9 @@ class CachedEmbedder:
     def scale(self) -> CosineScale:
         return self._model.scale
 
-    def doubt(self, text: str) -> float:
+    def doubts(self, vectors: Matrix) -> Matrix:
         """As the model's."""
-        return self._model.doubt(text) if isinstance(self._model, Doubting) else 0.0
+        return self._model.doubts(vectors) if isinstance(self._model, Doubting) else np.zeros(len(vectors), dtype=np.float32)
 
     def embed_query(self, text: str) -> Matrix:
         """As the model's."""

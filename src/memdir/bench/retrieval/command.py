@@ -65,7 +65,7 @@ def measure(collection: Collection, dense: CachedEmbedder, others: Sequence[Coll
         say(f"{collection.name}: asking {len(collection.questions)} questions …")
         made = figures(collection.name, outcomes(stand, collection.questions))
         unrelated = [(other.name, negatives.texts(negatives.held_out(other.questions))) for other in others]
-        unrelated += negatives.made_up()
+        unrelated += negatives.made_up(collection.texts)
         made += negatives.figures(collection.name, stand, unrelated, negatives.held_out(collection.questions))
     dense.save()
     return made

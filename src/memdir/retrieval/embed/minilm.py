@@ -10,7 +10,6 @@ import logging
 import os
 import shutil
 import threading
-from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -21,6 +20,7 @@ from tokenizers import Tokenizer
 
 from memdir.retrieval.embed.port import CosineScale, check_sha256, pack_lines, package_file
 from memdir.retrieval.embed.quantize import QuantizationError, int8_model
+from memdir.retrieval.embed.strange import Strangeness
 from memdir.retrieval.units import units_of
 from memdir.store.texts import embedded_text
 from memdir.store.types import Chunk, Matrix
@@ -39,7 +39,6 @@ MAX_TOKENS: Final = 256
 SIDE_BY_SIDE_MAX: Final = 2
 """Passages at a time, each on a processor of its own, which costs less than to share one; more would leave none to others."""
 _TEXT_MAX_CHARS: Final = 4000
-_KNOWN_PIECES_MAX: Final = 2
 _SLOWER: Final = ("SkipLayerNormFusion",)
 """What onnxruntime fuses for the worse: its joined addition and normalisation takes 10 ns a component, apart they take 3. A
 text of 34 tokens costs 3.5 ms without it and 4.5 with it (onnxruntime 1.31, AVX-512). int8 rounds otherwise after it, so that a
@@ -80,6 +79,7 @@ class MiniLmEmbedder:
         threads = side_by_side or min(SIDE_BY_SIDE_MAX, os.cpu_count() or 1)
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="memdir-model")
         self._query_lock = threading.Lock()
+        self._strangeness = Strangeness(self.embed_passages)
 
     @staticmethod
     def _check_source(graph: Path) -> None:
@@ -115,12 +115,9 @@ class MiniLmEmbedder:
             hidden = _states(self._query_session, self._tokenizer.encode(cleaned(text)).ids)
         return pooled(hidden)
 
-    def doubt(self, text: str) -> float:
-        """A word of more than two pieces is none that the model has learned; up to half of a question may be such words."""
-        encoding = self._tokenizer.encode(cleaned(text), add_special_tokens=False)
-        pieces = Counter(word for word in encoding.word_ids if word is not None)
-        strange = sum(count > _KNOWN_PIECES_MAX for count in pieces.values()) / max(1, len(pieces))
-        return max(0.0, 2.0 * strange - 1.0)
+    def doubts(self, vectors: Matrix) -> Matrix:
+        """The model learned English."""
+        return self._strangeness.doubts(vectors)
 
     def embed_passages(self, texts: list[str]) -> Matrix:
         """Shape (len(texts), 384)."""

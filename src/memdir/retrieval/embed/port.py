@@ -75,10 +75,11 @@ class LineEmbedder(Embedder, Protocol):
 
 @runtime_checkable
 class Doubting(Embedder, Protocol):
-    """A model that can tell words it does not know. Their vectors lie close to whatever else is strange to it."""
+    """A model that can tell from a vector that it could not read the text: one in a language it never learned, words that are
+    none. Such vectors lie close to whatever else is strange to it."""
 
-    def doubt(self, text: str) -> float:
-        """0 to 1, from all words known to none."""
+    def doubts(self, vectors: Matrix) -> Matrix:
+        """0 to 1 for each row, from text as the model knows it to text that it cannot read."""
         ...
 
 

@@ -124,7 +124,8 @@ def joined(parts: Sequence[str], found: Sequence[SearchOutcome], whole: SearchOu
         for stage, spent_ms in outcome.stages_ms.items():
             stages[stage] = round(stages.get(stage, 0.0) + spent_ms, 3)
     total = max(len(hits), whole.total, *(outcome.total for outcome in found))
-    return SearchOutcome(hits=tuple(hits), total=total, stages_ms=stages)
+    closest = max(whole.closest, *(outcome.closest for outcome in found))
+    return SearchOutcome(hits=tuple(hits), total=total, stages_ms=stages, closest=closest)
 
 
 def _told(hit: Hit, part: str) -> Hit:

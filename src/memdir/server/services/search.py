@@ -24,6 +24,8 @@ from memdir.store.types import Chosen, Scope
 
 EMBED_WAIT_S: Final = 1.0
 EMBED_WAIT_FILES: Final = 16
+CLOSEST_TOLD_MIN: Final = 0.1
+"""Score of the closest passage from which on it is told when nothing is shown."""
 
 
 async def search(caller: Caller, hub: Hub, engine: Engine, request: v1.SearchRequest) -> v1.SearchResponse:
@@ -50,10 +52,10 @@ async def search(caller: Caller, hub: Hub, engine: Engine, request: v1.SearchReq
     else:
         unread = await hub.run(caller.store.documents.not_searchable, scope)
         pending = [path for path in unread if any(in_place(path, one) for one in scopes)]
-        results, total, stages, reranking = await hub.run(_semantic, caller, engine, scope, request)
+        results, total, stages, reranking, note = await hub.run(_semantic, caller, engine, scope, request)
         if not results and lacking:
             await _until_embedded(caller, hub, scope, request.wait_seq, began + request.wait_ms / 1000)
-            results, total, stages, reranking = await hub.run(_semantic, caller, engine, scope, request)
+            results, total, stages, reranking, note = await hub.run(_semantic, caller, engine, scope, request)
     found = time.perf_counter()
     shaped = await hub.run(shape, caller, results, request) if not is_plain(request) else Shaped(hits=results)
     now = time.perf_counter()
@@ -128,7 +130,7 @@ async def _until_embedded(caller: Caller, hub: Hub, scope: Scope, seq: int, dead
 
 def _semantic(
     caller: Caller, engine: Engine, scope: Scope, request: v1.SearchRequest
-) -> tuple[list[v1.SearchHit], int, dict[str, float], Reranking | None]:
+) -> tuple[list[v1.SearchHit], int, dict[str, float], Reranking | None, str | None]:
     limit = max(request.limit, RERANK_MAX) if request.rerank else request.limit
     query = SearchQuery(
         text=request.q, scope=scope, limit=limit + SPARE_HITS, threshold=request.threshold, explain=request.explain
@@ -147,4 +149,7 @@ def _semantic(
     keeps_order = reranking is not None and reranking.applied
     hits = merged([search_hit(hit, document) for hit, document in placed], placed, memories, keeps_order=keeps_order)
     total = outcome.total - len(outcome.hits) + len(hits)
-    return hits[: request.limit], total, stages, reranking
+    note = None
+    if not hits and outcome.closest >= CLOSEST_TOLD_MIN:
+        note = f"nothing is sure enough to be shown; the closest scores {outcome.closest:.2f}, a lower threshold shows it"
+    return hits[: request.limit], total, stages, reranking, note
