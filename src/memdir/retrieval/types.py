@@ -58,7 +58,7 @@ class SearchOutcome:
 
     hits: Sequence[Hit]
     total: int
-    """Passages above the threshold that the query finds by itself, before `limit`, and what they led to as far as it is shown."""
+    """Passages above the threshold, before `limit`; of those that others led to, the ones that could be shown."""
     stages_ms: Mapping[str, float]
     closest: float = 0.0
     """The best score, shown or not."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby, repeat
+from itertools import groupby
 from operator import itemgetter
 from typing import Final
 
@@ -284,27 +284,26 @@ def _best(found: Sequence[tuple[View, Rows, Scores]], limit: int) -> list[tuple[
         return []
     scores = np.concatenate([item[2] for item in found])
     least = np.partition(scores, len(scores) - limit)[len(scores) - limit] if len(scores) > limit else 0.0
-    ranked: list[tuple[float, int, int]] = []
+    ranked: list[tuple[float, int, int, int, int, int]] = []
     for at, (view, rows, own) in enumerate(found):
         better = own > least
         equal = np.flatnonzero(own == least)
         better[equal if view.moved else equal[:limit]] = True
-        ranked += zip((-own[better]).tolist(), repeat(at), rows[better].tolist(), strict=False)
+        segment, rows = view.segment, rows[better]
+        documents = segment.document_of(rows)
+        columns = (-own[better], np.full(len(rows), at), rows, documents, segment.doc_keys[documents], segment.chunk_ids[rows])
+        ranked += zip(*(column.tolist() for column in columns), strict=True)
     ranked.sort()
     best: list[tuple[int, float]] = []
     for negative, group in groupby(ranked, key=itemgetter(0)):
-        equals = [(found[at][0], row) for _, at, row in group]
-        if any(view is not equals[0][0] or view.moved for view, _ in equals[1:]):
-            equals.sort(key=lambda pair: _place(*pair))
-        best += [(int(view.segment.chunk_ids[row]), -negative) for view, row in equals[: limit - len(best)]]
+        equals = list(group)
+        if len(equals) > 1 and (found[equals[0][1]][0].moved or equals[0][1] != equals[-1][1]):
+            equals.sort(key=lambda one: (_path(found[one[1]][0], *one[2:4]), *one[4:]))
+        best += [(one[-1], -negative) for one in equals[: limit - len(best)]]
         if len(best) >= limit:
             break
     return best
 
 
-def _place(view: View, row: int) -> tuple[bytes, int, int]:
-    """What orders equal scores: path, document, chunk."""
-    segment = view.segment
-    document = int(segment.document_of(np.array([row]))[0])
-    path = view.moved[row] if row in view.moved else segment.path(document)
-    return path, int(segment.doc_keys[document]), int(segment.chunk_ids[row])
+def _path(view: View, row: int, document: int) -> bytes:
+    return view.moved[row] if row in view.moved else view.segment.path(document)
