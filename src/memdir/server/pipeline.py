@@ -48,7 +48,7 @@ class _Cutting(Work):
     data: bytes = b""
     text: DecodedText | None = None
     title: str | None = None
-    cut: Cut | None = None
+    chunks: Sequence[Chunk] = ()
 
     @property
     def name(self) -> str:
@@ -83,13 +83,12 @@ def index_all(store: Store, engine: Engine, leases: Sequence[Lease]) -> Failed:
     works = _advanced(store, works, "extracting", failed)
     works = each(works, partial(_read, store), failed)
     works = _advanced(store, works, "chunking", failed)
-    works = each(works, partial(_cut, store, engine), failed)
+    works = each(works, _cut, failed)
     if not works:
         return failed
-    cuts = [work.cut for work in works if work.cut is not None]
-    made = engine.chunks.replace_all(cuts, model=engine.static.name)
-    failed += [(work.lease, SupersededError()) for work, ids in zip(works, made, strict=True) if _chunks(work) and not ids]
-    works = [work for work, ids in zip(works, made, strict=True) if ids or not _chunks(work)]
+    made = engine.chunks.replace_all(_cuts(store, engine, works), model=engine.static.name)
+    failed += [(work.lease, SupersededError()) for work, ids in zip(works, made, strict=True) if work.chunks and not ids]
+    works = [work for work, ids in zip(works, made, strict=True) if ids or not work.chunks]
     containers = {work.document.container_id: store.containers.by_id(work.document.container_id) for work in works}
     for container_id in containers:
         engine.words.follow(container_id)
@@ -123,21 +122,26 @@ def _read(store: Store, work: _Cutting) -> None:
     reread_agent_memory(store, work.document, None if work.text is None else work.text.text)
 
 
-def _cut(store: Store, engine: Engine, work: _Cutting) -> None:
-    text, lease = work.text, work.lease
-    chunks: Sequence[Chunk] = ()
+def _cut(work: _Cutting) -> None:
+    text = work.text
     if text is not None:
-        chunks, work.title = lease.compute(lambda: (chunker.chunk(text, work.name), chunker.title(text, work.name)))
-    vectors = _static_vectors(engine, [embedded_text(chunk) for chunk in chunks], lease.check)
-    work.cut = Cut(document=work.document, chunks=chunks, vectors=vectors, guard=store.jobs.guard(lease.job))
+        work.chunks, work.title = work.lease.compute(lambda: chunker.cut(text, work.name))
 
 
-def _chunks(work: _Cutting) -> Sequence[Chunk]:
-    return () if work.cut is None else work.cut.chunks
+def _cuts(store: Store, engine: Engine, works: Sequence[_Cutting]) -> list[Cut]:
+    """With static vectors, which are made for all together; of one long document a claim that is lost ends it in between."""
+    texts = [embedded_text(chunk) for work in works for chunk in work.chunks]
+    vectors = _static_vectors(engine, texts, works[0].lease.check)
+    cuts = []
+    for work in works:
+        own, vectors = vectors[: len(work.chunks)], vectors[len(work.chunks) :]
+        guard = store.jobs.guard(work.lease.job)
+        cuts.append(Cut(document=work.document, chunks=work.chunks, vectors=own, guard=guard))
+    return cuts
 
 
 def _indexed(engine: Engine, work: _Cutting, container: Container | None) -> Indexed:
-    document, chunks = work.document, _chunks(work)
+    document, chunks = work.document, work.chunks
     follow_up = []
     if chunks and (engine.dense is not None or not engine.settled):
         follow_up.append("embed")

@@ -61,35 +61,39 @@ class ProgressStore:
         content now, or whose claim is not the newest, stays as it is, and its job is freed."""
 
         def work(connection: Transaction) -> set[str]:
-            return {result.document.id for result in ordered if self._record(connection, result)}
+            recorded = [result for result in ordered if _record(connection, result)]
+            now_ms = self._clock.now_ns() // 1_000_000
+            for (container_id, kind, priority), ids in _wanted(recorded).items():
+                jobs.enqueue_all(connection, ids, container_id=container_id, kind=kind, priority=priority, now_ms=now_ms)
+            return {result.document.id for result in recorded}
 
         ordered = sorted(results, key=lambda result: result.document.id)
         return repeated(self._db, work)
 
-    def _record(self, connection: Transaction, result: Indexed) -> bool:
-        document, job = result.document, result.job
-        connection.execute(
-            "update document set status = ?, error = ?, indexed_hash = content_hash, media_type = ?, title = ? "  # noqa: S608
-            f"where id = ? and content_hash = ? and {HELD}",
-            (
-                *(result.status, result.error, result.media_type, result.title and storable(result.title)),
-                *(document.id, document.content_hash),
-                *(job.document_id, job.kind, job.generation, job.claims),
-            ),
-        )
-        if not connection.changes():
-            jobs.free(connection, job)
-            return False
-        if not jobs.finish(connection, job):
-            raise SupersededError
-        now_ms = self._clock.now_ns() // 1_000_000
+
+def _record(connection: Transaction, result: Indexed) -> bool:
+    document, job = result.document, result.job
+    connection.execute(
+        "update document set status = ?, error = ?, indexed_hash = content_hash, media_type = ?, title = ? "  # noqa: S608
+        f"where id = ? and content_hash = ? and {HELD}",
+        (
+            *(result.status, result.error, result.media_type, result.title and storable(result.title)),
+            *(document.id, document.content_hash),
+            *(job.document_id, job.kind, job.generation, job.claims),
+        ),
+    )
+    if not connection.changes():
+        jobs.free(connection, job)
+        return False
+    if not jobs.finish(connection, job):
+        raise SupersededError
+    return True
+
+
+def _wanted(results: Sequence[Indexed]) -> dict[tuple[int, str, int], list[str]]:
+    """Documents by container, kind and priority of the work that follows."""
+    wanted: dict[tuple[int, str, int], list[str]] = {}
+    for result in results:
         for kind in result.follow_up:
-            jobs.enqueue(
-                connection,
-                document_id=document.id,
-                container_id=document.container_id,
-                kind=kind,
-                priority=job.priority,
-                now_ms=now_ms,
-            )
-        return True
+            wanted.setdefault((result.document.container_id, kind, result.job.priority), []).append(result.document.id)
+    return wanted

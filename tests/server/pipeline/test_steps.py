@@ -116,10 +116,10 @@ def test_a_newer_revision_ends_the_cutting_of_the_older_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     began, ended = threading.Event(), threading.Event()
-    cut = "memdir.server.pipeline.chunker.chunk"
+    cut = "memdir.server.pipeline.chunker.cut"
     from memdir.ingest import chunker
 
-    original = chunker.chunk
+    original = chunker.cut
 
     def chunk(text: Any, path: str) -> Any:
         if "endless" in text.text:
@@ -242,7 +242,7 @@ def test_documents_that_raise_loop_or_break_the_model_fail_alone(
 ) -> None:
     from memdir.ingest import chunker
 
-    original = chunker.chunk
+    original = chunker.cut
 
     def chunk(text: Any, path: str) -> Any:
         if "loops" in text.text:
@@ -251,7 +251,7 @@ def test_documents_that_raise_loop_or_break_the_model_fail_alone(
             raise RecursionError("too deep")
         return original(text, path)
 
-    monkeypatch.setattr("memdir.server.pipeline.chunker.chunk", chunk)
+    monkeypatch.setattr("memdir.server.pipeline.chunker.cut", chunk)
     for number in range(3):
         put(f"/loops{number}.md", b"loops %d" % number)
         put(f"/raises{number}.md", b"raises %d" % number)
@@ -305,7 +305,7 @@ def test_a_worker_that_stops_in_the_middle_gives_its_work_back(
         began.set()
         endless()
 
-    monkeypatch.setattr("memdir.server.pipeline.chunker.chunk", chunk)
+    monkeypatch.setattr("memdir.server.pipeline.chunker.cut", chunk)
     put("/a.md", b"words")
     worker = Worker(store, FakeEngine(store))  # type: ignore[arg-type]
     worker.start()

@@ -15,21 +15,23 @@ from memdir.ingest.chunker.pack import CHUNKS_MAX, pack
 from memdir.ingest.text import DecodedText
 from memdir.store.types import Chunk
 
-__all__ = ["CHUNKS_MAX", "chunk", "note", "title"]
+__all__ = ["CHUNKS_MAX", "chunk", "cut", "note"]
 
 _MARKDOWN: Final = frozenset({"md", "markdown", "mdx", "qmd", "rmd", "rst", "adoc", "asciidoc", "org"})
 _MAIL: Final = frozenset({"eml", "mbox", "msg"})
 _SUBTITLES: Final = frozenset({"vtt", "srt"})
 
 
+def cut(text: DecodedText, path: str) -> tuple[Sequence[Chunk], str | None]:
+    """The passages of a document, in order, at most CHUNKS_MAX; and what it calls itself: front matter title, first heading,
+    mail subject; None when it does not say. `path` is used for its suffix only."""
+    outline = _outline(text.text, path)
+    return pack(text, outline), outline.title or None
+
+
 def chunk(text: DecodedText, path: str) -> Sequence[Chunk]:
-    """The passages of a document, in order; at most CHUNKS_MAX. `path` is used for its suffix only."""
-    return pack(text, _outline(text.text, path))
-
-
-def title(text: DecodedText, path: str) -> str | None:
-    """What the document calls itself: front matter title, first heading, mail subject; None when it does not say."""
-    return _outline(text.text, path).title or None
+    """The passages alone."""
+    return cut(text, path)[0]
 
 
 def note(text: DecodedText, chunks: Sequence[Chunk]) -> str | None:
