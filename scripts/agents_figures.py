@@ -14,8 +14,14 @@ from sync_figures import origin
 
 BEGIN: Final = "<!-- figures of memdir bench agents: written by scripts/agents_figures.py -->"
 _KINDS: Final = {
-    "words": "in the words of the memory", "reworded": "as asked days later", "paraphrase": "the subject by another name",
-    "typo": "one letter wrong", "elsewhere": "without a project", "all": "all of these", "held": "of it on held-out subjects",
+    "words": "in the words of the memory", "reworded": "as asked days later", "chatty": "that, in a prompt of 170 words",
+    "paraphrase": "the subject by another name", "typo": "one letter wrong", "elsewhere": "without a project",
+    "all": "all of these", "held": "of it held out",
+}  # fmt: skip
+_NEGATIVES: Final = {
+    "negative": "about what no memory is about", "sharing": "that, in words that many memories have",
+    "chatty_negative": "that, in a prompt of 170 words", "everyday": "small talk and general knowledge",
+    "negatives": "all of these", "held_negatives": "of it held out",
 }  # fmt: skip
 _LATENCIES: Final = {
     "needle": "needle", "rare": "rare words", "common": "common words", "mixed": "both", "needle_cpu": "needle, processor",
@@ -46,24 +52,25 @@ def main(files: list[str]) -> int:
 
 
 def accuracy(found: Figures) -> str:
-    """A row for each kind of question."""
+    """A row for each kind of question, by words and by meaning; then what was answered and should not have been."""
     if "all_top1" not in found:
         return ""
-    rows = ["| question | asked | top-1 | 95 % | MRR | in the first ten |", "|---|---|---|---|---|---|"]
-    for kind, title in _KINDS.items():
-        top1 = found[f"{kind}_top1"]
-        values = [found[f"{kind}_{name}"]["value"] for name in ("mrr", "top10")]
-        rows.append(
-            f"| {title} | {top1['samples']} | {top1['value']:.2f} | {_between(top1['spread'])} | "
-            + " | ".join(f"{value:.2f}" for value in values) + " |"
-        )  # fmt: skip
-    for name, title in (
-        ("negatives_answered", "nothing is there, and something was answered"),
-        ("held_negatives_answered", "· held out"),
-    ):
-        one = found[name]
-        rows.append(f"| {title} | {one['samples']} | {one['value']:.2f} | {_between(one['spread'])} | | |")
-    return "\n".join(rows)
+    ways = {"": "", "semantic_": ", `--semantic`"} if "semantic_all_top1" in found else {"": ""}
+    rows = [
+        "| question | asked | top-1 | 95 % | the same fact, any project | MRR | in the first ten |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for prefix, way in ways.items():
+        for kind, title in _KINDS.items():
+            top1, fact1, mrr, top10 = (found[f"{prefix}{kind}_{name}"] for name in ("top1", "fact1", "mrr", "top10"))
+            values = " | ".join(f"{one['value']:.2f}" for one in (fact1, mrr, top10))
+            rows.append(f"| {title}{way} | {top1['samples']} | {top1['value']:.2f} | {_between(top1['spread'])} | {values} |")
+    answered = ["| nothing is there | asked | answered all the same | 95 % |", "|---|---|---|---|"]
+    for prefix, way in ways.items():
+        for kind, title in _NEGATIVES.items():
+            one = found[f"{prefix}{kind}_answered"]
+            answered.append(f"| {title}{way} | {one['samples']} | {one['value']:.2f} | {_between(one['spread'])} |")
+    return "\n".join(rows) + "\n\n" + "\n".join(answered)
 
 
 def _between(spread: list[float]) -> str:

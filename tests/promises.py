@@ -117,6 +117,7 @@ MEASURED: dict[str, tuple[str, ...]] = {
         f"agent.speed-{name}": tuple(f"{size}.{kind}_p95" for kind in ("needle", "rare", "common", "mixed"))
         for name, size in {"1k": 1_000, "50k": 50_000, "1m": 1_000_000}.items()
     },
+    "agent.negatives": ("negatives_answered", "held_negatives_answered"),
     "agent.needles": ("1000.needles_found", "50000.needles_found", "1000000.needles_found"),
     "agent.hook-speed": ("50000.hook_p95", "1000000.hook_p95"),
 }  # fmt: skip
@@ -751,6 +752,9 @@ _AGENTS = _group(
         "index-files": "The index of agents' memories is whole after a restart, a death or damage, and holds no deleted ones.",
         "bench": "`memdir bench agents` measures accuracy and scale beside plain FTS5 in one run.",
         "seed-cases": "The seed's ten cases: 10 of 10 top-1, no false positive.",
+        "negatives": "Of the benchmark's questions about what no memory says at most 5 % are answered.",
+        "long-prompt": "One sentence of a prompt of 170 words finds its memory; small talk and other topics find nothing.",
+        "slips": "A word with a slip, or written together or apart, is understood; what memories say is read as it stands.",
         "parallel": "Eight sessions at once store and search without an error, a lost memory or an orphan.",
         "killed": "Killed in the middle of a store, the memory is whole or not there.",
         "speed-1k": "Search p95 under 1 ms at 1,000 memories.",

@@ -111,7 +111,7 @@ def test_a_prompt_gets_what_memory_knows_of_it_in_the_seeds_shape_and_once(
     assert _ask(hook, place, CLAUDE_PROMPT, session_id="four", prompt="zymurgy and quokkas").out == b""
 
 
-@pytest.mark.promise("agent.hook-context")
+@pytest.mark.promise("agent.hook-context", "agent.long-prompt")
 def test_a_long_prompt_finds_what_one_sentence_asks_for_and_prompts_about_other_things_find_nothing(
     hook: Hook, place: Place, memories: AgentMemories
 ) -> None:

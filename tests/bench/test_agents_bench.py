@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from memdir.bench.agents import corpus, scale
+from memdir.bench.agents import corpus, prompts, scale
 from memdir.bench.agents.accuracy import seed_cases, thousand
 from memdir.bench.agents.day import day, fact
 from memdir.bench.agents.goals import GOALS
@@ -45,15 +45,30 @@ def test_there_are_hundreds_of_questions_half_of_them_about_what_nothing_was_tun
     asked = corpus.questions(told)
     assert asked == corpus.questions(told)
     assert len(asked) >= 200
-    assert set(Counter(one.kind for one in asked)) == set(corpus.KINDS)
+    assert set(Counter(one.kind for one in asked)) == {*corpus.KINDS, *corpus.NEGATIVE_KINDS}
     assert 0.4 < sum(one.held for one in asked) / len(asked) < 0.6
-    assert all(one.relevant for one in asked if one.kind != "negative")
-    assert not any(one.relevant for one in asked if one.kind == "negative")
+    assert all(one.relevant and one.relevant <= one.same for one in asked if one.kind in corpus.KINDS)
+    assert not any(one.relevant or one.same for one in asked if one.kind in corpus.NEGATIVE_KINDS)
+
+
+def test_held_questions_have_wordings_and_chatter_of_their_own(told: list[corpus.Told]) -> None:
+    asked = corpus.questions(told)
+    everyday = {held: {one.text for one in asked if one.kind == "everyday" and one.held == held} for held in (False, True)}
+    assert len(everyday[False]) == len(everyday[True]) == 25
+    assert not everyday[False] & everyday[True]
+    chatty = [one for one in asked if one.kind in ("chatty", "chatty_negative")]
+    assert min(len(one.text.split()) for one in chatty) > 130
+    for held, other in ((False, True), (True, False)):
+        texts = " ".join(one.text for one in chatty if one.held == held)
+        assert any(sentence in texts for sentence in prompts.CHATTER[held])
+        assert not any(sentence in texts for sentence in prompts.CHATTER[other])
+    for sort, wordings in corpus._REWORDED_HELD.items():
+        assert not set(wordings) & set(corpus._ASKED["reworded"][sort])
 
 
 def test_no_memory_is_about_what_negatives_ask_for(told: list[corpus.Told]) -> None:
     everything = " ".join(one.content for one in told).casefold()
-    absent = [topic for line in corpus._ABSENT.strip().split("\n") for topic in line.split("|")]
+    absent = [topic for line in prompts.ABSENT.strip().split("\n") for topic in line.split("|")]
     assert [topic for topic in absent if topic in everything] == []
 
 
@@ -143,11 +158,13 @@ def test_accuracy_is_told_for_each_kind_of_question_with_an_interval(running: Se
         figures = {made.name: made for made in thousand(client, 12)}
     for kind in (*corpus.KINDS[:-1], "all", "held"):
         top1, mrr = figures[f"{kind}_top1"], figures[f"{kind}_mrr"]
+        assert top1.value <= figures[f"{kind}_fact1"].value
         assert 0 <= top1.value <= mrr.value <= figures[f"{kind}_top10"].value <= 1
         assert top1.spread is not None
         assert top1.spread[0] <= top1.value <= top1.spread[1]
     assert figures["words_top10"].value > 0.8, "asked in their own words"
-    assert figures["negatives_answered"].value < 0.5
+    assert figures["negatives_answered"].value < 0.15
+    assert {f"{kind}_answered" for kind in corpus.NEGATIVE_KINDS} <= figures.keys()
 
 
 @pytest.mark.long

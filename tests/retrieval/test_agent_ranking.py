@@ -287,6 +287,7 @@ CHAT = (
 )
 
 
+@pytest.mark.promise("agent.long-prompt")
 def test_one_sentence_of_a_long_prompt_finds_its_memory_and_chatter_alone_finds_nothing(notes: Table) -> None:
     prompt = CHAT.format("Could you change the image upload so that it works on slow phones?")
     assert len(prompt.split()) > 150
@@ -308,6 +309,7 @@ def test_a_long_question_is_looked_for_without_everyday_words_and_a_short_one_wi
     assert len(asked(only_everyday)) > LONG_WORDS, "nothing else is there to look for"
 
 
+@pytest.mark.promise("agent.slips")
 @pytest.mark.parametrize(
     ("text", "number"),
     [
@@ -325,6 +327,7 @@ def test_slips_and_words_written_together_or_apart_are_understood(notes: Table, 
     assert found(notes, text)[0] == number
 
 
+@pytest.mark.promise("agent.slips")
 def test_a_word_that_some_memory_has_is_never_read_as_another() -> None:
     table = Table()
     table.add(

@@ -75,24 +75,25 @@ class AgentUsageStore:
             )
 
     def used(self, container_id: int, memory_ids: Sequence[str]) -> None:
-        """A tool read, found, changed or deleted these: those that were told in the last day served."""
+        """A tool read, found, changed or deleted these: the session that was told one last, in the last day, made use of it. A
+        tool's call does not say in which session it was made, and one use must not count for all that were told."""
         now_ms = self._now_ms()
         some = list(memory_ids)[:_IN_MAX]
         if not some:
             return
-        told = self._db.one(
-            "select 1 from agent_injection where container_id = ? and used_at_ms is null and at_ms > ? "  # noqa: S608
-            f"and memory_id in ({marks_for(some)}) limit 1",
+        last = self._db.all(
+            "select id, used_at_ms from (select id, used_at_ms, row_number() over "  # noqa: S608
+            "(partition by memory_id order by at_ms desc, id desc) as place from agent_injection "
+            f"where container_id = ? and at_ms > ? and memory_id in ({marks_for(some)})) as told where place = 1",
             (container_id, now_ms - DAY_MS, *some),
         )
-        if told is None:
-            return
-        with self._db.write() as connection:
-            connection.execute(
-                "update agent_injection set used_at_ms = ? where container_id = ? and used_at_ms is null and at_ms > ? "  # noqa: S608
-                f"and memory_id in ({marks_for(some)})",
-                (now_ms, container_id, now_ms - DAY_MS, *some),
-            )
+        due = [row[0] for row in last if row[1] is None]
+        if due:
+            with self._db.write() as connection:
+                connection.execute(
+                    f"update agent_injection set used_at_ms = ? where id in ({marks_for(due)})",  # noqa: S608
+                    (now_ms, *due),
+                )
 
     def count(self, container_id: int, *, searches: int = 0, stored: int = 0) -> None:
         """Add to today's numbers. A container that is gone meanwhile counts nothing."""

@@ -11,16 +11,21 @@ import httpx
 import numpy as np
 
 from memdir.bench.agents import seedcases
-from memdir.bench.agents.corpus import KINDS, Question, memories, questions
+from memdir.bench.agents.corpus import KINDS, NEGATIVE_KINDS, Question, memories, questions
 from memdir.bench.agents.goals import figure
 from memdir.bench.figures import Figure
 from memdir.bench.retrieval.metrics import interval, wilson
+from memdir.bench.server.runs import settle
 from memdir.bench.server.stand import Stand, stand
 from memdir.bench.session import BenchError
 from memdir.bench.smoke import progress
 
 BATCH: Final = 500
+THOUSAND: Final = "thousand"
+"""The container of the thousand memories."""
 _TOP: Final = 10
+Ranks = dict[Question, tuple[int | None, int | None, int]]
+"""Of each question the rank of the right memory, that of the first one which tells the same, and how many were found."""
 
 
 def accuracy(folder: Path, *, share: int = 1) -> Iterator[Figure]:
@@ -30,11 +35,14 @@ def accuracy(folder: Path, *, share: int = 1) -> Iterator[Figure]:
         yield from seed_cases(client)
         progress("a thousand memories …")
         yield from thousand(client, share)
+        progress("the same by meaning …")
+        settle(one, THOUSAND)
+        yield from by_meaning(client, share)
         yield from _server(one)
 
 
 def _server(one: Stand) -> Iterator[Figure]:
-    yield figure("server_resident", one.resident_mib(), "MiB", note="after all questions, models not asked for")
+    yield figure("server_resident", one.resident_mib(), "MiB", note="after all questions, models loaded")
 
 
 def seed_cases(client: httpx.Client) -> Iterator[Figure]:
@@ -57,44 +65,64 @@ def seed_cases(client: httpx.Client) -> Iterator[Figure]:
 
 
 def thousand(client: httpx.Client, share: int) -> Iterator[Figure]:
-    """All kinds of questions; `held` are those about subjects that nothing was tuned to."""
+    """All kinds of questions; `held` are those about subjects, and in wordings, that nothing was tuned to."""
     told = memories()
-    places = imported(client, "thousand", [one.item(datetime.now(UTC)) for one in told])
+    places = imported(client, THOUSAND, [one.item(datetime.now(UTC)) for one in told])
     asked = questions(told)[::share]
-    ranks: dict[Question, int | None] = {}
+    yield from _of_all(asked, _ranks(client, asked, places))
+
+
+def by_meaning(client: httpx.Client, share: int) -> Iterator[Figure]:
+    """The same questions with `--semantic`, when the pipeline is done with the memories."""
+    told = memories()
+    asked = questions(told)[::share]
+    places = {(one.content, one.project): place for place, one in enumerate(told)}
+    yield from _of_all(asked, _ranks(client, asked, places, semantic=True), prefix="semantic_")
+
+
+def _ranks(client: httpx.Client, asked: Sequence[Question], places: dict[tuple[str, str], int], **more: Any) -> Ranks:
+    ranks: Ranks = {}
     for question in asked:
-        hits = searched(client, "thousand", question.text, project=question.project, limit=_TOP)
-        ranks[question] = _rank(question, [places[hit["memory"]["content"], hit["memory"]["project"]] for hit in hits])
-    for kind in KINDS[:-1]:
-        yield from _of_kind(kind, [question for question in asked if question.kind == kind], ranks)
+        hits = searched(client, THOUSAND, question.text, project=question.project, limit=_TOP, **more)
+        found = [places[hit["memory"]["content"], hit["memory"]["project"]] for hit in hits]
+        ranks[question] = _rank(question.relevant, found), _rank(question.same, found), len(found)
+    return ranks
+
+
+def _rank(right: frozenset[int], found: Sequence[int]) -> int | None:
+    """1 for the first; None: not among those found."""
+    return next((rank for rank, place in enumerate(found, start=1) if place in right), None)
+
+
+def _of_all(asked: Sequence[Question], ranks: Ranks, prefix: str = "") -> Iterator[Figure]:
     positive = [question for question in asked if question.relevant]
-    yield from _of_kind("all", positive, ranks)
-    yield from _of_kind("held", [question for question in positive if question.held], ranks)
+    for kind in KINDS:
+        yield from _of_kind(f"{prefix}{kind}", [question for question in positive if question.kind == kind], ranks)
+    yield from _of_kind(f"{prefix}all", positive, ranks)
+    yield from _of_kind(f"{prefix}held", [question for question in positive if question.held], ranks)
     negative = [question for question in asked if not question.relevant]
-    for name, some in (("negatives", negative), ("held_negatives", [one for one in negative if one.held])):
-        answered = sum(ranks[question] is not None for question in some)
-        low_high = wilson(answered, len(some))
-        yield figure(f"{name}_answered", answered / max(1, len(some)), "share", samples=len(some), spread=low_high)
+    named = {kind: [question for question in negative if question.kind == kind] for kind in NEGATIVE_KINDS}
+    named |= {"negatives": negative, "held_negatives": [question for question in negative if question.held]}
+    for name, some in named.items():
+        if some:
+            answered = sum(ranks[question][2] > 0 for question in some)
+            yield figure(
+                f"{prefix}{name}_answered", answered / len(some), "share", samples=len(some), spread=wilson(answered, len(some))
+            )
 
 
-def _rank(question: Question, found: Sequence[int]) -> int | None:
-    """1 for the first; None: not among those found. Of a negative: 0 when anything was found."""
-    if not question.relevant:
-        return 0 if found else None
-    return next((rank for rank, place in enumerate(found, start=1) if place in question.relevant), None)
-
-
-def _of_kind(name: str, asked: Sequence[Question], ranks: dict[Question, int | None]) -> Iterator[Figure]:
+def _of_kind(name: str, asked: Sequence[Question], ranks: Ranks) -> Iterator[Figure]:
     if not asked:
         return
-    first = sum(ranks[question] == 1 for question in asked)
-    reciprocal = np.array([1.0 / rank if (rank := ranks[question]) else 0.0 for question in asked])
-    found = sum(ranks[question] is not None for question in asked)
-    spread = wilson(first, len(asked))
-    yield figure(f"{name}_top1", first / len(asked), "share", samples=len(asked), spread=spread, better="higher")
-    yield figure(
-        f"{name}_mrr", float(reciprocal.mean()), "share", samples=len(asked), spread=interval(reciprocal), better="higher"
-    )
+    own = [ranks[question][0] for question in asked]
+    for figure_name, ranked in (("top1", own), ("fact1", [ranks[question][1] for question in asked])):
+        first = sum(rank == 1 for rank in ranked)
+        spread = wilson(first, len(asked))
+        yield figure(f"{name}_{figure_name}", first / len(asked), "share", samples=len(asked), spread=spread, better="higher")
+    reciprocal = np.array([1.0 / rank if rank else 0.0 for rank in own])
+    spread = interval(reciprocal)
+    yield figure(f"{name}_mrr", float(reciprocal.mean()), "share", samples=len(asked), spread=spread, better="higher")
+    found = sum(rank is not None for rank in own)
     yield figure(f"{name}_top10", found / len(asked), "share", samples=len(asked), better="higher")
 
 

@@ -5,24 +5,35 @@ preference; the questions have wordings of their own. Kinds of questions:
 
     words        the words of the memory, in the project it was made in
     reworded     as a person asks it days later: inflected, with words around, without some of them
+    chatty       `reworded`, as one sentence of a prompt of some 170 words
     paraphrase   the subject by another name: hardly a word in common
     typo         `words`, with one letter wrong in one of them
     elsewhere    `words`, with no project: any project's answer is right
-    negative     about something that no memory is about
+
+And of such as nothing may be found for:
+
+    negative         about something that no memory is about
+    sharing          the same, with words that many memories have
+    everyday         what agents are told besides: small talk, general knowledge, "continue"
+    chatty_negative  `sharing`, as one sentence of a long prompt
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+from memdir.bench.agents import prompts
 from memdir.bench.agents.subjects import Project, Subject, projects, subjects
 
-KINDS: Final = ("words", "reworded", "paraphrase", "typo", "elsewhere", "negative")
-_COUNTS: Final = {"words": 60, "reworded": 60, "paraphrase": 60, "typo": 60, "elsewhere": 40}
+KINDS: Final = ("words", "reworded", "chatty", "paraphrase", "typo", "elsewhere")
+NEGATIVE_KINDS: Final = ("negative", "sharing", "everyday", "chatty_negative")
+_COUNTS: Final = {"words": 60, "reworded": 60, "chatty": 60, "paraphrase": 60, "typo": 60, "elsewhere": 40}
+_CHATTER: Final = 10
+"""Sentences around a question."""
 _SORTS: Final = ("decision", "bug", "setting", "command", "preference")
 _SEED: Final = 20
 _AGE_MAX_DAYS: Final = 400
@@ -93,20 +104,18 @@ _ASKED: Final[dict[str, dict[str, tuple[str, ...]]]] = {
     },
 }  # fmt: skip
 
-_ABSENT: Final = """
-kubernetes helm chart|kafka partitions|terraform remote state|graphql federation|cassandra compaction|ansible playbook
-saml single sign-on|zookeeper quorum|flutter hot reload|unity shaders|fpga bitstream|ldap groups|grpc deadlines
-nginx upstream|mqtt retained topics|airflow dags|spark executors|jupyter notebooks|puppet manifests|svelte transitions
-cuda streams|dnssec rollover|wireguard tunnels|print spooler|barcode scanner|oauth consent|blockchain wallet|wasm threads
-snowflake warehouse|rabbitmq exchange|podman rootless|fortran bindings|bluetooth pairing|varnish purge|cobol copybooks
-neo4j cypher|influxdb buckets|jenkins agents|selenium grid|solr synonyms
-"""
-_NEGATIVE: Final = (
-    "{absent}",
-    "how do we configure {absent}",
-    "why did {absent} fail last week",
-    "what did we decide about {absent}",
-)
+_REWORDED_HELD: Final[dict[str, tuple[str, ...]]] = {
+    "decision": ("remind me which way we went with {name}", "was there a reason for how {name} works here?",
+                 "before I touch {name}: is there a decision I should know of"),
+    "bug": ("{symptom}, does that ring a bell", "did {name} give us trouble in the past", "I see it again: {symptom}"),
+    "setting": ("which variable do I set to tune {name}", "what is the current default of {key}",
+                "can {name} be turned down for the demo"),
+    "command": ("what do I need to type to get {name} going", "show me the command line for {name}",
+                "start {name} on my machine"),
+    "preference": ("do it for {name} the way I usually want it", "any taste of mine regarding {name}?",
+                   "which of {choice} and {other} do I favour for {name}"),
+}  # fmt: skip
+"""Of held subjects: written when the search had been fitted to the others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,12 +140,14 @@ class Told:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """`relevant` are places in `memories()`; none: nothing may be found. `held`: about a subject that nothing was tuned to."""
+    """`relevant` are places in `memories()`; none: nothing may be found. `same`: those and what other projects say alike.
+    `held`: about a subject, and in a wording, that nothing was tuned to."""
 
     kind: str
     text: str
     project: str | None
-    relevant: frozenset[int]
+    relevant: frozenset[int] = frozenset()
+    same: frozenset[int] = frozenset()
     held: bool
 
 
@@ -158,23 +169,44 @@ def questions(told: Sequence[Told]) -> list[Question]:
     for kind, count in _COUNTS.items():
         for place, at in enumerate(_spread(random_, told, count)):
             one = told[at]
-            text = _text(random_, kind, one, place)
-            relevant = _alike(told, one) if kind == "elsewhere" else {at}
+            same = _alike(told, one)
             made.append(
                 Question(
-                    kind=kind, text=text, project=None if kind == "elsewhere" else one.project, relevant=frozenset(relevant),
-                    held=subjects()[one.subject].held,
+                    kind=kind, text=_text(random_, kind, one, place), project=None if kind == "elsewhere" else one.project,
+                    relevant=same if kind == "elsewhere" else frozenset([at]), same=same, held=_is_held(one),
                 )
             )  # fmt: skip
-    absent = [topic for line in _ABSENT.strip().split("\n") for topic in line.split("|")]
     names = [project.name for project in projects()]
+    return made + [
+        Question(kind=kind, text=text, project=random_.choice(names), held=held) for kind, text, held in _negatives(random_)
+    ]
+
+
+def _negatives(random_: random.Random) -> Iterator[tuple[str, str, bool]]:
+    """Kind, text, whether it is held."""
+    absent = [topic for line in prompts.ABSENT.strip().split("\n") for topic in line.split("|")]
     for at, topic in enumerate(absent):
+        held = at % 2 == 1
         for turn in (at, at + 1):
-            text = _NEGATIVE[turn % len(_NEGATIVE)].format(absent=topic)
-            made.append(
-                Question(kind="negative", text=text, project=random_.choice(names), relevant=frozenset(), held=at % 2 == 1)
-            )
-    return made
+            yield "negative", prompts.NEGATIVE[turn % len(prompts.NEGATIVE)].format(absent=topic), held
+            texts = prompts.SHARING[held]
+            text = texts[(at // 2 + turn) % len(texts)].format(absent=topic)
+            yield "sharing", text, held
+            if turn == at:
+                yield "chatty_negative", _among_chatter(random_, text, held=held), held
+    for held in (False, True):
+        for text in prompts.EVERYDAY[held].strip().split("\n"):
+            yield "everyday", text, held
+
+
+def _among_chatter(random_: random.Random, text: str, *, held: bool) -> str:
+    sentences = random_.sample(prompts.CHATTER[held], _CHATTER)
+    sentences.insert(random_.randrange(_CHATTER + 1), _capital(text) + ("" if text.endswith("?") else "."))
+    return " ".join(sentences)
+
+
+def _is_held(one: Told) -> bool:
+    return subjects()[one.subject].held
 
 
 def _told(random_: random.Random, project: Project, subject: Subject, number: int, sort: str) -> Told:
@@ -210,9 +242,13 @@ def _spread(random_: random.Random, told: Sequence[Told], count: int) -> list[in
 
 def _text(random_: random.Random, kind: str, one: Told, place: int) -> str:
     """A question whose words a memory can answer: about what this very memory says."""
-    asked = "words" if kind in ("typo", "elsewhere") else kind
-    wordings = [text for text in _ASKED[asked][one.sort] if _answerable(text, one)]
+    held = _is_held(one)
+    asked = {"typo": "words", "elsewhere": "words", "chatty": "reworded"}.get(kind, kind)
+    texts = _REWORDED_HELD if asked == "reworded" and held else _ASKED[asked]
+    wordings = [text for text in texts[one.sort] if _answerable(text, one)]
     text = wordings[place % len(wordings)].format(**one.fields)
+    if kind == "chatty":
+        return _among_chatter(random_, text, held=held)
     return _misspelt(random_, text) if kind == "typo" else text
 
 
@@ -223,13 +259,13 @@ def _answerable(wording: str, one: Told) -> bool:
     return all(name == "otherwise" or one.fields[name].casefold() in content for name in named)
 
 
-def _alike(told: Sequence[Told], one: Told) -> set[int]:
+def _alike(told: Sequence[Told], one: Told) -> frozenset[int]:
     """Memories of any project that answer the same question."""
-    same = one.sort in ("decision", "preference")
-    return {
+    chosen = one.sort in ("decision", "preference")
+    return frozenset(
         at for at, other in enumerate(told)
-        if (other.subject, other.sort) == (one.subject, one.sort) and (not same or other.choice == one.choice)
-    }  # fmt: skip
+        if (other.subject, other.sort) == (one.subject, one.sort) and (not chosen or other.choice == one.choice)
+    )  # fmt: skip
 
 
 def _misspelt(random_: random.Random, text: str) -> str:

@@ -13,6 +13,8 @@ _KINDS: Final = ("needle", "rare", "common", "mixed")
 GOALS: Final[Mapping[str, float]] = {
     "seed_cases": 10,
     "seed_false_positives": 0,
+    "negatives_answered": 0.05,
+    "held_negatives_answered": 0.05,
     **{f"{size}.{kind}_p95": 1.0 if kind == "needle" else goal for size, goal in _SEARCH_MS.items() for kind in _KINDS},
     **{f"{size}.needles_found": 100 for size in _SEARCH_MS},
     **{f"{size}.top10_equal": 1.0 for size in (10, *_SEARCH_MS)},
