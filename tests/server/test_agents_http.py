@@ -17,6 +17,7 @@ from memdir.agents.service import AgentMemories
 from memdir.client.local import ServerInfo
 
 from .conftest import ON_BOTH, ServerProcess
+from .test_search_http import done
 
 pytestmark = ON_BOTH
 
@@ -209,6 +210,30 @@ def test_a_session_is_told_at_its_start_what_is_known_of_the_user_and_of_no_othe
     elsewhere = memories.context(event="SessionStart", project="bakery")["context"]
     assert "- I prefer tea." in elsewhere
     assert "Deploy window" not in elsewhere
+
+
+@pytest.mark.promise("agent.semantic")
+def test_by_meaning_a_memory_is_found_in_other_words_and_other_topics_find_nothing(
+    server: ServerProcess, client: httpx.Client, tag: str
+) -> None:
+    memories = memories_of(server, tag)
+    for content in (
+        "Dark mode is done with CSS variables",
+        "Phones get pictures in WebP",
+        "The nightly backup goes to the second data centre",
+        "Invoices are rendered by WeasyPrint",
+    ):
+        memories.store(content)
+    done(client, tag)
+    for question, answer in {"night colours of the interface": "Dark mode", "images sent to mobile devices": "Phones"}.items():
+        assert memories.search(question)["results"] == [], "no word in common"
+        best = memories.search(question, semantic=True)["results"][0]
+        assert best["memory"]["content"].startswith(answer)
+        assert best["signals"]["bm25"] == 0.0 < best["signals"]["semantic"]
+    by_words = memories.search("nightly backup", semantic=True)["results"]
+    assert by_words[0]["memory"]["content"].startswith("The nightly backup")
+    for question in ("best pasta recipe with mushrooms", "kubernetes ingress certificates"):
+        assert memories.search(question, semantic=True)["results"] == []
 
 
 def test_an_import_keeps_times_and_brings_each_memory_over_once(server: ServerProcess, tag: str) -> None:

@@ -39,7 +39,7 @@ COMMAND = Command(
     name="bench agents",
     usage="[OPTIONS]",
     description=(
-        "Store memories on servers of its own and ask for them. accuracy: the ten cases of the design, and 360 questions\n"
+        "Store memories on servers of its own and ask for them. accuracy: the ten cases of the design, and 590 questions\n"
         "about a thousand memories, misspelt and in other words, and about what none of them says. scale: searches inside the\n"
         "server, the hook as a process, needles, bytes and build rate, beside plain FTS5 and every memory scored, in the same\n"
         "run. day: eight sessions with MCP servers and hooks side by side; what is lost, and what is left."

@@ -15,8 +15,11 @@ from memdir.server.services.agentreading import Bounds, hit_of, ranked_records
 from memdir.store import agentmemories
 from memdir.store.types import Scope
 
-WEIGHT: Final = 0.35
+WEIGHT: Final = 0.2
 """Of meaning; the five signals share the rest."""
+CLOSE_MIN: Final = 0.7
+"""Without a threshold of the caller: what only meaning finds is at least as close. Both numbers are fitted on one half of the
+questions of `memdir bench agents`, see ADR 29."""
 _OVER_FETCH: Final = 3
 
 
@@ -38,7 +41,8 @@ def semantic_hits(
     for hit in found.hits:
         close.setdefault(hit.document_id, max(0.0, min(1.0, hit.score)))
     index = room.index(container_id)
-    for document_id in close:
+    least_close = CLOSE_MIN if query.threshold is None else 0.0
+    for document_id in (one for one, score in close.items() if score >= least_close):
         for record in caller.store.agents.of_document(document_id)[:1]:
             tagged = not query.only_tags or set(query.tags) & set(record.tags)
             if record.id not in by_words and tagged and record.container_id == container_id:
