@@ -206,7 +206,7 @@ def test_records_of_hits_are_read_by_their_number_and_not_by_walking_the_contain
         with monkeypatch.context() as patched:
             patched.setattr(type(store.agents._db), "all", noted)
             store.agents.many(1, [1, 2, 3])
-            store.agents.indexed(1, [1, 2, 3])
+            store.agent_feed.indexed(1, [1, 2, 3])
         with store.upkeep().reading() as connection:
             plans = [fetch(connection, f"explain query plan {sql}", bindings)[0][-1] for sql, bindings in asked]
         assert len(plans) == 2
