@@ -289,9 +289,9 @@ def _best(found: Sequence[tuple[View, Rows, Scores]], limit: int) -> list[tuple[
         better = own > least
         equal = np.flatnonzero(own == least)
         better[equal if view.moved else equal[:limit]] = True
-        segment, rows = view.segment, rows[better]
-        documents = segment.document_of(rows)
-        columns = (-own[better], np.full(len(rows), at), rows, documents, segment.doc_keys[documents], segment.chunk_ids[rows])
+        segment, kept = view.segment, rows[better]
+        documents = segment.document_of(kept)
+        columns = (-own[better], np.full(len(kept), at), kept, documents, segment.doc_keys[documents], segment.chunk_ids[kept])
         ranked += zip(*(column.tolist() for column in columns), strict=True)
     ranked.sort()
     best: list[tuple[int, float]] = []
