@@ -12,17 +12,21 @@ import json
 import os
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from memdir.bench.agents.haystack import KINDS, Ask, Haystack
 from memdir.bench.agents.judges import TOP
+from memdir.bench.session import BenchError
 
 if TYPE_CHECKING:
+    from memdir.server.agentroom import AgentRoom
     from memdir.server.engine import Engine
 
 CONTAINER = "haystack"
+_KEPT_S = 600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +37,7 @@ class Asked:
     count: int
     questions: int
     rounds: int
+    stores: int
 
 
 @dataclass(slots=True, kw_only=True)
@@ -40,26 +45,36 @@ class Answered:
     """Milliseconds by kind, of the clock and of the processor; by kind and question the content and score of the best ten."""
 
     first_ms: float = 0.0
+    again_ms: float = 0.0
+    """The first search after a restart."""
     at_s: float = 0.0
     """When the answers below were given, since 1970."""
     times: dict[str, list[float]] = field(default_factory=dict)
     cpu: dict[str, list[float]] = field(default_factory=dict)
     service: list[float] = field(default_factory=list)
     recorded: list[float] = field(default_factory=list)
+    stores: list[float] = field(default_factory=list)
+    after_stores: list[float] = field(default_factory=list)
+    """Searches, each the first one after a store."""
+    before_stores: list[float] = field(default_factory=list)
     found: dict[str, list[list[tuple[str, float]]]] = field(default_factory=dict)
     resident_mib: float = 0.0
     index_bytes: int = 0
+    file_bytes: int = 0
+    """Of the index on disk."""
 
 
 def answered(asked: Asked) -> Answered:
     """The first search, which loads what there is to load; then all kinds."""
     from memdir.api import agents as wire
     from memdir.bench.posix.clocks import resident_mib
+    from memdir.retrieval.agents.index import NAME
     from memdir.retrieval.agents.ranking import AgentQuery
+    from memdir.retrieval.index import folder_of
     from memdir.server.access import Caller
     from memdir.server.agentroom import AgentRoom
     from memdir.server.direct import KEY
-    from memdir.server.services import agentreading
+    from memdir.server.services import agentreading, agents
     from memdir.store.acting import act_as
     from memdir.store.sqlite.store import SqliteStore
 
@@ -81,12 +96,14 @@ def answered(asked: Asked) -> Answered:
             found = agentreading.search(caller, room, no_engine, request)
             return (time.perf_counter() - began) * 1000, (time.thread_time() - began_cpu) * 1000, found
 
-        answer.first_ms = search(questions["common"][0])[0]
+        container = store.containers.get(KEY.org_id, CONTAINER)
+        answer.first_ms = _first(room, container.id, search, questions["common"][0])
+        if not room.indexes.settle(_KEPT_S):
+            raise BenchError(f"the index was not written within {_KEPT_S} s")
         answer.at_s = time.time()
         for kind, some in questions.items():
             answers = [search(ask, threshold=None if kind == "needle" else 0.0)[2] for ask in some]
             answer.found[kind] = [[(hit.memory.content, hit.score) for hit in found.results] for found in answers]
-        container = store.containers.get(KEY.org_id, CONTAINER)
 
         def inside(ask: Ask) -> tuple[float, float]:
             began_cpu, began = time.thread_time(), time.perf_counter()
@@ -107,12 +124,31 @@ def answered(asked: Asked) -> Answered:
         answer.service = [min(search(ask)[0] for _ in range(asked.rounds)) for ask in questions["needle"]]
         answer.recorded = [search(ask, record=True)[0] for ask in questions["mixed"]]
         answer.resident_mib = resident_mib(os.getpid())
-        stats = agentreading.stats(caller, room, CONTAINER)
-        answer.index_bytes = stats.index_bytes
+        answer.index_bytes = agentreading.stats(caller, room, CONTAINER).index_bytes
+        for at, ask in enumerate(questions["mixed"][: asked.stores]):
+            answer.before_stores.append(inside(ask)[0])
+            began = time.perf_counter()
+            agents.store(caller, room, wire.StoreRequest(container_tag=CONTAINER, content=f"{ask.text} {at}th {at * at}"))
+            answer.stores.append((time.perf_counter() - began) * 1000)
+            answer.after_stores.append(inside(ask)[0])
+        room.close()
+        room = AgentRoom(store)
+        answer.again_ms = _first(room, container.id, search, questions["mixed"][0])
+        folder = folder_of(store.folder, container.id, NAME)
+        answer.file_bytes = sum(path.stat().st_size for path in folder.glob("*"))
     finally:
         room.close()
         store.close()
     return answer
+
+
+def _first(room: AgentRoom, container_id: int, search: Callable[..., object], ask: Ask) -> float:
+    """The first search of a process, index and all."""
+    began = time.perf_counter()
+    room.index(container_id).load()
+    room.indexes.look(container_id)
+    search(ask)
+    return (time.perf_counter() - began) * 1000
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 
 Words, topics and frequencies are those of `bench.scale.material`. A needle is a sentence of its own, with a word that stands
 nowhere else. Kinds of questions: `needle`; `rare`, two words of the far end of the vocabulary; `common`, three that a text is
-full of; `mixed`, two of each. The same number gives the same memories in every process of a run.
+full of; `mixed`, two of each. A word that no memory has, as happens among few, is the next commoner one that some have: a
+search would read it otherwise. The same number gives the same memories in every process of a run.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -108,10 +109,22 @@ class Haystack:
                 Ask(kind=kind, text=needle_question(number), project=project_of(number % PROJECTS), needle=place)
                 for place, number in list(self.needles.items())[:count]
             ]
-        return [
-            Ask(kind=kind, text=query.text, project=project_of(at % PROJECTS), words=query.words)
-            for at, query in enumerate(self.material.queries(_MATERIAL[kind], count))
-        ]
+        made = []
+        for at, query in enumerate(self.material.queries(_MATERIAL[kind], count)):
+            places = np.maximum(0, np.searchsorted(self._present, query.words, side="right") - 1)
+            words = tuple(self._present[places].tolist())
+            text = " ".join(self.material.words[word] for word in words)
+            made.append(Ask(kind=kind, text=text, project=project_of(at % PROJECTS), words=words))
+        return made
+
+    @cached_property
+    def _present(self) -> Ids:
+        """Numbers of the words that some memory has, ascending."""
+        stands = np.zeros(len(self.material.words), dtype=bool)
+        for block in self.blocks():
+            inside = [place - block.first for place in self.needles if block.first <= place < block.first + len(block.words)]
+            stands[np.delete(block.words, inside, axis=0)] = True
+        return np.flatnonzero(stands)
 
 
 @cache

@@ -45,9 +45,10 @@ class Work:
     questions: int = 100
     rounds: int = 3
     hooks: int = 60
+    stores: int = 40
 
 
-QUICK: Final = Work(questions=8, rounds=1, hooks=5)
+QUICK: Final = Work(questions=8, rounds=1, hooks=5, stores=3)
 
 
 def at_size(count: int, work: Work, *, parent: Path | None = None) -> Iterator[Figure]:
@@ -82,7 +83,7 @@ def _hooked(client: httpx.Client, server: Running, haystack: Haystack, times: in
     env = {name: value for name, value in os.environ.items() if not name.startswith("MEMDIR_")}
     env |= {"MEMDIR_HOME": str(server.home), "MEMDIR_AGENT_CONTAINER": CONTAINER}
     began = time.perf_counter()
-    asked_of(client, "/v1/agents/search", {"containerTag": CONTAINER, "q": "anything", "record": False}, limit_s=_ASK_LIMIT_S)
+    _asked_when_read(client)
     yield figure(f"{haystack.count}.first_search", (time.perf_counter() - began) * 1000, "ms", note="of a server after import")
     needles = haystack.asks("needle", times)
     runs = []
@@ -100,6 +101,16 @@ def _hooked(client: httpx.Client, server: Running, haystack: Haystack, times: in
     yield figure(f"{haystack.count}.python_p50", percentile(bare, 0.5), "ms", samples=len(bare), note="the interpreter alone")
 
 
+def _asked_when_read(client: httpx.Client) -> None:
+    """A search, again and again while the server says that it is still reading."""
+    body = {"containerTag": CONTAINER, "q": "anything", "record": False}
+    limit_s = time.monotonic() + _ASK_LIMIT_S
+    while client.post("/v1/agents/search", json=body, timeout=_ASK_LIMIT_S).status_code == httpx.codes.SERVICE_UNAVAILABLE:
+        if time.monotonic() > limit_s:
+            raise BenchError("the server did not read its memories")
+    asked_of(client, "/v1/agents/search", body)
+
+
 def _timed_ms(command: Sequence[str], env: dict[str, str]) -> float:
     began = time.perf_counter()
     subprocess.run(list(command), env=env, stdin=subprocess.DEVNULL, check=True, timeout=_HOOK_LIMIT_S)
@@ -111,7 +122,7 @@ def _bytes_below(folder: Path) -> int:
 
 
 def _asked(data: Path, count: int, work: Work) -> Answered:
-    asked = Asked(folder=str(data), count=count, questions=work.questions, rounds=work.rounds)
+    asked = Asked(folder=str(data), count=count, questions=work.questions, rounds=work.rounds, stores=work.stores)
     done = subprocess.run(
         [sys.executable, "-m", "memdir.bench.agents.asking"], input=json.dumps(dataclasses.asdict(asked)).encode(),
         capture_output=True, timeout=_ASK_LIMIT_S, check=False,
@@ -122,7 +133,8 @@ def _asked(data: Path, count: int, work: Work) -> Answered:
 
 
 def _latencies(count: int, answer: Answered) -> Iterator[Figure]:
-    yield figure(f"{count}.load", answer.first_ms, "ms", note="the first search of a process, index and all")
+    yield figure(f"{count}.load", answer.first_ms, "ms", note="the first search of a process, all read from the store")
+    yield figure(f"{count}.restart", answer.again_ms, "ms", note="the first search of a process, the index's file there")
     for kind in KINDS:
         for name, samples in ((kind, answer.times[kind]), (f"{kind}_cpu", answer.cpu[kind])):
             for share in (50, 95, 99):
@@ -135,6 +147,15 @@ def _latencies(count: int, answer: Answered) -> Iterator[Figure]:
         yield figure(
             f"{count}.recorded_p{share}", value, "ms", samples=len(answer.recorded), note="mixed, counted as an access"
         )
+    stores = {
+        "store": (answer.stores, "a memory, near-duplicates looked for"),
+        "before_store": (answer.before_stores, "mixed, each asked once"),
+        "after_store": (answer.after_stores, "the same, first search after a store"),
+    }
+    for name, (samples, note) in stores.items():
+        for share in (50, 95):
+            yield figure(f"{count}.{name}_p{share}", percentile(samples, share / 100), "ms", samples=len(samples), note=note)
+    yield figure(f"{count}.index_disk", answer.file_bytes / count, "bytes", note="of the index in its file, for each memory")
     yield figure(f"{count}.resident", answer.resident_mib, "MiB", note="of the searching process")
     yield figure(f"{count}.index", answer.index_bytes / count, "bytes", note="of the index, for each memory")
 

@@ -175,10 +175,12 @@ class AgentIndex:
 
     def _apply(self, table: Table, after: int, until: int) -> None:
         numbers = self._feed.events(self._container_id, after=after, until=until)
-        memories = self._feed.indexed(self._container_id, numbers)
-        for number in numbers:
-            table.remove(number)
-        table.add(memories)
+        for low in range(0, len(numbers), _STEP_EVENTS):
+            some = numbers[low : low + _STEP_EVENTS]
+            memories = self._feed.indexed(self._container_id, some)
+            for number in some:
+                table.remove(number)
+            table.add(memories)
 
     def follow(self) -> None:
         """In steps, searches between them: what came since. Nothing for an index that is not read."""
@@ -239,6 +241,8 @@ class AgentIndex:
         table, event = found
         last = self._feed.last_event(self._container_id)
         if last < event or not self._known_since(event):
+            return None
+        if len(self._feed.events(self._container_id, after=event, until=last)) > max(BEHIND_MIN, table.live):
             return None
         self._apply(table, event, last)
         if difference := self.difference(table, last):

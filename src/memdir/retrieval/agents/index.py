@@ -76,7 +76,11 @@ class AgentIndexes:
         with self._lock:
             known = list(self._open) if container_id == EVERY_CONTAINER else [container_id] * (container_id in self._open)
         for one in known:
-            self._worker.ask(("look", one), partial(self._look, one), after_s=_NOTICED_S)
+            self.look(one, after_s=_NOTICED_S)
+
+    def look(self, container_id: int, *, after_s: float = 0.0) -> None:
+        """Soon, in the background: follow what came in a container, and write its file when that is due."""
+        self._worker.ask(("look", container_id), partial(self._look, container_id), after_s=after_s)
 
     def settle(self, timeout_s: float) -> bool:
         """Wait until nothing is to be done in the background; False when that took longer."""
@@ -115,7 +119,7 @@ class AgentIndexes:
             self._look(container_id)
 
     def _look(self, container_id: int) -> None:
-        """Follow what came, write the file when it is due; a container that is gone leaves nothing."""
+        """A container that is gone leaves nothing."""
         with acting_as(SYSTEM):
             if self._store.containers.by_id(container_id) is None:
                 self.drop(container_id)
