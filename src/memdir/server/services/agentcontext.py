@@ -11,6 +11,7 @@ from memdir.api import agents as wire
 from memdir.core.clock import iso_ms
 from memdir.core.limits import QUERY_MAX_CHARS
 from memdir.core.secrets import redacted
+from memdir.retrieval.agents.container import LOAD_WAIT_S
 from memdir.retrieval.agents.ranking import AgentQuery
 from memdir.retrieval.agents.relevance import is_telling
 from memdir.retrieval.agents.terms import asked
@@ -89,7 +90,8 @@ def _relevant(
         limit=request.limit + min(len(known), SEEN_MAX),
         weights=room.weights,
     )
-    return [record for _, record in ranked_records(caller, room, allowed.container.id, query)]
+    wait_s = LOAD_WAIT_S if request.within_ms is None else request.within_ms / 1000
+    return [record for _, record in ranked_records(caller, room, allowed.container.id, query, wait_s=wait_s)]
 
 
 def _facts(caller: Caller, container_id: int, project: str | None, records: Sequence[AgentRecord]) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Final
 
 from memdir.api import agents as wire
 from memdir.core.clock import iso_ms
+from memdir.retrieval.agents.container import LOAD_WAIT_S
 from memdir.retrieval.agents.ranking import AgentQuery, Ranked, SignalWeights, stems_of
 from memdir.server.access import Caller
 from memdir.server.agentroom import AgentRoom
@@ -117,9 +118,12 @@ def search(caller: Caller, room: AgentRoom, engine: Engine, request: wire.AgentS
     return wire.AgentSearchResponse(results=hits, terms=stems_of(query), took_ms=round(took_ms, 3))
 
 
-def ranked_records(caller: Caller, room: AgentRoom, container_id: int, query: AgentQuery) -> list[tuple[Ranked, AgentRecord]]:
-    """What the index finds, with the records; one that went meanwhile is left out."""
-    ranked = room.index(container_id).search(query)
+def ranked_records(
+    caller: Caller, room: AgentRoom, container_id: int, query: AgentQuery, *, wait_s: float = LOAD_WAIT_S
+) -> list[tuple[Ranked, AgentRecord]]:
+    """What the index finds, with the records; one that went meanwhile is left out. UnreadError when a large container is not
+    read within `wait_s`."""
+    ranked = room.index(container_id).search(query, wait_s=wait_s)
     records = caller.store.agents.many(container_id, [one.number for one in ranked])
     return [(one, records[one.number]) for one in ranked if one.number in records]
 
