@@ -165,6 +165,23 @@ def test_a_large_container_is_known_from_a_sample(
     assert estimate.mean_length == pytest.approx(exact.mean_length, rel=0.1)
 
 
+def test_words_that_were_thrown_away_come_back_when_the_document_is_indexed_again(world: World, static: StaticEmbedder) -> None:
+    """What migration 10 leaves to the background: the passages stay, their words are taken apart anew."""
+    texts = ("Die Häuser am Fluss sind alt, und die Katze schläft.", "東京タワーは高い。")
+    chunks = [
+        Chunk(ordinal=number, start_byte=number, end_byte=number + 1, start_line=1, end_line=1, text=text, context="")
+        for number, text in enumerate(texts)
+    ]
+    document = world.document("/a.md", b"x")
+    vectors = static.embed_passages(list(texts))
+    before = world.chunks.replace_chunks(document, chunks, model=static.name, vectors=vectors)
+    world.sql("delete from chunk_words")
+    assert world.chunks.lexical(WHOLE, ["Haus"], 10) == []
+    assert world.chunks.replace_chunks(document, chunks, model=static.name, vectors=vectors) == before
+    for word, chunk_id in (("Häusern", before[0]), ("haeuser", before[0]), ("タワー", before[1])):
+        assert [found for found, _ in world.chunks.lexical(WHOLE, [word], 10)] == [chunk_id], word
+
+
 @pytest.mark.parametrize("text", ["plain", "a\x00b", "\U000f8000", "\U000f80000\x00\U000f80001", "\x00"])
 def test_every_text_comes_back(text: str) -> None:
     assert "\x00" not in kept_text(text)

@@ -201,6 +201,7 @@ def _replace(
     hashes = [text_hash(chunk) for chunk in chunks]
     ids = {place: kept[digest].pop(0) for place, digest in enumerate(hashes) if kept.get(digest)}
     _reposition(transaction, document.revision, chunks, ids)
+    _insert_words(transaction, container_id, _without_words(transaction, {ids[place]: chunks[place] for place in ids}))
     new = [place for place in range(len(chunks)) if place not in ids]
     for start in range(0, len(new), _ROWS_MAX):
         part = new[start : start + _ROWS_MAX]
@@ -268,7 +269,16 @@ def _insert(
     return ids
 
 
+def _without_words(transaction: Transaction, chunks: dict[int, Chunk]) -> dict[int, Chunk]:
+    """Those whose words were thrown away, since they are taken apart in another way now (migration 10)."""
+    has = fetch(transaction, "select chunk_id from chunk_words where chunk_id = any(?)", (list(chunks),))
+    known = {int(row[0]) for row in has}
+    return {chunk_id: chunk for chunk_id, chunk in chunks.items() if chunk_id not in known}
+
+
 def _insert_words(transaction: Transaction, container_id: int, chunks: dict[int, Chunk]) -> None:
+    if not chunks:
+        return
     lengths: list[int] = []
     owners: list[int] = []
     words: list[str] = []
@@ -283,7 +293,7 @@ def _insert_words(transaction: Transaction, container_id: int, chunks: dict[int,
         "insert into chunk_words (chunk_id, length, words, counts) select o.id, o.length, coalesce(k.words, '{}'), "
         "coalesce(k.counts, '{}') from unnest(cast(? as bigint[]), cast(? as integer[])) as o (id, length) left join ("
         "select s.id, array_agg(s.key) as words, array_agg(cast(least(s.tenths, 32767) as smallint)) as counts from ("
-        "select n.id, word_key(?, n.word) as key, sum(n.tenths) as tenths "
+        "select n.id, term_key(?, n.word) as key, sum(n.tenths) as tenths "
         "from unnest(cast(? as bigint[]), cast(? as text[]), cast(? as integer[])) as n (id, word, tenths) group by 1, 2) s "
         "group by s.id) k on k.id = o.id",
         (list(chunks), lengths, container_id, owners, words, tenths),

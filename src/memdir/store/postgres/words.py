@@ -1,9 +1,9 @@
 """The words of passages in PostgreSQL: BM25 over an inverted index of numbers.
 
 `ts_rank` knows neither how rare a word is nor how long a passage, so the words are kept as arrays (`chunk_words`), found
-through their GIN index and weighed here as FTS5 does it: BM25 with k1 = 1.2, b = 0.75 (Robertson and Zaragoza, "The
-Probabilistic Relevance Framework", 2009), inverse document frequency within the container, and the weights of the columns
-inside the frequency of a word. Words are folded and cut in Python and stemmed by the database (Porter).
+through their GIN index and weighed here as `retrieval.lexical` does it: BM25 with k1 = 1.2, b = 0.75 (Robertson and Zaragoza,
+"The Probabilistic Relevance Framework", 2009), the inverse document frequency within the container (Lucene's, which is never
+negative), and what a word counts in text and headings inside its frequency. Words are the terms of `store.analysis`.
 
 The cost of a query is bounded: of each word at most MATCHES_MAX passages are looked up, of all together about CANDIDATES_MAX,
 rare words first. A word that more passages hold still counts in the passages that were found. What a container is like (how
@@ -14,18 +14,16 @@ container that has no more is known exactly.
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from memdir.store.analysis import index_terms, query_terms
 from memdir.store.database import Database, Transaction, fetch, first
 from memdir.store.passages import is_whole
 from memdir.store.postgres.rows import scope_condition
-from memdir.store.texts import BM25_WEIGHTS, grams
 from memdir.store.types import Chunk, Scope
-from memdir.store.words import fold, stem
 
 SAMPLE: Final = 512
 MATCHES_MAX: Final = 5_000
@@ -35,30 +33,46 @@ ENOUGH: Final = 2_000
 PHRASES_MAX: Final = 64
 """Of one query; `retrieval.words` makes no more."""
 COUNT_MAX: Final = 32_767
-_TENTHS: Final = tuple(round(10 * weight) for weight in BM25_WEIGHTS)
+_TENTHS: Final = (10, 7)
+"""What a word counts in the text and in the headings above it."""
+_PHRASE_MAX: Final = 8
+"""Words of a phrase that are compared; further ones are passed over."""
 _K1: Final = 1.2
 _B: Final = 0.75
-_IDF_MIN: Final = 1e-6
-"""Of a word that more than half of the passages hold, as in FTS5: it decides only between equals."""
-_WORD: Final = re.compile(r"[^\W_]+")
+_IDF_COMMON: Final = math.log(2)
+"""Of a word that half of the passages hold."""
+_NOTHING: Final = 1e-9
+"""Less is the rounding of what was taken back."""
 _HASH_END: Final = float(1 << 64)
 
 
-def tokens(text: str) -> list[str]:
-    """Words as they are indexed, before the stem."""
-    return _WORD.findall(fold(text))
+Words = tuple[tuple[str, ...], ...]
+"""A word, or several that stand side by side; each in any of its forms, as terms."""
 
 
 def weighed(chunk: Chunk) -> tuple[int, dict[str, int]]:
-    """How many words a passage has, and how often each is there, in tenths."""
+    """How many terms a passage has, and how often each is there, in tenths."""
     counts: Counter[str] = Counter()
     length = 0
-    for text, tenths in zip((chunk.text, chunk.context, grams(chunk)), _TENTHS, strict=True):
-        found = tokens(text)
+    for text, tenths in zip((chunk.text, chunk.context), _TENTHS, strict=True):
+        found = index_terms(text)
         length += len(found)
-        for word in found:
-            counts[word] += tenths
-    return length, {word: min(count, COUNT_MAX) for word, count in counts.items()}
+        for term in found:
+            counts[term] += tenths
+    return length, {term: min(count, COUNT_MAX) for term, count in counts.items()}
+
+
+def wanted(phrases: Sequence[str]) -> list[Words]:
+    """What to look up. What is one word to a person may be several terms (a name in parts, a run of Chinese): any of them will
+    do."""
+    found: dict[Words, None] = {}
+    for phrase in phrases:
+        words = query_terms(phrase)
+        if " " in phrase.strip() and words:
+            found[tuple(words[:_PHRASE_MAX])] = None
+        else:
+            found.update(((word,), None) for word in words)
+    return list(found)[:PHRASES_MAX]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,10 +86,11 @@ class ContainerSample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Part:
-    """A word or phrase of a query: the keys of its words, how many passages hold them all (counted up to MATCHES_MAX)."""
+    """A word or phrase of a query: the keys of the forms of each word, how many passages hold them all (counted up to
+    MATCHES_MAX)."""
 
-    phrase: tuple[str, ...]
-    keys: list[int]
+    words: Words
+    keys: list[list[int]]
     matches: int
     idf: float
 
@@ -107,9 +122,8 @@ def sample(reader: Transaction, container_id: int) -> ContainerSample:
 
 def lexical(db: Database, scope: Scope, phrases: Sequence[str], limit: int) -> list[tuple[int, float]]:
     """Chunk ids and BM25 for any of `phrases`, best first, ties by id."""
-    split = dict.fromkeys(tuple(tokens(phrase)) for phrase in phrases)
-    wanted = [words for words in split if words][:PHRASES_MAX]
-    if not wanted:
+    asked = wanted(phrases)
+    if not asked:
         return []
     with db.snapshot() as reader:
         # Words belong to a container, so an index finds them; read from end to end the table shows those of all containers.
@@ -117,7 +131,7 @@ def lexical(db: Database, scope: Scope, phrases: Sequence[str], limit: int) -> l
         around = sample(reader, scope.container_id)
         if not around.taken:
             return []
-        parts = _parts(reader, scope.container_id, wanted, around)
+        parts = _parts(reader, scope.container_id, asked, around)
         several = [part for part in parts if len(part.keys) > 1]
         # A passage may hold the words of a phrase and not the phrase: those are looked at, and some spare ones fill in.
         rows = _ranked(reader, scope, parts, around, 2 * limit if several else limit)
@@ -126,18 +140,18 @@ def lexical(db: Database, scope: Scope, phrases: Sequence[str], limit: int) -> l
     return rows[:limit]
 
 
-def _parts(reader: Transaction, container_id: int, wanted: Sequence[tuple[str, ...]], around: ContainerSample) -> list[_Part]:
+def _parts(reader: Transaction, container_id: int, asked: Sequence[Words], around: ContainerSample) -> list[_Part]:
     """The parts that occur in the container, the rarest first."""
-    flat = list(dict.fromkeys(word for words in wanted for word in words))
-    found = fetch(reader, "select word, word_key(?, word) from unnest(cast(? as text[])) word", (container_id, flat))
-    key_of = {word: int(key) for word, key in found}
-    keys = [[key_of[word] for word in words] for words in wanted]
-    count = "select {0}, count(*) from (select from chunk_words where words @> cast(? as bigint[]) limit ?) held"
+    flat = list(dict.fromkeys(term for words in asked for forms in words for term in forms))
+    found = fetch(reader, "select term, term_key(?, term) from unnest(cast(? as text[])) term", (container_id, flat))
+    key_of = {term: int(key) for term, key in found}
+    keys = [[[key_of[term] for term in forms] for forms in words] for words in asked]
+    count = "select {0}, count(*) from (select from chunk_words w where {1} limit ?) held"
     counted: dict[int, int] = dict(
         fetch(
             reader,
-            " union all ".join(count.format(number) for number in range(len(keys))),
-            [value for own in keys for value in (own, MATCHES_MAX)],
+            " union all ".join(count.format(number, _held(len(own))) for number, own in enumerate(keys)),
+            [value for own in keys for value in (*own, MATCHES_MAX)],
         )
     )
     common = [number for number, matches in counted.items() if matches >= MATCHES_MAX]
@@ -148,20 +162,25 @@ def _parts(reader: Transaction, container_id: int, wanted: Sequence[tuple[str, .
         if number in common:
             matches = max(matches, around.size * share[common.index(number)])
         size = max(around.size, matches)
-        idf = max(_IDF_MIN, math.log((size - matches + 0.5) / (matches + 0.5)))
-        parts.append(_Part(phrase=wanted[number], keys=own, matches=int(counted[number]), idf=idf))
+        idf = math.log(1 + (size - matches + 0.5) / (matches + 0.5))
+        parts.append(_Part(words=asked[number], keys=own, matches=int(counted[number]), idf=idf))
     return sorted((part for part in parts if part.matches), key=lambda part: part.matches)
 
 
-def _shares(reader: Transaction, container_id: int, keys: Sequence[list[int]], around: ContainerSample) -> list[float]:
+def _held(count: int) -> str:
+    """The condition that `w` holds `count` words, each in any form."""
+    return " and ".join(["w.words && cast(? as bigint[])"] * count)
+
+
+def _shares(reader: Transaction, container_id: int, keys: Sequence[list[list[int]]], around: ContainerSample) -> list[float]:
     """The share of the container's passages that hold all of each, from the sample."""
     if not keys:
         return []
-    columns = ", ".join("count(*) filter (where w.words @> cast(? as bigint[]))" for _ in keys)
+    columns = ", ".join(f"count(*) filter (where {_held(len(own))})" for own in keys)
     row = first(
         reader,
         f"select {columns} from {SAMPLED} c join chunk_words w on w.chunk_id = c.id",  # noqa: S608
-        (*keys, container_id, SAMPLE),
+        (*(forms for own in keys for forms in own), container_id, SAMPLE),
     )
     assert row is not None
     return [hits / around.taken for hits in row]
@@ -179,7 +198,7 @@ def _ranked(
     for part in looked_up:
         score = "cast(0 as float8)" if part.is_common else query.score(part)
         selects.append(
-            f"(select w.chunk_id, {score} as score from chunk_words w {query.inside(scope)} and w.words @> {query.keys(part)} "  # noqa: S608
+            f"(select w.chunk_id, {score} as score from chunk_words w {query.inside(scope)} and {query.held(part)} "  # noqa: S608
             f"limit {query.bind(MATCHES_MAX)})"
         )
     found = f"select t.chunk_id, sum(t.score) as score from ({' union all '.join(selects)}) t group by t.chunk_id"  # noqa: S608
@@ -203,7 +222,7 @@ def _looked_up(parts: Sequence[_Part], scope: Scope) -> list[_Part]:
     for part in parts:
         if found and total + part.matches > CANDIDATES_MAX:
             break
-        if total >= ENOUGH and part.idf <= _IDF_MIN and is_whole(scope):
+        if total >= ENOUGH and part.idf <= _IDF_COMMON and is_whole(scope):
             break
         total += part.matches
         found.append(part)
@@ -213,28 +232,29 @@ def _looked_up(parts: Sequence[_Part], scope: Scope) -> list[_Part]:
 def _without_torn_phrases(
     reader: Transaction, rows: Sequence[tuple[int, float]], several: Sequence[_Part], around: ContainerSample
 ) -> list[tuple[int, float]]:
-    """Take back what a phrase gave to passages that hold its words, but not side by side."""
+    """What a phrase gave to passages that hold its words becomes what it is worth as often as they stand side by side there."""
     scores = dict(rows)
     for part in several:
         query = _Query(around)
         held = fetch(
             reader,
-            f"select w.chunk_id, {query.score(part)}, c.text, c.context from chunk_words w join chunk c on c.id = w.chunk_id "  # noqa: S608
-            f"where w.chunk_id = any({query.bind(list(scores))}) and w.words @> {query.keys(part)}",
+            f"select w.chunk_id, {query.score(part)}, w.length, c.text, c.context from chunk_words w "  # noqa: S608
+            f"join chunk c on c.id = w.chunk_id where w.chunk_id = any({query.bind(list(scores))}) and {query.held(part)}",
             query.bindings,
         )
-        for chunk_id, score, text, context in held:
-            if not any(_holds(kept, part.phrase) for kept in (text, context)):
-                scores[chunk_id] -= score
-    left = [(chunk_id, score) for chunk_id, score in scores.items() if score > _IDF_MIN / 1000]
+        for chunk_id, score, length, text, context in held:
+            often = sum(tenths * _side_by_side(kept, part.words) for kept, tenths in zip((text, context), _TENTHS, strict=True))
+            norm = _K1 * (1 - _B + _B * length / max(around.mean_length, 1.0))
+            scores[chunk_id] += part.idf * (_K1 + 1) * (often / 10) / (often / 10 + norm) - score
+    left = [(chunk_id, score) for chunk_id, score in scores.items() if score > _NOTHING]
     return sorted(left, key=lambda row: (-row[1], row[0]))
 
 
-def _holds(text: str, phrase: tuple[str, ...]) -> bool:
-    """Whether the words stand side by side, in any form."""
-    have = [stem(word) for word in tokens(text)]
-    wanted = [stem(word) for word in phrase]
-    return any(have[first : first + len(wanted)] == wanted for first in range(len(have) - len(wanted) + 1))
+def _side_by_side(text: str, words: Words) -> int:
+    """How often the words stand one behind the other, each in any form."""
+    terms = index_terms(text)
+    begins = range(len(terms) - len(words) + 1)
+    return sum(all(terms[at + step] in forms for step, forms in enumerate(words)) for at in begins)
 
 
 class _Query:
@@ -251,9 +271,9 @@ class _Query:
         self.bindings[name] = value
         return f":{name}"
 
-    def keys(self, part: _Part) -> str:
-        """All keys of a part as an array."""
-        return f"cast({self.bind(part.keys)} as bigint[])"
+    def held(self, part: _Part) -> str:
+        """The condition that `w` holds all words of a part, each in any form."""
+        return " and ".join(f"w.words && cast({self.bind(forms)} as bigint[])" for forms in part.keys)
 
     def inside(self, scope: Scope) -> str:
         """Join and condition that keep words `w` inside a scope. The keys of words are those of the container already."""
@@ -265,12 +285,17 @@ class _Query:
         return f"join chunk c on c.id = w.chunk_id {where}"
 
     def score(self, part: _Part) -> str:
-        """BM25 of a part in the row `w`; null where it is not. A phrase counts as often as its rarest word."""
-        counts = ", ".join(f"w.counts[array_position(w.words, cast({self.bind(key)} as bigint))]" for key in part.keys)
-        often = f"{counts} / cast(10 as float8)"
+        """BM25 of a part in the row `w`; null where it is not. A word counts as often as its commonest form, a phrase as often
+        as its rarest word."""
+        often = f"least({', '.join(map(self._often, part.keys))})"
         if len(part.keys) > 1:  # `least` passes over nulls
-            often = f"case when w.words @> {self.keys(part)} then least({counts}) / cast(10 as float8) end"
+            often = f"case when {self.held(part)} then {often} end"
         # f (k + 1) / (f + K) with the frequency f named once, because finding it is what costs.
         weight = f"cast({self.bind(part.idf * (_K1 + 1))} as float8)"
         length = f"(cast({self._base} as float8) + cast({self._slope} as float8) * w.length)"
-        return f"{weight} * (1 - {length} / ({often} + {length}))"
+        return f"{weight} * (1 - {length} / ({often} / cast(10 as float8) + {length}))"
+
+    def _often(self, forms: list[int]) -> str:
+        """`greatest` passes over nulls."""
+        counts = (f"w.counts[array_position(w.words, cast({self.bind(key)} as bigint))]" for key in forms)
+        return f"greatest({', '.join(counts)})"
