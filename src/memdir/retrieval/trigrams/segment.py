@@ -78,17 +78,16 @@ def _firsts(ordered: Numbers) -> npt.NDArray[np.bool_]:
 def write_segment(path: Path, contents: Sequence[tuple[bytes, Numbers | None]]) -> None:
     """Contents by hash with their trigrams, to a new file that is complete and on the disk when this returns. OSError."""
     ordered = sorted(contents, key=lambda item: item[0])
-    rows = [np.full(len(grams), row, dtype=np.uint32) for row, (_, grams) in enumerate(ordered) if grams is not None]
-    lists = [grams for _, grams in ordered if grams is not None]
-    grams = np.concatenate(lists) if lists else np.zeros(0, dtype=np.uint32)
-    order = np.argsort(grams, kind="stable")  # rows stay in ascending order within a trigram
-    grams = grams[order]
-    row_of = (np.concatenate(rows) if rows else np.zeros(0, dtype=np.uint32))[order]
+    pairs = _pairs([grams for _, grams in ordered])
+    grams = (pairs >> np.uint64(32)).astype(np.uint32)
+    gaps = pairs.astype(np.uint32)  # the lower half: rows
+    del pairs
     starts = np.flatnonzero(_firsts(grams))
     keys = grams[starts]
-    gaps = row_of.copy()
-    gaps[1:] -= row_of[:-1]
-    gaps[starts] = row_of[starts]
+    del grams
+    firsts = gaps[starts]
+    gaps[1:] -= gaps[:-1].copy()
+    gaps[starts] = firsts
     postings, offsets, widths = _packed(gaps, starts)
     parts = [
         _HEAD.pack(MAGIC, len(ordered), len(keys), len(postings)),
@@ -105,6 +104,17 @@ def write_segment(path: Path, contents: Sequence[tuple[bytes, Numbers | None]]) 
     write_synced(path, [*parts, struct.pack("<I", check)])
 
 
+def _pairs(lists: Sequence[Numbers | None]) -> npt.NDArray[np.uint64]:
+    """Trigram and row in one number each, in ascending order: sorted where they lie, 8 bytes for each."""
+    ends = np.cumsum([0 if grams is None else len(grams) for grams in lists], dtype=np.int64)
+    pairs = np.empty(int(ends[-1]) if len(ends) else 0, dtype=np.uint64)
+    for row, (end, grams) in enumerate(zip(ends.tolist(), lists, strict=True)):
+        if grams is not None:
+            pairs[end - len(grams) : end] = (grams.astype(np.uint64) << np.uint64(32)) | np.uint64(row)
+    pairs.sort()
+    return pairs
+
+
 def _packed(gaps: Numbers, starts: npt.NDArray[np.intp]) -> tuple[bytes, npt.NDArray[np.uint64], npt.NDArray[np.uint8]]:
     """The lists in as few bytes a gap as the largest of each needs, one list behind the other."""
     if not len(starts):
@@ -116,13 +126,10 @@ def _packed(gaps: Numbers, starts: npt.NDArray[np.intp]) -> tuple[bytes, npt.NDA
     offsets = np.zeros(len(starts) + 1, dtype=np.uint64)
     offsets[1:] = np.cumsum(sizes)
     packed = np.zeros(int(offsets[-1]), dtype=np.uint8)
-    width_of_gap = np.repeat(widths, lengths)
-    place = (
-        np.repeat(offsets[:-1].astype(np.int64), lengths) + (np.arange(len(gaps)) - np.repeat(starts, lengths)) * width_of_gap
-    )
-    for byte in range(4):
-        chosen = width_of_gap > byte
-        packed[place[chosen] + byte] = (gaps[chosen] >> (8 * byte)) & 0xFF
+    for width in (1, 2, 4):
+        chosen = np.repeat(widths == width, lengths)
+        place = np.repeat(widths == width, sizes)
+        packed[place] = gaps[chosen].astype(f"<u{width}").view(np.uint8)
     return packed.tobytes(), offsets, widths
 
 
