@@ -67,8 +67,10 @@ class Draft:
         return json.dumps(dict(self.metadata), ensure_ascii=False, sort_keys=True)
 
 
-def project_folder(name: str) -> str:
-    """The name of a project as its folder spells it: one path component, nothing hidden."""
+def project_folder(name: str | None) -> str | None:
+    """The name of a project as its folder spells it: one path component, nothing hidden. None for none, an empty one too."""
+    if not name:
+        return None
     text = _UNSAFE.sub("-", name).strip().strip(".").strip()[:MEMORY_PROJECT_MAX_CHARS]
     while len(text.encode("utf-8", "replace")) > 200:
         text = text[:-1]
@@ -77,8 +79,8 @@ def project_folder(name: str) -> str:
 
 def slug(content: str, digest: str) -> str:
     """A name for the file that tells people what it says: its first words, and six digits of its hash."""
-    listed = re.findall(r"[^\W_]+", fold(content))[:_SLUG_WORDS]
-    text = "-".join(listed)[:_SLUG_MAX_CHARS].strip("-")
+    words = re.findall(r"[^\W_]+", fold(content))[:_SLUG_WORDS]
+    text = "-".join(words)[:_SLUG_MAX_CHARS].strip("-")
     while len(text.encode("utf-8", "replace")) > 200:
         text = text[:-1]
     return f"{text}-{digest[:6]}" if text else digest[:12]

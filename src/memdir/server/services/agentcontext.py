@@ -39,7 +39,7 @@ def context(caller: Caller, room: AgentRoom, request: wire.ContextRequest) -> wi
     allowed = bounds(caller, request.container_tag)
     if allowed.container is None:
         return wire.ContextResponse(context="", memory_ids=[], left_out=0)
-    project = allowed.project or (None if request.project is None else agentfiles.project_folder(request.project))
+    project = allowed.project or agentfiles.project_folder(request.project)
     container_id = allowed.container.id
     if request.renewed and request.session_id is not None:
         caller.store.agent_usage.renewed(container_id, request.session_id)

@@ -56,7 +56,7 @@ def page(
     allowed = bounds(caller, tag)
     if allowed.container is None:
         return wire.MemoriesPage(memories=[], next_after=None, total=0)
-    wanted = agentfiles.project_folder(project) if project else project
+    wanted = agentfiles.project_folder(project) or project
     if allowed.project is not None and wanted not in (None, allowed.project):
         raise ForbiddenError(f"this API key opens the project {allowed.project} only")
     wanted = allowed.project if wanted is None else wanted
@@ -81,12 +81,11 @@ def _cursor(after: str | None) -> tuple[int, int] | None:
 
 def query_of(request: wire.AgentSearchRequest, allowed: Bounds, now_ms: int, usual: SignalWeights) -> AgentQuery:
     """What the index is asked."""
-    project = None if request.project is None else agentfiles.project_folder(request.project)
     given = {} if request.weights is None else request.weights.model_dump(exclude_unset=True)
     return AgentQuery(
         text=request.q,
         now_ms=now_ms,
-        project=allowed.project or project,
+        project=allowed.project or agentfiles.project_folder(request.project),
         tags=tuple(request.tags),
         only_project=request.only_project or allowed.project is not None,
         only_tags=request.only_tags,

@@ -77,7 +77,7 @@ def store(caller: Caller, room: AgentRoom, request: wire.StoreRequest) -> wire.S
 
 
 def _store(caller: Caller, room: AgentRoom, request: wire.StoreRequest) -> wire.StoreResult:
-    project = None if request.project is None else agentfiles.project_folder(request.project)
+    project = agentfiles.project_folder(request.project)
     container = caller.ensured(request.container_tag, "write", at=folder_of(project))
     now_ms = caller.store.now_ms()
     draft = Draft(
@@ -118,7 +118,7 @@ def bring_in(caller: Caller, request: wire.ImportRequest) -> wire.ImportOutcome:
         created_ms = agentfiles.moment_ms(item.created_at, now_ms)
         draft = Draft(
             content=item.content, tags=tuple(item.tags), metadata=item.metadata,
-            project=None if item.project is None else agentfiles.project_folder(item.project), created_at_ms=created_ms,
+            project=agentfiles.project_folder(item.project), created_at_ms=created_ms,
             updated_at_ms=agentfiles.moment_ms(item.updated_at, created_ms), access_count=item.access_count,
         )  # fmt: skip
         try:
@@ -140,9 +140,7 @@ def edit(caller: Caller, room: AgentRoom, memory_id: str, request: wire.EditRequ
     """Change text, tags or project. The file keeps its name, and what it said before its history."""
     container, record = found(caller, request.container_tag, memory_id, "write")
     _only_piece(caller, record, "changed")
-    project = record.project
-    if request.project is not None:
-        project = agentfiles.project_folder(request.project) if request.project else None
+    project = record.project if request.project is None else agentfiles.project_folder(request.project)
     draft = replace(
         record.draft(),
         content=record.content if request.content is None else request.content,
