@@ -186,9 +186,18 @@ def test_deleted_memories_leave_the_file(store: SqliteStore, monkeypatch: pytest
     """And what changed meanwhile, and accesses, are still there afterwards."""
     kept(store)
     monkeypatch.setattr(container_module, "FORGET_S", 0.0)
+    monkeypatch.setattr(container_module, "BEHIND_MIN", 3)
+    told(store, 60, "Gate 60 of the okapi house is opened by nobody")
     indexes = AgentIndexes(store)
     own = indexes.of(CONTAINER)
     before = len(answers(own)[1])
+    assert not own.due()
+    for number in range(61, 65):
+        told(store, number, "Gate of the okapi house")
+    own.follow()
+    assert own.due(closing=True), "five since the file was written, one of them before this process"
+    for number in range(61, 65):
+        forget(store, number)
     own.touch([9])
     forget(store, 1)
     own.follow()
@@ -199,7 +208,7 @@ def test_deleted_memories_leave_the_file(store: SqliteStore, monkeypatch: pytest
     assert not own.due()
     (table, _) = own.from_file() or pytest.fail("no file")
     assert 2 not in table.numbers.values.tolist()
-    assert table.size == table.live == 29
+    assert table.size == table.live == 30
     assert len(answers(own)[1]) <= before
     assert own._table.accesses.values[own._table.row_of[9]] == 1
     indexes.close()

@@ -195,9 +195,8 @@ class AgentIndex:
         with self._reading:
             if self._event >= 0:
                 return
-            opened = self._opened()
-            self._filed_rows = -1 if opened is None else opened[0].size
-            self._install(*(opened or self._read(untold, checkpoint)))
+            self._filed_rows = -1
+            self._install(*(self._opened() or self._read(untold, checkpoint)))
 
     def _install(self, table: Table, event: int) -> None:
         """What was read, brought near to the store before searches wait for it."""
@@ -244,10 +243,12 @@ class AgentIndex:
             return None
         if len(self._feed.events(self._container_id, after=event, until=last)) > max(BEHIND_MIN, table.live):
             return None
+        rows = table.size
         self._apply(table, event, last)
         if difference := self.difference(table, last):
             log.warning("the index of agents' memories of container %d %s; it is made anew", self._container_id, difference)
             return None
+        self._filed_rows = rows
         return table, last
 
     def from_file(self) -> tuple[Table, int] | None:
