@@ -12,7 +12,7 @@ import pytest
 from memdir.retrieval.embed import MiniLmEmbedder, StaticEmbedder
 from memdir.retrieval.lines import BLOCK_LINES_MAX
 from memdir.retrieval.query import Searcher
-from memdir.retrieval.threshold import threshold_among
+from memdir.retrieval.threshold import threshold_among, threshold_beside
 from memdir.retrieval.types import Hit, SearchOutcome, SearchQuery
 from memdir.store.types import Matrix, Nearest, Scope
 from tests.retrieval.conftest import ENGINES, World, world_on
@@ -172,6 +172,14 @@ def test_words_decide_where_the_transformer_cannot_read(
     for path, (_, question) in STRANGE.items():
         assert [hit.path for hit in ask(searcher, question).hits] == [path]
     assert [question for question in (*STRANGE_UNRELATED, *UNRELATED) if ask(searcher, question).hits] == []
+
+
+def test_beside_a_hit_that_is_sure_others_need_less(searcher: Searcher) -> None:
+    assert threshold_beside(0.9, 100) < threshold_among(100) == threshold_beside(0.1, 100)
+    silence, company = threshold_among(len(DOCUMENTS)), threshold_beside(1.0, len(DOCUMENTS))
+    others = [hit.score for question in QUESTIONS for hit in ask(searcher, question).hits[1:]]
+    assert company <= min(others) < silence, others
+    assert min(ask(searcher, question).hits[0].score for question in QUESTIONS if ask(searcher, question).hits) >= silence
 
 
 def test_what_is_not_shown_tells_how_close_it_came(searcher: Searcher) -> None:

@@ -24,7 +24,7 @@ from memdir.retrieval.questions import Question, Questions
 from memdir.retrieval.signals.connect import Seed
 from memdir.retrieval.signals.hops import Hop, Hops
 from memdir.retrieval.signals.split import joined, split
-from memdir.retrieval.threshold import threshold_among
+from memdir.retrieval.threshold import threshold_beside
 from memdir.retrieval.types import Hit, SearchOutcome, SearchQuery
 from memdir.retrieval.units import units_of
 from memdir.retrieval.vectors import VectorIndex
@@ -157,9 +157,11 @@ class Searcher:
         timer.lap("fetch")
         ranked = _ranked(candidates, prepared, tuning=self._tuning, doubt=question.doubt)
         timer.lap("rank")
-        threshold = threshold_among(counted) if query.threshold is None else query.threshold
+        closest = ranked[0].score if ranked else 0.0
+        sure = threshold_beside(closest, counted)
+        threshold = sure if query.threshold is None else query.threshold
         if query.hops:
-            sure = max(threshold, threshold_among(counted))
+            sure = max(threshold, sure)
             seeds = [Seed(stored=c.stored, score=c.score, covered=c.covered) for c in ranked if c.score >= sure]
             least = ranked[query.limit - 1].score if len(ranked) >= query.limit > 0 else 0.0
             hops = self._hops.reached(query.scope, prepared, seeds, least=max(threshold, least))
@@ -169,7 +171,6 @@ class Searcher:
         shown = passing[: query.limit]
         hits = self._hits(shown, prepared, question, packed, query)
         timer.lap("lines")
-        closest = ranked[0].score if ranked else 0.0
         return SearchOutcome(hits=hits, total=len(passing), stages_ms=timer.stages_ms, closest=closest)
 
     def _signals(

@@ -9,7 +9,7 @@ shares in view, so that it is no held-out figure.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from memdir.bench.figures import Better, Figure
@@ -19,7 +19,7 @@ from memdir.bench.retrieval.corpus import memory
 from memdir.bench.retrieval.metrics import wilson
 from memdir.bench.retrieval.stand import SHORT, Stand, filled
 from memdir.retrieval.embed import Embedder
-from memdir.retrieval.threshold import threshold_among
+from memdir.retrieval.threshold import threshold_among, threshold_beside
 from memdir.retrieval.types import SearchQuery
 from memdir.store.words import stem, words
 
@@ -106,12 +106,13 @@ def figures(
 ) -> list[Figure]:
     """The share of each kind of question that shows anything at the default threshold, all kinds alike, and the share of the
     related ones that show a file that answers; then both at other thresholds, for the choice there is."""
-    best = {kind: [_best(stand, question, None) for question in questions] for kind, questions in unrelated}
-    answered = [_best(stand, question.text, question) for question in related]
+    best = {kind: [_scores(stand, question, {})[0] for question in questions] for kind, questions in unrelated}
+    both = [_scores(stand, question.text, question.gains) for question in related]
+    answered = [score for _, score in both]
     static = stand.engine.static
-    default = threshold_among(
-        stand.engine.vectors.nearest(stand.scope, static.embed_query("x"), model=static.name, limit=1).counted
-    )
+    count = stand.engine.vectors.nearest(stand.scope, static.embed_query("x"), model=static.name, limit=1).counted
+    default = threshold_among(count)
+    shown = sum(score >= threshold_beside(first, count) for first, score in both)
     asked = sum(len(scores) for scores in best.values())
     made = [_share(f"{name}.shown_for_{kind}", _over(scores, default), len(scores)) for kind, scores in best.items()]
     for at, threshold in (("", default), *((f"_at_{threshold:g}", threshold) for threshold in THRESHOLDS)):
@@ -119,15 +120,16 @@ def figures(
         goal = None if at else GOAL
         made.append(_share(f"{name}.shown_for_unrelated{at}", round(share * asked), asked, goal=goal, value=share))
         if answered:
-            made.append(_share(f"{name}.shown_for_related{at}", _over(answered, threshold), len(answered), better="higher"))
+            found = _over(answered, threshold) if at else shown
+            made.append(_share(f"{name}.shown_for_related{at}", found, len(answered), better="higher"))
     return made
 
 
-def _best(stand: Stand, text: str, question: Question | None) -> float:
-    """The best score for a text; of files that answer the question, when there is one. 0 without a hit."""
-    query = SearchQuery(text=text, scope=stand.scope, limit=1 if question is None else SHORT, lines=False, threshold=0.0)
+def _scores(stand: Stand, text: str, gains: Mapping[str, int]) -> tuple[float, float]:
+    """The best score for a text, and the best of files that answer it. 0 without a hit."""
+    query = SearchQuery(text=text, scope=stand.scope, limit=SHORT if gains else 1, lines=False, threshold=0.0)
     hits = stand.searcher().search(query).hits
-    return max((hit.score for hit in hits if question is None or hit.path in question.gains), default=0.0)
+    return max((hit.score for hit in hits), default=0.0), max((hit.score for hit in hits if hit.path in gains), default=0.0)
 
 
 def _over(scores: Sequence[float], threshold: float) -> int:
