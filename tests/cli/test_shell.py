@@ -118,6 +118,15 @@ def test_words_typed_in_a_mount_are_looked_for_by_meaning_with_the_exit_code_of_
     assert "by-meaning[grep][--][words][deep]" in person.say("grep words deep")[1]
     assert "by-meaning[grep][--][words][./plan.md]" in person.say("grep words ./plan.md")[1]
     assert "by-meaning[grep][--][words]" in person.say("cd deep; grep words; cd ..")[1]
+    assert "by-meaning[grep][--][words][deep]" in person.say("grep -- words deep")[1]
+
+
+def test_what_is_typed_works_with_another_separator_of_words(person: Person) -> None:
+    if person.shell == "fish":
+        pytest.skip("fish has no IFS")
+    person.say("was=$IFS; IFS=x")
+    assert "by-meaning[grep][--][words]" in person.say("grep words")[1]
+    person.say("IFS=$was")
 
 
 def test_a_path_in_a_mount_is_enough(person: Person, mount: Path) -> None:
@@ -135,6 +144,7 @@ def test_a_path_in_a_mount_is_enough(person: Person, mount: Path) -> None:
         "grep '^the' plan.md",
         "grep plan ../outside.md",
         "grep plan plan.md ../outside.md",
+        "grep -- plan ../outside.md",
         "cat plan.md | grep plan",
         "grep plan < plan.md",
         "cd ..; grep plan outside.md; cd notes",

@@ -1,7 +1,7 @@
 # grep "words" and grep "words" path, typed in a mounted memory, search by meaning; every other grep is the real one.
 function __memdir_inside {
     # Whether the folder $1 (physical) is in a mounted memory. Builtins only: no process is started to find out.
-    local point rest kind='' best=''
+    local point rest kind='' best='' IFS=$' \t\n'
     while read -r _ _ _ _ point rest; do
         point=${point//\\040/ } point=${point//\\011/$'\t'} point=${point//\\012/$'\n'} point=${point//\\134/\\}
         case ${1%/}/ in
@@ -15,6 +15,7 @@ function grep {
     # An alias such as grep='grep --color=auto' puts this option before what was typed.
     local -a typed=("$@")
     [[ ${typed[0]-} == --color=auto ]] && typed=("${typed[@]:1}")
+    [[ ${typed[0]-} == -- ]] && typed=("${typed[@]:1}")
     # FUNCNAME[1] is set when a function or a sourced file calls, not a person.
     if [[ $- == *i* && -z ${FUNCNAME[1]-} && -t 0 && (${#typed[@]} -eq 1 || ${#typed[@]} -eq 2) && ${typed[0]} == *[![:space:]]* &&
         ${typed[0]} != -* && ${typed[0]} != *['\^$*[]|']* && ${typed[1]-.} != -* && -e ${typed[1]-.} ]]; then

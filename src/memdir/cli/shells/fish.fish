@@ -17,19 +17,21 @@ function __memdir_inside
 end
 
 function grep --wraps grep
+    set -l typed $argv
+    test "$typed[1]" = --; and set -e typed[1]
     # More than one frame: a function or a sourced file calls, not a person.
     if status is-interactive
         and test (status stack-trace | string match -r '^\s*(?:in function|from sourcing)' | count) -le 1
         and isatty stdin
-        and contains (count $argv) 1 2
-        and string match -qr '\S' -- $argv[1]
-        and not string match -qr '^-|[\\\\^$*\[\]|]' -- $argv[1]
+        and contains (count $typed) 1 2
+        and string match -qr '\S' -- $typed[1]
+        and not string match -qr '^-|[\\\\^$*\[\]|]' -- $typed[1]
         set -l place .
-        set -q argv[2]; and set place $argv[2]
+        set -q typed[2]; and set place $typed[2]
         if not string match -q -- '-*' $place; and test -e $place; and command -q memdir
             test -d $place; or set place (string replace -r '[^/]*$' '' -- ./$place | string replace -r '^\./(?=/)' '')
             if __memdir_inside (realpath $place)
-                command memdir grep -- $argv
+                command memdir grep -- $typed
                 return
             end
         end

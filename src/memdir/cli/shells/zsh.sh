@@ -2,7 +2,7 @@
 function __memdir_inside {
     # Whether the folder $1 (physical) is in a mounted memory. Builtins only: no process is started to find out.
     emulate -L zsh
-    local skipped point rest kind='' best=''
+    local skipped point rest kind='' best='' IFS=$' \t\n'
     while read -r skipped skipped skipped skipped point rest; do
         point=${point//\\040/ } point=${point//\\011/$'\t'} point=${point//\\012/$'\n'} point=${point//\\134/\\}
         if [[ ${1%/}/ == ${(b)point%/}/* ]] && (( ${#point} >= ${#best} )); then
@@ -17,6 +17,7 @@ function grep {
     # An alias such as grep='grep --color=auto' puts this option before what was typed.
     local -a typed=("$@")
     [[ ${typed[1]-} == --color=auto ]] && shift typed
+    [[ ${typed[1]-} == -- ]] && shift typed
     # A longer funcstack: a function or a sourced file calls, not a person.
     if [[ -o interactive && ${#funcstack} -eq 1 && -t 0 && ( ${#typed} -eq 1 || ${#typed} -eq 2 ) && ${typed[1]} == *[^[:space:]]* &&
         ${typed[1]} != -* && ${typed[1]} != *[\]\\\^\$\*\[\|]* && ${typed[2]-.} != -* && -e ${typed[2]-.} ]]; then
