@@ -133,7 +133,7 @@ class AgentIndex:
         while True:
             self._await(wait_s)
             with self._lock:
-                if self._follow(self._feed.last_event(self._container_id)):
+                if self._follow():
                     yield self._table
                     return
 
@@ -153,21 +153,19 @@ class AgentIndex:
         finally:
             self._waiting.release()
 
-    def _follow(self, last: int, *, most: int | None = None) -> bool:
-        """Up to an event, or `most` of the events on the way. False: all has to be read again. Holds the lock."""
-        if self._event < 0:
-            return False
-        if last != self._event:
-            if not self._known_since(self._event):
-                self._event = -1
-                self._loaded.clear()
-                return False
+    def _follow(self, *, most: int | None = None) -> bool:
+        """Up to the newest event, or `most` of the events on the way. False: all has to be read again. Holds the lock."""
+        last = self._feed.last_event(self._container_id)
+        if last > self._event >= 0 and self._known_since(self._event):
             until = last if most is None else min(last, self._event + most)
             self._apply(self._table, self._event, until)
             self._event = until
             if self._dead_since_s is None and len(self._table.dead):
                 self._dead_since_s = time.monotonic()
-        return True
+        elif last != self._event:
+            self._event = -1
+            self._loaded.clear()
+        return self._event >= 0
 
     def _known_since(self, event: int) -> bool:
         """Whether the store still tells of all that came behind an event."""
@@ -184,10 +182,11 @@ class AgentIndex:
 
     def follow(self) -> None:
         """In steps, searches between them: what came since. Nothing for an index that is not read."""
-        while True:
-            last = self._feed.last_event(self._container_id)
+        done = -1
+        while done != self._event:
+            done = self._event
             with self._lock:
-                if not self._follow(last, most=_STEP_EVENTS) or self._event >= last:
+                if done < 0 or not self._follow(most=_STEP_EVENTS):
                     return
 
     def load(self, checkpoint: Callable[[], None] = lambda: None) -> None:
