@@ -149,7 +149,8 @@ def test_a_question_about_nothing_in_the_memory_finds_nothing(searcher: Searcher
 STRANGE = {
     "/de.md": ("Der Ersatzschlüssel liegt bei der Nachbarin im dritten Stock.", "wo ist der Ersatzschlüssel"),
     "/fr.md": ("Le plombier vient jeudi pour réparer la fuite sous l'évier.", "quand vient le plombier"),
-    "/es.md": ("La factura de García no está pagada, recordatorio el viernes.", "qué factura no está pagada"),
+    "/es.md": ("Lucía es alérgica a las nueces y al marisco.", "a qué es alérgica Lucía"),
+    "/es/casa.md": ("Nos mudamos a Sevilla el 30 de junio, el camión llega a las ocho.", "cuándo nos mudamos"),
     "/it.md": ("Giulia è allergica alle noci e ai crostacei.", "a cosa è allergica Giulia"),
     "/ru.md": ("Техосмотр машины в октябре, тормоза скрипят.", "когда техосмотр машины"),
     "/zh.md": ("我们六月三十日搬家到成都，卡车八点到。", "什么时候搬家"),

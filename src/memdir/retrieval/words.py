@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from memdir.store.analysis import query_words
+from memdir.store.analysis import query_terms, query_words
+from memdir.store.languages import of_query
 from memdir.store.stopwords import STOP_WORDS, stop_words_for
 from memdir.store.words import stem, words
 
@@ -101,16 +102,18 @@ class Query:
     expansions: tuple[str, ...]
     forms: tuple[frozenset[str], ...]
     """For each word of the query, and each one that says the same, the terms of `store.analysis` that stand for it."""
+    foreign: tuple[str, ...]
+    """Stems in the query's language, when that is hardly English: a word by itself does not tell what language it is in."""
 
     @property
     def phrases(self) -> tuple[str, ...]:
         """What to look up, any of it: words, and phrases of several words."""
-        return (*self.terms, *self.expansions)
+        return (*self.terms, *self.expansions, *self.foreign)
 
     @property
     def words(self) -> frozenset[str]:
         """Words of terms and expansions."""
-        return frozenset(word for part in self.phrases for word in part.split())
+        return frozenset(word for part in (*self.terms, *self.expansions) for word in part.split())
 
     @property
     def stems(self) -> frozenset[str]:
@@ -129,7 +132,16 @@ def prepare(text: str) -> Query:
     extra = [other for term in terms for other in ABBREVIATIONS.get(term, ())]
     extra += [short for short, long in _PAIRS if " " in long and f" {long} " in folded]
     expansions = tuple(other for other in dict.fromkeys(extra) if other not in terms)[:TERMS_MAX]
-    return Query(text=plain, terms=terms, expansions=expansions, forms=_forms(plain, stop))
+    return Query(text=plain, terms=terms, expansions=expansions, forms=_forms(plain, stop), foreign=_foreign(plain, terms))
+
+
+def _foreign(plain: str, terms: tuple[str, ...]) -> tuple[str, ...]:
+    """Stems that looking up each of `terms` alone does not find: folded and alone, a word is mostly taken for English."""
+    if of_query(plain)[0] == "english":
+        return ()
+    alone = {form for term in terms for forms in query_terms(term) for form in forms}
+    likeliest = dict.fromkeys(forms[0] for word, forms in query_words(plain) if word not in _STOP_ANYWHERE)
+    return tuple(form for form in likeliest if form not in alone)[:TERMS_MAX]
 
 
 def telling(terms: tuple[str, ...]) -> tuple[str, ...]:
