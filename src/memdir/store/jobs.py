@@ -46,6 +46,16 @@ _TURN: Final = (
     "and failed_at_ms is null order by turn desc limit 1) as last) as reached), 0)"
 )
 
+_ASK: Final = "insert into job (document_id, kind, container_id, priority, not_before_ms, created_at_ms, turn)"
+_ASKED: Final = (
+    "on conflict (document_id, kind) do update set generation = job.generation + 1, attempts = 0, deaths = 0, "
+    "not_before_ms = 0, failed_at_ms = null, reason = null, "
+    "turn = case when excluded.priority < job.priority or job.failed_at_ms is not null then excluded.turn "
+    "else job.turn end, "
+    "priority = case when excluded.priority < job.priority or job.failed_at_ms is not null then excluded.priority "
+    "else job.priority end"
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
@@ -277,28 +287,24 @@ class JobStore:
 
 
 def enqueue(connection: Transaction, *, document_id: str, container_id: int, kind: str, priority: int, now_ms: int) -> None:
-    """`enqueue_all` for one document."""
-    enqueue_all(connection, [document_id], container_id=container_id, kind=kind, priority=priority, now_ms=now_ms)
+    """Ask for work, inside the caller's transaction. What is already asked for becomes newer, never less urgent, keeps its
+    turn, and starts afresh; what was given up comes back to life."""
+    connection.execute(
+        f"{_ASK} values (:document, :kind, :container, :priority, 0, :now, {_TURN}) {_ASKED}",
+        {"document": document_id, "kind": kind, "container": container_id, "priority": priority, "now": now_ms},
+    )
 
 
 def enqueue_all(
     connection: Transaction, document_ids: Sequence[str], *, container_id: int, kind: str, priority: int, now_ms: int
 ) -> None:
-    """Ask for work, inside the caller's transaction; turns follow the ids. What is already asked for becomes newer,
-    never less urgent, keeps its turn, and starts afresh; what was given up comes back to life."""
-    numbers = range(len(document_ids))
+    """The same for several documents of a container; turns follow the ids."""
+    marks = ",".join(f":id{number}" for number in range(len(document_ids)))
     connection.execute(
-        "insert into job (document_id, kind, container_id, priority, not_before_ms, created_at_ms, turn) "  # noqa: S608
-        f"select id, :kind, :container, :priority, 0, :now, {_TURN} + row_number() over (order by id) - 1 "
-        f"from document where id in ({','.join(f':id{number}' for number in numbers)}) "
-        "on conflict (document_id, kind) do update set generation = job.generation + 1, attempts = 0, deaths = 0, "
-        "not_before_ms = 0, failed_at_ms = null, reason = null, "
-        "turn = case when excluded.priority < job.priority or job.failed_at_ms is not null then excluded.turn "
-        "else job.turn end, "
-        "priority = case when excluded.priority < job.priority or job.failed_at_ms is not null then excluded.priority "
-        "else job.priority end",
+        f"{_ASK} select id, :kind, :container, :priority, 0, :now, {_TURN} + row_number() over (order by id) - 1 "  # noqa: S608
+        f"from document where id in ({marks}) {_ASKED}",
         {"kind": kind, "container": container_id, "priority": priority, "now": now_ms}
-        | {f"id{number}": document_ids[number] for number in numbers},
+        | {f"id{number}": document_id for number, document_id in enumerate(document_ids)},
     )
 
 

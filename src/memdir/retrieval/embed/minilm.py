@@ -10,10 +10,10 @@ import logging
 import os
 import shutil
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from tokenizers import Tokenizer
@@ -24,6 +24,9 @@ from memdir.retrieval.embed.strange import Strangeness
 from memdir.retrieval.units import units_of
 from memdir.store.texts import embedded_text
 from memdir.store.types import Chunk, Matrix
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 _LOG = logging.getLogger("memdir.retrieval.embed")
 
@@ -36,8 +39,6 @@ _DATA_SHA256: Final = "60c758432aa596c30a122942dfe594c457d4d713f890926f1c5f920bd
 
 MAX_TOKENS: Final = 256
 """What the model was trained with; what is longer is cut."""
-SIDE_BY_SIDE_MAX: Final = 2
-"""Passages at a time, each on a processor of its own, which costs less than to share one; more would leave none to others."""
 _TEXT_MAX_CHARS: Final = 4000
 _SLOWER: Final = ("SkipLayerNormFusion",)
 """What onnxruntime fuses for the worse: its joined addition and normalisation takes 10 ns a component, apart they take 3. A
@@ -48,11 +49,8 @@ vector is another one by less than it differs from float32 (cosine .998; to floa
 class MiniLmEmbedder:
     """Two sessions over the same file: one for queries, one for passages, so that a query never waits behind a batch."""
 
-    def __init__(self, models_dir: Path, *, quantized: bool = True, side_by_side: int | None = None) -> None:
-        """`side_by_side`: passages that are embedded at a time, each on one processor; None: as many as there are, at most
-        SIDE_BY_SIDE_MAX.
-
-        Load, making the int8 file in `models_dir` when it is not there; takes about 1 s, the first time about 3 s.
+    def __init__(self, models_dir: Path, *, quantized: bool = True) -> None:
+        """Load, making the int8 file in `models_dir` when it is not there; takes about 1 s, the first time about 3 s.
 
         Falls back to the float32 weights, with a line in the log, when int8 cannot be made. Raises ModelUnavailableError when
         the package's files are missing or changed.
@@ -76,8 +74,7 @@ class MiniLmEmbedder:
             self._check_source(graph)
         self._query_session = opened(model, threads=1)
         self._passage_session = opened(model, threads=1)
-        threads = side_by_side or min(SIDE_BY_SIDE_MAX, os.cpu_count() or 1)
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="memdir-model")
+        self._helpers = ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="memdir-model")
         self._query_lock = threading.Lock()
         self._strangeness = Strangeness(self.embed_passages)
 
@@ -122,9 +119,19 @@ class MiniLmEmbedder:
     def embed_passages(self, texts: list[str]) -> Matrix:
         """Shape (len(texts), 384)."""
         out = np.zeros((len(texts), self.dim), dtype=np.float32)
-        for row, vector in enumerate(self._pool.map(self._vector, texts)):
+        for row, vector in enumerate(self._by_two(self._vector, texts)):
             out[row] = vector
         return out
+
+    def _by_two(self, work: Callable[[T], R], items: Sequence[T]) -> list[R]:
+        """`work` for all items, every other one on a further thread: the network leaves the interpreter to others. A caller
+        takes two processors, so that those who search keep some, and several callers more."""
+        helper = self._helpers.submit(lambda: [work(item) for item in items[1::2]]) if len(items) > 1 else None
+        done = [work(item) for item in items[::2]]
+        if helper is not None:
+            for place, result in enumerate(helper.result()):
+                done.insert(2 * place + 1, result)
+        return done
 
     def _vector(self, text: str) -> Matrix:
         return pooled(_states(self._passage_session, self._tokenizer.encode(cleaned(text)).ids))
@@ -137,7 +144,7 @@ class MiniLmEmbedder:
         """
         out = np.zeros((len(chunks), self.dim), dtype=np.float32)
         lines: list[bytes] = []
-        for row, (vector, packed) in enumerate(self._pool.map(self._vectors, chunks)):
+        for row, (vector, packed) in enumerate(self._by_two(self._vectors, chunks)):
             out[row] = vector
             lines.append(packed)
         return out, lines
