@@ -214,6 +214,10 @@ def test_abbreviations_expand_both_ways_and_words_are_stemmed() -> None:
     table.add([memory(1, "The database holds the schema"), memory(2, "Signin goes through Okta")])
     assert [one.number for one in search(table, AgentQuery(text="db", now_ms=NOW_MS))] == [1]
     assert [one.number for one in search(table, AgentQuery(text="login", now_ms=NOW_MS))] == [2]
+    assert [one.number for one in search(table, AgentQuery(text="how do they log in?", now_ms=NOW_MS))] == [2]
+    assert [one.number for one in search(table, AgentQuery(text="autentication", now_ms=NOW_MS))] == []
+    table.add([memory(3, "Auth uses JWT")])
+    assert [one.number for one in search(table, AgentQuery(text="autentication", now_ms=NOW_MS))] == [3]
 
 
 def test_what_was_asked_about_is_not_here_and_nothing_is_answered() -> None:
@@ -321,6 +325,7 @@ def test_a_long_question_is_looked_for_without_everyday_words_and_a_short_one_wi
         ("getLocalOfset", 3),
         ("web hook retries", 4),
         ("imageupload", 2),
+        ("nightly backups of the databse", 6),
     ],
 )
 def test_slips_and_words_written_together_or_apart_are_understood(notes: Table, text: str, number: int) -> None:

@@ -28,7 +28,7 @@ luck lucky mad main make man many matter maybe mean meant meanwhile meet meeting
 minute miss mistake moment monday money month morning mostly move much must near nearly necessary need never new news next
 nice night nine nobody noise none noon normal nothing now nowadays nowhere obvious obviously occur odd offer often okay old
 one ones onto open opinion opposite ordinary otherwise ought outside overall own pardon past peace people perfect perhaps
-person pick place plain plan please pleasure plenty point polite poor possible prefer present pretty probably problem promise
+person pick place plain plan please pleasure plenty point polite poor possible present pretty probably problem promise
 properly proud prove put question quick quickly quiet quite raise ran rarely rather read ready real realise realize really
 reason receive recent recently refactor relax remain remember remind rename repeat review rewrite rich right run rush sad safe
 said saturday saw say second see seem seen self serious set seven several shall short show side similar simple simplify simply

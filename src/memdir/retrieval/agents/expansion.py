@@ -1,7 +1,7 @@
 """Abbreviations of developers and what they stand for, both ways: surface forms that share no stem.
 
 Small on purpose: each further word of a query is a further chance of noise. It fires for exactly the abbreviation or
-exactly the full word, before stemming.
+exactly the full word, before stemming. A verb of two words ("log in") counts as the noun that is made of it, too.
 """
 
 from __future__ import annotations
@@ -54,6 +54,7 @@ param parameter
 perf performance
 pg postgres postgresql
 pkg package
+pr pull
 prod production
 prefs preferences
 pwd password
@@ -79,6 +80,11 @@ ws websocket
 """
 
 
+_VERBS: Final = frozenset(
+    ("backup", "checkout", "cleanup", "login", "logout", "rollback", "rollout", "setup", "signin", "signup", "timeout")
+)
+
+
 def _both_ways() -> dict[str, tuple[str, ...]]:
     found: dict[str, dict[str, None]] = {}
     for line in _TABLE.split("\n"):
@@ -92,6 +98,8 @@ def _both_ways() -> dict[str, tuple[str, ...]]:
 EXPANSIONS: Final = _both_ways()
 
 
-def expand(word: str) -> tuple[str, ...]:
-    """The folded word, and what it abbreviates or is abbreviated to."""
-    return (word, *EXPANSIONS.get(word, ()))
+def expand(word: str, following: str = "") -> tuple[str, ...]:
+    """The folded word, and what it abbreviates or is abbreviated to; `following`: the word behind it."""
+    joined = word + following
+    verb = (joined, *EXPANSIONS.get(joined, ())) if following and joined in _VERBS else ()
+    return (word, *EXPANSIONS.get(word, ()), *verb)

@@ -37,7 +37,7 @@ from memdir.retrieval.agents.terms import Asked, asked, tag_key, tags_said
 K1: Final = 1.2
 B: Final = 0.75
 FLOOR: Final = 0.2
-RIVAL: Final = 0.8
+RIVAL: Final = 0.5
 _RIVALS_MAX: Final = 1000
 """When more come as close to the best, their words are common ones, and none of them is looked at."""
 _BACKGROUND: Final = 1000

@@ -11,19 +11,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Final
 
+from memdir.retrieval.agents.expansion import EXPANSIONS
 from memdir.retrieval.agents.terms import Asked, stem
 
 LETTERS_MIN: Final = 5
 MENDED_MAX: Final = 8
-"""Words of a query that are read otherwise: some 400 look-ups each."""
+"""Words of a query that are read otherwise: 400 to 1,600 look-ups each."""
 _LETTERS_MAX: Final = 24
 _PART_LETTERS_MIN: Final = 3
+_ENDINGS: Final = ("ication", "ation", "ion", "ing", "ment", "ed", "er")
 _ALPHABET: Final = "abcdefghijklmnopqrstuvwxyz"
 
 Holding = Callable[[str], int]
 """How many memories have a stem."""
+Others = tuple[tuple[str, ...], ...]
+"""Words that a word is read as, each by its stems."""
 
 
 def mended(asked: Sequence[Asked], holding: Holding) -> list[Asked]:
@@ -37,12 +42,11 @@ def mended(asked: Sequence[Asked], holding: Holding) -> list[Asked]:
             continue
         left -= 1
         other = _joined(asked, at, holding) or _parts(one.word, holding) or _slip(one.word, holding)
-        fresh = [made for made in other if made not in taken]
-        taken.update(fresh)
-        if other:
-            found += [replace(one, stems=(made,)) for made in fresh]
-        else:
-            found.append(one)
+        for stems in other or (one.stems,):
+            fresh = tuple(made for made in stems if made not in taken or not other)
+            taken.update(fresh)
+            if fresh:
+                found.append(replace(one, stems=fresh))
     return found
 
 
@@ -53,26 +57,40 @@ def _is_unknown_word(one: Asked, holding: Holding) -> bool:
     return is_plain and not any(map(holding, one.stems))
 
 
-def _joined(asked: Sequence[Asked], at: int, holding: Holding) -> tuple[str, ...]:
+def _joined(asked: Sequence[Asked], at: int, holding: Holding) -> Others:
     pairs = [asked[first].word + asked[first + 1].word for first in (at, at - 1) if 0 <= first < len(asked) - 1]
-    return next(((made,) for made in map(stem, pairs) if holding(made)), ())
+    return next((((made,),) for made in map(stem, pairs) if holding(made)), ())
 
 
-def _parts(word: str, holding: Holding) -> tuple[str, ...]:
+def _parts(word: str, holding: Holding) -> Others:
     """Two words: of several pairs the one whose rarer word is the commonest."""
     cuts = range(_PART_LETTERS_MIN, len(word) - _PART_LETTERS_MIN + 1)
     pairs = [pair for pair in ((stem(word[:at]), stem(word[at:])) for at in cuts) if all(map(holding, pair))]
-    return max(pairs, key=lambda pair: (min(map(holding, pair)), pair), default=())
+    return tuple((part,) for part in max(pairs, key=lambda pair: (min(map(holding, pair)), pair), default=()))
 
 
-def _slip(word: str, holding: Holding) -> tuple[str, ...]:
-    """By stems, as nothing has to be stemmed for a few hundred look-ups then; an ending is most often mistyped by a swap."""
+def _slip(word: str, holding: Holding) -> Others:
+    """By stems, as nothing has to be stemmed for hundreds of look-ups then. Of a misspelt word Porter's algorithm may leave an
+    ending that it takes off the right one; and the ending itself is most often mistyped by a swap."""
     if len(word) < LETTERS_MIN:
         return ()
-    own = stem(word)
-    likely = {*_added_or_changed(own), *_dropped_or_swapped(own), *map(stem, _dropped_or_swapped(word))}
-    known = [made for made in likely if holding(made)]
-    return (max(known, key=lambda made: (holding(made), made)),) if known else ()
+    short = {word.removesuffix(ending) for ending in _ENDINGS if word.endswith(ending) and len(word) > len(ending) + 3}
+    likely = {made for base in {stem(word), *short} for made in (*_added_or_changed(base), *_dropped_or_swapped(base))}
+    likely.update(map(stem, _dropped_or_swapped(word)))
+    known = {made: forms for made in likely if (forms := _held(made, holding))}
+    if not known:
+        return ()
+    return (max(known.items(), key=lambda pair: (max(map(holding, pair[1])), pair[0]))[1],)
+
+
+def _held(made: str, holding: Holding) -> tuple[str, ...]:
+    """A stem and what it abbreviates or is abbreviated to, as far as memories have them."""
+    return tuple(one for one in (made, *_abbreviations().get(made, ())) if holding(one))
+
+
+@cache
+def _abbreviations() -> dict[str, tuple[str, ...]]:
+    return {stem(word): tuple(map(stem, others)) for word, others in EXPANSIONS.items()}
 
 
 def _dropped_or_swapped(word: str) -> Iterator[str]:

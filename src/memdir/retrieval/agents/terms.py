@@ -129,10 +129,10 @@ def asked(query: str, tags: Sequence[str] = ()) -> list[Asked]:
     places: list[dict[int, None]] = []
     owner: dict[str, int] = {}
     fresh: list[tuple[str, ...]] = []
-    for sentence, word in _read(query, tags):
+    for sentence, word, following in _read(query, tags):
         own = owner.get(stem(word))
         if own is None:
-            stems = tuple(one for one in dict.fromkeys(stem(form) for form in expand(word)) if one not in owner)
+            stems = tuple(one for one in dict.fromkeys(stem(form) for form in expand(word, following)) if one not in owner)
             own = len(found)
             owner.update(dict.fromkeys(stems, own))
             found.append(word)
@@ -148,11 +148,13 @@ def asked(query: str, tags: Sequence[str] = ()) -> list[Asked]:
     return listed[:QUERY_WORDS_MAX]
 
 
-def _read(query: str, tags: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """Words that may be looked for, with the number of their sentence."""
+def _read(query: str, tags: Sequence[str]) -> Iterator[tuple[int, str, str]]:
+    """Words that may be looked for, with the number of their sentence and the word behind them."""
     sentences = [words(text) for text in _SENTENCE_END.split(query)] + [[part for tag in tags for part in words(tag)]]
-    told = ((number, word) for number, listed in enumerate(sentences) for word in listed if word not in _STOP)
-    return islice(told, _READ_WORDS_MAX)
+    pairs = (
+        (number, *pair) for number, listed in enumerate(sentences) for pair in zip(listed, [*listed[1:], ""], strict=False)
+    )
+    return islice((told for told in pairs if told[1] not in _STOP), _READ_WORDS_MAX)
 
 
 def tag_key(tag: str) -> str:
