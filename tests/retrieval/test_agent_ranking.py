@@ -344,6 +344,7 @@ def test_a_word_that_some_memory_has_is_never_read_as_another() -> None:
     assert found(table, "v2cache") == [], "names with digits are not guessed at"
     assert found(table, "cach") == list(range(2, 6)), "by its stem, which is no slip"
     assert found(table, "bache") == [], "the first letter is right"
+    assert search(table, AgentQuery(text="cachee", now_ms=NOW_MS, threshold=0.0)) == [], "by the words as they stand"
 
 
 def test_so_many_words_of_a_query_are_read_otherwise_and_each_once() -> None:

@@ -10,7 +10,8 @@ asked for. A first pass in single precision leaves what could be among the best,
 words in one order, so that a score is the same to the last bit however it was found; equal scores are told by number, the older
 memory first.
 
-With no threshold of the caller two rules keep noise out. Nothing is answered when neither the memory with the best BM25 nor one
+With no threshold of the caller words that no memory has are read otherwise where they can be (see `spelling`), and two rules
+keep noise out. Nothing is answered when neither the memory with the best BM25 nor one
 within RIVAL of it covers enough of what was asked (see `relevance`): it is not about anything here. And a memory below FLOOR of
 the best BM25 is left out.
 """
@@ -137,7 +138,9 @@ class _Search:
     def __init__(self, table: Table, query: AgentQuery) -> None:
         self._table = table
         self._query = query
-        self._asked: list[Asked] = mended(asked(query.text, query.tags), table.holding)
+        self._asked: list[Asked] = asked(query.text, query.tags)
+        if query.threshold is None:
+            self._asked = mended(self._asked, table.holding)
         terms = []
         for at, one in enumerate(self._asked):
             for stem in one.stems:

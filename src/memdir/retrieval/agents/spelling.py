@@ -18,7 +18,7 @@ from memdir.retrieval.agents.expansion import EXPANSIONS
 from memdir.retrieval.agents.terms import Asked, stem
 
 LETTERS_MIN: Final = 5
-MENDED_MAX: Final = 8
+MENDED_MAX: Final = 4
 """Words of a query that are read otherwise: 400 to 1,600 look-ups each."""
 _LETTERS_MAX: Final = 24
 _PART_LETTERS_MIN: Final = 3
@@ -77,15 +77,12 @@ def _slip(word: str, holding: Holding) -> Others:
     short = {word.removesuffix(ending) for ending in _ENDINGS if word.endswith(ending) and len(word) > len(ending) + 3}
     likely = {made for base in {stem(word), *short} for made in (*_added_or_changed(base), *_dropped_or_swapped(base))}
     likely.update(map(stem, _dropped_or_swapped(word)))
-    known = {made: forms for made in likely if (forms := _held(made, holding))}
+    abbreviations = _abbreviations()
+    made_of = {made: (made, *abbreviations.get(made, ())) for made in likely if made in abbreviations or holding(made)}
+    known = {made: held for made, forms in made_of.items() if (held := tuple(filter(holding, forms)))}
     if not known:
         return ()
     return (max(known.items(), key=lambda pair: (max(map(holding, pair[1])), pair[0]))[1],)
-
-
-def _held(made: str, holding: Holding) -> tuple[str, ...]:
-    """A stem and what it abbreviates or is abbreviated to, as far as memories have them."""
-    return tuple(one for one in (made, *_abbreviations().get(made, ())) if holding(one))
 
 
 @cache
