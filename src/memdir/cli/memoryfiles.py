@@ -139,7 +139,7 @@ def take(args: argparse.Namespace, out: Output) -> int:
         if looked.items and not args.dry_run:
             with Progress("importing", noun="memory", many=_MANY) as progress:
                 taken = imported(
-                    memories_of(args, out), read(path, Left(), form=args.form), project=args.project,
+                    memories_of(args, out), read(path, Left(), form=args.form), project=told_project(args.project) or None,
                     secrets=args.secrets, told=lambda so_far: progress.update(so_far.sent, looked.items),
                 )  # fmt: skip
     _report(agent_container(args.container), looked, left, taken, args, out)
