@@ -240,3 +240,36 @@ def test_processing_counts_down_to_nothing(client: httpx.Client, tag: str) -> No
     done(client, tag)
     answer = client.get("/v3/documents/processing", params={"containerTag": tag}).json()
     assert (answer["documents"], answer["totalCount"]) == ([], 0)
+
+
+def test_several_places_are_one_search_and_nothing_beside_them_is_found(client: httpx.Client, tag: str) -> None:
+    for path in ("/a/one.md", "/a/two.md", "/ab/three.md", "/b/four.md", "/memory/five.md"):
+        put(client, tag, path, f"The walnut tree of {path} was planted in May. I like walnuts.\n".encode())
+    done(client, tag)
+    for places, expected in (
+        (["/a/two.md", "/b"], {"/a/two.md", "/b/four.md"}),
+        (["/a/", "/nothing"], {"/a/one.md", "/a/two.md"}),
+        (["/a/one.md", "/a/one.md"], {"/a/one.md"}),
+    ):
+        for mode in ("semantic", "literal"):
+            found = search(client, tag, "walnut", filepaths=places, mode=mode)["results"]
+            assert {hit["path"] for hit in found} == expected, (places, mode)
+
+
+def test_exact_lines_come_as_grep_s_options_say(client: httpx.Client, tag: str) -> None:
+    put(client, tag, "/a.txt", b"one\nwalnut, walnut\nthree\nfour\nwalnut\n")
+    put(client, tag, "/b.txt", b"nothing here\n")
+
+    def lines(**options: Any) -> list[tuple[int, int, str]]:
+        found = search(client, tag, "walnut", filepath="/a.txt", mode="literal", **options)["results"]
+        return [(hit["startLine"], hit["endLine"], hit["text"]) for hit in found]
+
+    assert lines(invert=True, maxCount=2) == [(1, 1, "one"), (3, 3, "three")]
+    assert lines(onlyMatching=True) == [(2, 2, "walnut"), (2, 2, "walnut"), (5, 5, "walnut")]
+    assert lines(before=1) == [(1, 2, "one\nwalnut, walnut"), (4, 5, "four\nwalnut")]
+    assert lines(before=1, after=1) == [(1, 5, "one\nwalnut, walnut\nthree\nfour\nwalnut")]
+    counted = search(client, tag, "walnut", mode="literal", count=True)
+    assert counted["counts"] == [{"path": "/a.txt", "count": 2}, {"path": "/b.txt", "count": 0}]
+    refused = client.post("/v1/search", json={"containerTag": tag, "q": "x", "invert": True})
+    assert refused.status_code == 400
+    assert refused.json()["error"] == "body: invert: only with mode literal or regex"

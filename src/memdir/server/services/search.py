@@ -92,7 +92,7 @@ def united(caller: Caller, scopes: list[Scope]) -> Scope:
     if len(scopes) == 1:
         return scopes[0]
     ids = (caller.store.originals.ids(scope) for scope in scopes)
-    folder = os.path.commonpath([scope.folder for scope in scopes])
+    folder = os.path.commonpath([os.path.dirname(scope.folder) if scope.exact else scope.folder for scope in scopes])
     return Scope(container_id=scopes[0].container_id, folder=folder, chosen=Chosen(ids=frozenset().union(*ids)))
 
 
