@@ -264,6 +264,8 @@ def test_what_a_busy_database_did_not_take_is_counted_once_later() -> None:
         agents=SimpleNamespace(count_accesses=accesses.update),
         agent_usage=SimpleNamespace(count=count),
         containers=SimpleNamespace(by_id=lambda _: SimpleNamespace(org_id=1)),
+        agent_feed=None,
+        passage_log=lambda: None,
     )
     room = AgentRoom(cast("Store", store))
     room._accesses.update([7, 7])
