@@ -1,9 +1,10 @@
 """Any number of memories of the design's size, about 25 tokens each, a hundred of them needles, and questions of four kinds.
 
 Words, topics and frequencies are those of `bench.scale.material`. A needle is a sentence of its own, with a word that stands
-nowhere else. Kinds of questions: `needle`; `rare`, two words of the far end of the vocabulary; `common`, three that a text is
-full of; `mixed`, two of each. A word that no memory has, as happens among few, is the next commoner one that some have: a
-search would read it otherwise. The same number gives the same memories in every process of a run.
+nowhere else, and is asked for in its own project. Kinds of questions: `needle`; `rare`, two words of the far end of the
+vocabulary; `common`, three that a text is full of; `mixed`, two of each. A word that no memory has, as happens among few, is
+the next commoner one that some have: a search would read it otherwise. The same number gives the same memories in every
+process of a run.
 """
 
 from __future__ import annotations
@@ -73,8 +74,12 @@ class Haystack:
             words = self.material.block(number, rows)
             random = np.random.default_rng((number, 77))
             tags = np.stack([words.topics % TAGS, random.integers(0, TAGS, rows)], axis=1)
+            projects = words.topics % PROJECTS
+            for place, needle in self.needles.items():
+                if first <= place < first + rows:
+                    projects[place - first] = needle % PROJECTS
             yield Block(
-                first=first, words=words.words[:, :WORDS], projects=words.topics % PROJECTS, tags=tags,
+                first=first, words=words.words[:, :WORDS], projects=projects, tags=tags,
                 ages_days=random.random(rows) * _AGE_MAX_DAYS,
                 accesses=np.minimum(random.geometric(0.5, rows) - 1, 20),
             )  # fmt: skip
