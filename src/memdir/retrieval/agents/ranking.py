@@ -318,14 +318,15 @@ class _Search:
         recency = np.exp(-query.weights.decay_per_day * age_days)
         most = math.log1p(table.accesses_max)
         frequency = np.log1p(table.accesses.values[rows]) / most if most else np.zeros(len(rows))
-        project = np.zeros(len(rows))
-        if query.project is not None and query.project in table.projects:
-            project[table.project_of.values[rows] == table.projects[query.project]] = 1.0
+        number = table.projects.get(query.project) if query.project is not None else None
+        project = np.zeros(len(rows)) if number is None else (table.project_of.values[rows] == number).astype(np.float64)
         return recency, frequency, self._jaccard(rows), project
 
     def _jaccard(self, rows: Rows) -> Scores:
         """Of the tags of the query and of rows."""
         common = np.zeros(len(rows))
+        if not self._tags:
+            return common
         for tag in self._tags:
             tagged = self._table.tagged(tag)
             if len(tagged):
