@@ -52,15 +52,12 @@ OPEN: frozenset[str] = frozenset(
         "ranked.hybrid-100k",
         "ranked.hybrid-1m",
         "ranked.scoped-5ms",
-        "ranked.resident",
         "ranked.visible",
         "ranked.import-words",
-        "ranked.import-meaning",
         "ranked.throughput",
         # issue 7
         "agent.speed-50k",
         "agent.speed-1m",
-        "agent.needles",
         "agent.hook-speed",
     }
 )
