@@ -14,7 +14,6 @@ from memdir.retrieval.types import Hit, SearchOutcome, SearchQuery
 from memdir.server.access import Caller
 from memdir.server.hub import Hub
 from memdir.server.leases import Lease
-from memdir.server.pipeline import index
 from memdir.server.services import search
 from memdir.server.worker import Worker
 from memdir.store.keys import ApiKey
@@ -22,6 +21,7 @@ from memdir.store.store import Store
 from memdir.store.types import Container
 from tests.server.conftest import Putting
 from tests.server.fakes import FakeEngine, HashEmbedder
+from tests.server.steps import index
 
 DENSE = "fake-dense"
 

@@ -59,18 +59,14 @@ W = TypeVar("W", bound=Work)
 Failed = list[tuple[Lease, Exception]]
 
 
-def index(store: Store, engine: Engine, lease: Lease) -> None:
-    """Make passages, words and static vectors of the document's bytes and ask for what follows.
-
-    SupersededError when the content was replaced meanwhile, PermanentError when there is no point in trying again.
-    """
-    for _, error in index_all(store, engine, [lease]):
-        raise error
-
-
 def index_all(store: Store, engine: Engine, leases: Sequence[Lease]) -> Failed:
-    """`index` for several documents of one organisation, with a few transactions for all of them. Returns those that failed and
-    why: the others go on without them. What goes wrong with a transaction is raised; everything may then be repeated."""
+    """Make passages, words and static vectors of the bytes of documents of one organisation, and ask for what follows, with a
+    few transactions for all of them.
+
+    Returns those that failed and why, the others go on without them: SupersededError when the content was replaced meanwhile,
+    PermanentError when there is no point in trying again. What goes wrong with a transaction is raised; everything may then be
+    repeated.
+    """
     failed: Failed = []
     documents = store.documents.many([lease.job.document_id for lease in leases])
     works = []

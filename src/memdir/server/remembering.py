@@ -27,19 +27,13 @@ class _Reading(Work):
     own: Sequence[Memory] = field(default_factory=list)
 
 
-def remember(store: Store, facts: KnownFacts, lease: Lease) -> None:
-    """`remember_all` for one document. SupersededError when the content was replaced meanwhile, or another document's facts
-    came between."""
-    for _, error in remember_all(store, facts, [lease]):
-        raise error
-
-
 def remember_all(store: Store, facts: KnownFacts, leases: Sequence[Lease]) -> Failed:
     """Bring the memories in line with what documents of one organisation say, if they stand under the memory paths; else take
     them back. Documents whose facts have nothing to do with each other share a transaction; the others are decided one after
     the other. `facts` of the calling thread spare it from reading all that is known for each document.
 
-    Returns the documents that failed and why, as `pipeline.index_all`.
+    Returns the documents that failed and why, as `pipeline.index_all`: SupersededError also when another document's facts came
+    between.
     """
     failed: Failed = []
     documents = store.documents.many([lease.job.document_id for lease in leases])

@@ -10,7 +10,6 @@ from __future__ import annotations
 import fcntl
 import logging
 import os
-import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -166,7 +165,7 @@ class TrigramIndexes:
     def _sweep(self, containers: set[int]) -> None:
         for path in self._folder.iterdir():
             if path.name != "lock" and not (path.name.isdecimal() and int(path.name) in containers):
-                shutil.rmtree(path)
+                remove(path)
 
     def _bring(self, container_id: int) -> bool:
         """Returns False when it is left for later."""
@@ -274,7 +273,7 @@ class TrigramIndexes:
             with self._lock:
                 self._ready.pop(container_id, None)
             self._indexes.pop(container_id, None)
-            shutil.rmtree(self._folder / str(container_id), ignore_errors=True)
+            remove(self._folder / str(container_id))
 
     def containers(self) -> Sequence[int]:
         """See `DerivedIndex`."""

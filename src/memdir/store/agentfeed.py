@@ -17,6 +17,7 @@ STANDING_ROWS: Final = 20_000
 IN_MAX: Final = 500
 """Memories that are asked for by name or number at a time."""
 _TAGS_KNOWN: Final = 4_096
+_SELECT: Final = "select number, folded, content, tags, project, access_count, created_at_ms from agent_memory"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,8 +64,7 @@ class AgentFeed:
         for at in range(0, len(numbers), IN_MAX):
             some = numbers[at : at + IN_MAX]
             rows = self._db.all(
-                "select number, folded, content, tags, project, access_count, created_at_ms from agent_memory "  # noqa: S608
-                f"where number in ({marks_for(some)}) and +container_id = ? order by number",
+                f"{_SELECT} where number in ({marks_for(some)}) and +container_id = ? order by number",
                 (*some, container_id),
             )
             found += map(_indexed, rows)
@@ -73,9 +73,7 @@ class AgentFeed:
     def listing(self, container_id: int, *, after: int, limit: int = PAGE_ROWS) -> list[Indexed]:
         """Memories with a number above `after`, in order."""
         rows = self._db.all(
-            "select number, folded, content, tags, project, access_count, created_at_ms from agent_memory "
-            "where container_id = ? and number > ? order by number limit ?",
-            (container_id, after, limit),
+            f"{_SELECT} where container_id = ? and number > ? order by number limit ?", (container_id, after, limit)
         )
         return [_indexed(row) for row in rows]
 

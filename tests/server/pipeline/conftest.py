@@ -11,7 +11,6 @@ import pytest
 
 from memdir.core.clock import SystemClock
 from memdir.server.leases import Lease
-from memdir.server.pipeline import index
 from memdir.server.worker import Worker
 from memdir.store import jobs
 from memdir.store.acting import SYSTEM
@@ -20,6 +19,7 @@ from memdir.store.postgres.store import PostgresStore
 from memdir.store.store import Store
 from memdir.store.types import Container, Document
 from tests.server.fakes import FakeEngine
+from tests.server.steps import index
 
 WAIT_S = 30.0
 Working = Callable[[FakeEngine], None]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from memdir.server.knownfacts import KnownFacts
 from memdir.server.leases import Lease
 from memdir.server.memoryvectors import MEMORIES_MAX, MemoryVectors
-from memdir.server.remembering import remember
 from memdir.store.types import Container
 from tests.server.conftest import AnyStore, Putting
 from tests.server.fakes import FakeEngine, HashEmbedder
 from tests.server.pipeline.conftest import Events, Working, indexed
+from tests.server.steps import remember
 
 MODELS = ("fake-static", "fake-dense")
 

@@ -13,8 +13,6 @@ import pytest
 from memdir.server.interrupt import Interruptible
 from memdir.server.knownfacts import KnownFacts
 from memdir.server.leases import Lease, Leases, StepTimeoutError
-from memdir.server.pipeline import index
-from memdir.server.remembering import remember
 from memdir.server.worker import Worker
 from memdir.store.documents import STATUSES
 from memdir.store.errors import SupersededError
@@ -23,6 +21,7 @@ from memdir.store.types import Chunk, Container
 from tests.server.conftest import AnyStore, Putting
 from tests.server.fakes import FakeEngine, HashEmbedder
 from tests.server.pipeline.conftest import WAIT_S, Events, Working, document_at, drained, status, texts
+from tests.server.steps import index, remember
 
 LONG = "".join(f"Paragraph {number} says something about pumps.\n\n" for number in range(60_000)).encode()
 """Cutting it takes seconds."""

@@ -11,9 +11,8 @@ words in one order, so that a score is the same to the last bit however it was f
 memory first.
 
 With no threshold of the caller words that no memory has are read otherwise where they can be (see `spelling`), and two rules
-keep noise out. Nothing is answered when neither the memory with the best BM25 nor one
-within RIVAL of it covers enough of what was asked (see `relevance`): it is not about anything here. And a memory below FLOOR of
-the best BM25 is left out.
+keep noise out. Nothing is answered when neither the memory with the best BM25 nor one within RIVAL of it covers enough of what
+was asked (see `relevance`): it is not about anything here. And a memory below FLOOR of the best BM25 is left out.
 """
 
 from __future__ import annotations
