@@ -84,6 +84,21 @@ PLANTED: dict[str, str] = {
     "generic hex token": "token: " + hashlib.sha256(b"x").hexdigest(),
     "plain password": "password: Sum" + "mer2024!",
     "password": "DB_PASSWORD='" + chars(20) + "!'",
+    "short password": "password: hunter" + "2",
+    "password in a sentence": "the database's password is correct" + "horse9",
+    "key in a sentence": "the api key is " + chars(32),
+    "long token": "aws_session_" + "token = " + chars(800),
+    "curl": "curl -s -u admin:" + "hunter2 https://api.internal/v1",
+    "curl in quotes": "curl --user 'ci:" + "S3cr3t!' https://api.internal/v1",
+    "mysql": "mysqldump -uroot -p" + "S3cr3tPw shop > shop.sql",
+    "sshpass": "sshpass -p " + "hunter22 ssh root@host",
+    "redis": "redis-cli -h cache -a " + "sup3rs3cr3t ping",
+    "docker": "docker login -u bob -p " + "hunter22xyz registry.internal",
+    "password option": "psql -U app --password " + "Xy9kkwq7",
+    "netrc": "machine api.internal login me@host password " + "correcthorse",
+    "cookie": "Cookie: theme=dark; sessionid=" + chars(32, HEX),
+    "kubeconfig": "client-key-data: " + base64.b64encode(b"-----BEGIN RSA " + b"PRIVATE KEY-----\nMIIE").decode(),
+    "Discord webhook": "https://discord" + ".com/api/webhooks/" + chars(18, string.digits) + "/" + chars(68),
 }
 
 HARMLESS: dict[str, str] = {
@@ -106,6 +121,16 @@ HARMLESS: dict[str, str] = {
     "mail": "From: a@b.example\nKeywords: key, secret, password",
     "german": "Das Passwort steht im Tresor; der Schlüssel: beim Hausmeister (Raum 12)",
     "csv": "name,token\nanna,none\nbert,none\n",
+    "curl with placeholders": "curl -u $USER:$PASS, curl -u user:password, curl -u USER:API_TOKEN, curl -u alice https://x",
+    "mysql that asks": "mysql -u root -p shop; mysql --port=3306 -h db1",
+    "a port behind a login": "docker login first, then docker run -p 8080:80 nginx",
+    "how passwords are kept": "The password is argon2id-hashed with cost 12; the token is rotated every 24h",
+    "names of files": "access key rotation is scripts/rotate_access_keys_v2.py, the auth token src/auth/token_service2.py",
+    "image": "data:image/png;base64," + base64.b64encode(bytes(range(256))).decode(),
+    "commit id": "fixed in 9fceb02d0ae598e95dc970b74767f19372d61af8",
+    "certificate of kubeconfig": "certificate-authority-data: "
+    + base64.b64encode(b"-----BEGIN CERTIFICATE-----\nMIIE").decode(),
+    "cookie of a manual": "The session cookie is httpOnly; Set-Cookie: session=<id>; Path=/",
     "commit": "Merge 4f2a9c1 into main: keyboard=shortcuts2024-and-more-words",
 }
 

@@ -18,7 +18,7 @@ from memdir.retrieval.agents.ranking import FLOOR, AgentQuery, SignalWeights, se
 from memdir.retrieval.agents.relevance import is_telling
 from memdir.retrieval.agents.similar import similarity
 from memdir.retrieval.agents.spelling import MENDED_MAX, mended
-from memdir.retrieval.agents.terms import LONG_WORDS, asked, is_stop_word, stem, tag_key, words
+from memdir.retrieval.agents.terms import LONG_WORDS, asked, counted, is_stop_word, stem, tag_key, words
 from memdir.retrieval.lexical.arrays import MemorySink
 from memdir.store.agentfeed import Indexed
 
@@ -354,6 +354,13 @@ def test_so_many_words_of_a_query_are_read_otherwise_and_each_once() -> None:
     assert sum(known[one.stems[0]] > 0 for one in made) == MENDED_MAX
     twice = mended(asked("cache cahce"), Counter(["cach"]).__getitem__)
     assert [one.stems for one in twice] == [("cach",)]
+
+
+def test_a_memory_is_as_long_as_it_is_written_and_names_are_found_by_their_parts() -> None:
+    """Or BM25 by hand, over words, is another one as soon as somebody writes PostgreSQL."""
+    counts, length = counted("PostgreSQL waits for pgBouncer", ("dataStore",))
+    assert length == 5
+    assert counts[stem("bouncer")] == counts[stem("pgbouncer")] == counts[stem("store")] == 1
 
 
 def test_each_signal_alone_decides_between_equal_texts() -> None:

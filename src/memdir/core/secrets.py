@@ -3,8 +3,8 @@ a sentence becomes a memory; before a line goes into a log or a text to an embed
 
 Two ways to find out: by name (`id_rsa`, `.env`, `*.pem`, …) and by content (the published formats of well-known tokens, and
 generic `api_key = "…"` assignments whose value looks random). The formats are the ones that the issuers document for secret
-scanning (docs.github.com/code-security/secret-scanning, docs.aws.amazon.com/IAM identifiers, and so on). A finding names the
-rule and the line, never the secret.
+scanning (docs.github.com/code-security/secret-scanning, docs.aws.amazon.com/IAM identifiers, and so on); the ways
+in which common commands take a password. A finding names the rule and the line, never the secret.
 
 What this cannot do: recognise a password that reads like a word, or anything inside an archive or an encrypted file.
 """
@@ -27,6 +27,10 @@ _TOKEN_MIN_CHARS: Final = 16
 _PASSWORD_ENTROPY_MIN_BITS: Final = 2.5
 _ENTROPY_MIN_BITS: Final = 3.5
 """Shannon entropy per character of a generic secret; English words lie near 3, random base 62 above 4 at 20 characters."""
+
+_HEX: Final = re.compile(rb"[0-9a-fA-F]{32,}")
+_HEX_ENTROPY_MIN_BITS: Final = 3.0
+"""Of 32 random hexadecimal digits, which have four bits at most, and 3.5 on average."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,8 +58,13 @@ def _rule(name: str, anchors: str, pattern: str, flags: int = 0) -> _Rule:
 
 
 _PRIVATE_KEY: Final = "private key"
+_COMMAND: Final = "password in a command"
+_GENERIC: Final = "generic secret"
 _START: Final = r"(?<![A-Za-z0-9_])"
 _END: Final = r"(?![A-Za-z0-9_])"
+_WORDS: Final = r"(?:[^\s|;&]+\s+){0,20}?"
+"""Other words of the same command."""
+_VALUE: Final = r"[\"']?([^\s\"'`|;&<>,)]{4,200})"
 
 _RULES: Final = (
     _rule("AWS access key id", "akia asia abia acca", _START + r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}" + _END),
@@ -100,12 +109,36 @@ _RULES: Final = (
         r"(?i:authorization)[\"']?\s*[:=]\s*[\"']?(?i:bearer|basic|token)\s+([A-Za-z0-9+/=_.~-]{20,})",
     ),
     _rule("password in a URL", "://", r"(?<=[A-Za-z0-9])://[^\s:@/\"'<>]{0,80}:([^\s:@/\"'<>]{6,200})@[A-Za-z0-9.\[-]"),
+    _rule("Discord webhook", "discord", r"discord(?:app)?\.com/api/webhooks/\d{15,}/[A-Za-z0-9_-]{60,}"),
     _rule(
-        "generic secret",
+        "encoded private key", "ls0tls1crudjtib",
+        r"LS0tLS1CRUdJTiB(?:QUklWQVRFIEtFWS|SU0EgUFJJVkFURSBLRVkt|FQyBQUklWQVRFIEtFWS|PUEVOU1NIIFBSSVZBVEUgS0VZ"
+        r"|FTkNSWVBURUQgUFJJVkFURSBLRVkt)[A-Za-z0-9+/=]*",
+    ),
+    _rule(_COMMAND, "curl", _START + r"curl\s" + _WORDS + r"(?:-u\s*|--user[= ]\s*)[\"']?[^\s:\"'`]{0,100}:" + _VALUE),
+    _rule(_COMMAND, "mysql mariadb", _START + r"(?:mysql|mariadb)[a-z-]*\s" + _WORDS + r"-p" + _VALUE),
+    _rule(_COMMAND, "sshpass", _START + r"sshpass\s+-p\s*" + _VALUE),
+    _rule(_COMMAND, "redis-cli", _START + r"redis-cli\s" + _WORDS + r"(?:-a|--pass)[= ]\s*" + _VALUE),
+    _rule(
+        _COMMAND, "docker podman az oc helm",
+        _START + r"(?:docker|podman|az|oc|helm registry) login\s" + _WORDS + r"(?:-p\s*|--password[= ]\s*)(?!\d+:)" + _VALUE,
+    ),
+    _rule(_GENERIC, "--pass", r"--pass(?:word|wd|phrase)?\s+" + _VALUE),
+    _rule("password in .netrc", "machine", _START + r"machine\s+\S+\s+login\s+\S+\s+password\s+" + _VALUE),
+    _rule(
+        _GENERIC, "cookie",
+        r"cookie\s*:[^\n]{0,400}?(?:sess[a-z_.-]*|sid|jwt|auth[a-z_.-]*)=([A-Za-z0-9%+/=_.-]{16,4096}+)", re.IGNORECASE,
+    ),
+    _rule(
+        _GENERIC,
         "api_key api-key apikey access_key access-key accesskey private_key encryption_key secret token passw pwd credential",
         r"(?:api[_-]?key|access[_-]?key|private_key|encryption_key|secret|token|passw(?:or)?d|pwd|credentials?)[A-Za-z0-9_-]{0,20}"
-        r"[\"']?\s{0,4}(?::=|=>|=|:)\s{0,4}[\"'`]?([A-Za-z0-9+/=_.~!@#$%^&*-]{8,256}+)(?![(\[{])",
+        r"[\"']?(?:\s{0,4}(?::=|=>|=|:)|\s(?:is|was)(?:\s|:))\s{0,4}[\"'`]?([A-Za-z0-9+/=_.~!@#$%^&*-]{6,4096}+)(?![(\[{])",
         re.IGNORECASE,
+    ),
+    _rule(
+        _GENERIC, "auth api access",
+        r"(?:auth|api|access)\s(?:token|key)\s(?:is\s)?[\"'`]?([A-Za-z0-9+/=_-]{20,4096}+)", re.IGNORECASE,
     ),
 )  # fmt: skip
 
@@ -114,7 +147,14 @@ _PLACEHOLDER: Final = re.compile(
     re.IGNORECASE,
 )
 _VARIABLE: Final = re.compile(rb"^(?:\$|%|\{\{|<)|^(?:process\.env|os\.environ|env|settings|config|self|request|args)\b[.\[]")
-_EASY_PASSWORDS: Final = frozenset({b"password", b"passwd", b"secret", b"postgres", b"hunter2", b"admin123", b"123456"})
+_EASY_PASSWORDS: Final = frozenset(
+    (b"admin", b"guest", b"pass", b"passwd", b"password", b"mypass", b"mypassword", b"secret", b"token", b"postgres", b"123456")
+)
+_NAME: Final = re.compile(rb"[A-Z_]+")
+"""What a command line of a manual has in place of a value."""
+_ALGORITHM: Final = re.compile(
+    rb"argon2|bcrypt|scrypt|pbkdf2|sha-?\d|md5|aes|hmac|base64|oauth2|utf-?8|[rh]s256|ed25519", re.IGNORECASE
+)
 
 _KEY_NAMES: Final = re.compile(
     r"""(?:
@@ -274,11 +314,11 @@ def _is_real(rule: _Rule, match: re.Match[bytes]) -> bool:
         return True
     if _PLACEHOLDER.search(value) or _VARIABLE.search(value):
         return False
-    if rule.name == "password in a URL":
-        return value.lower() not in _EASY_PASSWORDS
-    if rule.name == "generic secret":
-        is_password = match.group().lower().startswith((b"passw", b"pwd"))
-        return _looks_random(value, is_password=is_password)
+    if rule.name in (_COMMAND, "password in a URL"):
+        return value.lower() not in _EASY_PASSWORDS and not (rule.name == _COMMAND and _NAME.fullmatch(value))
+    if rule.name == _GENERIC:
+        is_password = match.group().lower().startswith((b"passw", b"pwd", b"--pass"))
+        return _looks_random(value, is_password=is_password) and not _ALGORITHM.match(value)
     return True
 
 
@@ -290,7 +330,8 @@ def _looks_random(value: bytes, *, is_password: bool) -> bool:
     if is_password:
         random = digits >= 1 and letters >= 2 and entropy >= _PASSWORD_ENTROPY_MIN_BITS
     else:
-        random = len(value) >= _TOKEN_MIN_CHARS and digits >= 2 and letters >= 4 and entropy >= _ENTROPY_MIN_BITS
+        enough = _HEX_ENTROPY_MIN_BITS if _HEX.fullmatch(value) else _ENTROPY_MIN_BITS
+        random = len(value) >= _TOKEN_MIN_CHARS and digits >= 2 and letters >= 4 and entropy >= enough
     return random and not _reads_like_code(value)
 
 

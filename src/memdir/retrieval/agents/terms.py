@@ -23,7 +23,7 @@ from memdir.store.stopwords import ENGLISH
 from memdir.store.texts import bigrams, name_parts, unspaced_runs
 from memdir.store.words import fold
 
-TERMS_VERSION: Final = 2
+TERMS_VERSION: Final = 3
 """Of what is counted: an index with another number is made anew."""
 _WORD: Final = re.compile(r"[^\W_]+")
 _STOP: Final = ENGLISH
@@ -68,10 +68,14 @@ def stem(word: str) -> str:
 
 def words(text: str) -> list[str]:
     """Folded words in order, stop words too; behind them the parts of names in camelCase."""
+    return _written(text) + [fold(part) for part in name_parts(text)]
+
+
+def _written(text: str) -> list[str]:
     found: list[str] = _WORD.findall(fold(text))
     if not text.isascii() and unspaced_runs(text):
         found = [part for word in found for part in (_pairs(word) or [word])]
-    return found + [fold(part) for part in name_parts(text)]
+    return found
 
 
 def _pairs(word: str) -> list[str]:
@@ -84,17 +88,19 @@ def is_stop_word(word: str) -> bool:
 
 
 def counted(content: str, tags: Iterable[str]) -> tuple[dict[str, int], int]:
-    """How often each stem stands in a memory's text and tags, and how many words that are, stop words included."""
+    """How often each stem stands in a memory's text and tags, and how many words that are: stop words included, parts of names
+    not, for |D| of BM25 is that of the text as it is written."""
     stems = _stems()
     found: dict[str, int] = {}
-    listed = words(content)
-    for tag in tags:
-        listed += words(tag)
-    for word in listed:
-        if word not in _STOP:
-            one = stems[word]
-            found[one] = found.get(one, 0) + 1
-    return found, len(listed)
+    length = 0
+    for text in (content, *tags):
+        listed = _written(text)
+        length += len(listed)
+        for word in (*listed, *map(fold, name_parts(text))):
+            if word not in _STOP:
+                one = stems[word]
+                found[one] = found.get(one, 0) + 1
+    return found, length
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
