@@ -119,5 +119,8 @@ else
 fi
 
 [ -x .venv/bin/memdir ] || die "the memdir command is missing after the installation"
+# As pip does and uv does not: otherwise, where PYTHONDONTWRITEBYTECODE is set, each start compiles all of it anew.
+env -u PYTHONDONTWRITEBYTECODE .venv/bin/python -m compileall -q src
+env -u PYTHONDONTWRITEBYTECODE .venv/bin/python -c 'import memdir.agents.mcp.serve, memdir.server.lifecycle, onnx, onnxruntime, tokenizers'
 stamp_now >"$stamp_file"
 say "ready: .venv/bin/memdir $(.venv/bin/memdir --version 2>/dev/null || true)"
