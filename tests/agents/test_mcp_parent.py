@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from mcp_types import INVALID_REQUEST, PARSE_ERROR
 
 from memdir.core.processes import process as process_of
 from memdir.core.processes import wait_for_end
@@ -86,17 +87,26 @@ def test_a_server_whose_host_was_killed_ends_although_its_standard_input_stays_o
 def test_a_server_whose_standard_input_is_closed_ends_with_exit_code_zero_and_nothing_but_the_protocol_on_its_output(
     environment: dict[str, str],
 ) -> None:
+    """Lines that are no messages are errors, with the id where there is one: their writer may wait for an answer."""
     command = [sys.executable, "-m", "memdir.cli", "mcp"]
     with subprocess.Popen(
         command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     ) as server:  # fmt: skip
         assert server.stdin is not None
         assert server.stdout is not None
-        server.stdin.write(b"this is no message\n" + json.dumps(INITIALIZE).encode() + b"\n")
+        lines = [
+            b"this is no message",
+            b"",
+            b"\xff{",
+            b'[{"jsonrpc":"2.0","id":2,"method":"ping"}]',
+            b'{"id":3,"method":"ping"}',
+        ]
+        server.stdin.write(b"\n".join([*lines, json.dumps(INITIALIZE).encode(), b""]))
         server.stdin.flush()
-        messages = [answer(server.stdout.fileno())]
-        while messages[-1].get("id") != 1:
-            messages.append(answer(server.stdout.fileno()))
+        messages = [json.loads(server.stdout.readline()) for _ in range(5)]
+        refused = [(message["id"], message["error"]["code"]) for message in messages[:-1]]
+        assert refused == [(None, PARSE_ERROR), (None, PARSE_ERROR), (None, INVALID_REQUEST), (3, INVALID_REQUEST)]
+        assert messages[-1]["id"] == 1
         pid = server.pid
         server.stdin.close()
         assert server.stdout.read() == b""

@@ -90,6 +90,29 @@ def test_a_memory_can_leave_its_project_and_those_of_none_are_listed(run: Run, m
     assert run("memory", "tag", memory_id, "-r", "cart,shop", *here)[1] == "redis\n"
 
 
+def test_a_memory_is_edited_in_the_users_editor_and_no_text_is_lost(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    memory_id = run("memory", "store", "The cart is kept in Redis")[1].split()[0]
+    monkeypatch.delenv("VISUAL", raising=False)
+    for command, code, said in (
+        ("sed -i s/Redis/Valkey/", 0, memory_id), ("true", 1, "nothing was changed"), ("false", 2, "ended with 1"),
+        ("truncate -s 0", 2, "needs some text"), ("no-such-editor --wait", 2, "ended with 127"),
+    ):  # fmt: skip
+        monkeypatch.setenv("EDITOR", command)
+        done, out, err = run("memory", "edit", memory_id)
+        assert (done, list(tmp_path.glob("memdir-*.md"))) == (code, [])
+        assert said in out + err
+    assert "kept in Valkey" in run("memory", "show", memory_id)[1]
+
+    monkeypatch.setenv("VISUAL", "sed -i 's/$/; the password is hunter" + "2x/'")
+    code, _, err = run("memory", "edit", memory_id)
+    (kept,) = tmp_path.glob("memdir-*.md")
+    assert (code, "holds a secret" in err, str(kept) in err) == (2, True, True)
+    assert "Valkey; the password" in kept.read_text()
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from memdir.cli.command import EXIT_NOTHING, EXIT_OK, Command, Parser
+from memdir.cli.editor import edited, editor
 from memdir.cli.memoryoptions import (
     NONE,
     add_container,
@@ -23,7 +24,7 @@ from memdir.cli.text import visible
 from memdir.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from memdir.agents.service import Memory
+    from memdir.agents.service import AgentMemories
     from memdir.cli.output import Output
 
 _ID: Final = "01JD3Y6T0V8Q9W3N5K7M1P2R4S"
@@ -41,29 +42,49 @@ def _configure_edit(parser: Parser) -> None:
 
 
 def _edit(args: argparse.Namespace, out: Output) -> int:
-    content = None
-    if args.file is not None:
-        if args.text:
-            raise UsageError("TEXT and --file are two texts for one memory", hint="give one of them")
+    content = _given(args)
+    if content is None and args.move is None:
+        return _edit_by_hand(args, editor(), out)
+    return _write(args, memories_of(args, out), content, out)
+
+
+def _given(args: argparse.Namespace) -> str | None:
+    """The text of the command line, or of --file; None where there is none."""
+    if args.file is None:
+        content = text_of(args.text) if args.text else None
+    elif args.text:
+        raise UsageError("TEXT and --file are two texts for one memory", hint="give one of them")
+    else:
         try:
             with open(args.file, "rb") as stream:
                 content = read_text(stream, str(args.file))
         except OSError as error:
             raise UsageError(f"{args.file} cannot be read: {error.strerror}", hint="give a file with the new text") from None
-    elif args.text:
-        content = text_of(args.text)
-    if content is None and args.move is None:
-        raise UsageError("there is nothing to change", hint="give the new TEXT, --file or --move")
-    if content is not None and not content.strip():
+    return None if content is None else _some(content)
+
+
+def _some(content: str) -> str:
+    if not content.strip():
         raise UsageError("a memory needs some text", hint="`memdir memory delete` takes a memory away")
+    return content
+
+
+def _edit_by_hand(args: argparse.Namespace, command: str, out: Output) -> int:
     memories = memories_of(args, out)
+    before = there(lambda: memories.get(args.id))
+    with edited(before["content"] + "\n", command, out) as text:
+        if _some(text).strip() == before["content"].strip():
+            out.note("nothing was changed")
+            return EXIT_NOTHING
+        if there(lambda: memories.get(args.id))["updatedAt"] != before["updatedAt"]:
+            raise UsageError("the memory was changed meanwhile", hint=f"see `memdir memory show {args.id}`, and edit it again")
+        return _write(args, memories, text, out)
+
+
+def _write(args: argparse.Namespace, memories: AgentMemories, content: str | None, out: Output) -> int:
     secrets = "redact" if args.redact else "refuse"
     project = told_project(args.move)
     memory = there(lambda: memories.edit(args.id, content=content, project=project, secrets=secrets))
-    return _changed(memory, out)
-
-
-def _changed(memory: Memory, out: Output) -> int:
     if out.json:
         out.document(memory)
     else:
@@ -131,12 +152,16 @@ def _delete(args: argparse.Namespace, out: Output) -> int:
 EDIT = Command(
     name="memory edit",
     usage="[OPTIONS] ID [TEXT ...]",
-    description="Change what a memory says, or its project. What it said before stays in the history of its file.",
+    description=(
+        "Change what a memory says, or its project; without TEXT and options in your editor (VISUAL, EDITOR). What it said\n"
+        "before stays in the history of its file."
+    ),
     examples=[
+        (f"memdir memory edit {_ID}", "in your editor"),
         (f"memdir memory edit {_ID} 'Auth uses EdDSA now'", "another text"),
         (f"memdir memory edit {_ID} --move platform", "another project"),
     ],
-    exit_codes=[(0, "it was changed"), (2, "there is no such memory, or another error")],
+    exit_codes=[(0, "it was changed"), (1, "the editor changed nothing"), (2, "there is no such memory, or another error")],
     configure=_configure_edit,
     run=_edit,
 )

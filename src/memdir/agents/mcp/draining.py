@@ -1,8 +1,9 @@
-"""The end of standard input, held back until what was asked is answered.
+"""Standard input: what is no message is answered with an error, and the end is held back until what was asked is answered.
 
-The SDK breaks off calls under way when its input ends. A script that pipes requests into `memdir mcp`, and a host that stores
-something as the last thing it does, want their answers: so the end is passed on when there is none left to give, and after
-`DRAIN_S` in any case, because hosts kill a server that does not end within two seconds or so.
+The SDK passes over lines that are no messages, and whoever wrote one waits for ever. It breaks off calls under way when its
+input ends. A script that pipes requests into `memdir mcp`, and a host that stores something as the last thing it does, want
+their answers: so the end is passed on when there is none left to give, and after `DRAIN_S` in any case, because hosts kill a
+server that does not end within two seconds or so.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from typing import TYPE_CHECKING, Final, Self
 
 import anyio
 from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCError, JSONRPCRequest, JSONRPCResponse, RequestId
+from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError, JSONRPCRequest, JSONRPCResponse, RequestId
+from pydantic import ValidationError
 
 if TYPE_CHECKING:
     from mcp.shared._stream_protocols import ReadStream, WriteStream
@@ -68,9 +70,10 @@ class _Wrapped:
 class Incoming(_Wrapped):
     """The messages of a client; their end comes late."""
 
-    def __init__(self, stream: ReadStream[Received], unanswered: Unanswered) -> None:
+    def __init__(self, stream: ReadStream[Received], outgoing: Outgoing, unanswered: Unanswered) -> None:
         super().__init__(stream)
         self._stream = stream
+        self._outgoing = outgoing
         self._unanswered = unanswered
 
     @property
@@ -90,12 +93,28 @@ class Incoming(_Wrapped):
 
     async def receive(self) -> Received:
         try:
-            item = await self._stream.receive()
+            while isinstance(item := await self._stream.receive(), ValidationError):
+                refusal = _refusal(item)
+                if refusal is not None:
+                    await self._outgoing.send(SessionMessage(refusal))
         except anyio.EndOfStream:
             await self._unanswered.none_left()
             raise
         self._unanswered.read(item)
         return item
+
+
+def _refusal(error: ValidationError) -> JSONRPCError | None:
+    """The answer to a line that is no message (JSON-RPC 2.0, section 5.1); None to an empty one."""
+    first = error.errors(include_url=False, include_context=False)[0]
+    line = first["input"]
+    if first["type"] == "json_invalid":
+        about = ErrorData(code=PARSE_ERROR, message="this line is no JSON")
+        return JSONRPCError(jsonrpc="2.0", id=None, error=about) if line.strip() else None
+    said = "batches are not served: send one message a line" if isinstance(line, list) else "this is no JSON-RPC 2.0 message"
+    asked = line.get("id") if isinstance(line, dict) else None
+    told = asked if isinstance(asked, str | int) else None
+    return JSONRPCError(jsonrpc="2.0", id=told, error=ErrorData(code=INVALID_REQUEST, message=said))
 
 
 class Outgoing(_Wrapped):

@@ -29,5 +29,5 @@ async def _serve(around: Around) -> None:
     server = make_server(around)
     unanswered = Unanswered()
     async with stdio_server() as (incoming, outgoing):
-        options = server.create_initialization_options()
-        await server.run(Incoming(incoming, unanswered), Outgoing(outgoing, unanswered), options)
+        answers = Outgoing(outgoing, unanswered)
+        await server.run(Incoming(incoming, answers, unanswered), answers, server.create_initialization_options())

@@ -66,7 +66,7 @@ class MemoryTool:
 
     def run(self, given: Mapping[str, Any]) -> Reply:
         """Do one command; what goes wrong is told in the reply."""
-        command = self._commands.get(str(given.get("command")))
+        command = self._commands.get(str(given.get("command"))) if isinstance(given, Mapping) else None
         if command is None:
             return Reply(text=f"Error: there is no such command; there are {', '.join(self._commands)}", is_error=True)
         try:
