@@ -64,10 +64,9 @@ class MemoryTool:
 
         return cls(ServerFiles.found(container))
 
-    def run(self, given: Mapping[str, Any]) -> Reply:
-        """Do one command; what goes wrong is told in the reply."""
-        command = self._commands.get(str(given.get("command"))) if isinstance(given, Mapping) else None
-        if command is None:
+    def run(self, given: object) -> Reply:
+        """Do one command, the `input` of a `tool_use` block; what goes wrong is told in the reply, whatever a model sent."""
+        if not isinstance(given, Mapping) or (command := self._commands.get(str(given.get("command")))) is None:
             return Reply(text=f"Error: there is no such command; there are {', '.join(self._commands)}", is_error=True)
         try:
             return Reply(text=command(given), is_error=False)
