@@ -17,7 +17,7 @@ from memdir.bench.sync.goals import GOALS as SYNC_GOALS
 from tests.promises import MEASURED, OPEN, PROMISES
 
 TESTS = Path(__file__).parent
-RANKINGS = {"ranked.cranfield", "ranked.cisi", "ranked.lines", "ranked.multihop"}
+RANKINGS = {"ranked.cranfield", "ranked.cisi", "ranked.lines", "ranked.multihop", "ranked.negatives"}
 """Promises whose figures are those of `memdir bench retrieval`."""
 SIZES = SIZE_GOALS.keys() - {"100000.lexical_top10_equal"}
 """Figures of `memdir bench scale` that promises are about."""
