@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from memdir.core.caseless import Caseless
 from memdir.memory.guard import is_instruction, is_secret
 from memdir.store.sentences import sentences
 from memdir.store.types import MemoryCandidate
@@ -32,33 +33,29 @@ _FRONT_SKIP: Final = frozenset(
         *("summary", "project", "metadata"),
     }
 )
-_STATIC: Final = re.compile(
+_STATIC: Final = Caseless(
     r"\b(?:always|never|prefers?|preferred|likes?|loves?|hates?|dislikes?|uses?|wants?|needs?|requires?|avoids?"
     r"|works? (?:at|for|as|in|on|with)|lives? (?:in|at|with)|is|are|am|was|were|born|has|have|owns?|speaks?|studied|graduated"
     r"|married|allergic|means|stands for|called|named|runs?|writes?|manages?|leads?|reports? to|looks? after|responsible for"
     r"|decided|agreed|chose|chosen|settled on|committed to|must|stays?|favou?rite|birthday|timezone|expires?"
     r"|immer|nie|bevorzugt|mag|wohnt|arbeitet|heißt|ist|hat|entschieden|toujours|jamais|préfère|habite|travaille|est|décidé"
     r"|siempre|nunca|prefiere|vive|trabaja|es|tiene|decidió)\b|です|ます|する|是|喜欢|住在|总是|从不",
-    re.IGNORECASE,
 )
-_DECIDED: Final = re.compile(
-    r"\b(?:decided|agreed|chose|chosen|settled on|resolved|entschieden|beschlossen|décidé|decidió)\b", re.IGNORECASE
-)
+_DECIDED: Final = Caseless(r"\b(?:decided|agreed|chose|chosen|settled on|resolved|entschieden|beschlossen|décidé|decidió)\b")
+_EMPHATIC: Final = Caseless(r"\b(?:always|never|prefers?)\b")
 _DATE: Final = re.compile(
     r"\b\d{4}-\d{2}-\d{2}\b|\b\d{1,2}[./]\d{1,2}[./]\d{4}\b"
     r"|\b\d{1,2}\.? (?:January|February|March|April|May|June|July|August|September|October|November|December)\b"
 )
-_RECENT: Final = re.compile(
+_RECENT: Final = Caseless(
     r"\b(?:today|yesterday|tomorrow|tonight|currently|right now|at the moment|this (?:week|month|morning|afternoon|sprint)"
     r"|this quarter|last (?:week|night|month)|next (?:week|month|up)|now|in progress|working on|waiting for"
     r"|blocked|todo|to do|due|deadline|upcoming|recently|just (?:finished|started|shipped)"
     r"|heute|gestern|aujourd'hui|demain|hoy|mañana|ayer)\b|^next:",
-    re.IGNORECASE,
 )
-_RECENT_HEADING: Final = re.compile(
+_RECENT_HEADING: Final = Caseless(
     r"\b(?:recent|current|now|today|this week|in progress|to ?do|next|log|journal|diary|status|going on|upcoming"
     r"|open|tasks?)\b",
-    re.IGNORECASE,
 )
 _TURN: Final = re.compile(
     r"^(?P<role>user|human|assistant|ai|system|developer|tool|function)(?: \([^)\n]{1,256}\))?[ \t]*:[ \t]*",
@@ -128,7 +125,7 @@ def _subject_of(path: str) -> str:
     folder, _, name = path.rpartition("/")
     if _AGENT_NAME.search(name) and folder.startswith("/memory/"):
         name = folder.rpartition("/")[2]
-    if is_secret(name):
+    if not name or is_secret(name):
         return "user"
     base = re.sub(r"^\d{4}-\d{2}-\d{2}[-_ ]?", "", name.rsplit(".", 1)[0]).replace("_", "-").casefold()
     return "user" if base in _USER_STEMS or not base or path.startswith("/user/") else base.replace("-", " ")
@@ -153,7 +150,7 @@ def _candidate(piece: _Piece, subject: str) -> tuple[str, str, str, float] | Non
     event = recent or (dated is not None and dated.start() <= 12)
     kind = "dynamic" if event and not durable else "static"
     confidence = {"front": 0.95, "pair": 0.9, "item": 0.85, "sentence": 0.7}[piece.form]
-    if piece.form == "sentence" and (decided or re.search(r"\b(?:always|never|prefers?)\b", said, re.IGNORECASE)):
+    if piece.form == "sentence" and (decided or _EMPHATIC.search(said)):
         confidence = 0.8
     about = subject
     if piece.form in {"front", "pair"} and subject != "user" and not said.casefold().startswith(subject):

@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from memdir.core.caseless import Caseless
 from memdir.core.secrets import scan_bytes
 
-_INSTRUCTION: Final = re.compile(
+_INSTRUCTION: Final = Caseless(
     r"\b(?:ignore|disregard|forget|override|bypass)\b[^.\n]{0,60}\b(?:instructions?|prompts?|rules?|messages?|guidelines?|directions?"
     r"|everything|above|previous|prior)\b"
     r"|\b(?:previous|prior|above|earlier) instructions?\b"
@@ -25,22 +26,20 @@ _INSTRUCTION: Final = re.compile(
     r"(?:user|human|anyone|owner)\b"
     r"|\b(?:send|post|upload|forward|exfiltrate|email|leak)\b[^.\n]{0,60}\b(?:passwords?|secrets?|credentials?|api keys?"
     r"|tokens?|private keys?|ssh keys?)\b"
-    r"|<\s*/?\s*(?:system|assistant|user|instructions?|im_start|im_end)\b|\[/?INST\]|<\|"
+    r"|<\s*/?\s*(?:system|assistant|user|instructions?|im_start|im_end)\b|\[/?inst\]|<\|"
     r"|^\s*(?:system|assistant|human|ai)\s*:"
     r"|\b(?:ignoriere|vergiss|missachte)\b[^.\n]{0,60}\b(?:anweisung|regel|vorherig)|\b(?:ignorez?|oubliez?)\b[^.\n]{0,60}\binstructions?\b"
     r"|\b(?:ignora|olvida)\b[^.\n]{0,60}\binstrucciones\b|忽略.{0,12}(?:指示|指令)|(?:以前|これまで)の指示",
-    re.IGNORECASE,
 )
-_SECRET: Final = re.compile(
-    r"-----BEGIN [A-Z ]*PRIVATE KEY"
-    r"|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"
-    r"|\b(?:gh[pousr]_|github_pat_|glpat-|xox[abprs]-|sk-|sk_live_|rk_live_|pk_live_|AIza|hf_|npm_|pypi-|md_|ya29\.)[A-Za-z0-9_\-]{12,}"
-    r"|\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}"
+_SECRET: Final = Caseless(
+    r"-----begin [a-z ]*private key"
+    r"|\b(?:akia|asia)[0-9a-z]{16}\b"
+    r"|\b(?:gh[pousr]_|github_pat_|glpat-|xox[abprs]-|sk-|sk_live_|rk_live_|pk_live_|aiza|hf_|npm_|pypi-|md_|ya29\.)[a-z0-9_\-]{12,}"
+    r"|\beyj[a-z0-9_-]{10,}\.[a-z0-9_-]{10,}"
     r"|\b[a-z][a-z0-9+.-]*://[^\s/:@]+:[^\s/@]+@"
     r"|\b(?:pass(?:word|wd|phrase|code)?|pwd|passwort|kennwort|contraseña|mot de passe|secret"
     r"|api[ _-]?key|access[ _-]?key"
     r"|auth[ _-]?token|token|bearer|pin(?: code)?|private[ _-]?key|client[ _-]?secret)\b\s*(?:is|ist|es|est|[:=])\s*\S+",
-    re.IGNORECASE,
 )
 _LONG_TOKEN: Final = re.compile(r"[A-Za-z0-9+/_=-]{32,}")
 _CARD: Final = re.compile(r"\b(?:\d[ -]?){12,18}\d\b")

@@ -59,15 +59,15 @@ class Lease:
 
     def check(self) -> None:
         """A checkpoint between two parts of a step. SupersededError when the work is not wanted any more."""
-        if self._refused is not None:
-            raise self._refused
+        self._check_refused()
         if not self._store.jobs.holds(self.job):
             raise SupersededError
 
     def compute(self, work: Callable[[], T]) -> T:
         """Run plain Python over the document's content, which holds no lock and writes nothing. It ends at once when the work
-        is not wanted any more (SupersededError), takes too long (StepTimeoutError) or the worker stops (StoppingError)."""
-        self.check()
+        is not wanted any more (SupersededError), takes too long (StepTimeoutError) or the worker stops (StoppingError): what
+        `watch` notices, so that a short one asks the database nothing."""
+        self._check_refused()
         computing = Interruptible()
         self._deadline_s = time.monotonic() + self._limit_s
         self._computing = computing
@@ -75,6 +75,10 @@ class Lease:
             return computing.run(work)
         finally:
             self._computing = None
+
+    def _check_refused(self) -> None:
+        if self._refused is not None:
+            raise self._refused
 
     def refuse(self, error: Exception) -> None:
         """End the step: now if it computes, else at its next checkpoint. Any thread."""

@@ -18,7 +18,7 @@ from __future__ import annotations
 import logging
 import random
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final, Protocol, TypeVar
 
@@ -101,7 +101,7 @@ def first(transaction: Transaction, sql: str, bindings: Bindings = ()) -> Row | 
     return rows[0] if rows else None
 
 
-def marks_for(values: Sequence[Any]) -> str:
+def marks_for(values: Collection[Any]) -> str:
     """What stands between the brackets of `x in (…)` for these values; for none of them nothing is in it (`null` fits
     nothing, and PostgreSQL does not know empty brackets)."""
     return ",".join("?" * len(values)) or "null"

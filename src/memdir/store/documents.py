@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 from memdir.core.clock import Clock
 from memdir.core.errors import NotFoundError
 from memdir.store.conditions import Condition, sql_of
-from memdir.store.database import Database, Row, fetch, marks_for
+from memdir.store.database import Database, Row, Transaction, fetch, marks_for
 from memdir.store.paths import below
 from memdir.store.types import Document, Scope
 
@@ -50,6 +50,13 @@ def document_of(row: Row) -> Document:
         task_type=row[18],
         url=row[19],
     )
+
+
+def hold(db: Database, connection: Transaction, document_ids: Sequence[str]) -> None:
+    """Nobody else changes these rows until the transaction ends. A document's row is held before its jobs', in order of ids."""
+    if db.row_lock:
+        ordered = f"id in ({marks_for(document_ids)}) order by id"
+        fetch(connection, f"select 1 from document where {ordered}{db.row_lock}", document_ids)  # noqa: S608
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

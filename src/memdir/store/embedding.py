@@ -13,6 +13,7 @@ from memdir.core.clock import Clock
 from memdir.store import jobs
 from memdir.store.acting import SYSTEM, acting_as
 from memdir.store.database import Database, fetch, marks_for
+from memdir.store.documents import hold
 from memdir.store.jobs import Job
 from memdir.store.passages import IN_MAX
 
@@ -84,40 +85,43 @@ class EmbeddingQueue:
         """The vectors of the last passages of some documents are about to go into the index."""
         if not batch.completed:
             return
+        newest, claims = jobs.newest_of(batch.completed)
         with self._db.write() as connection:
-            for job in sorted(batch.completed, key=lambda job: job.document_id):
-                connection.execute(
-                    f"update document set status = 'indexing' where id = ? and status = 'embedding' and {jobs.HELD}",  # noqa: S608
-                    (job.document_id, job.document_id, job.kind, job.generation, job.claims),
-                )
+            hold(self._db, connection, [job.document_id for job in batch.completed])
+            connection.execute(
+                "update document set status = 'indexing' where status = 'embedding' "  # noqa: S608
+                f"and id in (select document_id from job where {newest})",
+                claims,
+            )
 
     @acting_as(SYSTEM)
     def settle(self, claimed: Sequence[Job], batch: Batch, *, model: str) -> list[Job]:
         """End the jobs whose documents lack nothing any more and call those documents done; of the others, those that `batch`
         served wait for their next turn, the rest keeps it. Returns the jobs that ended. A claim that is not the newest changes
         nothing."""
-        ended = []
         served = {job.document_id for job in batch.served}
+        ids = [job.document_id for job in claimed]
         with self._db.write() as connection:
-            for job in sorted(claimed, key=lambda job: job.document_id):
-                # The document's row before the job's, as everywhere.
-                connection.execute("update document set status = status where id = ?", (job.document_id,))
-                lacks = fetch(
-                    connection,
-                    f"select 1 from chunk c where c.document_id = ? and {_LACKS} limit 1",  # noqa: S608
-                    (job.document_id, model),
-                )
-                if lacks and job.document_id in served:
+            hold(self._db, connection, ids)
+            rows = fetch(
+                connection,
+                f"select d.id from document d where d.id in ({marks_for(ids)}) "  # noqa: S608
+                f"and exists (select 1 from chunk c where c.document_id = d.id and {_LACKS})",
+                (*ids, model),
+            )
+            lacking = {row[0] for row in rows}
+            for job in claimed:
+                if job.document_id in lacking & served:
                     jobs.put_back(connection, job)
-                elif lacks:
+                elif job.document_id in lacking:
                     jobs.free(connection, job)
-                elif jobs.finish(connection, job):
-                    connection.execute(
-                        "update document set status = 'done' where id = ? and status in ('embedding', 'indexing')",
-                        (job.document_id,),
-                    )
-                    ended.append(job)
-        return ended
+            ended = jobs.finish(connection, [job for job in claimed if job.document_id not in lacking])
+            connection.execute(
+                f"update document set status = 'done' where id in ({marks_for(ended)}) "  # noqa: S608
+                "and status in ('embedding', 'indexing')",
+                sorted(ended),
+            )
+        return [job for job in claimed if job.document_id in ended]
 
     @acting_as(SYSTEM)
     def backfill(self, *, model: str) -> int:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from memdir.core.clock import Clock
 from memdir.store.acting import SYSTEM, acting_as
@@ -215,11 +215,7 @@ class JobStore:
     def finish(self, jobs: Sequence[Job]) -> None:
         """The work is done; a row that grew meanwhile becomes free at once instead."""
 
-        def work(connection: Transaction) -> None:
-            for job in jobs:
-                finish(connection, job)
-
-        repeated(self._db, work)
+        repeated(self._db, lambda connection: finish(connection, jobs))
 
     @acting_as(SYSTEM)
     def fail(self, job: Job, reason: str, *, permanent: bool = False, counted: bool = True) -> bool:
@@ -308,16 +304,25 @@ def enqueue_all(
     )
 
 
-def finish(connection: Transaction, job: Job) -> bool:
-    """End a claimed job, inside the caller's transaction. False when a newer revision asked for the work: the row is free."""
-    connection.execute(
-        "delete from job where document_id = ? and kind = ? and generation = ? and claims = ? and failed_at_ms is null",
-        (job.document_id, job.kind, job.generation, job.claims),
-    )
-    if connection.changes():
-        return True
-    free(connection, job)
-    return False
+def finish(connection: Transaction, claimed: Sequence[Job]) -> set[str]:
+    """End claimed jobs of one kind, inside the caller's transaction. Returns their documents but for those of which a newer
+    revision asked for the work: their rows are free."""
+    newest, bindings = newest_of(claimed)
+    ended = {row[0] for row in fetch(connection, f"delete from job where {newest} returning document_id", bindings)}  # noqa: S608
+    for job in claimed:
+        if job.document_id not in ended:
+            free(connection, job)
+    return ended
+
+
+def newest_of(claimed: Sequence[Job]) -> tuple[str, list[Any]]:
+    """Condition on the job table, with its values: the claims of `claimed` that are the newest, for the newest revision. The
+    same as `HELD` for many."""
+    if not claimed:
+        return "false", []
+    marks = ",".join(["(?, ?, ?, ?)"] * len(claimed))
+    claims = [value for job in claimed for value in (job.document_id, job.kind, job.generation, job.claims)]
+    return f"failed_at_ms is null and (document_id, kind, generation, claims) in (values {marks})", claims
 
 
 def put_back(connection: Transaction, job: Job) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from memdir.core.clock import Clock
 from memdir.store import jobs
 from memdir.store.database import Database, Transaction, fetch, marks_for, repeated
-from memdir.store.documents import STATUSES
+from memdir.store.documents import STATUSES, hold
 from memdir.store.errors import SupersededError
 from memdir.store.jobs import HELD, Job
 from memdir.store.texts import storable
@@ -40,19 +40,16 @@ class ProgressStore:
         """Move documents on in the pipeline; a status never goes back for the same revision, so a step that is repeated leaves
         it where it was. Returns the documents whose claim still is the newest: of the others nothing was changed."""
         earlier = STATUSES[: STATUSES.index(status)]
-        marks = marks_for(earlier)
+        newest, claims = jobs.newest_of(claimed)
 
         def work(connection: Transaction) -> set[str]:
-            held = set()
-            for job in sorted(claimed, key=lambda job: job.document_id):
-                claim = (job.document_id, job.kind, job.generation, job.claims)
-                connection.execute(
-                    f"update document set status = ? where id = ? and status in ({marks}) and {HELD}",  # noqa: S608
-                    (status, job.document_id, *earlier, *claim),
-                )
-                if connection.changes() or fetch(connection, f"select 1 where {HELD}", claim):
-                    held.add(job.document_id)
-            return held
+            hold(self._db, connection, [job.document_id for job in claimed])
+            held = [row[0] for row in fetch(connection, f"select document_id from job where {newest}", claims)]  # noqa: S608
+            connection.execute(
+                f"update document set status = ? where id in ({marks_for(held)}) and status in ({marks_for(earlier)})",  # noqa: S608
+                (status, *held, *earlier),
+            )
+            return set(held)
 
         return repeated(self._db, work)
 
@@ -62,6 +59,8 @@ class ProgressStore:
 
         def work(connection: Transaction) -> set[str]:
             recorded = [result for result in ordered if _record(connection, result)]
+            if len(jobs.finish(connection, [result.job for result in recorded])) < len(recorded):
+                raise SupersededError
             now_ms = self._clock.now_ns() // 1_000_000
             for (container_id, kind, priority), ids in _wanted(recorded).items():
                 jobs.enqueue_all(connection, ids, container_id=container_id, kind=kind, priority=priority, now_ms=now_ms)
@@ -82,12 +81,10 @@ def _record(connection: Transaction, result: Indexed) -> bool:
             *(job.document_id, job.kind, job.generation, job.claims),
         ),
     )
-    if not connection.changes():
+    recorded = bool(connection.changes())
+    if not recorded:
         jobs.free(connection, job)
-        return False
-    if not jobs.finish(connection, job):
-        raise SupersededError
-    return True
+    return recorded
 
 
 def _wanted(results: Sequence[Indexed]) -> dict[tuple[int, str, int], list[str]]:
