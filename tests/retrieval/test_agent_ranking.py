@@ -145,7 +145,7 @@ def frozen(table: Table) -> Table:
 def test_the_ten_best_are_those_of_scoring_every_memory(seed: int, dense: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Through any edits, whichever way the index adds up, and from arrays as well as from memory."""
     monkeypatch.setattr(ranking, "_DENSE", 10**9 if dense else 0)
-    monkeypatch.setattr(ranking, "_WHOLE_ROWS", 32)
+    monkeypatch.setattr(ranking, "_DENSE_ROWS", 32)
     monkeypatch.setattr(sweep, "PIECE_ROWS", 16)
     rng = random.Random(seed)
     table, known = Table(), dict[int, Indexed]()

@@ -32,7 +32,8 @@ _DECAYED_MAX_DAYS: Final = 8_000.0
 WHOLE_MAX_BYTES: Final = 96 << 20
 _GROW: Final = 1.5
 _ROWS_FIRST: Final = 1024
-_NO_ROWS: Final = np.zeros(0, dtype=np.int32)
+NO_ROWS: Final = np.zeros(0, dtype=np.int32)
+_NO_WORK: Final = np.zeros(0)
 DRIFT_MAX: Final = 2e-5
 """Arrays of what a word is worth are kept while the mean length is within this share of what it was when they were made."""
 _FEW: Final = 16
@@ -143,7 +144,7 @@ class Table:
     """e^(DECAY_PER_DAY days since DECAY_FROM_DAYS): recency is this times one number that is the same for all."""
     access_logs: Column = field(default_factory=lambda: Column("f4"))
     """ln(1 + accesses)."""
-    _work: npt.NDArray[np.float32] = field(default_factory=lambda: np.zeros(0, dtype=np.float32))
+    _work: npt.NDArray[np.float64] = field(default_factory=lambda: _NO_WORK)
     _whole: OrderedDict[str, tuple[float, Column]] = field(default_factory=OrderedDict)
     _dead: Column = field(default_factory=lambda: Column("i4"))
     created_max_days: float = 0.0
@@ -249,11 +250,14 @@ class Table:
         self.access_logs = Column("f4", np.log1p(counts))
         self.accesses_max = int(counts.max(initial=0))
 
-    def workspace(self) -> Values:
-        """A number for each row, for one search at a time: zero, and to be left so."""
-        if len(self._work) < self.size:
-            self._work = np.zeros(int(self.size * _GROW), dtype=np.float32)
-        return self._work[: self.size]
+    def workspace(self) -> npt.NDArray[np.float64]:
+        """Zeros, at least one for each row, to be given back as zeros by `keep_workspace`. Who fails meanwhile keeps it."""
+        work, self._work = self._work, _NO_WORK
+        return work if len(work) >= self.size else np.zeros(int(self.size * _GROW))
+
+    def keep_workspace(self, zeros: npt.NDArray[np.float64]) -> None:
+        """For the next search."""
+        self._work = zeros
 
     def whole(self, name: str, made: Callable[[int], npt.NDArray[Any]], *, mean: float = 0.0) -> Values:
         """What something is worth in each row, 0 in those of memories that went; at most WHOLE_MAX_BYTES are kept. `made` gives
@@ -274,7 +278,7 @@ class Table:
         """Rows of a word and their codes; some may be of memories that went."""
         found = self.words.get(stem)
         if found is None:
-            return (None if self.frozen is None else self.frozen.postings(stem)) or (_NO_ROWS, _NO_ROWS)
+            return (None if self.frozen is None else self.frozen.postings(stem)) or (NO_ROWS, NO_ROWS)
         return listed(found)
 
     def holding(self, stem: str) -> int:
@@ -285,7 +289,7 @@ class Table:
     def tagged(self, key: str) -> Rows:
         """Rows of a tag; some may be of memories that went."""
         found = self.tags.get(key)
-        return _NO_ROWS if found is None else listed(found)[0]
+        return NO_ROWS if found is None else listed(found)[0]
 
     def living(self, rows: Rows) -> int:
         """How many of these rows, ascending, are of memories that are there."""

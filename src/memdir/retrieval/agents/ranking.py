@@ -6,9 +6,9 @@
     T: Jaccard of the query's and the memory's tags     P: 1 in the current project, else 0
 
 Every memory that holds a word of the query is scored, not a few by BM25 alone: what is found does not depend on how much is
-asked for. A first pass in single precision leaves what could be among the best, which a second one scores in double precision,
-words in one order, so that a score is the same to the last bit however it was found; equal scores are told by number, the older
-memory first.
+asked for. Where many hold one, a first pass in single precision leaves what could be among the best. Scores are of double
+precision, words in one order, so that they are the same to the last bit however a memory was found; equal scores are told by
+number, the older memory first.
 
 With no threshold of the caller words that no memory has are read otherwise where they can be (see `spelling`), and two rules
 keep noise out. Nothing is answered when neither the memory with the best BM25 nor one within RIVAL of it covers enough of what
@@ -28,10 +28,10 @@ import numpy as np
 import numpy.typing as npt
 
 from memdir.retrieval.agents import sweep
-from memdir.retrieval.agents.postings import DAY_MS, DECAY_FROM_DAYS, DECAY_PER_DAY, Rows, Table, Values
+from memdir.retrieval.agents.postings import DAY_MS, DECAY_FROM_DAYS, DECAY_PER_DAY, NO_ROWS, Rows, Table, Values
 from memdir.retrieval.agents.relevance import COVERED_MIN, coverage
 from memdir.retrieval.agents.spelling import mended
-from memdir.retrieval.agents.sweep import SLACK
+from memdir.retrieval.agents.sweep import SLACK, Part
 from memdir.retrieval.agents.terms import Asked, asked, tag_key, tags_said
 
 K1: Final = 1.2
@@ -44,8 +44,8 @@ _BACKGROUND: Final = 1000
 """Memories thought to be there beside the real ones when words are weighed for coverage: rarity means nothing among few."""
 _LEAST: Final = 1e-12
 _DENSE: Final = 16
-"""When one row in so many was met, all rows are looked at."""
-_WHOLE_ROWS: Final = 16_384
+"""When one row in so many was met, all rows are looked at, of _DENSE_ROWS and more."""
+_DENSE_ROWS: Final = 16_384
 
 Scores = npt.NDArray[np.float64]
 Marks = npt.NDArray[np.bool_]
@@ -148,6 +148,8 @@ class _Search:
                     weight = idf(table.live, holding)
                     terms.append(_Term(asked=at, stem=stem, idf=weight, holding=holding, rows=rows, codes=codes))
         self._terms = sorted(terms, key=lambda term: (term.holding, term.stem))
+        self._met = sum(len(term.rows) for term in self._terms)
+        self._saturation = _saturation(table)
         given = dict.fromkeys(map(tag_key, query.tags))
         said = (tag for tag in tags_said(query.text, table.tags) if tag not in given and table.living(table.tagged(tag)))
         self._tags = [*given, *said]
@@ -157,102 +159,100 @@ class _Search:
         """See `search`."""
         if not self._terms:
             return []
-        saturation = self._saturation()
-        single = saturation.astype(np.float32)
-        sums = self._table.workspace()
-        dense = sum(len(term.rows) for term in self._terms) * _DENSE > self._table.size
-        try:
-            rows, best_raw = (self._among_all if dense else self._among_few)(sums, single, saturation)
-        finally:
-            if dense:
-                sums.fill(0)
-            else:
-                for term in self._terms:
-                    sums[term.rows] = 0
-        return self._ranked(rows, saturation, best_raw) if len(rows) else []
+        dense = self._met * _DENSE > self._table.size >= _DENSE_ROWS
+        rows, best_raw = self._among_all() if dense else self._among_few()
+        return self._ranked(rows, best_raw) if len(rows) else []
 
     def without_words(self, row: int) -> Ranked:
         """See `unmatched`."""
         rows = np.array([row], dtype=np.int32)
-        _, held = self._bm25(rows, self._saturation())
-        return self._shown(rows, np.zeros(1), held, 1.0)[0]
+        return self._shown(rows, np.zeros(1), self._bm25(rows)[1], 1.0)[0]
 
-    def _among_few(self, sums: Values, single: Values, saturation: Scores) -> tuple[Rows, float]:
-        """Rows that may be among the best, and the best BM25 of all: looking at the rows that hold a word."""
+    def _among_few(self) -> tuple[Rows, float]:
+        """The best rows, and the best BM25 of all: looking at the rows that hold a word, in double precision."""
+        table = self._table
+        sums = table.workspace()
         for term in self._terms:
-            sums[term.rows] += _worth(term, single)
-        touched: Rows = np.unique(np.concatenate([term.rows for term in self._terms]))
-        if len(self._table.dead):
-            touched = touched[self._table.alive.values[touched]]
-        if self._allowed is not None:
-            touched = touched[self._allowed[touched]]
-        rough = sums[touched]
-        top = float(rough.max(initial=0.0))
-        best_raw, floor = self._answerable(lambda share: touched[rough >= max(_LEAST, top * share)], saturation)
-        kept = rough > floor
-        touched, rough = touched[kept], rough[kept]
-        if not best_raw:
-            return touched[:0], 0.0
-        scores = self._sum(rough / np.float32(best_raw), self._signals(touched))
-        return _leading(touched, scores, self._query.limit), best_raw
+            sums[term.rows] += self._worth(term)
+        if self._met * _DENSE > table.size:
+            touched = np.flatnonzero(sums[: table.size]).astype(np.int32)
+        else:
+            touched = np.unique(np.concatenate([term.rows for term in self._terms]))
+        raw = sums[touched]
+        sums[touched] = 0
+        table.keep_workspace(sums)
+        if len(table.dead) or self._allowed is not None:
+            there = table.alive.values if self._allowed is None else table.alive.values & self._allowed
+            kept = there[touched]
+            touched, raw = touched[kept], raw[kept]
+        best_raw = float(raw.max(initial=0.0))
+        if not best_raw or not self._answers(lambda share: touched[raw >= best_raw * share]):
+            return NO_ROWS, 0.0
+        bm25 = raw / best_raw
+        if self._query.threshold is None:
+            kept = bm25 >= FLOOR
+            touched, bm25 = touched[kept], bm25[kept]
+        return _leading(touched, self._sum(bm25, self._signals(touched)), self._query.limit), best_raw
 
-    def _among_all(self, sums: Values, single: Values, saturation: Scores) -> tuple[Rows, float]:
-        """The same looking at all rows."""
-        table, weights = self._table, self._query.weights
+    def _among_all(self) -> tuple[Rows, float]:
+        """Rows that may be among the best, and the best BM25 of all: looking at all rows."""
+        table, query = self._table, self._query
+        work = table.workspace()
+        sums = work.view(np.float32)[: table.size]
         whole = []
         for term in self._terms:
-            if len(term.rows) * _DENSE > table.size >= _WHOLE_ROWS:
-                spread = partial(_spread, term, single, table.size)
+            if len(term.rows) * _DENSE > table.size:
+                spread = partial(self._spread, term)
                 whole.append((table.whole(term.stem, spread, mean=table.mean_words), term.idf))
             else:
-                sums[term.rows] += _worth(term, single)
+                sums[term.rows] += self._worth(term)
         sums[table.dead] = 0
         tops = sweep.add_up(sums, whole, self._allowed)
-        top = float(tops.max(initial=0.0))
-        best_raw, floor = self._answerable(lambda share: sweep.at_least(sums, tops, max(_LEAST, top * share)), saturation)
-        if not best_raw:
-            return np.zeros(0, dtype=np.int32), 0.0
-        parts = self._parts()
-        return sweep.leading(sums, weights.bm25 / best_raw, parts, floor=floor, limit=self._query.limit), best_raw
+        top = float(tops.max())
+        rows = sweep.at_least(sums, tops, max(_LEAST, top * (1 - SLACK)))
+        raw, _ = self._bm25(rows)
+        best_raw = float(raw.max(initial=0.0))
 
-    def _answerable(self, near: Callable[[float], Rows], saturation: Scores) -> tuple[float, float]:
-        """The best BM25, and what others need at least (in single precision); 0 for the first when nothing is to be answered.
-        `near`: rows with such a share of the best."""
-        rows = near(1 - SLACK)
-        if not len(rows):
-            return 0.0, 0.0
-        raw, held = self._bm25(rows, saturation)
-        best_raw = float(raw.max())
-        if self._query.threshold is not None:
-            return best_raw, 0.0
-        if not self._covers(held[:, raw == best_raw]):
-            rivals = near(RIVAL * (1 - SLACK))
-            if len(rivals) > _RIVALS_MAX:
-                return 0.0, 0.0
-            raw, held = self._bm25(rivals, saturation)
-            if not self._covers(held[:, raw >= best_raw * RIVAL]):
-                return 0.0, 0.0
-        return best_raw, best_raw * FLOOR * (1 - SLACK)
+        def near(share: float) -> Rows:
+            found: Rows = rows[raw == best_raw] if share == 1.0 else sweep.at_least(sums, tops, top * share * (1 - SLACK))
+            return found if len(found) > _RIVALS_MAX else found[self._bm25(found)[0] >= best_raw * share]
 
-    def _parts(self) -> list[tuple[Any, float]]:
-        """What is added to BM25: values by row, and what they are multiplied with."""
+        leading = NO_ROWS
+        if best_raw and self._answers(near):
+            floor = best_raw * FLOOR * (1 - SLACK) if query.threshold is None else 0.0
+            leading = sweep.leading(sums, tops, query.weights.bm25 / best_raw, self._parts(), floor=floor, limit=query.limit)
+        sums.fill(0)
+        table.keep_workspace(work)
+        return leading, best_raw
+
+    def _answers(self, near: Callable[[float], Rows]) -> bool:
+        """Whether anything is to be answered. `near`: rows with such a share of the best BM25."""
+        if self._query.threshold is not None or self._covers(near(1.0)):
+            return True
+        rivals = near(RIVAL)
+        return len(rivals) <= _RIVALS_MAX and self._covers(rivals)
+
+    def _parts(self) -> list[Part]:
+        """What is added to BM25."""
         table, query, weights = self._table, self._query, self._query.weights
         now_days = query.now_ms / DAY_MS
         if weights.decay_per_day == DECAY_PER_DAY and table.created_max_days <= now_days:
             scale = weights.recency * math.exp(-DECAY_PER_DAY * (now_days - DECAY_FROM_DAYS))
-            parts: list[tuple[Any, float]] = [(table.growth.values, scale)]
+            parts = [Part(table.growth.values, scale, weights.recency)]
         else:
             age_days = np.maximum(0.0, now_days - table.created_days.values)
-            parts = [(np.exp(-weights.decay_per_day * age_days).astype(np.float32), weights.recency)]
+            recency = np.exp(-weights.decay_per_day * age_days).astype(np.float32)
+            parts = [Part(recency, weights.recency, weights.recency)]
         if table.accesses_max:
-            parts.append((table.access_logs.values, weights.frequency / math.log1p(table.accesses_max)))
+            scale = weights.frequency / math.log1p(table.accesses_max)
+            parts.append(Part(table.access_logs.values, scale, weights.frequency))
         number = table.projects.get(query.project) if query.project is not None else None
         if number is not None:
-            parts.append(
-                (table.whole(f"\0project {number}", lambda low: table.project_of.values[low:] == number), weights.project)
-            )
+            own = table.whole(f"\0project {number}", lambda low: table.project_of.values[low:] == number)
+            parts.append(Part(own, weights.project, weights.project))
         if any(tag in table.tags for tag in self._tags):
-            parts.append((table.whole("\0tags " + "\0".join(self._tags), self._tags_of_all), weights.tags))
+            own = table.whole("\0tags " + "\0".join(self._tags), self._tags_of_all)
+            parts.append(Part(own, weights.tags, weights.tags))
         return parts
 
     def _mask(self, tags: Sequence[str]) -> npt.NDArray[np.bool_] | None:
@@ -268,14 +268,6 @@ class _Search:
             allowed = tagged if allowed is None else allowed & tagged
         return allowed
 
-    def _saturation(self) -> Scores:
-        """What BM25 makes of each pair of frequency and length, without the idf."""
-        table = self._table
-        mean = table.mean_words
-        frequency, length = table.code_tf.values, table.code_length.values
-        made: Scores = frequency * (K1 + 1) / (frequency + K1 * (1 - B + B * length / mean))
-        return made
-
     def _tags_of_all(self, low: int) -> Values:
         """The Jaccard coefficient of the rows from `low` on."""
         table = self._table
@@ -286,18 +278,29 @@ class _Search:
         made: Values = common / (table.tag_counts.values[low:] + np.float32(len(self._tags)) - common)
         return made
 
-    def _bm25(self, rows: Rows, saturation: Scores) -> tuple[Scores, Marks]:
+    def _worth(self, term: _Term) -> Scores:
+        """BM25 of a word's postings."""
+        return term.idf * self._saturation[term.codes]
+
+    def _spread(self, term: _Term, low: int) -> Values:
+        """The same without the weight of the word, for every row from `low` on."""
+        made = np.zeros(self._table.size - low, dtype=np.float32)
+        first = int(term.rows.searchsorted(low))
+        made[term.rows[first:] - low] = self._saturation[term.codes[first:]]
+        return made
+
+    def _bm25(self, rows: Rows) -> tuple[Scores, Marks]:
         """In double precision, the rarest word first; and which words each row holds, shape (terms, rows)."""
         raw = np.zeros(len(rows))
         held = np.zeros((len(self._terms), len(rows)), dtype=bool)
         for term, own in zip(self._terms, held, strict=True):
             at = np.minimum(term.rows.searchsorted(rows), len(term.rows) - 1)
             np.equal(term.rows[at], rows, out=own)
-            raw[own] += term.idf * saturation[term.codes[at[own]]]
+            raw[own] += term.idf * self._saturation[term.codes[at[own]]]
         return raw, held
 
-    def _covers(self, held: Marks) -> bool:
-        """Whether one of some memories, each with the terms that it holds, covers enough of the question."""
+    def _covers(self, rows: Rows) -> bool:
+        """Whether one of some memories covers enough of the question."""
         total = self._table.live + _BACKGROUND
         rarest = idf(total, 0)
         rarities = [0.0] * len(self._asked)
@@ -305,9 +308,10 @@ class _Search:
             rarities[term.asked] = max(rarities[term.asked], idf(total, term.holding))
         weighed = [rarity or rarest for rarity in rarities]
         owners = [term.asked for term in self._terms]
+        held = self._bm25(rows)[1].T.tobytes()
+        patterns = {held[low : low + len(owners)] for low in range(0, len(held), len(owners))}
         return any(
-            coverage(self._asked, weighed, {owners[at] for at in pattern}, rarest=rarest) >= COVERED_MIN
-            for pattern in {tuple(np.flatnonzero(column).tolist()) for column in held.T}
+            coverage(self._asked, weighed, set(compress(owners, pattern)), rarest=rarest) >= COVERED_MIN for pattern in patterns
         )
 
     def _signals(self, rows: Rows) -> Signals:
@@ -346,11 +350,11 @@ class _Search:
         )
         return made
 
-    def _ranked(self, rows: Rows, saturation: Scores, best_raw: float) -> list[Ranked]:
+    def _ranked(self, rows: Rows, best_raw: float) -> list[Ranked]:
         query = self._query
         least = -1.0 if query.threshold is None else query.threshold
         floor = FLOOR if query.threshold is None else 0.0
-        shown = self._shown(rows, *self._bm25(rows, saturation), best_raw)
+        shown = self._shown(rows, *self._bm25(rows), best_raw)
         shown.sort(key=lambda one: (-one.score, one.number))
         return [one for one in shown if one.score >= least and one.bm25 >= floor][: query.limit]
 
@@ -386,24 +390,16 @@ class _Search:
         return [tuple(compress(words, column)) for column in asked_in.T.tolist()]
 
 
-def _worth(term: _Term, saturation: Values) -> Values:
-    """BM25 of a word's postings in single precision."""
-    made: Values = saturation[term.codes] * np.float32(term.idf)
-    return made
-
-
-def _spread(term: _Term, saturation: Values, size: int, low: int) -> Values:
-    """The same without the weight of the word, for every row from `low` on."""
-    made = np.zeros(size - low, dtype=np.float32)
-    first = int(term.rows.searchsorted(low))
-    made[term.rows[first:] - low] = saturation[term.codes[first:]]
+def _saturation(table: Table) -> Scores:
+    """What BM25 makes of each pair of frequency and length, without the idf."""
+    frequency, length = table.code_tf.values, table.code_length.values
+    made: Scores = frequency * (K1 + 1) / (frequency + K1 * (1 - B + B * length / (table.mean_words or 1.0)))
     return made
 
 
 def _leading(rows: Rows, scores: Any, limit: int) -> Rows:
-    """Rows that may be among the best `limit`, and all that could tie with the last of them."""
+    """The best `limit` rows, and all that tie with the last of them."""
     if len(rows) <= limit:
         return rows
-    least = np.partition(scores, len(scores) - limit)[len(scores) - limit]
-    leading: Rows = rows[scores >= least - SLACK]
+    leading: Rows = rows[scores >= np.partition(scores, len(scores) - limit)[len(scores) - limit]]
     return leading

@@ -6,6 +6,7 @@ All in single precision; who is close to the best is told by the caller in doubl
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -18,6 +19,17 @@ PIECE_ROWS: Final = 32_768
 SLACK: Final = 6e-5
 """Of two scores here against those in double precision. Each differs by less than 2e-6 for its precision, and by
 `postings.DRIFT_MAX` for what was kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What a signal adds to each row's score."""
+
+    values: npt.NDArray[Any]
+    factor: float
+    """Of the values."""
+    most: float
+    """Of a value times the factor."""
 
 
 def add_up(sums: Values, parts: Sequence[tuple[Values, float]], allowed: npt.NDArray[np.bool_] | None) -> Values:
@@ -46,29 +58,24 @@ def at_least(sums: Values, tops: Values, least: float) -> Rows:
     return np.concatenate(found).astype(np.int32) if found else np.zeros(0, dtype=np.int32)
 
 
-def leading(sums: Values, factor: float, parts: Sequence[tuple[Any, float]], *, floor: float, limit: int) -> Rows:
-    """Rows with a sum above `floor` that may be among the best `limit` by `factor` times their sum and, of each part, its
-    factor times its value; and all that could tie with the last of them. Newest rows first: they are likelier to be among the
-    best, and whoever is below what is known is passed over."""
+def leading(sums: Values, tops: Values, factor: float, parts: Sequence[Part], *, floor: float, limit: int) -> Rows:
+    """Rows with a sum above `floor` that may be among the best `limit` by `factor` times their sum and what the parts add; and
+    all that could tie with the last of them. `tops` as `add_up` says. Newest rows first: they are likelier to be among the
+    best, and of the others only those are looked at whose sum, with the most of every part, reaches what is known."""
     kept_rows, kept = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32)
-    least = 0.0
-    scores, product = np.empty(PIECE_ROWS, dtype=np.float32), np.empty(PIECE_ROWS, dtype=np.float32)
-    for low in range((len(sums) - 1) // PIECE_ROWS * PIECE_ROWS, -1, -PIECE_ROWS):
-        own = sums[low : low + PIECE_ROWS]
-        score, part_of = scores[: len(own)], product[: len(own)]
-        np.multiply(own, np.float32(factor), out=score)
-        for values, weight in parts:
-            np.multiply(values[low : low + PIECE_ROWS], np.float32(weight), out=part_of)
-            score += part_of
-        at = np.flatnonzero(score >= least)
-        at = at[own[at] > floor]
-        if not len(at):
+    most, least = sum(part.most for part in parts), 0.0
+    for piece in range(len(tops) - 1, -1, -1):
+        need = max(floor, (least - most - SLACK) / factor) if factor else floor
+        if tops[piece] <= need:
             continue
-        found = score[at]
-        if len(at) > limit:
-            close = found >= np.partition(found, len(found) - limit)[len(found) - limit] - SLACK
-            at, found = at[close], found[close]
-        kept_rows, kept = np.concatenate((at + low, kept_rows)), np.concatenate((found, kept))
+        low = piece * PIECE_ROWS
+        own = sums[low : low + PIECE_ROWS]
+        at = np.flatnonzero(own > need)
+        found = own[at] * np.float32(factor)
+        for part in parts:
+            found += part.values[low : low + PIECE_ROWS][at] * np.float32(part.factor)
+        close = found >= least
+        kept_rows, kept = np.concatenate((at[close] + low, kept_rows)), np.concatenate((found[close], kept))
         if len(kept) >= limit:
             least = max(0.0, float(np.partition(kept, len(kept) - limit)[len(kept) - limit]) - SLACK)
             close = kept >= least
