@@ -83,14 +83,20 @@ LONG_MODULES = frozenset(
 """Modules that take minutes with real processes, mounts and kills, of parts that change seldom: in the long lane, so that the
 other one ends within its time. Whoever changes what they test runs them: `pytest tests/daemon/test_lazy.py -m long`."""
 
+_NO_DEVICE = pytest.mark.skip(reason="/dev/fuse is missing or closed to you; as root: chmod 666 /dev/fuse")
+
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Puts modules into the long lane. Fails the run at once: a marker that names no promise proves nothing."""
+    """Puts modules into the long lane; skips mounts where none can be. Fails the run at once: a marker that names no
+    promise proves nothing."""
     tests = Path(__file__).parent
+    mountable = os.access("/dev/fuse", os.R_OK | os.W_OK)
     for item in items:
         if item.path.relative_to(tests).as_posix() in LONG_MODULES:
             item.add_marker(pytest.mark.long)
+        if item.get_closest_marker("mount") and not mountable:
+            item.add_marker(_NO_DEVICE)
     known = {promise.id for promise in PROMISES}
     for item in items:
         for marker in item.iter_markers("promise"):
