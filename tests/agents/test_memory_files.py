@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -145,6 +146,14 @@ def test_every_memory_comes_over_once(running: ServerProcess, run: Run, tmp_path
     assert standing(running, target) == standing(running, source)
     assert run("memory", "import", name, "--container", target)[:2] == (0, f"{target}: 130 there already\n")
     assert len(standing(running, target)) == 130
+    assert run("memory", "export", f"again-{name}", "--container", target)[0] == 0
+    assert _without_names(tmp_path / f"again-{name}") == _without_names(tmp_path / name)
+    assert _without_names(tmp_path / name).index("Fact 0 ") < _without_names(tmp_path / name).index("Fact 9 ")
+
+
+def _without_names(file: Path) -> str:
+    """An export without what no two of them share: ids, the container and the moment."""
+    return re.sub(r'"id": "\w+"|"?(container|exported|exportedAt)"?: \S+', "", file.read_text())
 
 
 def test_export_and_import_without_a_name_are_about_memories(

@@ -189,17 +189,28 @@ class AgentMemories:
         """For good."""
         self._call("DELETE", self._of(memory_id), params={"containerTag": self.container})
 
-    def page(self, *, project: str | None = None, tag: str | None = None, after: str | None = None, limit: int = 20) -> Page:
-        """Newest first."""
-        given = {"containerTag": self.container, "project": project, "tag": tag, "after": after, "limit": str(limit)}
+    def page(
+        self,
+        *,
+        project: str | None = None,
+        tag: str | None = None,
+        after: str | None = None,
+        limit: int = 20,
+        oldest_first: bool = False,
+    ) -> Page:
+        """Newest first, or the other way round."""
+        given = {
+            "containerTag": self.container, "project": project, "tag": tag, "after": after, "limit": str(limit),
+            "oldestFirst": "true" if oldest_first else None,
+        }  # fmt: skip
         params = {name: value for name, value in given.items() if value is not None}
         return cast("Page", self._call("GET", "/v1/agents/memories", params=params))
 
-    def all(self, *, project: str | None = None, tag: str | None = None) -> Iterator[Memory]:
-        """Every memory, newest first, page by page."""
+    def all(self, *, project: str | None = None, tag: str | None = None, oldest_first: bool = False) -> Iterator[Memory]:
+        """Every memory, page by page."""
         after: str | None = None
         while True:
-            page = self.page(project=project, tag=tag, after=after, limit=PAGE_ITEMS)
+            page = self.page(project=project, tag=tag, after=after, limit=PAGE_ITEMS, oldest_first=oldest_first)
             yield from page["memories"]
             after = page["nextAfter"]
             if after is None:

@@ -97,8 +97,8 @@ class DeleteResult(Wire):
 
 
 class MemoriesPage(Wire):
-    """GET /v1/agents/memories?containerTag=&project=&tag=&after=CURSOR&limit=N: newest first; project= chooses those of
-    none."""
+    """GET /v1/agents/memories?containerTag=&project=&tag=&after=CURSOR&limit=N&oldestFirst=: newest first; project= chooses
+    those of none."""
 
     memories: list[AgentMemory]
     next_after: str | None

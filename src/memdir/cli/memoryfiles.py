@@ -61,7 +61,7 @@ def export(args: argparse.Namespace, out: Output) -> int:
     check_target(args.file, force=args.force)
     server = memories_of(args, out)
     container = server.container
-    memories = server.all(project=told_project(args.project), tag=args.tag)
+    memories = server.all(project=told_project(args.project), tag=args.tag, oldest_first=True)
     first = next(memories, None)  # what is wrong with the server is known before there is a file
     count = 0
     with Progress("exporting", noun="memory", many=_MANY) as progress:

@@ -207,9 +207,16 @@ REDACTED: Final = "[redacted]"
 
 
 def kinds(text: str) -> list[str]:
-    """The rules that secrets in `text` were found by, in order of their names."""
-    raw = text.encode("utf-8", "surrogatepass")
-    return sorted({rule for rule, _, _ in _named_matches(raw)})
+    """The rules that secrets in `text` were found by, in order of their names; the generic one for what no other knows."""
+    found = list(_named_matches(text.encode("utf-8", "surrogatepass")))
+    known = [(start, end) for rule, start, end in found if rule != _GENERIC]
+    return sorted(
+        {
+            rule
+            for rule, start, end in found
+            if rule != _GENERIC or not any(first < end and start < last for first, last in known)
+        }
+    )
 
 
 def redacted(text: str) -> str:

@@ -131,14 +131,16 @@ class AgentMemoryStore:
         tag: str | None = None,
         after: tuple[int, int] | None,
         limit: int,
+        oldest_first: bool = False,
     ) -> list[AgentRecord]:
         """Newest first, behind `after` (created_at_ms, number); of one project ('': of none), or with one tag."""
         condition, bindings = _those(container_id, project, tag)
+        turn, beyond = ("asc", ">") if oldest_first else ("desc", "<")
         if after is not None:
-            condition += " and (m.created_at_ms < ? or (m.created_at_ms = ? and m.number < ?))"
-            bindings += [after[0], after[0], after[1]]
+            condition += f" and (m.created_at_ms, m.number) {beyond} (?, ?)"
+            bindings += after
         rows = self._db.all(
-            f"{_SELECT} where {condition} order by m.created_at_ms desc, m.number desc limit ?", (*bindings, limit)
+            f"{_SELECT} where {condition} order by m.created_at_ms {turn}, m.number {turn} limit ?", (*bindings, limit)
         )
         return [_record(row) for row in rows]
 

@@ -46,8 +46,18 @@ async def page(
     tag: Annotated[str | None, Query(min_length=1, max_length=MEMORY_TAG_MAX_CHARS)] = None,
     after: Annotated[str | None, Query(max_length=64)] = None,
     limit: Annotated[int, Query(ge=1, le=wire.AGENT_LIMIT_MAX)] = 20,
+    oldest_first: Annotated[bool, Query(alias="oldestFirst")] = False,
 ) -> Response:
-    found = await hub.run(agentreading.page, caller, container_tag, project=project, label=tag, after=after, limit=limit)
+    found = await hub.run(
+        agentreading.page,
+        caller,
+        container_tag,
+        project=project,
+        label=tag,
+        after=after,
+        limit=limit,
+        oldest_first=oldest_first,
+    )
     return model_response(found)
 
 

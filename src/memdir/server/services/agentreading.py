@@ -50,9 +50,9 @@ def get(caller: Caller, tag: str, memory_id: str) -> wire.AgentMemory:
 
 
 def page(
-    caller: Caller, tag: str, *, project: str | None, label: str | None, after: str | None, limit: int
+    caller: Caller, tag: str, *, project: str | None, label: str | None, after: str | None, limit: int, oldest_first: bool
 ) -> wire.MemoriesPage:
-    """Newest first."""
+    """Newest first, or the other way round."""
     allowed = bounds(caller, tag)
     if allowed.container is None:
         return wire.MemoriesPage(memories=[], next_after=None, total=0)
@@ -61,7 +61,10 @@ def page(
         raise ForbiddenError(f"this API key opens the project {allowed.project} only")
     wanted = allowed.project if wanted is None else wanted
     store = caller.store.agents
-    records = store.page(allowed.container.id, project=wanted, tag=label, after=_cursor(after), limit=limit + 1)
+    behind = _cursor(after)
+    records = store.page(
+        allowed.container.id, project=wanted, tag=label, after=behind, limit=limit + 1, oldest_first=oldest_first
+    )
     shown = records[:limit]
     return wire.MemoriesPage(
         memories=[memory_of(record) for record in shown],
