@@ -174,10 +174,11 @@ def test_an_empty_query_is_an_error(query: str, run: Run, fake_mount: Mounts) ->
     assert mount.calls == []
 
 
-def test_whitespace_is_a_literal_query(run: Run, fake_mount: Mounts) -> None:
-    mount = fake_mount(grep=found(hit("/a.md", kind="literal")))
-    assert run("grep", "--literal", "\t")[0] == 0
-    assert (sent(mount)["q"], sent(mount)["mode"]) == ("\t", "literal")
+@pytest.mark.parametrize("mode", ["literal", "regex"])
+def test_whitespace_is_an_exact_query(mode: str, run: Run, fake_mount: Mounts) -> None:
+    mount = fake_mount(grep=found(hit("/a.md", kind=mode)))
+    assert run("grep", f"--{mode}", "\t")[0] == 0
+    assert (sent(mount)["q"], sent(mount)["mode"]) == ("\t", mode)
 
 
 def test_a_query_that_is_too_long_is_an_error(run: Run, fake_mount: Mounts) -> None:

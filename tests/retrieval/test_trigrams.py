@@ -269,6 +269,7 @@ def test_noise_is_always_read(tmp_path: Path) -> None:
         ("a{3,2}", "ends before"),
         ("a{2000}", "more than 1000"),
         ("[[:nope:]]", "names no class"),
+        ("[:alpha:]", "[[:alpha:]]"),
         ("\\d", "\\d means nothing"),
         ("a\\", "backslash"),
         ("((a{1000}){1000}){1000}", "cannot be searched"),

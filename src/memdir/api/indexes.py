@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import Field
 
 from memdir.api.v1 import Wire
 
 Derived = Literal["lexical", "vectors", "trigrams", "agents", "chunks", "memories"]
-DERIVED: tuple[Derived, ...] = ("lexical", "vectors", "trigrams", "agents", "chunks", "memories")
+DERIVED: tuple[Derived, ...] = get_args(Derived)
 
 
 class RebuildRequest(Wire):

@@ -98,7 +98,7 @@ def _run(args: argparse.Namespace, out: Output) -> int:
         return EXIT_OK
     query, paths = _query_and_paths(args)
     exact = args.literal or args.regex
-    _check_query(query, literal=args.literal)
+    _check_query(query, exact=exact, literal=args.literal)
     _check_options(args, exact=exact)
     names_only = args.files_with_matches or args.count
     limit = args.limit or (_LIMIT_DEFAULT if not exact else EXACT_LIMIT_MAX if names_only else SEARCH_LIMIT_MAX)
@@ -242,8 +242,8 @@ def _options(args: argparse.Namespace) -> dict[str, Any]:
     return options | {name: value for name, value in wanted.items() if value is not None and value is not False}
 
 
-def _check_query(query: str, *, literal: bool) -> None:
-    if not query or (not literal and not query.strip()):
+def _check_query(query: str, *, exact: bool, literal: bool) -> None:
+    if not query or (not exact and not query.strip()):
         raise UsageError("the query is empty", hint=_EXAMPLE)
     if len(query) > QUERY_MAX_CHARS:
         raise UsageError(f"the query has {len(query)} characters, at most {QUERY_MAX_CHARS} are allowed")

@@ -15,16 +15,17 @@ from memdir.core.errors import NotFoundError, UsageError
 if TYPE_CHECKING:
     from memdir.store.store import Store
 
-WHAT: Final = ("lexical", "vectors", "trigrams", "agents", "chunks", "memories")
 _POLL_S: Final = 0.25
 _FAILED_SHOWN: Final = 20
 
 
 def _what(text: str) -> tuple[str, ...]:
+    from memdir.api.indexes import DERIVED
+
     wanted = tuple(dict.fromkeys(part.strip() for part in text.split(",")))
-    unknown = [name for name in wanted if name not in WHAT]
+    unknown = [name for name in wanted if name not in DERIVED]
     if unknown:
-        raise argparse.ArgumentTypeError(f"{unknown[0]!r} is none of {', '.join(WHAT)}")
+        raise argparse.ArgumentTypeError(f"{unknown[0]!r} is none of {', '.join(DERIVED)}")
     return wanted
 
 

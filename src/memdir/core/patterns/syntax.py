@@ -217,6 +217,9 @@ class _Parser:
                 raise _wrong("there is a [ without its ]", text)
             if head == "]" and not first:
                 self._at += 1
+                within = text[start : self._at - 1]
+                if len(within) > 1 and within[0] == within[-1] == ":":
+                    raise _wrong(f"[{within}] is a class only within brackets", text, hint=f"[[{within}]]")
                 return Among(tuple(ranges), tuple(classes), negated)
             first = False
             if head == "[" and text[self._at + 1 : self._at + 2] in (":", ".", "="):
