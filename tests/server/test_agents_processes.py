@@ -269,11 +269,40 @@ def test_what_a_busy_database_did_not_take_is_counted_once_later() -> None:
     )
     room = AgentRoom(cast("Store", store))
     room._accesses.update([7, 7])
-    room._searches.update([1, 1, 2])
+    room._counts.update({(1, "searches"): 2, (2, "searches"): 1})
     room.flush()
     room.flush()
     room.flush()
     assert (dict(accesses), dict(counted)) == ({7: 2}, {1: 2, 2: 1})
+
+
+def test_what_a_session_was_told_is_known_at_once_and_written_once_when_the_database_can() -> None:
+    written: list[tuple[object, ...]] = []
+    troubles = [BusyError("the database is locked")]
+
+    def injected(*values: object) -> None:
+        if troubles:
+            raise troubles.pop()
+        written.append(values)
+
+    store = SimpleNamespace(
+        agent_usage=SimpleNamespace(injected=injected, seen=lambda *_: {"old"}),
+        containers=SimpleNamespace(by_id=lambda number: SimpleNamespace(org_id=1) if number == 1 else None),
+        agent_feed=None,
+        passage_log=lambda: None,
+    )
+    room = AgentRoom(cast("Store", store))
+    room._closing.set()  # no thread writes meanwhile
+    room.told(1, "session", "codex", {"new": 7})
+    room.told(2, "session", "codex", {"of a container that goes": 7})
+    assert room.seen(1, "session") == {"old", "new"}
+    assert room.seen(1, "another") == {"old"}
+    room.flush()
+    assert (written, room.seen(1, "session")) == ([], {"old", "new"})
+    room.flush()
+    room.flush()
+    assert written == [(1, "session", "codex", {"new": 7})]
+    assert room.seen(1, "session") == {"old"}, "the store knows now"
 
 
 @pytest.mark.promise("agent.limits")

@@ -8,7 +8,7 @@ from typing import Final
 
 from memdir.core.clock import Clock
 from memdir.core.ids import new_id
-from memdir.store.database import Database, fetch, marks_for, run_many
+from memdir.store.database import Database, Transaction, fetch, marks_for, run_many
 
 DAY_MS: Final = 86_400_000
 KEEP_DAYS: Final = 400
@@ -58,6 +58,8 @@ class AgentUsageStore:
         """A session was told these memories in one block, each about so many tokens long."""
         now_ms, block = self._now_ms(), new_id()
         with self._db.write() as connection:
+            if not _is_there(connection, container_id):
+                return
             run_many(
                 connection,
                 "insert into agent_injection (container_id, session_id, host, block, memory_id, tokens, at_ms) "
@@ -99,7 +101,7 @@ class AgentUsageStore:
         """Add to today's numbers. A container that is gone meanwhile counts nothing."""
         day = self._now_ms() // DAY_MS
         with self._db.write() as connection:
-            if not fetch(connection, "select 1 from container where id = ?", (container_id,)):
+            if not _is_there(connection, container_id):
                 return
             connection.execute(
                 "insert into agent_usage (container_id, day, searches, stored) values (?, ?, ?, ?) "
@@ -134,3 +136,8 @@ class AgentUsageStore:
 
     def _now_ms(self) -> int:
         return self._clock.now_ns() // 1_000_000
+
+
+def _is_there(connection: Transaction, container_id: int) -> bool:
+    """What is counted late may be of a container that is gone."""
+    return bool(fetch(connection, "select 1 from container where id = ?", (container_id,)))

@@ -62,8 +62,10 @@ async def page(
 
 
 @router.get("/v1/agents/memories/{memory_id}", response_model=wire.AgentMemory)
-async def get(memory_id: str, caller: Calling, hub: Hubbing, container_tag: Tag = wire.AGENT_CONTAINER_DEFAULT) -> Response:
-    return model_response(await hub.run(agentreading.get, caller, container_tag, memory_id))
+async def get(
+    memory_id: str, caller: Calling, hub: Hubbing, room: Rooming, container_tag: Tag = wire.AGENT_CONTAINER_DEFAULT
+) -> Response:
+    return model_response(await hub.run(agentreading.get, caller, room, container_tag, memory_id))
 
 
 @router.patch("/v1/agents/memories/{memory_id}", response_model=wire.AgentMemory)
@@ -72,8 +74,10 @@ async def edit(memory_id: str, body: wire.EditRequest, caller: Calling, hub: Hub
 
 
 @router.delete("/v1/agents/memories/{memory_id}", response_model=wire.DeleteResult)
-async def delete(memory_id: str, caller: Calling, hub: Hubbing, container_tag: Tag = wire.AGENT_CONTAINER_DEFAULT) -> Response:
-    return model_response(await hub.run(agents.delete, caller, container_tag, memory_id))
+async def delete(
+    memory_id: str, caller: Calling, hub: Hubbing, room: Rooming, container_tag: Tag = wire.AGENT_CONTAINER_DEFAULT
+) -> Response:
+    return model_response(await hub.run(agents.delete, caller, room, container_tag, memory_id))
 
 
 @router.post("/v1/agents/search", response_model=wire.AgentSearchResponse)

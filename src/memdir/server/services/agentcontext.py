@@ -42,9 +42,9 @@ def context(caller: Caller, room: AgentRoom, request: wire.ContextRequest) -> wi
     project = allowed.project or agentfiles.project_folder(request.project)
     container_id = allowed.container.id
     if request.renewed and request.session_id is not None:
-        caller.store.agent_usage.renewed(container_id, request.session_id)
+        room.renewed(container_id, request.session_id)
     starting = request.event == "SessionStart"
-    known = set() if starting or request.session_id is None else caller.store.agent_usage.seen(container_id, request.session_id)
+    known = set() if starting or request.session_id is None else room.seen(container_id, request.session_id)
     records = (
         _recent(caller, allowed, project, request.limit)
         if starting
@@ -61,7 +61,7 @@ def context(caller: Caller, room: AgentRoom, request: wire.ContextRequest) -> wi
     block = "\n".join([f"<{request.tag}>", head, _FENCE, "", *lines, f"</{request.tag}>"])
     if shown and request.session_id is not None:
         tokens = {record.id: 1 + len(text) // agentfiles.TOKEN_CHARS for record, text in shown}
-        caller.store.agent_usage.injected(container_id, request.session_id, request.host, tokens)
+        room.told(container_id, request.session_id, request.host, tokens)
     if shown and not starting:
         room.accessed(container_id, [record.number for record, _ in shown])
     return wire.ContextResponse(

@@ -42,10 +42,10 @@ def bounds(caller: Caller, tag: str) -> Bounds:
     return Bounds(container=container, project=inside or None)
 
 
-def get(caller: Caller, tag: str, memory_id: str) -> wire.AgentMemory:
+def get(caller: Caller, room: AgentRoom, tag: str, memory_id: str) -> wire.AgentMemory:
     """One memory."""
     container, record = found(caller, tag, memory_id, "read")
-    caller.store.agent_usage.used(container.id, [record.id])
+    room.used(container.id, [record.id])
     return memory_of(record)
 
 
@@ -115,7 +115,7 @@ def search(caller: Caller, room: AgentRoom, engine: Engine, request: wire.AgentS
     hits = [hit for _, hit in found]
     if request.record and hits:
         room.accessed(allowed.container.id, [number for number, _ in found])
-        caller.store.agent_usage.used(allowed.container.id, [hit.memory.id for hit in hits])
+        room.used(allowed.container.id, [hit.memory.id for hit in hits])
     took_ms = (time.perf_counter() - began) * 1000
     return wire.AgentSearchResponse(results=hits, terms=stems_of(query), took_ms=round(took_ms, 3))
 

@@ -102,7 +102,7 @@ def _store(caller: Caller, room: AgentRoom, request: wire.StoreRequest) -> wire.
     fresh = iter(made)
     memories = [memory_of(next(fresh) if isinstance(one, Draft) else one) for one in answers]
     if made:
-        caller.store.agent_usage.count(container.id, stored=len(made))
+        room.stored(container.id, len(made))
     return wire.StoreResult(memories=memories, duplicates=duplicates, redacted=redactions)
 
 
@@ -153,17 +153,17 @@ def edit(caller: Caller, room: AgentRoom, memory_id: str, request: wire.EditRequ
         caller.allow_path(folder_of(project))
     room.take(container.id, 1)
     changed = _rewrite(caller, container, record, draft)
-    caller.store.agent_usage.used(container.id, [record.id])
+    room.used(container.id, [record.id])
     return memory_of(changed)
 
 
-def delete(caller: Caller, tag: str, memory_id: str) -> wire.DeleteResult:
+def delete(caller: Caller, room: AgentRoom, tag: str, memory_id: str) -> wire.DeleteResult:
     """The file, with all its pieces, its record and the index entry, for good."""
     container, record = found(caller, tag, memory_id, "write", frees=True)
     if record.ordinal:
         _only_piece(caller, record, "deleted")
     caller.store.files.apply(container, Delete(path=record.path, purge=True))
-    caller.store.agent_usage.used(container.id, [record.id])
+    room.used(container.id, [record.id])
     return wire.DeleteResult(id=memory_id)
 
 
