@@ -89,6 +89,8 @@ def test_a_memory_can_leave_its_project_and_those_of_none_are_listed(run: Run, m
     )
     assert run("memory", "tag", memory_id, "cart,redis", "shop", *here)[1] == "cart, redis, shop\n"
     assert run("memory", "tag", memory_id, "-r", "cart,shop", *here)[1] == "redis\n"
+    assert run("memory", "tag", memory_id, "Bug-Fix", *here)[1] == "redis, Bug-Fix\n"
+    assert "Bug-Fix 1, redis 1" in run("memory", "stats", *here)[1], "as a list can be asked for them"
 
 
 def test_a_memory_is_edited_in_the_users_editor_and_no_text_is_lost(

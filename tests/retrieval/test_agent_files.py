@@ -84,7 +84,7 @@ def test_after_a_restart_only_what_came_since_is_read(store: SqliteStore, monkey
     indexes, read = reads(store, monkeypatch)
     assert answers(indexes.of(CONTAINER)) == wanted
     assert sum(read) == 2
-    assert indexes.of(CONTAINER).tags() == [("zoo", 29), ("moved", 1)]
+    assert [one[:2] for one in indexes.of(CONTAINER).tags()] == [("zoo", 29), ("moved", 1)]
     assert indexes.check(CONTAINER, full=True) == []
     indexes.close()
 

@@ -22,13 +22,13 @@ _IN_MAX: Final = 500
 class AgentUse:
     """Sums over some days."""
 
-    sessions: int
-    injections: int
-    injected_memories: int
-    injected_tokens: int
-    used_afterwards: int
-    searches: int
-    stored: int
+    sessions: int = 0
+    injections: int = 0
+    injected_memories: int = 0
+    injected_tokens: int = 0
+    used_afterwards: int = 0
+    searches: int = 0
+    stored: int = 0
 
 
 class AgentUsageStore:

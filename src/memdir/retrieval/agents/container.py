@@ -109,11 +109,16 @@ class AgentIndex:
             numbers: list[int] = table.numbers.values[rows[best]].tolist()
             return numbers
 
-    def tags(self) -> list[tuple[str, int]]:
-        """Keys of tags and how many memories have them, the commonest first."""
+    def tags(self) -> list[tuple[str, int, int]]:
+        """Keys of tags, how many memories have them and the number of the first of these; the commonest first."""
+        found: list[tuple[str, int, int]] = []
         with self._current() as table:
-            counts = [(key, table.living(table.tagged(key))) for key in table.tags]
-        return sorted((pair for pair in counts if pair[1]), key=lambda pair: (-pair[1], pair[0]))
+            for key in table.tags:
+                rows = table.tagged(key)
+                rows = rows[table.alive.values[rows]]
+                if len(rows):
+                    found.append((key, len(rows), int(table.numbers.values[rows[0]])))
+        return sorted(found, key=lambda one: (-one[1], one[0]))
 
     def size_bytes(self) -> int:
         """What the index holds, about."""

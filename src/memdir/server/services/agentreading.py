@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Final
 
 from memdir.api import agents as wire
 from memdir.core.clock import iso_ms
 from memdir.retrieval.agents.container import LOAD_WAIT_S
 from memdir.retrieval.agents.ranking import AgentQuery, Ranked, SignalWeights, stems_of
+from memdir.retrieval.agents.terms import tag_key
 from memdir.server.access import Caller
 from memdir.server.agentroom import AgentRoom
 from memdir.server.engine import Engine
@@ -17,6 +18,7 @@ from memdir.server.errors import ForbiddenError
 from memdir.server.services.agents import found, memory_of
 from memdir.store import agentfiles, agentmemories
 from memdir.store.agentmemories import AgentRecord
+from memdir.store.agentusage import AgentUse
 from memdir.store.errors import InvalidError
 from memdir.store.types import Container
 
@@ -162,36 +164,27 @@ def stats(caller: Caller, room: AgentRoom, tag: str) -> wire.AgentStats:
         tokens=totals.size_bytes // agentfiles.TOKEN_CHARS,
         size_bytes=totals.size_bytes,
         index_bytes=index.size_bytes(),
-        tags=[wire.TagCount(tag=key, count=count) for key, count in index.tags()[:TAGS_SHOWN]],
+        tags=_counted_tags(caller, container.id, index.tags()[:TAGS_SHOWN]),
         projects=[wire.ProjectCount(project=project, count=count) for project, count in totals.projects],
         oldest_at=None if totals.oldest_ms is None else iso_ms(totals.oldest_ms),
         newest_at=None if totals.newest_ms is None else iso_ms(totals.newest_ms),
     )
 
 
+def _counted_tags(caller: Caller, container_id: int, counts: list[tuple[str, int, int]]) -> list[wire.TagCount]:
+    """Tags as the first memory that has one writes it, which is what a list can be asked for."""
+    records = caller.store.agents.many(container_id, [number for _, _, number in counts])
+    written = {
+        key: next((tag for tag in records[number].tags if tag_key(tag) == key), key)
+        for key, _, number in counts
+        if number in records
+    }
+    return [wire.TagCount(tag=written.get(key, key), count=count) for key, count, _ in counts]
+
+
 def usage(caller: Caller, room: AgentRoom, tag: str, days: int) -> wire.Usage:
     """What hooks injected, and what became of it."""
     room.flush()
     container = caller.found(tag, "read", at=agentmemories.FOLDER)
-    if container is None:
-        return wire.Usage(
-            days=days,
-            sessions=0,
-            injections=0,
-            injected_memories=0,
-            injected_tokens=0,
-            used_afterwards=0,
-            searches=0,
-            stored=0,
-        )
-    sums = caller.store.agent_usage.sums(container.id, days=days)
-    return wire.Usage(
-        days=days,
-        sessions=sums.sessions,
-        injections=sums.injections,
-        injected_memories=sums.injected_memories,
-        injected_tokens=sums.injected_tokens,
-        used_afterwards=sums.used_afterwards,
-        searches=sums.searches,
-        stored=sums.stored,
-    )
+    sums = AgentUse() if container is None else caller.store.agent_usage.sums(container.id, days=days)
+    return wire.Usage(days=days, **asdict(sums))
