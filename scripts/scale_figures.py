@@ -21,9 +21,10 @@ _LATENCIES: Final = {
     "fts5": "plain FTS5", "fts5_common": "· common words", "exhaustive": "every passage scored", "vectors": "by vectors",
     "while_building": "whole search, while indexes are made",
     "hybrid": "whole search", "hybrid_cpu": "· its processor time", "scoped": "· in ten files",
-    "scoped_cpu": "· its processor time, in ten files", "http": "· over HTTP", "http_scoped": "· over HTTP, in ten files",
-    "http_filtered": "· over HTTP, filtered", "visible_by_words": "change seen by words",
-    "visible_by_vector": "change seen by vector", "put_found": "put, found by words", "visible_by_meaning": "put, all vectors",
+    "scoped_cpu": "· its processor time, in ten files", "http": "· over HTTP", "http_around": "· · all but the search itself",
+    "http_scoped": "· over HTTP, in ten files", "http_filtered": "· over HTTP, filtered",
+    "visible_by_words": "change seen by words", "visible_by_vector": "change seen by vector",
+    "put_found": "put, found by words", "visible_by_meaning": "put, all vectors",
 }  # fmt: skip
 _SINGLE: Final = {
     "build_rate": "passages/s", "disk": "disk, bytes each", "first_search": "first search, ms", "words_ready": "words built, s",

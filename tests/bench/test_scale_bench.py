@@ -33,6 +33,7 @@ def test_a_container_is_filled_searched_compared_and_served(tmp_path: Path) -> N
     assert figures[f"{PASSAGES}.vectors_recall_at_10"].value >= 0.99, "so few are all compared"
     for part in ("lexical", "vectors", "hybrid", "scoped", "http_filtered", "visible_by_words", "visible_by_vector"):
         assert 0 < figures[f"{PASSAGES}.{part}_p50"].value <= figures[f"{PASSAGES}.{part}_p95"].value
+    assert 0 < figures[f"{PASSAGES}.http_around_p50"].value < figures[f"{PASSAGES}.http_p50"].value
     measured = {name.partition(".")[2] for name in figures}
     assert {goal.partition(".")[2] for goal in GOALS if "." in goal} <= measured, "every goal has its figure"
     assert not list(tmp_path.iterdir())
@@ -40,7 +41,7 @@ def test_a_container_is_filled_searched_compared_and_served(tmp_path: Path) -> N
     report = {"machine": command.machine(), "figures": [made.as_json() for made in figures.values()], "failed": {}}
     recorded.write_text(json.dumps(report))
     read = "import json, sys; sys.path.insert(0, sys.argv[1]); import scale_figures as s; "
-    show = "found, _ = s.read([sys.argv[2]]); print(s.latencies(found), s.sizes(found), sep=chr(10))"
+    show = "f, _ = s.read([sys.argv[2]]); print(s.latencies(f, s._LATENCIES), s.sizes(f, s._SINGLE, 'passages'), sep=chr(10))"
     shown = subprocess.run(
         [sys.executable, "-c", read + show, str(SCRIPT.parent), str(recorded)], capture_output=True, text=True, check=True
     ).stdout

@@ -21,6 +21,8 @@ T = TypeVar("T")
 THREADS: Final = 16
 """Blocking calls at a time; further ones queue (bounded by the server's limit on concurrent requests). Each thread keeps a
 read connection, so the pool has a fixed size and its threads stay."""
+SWITCH_INTERVAL_S: Final = 0.001
+"""A request thread gets the interpreter within a millisecond even while a document is being cut into passages."""
 CROWDED: Final = THREADS // 2
 """Calls under way from which background work gives way."""
 

@@ -32,7 +32,7 @@ from memdir.server.collector import BlobCollector
 from memdir.server.engine import Engine
 from memdir.server.gate import Gate
 from memdir.server.housekeeping import Housekeeper
-from memdir.server.hub import Hub
+from memdir.server.hub import SWITCH_INTERVAL_S, Hub
 from memdir.server.protocol import BoundedProtocol
 from memdir.server.storage import StorageOptions, opened_store
 from memdir.server.trigrams import FOLDER_NAME, TrigramIndexes
@@ -48,8 +48,6 @@ GRACE_S: Final = 5
 CONCURRENCY_MAX: Final = 512
 BACKLOG: Final = 128
 KEEP_ALIVE_S: Final = 75
-SWITCH_INTERVAL_S: Final = 0.001
-"""A request thread gets the interpreter within a millisecond even while a document is being cut into passages."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

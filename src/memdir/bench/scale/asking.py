@@ -107,7 +107,9 @@ def memory_mib() -> dict[str, float]:
 def answered(ask: Ask) -> Answer:
     """Everything, in order: the first search, queries of all kinds, updates."""
     from memdir.server.engine import Engine
+    from memdir.server.hub import SWITCH_INTERVAL_S
 
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
     with opened(Path(ask.folder), ask.database_url) as store:
         loaded = threading.Event()
         engine = Engine(store, Path(ask.models))

@@ -27,6 +27,10 @@ from memdir.bench.session import BenchError
 START_LIMIT_S: Final = 120.0
 STOP_LIMIT_S: Final = 60.0
 _LOAD_GRACE_S: Final = 60.0
+_RESTS_S: Final = 1.0
+_RESTS_SHARE: Final = 0.05
+"""Of a processor: what a server that rests takes at most."""
+_RESTS_LIMIT_S: Final = 1800.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +58,17 @@ class Stand:
     def resident_mib(self) -> float:
         """What they hold in memory."""
         return sum(resident_mib(server.process.pid) for server in self.servers)
+
+    def rested_s(self) -> float:
+        """Wait until the work at its start is done: it loads its models and looks after its indexes. Seconds that it took."""
+        began = time.perf_counter()
+        before, now = -1.0, self.cpu_s()
+        while now - before > _RESTS_SHARE * _RESTS_S:
+            if time.perf_counter() - began > _RESTS_LIMIT_S:
+                raise BenchError("the server does not rest after its start")
+            time.sleep(_RESTS_S)
+            before, now = now, self.cpu_s()
+        return time.perf_counter() - began
 
     def client(self) -> httpx.Client:
         """For preparing and asking; measured requests come from `load`."""
