@@ -19,7 +19,6 @@ from memdir.store.words import fold
 TOKEN_CHARS: Final = 4
 """About, as the seed counts: 512 tokens are about 2,048 characters."""
 PIECE_MAX_CHARS: Final = 512 * TOKEN_CHARS
-PIECE_MIN_CHARS: Final = 64 * TOKEN_CHARS
 OVERLAP_CHARS: Final = 64 * TOKEN_CHARS
 _TIME_MAX_MS: Final = INT64_MAX // 1_000_000
 """A file's time is nanoseconds in 64 bits: the years 1678 to 2262."""
@@ -132,7 +131,8 @@ def moment_ms(value: str | None, otherwise_ms: int) -> int:
 
 
 def pieces(content: str) -> list[str]:
-    """The text, cut into pieces of at most 512 tokens that overlap by 64, none below 64, at white space where there is some."""
+    """The text, cut into pieces of at most 512 tokens that overlap by 64, at white space where there is some. None is below 64:
+    the overlap alone is that long."""
     if len(content) <= PIECE_MAX_CHARS:
         return [content]
     found: list[str] = []
