@@ -103,6 +103,11 @@ def test_outside_the_mount_paths_are_shown_as_they_were_given(
     assert sent(mount)["paths"] == [scope]
 
 
+def test_the_text_beside_a_file_is_shown_beside_what_was_typed(run: Run, fake_mount: Mounts) -> None:
+    fake_mount(grep=found(hit("/work/scan.pdf.pdf-transcription.md")))
+    assert run("grep", "a question", "notes/work/scan.pdf")[1] == "notes/work/scan.pdf.pdf-transcription.md:1:text\n"
+
+
 def test_an_absolute_path_works_from_anywhere(run: Run, fake_mount: Mounts, monkeypatch: pytest.MonkeyPatch) -> None:
     mount = fake_mount(grep=found(hit("/work/a.md")))
     monkeypatch.chdir("/")

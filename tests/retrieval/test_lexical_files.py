@@ -146,12 +146,18 @@ def test_an_index_that_disagrees_is_found_by_its_check(tmp_path: Path, built: Fa
 def test_a_large_container_is_answered_by_the_database_until_its_index_is_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from memdir.retrieval.lexical import container
     from memdir.retrieval.lexical import index as index_module
 
     monkeypatch.setattr(index_module, "AT_ONCE_PASSAGES", 5)
+    monkeypatch.setattr(container, "FLUSH_AT_CLOSE_WORDS", 1)
     log = filled(random.Random(6))
     index = SegmentedIndex(log, tmp_path, fallback=lambda scope, phrases, limit: [(-1, 1.0)])
     assert index.search(WHOLE, WORDS[:3], 5) == [(-1, 1.0)]
     index.settle(1)
+    answer = index.search(WHOLE, WORDS[:3], 5)
     agree(index, log, random.Random(4), 1)
     index.close()
+    again = SegmentedIndex(log, tmp_path, fallback=lambda scope, phrases, limit: [(-1, 1.0)])
+    assert again.search(WHOLE, WORDS[:3], 5) == answer, "what files hold is not answered by others after a start"
+    again.close()

@@ -23,12 +23,14 @@ class Place:
     scopes: dict[str, str | None] = field(default_factory=dict)
 
     def shown(self, path: str, *, as_given: bool) -> str:
-        """How a path in the mount is printed: below what was typed. Unless `as_given`, or when nothing was typed, relative to
-        the current directory if that is in the mount."""
+        """How a path in the mount is printed: below what was typed, or beside it. Unless `as_given`, or when nothing was typed,
+        relative to the current directory if that is in the mount."""
+        from memdir.core.siblings import sibling_of
         from memdir.fs.path import is_within
 
         root = self.record.path.rstrip("/")
-        scope = path if path in self.scopes else next((one for one in self.scopes if is_within(path, one)), "/")
+        holders = (one for one in self.scopes if is_within(path, one) or path == sibling_of(one))
+        scope = path if path in self.scopes else next(holders, "/")
         given = self.scopes.get(scope)
         if (given is None or not as_given) and is_within(self.here, root or "/"):
             return os.path.relpath(root + path, self.here)

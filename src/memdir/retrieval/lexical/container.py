@@ -80,6 +80,11 @@ class ContainerIndex:
         return self._state.event_id >= 0
 
     @property
+    def held(self) -> int:
+        """How many passages are here, whether or not they were compared with the store."""
+        return sum(view.live for view in self._state.views)
+
+    @property
     def is_due(self) -> bool:
         """Whether `maintain` has something to do."""
         return bool(self._due(self._state, closing=False))

@@ -30,7 +30,9 @@ log = logging.getLogger(__name__)
 
 NAME: Final = "lexical"
 AT_ONCE_PASSAGES: Final = 2_000
-"""A container with up to so many passages is read by the search that needs it; a larger one in the background."""
+"""Up to so many passages that are in no file are read by the search that needs them; more in the background."""
+COMPARED_AT_ONCE: Final = 50_000
+"""After a start, files of so many passages are compared with the store (7 us each) by the first search."""
 OPEN_MAX: Final = 256
 """Containers held open at a time; the least used is closed first."""
 MEMORY_MAX_BYTES: Final = 256 << 20
@@ -65,7 +67,7 @@ class SegmentedIndex:
         if not asked:
             return []
         own = self._container(scope.container_id)
-        if not own.is_ready and self._fallback is not None and self._feed.count(scope.container_id) > AT_ONCE_PASSAGES:
+        if self._fallback is not None and not own.is_ready and self._takes_long(own, scope.container_id):
             self.follow(scope.container_id)
             return self._fallback(scope, phrases, limit)
         views = own.current()
@@ -122,6 +124,11 @@ class SegmentedIndex:
         own.current()
         while not self._closing and own.maintain():
             pass
+
+    def _takes_long(self, own: ContainerIndex, container_id: int) -> bool:
+        """Whether a search would have to wait long for an index that was not compared with the store yet."""
+        passages = self._feed.count(container_id)
+        return passages > COMPARED_AT_ONCE or passages - own.held > AT_ONCE_PASSAGES
 
     def _container(self, container_id: int) -> ContainerIndex:
         with self._lock:

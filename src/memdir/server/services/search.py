@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import dataclass
 from typing import Final
 
 from memdir.api import v1
@@ -28,6 +29,19 @@ CLOSEST_TOLD_MIN: Final = 0.1
 """Score of the closest passage from which on it is told when nothing is shown."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    """What a search found, before it is grouped and cut to a budget. The fields are those of the answer."""
+
+    hits: list[v1.SearchHit]
+    total: int
+    stages_ms: dict[str, float]
+    note: str | None
+    reranking: Reranking | None = None
+    binary: list[str] | None = None
+    counts: list[v1.FileCount] | None = None
+
+
 async def search(caller: Caller, hub: Hub, engine: Engine, request: v1.SearchRequest) -> v1.SearchResponse:
     """Wait as far as the request wants, then search. A container that does not exist has nothing in it."""
     began = time.perf_counter()
@@ -39,43 +53,40 @@ async def search(caller: Caller, hub: Hub, engine: Engine, request: v1.SearchReq
     scope = await hub.run(united, caller, scopes) if request.mode == "semantic" else scopes[0]
     pending: list[str] = []
     lacking = False
-    reranking = None
     if request.wait_ms and request.wait_seq > 0:
         lacking = not await _until_searchable(caller, hub, engine, scope, request.wait_seq, began + request.wait_ms / 1000)
     waited = time.perf_counter()
-    note, binary, counts = None, None, None
     if request.mode != "semantic":
-        lines = await hub.run(exact.search, caller.store, engine.trigrams, scopes, request)
-        results, total, note, binary = lines.hits, len(lines.hits), lines.note, lines.binary
-        counts = lines.counts if request.count else None
-        stages = {"match": round((time.perf_counter() - waited) * 1000, 3)}
+        found = await hub.run(_exact, caller, engine, scopes, request)
     else:
         unread = await hub.run(caller.store.documents.not_searchable, scope)
         pending = [path for path in unread if any(in_place(path, one) for one in scopes)]
-        results, total, stages, reranking, note = await hub.run(_semantic, caller, engine, scope, request)
-        if not results and lacking:
+        found = await hub.run(_semantic, caller, engine, scope, request)
+        if not found.hits and lacking:
             await _until_embedded(caller, hub, scope, request.wait_seq, began + request.wait_ms / 1000)
-            results, total, stages, reranking, note = await hub.run(_semantic, caller, engine, scope, request)
-    found = time.perf_counter()
-    shaped = await hub.run(shape, caller, results, request) if not is_plain(request) else Shaped(hits=results)
+            found = await hub.run(_semantic, caller, engine, scope, request)
+    grouping = time.perf_counter()
+    shaped = await hub.run(shape, caller, found.hits, request) if not is_plain(request) else Shaped(hits=found.hits)
     now = time.perf_counter()
-    if stages is not None:
-        stages["wait"] = round((waited - began) * 1000, 3)
-        stages["group"] = round((now - found) * 1000, 3)
+    stages = found.stages_ms | {"wait": _ms(waited - began), "group": _ms(now - grouping)}
     left_out = shaped.left_out
     return v1.SearchResponse(
         results=shaped.hits,
-        total=total,
+        total=found.total,
         pending=pending,
-        timing_ms=round((now - waited) * 1000, 3),
+        timing_ms=_ms(now - waited),
         stages_ms=stages if request.explain else None,
-        reranking=reranking,
+        reranking=found.reranking,
         tokens=shaped.tokens,
         left_out=None if left_out is None else v1.SearchLeftOut(count=left_out.count, paths=list(left_out.paths)),
-        counts=counts,
-        binary=binary,
-        note=note,
+        counts=found.counts,
+        binary=found.binary,
+        note=found.note,
     )
+
+
+def _ms(seconds: float) -> float:
+    return round(seconds * 1000, 3)
 
 
 def scope_of(caller: Caller, container_id: int, path: str, *, folder: bool) -> Scope:
@@ -128,9 +139,20 @@ async def _until_embedded(caller: Caller, hub: Hub, scope: Scope, seq: int, dead
     return True
 
 
-def _semantic(
-    caller: Caller, engine: Engine, scope: Scope, request: v1.SearchRequest
-) -> tuple[list[v1.SearchHit], int, dict[str, float], Reranking | None, str | None]:
+def _exact(caller: Caller, engine: Engine, scopes: list[Scope], request: v1.SearchRequest) -> _Found:
+    began = time.perf_counter()
+    lines = exact.search(caller.store, engine.trigrams, scopes, request)
+    return _Found(
+        hits=lines.hits,
+        total=len(lines.hits),
+        stages_ms={"match": _ms(time.perf_counter() - began)},
+        note=lines.note,
+        binary=lines.binary,
+        counts=lines.counts if request.count else None,
+    )
+
+
+def _semantic(caller: Caller, engine: Engine, scope: Scope, request: v1.SearchRequest) -> _Found:
     limit = max(request.limit, RERANK_MAX) if request.rerank else request.limit
     query = SearchQuery(
         text=request.q, scope=scope, limit=limit + SPARE_HITS, threshold=request.threshold, explain=request.explain
@@ -141,15 +163,15 @@ def _semantic(
     if request.rerank:
         began = time.perf_counter()
         found, reranking = reranked_hits(engine, request.q, found)
-        stages["rerank"] = round((time.perf_counter() - began) * 1000, 3)
+        stages["rerank"] = _ms(time.perf_counter() - began)
     placed = [(hit, document) for hit, document in found if document.path is not None]
     began = time.perf_counter()
     memories = placed_memories(caller, engine, scope, request, placed)
-    stages["memories"] = round((time.perf_counter() - began) * 1000, 3)
+    stages["memories"] = _ms(time.perf_counter() - began)
     keeps_order = reranking is not None and reranking.applied
     hits = merged([search_hit(hit, document) for hit, document in placed], placed, memories, keeps_order=keeps_order)
     total = outcome.total - len(outcome.hits) + len(hits)
     note = None
     if not hits and outcome.closest >= CLOSEST_TOLD_MIN:
         note = f"nothing is sure enough to be shown; the closest scores {outcome.closest:.2f}, a lower threshold shows it"
-    return hits[: request.limit], total, stages, reranking, note
+    return _Found(hits=hits[: request.limit], total=total, stages_ms=stages, note=note, reranking=reranking)
