@@ -65,7 +65,7 @@ def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
 
 @pytest.fixture(scope="module")
 def operations(fuzzed: ServerProcess) -> dict[str, Any]:
-    schema = schemathesis.openapi.from_url(f"{fuzzed.url}/openapi.json")
+    schema = schemathesis.openapi.from_url(f"{fuzzed.url}/openapi.json", timeout=60)
     found = [result.ok() for result in schema.get_all_operations()]
     return {f"{operation.method.upper()} {operation.path}": operation for operation in found}
 
