@@ -383,6 +383,8 @@ class TestRefusals:
             fs.unlink(ROOT_INO, b"a")
 
     def test_a_full_disk_gets_back_what_removed_files_held(self, fs: SqliteFs, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(flusher, "QUIET_S", 30.0)  # before it has anything to do: it works only when it is asked to
+        monkeypatch.setattr(flusher, "DELAY_MAX_S", 300.0)
         make(fs, b"old", b"1" * BIG)
         inode = make(fs, b"a", b"1" * BIG)
         refused: list[int] = []
@@ -393,8 +395,6 @@ class TestRefusals:
                 raise FsError(errno.ENOSPC)
 
         monkeypatch.setattr(fs._large, "check_room", check_room)
-        monkeypatch.setattr(flusher, "QUIET_S", 30.0)  # from here on the flusher works only when it is asked to
-        monkeypatch.setattr(flusher, "DELAY_MAX_S", 300.0)
         fs.flush()
         fs.unlink(ROOT_INO, b"old")
         fs.write(inode.ino, BIG, b"2")
