@@ -89,7 +89,9 @@ class Hub:
                 self._watches.pop(container_id, None)
 
     def notify(self, container_id: int) -> None:
-        """Wake those who watch a container. Any thread."""
+        """Wake those who watch a container. Any thread. Whoever begins to watch after the look here reads a later state."""
+        if container_id != EVERY_CONTAINER and container_id not in self._watches:
+            return  # waking the loop for nobody costs more than most commits
         loop = self._loop
         if loop is None or loop.is_closed():
             return

@@ -5,7 +5,7 @@ Every step may be killed anywhere and repeated: what it writes is one transactio
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final, TypeVar
@@ -57,6 +57,8 @@ class _Cutting(Work):
 
 W = TypeVar("W", bound=Work)
 Failed = list[tuple[Lease, Exception]]
+Small = Mapping[str, bytes]
+"""Bytes by their hash."""
 
 
 def index_all(store: Store, engine: Engine, leases: Sequence[Lease]) -> Failed:
@@ -77,7 +79,8 @@ def index_all(store: Store, engine: Engine, leases: Sequence[Lease]) -> Failed:
         else:
             works.append(_Cutting(lease=lease, document=document))
     works = _advanced(store, works, "extracting", failed)
-    works = each(works, partial(_read, store), failed)
+    agents = store.agents.among([work.document.id for work in works])
+    works = each(works, partial(_read, store, small_contents(store, works), agents), failed)
     works = _advanced(store, works, "chunking", failed)
     works = each(works, _cut, failed)
     if not works:
@@ -112,10 +115,12 @@ def _advanced(store: Store, works: Sequence[_Cutting], status: str, failed: Fail
     return [work for work in works if work.document.id in held]
 
 
-def _read(store: Store, work: _Cutting) -> None:
-    work.data = content(store, work.document)
+def _read(store: Store, small: Small, agents: Collection[str], work: _Cutting) -> None:
+    document = work.document
+    work.data = content(store, small, document)
     work.text = work.lease.compute(lambda: decode(work.data))
-    reread_agent_memory(store, work.document, None if work.text is None else work.text.text)
+    if document.id in agents or is_agent_path(document.path):
+        reread_agent_memory(store, document, None if work.text is None else work.text.text)
 
 
 def _cut(work: _Cutting) -> None:
@@ -157,9 +162,6 @@ def _indexed(engine: Engine, work: _Cutting, container: Container | None) -> Ind
 def reread_agent_memory(store: Store, document: Document, text: str | None) -> None:
     """A file under `/memory/` is a memory of agents, whoever wrote it: its record follows what it says. Secrets that a person
     wrote down stay in the file alone."""
-    known = store.agents.of_document(document.id)
-    if not known and not is_agent_path(document.path):
-        return
     records = []
     if text is not None and is_agent_path(document.path):
         said = agentfiles.parsed(
@@ -187,10 +189,15 @@ def decoded(store: Store, document: Document) -> DecodedText | None:
     return decode(head(store, document)) if document.kind == "file" else None
 
 
-def content(store: Store, document: Document) -> bytes:
+def small_contents(store: Store, works: Sequence[Work]) -> Small:
+    """The contents of short files, read together."""
+    return store.blobs.small([work.document.content_hash for work in works if work.document.kind == "file"])
+
+
+def content(store: Store, small: Small, document: Document) -> bytes:
     """`head`, where content that is gone means that the document has other content now, or that there is no point in trying."""
     try:
-        return head(store, document)
+        return small.get(document.content_hash) or head(store, document)
     except NotFoundError as error:
         now = store.documents.get(document.id)
         if now is None or now.content_hash != document.content_hash:

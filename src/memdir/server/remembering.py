@@ -11,7 +11,7 @@ from memdir.memory.extract import extract
 from memdir.memory.reconcile import fact_of, reconcile, same_text
 from memdir.server.knownfacts import KnownFacts
 from memdir.server.leases import Lease
-from memdir.server.pipeline import Failed, Work, content, each
+from memdir.server.pipeline import Failed, Small, Work, content, each, small_contents
 from memdir.store.errors import SupersededError
 from memdir.store.memories import Decided
 from memdir.store.paths import is_memory_source
@@ -58,7 +58,7 @@ def _remember_in(store: Store, facts: KnownFacts, container: Container, works: S
     paths = container.memory_paths
     sources = [work for work in works if is_memory_source(work.document.path, work.document.task_type, paths)]
     each([work for work in works if work not in sources], partial(_forget, store), failed)
-    sources = each(sources, partial(_read, store), failed)
+    sources = each(sources, partial(_read, store, small_contents(store, sources)), failed)
     standing = store.memories.standing_in([work.document.id for work in sources])
     for work in sources:
         work.own = standing[work.document.id]
@@ -73,9 +73,9 @@ def _forget(store: Store, work: _Reading) -> None:
     store.memories.forget_document(work.document, guard=store.jobs.guard(work.lease.job))
 
 
-def _read(store: Store, work: _Reading) -> None:
+def _read(store: Store, small: Small, work: _Reading) -> None:
     document = work.document
-    data = content(store, document) if document.kind == "file" else b""
+    data = content(store, small, document) if document.kind == "file" else b""
     work.candidates = work.lease.compute(lambda: _candidates(data, document.path or ""))
 
 

@@ -123,6 +123,14 @@ class AgentMemoryStore:
         """The pieces of a file in order."""
         return [_record(row) for row in self._db.all(f"{_SELECT} where m.document_id = ? order by m.ordinal", (document_id,))]
 
+    def among(self, document_ids: Sequence[str]) -> set[str]:
+        """Those of at most 500 documents that are memories of agents."""
+        rows = self._db.all(
+            f"select document_id from agent_memory where document_id in ({marks_for(document_ids)})",  # noqa: S608
+            document_ids,
+        )
+        return {row[0] for row in rows}
+
     def page(
         self,
         container_id: int,

@@ -14,7 +14,7 @@ import logging
 import math
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -27,7 +27,7 @@ from memdir.core.limits import KIB, MIB
 from memdir.core.paths import ensure_dir
 from memdir.store.acting import SYSTEM, acting_as
 from memdir.store.contents import Contents, DiskContents, Source, hash_of, new_place
-from memdir.store.database import Database, Transaction, fetch, first
+from memdir.store.database import Database, Transaction, fetch, first, marks_for
 from memdir.store.trash import BlobTrash
 
 log = logging.getLogger(__name__)
@@ -218,6 +218,14 @@ class BlobStore:
             self.contents.delete(claimed)
             self.trash.forget(claimed)
         return len(claimed)
+
+    def small(self, hashes: Sequence[str]) -> dict[str, bytes]:
+        """The bytes of those of at most 500 blobs that are kept in the database."""
+        rows = self._db.all(
+            f"select hash, data from blob where data is not null and hash in ({marks_for(hashes)})",  # noqa: S608
+            hashes,
+        )
+        return dict(rows)
 
     def content(self, content_hash: str) -> bytes:
         """The bytes of a blob; NotFoundError when it is gone, CorruptError when they are not what was put."""

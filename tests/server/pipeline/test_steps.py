@@ -382,7 +382,7 @@ def test_every_status_is_seen_in_order_and_none_goes_back_when_steps_are_repeate
         return looked
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(store.blobs, "pieces", looking_first(store.blobs.pieces))
+        patch.setattr(store.blobs, "small", looking_first(store.blobs.small))
         patch.setattr(store.embedding, "missing", looking_first(store.embedding.missing))
         store.listen(look)
         worker = Worker(store, engine)  # type: ignore[arg-type]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import heapq
 import json
 from collections.abc import Collection, Sequence
-from itertools import islice
+from dataclasses import dataclass
+from itertools import chain, islice
 from typing import Final
 
 import apsw
@@ -25,6 +26,20 @@ from memdir.store.words import path_shares, stem
 
 _BLOCK_ROWS: Final = 1_024
 """Vectors that are read and compared at a time."""
+
+
+_Vectors = dict[bytes, dict[int, tuple[bytes, bytes | None]]]
+"""Vectors and line vectors by the hash of their text and by model."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Before:
+    """What a transaction finds that replaces the passages of some documents."""
+
+    passages: dict[str, dict[bytes, list[int]]]
+    """Ids of a document by the hash of their text, in order; those that stay are taken out."""
+    vectors: _Vectors
+    """Of any passage with one of the texts, by other models."""
 
 
 class SqliteChunkStore(PassageReader):
@@ -53,48 +68,16 @@ class SqliteChunkStore(PassageReader):
         hashes = [[text_hash(chunk) for chunk in cut.chunks] for cut in cuts]
         with self._db.write() as connection:
             model_id = self._model_id(connection, model)
+            before = _Before(
+                passages=_existing(connection, [cut.document.id for cut in cuts]),
+                vectors=self._vectors_of(connection, list(chain.from_iterable(hashes)), except_model=model_id),
+            )
             made = [
-                self._replace(connection, cut, digests, numbers, model_id)
+                _replace(connection, cut, digests, numbers, model_id, before)
                 for cut, digests, numbers in zip(cuts, hashes, mentioned, strict=True)
             ]
             self._events.prune(connection)
         return made
-
-    def _replace(
-        self,
-        connection: apsw.Connection,
-        cut: Cut,
-        hashes: Sequence[bytes],
-        mentioned: Sequence[Sequence[int]],
-        model_id: int,
-    ) -> Sequence[int]:
-        document = cut.document
-        if not _is_current(connection, document) or (cut.guard is not None and not cut.guard(connection)):
-            return ()
-        kept = _existing(connection, document.id)
-        known = self._vectors_of(connection, hashes, except_model=model_id)
-        ids: list[int] = []
-        for ordinal, (chunk, digest) in enumerate(zip(cut.chunks, hashes, strict=True)):
-            same = kept.get(digest)
-            if same:
-                chunk_id = same.pop(0)
-                _reposition(connection, chunk_id, document.revision, ordinal, chunk)
-            else:
-                chunk_id = _insert(connection, document, ordinal, chunk, digest)
-                for other_id, (blob, lines) in known.get(digest, {}).items():
-                    connection.execute("insert into chunk_vector values (?, ?, ?, ?)", (other_id, chunk_id, blob, lines))
-            connection.execute(
-                "insert or ignore into chunk_vector values (?, ?, ?, null)", (model_id, chunk_id, _pack(cut.vectors[ordinal]))
-            )
-            ids.append(chunk_id)
-        connection.executemany(
-            "insert or ignore into chunk_tie (container_id, number, chunk_id) "
-            "select container_id, ?, id from chunk where id = ?",
-            [(number, chunk_id) for chunk_id, numbers in zip(ids, mentioned, strict=True) for number in numbers],
-        )
-        for chunk_id in (left for rest in kept.values() for left in rest):
-            connection.execute("delete from chunk where id = ?", (chunk_id,))
-        return ids
 
     def add_vectors(
         self, chunk_ids: Sequence[int], *, model: str, vectors: Matrix, lines: Sequence[bytes] | None = None
@@ -225,9 +208,9 @@ class SqliteChunkStore(PassageReader):
         *,
         only_model: int | None = None,
         except_model: int | None = None,
-    ) -> dict[bytes, dict[int, tuple[bytes, bytes | None]]]:
-        """Stored vectors and line vectors by text hash and model."""
-        found: dict[bytes, dict[int, tuple[bytes, bytes | None]]] = {}
+    ) -> _Vectors:
+        """What is stored for these texts."""
+        found: _Vectors = {}
         unique = list(dict.fromkeys(hashes))
         for first in range(0, len(unique), IN_MAX):
             part = unique[first : first + IN_MAX]
@@ -262,11 +245,53 @@ def _is_current(connection: apsw.Connection, document: Document) -> bool:
     return row is not None and (row[0] == document.revision or row[1] == document.content_hash)
 
 
-def _existing(connection: apsw.Connection, document_id: str) -> dict[bytes, list[int]]:
-    kept: dict[bytes, list[int]] = {}
-    rows = connection.execute("select text_hash, id from chunk where document_id = ? order by ordinal", (document_id,))
-    for digest, chunk_id in rows:
-        kept.setdefault(digest, []).append(chunk_id)
+def _replace(
+    connection: apsw.Connection,
+    cut: Cut,
+    hashes: Sequence[bytes],
+    mentioned: Sequence[Sequence[int]],
+    model_id: int,
+    before: _Before,
+) -> Sequence[int]:
+    document = cut.document
+    if not _is_current(connection, document) or (cut.guard is not None and not cut.guard(connection)):
+        return ()
+    kept = before.passages.get(document.id, {})
+    ids: list[int] = []
+    for ordinal, (chunk, digest) in enumerate(zip(cut.chunks, hashes, strict=True)):
+        same = kept.get(digest)
+        if same:
+            chunk_id = same.pop(0)
+            _reposition(connection, chunk_id, document.revision, ordinal, chunk)
+        else:
+            chunk_id = _insert(connection, document, ordinal, chunk, digest)
+            for other_id, (blob, lines) in before.vectors.get(digest, {}).items():
+                connection.execute("insert into chunk_vector values (?, ?, ?, ?)", (other_id, chunk_id, blob, lines))
+        connection.execute(
+            "insert or ignore into chunk_vector values (?, ?, ?, null)", (model_id, chunk_id, _pack(cut.vectors[ordinal]))
+        )
+        ids.append(chunk_id)
+    connection.executemany(
+        "insert or ignore into chunk_tie (container_id, number, chunk_id) select container_id, ?, id from chunk where id = ?",
+        [(number, chunk_id) for chunk_id, numbers in zip(ids, mentioned, strict=True) for number in numbers],
+    )
+    for chunk_id in (left for rest in kept.values() for left in rest):
+        connection.execute("delete from chunk where id = ?", (chunk_id,))
+    return ids
+
+
+def _existing(connection: apsw.Connection, document_ids: Sequence[str]) -> dict[str, dict[bytes, list[int]]]:
+    """Passages of documents by the hash of their text, in order."""
+    kept: dict[str, dict[bytes, list[int]]] = {}
+    for first in range(0, len(document_ids), IN_MAX):
+        part = document_ids[first : first + IN_MAX]
+        rows = connection.execute(
+            f"select document_id, text_hash, id from chunk where document_id in ({marks_for(part)}) "  # noqa: S608
+            "order by document_id, ordinal",
+            part,
+        )
+        for document_id, digest, chunk_id in rows:
+            kept.setdefault(document_id, {}).setdefault(digest, []).append(chunk_id)
     return kept
 
 
