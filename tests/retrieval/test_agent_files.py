@@ -90,6 +90,22 @@ def test_after_a_restart_only_what_came_since_is_read(store: SqliteStore, monkey
 
 
 @pytest.mark.promise("agent.index-files")
+def test_what_was_brought_in_is_in_a_file_before_anybody_searches(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index_module, "_NOTICED_S", 0.0)
+    monkeypatch.setattr(index_module, "_QUIET_S", 0.0)
+    indexes = AgentIndexes(store)
+    indexes.noticed(CONTAINER)
+    assert indexes.settle(DEADLINE_S)
+    assert (folder_of(store.folder, CONTAINER, NAME) / "table").exists()
+    wanted = plain(store)
+    assert indexes.close()
+    indexes, read = reads(store, monkeypatch)
+    assert answers(indexes.of(CONTAINER)) == wanted
+    assert sum(read) == 0
+    indexes.close()
+
+
+@pytest.mark.promise("agent.index-files")
 def test_a_death_at_any_step_leaves_an_index_that_answers_right(tmp_path: Path, store: SqliteStore) -> None:
     store.close()
     run = subprocess.run(

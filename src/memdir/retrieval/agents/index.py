@@ -26,6 +26,8 @@ WAITING_MAX: Final = 4
 """Searches that wait for large containers to be read; further ones are told to come again, or no thread would be left."""
 _NOTICED_S: Final = 0.5
 """After a commit, until its container is looked at: commits of this time are looked at together."""
+_QUIET_S: Final = 5.0
+"""Without a further memory, until an import is thought to be over."""
 _RETRY_S: Final = 300.0
 
 
@@ -47,6 +49,8 @@ class AgentIndexes:
         self._waiting = threading.Semaphore(WAITING_MAX)
         self._worker = Worker("memdir-agents")
         self._rests_until_s: dict[int, float] = {}
+        self._grown_to: dict[int, int] = {}
+        """The last event, when it was looked at, of containers that are not read."""
 
     @property
     def in_files(self) -> bool:
@@ -74,7 +78,7 @@ class AgentIndexes:
     def noticed(self, container_id: int) -> None:
         """Something was committed in a container. For `Store.listen`."""
         with self._lock:
-            known = list(self._open) if container_id == EVERY_CONTAINER else [container_id] * (container_id in self._open)
+            known = list(self._open) if container_id == EVERY_CONTAINER else [container_id]
         for one in known:
             self.look(one, after_s=_NOTICED_S)
 
@@ -127,13 +131,27 @@ class AgentIndexes:
             with self._lock:
                 own = self._open.get(container_id)
             if own is None:
+                self._look_unread(container_id)
                 return
+            self._grown_to.pop(container_id, None)
             own.follow()
             rests = self._rests_until_s.get(container_id, 0.0) > time.monotonic()
             if own.due() and not rests:
                 self._keep(container_id, own)
             elif own.is_forgetting:
                 self._worker.ask(("forget", container_id), partial(self._look, container_id), after_s=FORGET_S)
+
+    def _look_unread(self, container_id: int) -> None:
+        """A large container that was brought in and that nobody searched yet is read when nothing more comes: its first search
+        finds the index, and a restart the file."""
+        if not self.in_files or self._feed.count_up_to(container_id, KEPT_MIN) < KEPT_MIN:
+            return
+        last = self._feed.last_event(container_id)
+        if self._grown_to.pop(container_id, None) == last:
+            self._ask_load(container_id)
+        else:
+            self._grown_to[container_id] = last
+            self.look(container_id, after_s=_QUIET_S)
 
     def _keep(self, container_id: int, own: AgentIndex) -> None:
         self._rests_until_s[container_id] = time.monotonic() + _RETRY_S
