@@ -62,9 +62,11 @@ _COMMAND: Final = "password in a command"
 _GENERIC: Final = "generic secret"
 _START: Final = r"(?<![A-Za-z0-9_])"
 _END: Final = r"(?![A-Za-z0-9_])"
-_WORDS: Final = r"(?:[^\s|;&]+\s+){0,20}?"
-"""Other words of the same command."""
+_WORDS: Final = r"(?:[^\s|;&]+(?:[ \t]|\\\r?\n)+){0,20}?"
+"""Other words of the same command, which may go on behind a backslash."""
 _VALUE: Final = r"[\"']?([^\s\"'`|;&<>,)]{4,200})"
+_NO_OPTION: Final = r"(?!(?:[a-z-]+|[\d:]+)(?![^\s,.;)]))"
+"""Not `-pthread`, `-p3306:3306`."""
 
 _RULES: Final = (
     _rule("AWS access key id", "akia asia abia acca", _START + r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}" + _END),
@@ -116,7 +118,7 @@ _RULES: Final = (
         r"|FTkNSWVBURUQgUFJJVkFURSBLRVkt)[A-Za-z0-9+/=]*",
     ),
     _rule(_COMMAND, "curl", _START + r"curl\s" + _WORDS + r"(?:-u\s*|--user[= ]\s*)[\"']?[^\s:\"'`]{0,100}:" + _VALUE),
-    _rule(_COMMAND, "mysql mariadb", _START + r"(?:mysql|mariadb)[a-z-]*\s" + _WORDS + r"-p" + _VALUE),
+    _rule(_COMMAND, "mysql mariadb", _START + r"(?:mysql|mariadb)[a-z-]*\s" + _WORDS + r"-p" + _NO_OPTION + _VALUE),
     _rule(_COMMAND, "sshpass", _START + r"sshpass\s+-p\s*" + _VALUE),
     _rule(_COMMAND, "redis-cli", _START + r"redis-cli\s" + _WORDS + r"(?:-a|--pass)[= ]\s*" + _VALUE),
     _rule(
@@ -124,7 +126,7 @@ _RULES: Final = (
         _START + r"(?:docker|podman|az|oc|helm registry) login\s" + _WORDS + r"(?:-p\s*|--password[= ]\s*)(?!\d+:)" + _VALUE,
     ),
     _rule(_GENERIC, "--pass", r"--pass(?:word|wd|phrase)?\s+" + _VALUE),
-    _rule("password in .netrc", "machine", _START + r"machine\s+\S+\s+login\s+\S+\s+password\s+" + _VALUE),
+    _rule("password in .netrc", "machine", _START + r"machine\s+\S*[.\d]\S*\s+login\s+\S+\s+password\s+" + _VALUE),
     _rule(
         _GENERIC, "cookie",
         r"cookie\s*:[^\n]{0,400}?(?:sess[a-z_.-]*|sid|jwt|auth[a-z_.-]*)=([A-Za-z0-9%+/=_.-]{16,4096}+)", re.IGNORECASE,
