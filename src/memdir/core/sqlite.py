@@ -82,7 +82,7 @@ class Database:
         self._closed = False
         self._commits = self._settled = 0
         self._settling = threading.Lock()
-        self._durable = False
+        self._syncs = False
         try:
             self._writer = self._connect()
             self._migrate(migrations, allowed=migrates)
@@ -137,9 +137,9 @@ class Database:
         synced), otherwise only the death of the process.
         """
         with self._lock:
-            if durable != self._durable:
+            if durable != self._syncs:
                 self._writer.execute("pragma synchronous=full" if durable else "pragma synchronous=normal")
-                self._durable = durable
+                self._syncs = durable
             self._writer.execute("begin immediate")
             self._writing_thread = threading.get_ident() if self._reads_own_writes else 0
             try:

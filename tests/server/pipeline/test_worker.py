@@ -338,9 +338,12 @@ def test_the_real_engine_says_what_is_missing_instead_of_hanging(
     called = threading.Event()
     engine.start(called.set)
     engine.join()
-    assert (engine.ready, engine.settled) == (False, True)
-    with pytest.raises(BusyError, match="not installed"):
-        _ = engine.searcher
+    try:
+        assert (engine.ready, engine.settled) == (False, True)
+        with pytest.raises(BusyError, match="not installed"):
+            _ = engine.searcher
+    finally:
+        assert engine.stop()
 
 
 def test_chunks_of_a_symlink_or_folder_are_never_asked_for(store: AnyStore, container: Container, put: Putting) -> None:
