@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from memdir.cli.command import EXIT_ERROR, EXIT_NOTHING, EXIT_OK, Command, Parser, bounded_int
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _NUMBER_MAX: Final = 1 << 62
 _LISTED_MAX: Final = 1000
 _REVISIONS_MAX: Final = 1000
+_NOW: Final = datetime.max.replace(tzinfo=UTC)
+"""In place of a moment: when what waited has been pushed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +41,10 @@ class Step:
         return "restore" if self.now is None else "replace"
 
 
+def _moment(text: str) -> datetime:
+    return _NOW if text.strip().lower() == "now" else past_moment(text)
+
+
 def _configure(parser: Parser) -> None:
     parser.add_argument(
         "path", metavar="PATH", help="a file in a mount, where it stands or stood last; with --at also a folder"
@@ -48,7 +54,7 @@ def _configure(parser: Parser) -> None:
         help="the revision with this number in `memdir history PATH` (default: the newest former one, as after a deletion)",
     )  # fmt: skip
     parser.add_argument(
-        "--at", metavar="TIME", type=past_moment,
+        "--at", metavar="TIME", type=_moment,
         help="what stood there then: 2026-11-20, '2026-11-20 18:30', 10:30, '2h ago', yesterday, or ISO 8601 with a zone",
     )  # fmt: skip
     parser.add_argument("--exact", action="store_true", help="of a folder: also delete the files that did not stand there then")
@@ -68,6 +74,8 @@ def _run(args: argparse.Namespace, out: Output) -> int:
         raise UsageError(f"{args.path} is the memory itself", hint="--at TIME brings all of it to a moment")
     if not args.dry_run:
         push_first(place)
+    if args.at == _NOW:
+        args.at = datetime.now(UTC)
     with keeper(out) as client:
         if args.at is None:
             return _restore_revision(client, place, args.rev, out)
