@@ -47,7 +47,6 @@ OPEN: frozenset[str] = frozenset(
         "simulated.mutants",
         "flow.lookups",
         # issue 6
-        "ranked.lexical-15ms",
         "ranked.hybrid-100k",
         "ranked.hybrid-1m",
         "ranked.scoped-5ms",
@@ -55,7 +54,6 @@ OPEN: frozenset[str] = frozenset(
         "ranked.import-words",
         "ranked.throughput",
         # issue 7
-        "agent.speed-50k",
         "agent.speed-1m",
         "agent.hook-speed",
     }
