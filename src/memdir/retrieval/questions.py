@@ -56,6 +56,7 @@ class Questions:
     def __init__(self, static: Embedder, dense: Embedder | None) -> None:
         self._static = static
         self._dense = dense
+        self._doubting = dense if isinstance(dense, Doubting) else None
         self._lock = threading.Lock()
         self._known: OrderedDict[str, Judged] = OrderedDict()
         self._beside = ThreadPoolExecutor(BESIDE_MAX, thread_name_prefix="memdir-question")
@@ -72,7 +73,7 @@ class Questions:
     def _judged(self, text: str) -> Judged:
         """What a failing endpoint left out is asked for again the next time."""
         dense = self._dense_vector(text)
-        doubt = float(self._dense.doubts(dense[None])[0]) if dense is not None and isinstance(self._dense, Doubting) else 0.0
+        doubt = 0.0 if dense is None or self._doubting is None else float(self._doubting.doubts(dense[None])[0])
         judged = Judged(dense=dense, doubt=doubt)
         if self._dense is None or dense is not None:
             with self._lock:

@@ -178,6 +178,8 @@ class State:
         if not parts:
             return NOTHING_NEAR
         size = sum(part.size for part in parts)
+        if near is not None and len(parts) == 1:
+            return Nearest(ids=near.ids, cosines=near.cosines, counted=size)
         best, scores = closest(
             np.concatenate([part.ids for part in parts]), np.concatenate([part.cosines for part in parts]), limit
         )
