@@ -25,7 +25,7 @@ class FakeServer:
     def __init__(self) -> None:
         self.answers: dict[tuple[str, str], tuple[int, Any]] = {
             ("GET", "/v3/container-tags/notes"): (200, {"containerTag": "notes"}),
-            ("GET", "/v1/files"): (200, {"entries": [], "lastSeq": 17, "nextAfter": None, "epoch": "e"}),
+            ("GET", "/v1/files"): (200, {"entries": [{"path": "/a.md"}], "lastSeq": 17, "nextAfter": None, "epoch": "e"}),
             ("POST", "/v1/search"): (200, {"results": [HIT], "total": 1, "pending": [], "timingMs": 1.0}),
         }
         self.requests: list[tuple[str, str, dict[str, list[str]], Any, str | None]] = []
@@ -105,6 +105,15 @@ def test_the_path_is_a_path_in_the_container(given: str, scope: str, run: Run, s
 def test_a_path_that_leaves_the_container_is_refused(run: Run, server: FakeServer) -> None:
     assert run("grep", "--container", "notes", "q", "/a/../../b")[0] == 2
     assert server.requests == []
+
+
+@pytest.mark.parametrize("more", [[], ["--no-wait"], ["--literal"]])
+def test_a_path_where_nothing_stands_is_an_error(more: list[str], run: Run, server: FakeServer) -> None:
+    server.answers["GET", "/v1/files"] = (200, {"entries": [], "lastSeq": 17})
+    code, out, err = run("grep", "--container", "notes", *more, "q", "work", "/b.md")
+    assert (code, out) == (2, "")
+    assert err == "memdir: /work: no such file or folder in notes\nmemdir: /b.md: no such file or folder in notes\n"
+    assert not any(path == "/v1/search" for _, path, *_ in server.requests)
 
 
 def test_literal_and_no_wait_reach_the_server(run: Run, server: FakeServer) -> None:

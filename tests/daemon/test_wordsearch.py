@@ -10,9 +10,11 @@ import pytest
 
 from memdir.api.search import SearchHit
 from memdir.core.errors import UsageError
+from memdir.core.limits import MIB
 from memdir.core.paths import app_paths
 from memdir.core.patterns.matcher import Pattern
 from memdir.core.siblings import sibling_of
+from memdir.daemon import wordsearch
 from memdir.daemon.exact import ExactSearch
 from memdir.daemon.grep import NO_SYNC_NOTE, Grep
 from memdir.daemon.placing import placed
@@ -81,6 +83,18 @@ def test_a_search_of_too_many_files_says_so() -> None:
     search = WordSearch(fs, "word")
     search.run(scope_files(fs, ["/"]), 10)
     assert "only 500 files" in (search.note or "")
+
+
+def test_a_file_that_is_too_large_is_searched_as_far_as_it_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wordsearch, "BYTES_MAX", 3 * MIB)
+    fs = MemoryFs(uid=os.getuid(), gid=os.getgid())
+    fs.put_file(
+        "/big", [b"a rocket\n", bytes(4 * MIB).replace(b"\0", b"-"), b"\na rocket\n"], mode=0o644, mtime_ns=0, expected=None
+    )
+    fs.put_file("/more", [b"a rocket\n"], mode=0o644, mtime_ns=0, expected=None)
+    search = WordSearch(fs, "rocket")
+    assert [(hit["path"], hit["start_line"]) for hit in search.run(["/big", "/more"], 10)] == [("/big", 1)]
+    assert search.note == "only 1 file (3.0 MiB) searched in place"
 
 
 @pytest.fixture

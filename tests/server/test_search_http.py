@@ -56,6 +56,14 @@ def test_an_edit_is_found_and_what_it_replaced_is_not(client: httpx.Client, tag:
     assert search(client, tag, "violin concert")["results"] == []
 
 
+@pytest.mark.parametrize("query", ["\U0001f389", "?!", "---"])
+def test_a_question_without_a_word_is_told_why_nothing_is_found(query: str, client: httpx.Client, tag: str) -> None:
+    put(client, tag, "/a.md", b"A party \xf0\x9f\x8e\x89 ?! ---\n")
+    found = search(client, tag, query)
+    assert found["results"] == []
+    assert "no letter and no digit" in found["note"]
+
+
 def test_scope_is_a_folder_or_a_file_and_never_more(client: httpx.Client, tag: str) -> None:
     for path in ("/a/x.md", "/a/y.md", "/ab/x.md", "/a.md"):
         put(client, tag, path, b"The quarterly budget meeting.\n")

@@ -104,7 +104,7 @@ def _run(args: argparse.Namespace, out: Output) -> int:
     limit = args.limit or (_LIMIT_DEFAULT if not exact else EXACT_LIMIT_MAX if names_only else SEARCH_LIMIT_MAX)
     found = _Found(explain=args.explain)
     if args.container is not None:
-        found.add(_search_container(args, query, paths, limit, out), str)
+        _search_container(args, query, paths, limit, found, out)
     else:
         _search_mounts(args, query, paths, limit, found, out)
     rows = found.best(limit, ranked=not exact)
@@ -285,24 +285,24 @@ def _search_mounts(args: argparse.Namespace, query: str, paths: list[str], limit
                 found.failed = True
 
 
-def _search_container(args: argparse.Namespace, query: str, paths: list[str], limit: int, out: Output) -> dict[str, Any]:
+def _search_container(args: argparse.Namespace, query: str, paths: list[str], limit: int, found: _Found, out: Output) -> None:
     from memdir.cli.remote import search_container
     from memdir.cli.targets import check_container_name
-    from memdir.core.siblings import sibling_of
     from memdir.fs.path import checked
 
-    scopes = [checked(path) for path in paths] or ["/"]
-    if not (args.literal or args.regex):
-        scopes += [beside for scope in scopes if (beside := sibling_of(scope)) is not None]
-    return search_container(
+    answer = search_container(
         check_container_name(args.container),
         query=query,
-        scopes=scopes,
+        scopes=[checked(path) for path in paths] or ["/"],
         limit=limit,
         wait_ms=0 if args.no_wait else _WAIT_MS,
         options=_options(args),
         note=out.note,
     )
+    found.add(answer, str)
+    for path in answer["missing"]:
+        out.note(f"{path}: no such file or folder in {args.container}")
+        found.failed = True
 
 
 def _row(hit: dict[str, Any], path: str, *, explain: bool) -> dict[str, Any]:
@@ -325,12 +325,12 @@ def _row(hit: dict[str, Any], path: str, *, explain: bool) -> dict[str, Any]:
 
 def _print_notes(found: _Found, out: Output) -> None:
     for answer in found.answers:
-        if answer.get("note"):
-            out.note(str(answer["note"]))
-        elif answer.get("pending"):
+        if answer.get("pending"):
             files = plural(len(answer["pending"]), "file is", "files are")
             was = "was" if len(answer["pending"]) == 1 else "were"
             out.note(f"{files} not searchable by meaning yet and {was} searched by words only")
+        if answer.get("note"):
+            out.note(str(answer["note"]))
         if answer.get("not_reranked"):
             out.note(f"not reranked: {answer['not_reranked']}")
         left_out = answer.get("left_out")

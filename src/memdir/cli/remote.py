@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from memdir.core.errors import NotFoundError, UsageError
 from memdir.core.paths import app_paths
+from memdir.core.siblings import sibling_of
 
 if TYPE_CHECKING:
     from memdir.client.http import Client
@@ -64,7 +65,7 @@ def search_container(
     note: Callable[[str], None],
 ) -> dict[str, Any]:
     """Search on the server, started when none runs; `options` are further fields of `api.v1.SearchRequest`. The answer has the
-    shape of the daemon's `grep`.
+    shape of the daemon's `grep`; `missing` are those of `scopes` where nothing stands.
 
     NotFoundError when the server has no such container; other errors of `client.errors` pass through.
     """
@@ -84,10 +85,18 @@ def search_container(
         if error.status == 404:
             raise NotFoundError(f"the server has no memory called {name}", hint="`memdir list --all` shows yours") from error
         raise
-    newest = 0
-    if wait_ms:
-        files = {"containerTag": name, "prefix": os.path.commonpath(scopes), "limit": "1"}
-        newest = int(call(server, "GET", "/v1/files", params=files, timeout_s=_TIMEOUT_S).get("lastSeq") or 0)
+    newest, missing = 0, []
+    for scope in scopes if wait_ms or scopes != ["/"] else ():
+        files = {"containerTag": name, "prefix": scope, "limit": "1"}
+        page = call(server, "GET", "/v1/files", params=files, timeout_s=_TIMEOUT_S)
+        newest = int(page.get("lastSeq") or 0)
+        if not page.get("entries") and scope != "/":
+            missing.append(scope)
+    scopes = [scope for scope in scopes if scope not in missing]
+    if not scopes:
+        return {"missing": missing}
+    if options["mode"] == "semantic":
+        scopes += [beside for scope in scopes if (beside := sibling_of(scope)) is not None]
     response = call(
         server,
         "POST",
@@ -105,6 +114,7 @@ def search_container(
         timeout_s=wait_ms / 1000 + _TIMEOUT_S,
     )
     return {
+        "missing": missing,
         "hits": [_hit(result) for result in response.get("results") or []],
         "pending": response.get("pending") or [],
         "note": response.get("note"),

@@ -90,7 +90,7 @@ def _print(answer: dict[str, Any], out: Output) -> None:
         if answer.get("held_deletions"):
             rows.append(("held back", held_back(str(answer["name"]), answer)))
         if answer.get("processing"):
-            rows.append(("indexing", f"the server is reading {plural(int(answer['processing']), 'file')}"))
+            rows.append(("indexing", _indexing_line(int(answer["processing"]))))
         if answer.get("failed"):
             why = "the reasons are in .memdir/errors/, `memdir retry` lets it try again"
             rows.append(("failed", f"the server could not read {plural(int(answer['failed']), 'file')}; {why}"))
@@ -112,6 +112,10 @@ def _print(answer: dict[str, Any], out: Output) -> None:
     rows.append(("log", out.name(answer["log_file"])))
     for label, text in rows:
         out.line(f"  {label:<10}  {text}")
+
+
+def _indexing_line(count: int) -> str:
+    return f"the server is reading {plural(count, 'file')}: found by words first, by meaning in full when this line is gone"
 
 
 def _memory_paths_line(answer: dict[str, Any]) -> str:

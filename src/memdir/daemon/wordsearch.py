@@ -95,11 +95,12 @@ def entries_below(tree: Readable, scopes: Iterable[str]) -> Iterator[LocalFact]:
                 yield entry
 
 
-def contents_of(tree: Readable, entry: LocalFact) -> bytes | None:
-    """All bytes of one version, tried again once when it changes meanwhile; None when it is gone."""
+def contents_of(tree: Readable, entry: LocalFact, most_bytes: int | None = None) -> bytes | None:
+    """All bytes of one version, or the first `most_bytes`, tried again once when it changes meanwhile; None when it is gone."""
     for _ in range(2):
+        end = max(1, entry.size if most_bytes is None else min(entry.size, most_bytes))
         try:
-            return b"".join(tree.read(entry, offset, _PIECE_BYTES) for offset in range(0, max(entry.size, 1), _PIECE_BYTES))
+            return b"".join(tree.read(entry, at, min(_PIECE_BYTES, end - at)) for at in range(0, end, _PIECE_BYTES))
         except (LocalChangedError, FsError):
             found = tree.fact(entry.path)
             if found is None or found.kind != "file":
@@ -131,6 +132,7 @@ class WordSearch:
         found: list[_Scored] = []
         frequency: Counter[str] = Counter()
         files = size_bytes = lines = absent = 0
+        bounded = False
         for path in paths:
             entry = self._tree.fact(path)
             if entry is None or entry.kind != "file":
@@ -138,11 +140,13 @@ class WordSearch:
             if entry.absent_hash is not None:
                 absent += 1
                 continue
-            if files >= FILES_MAX or size_bytes + entry.size > BYTES_MAX:
-                self.note = f"only {files} files ({size_bytes / MIB:.1f} MiB) were searched in place"
+            left_bytes = BYTES_MAX - size_bytes
+            full = files >= FILES_MAX or not left_bytes
+            bounded |= full or entry.size > left_bytes
+            if full:
                 break
-            files, size_bytes = files + 1, size_bytes + entry.size
-            data = contents_of(self._tree, entry)
+            files, size_bytes = files + 1, size_bytes + min(entry.size, left_bytes)
+            data = contents_of(self._tree, entry, left_bytes)
             if data is None or is_binary(data):
                 continue
             candidates = []
@@ -154,7 +158,8 @@ class WordSearch:
                     candidates.append(_Scored(path, number, line[:TEXT_MAX_CHARS], frozenset(terms)))
             candidates.sort(key=lambda hit: -len(hit.terms))
             found += candidates[:_HITS_A_FILE]
-        self.note = with_absent(self.note, absent)
+        searched = f"only {files} {'files' if files > 1 else 'file'} ({size_bytes / MIB:.1f} MiB) searched in place"
+        self.note = with_absent(searched if bounded else None, absent)
         return self._ranked(found, frequency, lines, limit)
 
     def _ranked(self, found: list[_Scored], frequency: Counter[str], lines: int, limit: int) -> list[Json]:

@@ -12,6 +12,7 @@ from memdir.api.search import Reranking
 from memdir.core.limits import INT64_MAX
 from memdir.retrieval.rerank.port import RERANK_MAX
 from memdir.retrieval.types import SearchQuery
+from memdir.retrieval.words import prepare
 from memdir.server.access import Caller
 from memdir.server.engine import Engine
 from memdir.server.hub import Hub
@@ -172,6 +173,8 @@ def _semantic(caller: Caller, engine: Engine, scope: Scope, request: v1.SearchRe
     hits = merged([search_hit(hit, document) for hit, document in placed], placed, memories, keeps_order=keeps_order)
     total = outcome.total - len(outcome.hits) + len(hits)
     note = None
-    if not hits and outcome.closest >= CLOSEST_TOLD_MIN:
+    if not hits and not prepare(request.q).terms:
+        note = "the query has no letter and no digit to search by; an exact search (--literal) finds other characters, too"
+    elif not hits and outcome.closest >= CLOSEST_TOLD_MIN:
         note = f"nothing is sure enough to be shown; the closest scores {outcome.closest:.2f}, a lower threshold shows it"
     return _Found(hits=hits[: request.limit], total=total, stages_ms=stages, note=note, reranking=reranking)
