@@ -161,3 +161,24 @@ def test_a_large_container_is_answered_by_the_database_until_its_index_is_whole(
     again = SegmentedIndex(log, tmp_path, fallback=lambda scope, phrases, limit: [(-1, 1.0)])
     assert again.search(WHOLE, WORDS[:3], 5) == answer, "what files hold is not answered by others after a start"
     again.close()
+
+
+def test_a_search_does_not_wait_for_the_many_passages_of_another_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    from memdir.retrieval.lexical import index as index_module
+
+    log = filled(random.Random(6))
+    index = SegmentedIndex(log, None, fallback=lambda scope, phrases, limit: [(-1, 1.0)])
+    answer = index.search(WHOLE, WORDS[:3], 5)
+    monkeypatch.setattr(index_module, "AT_ONCE_PASSAGES", 5)
+    monkeypatch.setattr(SegmentedIndex, "follow", lambda self, container_id: None)
+    log.put(2, "elsewhere", "/large", [(f"boiler {number}", "") for number in range(20)])
+    log.put(1, "few", "/few", [(f"zebra {number}", "") for number in range(4)])
+    assert index.search(WHOLE, WORDS[:3], 5) != [(-1, 1.0)], "little is read by the search itself"
+    log.put(1, "many", "/many", [(f"boiler {number}", "") for number in range(20)])
+    reads = log.reads
+    assert index.search(WHOLE, WORDS[:3], 5) == [(-1, 1.0)]
+    assert log.reads == reads
+    index.settle(1)
+    assert index.search(WHOLE, WORDS[:3], 5) not in ([(-1, 1.0)], answer)
+    agree(index, log, random.Random(4), 1)
+    index.close()

@@ -152,6 +152,9 @@ class WordSearch:
             candidates = []
             for number, line in enumerate(data.decode("utf-8", "replace").split("\n"), start=1):  # as sed counts
                 lines += 1
+                folded = line.casefold()
+                if not any(term in folded for term in self._terms):  # a stem is what its word begins with
+                    continue
                 terms = self._terms.intersection(_stem(word.casefold()) for word in _WORD.findall(line))
                 if terms:
                     frequency.update(terms)

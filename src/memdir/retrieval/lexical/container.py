@@ -84,6 +84,16 @@ class ContainerIndex:
         """How many passages are here, whether or not they were compared with the store."""
         return sum(view.live for view in self._state.views)
 
+    def lacks(self, most: int) -> bool:
+        """Whether the log tells of more than `most` passages that are not here, so that following it takes long."""
+        state = self._state
+        _, last = self._feed.bounds()
+        if last - state.event_id <= most:
+            return False
+        events = self._feed.events(self._container_id, after=state.event_id, until=last)
+        added = {event.chunk_id for event in events if event.kind == "add" and event.chunk_id is not None}
+        return len(added) - len(changes.known(state.views, added)) > most
+
     @property
     def is_due(self) -> bool:
         """Whether `maintain` has something to do."""

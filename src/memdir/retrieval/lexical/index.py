@@ -67,7 +67,7 @@ class SegmentedIndex:
         if not asked:
             return []
         own = self._container(scope.container_id)
-        if self._fallback is not None and not own.is_ready and self._takes_long(own, scope.container_id):
+        if self._fallback is not None and self._takes_long(own, scope.container_id):
             self.follow(scope.container_id)
             return self._fallback(scope, phrases, limit)
         views = own.current()
@@ -126,7 +126,10 @@ class SegmentedIndex:
             pass
 
     def _takes_long(self, own: ContainerIndex, container_id: int) -> bool:
-        """Whether a search would have to wait long for an index that was not compared with the store yet."""
+        """Whether a search would wait long: for an index that was not compared with the store yet, or for the passages of
+        a large file that was cut a moment ago."""
+        if own.is_ready:
+            return own.lacks(AT_ONCE_PASSAGES)
         passages = self._feed.count(container_id)
         return passages > COMPARED_AT_ONCE or passages - own.held > AT_ONCE_PASSAGES
 
