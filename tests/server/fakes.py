@@ -9,6 +9,7 @@ import numpy as np
 from memdir.retrieval.embed.port import CosineScale
 from memdir.retrieval.lexical.opened import EngineIndex
 from memdir.retrieval.memories import MemoryIndex
+from memdir.server.quiet import Quiet
 from memdir.store.store import Store
 from memdir.store.types import Matrix, Scope
 
@@ -57,6 +58,7 @@ class FakeEngine:
         self.memory_index = MemoryIndex(store.remembered, self.chunks)
         self.static = HashEmbedder("fake-static", poison=poison)
         self.dense = dense
+        self.quiet = Quiet()
         self.ready = True
         self.settled = True
 

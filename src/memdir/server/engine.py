@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from memdir.core.errors import BusyError, MemdirError
 from memdir.core.weights import told_weights
+from memdir.server.quiet import Quiet
 
 if TYPE_CHECKING:
     from memdir.retrieval.embed import Embedder
@@ -52,6 +53,7 @@ class Engine:
     ) -> None:
         """`dense` loads the model of the transformer's place, None the one that came with memdir. `reranker` is the user's."""
         self.reranker = reranker
+        self.quiet = Quiet()
         self._store = store
         self._models_dir = models_dir
         self._load_dense = dense

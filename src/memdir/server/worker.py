@@ -45,12 +45,19 @@ TOGETHER_S: Final = 2.0
 EMBED_JOBS: Final = 32
 EMBED_CHUNKS: Final = 32
 """Passages in one go: bounds how much a crash repeats."""
-EMBED_SLICE: Final = 8
-"""Of them between two looks whether an edit waits: bounds how long it does, some 20 ms for short passages."""
+EMBED_SLICE: Final = 4
+"""Of them between two looks whether an edit or a search waits: bounds how long it does, some 10 ms for short passages."""
+SEARCH_REST_MAX_S: Final = 0.05
+"""How long an import's work rests after a step, and between passages, while somebody waits for an answer."""
 REST_MAX_S: Final = 0.25
 """How long an import's work rests after a step while an edit is on its way: an import goes on under any number of edits."""
 BULK_EVERY: Final = 4
 """Every such claim of a thread takes an import's work before an edit's."""
+LONG_EDIT_S: Final = 0.1
+"""How long the threads for imports leave edits to the thread for edits while it works: two that take what comes in would make
+small batches of what one takes together."""
+GATHER_S: Final = 0.05
+"""How long the memory step waits for more documents after it took few: one for sixteen costs little more than one for two."""
 STOP_S: Final = 5.0
 _INTERRUPT_S: Final = 2.0
 """How long before the end of a stop computations are ended that take long; they are repeated after the next start."""
@@ -114,6 +121,9 @@ class Worker:
         self._engine = engine
         self._crowded = crowded
         self._stopping = threading.Event()
+        self._edits_rest = threading.Event()
+        """The thread for edits has nothing to index."""
+        self._edits_rest.set()
         self._leases = Leases(store, limit_s=limit_s)
         self._facts = KnownFacts(store)
         self._memory_vectors = MemoryVectors(store, engine)
@@ -194,9 +204,11 @@ class Worker:
 
     def _give_way(self, loop: _Loop, took_s: float) -> None:
         """Let others have the processors, after a step that took so long: what comes in while requests crowd is answered at
-        once and found a little later, and while an edit is being indexed imports rest."""
+        once and found a little later, and while somebody searches or an edit is being indexed imports rest."""
         if self._crowded():
             self._stopping.wait(min(_GIVE_WAY_MAX_S, GIVE_WAY * took_s))
+        if loop.bulk or loop.kind == "memory":
+            self._engine.quiet.wait(SEARCH_REST_MAX_S)
         deadline = time.monotonic() + REST_MAX_S
         while loop.bulk and self._store.jobs.edits_wait("index") and time.monotonic() < deadline:
             loop.wake.clear()  # a commit wakes it
@@ -219,6 +231,8 @@ class Worker:
             return self._memory_vectors.step()
         self._take(claimed, partial(remember_all, self._store, self._facts))
         self._memory_vectors.begin_anew()
+        if len(claimed) < TOGETHER_MAX:
+            self._stopping.wait(GATHER_S)
         return True
 
     def _take(self, claimed: Sequence[Job], step: Step) -> None:
@@ -262,11 +276,15 @@ class Worker:
 
     def _claim(self, loop: _Loop, *, limit: int, size_max_bytes: int = NO_SIZE) -> list[Job]:
         loop.next_turn()
+        if loop.kind == "index" and loop.priority == BULK and not self._edits_rest.wait(LONG_EDIT_S):
+            loop.bulk_first = True
         claimed = self._store.jobs.claim(
             loop.kind, owner=self._leases.owner, limit=limit, priority_max=loop.priority, bulk_first=loop.bulk_first,
             size_max_bytes=size_max_bytes,
         )  # fmt: skip
         loop.bulk = bool(claimed) and claimed[0].priority == BULK
+        if loop.priority == INTERACTIVE:
+            (self._edits_rest.clear if claimed else self._edits_rest.set)()
         return claimed
 
     def _told(self, jobs: Sequence[Job]) -> None:
@@ -339,6 +357,8 @@ class Worker:
                 vectors = dense.embed_passages([embedded_text(chunk) for chunk in chunks])
             made.append(vectors)
             ids += part
+            if bulk:
+                self._engine.quiet.wait(SEARCH_REST_MAX_S)
         if ids:
             self._engine.chunks.add_vectors(ids, model=model, vectors=np.concatenate(made), lines=lines or None)
 

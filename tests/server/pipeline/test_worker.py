@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from memdir.server.engine import Engine
 from memdir.server.pipeline import BINARY_NOTE
+from memdir.server.quiet import Quiet
 from memdir.server.worker import EMBED_CHUNKS, EMBED_SLICE, Worker
 from memdir.store import jobs
 from memdir.store.acting import acting_as
@@ -302,6 +304,81 @@ def test_an_edit_waits_for_a_few_passages_of_the_import_that_is_being_embedded(
     events.until(drained(store))
     place = next(number for number, text in enumerate(dense.seen) if "spare key" in text)
     assert (place, len(dense.seen)) == (EMBED_SLICE, 3 * EMBED_SLICE + 1)
+
+
+def test_an_import_rests_after_a_few_passages_while_somebody_searches(
+    store: AnyStore, container: Container, put: Putting, events: Events, working: Working, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Searched(Quiet):
+        """A search begins before the first passages and ends when it is waited for."""
+
+        def wait(self, timeout_s: float) -> bool:
+            if dense.seen and not rested:
+                assert not super().wait(0)
+                rested.append(len(dense.seen))
+                search.close()
+            return super().wait(timeout_s)
+
+    monkeypatch.setattr("memdir.server.worker.SEARCH_REST_MAX_S", WAIT_S)
+    rested: list[int] = []
+    dense = HashEmbedder("fake-dense")
+    engine = FakeEngine(store, dense=dense)
+    for number in range(2 * EMBED_SLICE):
+        put(f"/import/{number}.md", b"entry %d" % number, priority=jobs.BULK)
+    while claimed := store.jobs.claim("index"):
+        indexed(store, engine, claimed[0])
+    engine.quiet = Searched()
+    with ExitStack() as search:
+        search.enter_context(engine.quiet.asking())
+        working(engine)
+        events.until(drained(store))
+    assert (rested, len(dense.seen)) == ([EMBED_SLICE], 2 * EMBED_SLICE)
+
+
+def test_an_import_goes_on_although_somebody_always_searches(
+    store: AnyStore, put: Putting, events: Events, working: Working
+) -> None:
+    engine = FakeEngine(store, dense=HashEmbedder("fake-dense"))
+    for number in range(3):
+        put(f"/import/{number}.md", b"entry %d" % number, priority=jobs.BULK)
+    with engine.quiet.asking():
+        working(engine)
+        events.until(drained(store))
+
+
+def test_an_edit_does_not_wait_for_a_long_one_that_is_being_indexed(
+    store: AnyStore, container: Container, put: Putting, events: Events, working: Working
+) -> None:
+    class Long(HashEmbedder):
+        def embed_passages(self, texts: list[str]) -> Matrix:
+            if any("long" in text for text in texts):
+                begun.set()
+                assert released.wait(WAIT_S)
+            return super().embed_passages(texts)
+
+    begun, released = threading.Event(), threading.Event()
+    engine = FakeEngine(store)
+    engine.static = Long("fake-static")
+    put("/long.md", b"a long one")
+    working(engine)
+    assert begun.wait(WAIT_S)
+    put("/note.md", b"another")
+    try:
+        events.until(lambda: status(store, container, "/note.md") == "done")
+    finally:
+        released.set()
+    events.until(drained(store))
+
+
+def test_it_is_quiet_when_the_last_search_has_ended() -> None:
+    quiet = Quiet()
+    with ExitStack() as first, ExitStack() as second:
+        first.enter_context(quiet.asking())
+        second.enter_context(quiet.asking())
+        first.close()
+        assert not quiet.wait(0)
+        second.close()
+        assert quiet.wait(0)
 
 
 def test_without_a_transformer_what_waited_for_it_is_done(store: AnyStore, container: Container, put: Putting) -> None:

@@ -34,9 +34,11 @@ def semantic_hits(
     folder = agentmemories.FOLDER
     if query.only_project and query.project is not None:
         folder = f"{folder}/{query.project}"
-    found = engine.searcher.search(
-        SearchQuery(text=query.text, scope=Scope(container_id=container_id, folder=folder), limit=wide.limit)
-    )
+    searcher = engine.searcher
+    with engine.quiet.asking():
+        found = searcher.search(
+            SearchQuery(text=query.text, scope=Scope(container_id=container_id, folder=folder), limit=wide.limit)
+        )
     close: dict[str, float] = {}
     for hit in found.hits:
         close.setdefault(hit.document_id, max(0.0, min(1.0, hit.score)))

@@ -19,8 +19,10 @@ Found = tuple[Hit, Document]
 
 def current_hits(caller: Caller, engine: Engine, query: SearchQuery) -> tuple[list[tuple[Hit, Document]], SearchOutcome]:
     """Hits with their documents, without those whose text is not the document's any more."""
-    outcome = engine.searcher.search(query)
-    documents = caller.store.documents.indexed([hit.document_id for hit in outcome.hits])
+    searcher = engine.searcher
+    with engine.quiet.asking():
+        outcome = searcher.search(query)
+        documents = caller.store.documents.indexed([hit.document_id for hit in outcome.hits])
     hits = [(hit, documents[hit.document_id]) for hit in outcome.hits if hit.document_id in documents]
     return hits, outcome
 

@@ -43,16 +43,19 @@ def recalled(
 ) -> list[Recalled]:
     """The memories of a container that fit, said inside `scope`, best first, at most `limit`. Superseded ones never; forgotten
     and expired ones when they are asked for."""
-    found = engine.memory_index.search(
-        scope.container_id,
-        SearchQuery(
-            text=text, scope=Scope(container_id=scope.container_id), limit=limit + SPARE, threshold=threshold, lines=False
-        ),
-        engine.searcher,
-        now_ms=caller.store.now_ms(),
-        only=_allowed(caller, scope, condition),
-        forgotten=forgotten,
+    query = SearchQuery(
+        text=text, scope=Scope(container_id=scope.container_id), limit=limit + SPARE, threshold=threshold, lines=False
     )
+    searcher = engine.searcher
+    with engine.quiet.asking():
+        found = engine.memory_index.search(
+            scope.container_id,
+            query,
+            searcher,
+            now_ms=caller.store.now_ms(),
+            only=_allowed(caller, scope, condition),
+            forgotten=forgotten,
+        )
     memories = caller.store.memories.many([one.id for one in found])
     sources = caller.store.documents.many({m.document_id for m in memories.values() if m.document_id is not None})
     made = []
