@@ -27,7 +27,11 @@ def _configure(parser: Parser) -> None:
         nargs="?",
         help="a mount, or a file or folder in one (default: the mount around you, or the only one)",
     )
-    parser.add_argument("--wait", action="store_true", help="wait until every change is pushed and searchable")
+    parser.add_argument(
+        "--wait",
+        action="store_true",
+        help="wait until every change is pushed and searchable (the transformer's vectors may follow, see 'memdir status')",
+    )
     parser.add_argument(
         "--timeout",
         metavar="S",

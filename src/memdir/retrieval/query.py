@@ -1,21 +1,20 @@
 """Search by meaning: lexical and vector candidates inside the scope, convex fusion, grouping by file, exact lines.
 
 Fusion is a convex combination of scores normalised by their theoretical minimum and observed maximum ("TM2C2", Bruch, Gai and
-Ingber, "An Analysis of Fusion Functions for Hybrid Retrieval", 2023). The order comes from the fusion, the height of the
-scores from how sure the best signals are in absolute terms, so that a query about nothing in the memory scores low.
+Ingber, "An Analysis of Fusion Functions for Hybrid Retrieval", 2023).
 """
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
 from memdir.retrieval import lines
+from memdir.retrieval.candidates import Candidate, in_order
 from memdir.retrieval.embed.port import Doubting, Embedder, unpack_lines
 from memdir.retrieval.fuse import Rows, Scales, Scores, Signals, Tuning, doubted, fed_back, fuse, raised
 from memdir.retrieval.lexical.opened import EngineIndex
@@ -28,13 +27,11 @@ from memdir.retrieval.threshold import threshold_beside
 from memdir.retrieval.types import Hit, SearchOutcome, SearchQuery
 from memdir.retrieval.units import units_of
 from memdir.retrieval.vectors import VectorIndex
-from memdir.retrieval.words import ABBREVIATIONS, Query, prepare, telling
+from memdir.retrieval.words import Query, prepare
 from memdir.store.passages import in_place
 from memdir.store.protocols import ChunkStore
-from memdir.store.texts import embedded_text
 from memdir.store.types import Matrix, Scope, StoredChunk
 from memdir.store.vectors import NOTHING_NEAR, dots
-from memdir.store.words import stem, words
 
 CANDIDATES_MIN: Final = 80
 CANDIDATES_PER_HIT: Final = 1.5
@@ -45,43 +42,11 @@ NAMED_MAX: Final = 50
 """Passages that enter the fusion for their path alone."""
 FETCHED_MIN: Final = 40
 """Passages that are read for ranking by file."""
-CERTAINTY_LOOK: Final = 12
-"""Best passages whose words are counted to tell how sure the answer is."""
-
-OWN_SHARE: Final = 0.5
-"""Of a passage's own certainty in its score; the rest is its place behind the best, times how sure the best is."""
-COVERAGE_CERTAIN: Final = (4.0, 0.5)
-"""Powers of the share of the query's words. Where the transformer can read the question all of them are an answer, half of them
-are not; where it cannot, words are all there is, and one of five (or pairs of characters) is better than nothing."""
-TELLING_FROM: Final = 0.5
-"""Doubt about a question from which on words that are a stop word in any language are none of its words."""
 SURE_MIN: Final = 0.02
 """Certainty of a passage's vector from which on it is looked whether the transformer could read the passage."""
 
 STATIC_LINE_SHARE: Final = 0.3
 """Of the static cosine beside the dense one when lines of a passage are compared."""
-
-
-@dataclass(slots=True, kw_only=True)
-class _Candidate:
-    """One passage. `lexical`, `static`, `dense` and `path` are as they enter the fusion, 0 to 1."""
-
-    stored: StoredChunk
-    lexical: float
-    static: float
-    dense: float | None
-    path: float
-    semantic: float
-    """Certainty of the vectors, see `_semantic`."""
-    score: float
-    coverage: float = 0.0
-    covered: frozenset[str] = frozenset()
-    """Terms of the query that the passage has; looked at when it has any."""
-    why: str | None = None
-
-    @property
-    def order(self) -> tuple[float, str, int]:
-        return (-self.score, self.stored.path or self.stored.document_id, self.stored.chunk.start_byte)
 
 
 class Searcher:
@@ -159,7 +124,7 @@ class Searcher:
         signals = doubted(signals, self._doubts(question, gists, signals.semantic), self._tuning)
         candidates = self._fetched(signals, query)
         timer.lap("fetch")
-        ranked = _ranked(candidates, prepared, tuning=self._tuning, doubt=question.doubt)
+        ranked = in_order(candidates, prepared, tuning=self._tuning, doubt=question.doubt)
         timer.lap("rank")
         closest = ranked[0].score if ranked else 0.0
         sure = threshold_beside(closest, counted)
@@ -238,11 +203,11 @@ class Searcher:
             doubts[rows] = np.maximum(doubts[rows], self._doubting.doubts(gists[rows]))
         return doubts
 
-    def _fetched(self, signals: Signals, query: SearchQuery) -> list[_Candidate]:
+    def _fetched(self, signals: Signals, query: SearchQuery) -> list[Candidate]:
         """The passages themselves."""
         stored = self._chunks.chunks(signals.ids.tolist())
         return [
-            _Candidate(
+            Candidate(
                 stored=stored[int(signals.ids[row])],
                 lexical=float(signals.lexical[row]),
                 static=float(signals.static[row]),
@@ -257,7 +222,7 @@ class Searcher:
 
     def _hits(
         self,
-        shown: Sequence[_Candidate],
+        shown: Sequence[Candidate],
         prepared: Query,
         question: Question,
         packed: dict[int, bytes],
@@ -297,7 +262,7 @@ def _with_lines(question: Question, cosines: Matrix, packed: bytes | None) -> Ma
     return joined
 
 
-def _hit(candidate: _Candidate, start: int, end: int, *, explain: bool) -> Hit:
+def _hit(candidate: Candidate, start: int, end: int, *, explain: bool) -> Hit:
     chunk = candidate.stored.chunk
     place = lines.extent(chunk, start, end)
     signals = None
@@ -335,17 +300,17 @@ class _Timer:
         self._last = now
 
 
-def _joined(ranked: list[_Candidate], hops: Sequence[Hop], scope: Scope) -> list[_Candidate]:
+def _joined(ranked: list[Candidate], hops: Sequence[Hop], scope: Scope) -> list[Candidate]:
     """`ranked` with what it led to; a passage that was there already keeps the better of its scores."""
     known = {candidate.stored.id: candidate for candidate in ranked}
     for hop in hops:
         candidate = known.get(hop.stored.id)
         if candidate is None and _inside(hop.stored, scope):
-            candidate = _Candidate(stored=hop.stored, lexical=0.0, static=0.0, dense=None, path=0.0, semantic=0.0, score=0.0)
+            candidate = Candidate(stored=hop.stored, lexical=0.0, static=0.0, dense=None, path=0.0, semantic=0.0, score=0.0)
             ranked.append(candidate)
         if candidate is not None and hop.score > candidate.score:
             candidate.score, candidate.why = hop.score, hop.why
-    return sorted(ranked, key=lambda candidate: candidate.order)
+    return sorted(ranked, key=Candidate.order)
 
 
 def _inside(passage: StoredChunk, scope: Scope) -> bool:
@@ -369,53 +334,3 @@ def _from_lines(ids: Rows, packed: dict[int, bytes], query: Matrix | None) -> tu
     norms = np.linalg.norm(sums, axis=1, keepdims=True)
     gists[rows] = sums / np.where(norms > 0, norms, np.nan)
     return cosines, gists
-
-
-def _ranked(candidates: list[_Candidate], query: Query, *, tuning: Tuning, doubt: float) -> list[_Candidate]:
-    """Half the fused score relative to the best, times how sure the best is; half how sure this very passage is. Further
-    passages of a file are lowered; best first.
-
-    A match of one word of many counts less than BM25 says: its share of the fused score is multiplied by the share of the
-    query's words that the passage holds, to the power `tuning.coverage`.
-    """
-    if not candidates:
-        return []
-    terms = telling(query.terms) if doubt >= TELLING_FROM else query.terms
-    for candidate in candidates:
-        if candidate.lexical > 0:
-            candidate.covered = _covered(candidate, terms)
-            candidate.coverage = len(candidate.covered) / len(terms)
-            candidate.score -= tuning.lexical * candidate.lexical * (1 - candidate.coverage**tuning.coverage)
-    ranked = sorted(candidates, key=lambda candidate: candidate.order)
-    best = ranked[0].score
-    power = COVERAGE_CERTAIN[0] * (COVERAGE_CERTAIN[1] / COVERAGE_CERTAIN[0]) ** doubt
-    certainty = max(_certainty(candidate, power) for candidate in ranked[:CERTAINTY_LOOK])
-    for candidate in ranked:
-        relative = candidate.score / best * certainty if best > 0 else 0.0
-        candidate.score = (1 - OWN_SHARE) * relative + OWN_SHARE * _certainty(candidate, power)
-    ranked.sort(key=lambda candidate: candidate.order)
-    seen: dict[str, int] = {}
-    for candidate in ranked:
-        times = seen.get(candidate.stored.document_id, 0)
-        seen[candidate.stored.document_id] = times + 1
-        candidate.score *= tuning.next_in_file**times
-    return sorted(ranked, key=lambda candidate: candidate.order)
-
-
-def _covered(candidate: _Candidate, terms: Sequence[str]) -> frozenset[str]:
-    """Those of the query's `terms` that the passage holds, in any form."""
-    have = {stem(word) for word in words(embedded_text(candidate.stored.chunk))}
-    found = []
-    for term in terms:
-        others = [term, *(other for other in ABBREVIATIONS.get(term, ()) if " " not in other)]
-        if any(stem(other) in have for other in others):
-            found.append(term)
-    return frozenset(found)
-
-
-def _certainty(candidate: _Candidate, power: float) -> float:
-    """How sure the signals are in absolute terms, like a probability: a close vector, most of the query's words, or the file's
-    name, or some of each."""
-    lexical = math.pow(candidate.coverage, power)
-    named = 0.9 * candidate.path**2
-    return 1.0 - (1.0 - candidate.semantic) * (1.0 - lexical) * (1.0 - named)
