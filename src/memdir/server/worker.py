@@ -57,7 +57,8 @@ LONG_EDIT_S: Final = 0.1
 """How long the threads for imports leave edits to the thread for edits while it works: two that take what comes in would make
 small batches of what one takes together."""
 GATHER_S: Final = 0.05
-"""How long the memory step waits for more documents after it took few: one for sixteen costs little more than one for two."""
+"""How long the memory step waits for more documents after it took few: one for sixteen costs little more than one for two. What
+it took is found before that."""
 STOP_S: Final = 5.0
 _INTERRUPT_S: Final = 2.0
 """How long before the end of a stop computations are ended that take long; they are repeated after the next start."""
@@ -223,7 +224,8 @@ class Worker:
         return bool(claimed)
 
     def _remember_some(self, loop: _Loop) -> bool:
-        """Facts of some documents; then vectors of memories that have none."""
+        """Facts of some documents; then vectors of memories that have none: of many documents when the last are read, of an
+        edit at once."""
         if not self._engine.ready:
             return False
         claimed = self._claim(loop, limit=TOGETHER_MAX, size_max_bytes=TOGETHER_MAX_BYTES)
@@ -232,6 +234,7 @@ class Worker:
         self._take(claimed, partial(remember_all, self._store, self._facts))
         self._memory_vectors.begin_anew()
         if len(claimed) < TOGETHER_MAX:
+            self._memory_vectors.step()
             self._stopping.wait(GATHER_S)
         return True
 
