@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
+from server_figures import processors
+
 PAGE: Final = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 BEGIN: Final = "<!-- figures of memdir bench posix: written by scripts/posix_figures.py -->"
 END: Final = "<!-- end of the figures -->"
@@ -42,7 +44,7 @@ def origin(report: Report) -> str:
     settings, machine = report["settings"], report["machine"]
     return (
         f"{settings['rounds_done']} rounds, {settings['files']:,} small files, {settings['documents']:,} documents, "
-        f"{settings['sources']:,} sources, {settings['stream_mib']:,} MiB; {machine['disk']}, {machine['cpus']} CPUs, Linux "
+        f"{settings['sources']:,} sources, {settings['stream_mib']:,} MiB; {machine['disk']}, {processors(machine)}, Linux "
         f"{machine['kernel'].split('-')[0]}, Python {machine['python']}, load {machine['load_1m']} at the end; seed "
         f"{settings['seed']}. Cold: {settings['cold']}."
     )

@@ -55,6 +55,12 @@ def write(page: Path, begin: str, text: str) -> None:
     page.write_text(f"{before}{begin}\n\n{text}\n\n{end}{after}", encoding="utf-8")
 
 
+def processors(machine: dict[str, Any]) -> str:
+    """How many, and which, when the run told."""
+    told = machine.get("processor")
+    return f"{machine['cpus']} CPUs{f' ({told})' if told else ''}"
+
+
 def goals(found: Figures) -> str:
     """Every figure that has a goal."""
     rows = ["| figure | value | goal | met |", "|---|---|---|---|"]

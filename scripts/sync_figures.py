@@ -9,7 +9,7 @@ import re
 import sys
 from typing import Any, Final
 
-from server_figures import DOCS, Figures, read, write
+from server_figures import DOCS, Figures, processors, read, write
 
 BEGIN: Final = "<!-- figures of memdir bench sync: written by scripts/sync_figures.py -->"
 _GROWN: Final = re.compile(r"(push|follow|resident|status|idle)_(\d+)_?(\w*)$")
@@ -35,7 +35,7 @@ def main(files: list[str]) -> int:
 
 def origin(machine: dict[str, Any]) -> str:
     return (
-        f"{machine['cpus']} CPUs, Linux {machine['kernel'].split('-')[0]}, Python {machine['python']}, "
+        f"{processors(machine)}, Linux {machine['kernel'].split('-')[0]}, Python {machine['python']}, "
         f"load {machine['load_1m']} at the end."
     )
 

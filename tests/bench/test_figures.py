@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from memdir.bench.corpus import FACTS, generate, write
-from memdir.bench.figures import Figure, p50_p95, percentile, ratio_to_native
+from memdir.bench.figures import Figure, p50_p95, percentile, processor, ratio_to_native
 from memdir.bench.smoke import count_chunks, table
 from memdir.bench.words import shared_stems
 
@@ -80,3 +80,13 @@ def test_the_table_names_what_was_not_measured() -> None:
     }
     assert "NO" in table(report)
     assert "not measured: search: no server" in table(report)
+
+
+def test_the_processor_is_named_with_its_generation(tmp_path: Path) -> None:
+    told = tmp_path / "cpuinfo"
+    first = "processor\t: 0\ncpu family\t: 26\nmodel\t\t: 2\nmodel name\t: AMD EPYC\nflags\t\t: fpu: vme\n"
+    told.write_text(f"{first}\nprocessor\t: 1\nmodel name\t: another\n", encoding="utf-8")
+    assert processor(told) == "AMD EPYC, family 26, model 2"
+    told.write_text("Hardware : something else\n", encoding="utf-8")
+    assert processor(told) == ""
+    assert processor(tmp_path / "none") == ""

@@ -202,7 +202,9 @@ def test_the_trees_are_the_same_for_the_same_seed(tmp_path: Path) -> None:
 
 
 def test_the_page_of_figures_shows_every_workload_and_every_goal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    script = runpy.run_path(str(Path(__file__).parents[2] / "scripts" / "posix_figures.py"))
+    scripts = Path(__file__).parents[2] / "scripts"
+    monkeypatch.syspath_prepend(scripts)
+    script = runpy.run_path(str(scripts / "posix_figures.py"))
     page = tmp_path / "benchmarks.md"
     page.write_text(f"before\n{script['BEGIN']}\nstale\n{script['END']}\nafter\n")
     files = []

@@ -8,6 +8,7 @@ import platform
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 Better = Literal["lower", "higher"]
@@ -93,9 +94,24 @@ def machine() -> dict[str, Any]:
     """What the figures were measured on; no name, no address."""
     return {
         "cpus": len(os.sched_getaffinity(0)),
+        "processor": processor(),
         "kernel": platform.release(),
         "python": platform.python_version(),
         "arch": platform.machine(),
         "load_1m": round(os.getloadavg()[0], 2),
         "root": os.geteuid() == 0,
     }
+
+
+def processor(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
+    """Name and generation of the processor, as Linux tells them; '' when it tells none."""
+    try:
+        lines = cpuinfo.read_text(encoding="utf-8", errors="replace").partition("\n\n")[0].splitlines()
+    except OSError:
+        return ""
+    told = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    return ", ".join(
+        f"{before}{told[name]}"
+        for name, before in (("model name", ""), ("cpu family", "family "), ("model", "model "))
+        if told.get(name)
+    )
