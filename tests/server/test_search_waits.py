@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import pytest
@@ -14,8 +15,9 @@ from memdir.retrieval.types import Hit, SearchOutcome, SearchQuery
 from memdir.server.access import Caller
 from memdir.server.hub import Hub
 from memdir.server.leases import Lease
-from memdir.server.services import search
+from memdir.server.services import hits, search
 from memdir.server.worker import Worker
+from memdir.store.jobs import BULK
 from memdir.store.keys import ApiKey
 from memdir.store.store import Store
 from memdir.store.types import Container
@@ -52,10 +54,10 @@ class OnlyByMeaning(FakeEngine):
         self.searches += 1
         found = self.chunks.chunks(self.embedded(query.scope.container_id, DENSE)).values()
         span: dict[str, Any] = {"start_line": 1, "end_line": 1, "start_byte": 0, "end_byte": 4, "text": "text"}
-        hits = [Hit(stored=stored, score=0.5, title=None, signals=None, **span) for stored in found]
+        found_hits = [Hit(stored=stored, score=0.5, title=None, signals=None, **span) for stored in found]
         if self.searches == 1:
             self._searched()
-        return SearchOutcome(hits=hits, total=len(hits), stages_ms={})
+        return SearchOutcome(hits=found_hits, total=len(found_hits), stages_ms={})
 
 
 @pytest.mark.parametrize("wait_ms", [0, 20_000])
@@ -81,3 +83,38 @@ def test_nothing_is_found_only_when_the_fresh_edits_have_all_their_vectors(
     assert worker.stop()
     assert [hit.path for hit in answer.results] == (["/a.md"] if wait_ms else [])
     assert engine.searches == (2 if wait_ms else 1)
+
+
+def test_who_saves_and_then_asks_is_answered_when_it_is_indexed(
+    store: Store, container: Container, put: Putting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hits, "FRESH_WAIT_S", 20.0)
+    engine: Any = FakeEngine(cast(Any, store))
+    caller = Caller(key=ApiKey(id="k", org_id="local", name="test"), store=store)
+    put("/a.md")
+    put("/imported.md", priority=BULK)
+    (job,) = store.jobs.claim("index", limit=1)
+    looked, asked = threading.Event(), store.jobs.edits_asked
+
+    def noted(container_ids: Sequence[int], *, until_ms: int) -> bool:
+        found = asked(container_ids, until_ms=until_ms)
+        looked.set()
+        return found
+
+    monkeypatch.setattr(store.jobs, "edits_asked", noted)
+    waiting = threading.Thread(target=hits.wait_for_edits, args=(caller, engine, [container.id]))
+    waiting.start()
+    assert looked.wait(10)
+    assert waiting.is_alive()
+    assert not engine.quiet.wait(0)  # imports rest
+    index(store, engine, Lease(store, job))
+    waiting.join(10)
+    assert not waiting.is_alive()
+    assert engine.quiet.wait(0)
+
+
+def test_a_search_waits_a_moment_only_for_edits_that_nobody_indexes(store: Store, container: Container, put: Putting) -> None:
+    put("/a.md")
+    caller = Caller(key=ApiKey(id="k", org_id="local", name="test"), store=store)
+    hits.wait_for_edits(caller, cast(Any, FakeEngine(cast(Any, store))), [container.id])
+    assert store.jobs.edits_asked([container.id], until_ms=store.now_ms())

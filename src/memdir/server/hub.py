@@ -23,8 +23,9 @@ THREADS: Final = 16
 read connection, so the pool has a fixed size and its threads stay."""
 SWITCH_INTERVAL_S: Final = 0.001
 """A request thread gets the interpreter within a millisecond even while a document is being cut into passages."""
-CROWDED: Final = THREADS // 2
-"""Calls under way from which background work gives way."""
+CROWDED: Final = 3
+"""Calls under way from which on background work gives way: with more than there are processors, each waits for the others, and
+what is indexed meanwhile comes in small batches that cost twice as much."""
 
 
 class Watch:

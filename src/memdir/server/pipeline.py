@@ -29,6 +29,8 @@ from memdir.store.types import Chunk, Container, Document, Matrix
 
 BINARY_NOTE: Final = "binary: kept byte for byte, nothing to search in it"
 _STATIC_BATCH: Final = 512
+TOLD_FROM_BYTES: Final = 64 << 10
+"""Documents longer than this are called `extracting` and `chunking` meanwhile."""
 AGENT_FILE_MAX_CHARS: Final = 1_000_000
 """Of one file that are read as memories of agents."""
 
@@ -109,10 +111,12 @@ def each(works: Sequence[W], step: Callable[[W], None], failed: Failed) -> list[
 
 
 def _advanced(store: Store, works: Sequence[_Cutting], status: str, failed: Failed) -> list[_Cutting]:
-    """Those whose claims are still the newest."""
-    held = store.progress.advance([work.lease.job for work in works], status) if works else set()
-    failed += [(work.lease, SupersededError()) for work in works if work.document.id not in held]
-    return [work for work in works if work.document.id in held]
+    """Those whose claims are still the newest, as far as was looked: short ones are through before anybody could see a
+    status, and the commit of their passages looks."""
+    told = {work.document.id: work for work in works if work.document.size_bytes > TOLD_FROM_BYTES}
+    held = store.progress.advance([work.lease.job for work in told.values()], status) if told else set()
+    failed += [(work.lease, SupersededError()) for document_id, work in told.items() if document_id not in held]
+    return [work for work in works if work.document.id in held or work.document.id not in told]
 
 
 def _read(store: Store, small: Small, agents: Collection[str], work: _Cutting) -> None:

@@ -337,7 +337,8 @@ class Worker:
         """Vectors for the next passages of some documents. Returns the jobs that ended with it."""
         queue = self._store.embedding
         batch = queue.missing(claimed, model=model, limit=EMBED_CHUNKS, shortest_first=shortest_first)
-        queue.announce(batch)
+        if len(batch.served) == 1:  # several short ones are through before anybody could see it
+            queue.announce(batch)
         self._embed(model, batch.chunk_ids, bulk=claimed[0].priority == BULK)
         return queue.settle(claimed, batch, model=model)
 

@@ -152,6 +152,16 @@ class JobStore:
         )
         return row is not None
 
+    @acting_as(SYSTEM)
+    def edits_asked(self, container_ids: Sequence[int], *, until_ms: int) -> bool:
+        """Whether edits in these containers that were asked for by then are still to be indexed and have not failed yet."""
+        row = self._db.one(
+            f"select 1 from job where container_id in ({marks_for(container_ids)}) and kind = 'index' and priority = ? "  # noqa: S608
+            "and failed_at_ms is null and attempts = 0 and created_at_ms <= ? limit 1",
+            (*container_ids, INTERACTIVE, until_ms),
+        )
+        return row is not None
+
     def _take(self, connection: Transaction, wanted: _Wanted, *, owner: str, now_ms: int) -> list[Job]:
         rows = fetch(
             connection,

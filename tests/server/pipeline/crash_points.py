@@ -32,7 +32,8 @@ from tests.server.fakes import FakeEngine, HashEmbedder
 
 DOCUMENTS = {
     "/memory/me.md": b"# Me\n\n- I prefer tea over coffee.\n- I live in Lisbon.\n",
-    "/long.md": "".join(f"# Part {number}\n\n{'Words about pumps. ' * 60}\n\n" for number in range(40)).encode(),
+    # Longer than `pipeline.TOLD_FROM_BYTES`, so that all its statuses are committed.
+    "/long.md": "".join(f"# Part {number}\n\n{'Words about pumps. ' * 60}\n\n" for number in range(64)).encode(),
     "/notes.bin": b"\x00\x01\x02 no text at all",
 }
 POINTS_MAX = 200

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -13,10 +13,11 @@ import pytest
 from memdir.server.interrupt import Interruptible
 from memdir.server.knownfacts import KnownFacts
 from memdir.server.leases import Lease, Leases, StepTimeoutError
+from memdir.server.pipeline import TOLD_FROM_BYTES, index_all
 from memdir.server.worker import Worker
 from memdir.store.documents import STATUSES
 from memdir.store.errors import SupersededError
-from memdir.store.jobs import LEASE_MS
+from memdir.store.jobs import BULK, INTERACTIVE, LEASE_MS, Job
 from memdir.store.types import Chunk, Container
 from tests.server.conftest import AnyStore, Putting
 from tests.server.fakes import FakeEngine, HashEmbedder
@@ -369,7 +370,7 @@ def test_every_status_is_seen_in_order_and_none_goes_back_when_steps_are_repeate
                 raise RuntimeError("not now")
             return super().embed_passages(texts)
 
-    put("/a.md", b"# Title\n\nwords")
+    put("/a.md", b"# Title\n\n" + b"words and more words\n\n" * (TOLD_FROM_BYTES // 20))
     look()
     engine = FakeEngine(store, dense=Watching("fake-dense"))
     engine.static = Watching("fake-static")
@@ -394,3 +395,42 @@ def test_every_status_is_seen_in_order_and_none_goes_back_when_steps_are_repeate
     look()
     assert seen == list(STATUSES)
     assert store.dead_letters.stuck() == []
+
+
+def test_short_documents_are_indexed_with_few_commits(
+    store: AnyStore, container: Container, put: Putting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    advance = store.progress.advance
+
+    def noted(claimed: Sequence[Job], to: str) -> set[str]:
+        told.append(to)
+        return advance(claimed, to)
+
+    monkeypatch.setattr(store.progress, "advance", noted)
+    for number in range(10):
+        put(f"/{number}.md", f"# Title\n\nwords {number}".encode())
+    claimed = store.jobs.claim("index", limit=10)
+    engine = FakeEngine(store, dense=HashEmbedder("fake-dense"))
+    assert index_all(store, engine, [Lease(store, job) for job in claimed]) == []  # type: ignore[arg-type]
+    assert {status(store, container, f"/{number}.md") for number in range(10)} == {"embedding"}
+    assert told == []
+
+
+def test_an_edit_is_awaited_until_it_is_indexed_and_an_import_is_not(
+    store: AnyStore, container: Container, put: Putting
+) -> None:
+    def awaited() -> bool:
+        return store.jobs.edits_asked([container.id], until_ms=store.now_ms())
+
+    assert not awaited()
+    put("/import.md", b"words", priority=BULK)
+    assert not awaited()
+    put("/edit.md", b"words")
+    assert awaited()
+    assert not store.jobs.edits_asked([container.id], until_ms=store.now_ms() - 60_000)
+    assert not store.jobs.edits_asked([container.id + 1], until_ms=store.now_ms())
+    (claimed,) = store.jobs.claim("index", limit=1, priority_max=INTERACTIVE)
+    assert awaited()
+    store.jobs.fail(claimed, "broken")
+    assert not awaited()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -10,11 +12,24 @@ from memdir.retrieval.types import Hit, SearchOutcome, SearchQuery
 from memdir.server.access import Caller
 from memdir.server.engine import Engine
 from memdir.server.services.reranking import reranked
+from memdir.store.passages import IN_MAX
 from memdir.store.types import Document
 
 SPARE_HITS: Final = 10
 """Further hits asked for, in place of those whose document was edited and is not indexed again yet."""
+FRESH_WAIT_S: Final = 0.03
+"""How long a search waits for what was saved before it, so that who saves and then asks finds it: indexing takes some 10 ms."""
+_LOOK_S: Final = 0.001
 Found = tuple[Hit, Document]
+
+
+def wait_for_edits(caller: Caller, engine: Engine, container_ids: Sequence[int]) -> None:
+    """Until edits that were answered before now are found by words, at most FRESH_WAIT_S. Imports are not waited for, and rest
+    meanwhile."""
+    now_ms, deadline = caller.store.now_ms(), time.monotonic() + FRESH_WAIT_S
+    with engine.quiet.asking():
+        while caller.store.jobs.edits_asked(container_ids[:IN_MAX], until_ms=now_ms) and time.monotonic() < deadline:
+            time.sleep(_LOOK_S)
 
 
 def current_hits(caller: Caller, engine: Engine, query: SearchQuery) -> tuple[list[tuple[Hit, Document]], SearchOutcome]:

@@ -12,7 +12,7 @@ from memdir.server.access import Caller
 from memdir.server.engine import Engine
 from memdir.server.services import documents
 from memdir.server.services.filters import fits
-from memdir.server.services.hits import SPARE_HITS, Found, current_hits
+from memdir.server.services.hits import SPARE_HITS, Found, current_hits, wait_for_edits
 from memdir.server.services.search import scope_of
 from memdir.store.conditions import Condition
 from memdir.store.types import Chosen, Container, Scope
@@ -49,6 +49,7 @@ def passages(caller: Caller, engine: Engine, scopes: Scopes, text: str, *, limit
     Scores of different containers compare: their height tells how sure the signals are in absolute terms.
     """
     found: list[Found] = []
+    wait_for_edits(caller, engine, [scope.container_id for _, scope in scopes])
     for _, scope in scopes:
         query = SearchQuery(text=text, scope=scope, limit=limit + SPARE_HITS, threshold=threshold, lines=False)
         hits, _ = current_hits(caller, engine, query)

@@ -17,7 +17,7 @@ from memdir.server.access import Caller
 from memdir.server.engine import Engine
 from memdir.server.hub import Hub
 from memdir.server.services import exact
-from memdir.server.services.hits import SPARE_HITS, current_hits, reranked_hits
+from memdir.server.services.hits import SPARE_HITS, current_hits, reranked_hits, wait_for_edits
 from memdir.server.services.merging import merged, placed_memories, search_hit
 from memdir.server.services.shaping import Shaped, is_plain
 from memdir.server.services.shaping import shaped as shape
@@ -60,7 +60,7 @@ async def search(caller: Caller, hub: Hub, engine: Engine, request: v1.SearchReq
     if request.mode != "semantic":
         found = await hub.run(_exact, caller, engine, scopes, request)
     else:
-        unread = await hub.run(caller.store.documents.not_searchable, scope)
+        unread = await hub.run(_unread, caller, engine, scope)
         pending = [path for path in unread if any(in_place(path, one) for one in scopes)]
         found = await hub.run(_semantic, caller, engine, scope, request)
         if not found.hits and lacking:
@@ -138,6 +138,12 @@ async def _until_embedded(caller: Caller, hub: Hub, scope: Scope, seq: int, dead
                 return False
             await watch.wait(left_s)
     return True
+
+
+def _unread(caller: Caller, engine: Engine, scope: Scope) -> list[str]:
+    """What cannot be found yet, though a moment was waited for it."""
+    wait_for_edits(caller, engine, [scope.container_id])
+    return caller.store.documents.not_searchable(scope)
 
 
 def _exact(caller: Caller, engine: Engine, scopes: list[Scope], request: v1.SearchRequest) -> _Found:
