@@ -47,7 +47,6 @@ OPEN: frozenset[str] = frozenset(
         "simulated.mutants",
         "flow.lookups",
         # issue 6
-        "ranked.scoped-5ms",
         "ranked.visible",
         "ranked.import-words",
         "ranked.throughput",

@@ -58,3 +58,12 @@ def test_what_is_no_answer_itself_brings_no_others_up() -> None:
     after = fed_back(before, NEAR, Tuning())
     assert after.fused[3] < after.fused[4]
     assert np.abs(after.fused - before.fused).max() < 0.05
+
+
+def test_the_nearest_of_what_is_nowhere_near_gets_no_full_score_for_it() -> None:
+    near, far = signals([0.5, 0.3, 0.1]).dense, signals([0.10, 0.08, 0.06]).dense
+    assert near is not None
+    assert far is not None
+    assert near.max() == 1.0
+    assert far.max() < 0.5
+    assert np.argsort(-far).tolist() == [0, 1, 2]

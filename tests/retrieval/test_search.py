@@ -271,6 +271,21 @@ def test_a_fresh_passage_is_found_before_the_transformer_has_seen_it(
     assert hits[0].path == "/fresh.md"
 
 
+def test_words_find_a_passage_that_the_transformer_has_not_seen_among_many_it_has_seen_in_vain(
+    world: World, static: StaticEmbedder, minilm: MiniLmEmbedder
+) -> None:
+    filler = "lorem ipsum dolor " * 600
+    world.put("/seen.json", f'{{"k":"{filler * 8}"}}', static)
+    world.put("/auth.md", "The refresh token looked expired: a clock ran ahead.\n", static)
+    world.embed(minilm)
+    world.put("/fresh.json", f'{{"k":"{filler}the zanzibar password is under the mat {"sit amet " * 1000}"}}', static)
+    hits = ask(Searcher(world.chunks, static, minilm), "zanzibar password").hits
+    assert [hit.path for hit in hits][:1] == ["/fresh.json"]
+    assert "zanzibar" in hits[0].text
+    assert hits[0].score > 0.9
+    assert all(hit.score < 0.5 for hit in hits[1:])
+
+
 def test_a_memory_that_is_all_about_one_thing_still_answers(
     world: World, static: StaticEmbedder, minilm: MiniLmEmbedder
 ) -> None:

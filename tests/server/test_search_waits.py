@@ -118,3 +118,25 @@ def test_a_search_waits_a_moment_only_for_edits_that_nobody_indexes(store: Store
     caller = Caller(key=ApiKey(id="k", org_id="local", name="test"), store=store)
     hits.wait_for_edits(caller, cast(Any, FakeEngine(cast(Any, store))), [container.id])
     assert store.jobs.edits_asked([container.id], until_ms=store.now_ms())
+
+
+def test_a_file_that_the_model_reads_for_minutes_is_not_waited_for_and_is_told(
+    store: Store, container: Container, put: Putting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search, "EMBED_WAIT_S", 60.0)
+    seq = put("/large.md", b"Words about pumps and valves.\n\n" * 4000).seq
+    engine: Any = FakeEngine(cast(Any, store), dense=HashEmbedder(DENSE))
+    for job in store.jobs.claim("index"):
+        index(store, engine, Lease(store, job))
+    engine = OnlyByMeaning(store, lambda: None)
+    hub = Hub()
+    caller = Caller(key=ApiKey(id="k", org_id="local", name="test"), store=store)
+    request = v1.SearchRequest(q="anything", container_tag=container.tag, wait_seq=seq, wait_ms=30_000)
+
+    async def ask() -> v1.SearchResponse:
+        hub.attach()
+        return await asyncio.wait_for(search.search(caller, hub, engine, request), 20)
+
+    answer = asyncio.run(ask())
+    assert answer.results == []
+    assert answer.note == "1 file is still being read and found by words only until then"

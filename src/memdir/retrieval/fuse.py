@@ -20,6 +20,9 @@ Rows = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float64]
 
 
+NEAR_SHARE: Final = 0.5
+"""Of the way from an unrelated cosine to one that is as likely an answer as not: where nothing is as near as that, the nearest
+gets no full score for it, and words decide."""
 FEEDBACK: Final = 3
 """Best passages that are taken for answers when others are judged by their likeness to them."""
 
@@ -88,7 +91,7 @@ def fuse(
     else:
         cosine = borrowed(dense, static, scales)
         semantic = scales.dense.certainty(cosine)
-        dense = _to_unit(cosine - scales.dense.unrelated)
+        dense = _near(cosine, scales)
     static = _to_unit(static)
     fused = tuning.lexical * lexical + tuning.static * static + tuning.path * path
     fused = fused + tuning.dense * (static if dense is None else dense)
@@ -122,7 +125,7 @@ def raised(signals: Signals, rows: Rows, best_line: Scores, tuning: Tuning) -> S
     if picked.cosine is None or picked.dense is None:
         return picked
     cosine = picked.cosine + tuning.best_line * np.nan_to_num(np.maximum(best_line - picked.cosine, 0.0), nan=0.0)
-    dense = _to_unit(cosine - signals.scales.dense.unrelated)
+    dense = _near(cosine, signals.scales)
     return replace(
         picked,
         cosine=cosine,
@@ -148,7 +151,7 @@ def fed_back(signals: Signals, gists: Matrix, tuning: Tuning) -> Signals:
     gist = (signals.semantic[best] @ gists[best] / len(best)).astype(np.float32)
     likeness = dots(gists, gist).astype(np.float64)
     likeness = np.where(np.isnan(likeness), np.nanmean(likeness), likeness)
-    dense = _to_unit(signals.cosine - signals.scales.dense.unrelated + tuning.feedback * likeness)
+    dense = _near(signals.cosine + tuning.feedback * likeness, signals.scales)
     return replace(signals, dense=dense, fused=signals.fused + tuning.dense * (dense - signals.dense))
 
 
@@ -174,7 +177,12 @@ def borrowed(dense: Scores, static: Scores, scales: Scales) -> Scores:
     return np.where(np.isnan(dense), moved, dense)
 
 
-def _to_unit(values: Scores) -> Scores:
-    """From the theoretical minimum 0 (negative cosines mean nothing) to the observed maximum."""
-    top = float(values.max(initial=0.0))
+def _near(cosine: Scores, scales: Scales) -> Scores:
+    scale = scales.dense
+    return _to_unit(cosine - scale.unrelated, least=NEAR_SHARE * (scale.middle - scale.unrelated))
+
+
+def _to_unit(values: Scores, *, least: float = 0.0) -> Scores:
+    """From the theoretical minimum 0 (negative cosines mean nothing) to the observed maximum, or `least` where that is more."""
+    top = float(values.max(initial=least))
     return np.clip(values / top, 0.0, 1.0) if top > 0 else np.zeros_like(values)

@@ -42,6 +42,8 @@ NAMED_MAX: Final = 50
 """Passages that enter the fusion for their path alone."""
 FETCHED_MIN: Final = 40
 """Passages that are read for ranking by file."""
+FETCHED_BY_WORDS: Final = 8
+"""The best by words are read as well, though many may be nearer: a near passage may be about nothing of the question."""
 SURE_MIN: Final = 0.02
 """Certainty of a passage's vector from which on it is looked whether the transformer could read the passage."""
 
@@ -186,9 +188,12 @@ class Searcher:
             known.update(zip(rest, cosines.tolist(), strict=True))
 
     def _best_rows(self, signals: Signals, query: SearchQuery) -> Rows:
-        """The rows of the best fused scores, three times as many as are shown."""
-        best: Rows = np.lexsort((signals.ids, -signals.fused))[: max(FETCHED_MIN, 3 * query.limit)]
-        return best
+        """The rows of the best fused scores, three times as many as are shown, and of the best by words."""
+        best: Rows = np.lexsort((signals.ids, -signals.fused))
+        many = max(FETCHED_MIN, 3 * query.limit)
+        by_words = np.lexsort((signals.ids, -signals.lexical))[:FETCHED_BY_WORDS]
+        left_out = best[many:][np.isin(best[many:], by_words[signals.lexical[by_words] > 0])]
+        return np.concatenate((best[:many], left_out))
 
     def _packed_lines(self, signals: Signals, rows: Rows) -> dict[int, bytes]:
         if self._dense is None or signals.cosine is None:

@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 
 from memdir.core.clock import Clock
 from memdir.core.errors import NotFoundError
+from memdir.core.limits import INT64_MAX
 from memdir.store.conditions import Condition, sql_of
 from memdir.store.database import Database, Row, Transaction, fetch, marks_for
 from memdir.store.paths import below
@@ -236,10 +237,16 @@ class DocumentStore:
         return {row[0]: row[1] for row in rows}
 
     def not_searchable(
-        self, scope: Scope, *, up_to_revision: int | None = None, limit: int = PENDING_MAX, unfinished: bool = False
+        self,
+        scope: Scope,
+        *,
+        up_to_revision: int | None = None,
+        limit: int = PENDING_MAX,
+        unfinished: bool = False,
+        size_max_bytes: int = INT64_MAX,
     ) -> list[str]:
-        """Paths in scope that no search can find yet, in path order (documents without a path as their id). With `unfinished`
-        also those that are found, but not yet as well as they will be."""
+        """Paths in scope that no search can find yet, in path order (documents without a path as their id), of contents up to
+        `size_max_bytes`. With `unfinished` also those that are found, but not yet as well as they will be."""
         first, end = below(scope.folder)
         found = "" if unfinished else ", 'embedding', 'indexing'"
         condition = "d.path = :path or (d.path >= :first and d.path < :end)"
@@ -250,10 +257,11 @@ class DocumentStore:
         rows = self._db.all(
             "select coalesce(d.path, d.id) from document d where d.container_id = :container "  # noqa: S608
             f"and d.status not in ('done', 'failed'{found}) and d.status not in ('done', 'failed') "
-            f"and d.revision <= :revision and ({condition}) order by 1 limit :limit",
+            f"and d.revision <= :revision and d.size_bytes <= :size and ({condition}) order by 1 limit :limit",
             {
                 "container": scope.container_id,
                 "revision": (1 << 62) if up_to_revision is None else up_to_revision,
+                "size": size_max_bytes,
                 "path": scope.folder,
                 "first": first,
                 "end": end,

@@ -21,11 +21,14 @@ from memdir.server.services.hits import SPARE_HITS, current_hits, reranked_hits,
 from memdir.server.services.merging import merged, placed_memories, search_hit
 from memdir.server.services.shaping import Shaped, is_plain
 from memdir.server.services.shaping import shaped as shape
+from memdir.store.documents import PENDING_MAX
 from memdir.store.passages import in_place
 from memdir.store.types import Chosen, Scope
 
 EMBED_WAIT_S: Final = 1.0
 EMBED_WAIT_FILES: Final = 16
+EMBED_WAIT_MAX_BYTES: Final = 64 << 10
+"""Of one file: the transformer reads so much in about EMBED_WAIT_S. A larger one is not waited for, it may take minutes."""
 CLOSEST_TOLD_MIN: Final = 0.1
 """Score of the closest passage from which on it is told when nothing is shown."""
 
@@ -124,15 +127,22 @@ async def _until_searchable(caller: Caller, hub: Hub, engine: Engine, scope: Sco
 
 
 async def _until_embedded(caller: Caller, hub: Hub, scope: Scope, seq: int, deadline: float) -> bool:
-    """Until the edits in scope up to `seq` have the transformer's vectors, unless they are more than EMBED_WAIT_FILES. Returns
-    whether all have them.
+    """Until the short edits in scope up to `seq` have the transformer's vectors, unless they are more than EMBED_WAIT_FILES.
+    Returns whether all of these have them.
 
     Waited for a second time, and longer, before an answer says that there is nothing: on a busy machine, or at the very first
     start, it would be said of a file that was saved a moment ago."""
     missing = caller.store.documents.not_searchable
     most = EMBED_WAIT_FILES + 1
     with hub.watch(scope.container_id) as watch:
-        while left := await hub.run(missing, scope, up_to_revision=min(seq, INT64_MAX), limit=most, unfinished=True):
+        while left := await hub.run(
+            missing,
+            scope,
+            up_to_revision=min(seq, INT64_MAX),
+            limit=most,
+            unfinished=True,
+            size_max_bytes=EMBED_WAIT_MAX_BYTES,
+        ):
             left_s = deadline - time.perf_counter()
             if left_s <= 0 or hub.closing or len(left) > EMBED_WAIT_FILES:
                 return False
@@ -144,6 +154,15 @@ def _unread(caller: Caller, engine: Engine, scope: Scope) -> list[str]:
     """What cannot be found yet, though a moment was waited for it."""
     wait_for_edits(caller, engine, [scope.container_id])
     return caller.store.documents.not_searchable(scope)
+
+
+def _half_read(caller: Caller, scope: Scope) -> str | None:
+    """That the transformer has not read everything, which is a reason why nothing is found."""
+    left = len(caller.store.documents.not_searchable(scope, unfinished=True))
+    if not left:
+        return None
+    many = f"{left:,}{'' if left < PENDING_MAX else ' or more'}"
+    return f"{many} {'file is' if left == 1 else 'files are'} still being read and found by words only until then"
 
 
 def _exact(caller: Caller, engine: Engine, scopes: list[Scope], request: v1.SearchRequest) -> _Found:
@@ -183,4 +202,6 @@ def _semantic(caller: Caller, engine: Engine, scope: Scope, request: v1.SearchRe
         note = "the query has no letter and no digit to search by; an exact search (--literal) finds other characters, too"
     elif not hits and outcome.closest >= CLOSEST_TOLD_MIN:
         note = f"nothing is sure enough to be shown; the closest scores {outcome.closest:.2f}, a lower threshold shows it"
+    elif not hits:
+        note = _half_read(caller, scope)
     return _Found(hits=hits[: request.limit], total=total, stages_ms=stages, note=note, reranking=reranking)
