@@ -708,6 +708,15 @@ _RETRIEVAL_BENCH = _group(
     },
 )
 
+_REAL = _group(
+    "issue 19, on what people really store",
+    "real",
+    {
+        "bounded": "Every statement of a search, a put, a hook or a listing is bounded by what it returns; exceptions are listed.",
+        "about-the-user": "Titles, abstracts, articles and code that a program posts are documents and never facts about the user.",
+    },
+)
+
 _AGENTS = _group(
     "issue 7, what must work",
     "agent",
@@ -797,6 +806,7 @@ PROMISES: tuple[Promise, ...] = (
     *_RETRIEVAL_PROOF,
     *_RETRIEVAL_BENCH,
     *_AGENTS,
+    *_REAL,
 )
 
 if OPEN - {promise.id for promise in PROMISES}:

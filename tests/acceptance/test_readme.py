@@ -33,7 +33,8 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memdir]:
         shutil.copytree(ROOT, base / "memdir", symlinks=True, ignore=leave)
     runner = Memdir(folder=base / "memdir", home=base / "home")
     runner.env["PATH"] = f"{ROOT / '.tools' / 'bin'}{os.pathsep}{runner.env['PATH']}"
-    runner.env.pop("VIRTUAL_ENV", None)
+    for name in ("VIRTUAL_ENV", "MAKEFLAGS", "MFLAGS", "MAKELEVEL"):  # of the make that runs these tests
+        runner.env.pop(name, None)
     runner.env["PYTHON"] = str(Path(os.path.realpath(ROOT / ".venv" / "bin" / "python")))
     try:
         yield runner

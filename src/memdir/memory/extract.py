@@ -8,10 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import compress
 from typing import Final
 
 from memdir.core.caseless import Caseless
 from memdir.memory.guard import is_instruction, is_secret
+from memdir.memory.personal import personal
 from memdir.store.sentences import sentences
 from memdir.store.types import MemoryCandidate
 
@@ -86,7 +88,8 @@ class _Piece:
 
 
 def extract(text: str, path: str, *, byte_at: Callable[[int], int]) -> tuple[MemoryCandidate, ...]:
-    """Candidates in order of the text, at most CANDIDATES_MAX; `byte_at` gives the original byte of a character.
+    """Candidates in order of the text, at most CANDIDATES_MAX; `byte_at` gives the original byte of a character. Without a
+    `path` nobody said that this is to be remembered: only a text about a person has any (`memory.personal`).
 
     Pure. Questions, quotations, code, instructions to a model and secrets are left out.
     """
@@ -94,7 +97,11 @@ def extract(text: str, path: str, *, byte_at: Callable[[int], int]) -> tuple[Mem
     found: list[MemoryCandidate] = []
     seen: set[str] = set()
     line, counted = 1, 0
-    for piece in _pieces(text[:_LOOK_MAX_CHARS]):
+    pieces = list(_pieces(text[:_LOOK_MAX_CHARS]))
+    if not path and not _is_conversation(text):
+        listed = all(piece.form != "sentence" for piece in pieces)
+        pieces = list(compress(pieces, personal([_clean(piece.text) for piece in pieces], listed=listed)))
+    for piece in pieces:
         candidate = _candidate(piece, subject)
         if candidate is None or candidate[1].casefold() in seen:
             continue
@@ -176,6 +183,10 @@ def _pieces(text: str) -> Iterator[_Piece]:
         yield from _Reader(text).read(position, len(text))
     for start, end in turns:
         yield from _Reader(text).read(start, end)
+
+
+def _is_conversation(text: str) -> bool:
+    return bool(_turns(text, 0))
 
 
 def _turns(text: str, position: int) -> list[tuple[int, int]]:

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from memdir.retrieval.fuse import Tuning
+from memdir.retrieval.signals import passage_stems
 from memdir.retrieval.words import ABBREVIATIONS, Query, telling
-from memdir.store.texts import embedded_text
 from memdir.store.types import StoredChunk
-from memdir.store.words import stem, words
+from memdir.store.words import stem
 
 CERTAINTY_LOOK: Final = 12
 """Best passages whose words are counted to tell how sure the answer is."""
@@ -85,7 +85,7 @@ def in_order(candidates: list[Candidate], query: Query, *, tuning: Tuning, doubt
 
 def _covered(candidate: Candidate, terms: Sequence[str]) -> frozenset[str]:
     """Those of the query's `terms` that the passage holds, in any form."""
-    have = {stem(word) for word in words(embedded_text(candidate.stored.chunk))}
+    have = passage_stems(candidate.stored.chunk.context, candidate.stored.chunk.text)
     found = []
     for term in terms:
         others = [term, *(other for other in ABBREVIATIONS.get(term, ()) if " " not in other)]

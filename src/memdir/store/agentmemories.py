@@ -98,7 +98,7 @@ class AgentMemoryStore:
 
     def get(self, container_id: int, memory_id: str) -> AgentRecord | None:
         """One memory by its id."""
-        row = self._db.one(f"{_SELECT} where m.container_id = ? and m.id = ?", (container_id, memory_id))
+        row = self._db.one(f"{_SELECT} where +m.container_id = ? and m.id = ?", (container_id, memory_id))
         return None if row is None else _record(row)
 
     def many(self, container_id: int, numbers: Sequence[int]) -> dict[int, AgentRecord]:

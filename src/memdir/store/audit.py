@@ -120,16 +120,19 @@ class AuditStore:
     @acting_as(SYSTEM)
     def sweep(self) -> int:
         """Let the oldest rows go, those over KEEP_MS and over ROWS_MAX, some thousands at a time. Returns how many went."""
+        oldest_ms = self._clock.now_ns() // 1_000_000 - KEEP_MS
         with self._db.write() as connection:
-            rows = fetch(connection, "select min(id), max(id) from audit")
+            rows = fetch(connection, "select max(id) from audit")
             if not rows or rows[0][0] is None:
                 return 0
-            excess = rows[0][1] - ROWS_MAX
-            connection.execute(
-                "delete from audit where id in (select id from audit where at_ms < ? or id <= ? order by id limit ?)",
-                (self._clock.now_ns() // 1_000_000 - KEEP_MS, excess, _SWEEP_ROWS),
-            )
-            return connection.changes()
+            gone = 0
+            for condition, bound in (("id <= ? order by id", rows[0][0] - ROWS_MAX), ("at_ms < ? order by at_ms", oldest_ms)):
+                connection.execute(
+                    f"delete from audit where id in (select id from audit where {condition} limit ?)",  # noqa: S608
+                    (bound, _SWEEP_ROWS - gone),
+                )
+                gone += connection.changes()
+            return gone
 
 
 def insert_events(connection: Transaction, events: Sequence[AuditEvent]) -> None:

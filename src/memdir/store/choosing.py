@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from memdir.store.conditions import Condition, matches, sql_of
+from memdir.store.conditions import Condition, Group, matches, sql_of
 from memdir.store.database import Database, Transaction, fetch, first
 from memdir.store.types import Chosen
 
@@ -69,12 +69,20 @@ def _from_the_start(reader: Transaction, container_id: int, condition: Condition
     with_metadata = (
         " and exists (select 1 from document_facet o where o.document_id = d.id)" if but else ""  # the others pass all alike
     )
+    place = "d.container_id" if but or _negates(condition) else "+d.container_id"  # or all documents are read, and not the few
     rows = fetch(
         reader,
-        f"select d.id from document d where d.container_id = ? and {'not ' if but else ''}({sql}){with_metadata}",  # noqa: S608
+        f"select d.id from document d where {place} = ? and {'not ' if but else ''}({sql}){with_metadata}",  # noqa: S608
         (container_id, *bindings),
     )
     return Chosen(ids=_ids(rows), but=but)
+
+
+def _negates(condition: Condition) -> bool:
+    """Whether documents may pass that no entry of the index speaks for."""
+    if isinstance(condition, Group):
+        return not condition.parts or any(map(_negates, condition.parts))
+    return condition.negate
 
 
 def _again(reader: Transaction, container_id: int, condition: Condition, known: _Known) -> Chosen:

@@ -248,16 +248,12 @@ class DocumentStore:
         """Paths in scope that no search can find yet, in path order (documents without a path as their id), of contents up to
         `size_max_bytes`. With `unfinished` also those that are found, but not yet as well as they will be."""
         first, end = below(scope.folder)
-        found = "" if unfinished else ", 'embedding', 'indexing'"
-        condition = "d.path = :path or (d.path >= :first and d.path < :end)"
-        if scope.exact:
-            condition = "d.path = :path"
-        elif scope.folder == "/":
-            condition = "true"
+        states = "not in ('done', 'failed')" if unfinished else "in ('queued', 'extracting', 'chunking')"
+        condition = " and d.path = :path" if scope.exact else "" if scope.folder == "/" else _BELOW
         rows = self._db.all(
             "select coalesce(d.path, d.id) from document d where d.container_id = :container "  # noqa: S608
-            f"and d.status not in ('done', 'failed'{found}) and d.status not in ('done', 'failed') "
-            f"and d.revision <= :revision and d.size_bytes <= :size and ({condition}) order by 1 limit :limit",
+            f"and d.status {states} and d.revision <= :revision and d.size_bytes <= :size{condition} "
+            "order by d.path limit :limit",
             {
                 "container": scope.container_id,
                 "revision": (1 << 62) if up_to_revision is None else up_to_revision,
@@ -281,6 +277,9 @@ class DocumentStore:
         """Content hash that the document's chunks were made from."""
         row = self._db.one("select indexed_hash from document where id = ?", (document_id,))
         return None if row is None else row[0]
+
+
+_BELOW: Final = " and d.path >= :first and d.path < :end"
 
 
 def _unfinished_condition(query: Unfinished) -> tuple[str, tuple[Any, ...]]:

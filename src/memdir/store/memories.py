@@ -121,18 +121,19 @@ class MemoryStore:
     def saying(self, container_id: int, text: str) -> Memory | None:
         """The latest memory of a container with exactly this text; one that is not forgotten goes first."""
         found = self._all(
-            "where m.container_id = ? and m.is_latest = 1 and m.text = ? order by m.is_forgotten, m.updated_at_ms desc, m.id "
+            "where m.container_id = ? and m.is_latest = 1 and substr(m.text, 1, 64) = substr(?, 1, 64) and m.text = ? order by m.is_forgotten, m.updated_at_ms desc, m.id "
             "limit 1",
-            (container_id, storable(text)),
+            (container_id, storable(text), storable(text)),
         )
         return found[0] if found else None
 
     def page(self, listing: MemoryListing, *, limit: int, offset: int = 0) -> Sequence[Memory]:
         """A page of the latest versions."""
         marks = ",".join("?" * len(listing.container_ids))
+        place = "= ?" if len(listing.container_ids) == 1 else f"in ({marks})"  # or SQLite sorts all there are
         direction = "desc" if listing.descending else "asc"
         return self._all(
-            f"where m.container_id in ({marks}) and m.is_latest = 1 "
+            f"where m.container_id {place} and m.is_latest = 1 "
             f"order by m.{listing.sort} {direction}, m.id {direction} limit ? offset ?",
             (*listing.container_ids, limit, offset),
         )

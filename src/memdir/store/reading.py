@@ -51,8 +51,8 @@ class PassageStore:
         where, bindings = _where(listing)
         order = _ORDERS[listing.sort].format("desc" if listing.descending else "asc")
         rows = self._db.all(
-            "select c.id, d.id, d.custom_id, c.ordinal, c.text, d.created_at_ms from chunk c "  # noqa: S608
-            f"join document d on d.id = c.document_id where {where} order by {order} limit ? offset ?",
+            "select c.id, d.id, d.custom_id, c.ordinal, c.text, d.created_at_ms from document d "  # noqa: S608
+            f"cross join chunk c where c.document_id = d.id and {where} order by {order} limit ? offset ?",
             (*bindings, limit, offset),
         )
         return [
@@ -63,12 +63,15 @@ class PassageStore:
     def count(self, listing: PassageListing) -> int:
         """How many passages `page` would give without a limit."""
         where, bindings = _where(listing)
-        row = self._db.one(f"select count(*) from chunk c join document d on d.id = c.document_id where {where}", bindings)  # noqa: S608
+        if listing.document_id is None and listing.folder == "/" and listing.condition is None:
+            row = self._db.one("select count(*) from chunk c where c.container_id = ?", (listing.container_id,))
+        else:
+            row = self._db.one(f"select count(*) from chunk c join document d on d.id = c.document_id where {where}", bindings)  # noqa: S608
         return 0 if row is None else int(row[0])
 
 
 def _where(listing: PassageListing) -> tuple[str, tuple[Any, ...]]:
-    where, bindings = "c.container_id = ? and d.container_id = ?", (listing.container_id, listing.container_id)
+    where, bindings = "d.container_id = ? and d.kind = 'file'", (listing.container_id,)
     values: tuple[Any, ...] = bindings
     if listing.document_id is not None:
         where += " and d.id = ?"

@@ -29,7 +29,7 @@ PASSAGES_MAX: Final = 6
 MEMORIES_MAX: Final = 64
 """Facts that connect the documents asked about with others."""
 SUBJECT_MAX: Final = 12
-"""Facts about the same subject before it connects nothing."""
+"""Facts about the same subject, or documents that say the same fact, before it connects nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,40 +110,106 @@ class TieStore:
 
     def facts(self, container_id: int, document_ids: Sequence[str]) -> list[FactTie]:
         """Passages of other documents that are connected by facts: the same fact said elsewhere, one that updates, extends,
-        contradicts or is derived from it, one about the same subject. Forgotten facts connect nothing."""
+        contradicts or is derived from it, one about the same subject. Forgotten facts connect nothing, and neither does what
+        more than SUBJECT_MAX have in common; so no more rows are read than that, however many facts a container has."""
         asked = list(dict.fromkeys(document_ids))[:FILES_MAX]
-        if not asked or self._db.one("select 1 from memory where container_id = ? limit 1", (container_id,)) is None:
+        own = self._db.all(_OWN_FACTS.format(marks=marks_for(asked)), asked) if asked else []
+        if not own:
             return []
-        rows = self._db.all(_FACTS.format(marks=marks_for(asked)), (*asked, container_id, container_id))
-        return [
-            FactTie(source_id=source_id, chunk_id=int(chunk_id), relation=relation, subject=subject)
-            for source_id, chunk_id, relation, subject, document_id in rows
+        related = {*self._versions(own), *self._of_subjects(container_id, own)}
+        related |= {(source_id, memory_id, "says", subject) for source_id, memory_id, _, _, subject in own}
+        said = self._said_at(list(dict.fromkeys(memory_id for _, memory_id, _, _ in sorted(related))))
+        found = {
+            (source_id, chunk_id, relation, subject)
+            for source_id, memory_id, relation, subject in related
+            for document_id, chunk_id in said.get(memory_id, ())
             if document_id != source_id
-        ]
+        }
+        ties = [FactTie(source_id=source, chunk_id=at, relation=how, subject=about) for source, at, how, about in sorted(found)]
+        return ties[: 4 * MEMORIES_MAX]
 
+    def _versions(self, own: Sequence[Row]) -> set[_Related]:
+        """Facts that follow from facts of the documents, or that those follow from."""
+        by_id: dict[str, list[Row]] = {}
+        by_parent: dict[str, list[Row]] = {}
+        for row in own:
+            by_id.setdefault(row[1], []).append(row)
+            if row[2] is not None:
+                by_parent.setdefault(row[2], []).append(row)
+        later = self._db.all(_LATER_FACTS.format(marks=marks_for(by_id)), (*by_id, MEMORIES_MAX))
+        earlier = self._db.all(_FACTS_BY_ID.format(marks=marks_for(by_parent)), tuple(by_parent))
+        found: set[_Related] = set()
+        for memory_id, parent_id, relation, subject in later:
+            found |= {(row[0], memory_id, relation or "says", subject) for row in by_id[parent_id]}
+        for memory_id, subject in earlier:
+            found |= {(row[0], memory_id, row[3] or "says", subject) for row in by_parent[memory_id]}
+        return found
+
+    def _of_subjects(self, container_id: int, own: Sequence[Row]) -> set[_Related]:
+        """Facts about the subjects of the documents' facts; of a subject that more than SUBJECT_MAX are about none."""
+        sources: dict[str, set[str]] = {}
+        for source_id, _, _, _, subject in own:
+            if subject:
+                sources.setdefault(subject, set()).add(source_id)
+        found: dict[str, list[str]] = {}
+        for subject, memory_id in self._about(container_id, list(sources)):
+            found.setdefault(subject, []).append(memory_id)
+        few = {subject: ids for subject, ids in found.items() if len(ids) <= SUBJECT_MAX}
+        holding = self._db.all(
+            _LATEST_BY_ID.format(marks=marks_for([one for ids in few.values() for one in ids])),
+            [one for ids in few.values() for one in ids],
+        )
+        return {
+            (source_id, memory_id, "about", subject) for memory_id, subject in holding for source_id in sources[subject]
+        } - {(source_id, memory_id, "about", subject) for source_id, memory_id, _, _, subject in own}
+
+    def _about(self, container_id: int, subjects: Sequence[str]) -> Iterable[Row]:
+        """Subject and fact; of each subject SUBJECT_MAX + 1 at most."""
+        rows = self._db.all(_ABOUT, (container_id, SUBJECT_MAX + 1, json.dumps(subjects)))
+        return [(subject, memory_id) for subject, ids in rows for memory_id in (ids or "").split(",") if memory_id]
+
+    def _said_at(self, memory_ids: Sequence[str]) -> dict[str, list[tuple[str, int]]]:
+        """Documents that say each fact, and the passages where; of what more than SUBJECT_MAX say none."""
+        found: dict[str, list[tuple[str, int | None]]] = {}
+        for memory_id, document_id, chunk_id in self._sources(memory_ids):
+            found.setdefault(memory_id, []).append((document_id, chunk_id))
+        return {
+            memory_id: [(document_id, chunk_id) for document_id, chunk_id in said if chunk_id is not None]
+            for memory_id, said in found.items()
+            if len(said) <= SUBJECT_MAX
+        }
+
+    def _sources(self, memory_ids: Sequence[str]) -> Iterable[Row]:
+        """Fact, document, passage; of each fact SUBJECT_MAX + 1 at most."""
+        return self._db.all(_SOURCES, (json.dumps(memory_ids), SUBJECT_MAX + 1))
+
+
+_Related = tuple[str, str, str, str]
+"""A document, a fact that one of its facts is connected with, how, and that fact's subject."""
 
 _SHARING: Final = (
     "select k.value, (select group_concat(chunk_id) from (select chunk_id from chunk_tie "
     "where container_id = ? and number = k.value order by chunk_id limit ?)) from json_each(?) k"
 )
-_FACTS: Final = (
-    "with own as (select s.document_id as source_id, m.id, m.root_id, m.parent_id, m.relation, m.subject, m.container_id "  # noqa: S608
-    "from memory_source s join memory m on m.id = s.memory_id "
-    f"where s.document_id in ({{marks}}) and s.stands = 1 and m.container_id = ? and m.is_forgotten = 0 "
-    f"order by s.document_id, s.start_byte limit {MEMORIES_MAX}), "
-    "other as ("
-    "select o.source_id, o.id as memory_id, 'says' as relation, o.subject from own o "
-    "union select o.source_id, m.id, coalesce(m.relation, 'says'), m.subject from own o join memory m on m.parent_id = o.id "
-    "where m.is_forgotten = 0 "
-    "union select o.source_id, m.id, coalesce(o.relation, 'says'), m.subject from own o join memory m on m.id = o.parent_id "
-    "where m.is_forgotten = 0 "
-    "union select o.source_id, m.id, 'about', m.subject from own o join memory m on m.container_id = o.container_id "
-    "and m.subject = o.subject and m.id <> o.id where m.is_forgotten = 0 and m.is_latest = 1 and o.subject <> '' and "
-    "(select count(*) from (select 1 from memory n where n.container_id = o.container_id and n.subject = o.subject "
-    f"limit {SUBJECT_MAX + 1}) few) <= {SUBJECT_MAX}) "
-    "select r.source_id, c.id, r.relation, r.subject, s.document_id from other r "
-    "join memory_source s on s.memory_id = r.memory_id and s.stands = 1 and s.document_id <> r.source_id "
-    "join chunk c on c.document_id = s.document_id and c.container_id = ? "
-    "and c.start_byte <= s.start_byte and c.end_byte > s.start_byte "
-    f"order by r.source_id, c.id, r.relation limit {4 * MEMORIES_MAX}"
+_OWN_FACTS: Final = (
+    "select s.document_id, m.id, m.parent_id, m.relation, m.subject from memory_source s join memory m on m.id = s.memory_id "
+    "where s.document_id in ({marks}) and s.stands = 1 and m.is_forgotten = 0 "
+    f"order by s.document_id, s.start_byte limit {MEMORIES_MAX}"
+)
+_LATER_FACTS: Final = (
+    "select id, parent_id, relation, subject from memory where parent_id in ({marks}) and is_forgotten = 0 limit ?"
+)
+_FACTS_BY_ID: Final = "select id, subject from memory where id in ({marks}) and is_forgotten = 0"
+_LATEST_BY_ID: Final = _FACTS_BY_ID + " and is_latest = 1"
+_ABOUT: Final = (
+    "select k.value, (select group_concat(id) from (select id from memory "
+    "where container_id = ? and subject = k.value limit ?)) from json_each(?) k"
+)
+PASSAGE_AT: Final = (
+    "(select c.id from chunk c where c.document_id = s.document_id and c.start_byte <= s.start_byte "
+    "order by c.start_byte desc limit 1)"
+)
+_SOURCES: Final = (
+    f"select k.value, s.document_id, {PASSAGE_AT} from json_each(?) k cross join memory_source s on s.id in ("  # noqa: S608
+    "select x.id from memory_source x where x.memory_id = k.value and x.stands = 1 limit ?)"
 )

@@ -18,3 +18,9 @@ def stems_in(text: str) -> frozenset[str]:
     """The same, each once. Remembers the texts asked last: a search looks at its best hits more than once, and so does the next
     one about the same thing."""
     return frozenset(stems(text))
+
+
+@lru_cache(maxsize=2048)
+def passage_stems(context: str, text: str) -> frozenset[str]:
+    """Stems of all words of a passage and of what stands above it, stop words included; remembered for the same reason."""
+    return frozenset(map(stem, words(f"{context}\n{text}" if context else text)))

@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 import numpy as np
 
 from memdir.retrieval.embed.port import Embedder
-from memdir.retrieval.signals import stems, stems_in
+from memdir.retrieval.signals import passage_stems, stems
 from memdir.retrieval.signals.connect import CONNECTIONS_MAX, Connection, Connector, CoRead, Seed, refers
 from memdir.retrieval.vectors import VectorIndex
 from memdir.retrieval.words import Query
@@ -135,8 +135,7 @@ class Hops:
 
 
 def _stems_of(passage: StoredChunk) -> frozenset[str]:
-    context, text = passage.chunk.context, passage.chunk.text
-    return stems_in(f"{context}\n{text}" if context else text)
+    return passage_stems(passage.chunk.context, passage.chunk.text)
 
 
 def _seeds(query: Query, hits: Sequence[Seed]) -> list[Seed]:

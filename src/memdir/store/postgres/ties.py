@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from memdir.store.database import Row
-from memdir.store.ties import SAME_NAME_MAX, SHARED_MAX, TieStore
+from memdir.store.ties import PASSAGE_AT, SAME_NAME_MAX, SHARED_MAX, SUBJECT_MAX, TieStore
 
 
 class PostgresTieStore(TieStore):
@@ -26,4 +26,18 @@ class PostgresTieStore(TieStore):
             "select document_id, name from document_name where container_id = ? and name = a.name limit ?) n "
             "join document d on d.id = n.document_id",
             (list(asked), container_id, SAME_NAME_MAX + 1),
+        )
+
+    def _about(self, container_id: int, subjects: Sequence[str]) -> Iterable[Row]:
+        return self._db.all(
+            "select a.subject, t.id from unnest(cast(? as text[])) a (subject) cross join lateral ("
+            "select id from memory where container_id = ? and subject = a.subject limit ?) t",
+            (list(subjects), container_id, SUBJECT_MAX + 1),
+        )
+
+    def _sources(self, memory_ids: Sequence[str]) -> Iterable[Row]:
+        return self._db.all(
+            f"select a.id, s.document_id, {PASSAGE_AT} from unnest(cast(? as text[])) a (id) cross join lateral ("  # noqa: S608
+            "select document_id, start_byte from memory_source where memory_id = a.id and stands = 1 limit ?) s",
+            (list(memory_ids), SUBJECT_MAX + 1),
         )

@@ -1,0 +1,259 @@
+"""Whether statements of a text that lies in no place are about the user, and so may become memories.
+
+A document without a path is anything that a program posted: a note about a person, or an abstract, an article, a title. Only
+the first kind is remembered; the others are documents to be found and nothing else. Rules over single statements, then one
+decision over the whole text: a text in which few statements are about a person is about something else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from memdir.core.caseless import Caseless
+
+PERSONAL_SHARE: Final = 0.25
+"""Of the statements of a text that must be about a person before the others count as such, too ("She is vegetarian" beside
+"Marta lives in Graz")."""
+SHORT_MAX_WORDS: Final = 40
+"""Of a text in which "we" and "our" mean the user's own group; in longer ones they are an author's."""
+
+_HOW: Final = r"(?:(?:really|usually|always|never|often|also|still|currently|no longer|now|just|strongly|mostly|recently) )?"
+_IS: Final = (
+    r"(?:allergic|married|engaged|divorced|vegan|vegetarian|pregnant|retired|born|afraid|left-handed|lactose|"
+    r"colou?r-?blind|diabetic|"
+    r"\d{1,3} years old|from [A-Z]|based in|learning|looking for|working (?:at|for|as|on)|training for|on (?:parental|"
+    r"holiday|vacation|"
+    r"call)|responsible for|fluent)"
+)
+_PERSON: Final = (
+    rf"{_HOW}(?:prefers|preferred|likes|loves|hates|dislikes|enjoys|lives|lived in|works (?:at|for|as|from|remotely|"
+    rf"part|night)|"
+    rf"worked (?:at|for|as)|speaks|studied|graduated|was born|(?:is|was) {_IS}|has (?:an? )?(?:allerg|(?:\w+ )?(?:kids|"
+    rf"children|sons?|"
+    r"daughters?|brothers?|sisters?|dogs?|cats?|wife|husband|partner|girlfriend|boyfriend))|drinks|eats|cooks|wakes|commutes|"
+    r"reports to|turned \d|turns \d|celebrates|moved (?:to|from|in))\b"
+)
+"""What only a person does."""
+_ACTS: Final = (
+    rf"{_HOW}(?:avoids|wants|needs|uses|plans|hopes|owns|drives|rides|plays|bakes|reads|writes|runs|goes to|sleeps|"
+    rf"collects|leads|"
+    r"manages|joined|decided|agreed|chose|switched|codes|signs|pays|asked|told|said|looks after|met|bought|(?:is|"
+    r"was) (?:our|my) \w+|(?:is|was) (?:an?|the) (?:[\w-]+ ){0,2}(?:engineer|teacher|designer|"
+    r"developer|manager|nurse|doctor|student|lead|director|architect|lawyer|writer|artist|consultant|owner|chef|baker|"
+    r"pilot|driver|"
+    r"neighbou?r|friend|colleague|cousin|aunt|uncle|brother|sister|mother|father|wife|husband|partner|boss|founder|"
+    r"C[ETF]O))\b"
+)
+"""What a person does, and other things do as well."""
+_I_DO: Final = (
+    rf"{_HOW}(?:prefer|like|love|hate|dislike|enjoy|avoid|want|plan to|live|lived|moved|work (?:at|for|as|in|on|with|from|"
+    rf"remotely|part)|worked (?:at|for|as)|speak|studied|graduated|was born|(?:am|was) {_IS}|have (?:an? )?(?:allerg|"
+    rf"\w+ (?:kids|children|"
+    r"sons?|daughters?|brothers?|sisters?|dogs?|cats?)|meeting|appointment)|own|drive|ride|play|drink|eat|cook|bake|"
+    r"go to|wake|commute|"
+    r"collect|report to|joined|turned \d|switched|use|need|bought|met)\b"
+)
+_ABOUT_ME: Final = re.compile(
+    rf"(?:^|[^\w'’/(-])I(?:['’](?:m|ve|d|ll))? (?:{_I_DO}|{_IS})|(?:^|[^\w-])I['’]?(?: a)?m (?:an? |the |called |"
+    rf"allergic|[A-Z])|^(?:call me|remind me)\b"
+    r"|(?:^|[^\w-])[Mm]y (?:new |old |eldest |younger |older |best |first |last |current |home |work |favou?rite |"
+    r"preferred )?"
+    r"(?:name|favou?rite|birthday|wife|husband|partner|son|daughter|mother|father|mum|mom|dad|brother|sister|kids?|"
+    r"children|dog|cat|pet|"
+    r"boss|manager|team|colleagues?|company|employer|e-?mail|phone|number|address|job|role|desk|office|flat|house|home|"
+    r"car|bike|diet|"
+    r"allerg\w+|time ?zone|editor|shell|laptop|machine|keyboard|girlfriend|boyfriend|friends?|hobby|hobbies|goals?|"
+    r"doctor|dentist|city|"
+    r"parents?|grand\w+|landlord|neighbou?r|accountant|preferences?|language|colou?r|food|drink|project|salary|rent|"
+    r"garden|piano)\b"
+    r"|\b[Ii]ch (?:bin|habe|hab|mag|wohne|arbeite|trinke|esse|brauche|möchte|will|heiße|bevorzuge|spreche|liebe|hasse|"
+    r"lerne|fahre)\b"
+    r"|\b[Mm]eine?[nmrs]? (?:Frau|Mann|Name|Hund|Katze|Geburtstag|Sohn|Tochter|Mutter|Vater|Chefin?|Lieblings\w+|"
+    r"Adresse|Wohnung)\b"
+    r"|\b[Jj]e (?:suis|préfère|habite|travaille|vis|bois|mange|parle|m['’]appelle|déteste)\b|\b[Jj]['’](?:aime|habite|"
+    r"adore)\b"
+    r"|\b[Mm](?:on|a|es) (?:femme|mari|chien|chat|fils|fille|anniversaire|nom|adresse|travail|équipe)\b"
+    r"|\b(?:[Pp]refiero|[Mm]e llamo|[Mm]e gusta|[Vv]ivo en|[Tt]rabajo (?:en|como|para)|[Ss]oy (?:alérgic|vegetarian|de))"
+    r"|\b[Mm]i (?:esposa|marido|mujer|perro|gato|hijo|hija|cumpleaños|nombre|equipo|jefe)\b"
+    r"|\b(?:[Mm]oro em|[Pp]refiro|[Mm]eu nome|[Vv]ivo a|[Pp]referisco|[Mm]i chiamo|[Ii]k (?:woon|werk|heet|hou|drink|ben))\b"
+    r"|\b[Яя] (?:живу|работаю|люблю|предпочитаю|ем|пью|не)\b|\b[Мм](?:ой|оя|еня|не) (?:зовут|нравится|муж|жена|сын|дочь|"
+    r"собака|кот)"
+    r"|(?:私|僕|俺)(?:は|の)|我(?:是|喜欢|住|在|叫|的|不|有)|(?:나는|저는|제 )"
+)
+_FIRST_PERSON: Final = re.compile(r"(?:^|[\s\"“(])(?:I (?=[a-z])|I['’](?:m|ve|d|ll) |[Mm]y (?=[a-z]))")
+_GROUP: Final = re.compile(
+    r"^(?:[Ww]e(?:['’](?:re|ve|ll))?|[Oo]ur|[Ww]ir|[Uu]nsere?[rmns]?|[Nn]ous|[Nn]otre|[Nn]osotros|"
+    r"[Nn]uestr[oa]s?) (?!show|present|"
+    r"describe|propose|study|investigate|examine|discuss|report|consider|derive|find|found|demonstrate|analy[sz]e|"
+    r"review|introduce)"
+)
+_USER: Final = re.compile(rf"^(?:[Tt]he |[Tt]his )?[Uu]ser(?:['’]s (?:\w+ ){{1,4}}(?:is|are|was)\b| (?:{_PERSON}|{_ACTS}))")
+_NAME: Final = r"^(?P<name>[A-ZÀ-ÞА-Я][\w'’.-]+(?: [A-ZÀ-ÞА-Я][\w'’.-]+){0,3}) (?:\([^)]{1,40}\) )?"
+_NAMED: Final = re.compile(_NAME + _PERSON)
+_ACTING: Final = re.compile(_NAME + _ACTS)
+_POSSESSIVE: Final = re.compile(
+    r"^[A-ZÀ-ÞА-Я][\w.-]+(?: [A-ZÀ-ÞА-Я][\w.-]+)?(?:['’]s|s['’]) (?:new |old |eldest |younger |older |little |best )?"
+    r"(?:favou?rite|birthday|wife|husband|partner|son|daughter|mother|father|mum|mom|dad|brother|sister|dog|cat|boss|"
+    r"manager|team|"
+    r"e-?mail|phone|number|address|job|role|desk|office|flat|house|car|bike|diet|allerg\w+|time ?zone|nickname|name|employer|"
+    r"girlfriend|boyfriend|friend|preferred|hobby|hobbies|goal|doctor|dentist)\b"
+)
+_PRONOUN: Final = re.compile(rf"^(?:She|He|Sie|Er|Elle|Ella|Él) (?:{_PERSON}|wohnt|arbeitet|mag|habite|aime|vive|trabaja)")
+_BARE: Final = re.compile(
+    r"^(?:prefers|likes|loves|hates|dislikes|enjoys|lives (?:in|at|with)|works (?:at|for|as|from)|speaks|born (?:in|on)|"
+    r"married (?:to|since)|allergic to|drinks|vegetarian|vegan|based in|studied|call me|birthday)\b",
+    re.IGNORECASE,
+)
+_ATTRIBUTE: Final = Caseless(
+    r"^(?:(?:full |first |last |nick|user ?)?name|(?:date of )?birth(?:day)?|born|age|job(?: title)?|role|employer|"
+    r"company|team|city|"
+    r"home(?: town| address)?|location|address|time ?zone|(?:native |spoken )?languages?|pronouns|diet|allerg(?:y|ies)|"
+    r"hobb(?:y|ies)|"
+    r"favou?rite .{1,30}|preferred .{1,30}|preferences?|prefers|likes|dislikes|partner|spouse|wife|husband|"
+    r"child(?:ren)?|kids|"
+    r"pets?|dog|cat|phone|mobile|e-?mail|editor|shell|goals?|occupation|nationality|wohnort|geburtstag|beruf|sprachen?|"
+    r"nom|prénom|"
+    r"ville|nombre|ciudad|cumpleaños|communication(?: style)?|tone|uses|works at|lives in)\s*:"
+)
+_AUTHOR: Final = Caseless(
+    r"\b(?:this|the present|our|my) (?:paper|study|article|essay|volume|report|work|thesis|monograph|survey|"
+    r"investigation|research)\b"
+    r"|\b(?:in )?this (?:chapter|section|book|document|manual|page|tutorial|package|release|version|issue)\b|\bthe authors?\b"
+    r"|\bchapter \d|\babstract\b|\bet al\b|\breferences?\b|\bhypothes[ie]s\b|\bexperiments? (?:show|were)\b"
+)
+_NO_NAMES: Final = frozenset(
+    [
+        "the",
+        "this",
+        "that",
+        "these",
+        "those",
+        "there",
+        "their",
+        "they",
+        "then",
+        "than",
+        "it",
+        "its",
+        "in",
+        "on",
+        "at",
+        "as",
+        "an",
+        "a",
+        "and",
+        "or",
+        "of",
+        "for",
+        "from",
+        "with",
+        "without",
+        "by",
+        "to",
+        "into",
+        "if",
+        "when",
+        "while",
+        "where",
+        "which",
+        "who",
+        "what",
+        "how",
+        "why",
+        "some",
+        "many",
+        "most",
+        "several",
+        "all",
+        "both",
+        "each",
+        "every",
+        "any",
+        "no",
+        "not",
+        "one",
+        "two",
+        "three",
+        "such",
+        "other",
+        "others",
+        "another",
+        "here",
+        "however",
+        "thus",
+        "also",
+        "although",
+        "because",
+        "since",
+        "after",
+        "before",
+        "during",
+        "under",
+        "over",
+        "between",
+        "among",
+        "more",
+        "less",
+        "few",
+        "new",
+        "both",
+        "users",
+        "user",
+        "people",
+        "students",
+        "authors",
+        "researchers",
+        "scientists",
+        "users'",
+        "everybody",
+        "everyone",
+        "somebody",
+        "someone",
+        "nobody",
+        "anybody",
+        "figure",
+        "table",
+        "section",
+        "chapter",
+        "part",
+    ]
+)
+
+
+def is_about_person(statement: str) -> bool:
+    """Whether one statement, by its own words, is said by the user about themselves, or is about a person."""
+    return (
+        _ABOUT_ME.search(statement) is not None
+        or _USER.match(statement) is not None
+        or _names(_NAMED, statement)
+        or _POSSESSIVE.match(statement) is not None
+        or _PRONOUN.match(statement) is not None
+        or _BARE.match(statement) is not None
+        or _ATTRIBUTE.search(statement) is not None
+    )
+
+
+def _names(pattern: re.Pattern[str], statement: str) -> bool:
+    """Whether a statement begins with what may be a person's name."""
+    found = pattern.match(statement)
+    return found is not None and found["name"].split()[0].casefold() not in _NO_NAMES and not found["name"].endswith("s")
+
+
+def _may_be_about_person(statement: str) -> bool:
+    """In a text that is too short to be anything else."""
+    return _GROUP.match(statement) is not None or _FIRST_PERSON.search(statement) is not None or _names(_ACTING, statement)
+
+
+def personal(statements: Sequence[str], *, listed: bool) -> list[bool]:
+    """For each statement of one text whether it may be remembered. All of them in a text about a person; none in one by an
+    author about a subject. `listed`: the text is a list of notes, in which "we" are the user's own group, too."""
+    whole = " ".join(statements)
+    if not statements or _AUTHOR.search(whole) is not None:
+        return [False] * len(statements)
+    about = sum(map(is_about_person, statements))
+    least = max(1.0, PERSONAL_SHARE * len(statements))
+    if listed or len(whole.split()) <= SHORT_MAX_WORDS:
+        about += sum(map(_may_be_about_person, statements))
+    return [about >= least] * len(statements)
