@@ -712,8 +712,8 @@ _REAL = _group(
     "issue 19, on what people really store",
     "real",
     {
-        "bounded": "Every statement of a search, a put, a hook or a listing is bounded by what it returns; exceptions are listed.",
-        "about-the-user": "Titles, abstracts, articles and code that a program posts are documents and never facts about the user.",
+        "bounded": "A statement of a search, a put, a hook or a listing is bounded by what it returns; exceptions are listed.",
+        "about-the-user": "Titles, abstracts, articles and code that a program posts are documents, never facts about the user.",
     },
 )
 

@@ -14,13 +14,21 @@ NOTES = (Path(__file__).parent / "person_notes.txt").read_text(encoding="utf-8")
 DEBIAN = Path("/usr/share/doc")
 ABSTRACTS = (
     "MicroRNAs: small RNAs with a big role in gene regulation",
-    "MicroRNAs: small RNAs with a big role in gene regulation\n\nMicroRNAs are a family of small, non-coding RNAs that regulate "
-    "gene expression in a sequence-specific manner. The two founding members of the family were identified in a worm.",
+    (
+        "MicroRNAs: small RNAs with a big role in gene regulation\n\nMicroRNAs are a family of small, non-coding RNAs "
+        "that regulate gene expression in a sequence-specific manner. The two founding members of the family were "
+        "identified in a worm."
+    ),
     "Their set-valued versions always exist. We show that every such operator has a fixed point, and that it is unique.",
-    "Wing flutter at transonic speeds\n\nAn experimental study of a wing in a slipstream was made in order to determine the "
-    "spanwise distribution of the lift increase. The results were intended as an evaluation basis for theoretical treatments.",
-    "My title may suggest a history. In this paper I argue that card catalogues never were the problem, and I prefer to speak of "
-    "readers. The library has three branches; each of them uses another scheme.",
+    (
+        "Wing flutter at transonic speeds\n\nAn experimental study of a wing in a slipstream was made in order to "
+        "determine the spanwise distribution of the lift increase. The results were intended as an evaluation basis "
+        "for theoretical treatments."
+    ),
+    (
+        "My title may suggest a history. In this paper I argue that card catalogues never were the problem, and I "
+        "prefer to speak of readers. The library has three branches; each of them uses another scheme."
+    ),
     "18 Editions of the Decimal Classification",
     "User Studies: A Review of the Literature",
     "The user interface is rendered on the server. The user must be authenticated before the session is opened.",

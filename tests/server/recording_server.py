@@ -1,5 +1,5 @@
-"""`python -m tests.server.recording_server FILE …`: a server process that writes every SQL statement that runs on its SQLite database
-into FILE, each once, as JSON lines."""
+"""`python -m tests.server.recording_server FILE …`: a server process that writes every SQL statement that it runs
+on its SQLite database into FILE, each once, as JSON lines."""
 
 from __future__ import annotations
 

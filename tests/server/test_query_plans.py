@@ -1,7 +1,7 @@
 """No statement of a search, a put, a hook or a listing reads more than it returns: SQLite's plans of all that a server runs.
 
-A plan that scans a table, or that finds rows by the container alone, costs as much as the container holds. What does so on purpose
-is written down here, with its bound.
+A plan that scans a table, or that finds rows by the container alone, costs as much as the container holds. What does so on
+purpose is written down here, with its bound.
 """
 
 from __future__ import annotations

@@ -121,7 +121,8 @@ class MemoryStore:
     def saying(self, container_id: int, text: str) -> Memory | None:
         """The latest memory of a container with exactly this text; one that is not forgotten goes first."""
         found = self._all(
-            "where m.container_id = ? and m.is_latest = 1 and substr(m.text, 1, 64) = substr(?, 1, 64) and m.text = ? order by m.is_forgotten, m.updated_at_ms desc, m.id "
+            "where m.container_id = ? and m.is_latest = 1 and substr(m.text, 1, 64) = substr(?, 1, 64) and m.text = ? "
+            "order by m.is_forgotten, m.updated_at_ms desc, m.id "
             "limit 1",
             (container_id, storable(text), storable(text)),
         )

@@ -192,7 +192,7 @@ _SHARING: Final = (
     "where container_id = ? and number = k.value order by chunk_id limit ?)) from json_each(?) k"
 )
 _OWN_FACTS: Final = (
-    "select s.document_id, m.id, m.parent_id, m.relation, m.subject from memory_source s join memory m on m.id = s.memory_id "
+    "select s.document_id, m.id, m.parent_id, m.relation, m.subject from memory_source s join memory m on m.id = s.memory_id "  # noqa: S608
     "where s.document_id in ({marks}) and s.stands = 1 and m.is_forgotten = 0 "
     f"order by s.document_id, s.start_byte limit {MEMORIES_MAX}"
 )
