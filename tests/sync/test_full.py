@@ -155,7 +155,7 @@ def test_an_answer_about_files_in_work_that_finds_no_room_is_asked_for_again(mou
     mount.clock.advance(60)
     assert not mount.engine.inflight.poll_if_due(), "an idle mount has nothing to lose, and no trouble that would stay"
     assert disk.was_met
-    assert mount.engine.status().processing == 1
+    assert mount.engine.status().progress.files == 1
     mount.clock.advance(60)
     assert mount.engine.inflight.poll_if_due()
-    assert mount.engine.status().processing == 0
+    assert mount.engine.status().progress.files == 0

@@ -13,7 +13,7 @@ POLL = "GET /v3/documents/processing"
 
 def counts(mount: Mount) -> tuple[int, int]:
     status = mount.engine.status()
-    return status.processing, status.failed
+    return status.progress.files, status.failed
 
 
 def test_one_question_follows_all_files_and_tells_which_are_done_and_which_failed(mount: Mount, server: FakeServer) -> None:

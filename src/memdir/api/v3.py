@@ -216,6 +216,8 @@ class Processing(Wire):
 
     documents: list[DocumentView]
     total_count: int
+    passages_left: int | None = None
+    """Passages of these documents that the transformer has not read yet. Only counted for `view=all`."""
     pagination: Pagination | None = None
 
 

@@ -90,7 +90,7 @@ def _print(answer: dict[str, Any], out: Output) -> None:
         if answer.get("held_deletions"):
             rows.append(("held back", held_back(str(answer["name"]), answer)))
         if answer.get("processing"):
-            rows.append(("indexing", _indexing_line(int(answer["processing"]))))
+            rows.append(("indexing", _indexing_line(answer)))
         if answer.get("failed"):
             why = "the reasons are in .memdir/errors/, `memdir retry` lets it try again"
             rows.append(("failed", f"the server could not read {plural(int(answer['failed']), 'file')}; {why}"))
@@ -114,8 +114,18 @@ def _print(answer: dict[str, Any], out: Output) -> None:
         out.line(f"  {label:<10}  {text}")
 
 
-def _indexing_line(count: int) -> str:
-    return f"the server is reading {plural(count, 'file')}: found by words first, by meaning in full when this line is gone"
+def _indexing_line(answer: dict[str, Any]) -> str:
+    files = plural(int(answer["processing"]), "file")
+    left, rate, left_s = (answer.get(name) for name in ("passages_left", "passages_per_s", "processing_left_s"))
+    said = []
+    if left:
+        said.append(f"{plural(int(left), 'passage')} left")
+    if left and rate:
+        said.append(f"{rate:,.0f} a second")
+    if left and left_s:
+        said.append(f"about {human_duration(left_s)} more")
+    how_far = f" ({', '.join(said)})" if said else ""
+    return f"the server is reading {files}{how_far}: found by words first, by meaning in full when this line is gone"
 
 
 def _memory_paths_line(answer: dict[str, Any]) -> str:

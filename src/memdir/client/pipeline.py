@@ -13,6 +13,7 @@ _FAILED: Final = "failed"
 def in_pipeline(answer: dict[str, Any]) -> InPipeline:
     """The answer of `/v3/documents/processing`. ServerError for another shape."""
     documents, total = answer.get("documents"), answer.get("totalCount")
+    left = answer.get("passagesLeft")
     if not isinstance(documents, list) or not isinstance(total, int):
         raise ServerError("the server's answer about processing documents has another shape than expected")
     found = [document for document in documents if isinstance(document, dict)]
@@ -24,4 +25,6 @@ def in_pipeline(answer: dict[str, Any]) -> InPipeline:
             if document.get("status") == _FAILED
         },
         complete=total <= len(documents),
+        total=total,
+        passages_left=left if isinstance(left, int) else None,
     )

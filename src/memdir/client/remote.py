@@ -38,6 +38,10 @@ class InPipeline:
     """With the reason."""
     complete: bool
     """Whether these are all; else there are more than one answer holds."""
+    total: int = 0
+    """How many there are."""
+    passages_left: int | None = None
+    """Passages of them that the transformer has not read yet; None where the server does not say."""
 
 
 class Remote(Protocol):

@@ -22,11 +22,11 @@ from memdir.core.siblings import sibling_of
 from memdir.daemon.exact import Elsewhere, ExactSearch
 from memdir.daemon.placing import placed
 from memdir.daemon.syncing import Syncing
-from memdir.daemon.wordsearch import Readable, WithFile, WordSearch, contents_of, entries_below, scope_files
+from memdir.daemon.wordsearch import BESIDE_S, Readable, WithFile, WordSearch, contents_of, entries_below, scope_files
 from memdir.fs.path import checked, is_within
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from memdir.api.search import SearchHit
     from memdir.api.v1 import SearchResponse
@@ -40,15 +40,17 @@ Json = dict[str, Any]
 R = TypeVar("R")
 
 WAIT_MS: Final = 2500
+"""The longest that an answer of nothing waits for what was saved before it."""
+SOON_S: Final = 0.15
+"""How long any other answer does: long enough for an edit to be pushed and read, which takes some 60 ms. What is not there by
+then is searched here by its words."""
+_FEW: Final = 16
+"""Files that are worth waiting for; more are an import, which takes minutes."""
 _WAIT_MAX_MS: Final = 30_000
-_SILENCE_S: Final = 3.0
-"""A server that has answered neither the search nor a question after it by then is taken for hanging …"""
-_SILENCE_LEAST_S: Final = 1.5
-"""… but it gets this long when pushing took the time before."""
+_ANSWER_S: Final = 2.0
+"""A server that has not answered by then is taken for hanging …"""
 _STARTING_S: Final = 20.0
-"""A server that was started for this search reads its models first."""
-_SEARCH_MAX_S: Final = 60.0
-"""A search that takes long at a server that answers otherwise."""
+"""… but one that was started for this search reads its models first."""
 _PENDING_SHOWN_MAX: Final = 1000
 _WAITING_MAX: Final = 1000
 """With more files that are not on the server as they are here, an exact search reads everything here."""
@@ -70,6 +72,24 @@ class _HangingError(Exception):
         from memdir.client.errors import OfflineError
 
         return OfflineError("the server takes connections and does not answer", hint="`memdir server status`, `memdir logs`")
+
+
+class _Patience:
+    """How long a server is waited for; whoever asks it says when that is longer."""
+
+    def __init__(self) -> None:
+        self._deadline_s = time.monotonic() + _ANSWER_S
+
+    def left_s(self) -> float:
+        return self._deadline_s - time.monotonic()
+
+    def starting(self) -> None:
+        """It is being started."""
+        self._deadline_s = time.monotonic() + _STARTING_S
+
+    def more(self, wait_s: float) -> None:
+        """It was asked to wait."""
+        self._deadline_s = time.monotonic() + wait_s + _ANSWER_S
 
 
 def _in_background(call: Callable[[], R]) -> Future[R]:
@@ -181,46 +201,55 @@ class Grep:
         if engine is None:
             note = NO_SYNC_NOTE if not self._syncing.enabled else self._syncing.error or "sync is still starting"
             return self._in_place(query, scopes, limit, note, offline=False)
-        from memdir.client.errors import ClientError, OfflineError
+        from memdir.client.errors import ClientError
 
+        limits = _Patience()
+        search = _in_background(lambda: self._reached_and_asked(engine, query, scopes, limit, wait_s, options, limits))
         try:
-            began = not engine.link.state().online and self._syncing.bring_server()
-            ask = partial(self._pushed_and_asked, engine, query, scopes, limit, wait_s, options)
-            try:
-                waiting, response = ask(silence_s=_STARTING_S if began else _SILENCE_LEAST_S)
-            except OfflineError:  # it went away a moment ago
-                if not self._syncing.bring_server():
-                    raise
-                waiting, response = ask(silence_s=_STARTING_S)
+            while not search.done() and (left_s := limits.left_s()) > 0:
+                wait([search], timeout=left_s)
+            if not search.done():
+                raise _HangingError
+            waiting, response = search.result()
         except _HangingError as error:
             engine.link.fail(error.told)
-            note = f"searched by words in the local files, because the server does not answer in {_SILENCE_S:g} s"
+            note = f"searched by words in the local files, because the server does not answer in {_ANSWER_S:g} s"
             return self._in_place(query, scopes, limit, note, offline=True)
         except ClientError as error:
             note = f"searched by words in the local files, because the server was not reached: {error.message}"
             return self._in_place(query, scopes, limit, note, offline=True)
         return self._merged(query, scopes, limit, response, waiting, self._kept_here(engine, scopes))
 
-    def _pushed_and_asked(
-        self, engine: Engine, query: str, scopes: list[str], limit: int, wait_s: float, options: Json, *, silence_s: float
+    def _reached_and_asked(
+        self, engine: Engine, query: str, scopes: list[str], limit: int, wait_s: float, options: Json, limits: _Patience
     ) -> tuple[list[str], SearchResponse]:
-        """What could not be pushed within `wait_s`, and the server's answer. ClientError; _HangingError when nothing comes for
-        `silence_s` behind the push."""
-        silent_s = time.monotonic() + _SILENCE_S
+        """What could not be pushed, and the server's answer: after SOON_S, or, if that is nothing and few files are on their
+        way, after `wait_s`. A local server that is stopped is started. ClientError."""
+        from memdir.client.errors import OfflineError
+
+        ask = partial(self._pushed_and_asked, engine, query, scopes, limit)
+        soon_s = min(wait_s, SOON_S if engine.on_their_way() <= _FEW else 0.0)
+        try:
+            if not engine.link.state().online and self._syncing.bring_server(limits.starting):
+                limits.starting()
+            waiting, response = ask(soon_s, options)
+        except OfflineError:  # it went away a moment ago
+            if not self._syncing.bring_server(limits.starting):
+                raise
+            waiting, response = ask(soon_s, options)
+        on_their_way = len(waiting) + len(response.pending)
+        if wait_s > soon_s and not response.results and 0 < on_their_way <= _FEW:
+            limits.more(wait_s)
+            return ask(wait_s - soon_s, options)
+        return waiting, response
+
+    def _pushed_and_asked(
+        self, engine: Engine, query: str, scopes: list[str], limit: int, wait_s: float, options: Json
+    ) -> tuple[list[str], SearchResponse]:
         deadline_s = time.monotonic() + wait_s
         waiting = engine.flush(os.path.commonpath(scopes), wait_s)
         left_ms = max(0, int((deadline_s - time.monotonic()) * 1000))
-        search = _in_background(lambda: self._ask(engine, query, scopes, limit, left_ms, options))
-        silent_s = max(silent_s, time.monotonic() + silence_s)
-        wait([search], timeout=max(0.0, silent_s - time.monotonic() - _SILENCE_LEAST_S))
-        if not search.done():
-            # It may have much to do, or be stopped: then it does not answer a simple question either.
-            alive = _in_background(lambda: engine.link.call(lambda client: client.processing_count(self._container)))
-            asked: list[Future[Any]] = [search, alive]
-            wait(asked, timeout=max(0.0, silent_s - time.monotonic()), return_when="FIRST_COMPLETED")
-            if not search.done() and not alive.done():
-                raise _HangingError
-        return waiting, search.result(timeout=_SEARCH_MAX_S)
+        return waiting, self._ask(engine, query, scopes, limit, left_ms, options)
 
     def _ask(self, engine: Engine, query: str, scopes: list[str], limit: int, wait_ms: int, options: Json) -> SearchResponse:
         from memdir.api.v1 import SearchRequest
@@ -248,15 +277,15 @@ class Grep:
     ) -> Json:
         """The server's hits, but for what is newer or gone here, and what is searched here instead."""
         dirty = set(waiting)
-        pending = sorted(path for path in {*waiting, *response.pending} if _is_inside(path, scopes) and self._is_file(path))
+        pending = self._newest_first(path for path in {*waiting, *response.pending} if _is_inside(path, scopes))
         clean = (hit for hit in response.results if hit.path not in dirty)
         current = (one for hit in clean if (one := self._as_it_is_now(hit)) is not None)
         hits = list({(one["path"], one["start_line"], one["kind"]): one for one in reversed([*current])}.values())[::-1]
         note = response.note
         if pending or kept_here:
             search = WordSearch(self._tree, query)
-            found = search.run(dict.fromkeys((*pending, *kept_here)), limit)
-            note = search.note
+            found = search.run(dict.fromkeys((*pending, *kept_here)), limit, limit_s=BESIDE_S)
+            note = "; ".join(filter(None, (note if not found else None, search.note))) or None
             hits = sorted((*hits, *found), key=lambda hit: -float(hit["score"]))[:limit]
         left_out = response.left_out
         return {
@@ -325,6 +354,11 @@ class Grep:
     def _with_profile(self) -> Readable:
         """The mount's tree with the text of the profile, which stands in none."""
         return WithFile(self._tree, _PROFILE, self._syncing.profile_text.encode("utf-8", "surrogateescape"))
+
+    def _newest_first(self, paths: Iterable[str]) -> list[str]:
+        """Those that are files here, by when they were changed."""
+        facts = [fact for path in paths if (fact := self._tree.fact(path)) is not None and fact.kind == "file"]
+        return [fact.path for fact in sorted(facts, key=lambda fact: (-fact.mtime_ns, fact.path))]
 
     def _is_file(self, path: str) -> bool:
         entry = self._tree.fact(path)

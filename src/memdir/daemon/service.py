@@ -130,6 +130,9 @@ class MountService:
             "parked": 0,
             "conflicts": 0,
             "processing": 0,
+            "passages_left": None,
+            "passages_per_s": None,
+            "processing_left_s": None,
             "failed": 0,
             "merged": 0,
             "held_deletions": 0,
@@ -155,7 +158,10 @@ class MountService:
                 "queue_length": status.queue_length,
                 "parked": status.parked,
                 "conflicts": status.conflicts,
-                "processing": status.processing,
+                "processing": status.progress.files,
+                "passages_left": status.progress.passages_left,
+                "passages_per_s": _rounded(status.progress.passages_per_s),
+                "processing_left_s": _rounded(status.progress.left_s),
                 "failed": status.failed,
                 "merged": status.merged,
                 "last_synced_at": iso_ms(status.last_synced_ms) if status.last_synced_ms else None,
@@ -211,7 +217,7 @@ class MountService:
         engine = self._syncing.wait_engine()
         if engine is None:
             raise BusyError(self._syncing.error or "sync is still starting", hint=f"see `memdir logs {self._record.name}`")
-        self._syncing.bring_server()
+        self._syncing.bring_server(lambda: None)
         deadline_s = time.monotonic() + timeout_s
         while engine.seen_seq < seq and time.monotonic() < deadline_s and engine.link.state().online:
             self._waiting.wait(_LOOK_S)
@@ -239,7 +245,7 @@ class MountService:
         if engine is None:
             logs = f"memdir logs {shlex.quote(self._record.path)}"
             raise BusyError(self._syncing.error or "sync is still starting", hint=f"see `{logs}`")
-        self._syncing.bring_server()
+        self._syncing.bring_server(lambda: None)
         deadline_s = time.monotonic() + timeout_s
         waiting = engine.flush(scope, timeout_s if args.get("wait") else 0.0)
         searchable = False
@@ -324,6 +330,10 @@ def _why_left(status: EngineStatus) -> str | None:
 
 def _held_json(status: EngineStatus) -> Json:
     return {"held_deletions": status.held_deletions, "other_life": status.other_life}
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 1)
 
 
 def _folder_bytes(folder: Path) -> int | None:

@@ -105,9 +105,10 @@ class Syncing:
     def _engine_fetcher(self) -> ContentSource | None:
         return None if self._engine is None else self._engine.fetcher
 
-    def bring_server(self) -> bool:
-        """Somebody asked for what needs the server: start the local one when it is stopped. The loops of a mount alone do not,
-        or nobody could stop it. True when it had to be started, and answers; OfflineError when it could not be started."""
+    def bring_server(self, starting: Callable[[], None]) -> bool:
+        """Somebody asked for what needs the server: start the local one when it is stopped, and call `starting` before. The
+        loops of a mount alone do not, or nobody could stop it. True when it had to be started, and answers; OfflineError when
+        it could not be started."""
         from memdir.client.errors import OfflineError
         from memdir.client.local import configured_server, hanging_pid, running_server
 
@@ -120,6 +121,7 @@ class Syncing:
             return False
         if engine is None or not away:
             return False
+        starting()
         self._wanted.set()
         for _ in range(_REACH_TRIES):
             engine.reach()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,12 @@ if TYPE_CHECKING:
 
 FILES_MAX: Final = 500
 BYTES_MAX: Final = 16 * MIB
+ALONE_S: Final = 5.0
+"""Where nothing else answers."""
+BESIDE_S: Final = 0.06
+"""Beside what the server found: what was saved last is read first, and that much is read at once."""
+ONE_MAX_BYTES: Final = MIB
+"""Of one file beside what the server found; reading that takes some 20 ms."""
 TEXT_MAX_CHARS: Final = 2000
 _HITS_A_FILE: Final = 3
 _PIECE_BYTES: Final = MIB
@@ -127,8 +134,9 @@ class WordSearch:
         self.note: str | None = None
         """What was left out because of the bounds."""
 
-    def run(self, paths: Iterable[str], limit: int) -> list[Json]:
-        """The best lines, best first."""
+    def run(self, paths: Iterable[str], limit: int, *, limit_s: float = ALONE_S) -> list[Json]:
+        """The best lines, best first; of what is read in `limit_s`, which is looked at before each file."""
+        deadline_s = time.monotonic() + limit_s
         found: list[_Scored] = []
         frequency: Counter[str] = Counter()
         files = size_bytes = lines = absent = 0
@@ -140,8 +148,8 @@ class WordSearch:
             if entry.absent_hash is not None:
                 absent += 1
                 continue
-            left_bytes = BYTES_MAX - size_bytes
-            full = files >= FILES_MAX or not left_bytes
+            left_bytes = min(BYTES_MAX - size_bytes, ONE_MAX_BYTES if limit_s < ALONE_S else BYTES_MAX)
+            full = files >= FILES_MAX or not left_bytes or (files > 0 and time.monotonic() > deadline_s)
             bounded |= full or entry.size > left_bytes
             if full:
                 break

@@ -80,6 +80,16 @@ class EmbeddingQueue:
             found.update(bytes(row[0]) for row in rows)
         return found
 
+    def left(self, container_ids: Sequence[int]) -> int:
+        """About how many passages of these containers wait: those of the documents that wait, so that a long one counts whole
+        until its end."""
+        row = self._db.one(
+            "select count(*) from job j join chunk c on c.document_id = j.document_id where j.kind = 'embed' "  # noqa: S608
+            f"and j.failed_at_ms is null and j.container_id in ({marks_for(container_ids)})",
+            container_ids,
+        )
+        return 0 if row is None else int(row[0])
+
     @acting_as(SYSTEM)
     def announce(self, batch: Batch) -> None:
         """The vectors of the last passages of some documents are about to go into the index."""

@@ -220,6 +220,10 @@ class Engine:
         """The server's number of our newest write in this run."""
         return self._ctx.counters.last_pushed_seq
 
+    def on_their_way(self) -> int:
+        """Files that are not pushed, or that the server has not read in full. Counts two small tables."""
+        return self._ctx.queue.lengths()[0] + self.inflight.progress().files
+
     @property
     def link(self) -> Link:
         """The connection, for calls beside the sync (search, profile)."""

@@ -8,6 +8,7 @@ from memdir.client.errors import SERVER_FULL
 from memdir.fs.types import AbsentTotals
 from memdir.sync.conflicts import unsettled
 from memdir.sync.context import Context
+from memdir.sync.inflight import Progress
 from memdir.sync.intake import unread_count
 from memdir.sync.link import LinkState
 from memdir.sync.model import api_of
@@ -21,8 +22,8 @@ class EngineStatus:
     queue_length: int
     parked: int
     conflicts: int
-    processing: int
-    """Files that the server has taken and cannot search yet."""
+    progress: Progress
+    """Of the files that the server has taken and cannot search in full yet."""
     failed: int
     """Files that it could not read; `.memdir/errors/` says why."""
     merged: int
@@ -49,7 +50,7 @@ class EngineStatus:
 def status_of(ctx: Context, *, caught_up: bool, trouble: str | None, prefetching: bool) -> EngineStatus:
     """What the records say now; cheap."""
     queue_length, parked = ctx.queue.lengths()
-    processing, failed = ctx.inflight.counts()
+    _, failed = ctx.inflight.counts()
     link = ctx.link.state()
     if trouble is None and link.online and ctx.queue.waits_with(SERVER_FULL):
         trouble = f"{SERVER_FULL}; what waits is pushed when there is room"
@@ -57,7 +58,7 @@ def status_of(ctx: Context, *, caught_up: bool, trouble: str | None, prefetching
         queue_length=queue_length + unread_count(ctx),
         parked=parked,
         conflicts=len(unsettled(ctx)),
-        processing=processing,
+        progress=ctx.inflight.progress(),
         failed=failed,
         merged=ctx.counters.merged,
         link=link,

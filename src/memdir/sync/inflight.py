@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -24,7 +25,9 @@ from memdir.sync.link import Link
 log = logging.getLogger(__name__)
 
 POLL_MIN_S: Final = 0.5
-POLL_MAX_S: Final = 15.0
+POLL_MAX_S: Final = 10.0
+LOOKED_BACK_S: Final = 120.0
+_LEFTS_MAX: Final = 64
 _GROWTH: Final = 1.6
 _SHOWN_MAX: Final = 1000
 _FINAL: Final = "done"
@@ -40,6 +43,23 @@ class FailedFile:
     error: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How far the server is with what it reads."""
+
+    files: int
+    """That it has taken and cannot search in full yet."""
+    passages_left: int | None
+    """Of them, that the transformer has not read yet; None where the server does not say."""
+    passages_per_s: float | None
+    """Over the last LOOKED_BACK_S; None when it is not known yet, or nothing gets less."""
+
+    @property
+    def left_s(self) -> float | None:
+        """An estimate of how long it takes."""
+        return None if self.passages_left is None or not self.passages_per_s else self.passages_left / self.passages_per_s
+
+
 class Inflight:
     """Thread-safe. Rows: at most one a file of the container."""
 
@@ -51,6 +71,10 @@ class Inflight:
         self._polling = threading.Lock()
         self._interval_s = POLL_MIN_S
         self._due_s = 0.0
+        self._total: int | None = None
+        """What the server counted, when it could not name all of them."""
+        self._lefts: deque[tuple[float, int]] = deque(maxlen=_LEFTS_MAX)
+        """When how many passages were left."""
         self._waiting = any(self.counts())  # what failed may have been tried again since
         self.on_news: Callable[[], None] = _nothing
         """Called when something new is processed."""
@@ -114,6 +138,8 @@ class Inflight:
         """Ask once; whether something was learnt. ClientError."""
         before = self._rows()
         answer = self._link.call(lambda client: client.in_pipeline(self._container))
+        self._total = None if answer.complete else answer.total - len(answer.failed)
+        self._note_left(answer.passages_left)
         if not answer.complete:
             before = [row for row in before if row[1] in answer.failed]  # of the others nothing can be said
         left = [row for row in before if row[1] not in answer.pending]
@@ -133,7 +159,27 @@ class Inflight:
         self._waiting = self._count_pending() > 0
         return bool(left)
 
+    def _note_left(self, left: int | None) -> None:
+        now_s = self._clock.monotonic_s()
+        while self._lefts and (not left or now_s - self._lefts[0][0] > LOOKED_BACK_S):
+            self._lefts.popleft()
+        if left is not None:
+            self._lefts.append((now_s, left))
+
     # --- telling -------------------------------------------------------------------------------------------------
+
+    def progress(self) -> Progress:
+        """As the server said last."""
+        known = self.counts()[0]
+        lefts = list(self._lefts)
+        rate = None
+        if len(lefts) > 1 and lefts[0][1] > lefts[-1][1]:
+            rate = (lefts[0][1] - lefts[-1][1]) / max(0.001, lefts[-1][0] - lefts[0][0])
+        return Progress(
+            files=known if self._total is None else min(known, self._total),
+            passages_left=lefts[-1][1] if lefts and known else None,
+            passages_per_s=rate,
+        )
 
     def counts(self) -> tuple[int, int]:
         """How many files are processed, and how many failed."""

@@ -347,6 +347,10 @@ def processing(
     for document in found:
         stuck = document.status not in ("done", "failed") and document.updated_at_ms < now_ms - STUCK_MS
         views.append(view(document).model_copy(update={"stuck": stuck}))
+    every = which == "all" and bool(query.container_ids)
     return v3.Processing(
-        documents=views, total_count=total, pagination=pagination(current, limit, total) if which == "all" else None
+        documents=views,
+        total_count=total,
+        passages_left=caller.store.embedding.left(query.container_ids) if every else None,
+        pagination=pagination(current, limit, total) if which == "all" else None,
     )
