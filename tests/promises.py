@@ -713,7 +713,7 @@ _REAL = _group(
     "real",
     {
         "bounded": "A statement of a search, a put, a hook or a listing is bounded by what it returns; exceptions are listed.",
-        "about-the-user": "Titles, abstracts, articles and code that a program posts are documents, never facts about the user.",
+        "about-the-user": "Titles, abstracts and code that a program posts are documents, never facts about the user.",
     },
 )
 

@@ -6,7 +6,7 @@ import random
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -149,7 +149,7 @@ def test_a_large_container_is_answered_by_the_database_until_its_index_is_whole(
     from memdir.retrieval.lexical import container
     from memdir.retrieval.lexical import index as index_module
 
-    monkeypatch.setattr(index_module, "AT_ONCE_PASSAGES", 5)
+    monkeypatch.setattr(index_module, "LOADED_AT_ONCE", 5)
     monkeypatch.setattr(container, "FLUSH_AT_CLOSE_WORDS", 1)
     log = filled(random.Random(6))
     index = SegmentedIndex(log, tmp_path, fallback=lambda scope, phrases, limit: [(-1, 1.0)])
@@ -167,18 +167,26 @@ def test_a_search_does_not_wait_for_the_many_passages_of_another_change(monkeypa
     from memdir.retrieval.lexical import index as index_module
 
     log = filled(random.Random(6))
-    index = SegmentedIndex(log, None, fallback=lambda scope, phrases, limit: [(-1, 1.0)])
+    asked: list[int] = []
+
+    def newer(_scope: Scope, _phrases: Sequence[str], _limit: int, above: int) -> list[tuple[int, float]]:
+        asked.append(above)
+        return [(above + 1, 1e6)]
+
+    index = SegmentedIndex(log, None, newer=newer)
     answer = index.search(WHOLE, WORDS[:3], 5)
     monkeypatch.setattr(index_module, "AT_ONCE_PASSAGES", 5)
     monkeypatch.setattr(SegmentedIndex, "follow", lambda self, container_id: None)
-    log.put(2, "elsewhere", "/large", [(f"boiler {number}", "") for number in range(20)])
     log.put(1, "few", "/few", [(f"zebra {number}", "") for number in range(4)])
-    assert index.search(WHOLE, WORDS[:3], 5) != [(-1, 1.0)], "little is read by the search itself"
+    assert index.search(WHOLE, WORDS[:3], 5) == answer, "little is read by the search itself"
+    assert asked == []
+    newest = max(log.held)
     log.put(1, "many", "/many", [(f"boiler {number}", "") for number in range(20)])
     reads = log.reads
-    assert index.search(WHOLE, WORDS[:3], 5) == [(-1, 1.0)]
+    assert index.search(WHOLE, WORDS[:3], 5) == [(newest + 1, 1e6), *answer[:4]], "the store answers for what is new"
+    assert asked == [newest]
     assert log.reads == reads
     index.settle(1)
-    assert index.search(WHOLE, WORDS[:3], 5) not in ([(-1, 1.0)], answer)
+    assert index.search(WHOLE, WORDS[:3], 5) != answer
     agree(index, log, random.Random(4), 1)
     index.close()

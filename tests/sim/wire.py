@@ -76,7 +76,7 @@ class SimRemote:
 
     def put_file(
         self, container: str, path: str, content: bytes | Iterable[bytes], *, kind: v1.EntryKind = "file", mode: int = 0o644,
-        mtime_ns: int = 0, expect: Expect | None = None, idempotency_key: str | None = None,
+        mtime_ns: int = 0, expect: Expect | None = None, idempotency_key: str | None = None, bulk: bool = False,
     ) -> v1.FileEntry:  # fmt: skip
         del container
         whole = content if isinstance(content, bytes) else b"".join(content)

@@ -93,9 +93,12 @@ class Client:
         mtime_ns: int = 0,
         expect: Expect | None = None,
         idempotency_key: str | None = None,
+        bulk: bool = False,
     ) -> v1.FileEntry:
-        """PUT the exact bytes. An iterable is streamed and never held whole."""
+        """PUT the exact bytes. An iterable is streamed and never held whole. `bulk`: as one of many, read after edits."""
         params = {"containerTag": container, "kind": kind, "mode": str(mode), "mtimeNs": str(mtime_ns)}
+        if bulk:
+            params["bulk"] = "true"
         headers = {"Content-Type": "application/octet-stream", **_conditions(expect, idempotency_key)}
         return self._call(v1.FileEntry, "PUT", _file_url(path), params=params, headers=headers, content=content)
 

@@ -94,6 +94,7 @@ class Remote(Protocol):
         mtime_ns: int = 0,
         expect: Expect | None = None,
         idempotency_key: str | None = None,
+        bulk: bool = False,
     ) -> v1.FileEntry:
         """Put the exact bytes; an iterable is streamed."""
         ...

@@ -80,8 +80,13 @@ class _Patience:
     def __init__(self) -> None:
         self._deadline_s = time.monotonic() + _ANSWER_S
 
-    def left_s(self) -> float:
-        return self._deadline_s - time.monotonic()
+    def result(self, search: Future[R]) -> R:
+        """What comes of the call; _HangingError when nothing does in time."""
+        while not search.done() and (left_s := self._deadline_s - time.monotonic()) > 0:
+            wait([search], timeout=left_s)
+        if not search.done():
+            raise _HangingError
+        return search.result()
 
     def starting(self) -> None:
         """It is being started."""
@@ -206,11 +211,7 @@ class Grep:
         limits = _Patience()
         search = _in_background(lambda: self._reached_and_asked(engine, query, scopes, limit, wait_s, options, limits))
         try:
-            while not search.done() and (left_s := limits.left_s()) > 0:
-                wait([search], timeout=left_s)
-            if not search.done():
-                raise _HangingError
-            waiting, response = search.result()
+            waiting, response = limits.result(search)
         except _HangingError as error:
             engine.link.fail(error.told)
             note = f"searched by words in the local files, because the server does not answer in {_ANSWER_S:g} s"

@@ -50,8 +50,11 @@ class Engine:
         *,
         dense: Callable[[], Embedder | None] | None = None,
         reranker: Reranker | None = None,
+        searches: bool = True,
     ) -> None:
-        """`dense` loads the model of the transformer's place, None the one that came with memdir. `reranker` is the user's."""
+        """`dense` loads the model of the transformer's place, None the one that came with memdir. `reranker` is the user's.
+        Without `searches` it keeps no index: for a process that only reads documents."""
+        self._searches = searches
         self.reranker = reranker
         self.quiet = Quiet()
         self._store = store
@@ -78,7 +81,8 @@ class Engine:
 
     def start(self, ready: Callable[[], None]) -> None:
         """Load in the background; `ready` is called after each model."""
-        self.agents.indexes.start()
+        if self._searches:
+            self.agents.indexes.start()
         self._thread = threading.Thread(target=self._load, args=(ready,), name="memdir-models", daemon=True)
         self._thread.start()
 
@@ -91,7 +95,7 @@ class Engine:
             from memdir.retrieval.memories import MemoryIndex
             from memdir.retrieval.vectors.index import VectorIndexes
 
-            self._indexes = derived_indexes(self._store, agents=self.agents.indexes)
+            self._indexes = derived_indexes(self._store, agents=self.agents.indexes) if self._searches else ()
             self._vectors = next((index for index in self._indexes if isinstance(index, VectorIndexes)), None)
             kept = self._indexes if self.trigrams is None else (*self._indexes, self.trigrams)
             self._rebuilds = Rebuilds(self._store.folder, kept)
@@ -107,7 +111,8 @@ class Engine:
             self._first.set()
             self._settled.set()
             return
-        self._rebuilds.start()
+        if self._searches:
+            self._rebuilds.start()
         if self._vectors is not None:
             self._vectors.start(self._store)
         self._first.set()

@@ -33,6 +33,8 @@ from memdir.server.engine import Engine
 from memdir.server.gate import Gate
 from memdir.server.housekeeping import Housekeeper
 from memdir.server.hub import SWITCH_INTERVAL_S, Hub
+from memdir.server.imports import ImportProcess
+from memdir.server.imports import cores as check_cores
 from memdir.server.protocol import BoundedProtocol
 from memdir.server.storage import StorageOptions, opened_store
 from memdir.server.trigrams import FOLDER_NAME, TrigramIndexes
@@ -249,7 +251,12 @@ async def _serve(options: ServerOptions, paths: AppPaths, store: Store, listener
     check_environment()
     told_weights()
     engine = Engine(store, paths.models_dir, reranker=reranker_from_environment())
-    worker = Worker(store, engine, count=options.workers, crowded=lambda: hub.crowded)
+    check_cores()
+    imports = ImportProcess(
+        options.storage, store, engine, count=options.workers,
+        log_file=None if options.foreground else paths.state_dir / "imports.log",
+    )  # fmt: skip
+    worker = Worker(store, engine, count=options.workers, crowded=lambda: hub.crowded, imports_elsewhere=imports.at_work)
     collector = BlobCollector(store)
     housekeeper = Housekeeper(store)
     trigrams = TrigramIndexes(store, paths.server_dir / FOLDER_NAME, crowded=lambda: hub.crowded)
@@ -284,6 +291,7 @@ async def _serve(options: ServerOptions, paths: AppPaths, store: Store, listener
     server = _Uvicorn(config, hub, lambda: _announce(options, paths, listener, ready), lambda: _withdraw(paths))
     engine.start(worker.models_changed)
     worker.start()
+    imports.start()
     collector.start()
     housekeeper.start()
     trigrams.start()
@@ -293,7 +301,8 @@ async def _serve(options: ServerOptions, paths: AppPaths, store: Store, listener
     finally:
         _withdraw(paths)
         stopped = [
-            await asyncio.to_thread(thread.stop) for thread in (auditor, worker, collector, housekeeper, engine, trigrams)
+            await asyncio.to_thread(thread.stop)
+            for thread in (auditor, imports, worker, collector, housekeeper, engine, trigrams)
         ]
         if not all(stopped) or not engine.settled:
             leave()

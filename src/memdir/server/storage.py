@@ -76,6 +76,15 @@ def opened_store(options: StorageOptions, paths: AppPaths) -> Iterator[Store]:
 
 
 @contextmanager
+def shared_store(options: StorageOptions, paths: AppPaths) -> Iterator[Store]:
+    """The store of a server that is at work, for a process that it started: nothing is cleared up, no schema is changed."""
+    url = options.url()
+    opened = _sqlite(options, paths, migrates=False) if url is None else _postgres(url, options, paths)
+    with _closed(opened) as store:
+        yield store
+
+
+@contextmanager
 def owned(folder: Path) -> Iterator[None]:
     """The data folder belongs to one process at a time; the kernel frees the lock with the process."""
     fd = os.open(folder / LOCK_NAME, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)

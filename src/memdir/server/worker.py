@@ -115,12 +115,17 @@ class Worker:
         count: int = 1,
         limit_s: float = COMPUTE_S,
         crowded: Callable[[], bool] = lambda: False,
+        imports_elsewhere: Callable[[], bool] = lambda: False,
+        only_imports: bool = False,
     ) -> None:
         """`count` threads index and as many embed; 0: other processes do the work. `limit_s` is the time limit of one
-        computation over one document; `crowded` says whether requests of the same process wait for each other."""
+        computation over one document; `crowded` says whether requests of the same process wait for each other, and
+        `imports_elsewhere` whether another process reads imports now. `only_imports`: this is that process."""
         self._store = store
         self._engine = engine
         self._crowded = crowded
+        self._imports_elsewhere = imports_elsewhere
+        self._priority_min = BULK if only_imports else INTERACTIVE
         self._stopping = threading.Event()
         self._edits_rest = threading.Event()
         """The thread for edits has nothing to index."""
@@ -129,11 +134,10 @@ class Worker:
         self._facts = KnownFacts(store)
         self._memory_vectors = MemoryVectors(store, engine)
         loops: list[_Loop] = []
+        if count and not only_imports:
+            loops.append(_Loop("index-now", "index", INTERACTIVE, self._index_some))
         if count:
-            loops += [
-                _Loop("index-now", "index", INTERACTIVE, self._index_some),
-                _Loop("memory", "memory", BULK, self._remember_some),
-            ]
+            loops.append(_Loop("memory", "memory", BULK, self._remember_some))
         for _ in range(count):
             loops += [_Loop("index", "index", BULK, self._index_some), _Loop("embed", "embed", BULK, self._embed_some)]
         self._loops = loops
@@ -192,7 +196,10 @@ class Worker:
                 if loop.step(loop):
                     self._give_way(loop, time.monotonic() - began)
                     continue
-                pause = self._store.jobs.next_due_s(loop.kind, priority_max=loop.priority)
+                priority_max = self._priority_max(loop)
+                pause = self._store.jobs.next_due_s(
+                    loop.kind, priority_max=priority_max, priority_min=min(priority_max, self._priority_min)
+                )
             except DiskFullError:
                 log.error("no room on the disk to go on indexing; trying again every %g s", _FULL_S)  # noqa: TRY400  no bug
                 pause = _FULL_S
@@ -230,10 +237,10 @@ class Worker:
             return False
         claimed = self._claim(loop, limit=TOGETHER_MAX, size_max_bytes=TOGETHER_MAX_BYTES)
         if not claimed:
-            return self._memory_vectors.step()
+            return self._priority_min == INTERACTIVE and self._memory_vectors.step()
         self._take(claimed, partial(remember_all, self._store, self._facts))
         self._memory_vectors.begin_anew()
-        if len(claimed) < TOGETHER_MAX:
+        if self._priority_min == INTERACTIVE and len(claimed) < TOGETHER_MAX:
             self._memory_vectors.step()
             self._stopping.wait(GATHER_S)
         return True
@@ -282,13 +289,16 @@ class Worker:
         if loop.kind == "index" and loop.priority == BULK and not self._edits_rest.wait(LONG_EDIT_S):
             loop.bulk_first = True
         claimed = self._store.jobs.claim(
-            loop.kind, owner=self._leases.owner, limit=limit, priority_max=loop.priority, bulk_first=loop.bulk_first,
-            size_max_bytes=size_max_bytes,
+            loop.kind, owner=self._leases.owner, limit=limit, priority_max=self._priority_max(loop),
+            priority_min=self._priority_min, bulk_first=loop.bulk_first, size_max_bytes=size_max_bytes,
         )  # fmt: skip
         loop.bulk = bool(claimed) and claimed[0].priority == BULK
         if loop.priority == INTERACTIVE:
             (self._edits_rest.clear if claimed else self._edits_rest.set)()
         return claimed
+
+    def _priority_max(self, loop: _Loop) -> int:
+        return INTERACTIVE if self._imports_elsewhere() else loop.priority
 
     def _told(self, jobs: Sequence[Job]) -> None:
         for container_id in {job.container_id for job in jobs}:

@@ -25,6 +25,10 @@ from memdir.store.database import Database, Guard, Row, Transaction, fetch, mark
 
 INTERACTIVE: Final = 0
 BULK: Final = 1
+LONG_BYTES: Final = 128 << 10
+"""Documents from this size on are read like imports, whoever saved them: it takes seconds."""
+VERY_LONG_BYTES: Final = 1 << 20
+"""Documents from this size on are an import by themselves: it takes a minute."""
 ATTEMPTS_MAX: Final = 5
 DEATHS_MAX: Final = 3
 LEASE_MS: Final = 20_000
@@ -103,10 +107,12 @@ class JobStore:
         owner: str = "",
         limit: int = 1,
         priority_max: int = BULK,
+        priority_min: int = INTERACTIVE,
         bulk_first: bool = False,
         size_max_bytes: int = NO_SIZE,
     ) -> list[Job]:
-        """At most `limit` jobs that are due and free, no less urgent than `priority_max`; interactive first unless
+        """At most `limit` jobs that are due and free, no less urgent than `priority_max` and no more than `priority_min`;
+        interactive first unless
         `bulk_first`, then by turns. All are of one priority: an edit does not wait for the imports claimed with it. At least
         one, and no more than have `size_max_bytes` of content between them but for the last.
 
@@ -114,12 +120,12 @@ class JobStore:
         given up.
         """
         now_ms = self._now_ms()
-        if self._idle(kind, priority_max, now_ms):
+        if self._idle(kind, (priority_min, priority_max), now_ms):
             return []
         with self._db.write() as connection:
             jobs: list[Job] = []
             for priority in (BULK, INTERACTIVE) if bulk_first else (INTERACTIVE, BULK):
-                if priority <= priority_max and not jobs:
+                if priority_min <= priority <= priority_max and not jobs:
                     wanted = _Wanted(kind=kind, priority=priority, limit=limit, size_max_bytes=size_max_bytes)
                     jobs = self._take(connection, wanted, owner=owner, now_ms=now_ms)
             suspect = next((job for job in jobs if job.deaths), None)
@@ -133,12 +139,12 @@ class JobStore:
             return []
         return jobs
 
-    def _idle(self, kind: str, priority_max: int, now_ms: int) -> bool:
+    def _idle(self, kind: str, priorities: tuple[int, int], now_ms: int) -> bool:
         """Whether there is nothing to claim; asked first, because it needs no lock."""
         row = self._db.one(
-            "select 1 from job where kind = ? and priority <= ? and failed_at_ms is null "
+            "select 1 from job where kind = ? and priority between ? and ? and failed_at_ms is null "
             "and not_before_ms <= ? and leased_until_ms <= ? limit 1",
-            (kind, priority_max, now_ms, now_ms),
+            (kind, *priorities, now_ms, now_ms),
         )
         return row is None
 
@@ -271,12 +277,33 @@ class JobStore:
             return connection.changes()
 
     @acting_as(SYSTEM)
-    def next_due_s(self, kind: str, *, priority_max: int = BULK) -> float | None:
+    def release_of(self, owner: str) -> int:
+        """The same for a process whose claims are in the name of an owner that begins so."""
+        with self._db.write() as connection:
+            connection.execute(
+                "update job set leased_until_ms = 0, owner = '', deaths = deaths + 1 "
+                "where leased_until_ms > 0 and substr(owner, 1, ?) = ?",
+                (len(owner), owner),
+            )
+            return connection.changes()
+
+    @acting_as(SYSTEM)
+    def imports(self, *, at_least: int) -> bool:
+        """Whether an import is to be read: `at_least` jobs of imports, or one of them over a document of VERY_LONG_BYTES."""
+        row = self._db.one(
+            "select count(*), coalesce(max(size_bytes), 0) from (select d.size_bytes from job j "
+            "join document d on d.id = j.document_id where j.priority = ? and j.failed_at_ms is null limit ?) few",
+            (BULK, at_least),
+        )
+        return row is not None and (row[0] >= at_least or row[1] >= VERY_LONG_BYTES)
+
+    @acting_as(SYSTEM)
+    def next_due_s(self, kind: str, *, priority_max: int = BULK, priority_min: int = INTERACTIVE) -> float | None:
         """Seconds until the next job can be claimed (0 when one can now); None when there is none."""
         row = self._db.one(
             "select min(case when not_before_ms > leased_until_ms then not_before_ms else leased_until_ms end) from job "
-            "where kind = ? and priority <= ? and failed_at_ms is null",
-            (kind, priority_max),
+            "where kind = ? and priority between ? and ? and failed_at_ms is null",
+            (kind, priority_min, priority_max),
         )
         if row is None or row[0] is None:
             return None

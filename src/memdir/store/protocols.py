@@ -74,6 +74,10 @@ class ChunkStore(Protocol):
         best first, ties by id. The scope is applied before the limit."""
         ...
 
+    def lexical_above(self, scope: Scope, phrases: Sequence[str], limit: int, above: int) -> list[tuple[int, float]]:
+        """The same of chunks whose id is greater than `above`."""
+        ...
+
     def nearest(self, scope: Scope, query: Matrix, *, model: str, limit: int) -> Nearest:
         """The passages in scope that are closest to `query` (normalised). The scope is applied before the limit."""
         ...

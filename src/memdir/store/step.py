@@ -144,7 +144,7 @@ class Step:
                 at_ms=self._now_ms,
             )
         if document.status == "queued":
-            self._enqueue(document_id, "index", op.priority)
+            self._enqueue(document_id, "index", op.priority if size_bytes < jobs.LONG_BYTES else jobs.BULK)
         return Outcome(seq=seq, count=1, created=current is None, document=document)
 
     def _put_target(self, op: Put, path: str | None) -> Document | None:

@@ -57,6 +57,8 @@ INLINE_MAX_BYTES: Final = 64 * KIB
 """A larger file is sent in a call of its own: as it is, where a batch has base64, and that is a single step for the
 interpreter, in which no other thread is served."""
 _BATCH_BYTES: Final = MIB
+_MANY: Final = 8
+"""Paths that wait with a file before it counts as one of an import."""
 _STREAM_BYTES: Final = 256 * KIB
 """Up to here a file is sent whole, of known length, which the server takes in one step."""
 GONE_REASON: Final = (
@@ -353,11 +355,12 @@ class Pusher:
             if failure is not None:
                 raise failure
             expect = Expect(revision=None)
+        bulk = ctx.queue.lengths()[0] > _MANY
         content = ctx.local.content(entry) if entry.size <= _STREAM_BYTES else ctx.local.pieces(entry)
         answer = ctx.link.call(
             lambda client: client.put_file(
                 ctx.container, push.row.path, content, kind="file", mode=fact.mode,
-                mtime_ns=entry.mtime_ns, expect=expect, idempotency_key=key(push, "put"),
+                mtime_ns=entry.mtime_ns, expect=expect, idempotency_key=key(push, "put"), bulk=bulk,
             )
         )  # fmt: skip
         with ctx.queue.transaction() as tx:

@@ -84,15 +84,15 @@ class ContainerIndex:
         """How many passages are here, whether or not they were compared with the store."""
         return sum(view.live for view in self._state.views)
 
+    @property
+    def newest(self) -> int:
+        """The highest id of a passage that is here; ids only grow."""
+        return max((int(view.segment.chunk_ids[-1]) for view in self._state.views if view.segment.size), default=0)
+
     def lacks(self, most: int) -> bool:
-        """Whether the log tells of more than `most` passages that are not here, so that following it takes long."""
-        state = self._state
-        _, last = self._feed.bounds()
-        if last - state.event_id <= most:
-            return False
-        events = self._feed.events(self._container_id, after=state.event_id, until=last)
-        added = {event.chunk_id for event in events if event.kind == "add" and event.chunk_id is not None}
-        return len(added) - len(changes.known(state.views, added)) > most
+        """Whether the log tells of so many changes that are not here that `most` passages may be missing: each comes with a
+        change for every model."""
+        return self._feed.bounds()[1] - self._state.event_id > 2 * most
 
     @property
     def is_due(self) -> bool:

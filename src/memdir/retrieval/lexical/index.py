@@ -29,8 +29,11 @@ from memdir.store.upkeep import Finding
 log = logging.getLogger(__name__)
 
 NAME: Final = "lexical"
-AT_ONCE_PASSAGES: Final = 2_000
-"""Up to so many passages that are in no file are read by the search that needs them; more in the background."""
+AT_ONCE_PASSAGES: Final = 50
+"""Up to so many passages that are new are read by the search that needs them (.4 ms each); more in the background, and the
+store answers for them meanwhile."""
+LOADED_AT_ONCE: Final = 2_000
+"""The same for the first search after a start."""
 COMPARED_AT_ONCE: Final = 50_000
 """After a start, files of so many passages are compared with the store (7 us each) by the first search."""
 OPEN_MAX: Final = 256
@@ -40,7 +43,10 @@ MEMORY_MAX_BYTES: Final = 256 << 20
 _PHRASES_MAX: Final = 128
 _IDLE_S: Final = 60.0
 
-Fallback = Callable[[Scope, Sequence[str], int], list[tuple[int, float]]]
+Ranked = list[tuple[int, float]]
+Fallback = Callable[[Scope, Sequence[str], int], Ranked]
+Newer = Callable[[Scope, Sequence[str], int, int], Ranked]
+"""The same of passages with an id above the last argument."""
 
 
 class SegmentedIndex:
@@ -48,8 +54,12 @@ class SegmentedIndex:
 
     name = NAME
 
-    def __init__(self, feed: PassageLog, data_folder: Path | None, *, fallback: Fallback | None = None) -> None:
-        """`data_folder` None: nothing is kept in files. Without a `fallback` a search waits until the index is whole."""
+    def __init__(
+        self, feed: PassageLog, data_folder: Path | None, *, fallback: Fallback | None = None, newer: Newer | None = None
+    ) -> None:
+        """`data_folder` None: nothing is kept in files. Without a `fallback` a search waits until the index is whole, without
+        `newer` until it has all that was written."""
+        self._newer = newer
         self._feed = feed
         self._folder = data_folder
         self._fallback = fallback
@@ -67,7 +77,13 @@ class SegmentedIndex:
         if not asked:
             return []
         own = self._container(scope.container_id)
-        if self._fallback is not None and self._takes_long(own, scope.container_id):
+        if own.is_ready:
+            if self._newer is not None and own.lacks(AT_ONCE_PASSAGES):
+                self.follow(scope.container_id)
+                views, newest = own.state.views, own.newest
+                found = search(views, self._parts, scope, asked, limit) + self._newer(scope, phrases, limit, newest)
+                return sorted(found, key=lambda one: (-one[1], one[0]))[:limit]
+        elif self._fallback is not None and self._takes_long(own, scope.container_id):
             self.follow(scope.container_id)
             return self._fallback(scope, phrases, limit)
         views = own.current()
@@ -126,12 +142,9 @@ class SegmentedIndex:
             pass
 
     def _takes_long(self, own: ContainerIndex, container_id: int) -> bool:
-        """Whether a search would wait long: for an index that was not compared with the store yet, or for the passages of
-        a large file that was cut a moment ago."""
-        if own.is_ready:
-            return own.lacks(AT_ONCE_PASSAGES)
+        """Whether a search would wait long for an index that was not compared with the store yet."""
         passages = self._feed.count(container_id)
-        return passages > COMPARED_AT_ONCE or passages - own.held > AT_ONCE_PASSAGES
+        return passages > COMPARED_AT_ONCE or passages - own.held > LOADED_AT_ONCE
 
     def _container(self, container_id: int) -> ContainerIndex:
         with self._lock:

@@ -35,7 +35,10 @@ def segmented_index(store: Store) -> SegmentedIndex | None:
     """For a store that one process owns and that tells what changed; None where the database has its own. To be closed before
     the store."""
     feed = store.passage_log()
-    return None if feed is None else SegmentedIndex(feed, store.folder, fallback=store.chunks().lexical)
+    if feed is None:
+        return None
+    chunks = store.chunks()
+    return SegmentedIndex(feed, store.folder, fallback=chunks.lexical, newer=chunks.lexical_above)
 
 
 def words_among(indexes: Sequence[DerivedIndex], chunks: ChunkStore) -> LexicalIndex:

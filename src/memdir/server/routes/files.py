@@ -17,6 +17,7 @@ from memdir.server.hub import Hub
 from memdir.server.services import files
 from memdir.store.blobs import INLINE_MAX_BYTES
 from memdir.store.errors import InvalidError
+from memdir.store.jobs import BULK, INTERACTIVE
 from memdir.store.operations import Delete, Put
 from memdir.store.types import Document
 from memdir.store.versions import Version
@@ -107,6 +108,7 @@ async def put_file(
     kind: v1.EntryKind = "file",
     mode: Annotated[int, Query(ge=0, le=0o7777)] = 0o644,
     mtime_ns: Annotated[int, Query(alias="mtimeNs", ge=-INT64_MAX, le=INT64_MAX)] = 0,
+    bulk: Annotated[bool, Query(description="One of many files: read after those that somebody just saved.")] = False,
     if_match: Annotated[str | None, Header()] = None,
     if_none_match: Annotated[str | None, Header()] = None,
     idempotency_key: Annotated[str | None, Header()] = None,
@@ -120,6 +122,7 @@ async def put_file(
         if_match=revision_of(if_match),
         if_none_match=only_new(if_none_match),
         idempotency_key=idempotency_key,
+        priority=BULK if bulk else INTERACTIVE,
     )
     if int(request.headers.get("content-length", INLINE_MAX_BYTES + 1)) <= INLINE_MAX_BYTES:
         body = await request.body()

@@ -103,6 +103,10 @@ class PostgresChunkStore(PassageReader):
         """Chunk ids and BM25 (higher is better) for any of `phrases`, best first, ties by id."""
         return lexical(self._db, scope, phrases, limit)
 
+    def lexical_above(self, scope: Scope, phrases: Sequence[str], limit: int, above: int) -> list[tuple[int, float]]:
+        """As `lexical`, which is always up to date here."""
+        return [found for found in lexical(self._db, scope, phrases, limit) if found[0] > above]
+
     def nearest(self, scope: Scope, query: Matrix, *, model: str, limit: int) -> Nearest:
         """The passages in scope that are closest to `query`: all of a small scope are compared, of a large one those that
         lie near in the graph."""

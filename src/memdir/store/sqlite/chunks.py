@@ -109,14 +109,18 @@ class SqliteChunkStore(PassageReader):
 
     def lexical(self, scope: Scope, phrases: Sequence[str], limit: int) -> list[tuple[int, float]]:
         """Chunk ids and BM25 (higher is better) for any of `phrases`, best first, ties by id."""
+        return self.lexical_above(scope, phrases, limit, 0)
+
+    def lexical_above(self, scope: Scope, phrases: Sequence[str], limit: int, above: int) -> list[tuple[int, float]]:
+        """The same of chunks whose id is greater than `above`: no others are read."""
         if not phrases:
             return []
         where, bindings = scope_condition(scope)
         rows = self._db.all(
             f"select c.id, -bm25(chunk_words, {BM25_WEIGHTS[0]}, {BM25_WEIGHTS[1]}, {BM25_WEIGHTS[2]}) as score "  # noqa: S608
             f"from chunk_words join chunk c on c.id = chunk_words.rowid {where} and chunk_words match ? "
-            "order by score desc, c.id limit ?",
-            (*bindings, match_expression(phrases), limit),
+            "and chunk_words.rowid > ? order by score desc, c.id limit ?",
+            (*bindings, match_expression(phrases), above, limit),
         )
         return [(row[0], row[1]) for row in rows]
 

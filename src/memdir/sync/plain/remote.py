@@ -213,6 +213,7 @@ class PlainRemote:
         mtime_ns: int = 0,
         expect: Expect | None = None,
         idempotency_key: str | None = None,
+        bulk: bool = False,  # noqa: ARG002  nobody can say it in these words
     ) -> v1.FileEntry:
         self._check(container)
         return self._put(path, content, kind=kind, mode=mode, mtime_ns=mtime_ns, expect=expect, key=idempotency_key)
