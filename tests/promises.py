@@ -713,6 +713,7 @@ _REAL = _group(
     "real",
     {
         "bounded": "A statement of a search, a put, a hook or a listing is bounded by what it returns; exceptions are listed.",
+        "artifacts": "What tools made and can make again is not synced, and nothing that a person wrote is left out.",
         "about-the-user": "Titles, abstracts and code that a program posts are documents, never facts about the user.",
     },
 )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from memdir.cli import mountsettings
 from memdir.cli.command import ALL, EXIT_OK, Command, Parser, prefetch_bytes, seconds, size_bytes
+from memdir.cli.ignore import EVERYTHING, add_pattern
 from memdir.cli.output import Output, Progress
 from memdir.cli.text import human_bytes, plural, visible
 from memdir.core.errors import BusyError, MemdirError, UsageError
@@ -34,6 +35,9 @@ def _configure(parser: Parser) -> None:
     )
     parser.add_argument("--foreground", action="store_true", help="stay, log to standard error, unmount at Ctrl-C or SIGTERM")
     parser.add_argument("--no-sync", action="store_true", help="keep everything on this machine's disk; no server")
+    parser.add_argument(
+        "--all", action="store_true", help="sync what tools made and can make again, too (`memdir ignore add '!*'`)"
+    )
     parser.add_argument("--read-only", action="store_true", help="refuse every change made through the mount")
     parser.add_argument(
         "--profile", choices=("fast", "observed"), default="fast",
@@ -95,7 +99,11 @@ def _run(args: argparse.Namespace, out: Output) -> int:
     wanted = Path(current_folder(), args.path or name)
     place = resolve_outside(wanted, {record.path for record in records})
     existing = _mounted_here(records, name, place)
+    if args.all and (args.foreground or args.read_only):
+        raise UsageError("--all writes a pattern into the mount, once it is there", hint=f"`memdir ignore add '{EVERYTHING}'`")
     if existing is not None:
+        if args.all:
+            add_pattern(Path(place), EVERYTHING)
         return _say_already_mounted(existing, args, out)
     try:
         return _mount(registry, name, place, args, out)
@@ -142,6 +150,8 @@ def _mount(registry: MountRegistry, name: str, place: str, args: argparse.Namesp
     if args.foreground:
         remove_created_dir(record)
     before = next((old for old in records if old.id == record.id and old.path != place), None)
+    if args.all:
+        add_pattern(Path(place), EVERYTHING)
     if before is not None:
         _leave_old_place(before, place, out)
     if others:

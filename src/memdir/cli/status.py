@@ -91,6 +91,12 @@ def _print(answer: dict[str, Any], out: Output) -> None:
             rows.append(("held back", held_back(str(answer["name"]), answer)))
         if answer.get("processing"):
             rows.append(("indexing", _indexing_line(answer)))
+        kept = answer.get("kept_here") or {}
+        if kept.get("folders"):
+            where = plural(int(kept["folders"]), "folder")
+            rows.append(
+                ("kept here", f"{plural(int(kept['files']), 'file')} in {where} that tools made, see `memdir ignore list`")
+            )
         if answer.get("failed"):
             why = "the reasons are in .memdir/errors/, `memdir retry` lets it try again"
             rows.append(("failed", f"the server could not read {plural(int(answer['failed']), 'file')}; {why}"))

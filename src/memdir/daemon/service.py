@@ -74,6 +74,7 @@ class MountService:
         self._disk_trouble = disk_trouble
         self._attention = Attention(syncing)
         self._grep = Grep(record.name, tree, syncing)
+        self._tree = tree
         self._waiting = threading.Event()
         """Never set: something to wait on with a bound while asking the server again."""
 
@@ -84,6 +85,7 @@ class MountService:
             "counters": self._counters,
             "grep": self._grep.run,
             "sync": self._sync,
+            "ignored": self._ignored,
             **self._attention.operations(),
             "confirm": self._confirm,
             "memory_paths": self._memory_paths,
@@ -98,7 +100,27 @@ class MountService:
 
     def _status(self, _: Json) -> Json:
         self._syncing.wait_engine(_STATUS_WAIT_S)  # before, nobody knows what waits
-        return self.status_view() | {"fuse": self._counters({})}
+        engine = self._syncing.engine
+        met = [] if engine is None else engine.artifacts.met()
+        kept = {"folders": len(met), "files": 0 if engine is None else sum(map(engine.artifacts.files_in, met))}
+        return self.status_view() | {"fuse": self._counters({}), "kept_here": kept}
+
+    def _ignored(self, args: Json) -> Json:
+        """What stays on this machine: the folders (`folders`), or why one path does (`path`)."""
+        engine = self._syncing.wait_engine(_STATUS_WAIT_S)
+        if engine is None:
+            return {"folders": [], "reason": None}
+        engine.take_back_released()
+        path = args.get("path")
+        if path is None:
+            artifacts = engine.artifacts
+            found = [{"path": one.path, "reason": one.reason, "files": artifacts.files_in(one)} for one in artifacts.met()]
+            return {"folders": found, "reason": None}
+        held = engine.artifacts.holding(str(path))
+        reason = None if held is None else f"{held.reason}: {held.path}"
+        if reason is None and self._tree.is_local_only(str(path)):
+            reason = "a name that the system or an editor leaves behind, or a pattern of .memdirignore"
+        return {"folders": [], "reason": reason}
 
     def _counters(self, _: Json) -> Json:
         """What the kernel asked since the mount started; cheap, for measurements."""

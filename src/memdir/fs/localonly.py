@@ -54,6 +54,15 @@ class LocalOnlyRules:
             return False
         return self._patterns.ignores(path[1:].encode("utf-8", "surrogateescape"), is_dir=is_dir)
 
+    def asks_for(self, path: str) -> bool:
+        """Whether a `!pattern` names the folder at the absolute `path`, or one above it, as the last word on that."""
+        if self._patterns is None or path == "/":
+            return False
+        parts = path[1:].encode("utf-8", "surrogateescape").split(b"/")
+        above = (b"/".join(parts[:end]) for end in range(len(parts), 0, -1))
+        decided = next((found for one in above if (found := self._patterns.decide(one, is_dir=True)) is not None), None)
+        return decided is not None and decided.negated
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, LocalOnlyRules) and other.text == self.text
 

@@ -54,6 +54,10 @@ class SyncTree(Protocol):
         """What stands at `path` now, None for nothing or for a type that is never synced (fifo, socket, device)."""
         ...
 
+    def is_asked_for(self, path: str) -> bool:
+        """Whether `.memdirignore` says that the folder at `path` is to be synced whatever it is."""
+        ...
+
     def is_local_only(self, path: str) -> bool:
         """Whether `path` stays on this machine (`fs.localonly` and `.memdirignore`). Such paths leave no intent; `fact` and
         `children` still show them, so a scan must ask."""

@@ -8,6 +8,7 @@ from typing import Final
 
 from memdir.core.clock import Clock
 from memdir.fs.tree import SyncTree
+from memdir.sync.artifacts import Artifacts
 from memdir.sync.facts import Facts
 from memdir.sync.inflight import Inflight
 from memdir.sync.link import Link
@@ -48,6 +49,7 @@ class Context:
     link: Link
     inflight: Inflight
     local: LocalView
+    artifacts: Artifacts
     clock: Clock
     is_virtual: Callable[[str], bool]
     """Paths that exist only as views of this mount and are never synced in either direction."""

@@ -20,12 +20,13 @@ from memdir.client.remote import Remote
 from memdir.core.clock import Clock, SystemClock
 from memdir.core.sqlite import Database
 from memdir.fs.tree import SyncTree
+from memdir.sync.artifacts import Artifacts
 from memdir.sync.context import Context, host_label, is_view
 from memdir.sync.enginestatus import EngineStatus, status_of
 from memdir.sync.facts import Facts
 from memdir.sync.fetcher import Fetcher
 from memdir.sync.inflight import Inflight
-from memdir.sync.intake import agree_on_cut_short, find_unseen, take_in_all
+from memdir.sync.intake import agree_on_cut_short, find_unseen, take_in_all, walk
 from memdir.sync.keeper import Keeper, KeepingPolicy
 from memdir.sync.left import Left
 from memdir.sync.link import Link
@@ -105,6 +106,7 @@ class Engine:
             link=link,
             inflight=self.inflight,
             local=LocalView(tree, facts),
+            artifacts=Artifacts(self._db, tree, clock),
             clock=clock,
             is_virtual=is_virtual or is_view,
             lazy=keeping is not None,
@@ -219,6 +221,21 @@ class Engine:
     def last_pushed_seq(self) -> int:
         """The server's number of our newest write in this run."""
         return self._ctx.counters.last_pushed_seq
+
+    @property
+    def artifacts(self) -> Artifacts:
+        """Folders that stay on this machine."""
+        return self._ctx.artifacts
+
+    def take_back_released(self) -> int:
+        """Push what is in folders that stayed here and do not any more; how many folders that are."""
+        freed = self._ctx.artifacts.released()
+        for folder in freed:
+            with self._ctx.queue.transaction() as tx:
+                self._ctx.queue.add_all(tx, list(walk(self._ctx, folder)))
+        if freed:
+            self._announce()
+        return len(freed)
 
     def on_their_way(self) -> int:
         """Files that are not pushed, or that the server has not read in full. Counts two small tables."""

@@ -107,6 +107,12 @@ class Facts:
         )
         return None if row is None else (int(row[0]), int(row[1]))
 
+    def is_agreed(self, path: str) -> bool:
+        """Whether the server has, or had, something at `path`."""
+        return self._db.one(
+            "select 1 from (select path from base union all select path from remote) where path = ? limit 1", (encode(path),)
+        ) is not None  # fmt: skip
+
     def is_known(self, path: str) -> bool:
         """Whether something is or was agreed on at `path`, or something waits there."""
         return self._db.one(

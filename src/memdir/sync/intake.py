@@ -104,6 +104,8 @@ def _record_move(ctx: Context, tx: Connection, source: str, path: str) -> None:
     """Rows that wait below the old name wait below the new one. The rename itself is for the server only when it knows
     something at the old name, or will: by an earlier rename, or by what is on its way just now."""
     ctx.queue.rekey(tx, source, path, delay_s=QUIET_S)
+    if ctx.artifacts.was_in(source):
+        ctx.queue.add_all(tx, list(walk(ctx, path)))  # none of it was pushed where it stood
     if not ctx.is_excluded(path):
         ctx.queue.add(tx, path, delay_s=QUIET_S)
     if not (ctx.facts.has_base(source) or ctx.queue.is_inflight(source) or ctx.queue.touches_move(source)):

@@ -185,10 +185,15 @@ class Pusher:
         except ClientError as error:
             self._settle_error(row, error)
 
+    def _stays_here(self, path: str) -> bool:
+        """Whether tools made it, and the server never had it. What is gone is gone there as well."""
+        ctx = self._ctx
+        return not ctx.facts.is_agreed(path) and ctx.tree.fact(path) is not None and ctx.artifacts.holding(path) is not None
+
     def _plan(self, row: Row) -> Push | None:
         """Do the local part of a plan. A Push when the server's part is to be done, else None and the row is settled."""
         ctx, path = self._ctx, row.path
-        if ctx.is_excluded(path):
+        if ctx.is_excluded(path) or self._stays_here(path):
             self._finish(row)
             return None
         entry = ctx.tree.fact(path)

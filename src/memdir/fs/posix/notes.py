@@ -68,6 +68,13 @@ class Notes(State):
             found = self._find(path)
             return self._rules.matches(path, is_dir=found is not None and found.is_dir)
 
+    def is_asked_for(self, path: str) -> bool:
+        """Whether `.memdirignore` says that the folder at `path` is to be synced whatever it is."""
+        with self._lock:
+            if self._rules_stale:
+                self._refresh_rules()
+            return self._rules.asks_for(path)
+
     def _find(self, path: str) -> Inode | None:
         """What stands at an absolute path, symlinks not followed."""
         inode = self._inode(ROOT_INO)
