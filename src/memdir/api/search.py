@@ -46,6 +46,8 @@ class SearchRequest(Wire):
     wait_seq: int = 0
     wait_ms: Annotated[int, Field(ge=0, le=30_000)] = 0
     threshold: Annotated[float, Field(ge=0, le=1)] | None = None
+    nearest: Annotated[int, Field(ge=0, le=20)] = 0
+    """Where no hit is sure enough, so many of the nearest, each marked as `weak`."""
     """Hits with a lower score are left out; None: the server's own threshold."""
     explain: bool = False
     rerank: bool = False
@@ -122,6 +124,8 @@ class SearchHit(Wire):
     """With `explain`: lexical, static, dense, … as they entered the fusion."""
     why: str | None = None
     """How it was reached when the words of the query did not bring it up here: `linked from /notes/a.md`, `shares INC-4411`."""
+    weak: bool | None = None
+    """With `nearest`: nothing is sure enough, and this is among the nearest there is."""
     matched: list[LineRange] | None = None
     """With `group`, `context`, `before`, `after` or `budgetTokens`: the lines of the hits that are in it, in their order."""
 

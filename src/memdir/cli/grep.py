@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _LIMIT_DEFAULT: Final = 10
 _WAIT_MS: Final = 2500
+_NEAREST: Final = 5
+"""Hits that are shown when none is sure enough."""
 _ANSWER_TIMEOUT_S: Final = 60.0
 """How long the search itself may take, on top of the wait."""
 _LEFT_OUT_SHOWN: Final = 3
@@ -238,6 +240,7 @@ def _options(args: argparse.Namespace) -> dict[str, Any]:
         "max_count": args.max_count,
         "budget_tokens": args.budget,
         "threshold": args.threshold,
+        "nearest": None if exact or args.threshold is not None else _NEAREST,
     }
     return options | {name: value for name, value in wanted.items() if value is not None and value is not False}
 
@@ -315,6 +318,8 @@ def _row(hit: dict[str, Any], path: str, *, explain: bool) -> dict[str, Any]:
         "kind": hit["kind"],
         "document_id": hit.get("document_id"),
     }
+    if hit.get("weak"):
+        row["weak"] = True
     if hit.get("matched"):
         row["matched"] = hit["matched"]
     if explain:

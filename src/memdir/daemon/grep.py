@@ -317,6 +317,7 @@ class Grep:
             "title": hit.title,
             "signals": hit.signals,
             "why": hit.why,
+            "weak": bool(hit.weak),
             "matched": None
             if hit.matched is None
             else [[one.start_line + start - hit.start_line, one.end_line + start - hit.start_line] for one in hit.matched],
@@ -378,7 +379,7 @@ def _is_inside(path: str, scopes: list[str]) -> bool:
 def _options(args: Json) -> Json:
     """What goes to the server as it is; it refuses what is out of bounds."""
     options: Json = {"explain": bool(args.get("explain")), "rerank": bool(args.get("rerank"))}
-    for name in ("context", "budget_tokens", "threshold"):
+    for name in ("context", "budget_tokens", "threshold", "nearest"):
         if args.get(name) is not None:
             options[name] = args[name]
     return options

@@ -23,6 +23,8 @@ Scores = npt.NDArray[np.float64]
 NEAR_SHARE: Final = 0.5
 """Of the way from an unrelated cosine to one that is as likely an answer as not: where nothing is as near as that, the nearest
 gets no full score for it, and words decide."""
+PRIOR_OF_WORDS: Final = 3.0
+"""How much of the words' score a prior takes, for each point of cosine that it takes."""
 FEEDBACK: Final = 3
 """Best passages that are taken for answers when others are judged by their likeness to them."""
 
@@ -66,6 +68,8 @@ class Signals:
     path: Scores
     cosine: Scores | None
     """`dense` before it was normalised: cosines, borrowed ones included."""
+    prior: Scores
+    """What was taken from `cosine` because of the kind of text (`retrieval.kinds`)."""
     semantic: Scores
     """How sure the vectors are in absolute terms, 0 to 1."""
     fused: Scores
@@ -79,17 +83,19 @@ def fuse(
     static: Scores,
     dense: Scores | None,
     path: Scores,
+    prior: Scores,
     scales: Scales,
     tuning: Tuning,
 ) -> Signals:
-    """`lexical` is BM25 (0 for no match), `static` and `dense` cosines (NaN for no vector), `path` 0 to 1."""
-    static = np.nan_to_num(static, nan=0.0)
-    lexical = _to_unit(lexical)
+    """`lexical` is BM25 (0 for no match), `static` and `dense` cosines (NaN for no vector), `path` 0 to 1; `prior` is taken from
+    cosines."""
+    static = np.nan_to_num(static, nan=0.0) - prior
+    lexical = _to_unit(lexical) * (1.0 - PRIOR_OF_WORDS * prior)
     cosine = None
     if dense is None or np.isnan(dense).all():
         dense, semantic = None, scales.static.certainty(static)
     else:
-        cosine = borrowed(dense, static, scales)
+        cosine = borrowed(dense, static, scales) - prior
         semantic = scales.dense.certainty(cosine)
         dense = _near(cosine, scales)
     static = _to_unit(static)
@@ -102,6 +108,7 @@ def fuse(
         dense=dense,
         path=path,
         cosine=cosine,
+        prior=prior,
         semantic=semantic,
         fused=fused,
         scales=scales,
@@ -119,12 +126,15 @@ def raised(signals: Signals, rows: Rows, best_line: Scores, tuning: Tuning) -> S
         dense=None if signals.dense is None else signals.dense[rows],
         path=signals.path[rows],
         cosine=None if signals.cosine is None else signals.cosine[rows],
+        prior=signals.prior[rows],
         semantic=signals.semantic[rows],
         fused=signals.fused[rows],
     )
     if picked.cosine is None or picked.dense is None:
         return picked
-    cosine = picked.cosine + tuning.best_line * np.nan_to_num(np.maximum(best_line - picked.cosine, 0.0), nan=0.0)
+    cosine = picked.cosine + tuning.best_line * np.nan_to_num(
+        np.maximum(best_line - picked.prior - picked.cosine, 0.0), nan=0.0
+    )
     dense = _near(cosine, signals.scales)
     return replace(
         picked,

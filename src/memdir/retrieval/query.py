@@ -17,6 +17,7 @@ from memdir.retrieval import lines
 from memdir.retrieval.candidates import Candidate, in_order
 from memdir.retrieval.embed.port import Doubting, Embedder, unpack_lines
 from memdir.retrieval.fuse import Rows, Scales, Scores, Signals, Tuning, doubted, fed_back, fuse, raised
+from memdir.retrieval.kinds import PRIOR, is_sentence, kind_of
 from memdir.retrieval.lexical.opened import EngineIndex
 from memdir.retrieval.lexical.port import LexicalIndex
 from memdir.retrieval.questions import Question, Questions
@@ -46,6 +47,12 @@ FETCHED_BY_WORDS: Final = 8
 """The best by words are read as well, though many may be nearer: a near passage may be about nothing of the question."""
 SURE_MIN: Final = 0.02
 """Certainty of a passage's vector from which on it is looked whether the transformer could read the passage."""
+
+WEAK_MIN: Final = 0.1
+"""Score that the nearest passages need to be shown as weak hits: below it they have nothing of the question."""
+
+WIDER: Final = 3
+"""As many more candidates by vectors for a question in a sentence: prose may stand behind code that is nearer."""
 
 STATIC_LINE_SHARE: Final = 0.3
 """Of the static cosine beside the dense one when lines of a passage are compared."""
@@ -117,7 +124,9 @@ class Searcher:
         timer.lap("lexical")
         question.judged()
         timer.lap("embed")
-        signals, counted = self._signals(query.scope, lexical, path, static, question, most=most)
+        signals, counted = self._signals(
+            query.scope, lexical, path, static, question, most=most, sentence=is_sentence(query.text)
+        )
         timer.lap("vectors")
         best = self._best_rows(signals, query)
         packed = self._packed_lines(signals, best)
@@ -139,8 +148,10 @@ class Searcher:
             ranked = _joined(ranked, hops, query.scope)
             timer.lap("hops")
         passing = [candidate for candidate in ranked if candidate.score >= threshold]
-        shown = passing[: query.limit]
+        shown = passing[: query.limit] or [candidate for candidate in ranked if candidate.score >= WEAK_MIN][: query.nearest]
         hits = self._hits(shown, prepared, question, packed, query)
+        if not passing:
+            hits = [replace(hit, weak=True) for hit in hits]
         timer.lap("lines")
         return SearchOutcome(hits=hits, total=len(passing), stages_ms=timer.stages_ms, closest=closest)
 
@@ -153,12 +164,15 @@ class Searcher:
         question: Question,
         *,
         most: int,
+        sentence: bool,
     ) -> tuple[Signals, int]:
         """The best passages by words, by path and (`most` of them) by vectors, with all signals of each (`static`: cosines that
         are known); how many passages are in scope."""
         near = unseen = NOTHING_NEAR
         if self._dense is not None and question.dense is not None:
-            near = self._vectors.nearest(scope, question.dense, model=self._dense.name, limit=most)
+            near = self._vectors.nearest(
+                scope, question.dense, model=self._dense.name, limit=WIDER * most if sentence else most
+            )
         counted = near.counted
         if not counted or counted != self._vectors.counted(scope, model=self._static.name):
             # Some passages are still to be seen by the transformer: their static vectors find them meanwhile.
@@ -175,10 +189,16 @@ class Searcher:
             static=np.array([static[chunk_id] for chunk_id in wanted]),
             dense=np.array([dense[chunk_id] for chunk_id in wanted]) if dense else None,
             path=np.array([path.get(chunk_id, 0.0) for chunk_id in wanted]),
+            prior=self._prior(wanted) if sentence else np.zeros(len(wanted)),
             scales=self._scales,
             tuning=self._tuning,
         )
         return signals, counted
+
+    def _prior(self, ids: Sequence[int]) -> Scores:
+        """What each passage loses beside a question in a sentence."""
+        paths = self._chunks.paths(ids)
+        return np.array([PRIOR[kind_of(paths.get(chunk_id))] for chunk_id in ids])
 
     def _compare(self, scope: Scope, ids: Iterable[int], query: Matrix, model: Embedder, known: dict[int, float]) -> None:
         """Add to `known` the cosine of each passage that is not there; NaN for one without a vector."""

@@ -17,6 +17,8 @@ class SearchQuery:
     limit: int = 10
     threshold: float | None = None
     explain: bool = False
+    nearest: int = 0
+    """Where no hit is sure enough, so many of the nearest all the same, each marked as weak."""
     lines: bool = True
     """Choose the best lines inside each hit; without, a hit is its whole chunk."""
     hops: bool = True
@@ -40,6 +42,8 @@ class Hit:
     title: str | None
     signals: Mapping[str, float] | None
     """With `explain`: lexical, static, dense, path as they entered the fusion, each 0 to 1."""
+    weak: bool = False
+    """It is below the threshold, and here only because nothing else was found."""
     why: str | None = None
     """How it was reached when the query alone did not bring it up here: `linked from /notes/a.md`, `shares INC-4411`."""
 

@@ -35,6 +35,14 @@ class PassageReader:
             found.update((row[0], self._stored(row)) for row in rows)
         return found
 
+    def paths(self, chunk_ids: Sequence[int]) -> dict[int, str | None]:
+        """Where the files of chunks stand, without their text."""
+        found: dict[int, str | None] = {}
+        for first in range(0, len(chunk_ids), IN_MAX):
+            part = [int(chunk_id) for chunk_id in chunk_ids[first : first + IN_MAX]]
+            found.update(self._db.all(f"select c.id, d.path {FROM} where c.id in ({marks_for(part)})", part))
+        return found
+
     def document_chunks(self, document_id: str) -> Sequence[StoredChunk]:
         """All chunks of a document in order."""
         rows = self._db.all(f"select {COLUMNS} {FROM} where c.document_id = ? order by c.ordinal", (document_id,))

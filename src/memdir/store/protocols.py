@@ -100,6 +100,10 @@ class ChunkStore(Protocol):
         """The stored chunks that still exist."""
         ...
 
+    def paths(self, chunk_ids: Sequence[int]) -> dict[int, str | None]:
+        """Where the files of chunks that still exist stand; None for documents without a place."""
+        ...
+
     def document_chunks(self, document_id: str) -> Sequence[StoredChunk]:
         """All chunks of a document in order."""
         ...

@@ -123,6 +123,8 @@ def joined(parts: Sequence[str], found: Sequence[SearchOutcome], whole: SearchOu
     for outcome in (*found, whole):
         for stage, spent_ms in outcome.stages_ms.items():
             stages[stage] = round(stages.get(stage, 0.0) + spent_ms, 3)
+    if any(not hit.weak for hit in hits):
+        hits = [hit for hit in hits if not hit.weak]
     total = max(len(hits), whole.total, *(outcome.total for outcome in found))
     closest = max(whole.closest, *(outcome.closest for outcome in found))
     return SearchOutcome(hits=tuple(hits), total=total, stages_ms=stages, closest=closest)

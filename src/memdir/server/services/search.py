@@ -181,8 +181,9 @@ def _exact(caller: Caller, engine: Engine, scopes: list[Scope], request: v1.Sear
 def _semantic(caller: Caller, engine: Engine, scope: Scope, request: v1.SearchRequest) -> _Found:
     limit = max(request.limit, RERANK_MAX) if request.rerank else request.limit
     query = SearchQuery(
-        text=request.q, scope=scope, limit=limit + SPARE_HITS, threshold=request.threshold, explain=request.explain
-    )
+        text=request.q, scope=scope, limit=limit + SPARE_HITS, threshold=request.threshold, explain=request.explain,
+        nearest=request.nearest,
+    )  # fmt: skip
     found, outcome = current_hits(caller, engine, query)
     stages = dict(outcome.stages_ms)
     reranking = None
@@ -196,10 +197,14 @@ def _semantic(caller: Caller, engine: Engine, scope: Scope, request: v1.SearchRe
     stages["memories"] = _ms(time.perf_counter() - began)
     keeps_order = reranking is not None and reranking.applied
     hits = merged([search_hit(hit, document) for hit, document in placed], placed, memories, keeps_order=keeps_order)
-    total = outcome.total - len(outcome.hits) + len(hits)
+    if any(not hit.weak for hit in hits):
+        hits = [hit for hit in hits if not hit.weak]
+    total = max(0, outcome.total - len(outcome.hits)) + len(hits)
     note = None
     if not hits and not prepare(request.q).terms:
         note = "the query has no letter and no digit to search by; an exact search (--literal) finds other characters, too"
+    elif hits and all(hit.weak for hit in hits):
+        note = "nothing is sure enough: these are the nearest there is"
     elif not hits and outcome.closest >= CLOSEST_TOLD_MIN:
         note = f"nothing is sure enough to be shown; the closest scores {outcome.closest:.2f}, a lower threshold shows it"
     elif not hits:
