@@ -87,8 +87,8 @@ def fuse(
     scales: Scales,
     tuning: Tuning,
 ) -> Signals:
-    """`lexical` is BM25 (0 for no match), `static` and `dense` cosines (NaN for no vector), `path` 0 to 1; `prior` is taken from
-    cosines."""
+    """`lexical` is BM25 (0 for no match), `static` and `dense` cosines (NaN for no vector), `path` 0 to 1; `prior` is
+    taken from cosines."""
     static = np.nan_to_num(static, nan=0.0) - prior
     lexical = _to_unit(lexical) * (1.0 - PRIOR_OF_WORDS * prior)
     cosine = None

@@ -16,9 +16,9 @@ Kind = Literal["prose", "code", "data", "generated"]
 
 _CODE: Final = frozenset(
     """
-    .py .pyi .js .mjs .cjs .jsx .ts .tsx .go .rs .java .kt .kts .scala .c .h .cc .cpp .cxx .hpp .hh .cs .rb .php .swift .m .mm .pl
-    .pm .sh .bash .zsh .fish .ps1 .bat .lua .r .jl .dart .ex .exs .erl .hrl .hs .ml .mli .clj .cljs .el .lisp .scm .vim .sql .css
-    .scss .sass .less .vue .svelte .tf .proto .graphql .asm .s .f90 .pas .d .zig .nim .cmake .mk .gradle .groovy .dts .cocci
+    .py .pyi .js .mjs .cjs .jsx .ts .tsx .go .rs .java .kt .kts .scala .c .h .cc .cpp .cxx .hpp .hh .cs .rb .php .swift .m .mm
+    .pl .pm .sh .bash .zsh .fish .ps1 .bat .lua .r .jl .dart .ex .exs .erl .hrl .hs .ml .mli .clj .cljs .el .lisp .scm .vim .sql
+    .css .scss .sass .less .vue .svelte .tf .proto .graphql .asm .s .f90 .pas .d .zig .nim .cmake .mk .gradle .groovy .dts
     """.split()  # noqa: SIM905
 )
 _DATA: Final = frozenset(

@@ -286,6 +286,10 @@ class _View:
     def named(self, *_: object, **__: object) -> list[tuple[int, float]]:
         return []
 
+    def paths(self, *_: object) -> dict[int, str | None]:
+        """A memory is prose, wherever it was read."""
+        return {}
+
     def line_vectors(self, *_: object, **__: object) -> dict[int, bytes]:
         return {}
 

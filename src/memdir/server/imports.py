@@ -227,4 +227,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    ended = main()
+    logging.shutdown()
+    os._exit(ended)  # the models' own threads are not waited for

@@ -69,6 +69,10 @@ class Context:
         """Whether the engine has nothing to do with `path`."""
         return path == "/" or self.is_virtual(path)
 
+    def stays_here(self, path: str) -> bool:
+        """Whether tools made what stands at `path`, and the server never had it. What is gone is gone there as well."""
+        return not self.facts.is_agreed(path) and self.tree.fact(path) is not None and self.artifacts.holding(path) is not None
+
 
 def is_view(path: str) -> bool:
     """The virtual nodes of a mount (`fs.views`), by name."""

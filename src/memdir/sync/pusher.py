@@ -57,8 +57,7 @@ INLINE_MAX_BYTES: Final = 64 * KIB
 """A larger file is sent in a call of its own: as it is, where a batch has base64, and that is a single step for the
 interpreter, in which no other thread is served."""
 _BATCH_BYTES: Final = MIB
-_MANY: Final = 8
-"""Paths that wait with a file before it counts as one of an import."""
+_MANY: Final = 8  # paths that wait with a file before it counts as one of an import
 _STREAM_BYTES: Final = 256 * KIB
 """Up to here a file is sent whole, of known length, which the server takes in one step."""
 GONE_REASON: Final = (
@@ -185,15 +184,10 @@ class Pusher:
         except ClientError as error:
             self._settle_error(row, error)
 
-    def _stays_here(self, path: str) -> bool:
-        """Whether tools made it, and the server never had it. What is gone is gone there as well."""
-        ctx = self._ctx
-        return not ctx.facts.is_agreed(path) and ctx.tree.fact(path) is not None and ctx.artifacts.holding(path) is not None
-
     def _plan(self, row: Row) -> Push | None:
         """Do the local part of a plan. A Push when the server's part is to be done, else None and the row is settled."""
         ctx, path = self._ctx, row.path
-        if ctx.is_excluded(path) or self._stays_here(path):
+        if ctx.is_excluded(path) or ctx.stays_here(path):
             self._finish(row)
             return None
         entry = ctx.tree.fact(path)
