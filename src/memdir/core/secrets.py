@@ -68,11 +68,41 @@ _VALUE: Final = r"[\"']?([^\s\"'`|;&<>,)]{4,200})"
 _NO_OPTION: Final = r"(?!(?:[a-z-]+|[\d:]+)(?![^\s,.;)]))"
 """Not `-pthread`, `-p3306:3306`."""
 
+_ANNOUNCED: Final = "announced password"
+_PASSWORD_WORDS: Final = (
+    "passwort",
+    "kennwort",
+    "contraseña",
+    "contrasena",
+    "mot de passe",
+    "senha",
+    "palavra-passe",
+    "wachtwoord",
+    "lösenord",
+    "hasło",
+    "heslo",
+    "jelszó",
+    "parola",
+    "пароль",
+    "密码",
+    "密碼",
+    "パスワード",
+    "비밀번호",
+    "la password",
+    "şifre",
+)
+"""What people who do not write English call it."""
+_SPELLED: Final = tuple(
+    dict.fromkeys(spelled for word in _PASSWORD_WORDS for spelled in (word, word.capitalize(), word.upper()))
+)
+_ANNOUNCERS: Final = " ".join(dict.fromkeys(spelled.split(" ")[0].encode().lower().decode() for spelled in _SPELLED))
+"""Anchors: bytes are lowered as ASCII only."""
+
 _RULES: Final = (
     _rule("AWS access key id", "akia asia abia acca", _START + r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}" + _END),
     _rule(
-        "AWS secret key", "aws",
-        r"aws.{0,20}?(?:secret|key).{0,20}?[=:]\s*[\"']?([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])", re.IGNORECASE,
+        "AWS secret key", "aws secret",
+        r"(?:aws|secret)[^\n]{0,50}?(?<![A-Za-z0-9/+])([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])", re.IGNORECASE,
     ),
     _rule("GitHub token", "ghp_ gho_ ghu_ ghs_ ghr_", _START + r"gh[pousr]_[A-Za-z0-9]{36,255}" + _END),
     _rule("GitHub token", "github_pat_", _START + r"github_pat_[A-Za-z0-9_]{22,255}" + _END),
@@ -86,6 +116,11 @@ _RULES: Final = (
     _rule("Stripe key", "sk_live_ sk_test_ rk_live_ rk_test_", _START + r"[sr]k_(?:live|test)_[A-Za-z0-9]{16,}" + _END),
     _rule("Stripe webhook secret", "whsec_", _START + r"whsec_[A-Za-z0-9+/=]{24,}"),
     _rule(_PRIVATE_KEY, "-----begin", r"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----"),
+    _rule(
+        "private key without a header", "mii mig mhcc mc4caqawbqydk2vwbciei b3blbnnzac1rzxktdj",
+        _START + r"(?:MII[A-Za-z0-9+/]{3}IBA(?:AKC|AKB|DAN)|MIG[A-Za-z0-9+/]{1,2}AgEAMBMGByqGSM49|MHcCAQEEI"
+        r"|MC4CAQAwBQYDK2VwBCIEI|b3BlbnNzaC1rZXktdj)[A-Za-z0-9+/=\s]{20,}",
+    ),
     _rule("PuTTY private key", "putty-user-key-file-", r"PuTTY-User-Key-File-\d:"),
     _rule("age secret key", "age-secret-key-1", r"AGE-SECRET-KEY-1[0-9A-Z]{58}"),
     _rule("OpenAI key", "sk-proj- sk-svcacct- sk-admin-", _START + r"sk-(?:proj|svcacct|admin)-[A-Za-z0-9_-]{40,}"),
@@ -111,6 +146,19 @@ _RULES: Final = (
         r"(?i:authorization)[\"']?\s*[:=]\s*[\"']?(?i:bearer|basic|token)\s+([A-Za-z0-9+/=_.~-]{20,})",
     ),
     _rule("password in a URL", "://", r"(?<=[A-Za-z0-9])://[^\s:@/\"'<>]{0,80}:([^\s:@/\"'<>]{6,200})@[A-Za-z0-9.\[-]"),
+    _rule(
+        "credential in a URL's query",
+        "password= passwd= pwd= token= access_token= api_key= apikey= secret= sig= signature= auth=",
+        r"(?<=[?&])(?:password|passwd|pwd|token|access_token|api_key|apikey|secret|sig|signature|auth)=([^\s&#\"'<>]{6,500})",
+        re.IGNORECASE,
+    ),
+    _rule(
+        _ANNOUNCED, _ANNOUNCERS,
+        r"(?:" + "|".join(map(re.escape, _SPELLED)) + r")(?: [^\s:=]{1,30}){0,3}?"
+        r"\s?(?::|：|=|\s(?:ist|lautet|war|es|est|è|é|to|это)|は)\s{0,2}[\"']?"
+        r"([^\s\"']{0,60}\d[^\s\"']{0,60}|[^\s\"']{4,60}(?=[\"'.,;!)]{0,3}[ \t]*(?:[\r\n]|\Z)))",
+        re.IGNORECASE,
+    ),
     _rule("Discord webhook", "discord", r"discord(?:app)?\.com/api/webhooks/\d{15,}/[A-Za-z0-9_-]{60,}"),
     _rule(
         "encoded private key", "ls0tls1crudjtib",
@@ -320,7 +368,7 @@ def _is_real(rule: _Rule, match: re.Match[bytes]) -> bool:
         return True
     value = match.group(1)
     if rule.name == "AWS secret key":
-        return True
+        return all(re.search(kind, value) for kind in (rb"[A-Z]", rb"[a-z]", rb"[0-9]"))
     if _PLACEHOLDER.search(value) or _VARIABLE.search(value):
         return False
     if rule.name in (_COMMAND, "password in a URL"):

@@ -39,6 +39,16 @@ PRIOR: Final = {"prose": 0.0, "code": 0.1, "data": 0.1, "generated": 0.2}
 _POINTED: Final = re.compile(
     r"\w_\w|\w\(|::|->|=>|[{}<>\\=`$]|/\w+\.\w|\w\.\w+\(|[a-z][A-Z]|\b[A-Z]+_[A-Z]|0x[0-9a-f]|\b\w+(?:Error|Exception)\b"
 )
+_SAYS_SO: Final = re.compile(
+    r"@generated\b|\b(?:auto-?generated|generated (?:by|from|with|code))\b[^\n]{0,200}\n?[^\n]{0,200}\bdo not (?:edit|modify)\b"
+    r"|\bdo not (?:edit|modify)\b[^\n]{0,100}\bgenerated\b",
+    re.IGNORECASE,
+)
+"""What generators write at the top of their files."""
+_HEAD_CHARS: Final = 2_000
+_MINIFIED_MIN_CHARS: Final = 5_000
+_MINIFIED_LINE_CHARS: Final = 500
+"""Of a line of code on average, from which on nobody wrote it so."""
 _SENTENCE_MIN_WORDS: Final = 3
 
 
@@ -53,6 +63,17 @@ def kind_of(path: str | None) -> Kind:
     if ending in _CODE or path.rpartition("/")[2].lower() in _MAKEFILES:
         return "code"
     return "data" if ending in _DATA else "prose"
+
+
+def is_generated(path: str | None, text: str) -> bool:
+    """Whether a tool wrote the file: by its name, by what its head says, or because its lines are none that people write."""
+    if kind_of(path) == "generated":
+        return True
+    if kind_of(path) != "code":
+        return False
+    if _SAYS_SO.search(text, 0, _HEAD_CHARS) is not None:
+        return True
+    return len(text) > _MINIFIED_MIN_CHARS and len(text) > _MINIFIED_LINE_CHARS * (1 + text.count("\n"))
 
 
 def is_sentence(question: str) -> bool:

@@ -15,6 +15,7 @@ import numpy as np
 from memdir.core.errors import NotFoundError
 from memdir.ingest import chunker
 from memdir.ingest.text import TEXT_MAX_BYTES, DecodedText, decode, media_type
+from memdir.retrieval.kinds import is_generated
 from memdir.server.engine import Engine
 from memdir.server.leases import Lease, PermanentError
 from memdir.store import agentfiles
@@ -28,6 +29,7 @@ from memdir.store.texts import embedded_text
 from memdir.store.types import Chunk, Container, Document, Matrix
 
 BINARY_NOTE: Final = "binary: kept byte for byte, nothing to search in it"
+GENERATED_NOTE: Final = "made by a tool (a lock file, minified or generated code): found by words, not by meaning"
 _STATIC_BATCH: Final = 512
 TOLD_FROM_BYTES: Final = 64 << 10
 """Documents longer than this are called `extracting` and `chunking` meanwhile."""
@@ -148,7 +150,8 @@ def _cuts(store: Store, engine: Engine, works: Sequence[_Cutting]) -> list[Cut]:
 def _indexed(engine: Engine, work: _Cutting, container: Container | None) -> Indexed:
     document, chunks = work.document, work.chunks
     follow_up = []
-    if chunks and (engine.dense is not None or not engine.settled):
+    generated = work.text is not None and is_generated(document.path, work.text.text)
+    if chunks and not generated and (engine.dense is not None or not engine.settled):
         follow_up.append("embed")
     if container is not None and is_memory_source(document.path, document.task_type, container.memory_paths):
         follow_up.append("memory")
@@ -156,7 +159,7 @@ def _indexed(engine: Engine, work: _Cutting, container: Container | None) -> Ind
         document=document,
         job=work.lease.job,
         status="embedding" if "embed" in follow_up else "done",
-        error=BINARY_NOTE if work.text is None else chunker.note(work.text, chunks),
+        error=BINARY_NOTE if work.text is None else GENERATED_NOTE if generated else chunker.note(work.text, chunks),
         media_type=media_type(document.path, work.data),
         title=work.title,
         follow_up=follow_up,
