@@ -713,6 +713,9 @@ _REAL = _group(
     "real",
     {
         "bounded": "A statement of a search, a put, a hook or a listing is bounded by what it returns; exceptions are listed.",
+        "connections": "Requests that never come to their end keep nobody out, and a body over the limit is answered.",
+        "imports": "An import is read by a process of its own, at a lower priority, and edits do not wait for it.",
+        "weak": "Where nothing is sure, the nearest hits are shown as weak; with a threshold nothing is.",
         "artifacts": "What tools made and can make again is not synced, and nothing that a person wrote is left out.",
         "about-the-user": "Titles, abstracts and code that a program posts are documents, never facts about the user.",
     },

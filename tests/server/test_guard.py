@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import socket
 import sqlite3
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -186,3 +189,28 @@ def test_an_upload_that_is_broken_off_is_no_error_of_the_server(server: ServerPr
     logged = "".join(file.read_text(errors="replace") for file in (server.home / "state").rglob("*.log"))
     assert "listening on" in logged
     assert "broken-off" not in logged
+
+
+@pytest.mark.promise("real.connections")
+def test_many_unfinished_heads_keep_nobody_out(server: ServerProcess) -> None:
+    """Each holds a place of the server's; the oldest of a client give way."""
+    address = urlsplit(server.url)
+    assert address.hostname is not None
+    assert address.port is not None
+    with ExitStack() as held:
+        for _ in range(600):
+            opened = held.enter_context(socket.create_connection((address.hostname, address.port), timeout=10))
+            opened.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1")
+        with server.client() as client:
+            assert client.get("/healthz").status_code == 200
+
+
+@pytest.mark.parametrize("announced", [True, False])
+def test_a_body_over_the_limit_is_answered_and_not_reset(server: ServerProcess, announced: bool) -> None:
+    size = BODY_MAX_BYTES + (8 << 20)
+    pieces = (b"x" * (1 << 20) for _ in range(size >> 20))
+    with server.client() as client:
+        content: Any = b"x" * size if announced else pieces
+        answer = client.post("/v3/documents", content=content, headers={"Content-Type": "application/json"})
+    assert answer.status_code == 413
+    assert "larger than" in answer.json()["error"]

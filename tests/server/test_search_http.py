@@ -281,3 +281,21 @@ def test_exact_lines_come_as_grep_s_options_say(client: httpx.Client, tag: str) 
     refused = client.post("/v1/search", json={"containerTag": tag, "q": "x", "invert": True})
     assert refused.status_code == 400
     assert refused.json()["error"] == "body: invert: only with mode literal or regex"
+
+
+@pytest.mark.promise("real.weak")
+def test_the_nearest_are_shown_as_weak_when_nothing_is_sure(client: httpx.Client, tag: str) -> None:
+    """Somebody who typed a question wants to see what is nearest; who asked for a threshold wants silence."""
+    rooms = ("harbour", "orchard", "clinic", "theatre", "school", "quarry", "mill", "forge")
+    for number in range(64):
+        text = f"The {rooms[number % 8]} keeps its ledger number {number} in the {rooms[number // 8]} behind the blue door.\n"
+        client.put(f"/v1/files/n{number}.md", params={"containerTag": tag}, content=text.encode())
+    body = {"q": "who wrote the music that is played behind the door", "containerTag": tag, "waitSeq": 64, "waitMs": 20_000}
+    silent = client.post("/v1/search", json={**body, "threshold": 0.9}).json()
+    assert silent["results"] == []
+    shown = client.post("/v1/search", json={**body, "threshold": 0.9, "nearest": 3}).json()
+    assert [hit["weak"] for hit in shown["results"]] == [True] * 3
+    assert "nearest" in shown["note"]
+    sure = client.post("/v1/search", json={**body, "q": "ledger number 17", "nearest": 3}).json()["results"]
+    assert sure
+    assert not any(hit.get("weak") for hit in sure)

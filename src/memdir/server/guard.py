@@ -6,6 +6,7 @@ that a foreign page caused says so in `Origin` or `Sec-Fetch-Site` (w3.org/TR/fe
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 from collections.abc import Iterable
@@ -29,6 +30,9 @@ BODY_MAX_BYTES: Final = BATCH_MAX_BYTES * 2
 UPLOAD_MAX_BYTES: Final = FILE_SYNC_MAX_BYTES
 UPLOAD_OVERHEAD_BYTES: Final = MIB
 """What a multipart form may hold beside the file."""
+DRAINED_MAX_BYTES: Final = 1024 * MIB
+DRAIN_S: Final = 20.0
+"""How much, and how long, is read of a body that is refused for its size."""
 LOOPBACK_HOSTS: Final = frozenset({"127.0.0.1", "localhost", "[::1]"})
 INTERNAL_ERROR: Final = "internal error; the server's log has the details"
 _OPEN_PATHS: Final = frozenset({"/healthz", "/openapi.json"})
@@ -50,7 +54,7 @@ class Guard:
                 return
             await self._app(scope, receive, send)
             return
-        answer = Answer(scope, send, self._gate.auditor)
+        answer = Answer(scope, heard_out(send, receive), self._gate.auditor)
         try:
             receive = await self._admit(scope, receive, answer)
             await self._app(scope, receive, answer.send)
@@ -190,6 +194,37 @@ def _counted(receive: Receive, limit: int) -> Receive:
         return message
 
     return counted
+
+
+def heard_out(send: Send, receive: Receive) -> Send:
+    """A `send` that ends a 413 only when the rest of the body came in, at most DRAINED_MAX_BYTES and DRAIN_S: a connection
+    that is closed while the client sends is reset, and the client never reads why."""
+    refused = False
+
+    async def sent(message: Message) -> None:
+        nonlocal refused
+        if message["type"] == "http.response.start":
+            refused = message["status"] == 413
+        elif refused and not message.get("more_body", False):
+            await send({**message, "more_body": True})
+            await _drained(receive)
+            message = {"type": "http.response.body", "body": b"", "more_body": False}
+        await send(message)
+
+    return sent
+
+
+async def _drained(receive: Receive) -> None:
+    left = DRAINED_MAX_BYTES
+    try:
+        async with asyncio.timeout(DRAIN_S):
+            while left > 0:
+                message = await receive()
+                left -= len(message.get("body", b""))
+                if message["type"] == "http.disconnect" or not message.get("more_body", False):
+                    return
+    except TimeoutError:
+        return
 
 
 async def send_problem(send: Send, error: MemdirError) -> None:
