@@ -124,6 +124,8 @@ class SearchHit(Wire):
     """With `explain`: lexical, static, dense, … as they entered the fusion."""
     why: str | None = None
     """How it was reached when the words of the query did not bring it up here: `linked from /notes/a.md`, `shares INC-4411`."""
+    alike: int | None = None
+    """How many other files say the same; they take no place of their own."""
     weak: bool | None = None
     """With `nearest`: nothing is sure enough, and this is among the nearest there is."""
     matched: list[LineRange] | None = None

@@ -123,6 +123,10 @@ def _run(args: argparse.Namespace, out: Output) -> int:
         around = any(value is not None for value in (args.context, args.before_context, args.after_context))
         page = Page(out, query=None if args.regex else query, context=around, raw=exact, names=not args.no_filename)
         page.show(rows, explain=args.explain)
+        for row in rows:
+            if row.get("alike"):
+                others = plural(int(row["alike"]), "other file says", "other files say")
+                out.note(f"{row['path']}:{row['start_line']}: {others} the same")
     if not args.files_with_matches:
         for path in found.binary:
             out.note(f"{path}: binary file matches")
@@ -318,6 +322,8 @@ def _row(hit: dict[str, Any], path: str, *, explain: bool) -> dict[str, Any]:
         "kind": hit["kind"],
         "document_id": hit.get("document_id"),
     }
+    if hit.get("alike"):
+        row["alike"] = hit["alike"]
     if hit.get("weak"):
         row["weak"] = True
     if hit.get("matched"):

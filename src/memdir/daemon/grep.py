@@ -318,6 +318,7 @@ class Grep:
             "signals": hit.signals,
             "why": hit.why,
             "weak": bool(hit.weak),
+            "alike": hit.alike,
             "matched": None
             if hit.matched is None
             else [[one.start_line + start - hit.start_line, one.end_line + start - hit.start_line] for one in hit.matched],

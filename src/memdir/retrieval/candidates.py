@@ -46,6 +46,8 @@ class Candidate:
     covered: frozenset[str] = frozenset()
     """Terms of the query that the passage has; looked at when it has any."""
     why: str | None = None
+    alike: int = 0
+    """Other files that say the same, and are not shown for it."""
 
     def order(self) -> tuple[float, str, int]:
         """Best first, ties by path and place."""

@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 
 from memdir.retrieval import lines
+from memdir.retrieval.alike import without_copies
 from memdir.retrieval.candidates import Candidate, in_order
 from memdir.retrieval.embed.port import Doubting, Embedder, unpack_lines
 from memdir.retrieval.fuse import Rows, Scales, Scores, Signals, Tuning, doubted, fed_back, fuse, raised
@@ -147,6 +148,7 @@ class Searcher:
             hops = self._hops.reached(query.scope, prepared, seeds, least=max(threshold, least))
             ranked = _joined(ranked, hops, query.scope)
             timer.lap("hops")
+        ranked = without_copies(ranked) if query.lines else ranked
         passing = [candidate for candidate in ranked if candidate.score >= threshold]
         shown = passing[: query.limit] or [candidate for candidate in ranked if candidate.score >= WEAK_MIN][: query.nearest]
         hits = self._hits(shown, prepared, question, packed, query)
@@ -311,6 +313,7 @@ def _hit(candidate: Candidate, start: int, end: int, *, explain: bool) -> Hit:
         title=chunk.context.split(" › ", 1)[0] or None,
         signals=signals,
         why=candidate.why,
+        alike=candidate.alike,
     )
 
 

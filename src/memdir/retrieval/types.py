@@ -42,6 +42,8 @@ class Hit:
     title: str | None
     signals: Mapping[str, float] | None
     """With `explain`: lexical, static, dense, path as they entered the fusion, each 0 to 1."""
+    alike: int = 0
+    """Other files that say the same, and are not shown for it."""
     weak: bool = False
     """It is below the threshold, and here only because nothing else was found."""
     why: str | None = None

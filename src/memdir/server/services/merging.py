@@ -34,6 +34,7 @@ def search_hit(hit: Hit, document: Document) -> v1.SearchHit:
         title=document.title or hit.title,
         signals=None if hit.signals is None else dict(hit.signals),
         why=hit.why,
+        alike=hit.alike or None,
         weak=True if hit.weak else None,
     )
 
