@@ -9,8 +9,8 @@ from memdir.retrieval.candidates import Candidate
 from memdir.store.types import Chunk, StoredChunk
 
 LICENCE = (
-    "Copyright (c) {year} {name}. Permission is hereby granted, free of charge, to any person obtaining a copy of this software "
-    "and associated documentation files, to deal in the software without restriction, including without limitation the rights to "
+    "Copyright (c) {year} {name}. Permission is hereby granted, free of charge, to any person obtaining a copy of this "
+    "software and associated documentation files, to deal in the software without restriction, including the rights to "
     "use, copy, modify, merge, publish, distribute, sublicense, and sell copies of the software."
 )
 
@@ -25,9 +25,7 @@ def candidate(number: int, document: str, text: str, score: float) -> Candidate:
 def test_a_licence_in_forty_packages_is_one_hit_that_counts_the_others() -> None:
     names = ("Ada", "Ben", "Carla", "Dora", "Emil")
     many = [candidate(n, f"p{n}", LICENCE.format(year=1990 + n, name=names[n % 5]), 1 - n / 100) for n in range(40)]
-    other = candidate(
-        99, "note", "The harbour master keeps the licence of the pilot boat in the blue cupboard by the door.", 0.3
-    )
+    other = candidate(99, "note", "The harbour master keeps the licence of the pilot boat in the blue cupboard.", 0.3)
     kept = without_copies([*many, other])
     assert [(one.stored.path, one.alike) for one in kept] == [("/p0", 39), ("/note", 0)]
 

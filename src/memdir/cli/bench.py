@@ -191,6 +191,10 @@ def _configure_scale(parser: Parser) -> None:
     parser.add_argument(
         "--database-url", metavar="URL", help="an empty PostgreSQL database to measure beside SQLite, for one size"
     )
+    parser.add_argument(
+        "--prose", metavar="N,N…", type=_sizes, default=(),
+        help="instead: so many documents of real prose, out of this machine's /usr/share/doc, through a server (5000,20000,100000)",
+    )  # fmt: skip
     parser.add_argument("--no-pipeline", action="store_true", help="without the 2,000 short memories through a server")
     parser.add_argument("--dir", metavar="DIR", type=Path, help="where the stores lie (default: TMPDIR; 6 GB for a million)")
     parser.add_argument(
@@ -220,6 +224,7 @@ SCALE = Command(
     examples=[
         ("memdir bench scale --sizes 1000,10000 --quick", "does it work here? under a minute"),
         ("memdir bench scale --output scale.json", "all sizes: about an hour, most of it filling the last"),
+        ("memdir bench scale --prose 5000,20000", "what people wrote, memories included: a quarter of an hour"),
         ("memdir bench scale --sizes 100000 --database-url postgresql:///bench", "SQLite and PostgreSQL side by side"),
     ],
     exit_codes=[(0, "measured; each goal says whether it was met"), (2, "a size could not be measured")],

@@ -19,6 +19,7 @@ def _configure(parser: Parser) -> None:
     parser.add_argument("--unrelated", action="store_true", help="do questions without an answer find nothing?")
     parser.add_argument("--languages", action="store_true", help="questions in English for answers in six other languages")
     parser.add_argument("--hops", action="store_true", help="questions whose answer needs two files, of a generated memory")
+    parser.add_argument("--mixed", action="store_true", help="notes beside code, asked in other words than the notes'")
     parser.add_argument("--cache", metavar="DIR", type=Path, help="where vectors are kept between runs (default: the cache)")
     parser.add_argument("--output", metavar="FILE", type=Path, help="write the JSON there too")
 

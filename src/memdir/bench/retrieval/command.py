@@ -9,7 +9,7 @@ from typing import Any
 
 from memdir.bench.figures import Figure, machine
 from memdir.bench.report import reported
-from memdir.bench.retrieval import collections, exact, hops, languages, negatives
+from memdir.bench.retrieval import collections, exact, hops, languages, mixed, negatives
 from memdir.bench.retrieval.cache import CachedEmbedder
 from memdir.bench.retrieval.collections import Collection
 from memdir.bench.retrieval.stages import figures, outcomes
@@ -33,10 +33,10 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         wanted.append(collections.cranfield(args.cranfield))
     if args.cisi is not None:
         wanted.append(collections.cisi(args.cisi))
-    if not wanted and not (args.languages or args.hops or args.lines or args.unrelated):
+    if not wanted and not (args.languages or args.hops or args.lines or args.unrelated or args.mixed):
         raise UsageError(
             "there is nothing to measure",
-            hint="name a collection: --cranfield DIR, --cisi DIR; or say --lines, --unrelated, --languages or --hops",
+            hint="name a collection: --cranfield DIR, --cisi DIR; or say --lines, --unrelated, --languages, --hops or --mixed",
         )
     paths = app_paths()
     dense = CachedEmbedder(MiniLmEmbedder(paths.models_dir), args.cache or paths.cache_dir / "bench")
@@ -53,6 +53,9 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         found += languages.figures(MultilingualEmbedder(paths.models_dir))
     if args.hops:
         found += hops.run(dense, say)
+        dense.save()
+    if args.mixed:
+        found += mixed.run(dense, say)
         dense.save()
     return {"machine": machine(), "figures": [figure.as_json() for figure in found], "failed": {}}
 

@@ -64,6 +64,14 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     work = QUICK if args.quick else Work()
     figures: list[Figure] = []
     failed: dict[str, str] = {}
+    if args.prose:
+        from memdir.bench.scale import prose
+
+        try:
+            figures += prose.figures(args.prose, requests=work.requests, parent=args.dir)
+        except (BenchError, OSError) as error:
+            failed["prose"] = str(error)
+        return {"machine": machine(), "figures": [found.as_json() for found in figures], "failed": failed}
     for passages in args.sizes:
         try:
             figures += at_size(passages, work, database_url=args.database_url, parent=args.dir, keep=args.keep)

@@ -25,6 +25,15 @@ GOALS: Final[dict[str, tuple[float, Better]]] = {
     "1000000.visible_by_meaning_p95": (1000, "lower"),
     "import_put_found_p95": (20, "lower"),
     "import_visible_by_meaning_p95": (1000, "lower"),
+    **{
+        f"prose.{size}.{state}_{mode}_10_p{share}": (goal * (2 if state == "reading" else 1), "lower")
+        for size, goals in {5_000: (10, 20), 20_000: (11, 22), 100_000: (12, 25)}.items()
+        for share, goal in zip((50, 95), goals, strict=True)
+        for state in ("idle", "reading")
+        for mode in ("documents", "memories", "hybrid")
+    },
+    **{f"prose.{size}.read_share": (0.7, "higher") for size in (5_000, 20_000, 100_000)},
+    "prose.10000.server_resident": (350, "lower"),
     "pipeline_rate": (250, "higher"),
     "pipeline_batch_rate": (250, "higher"),
 }
