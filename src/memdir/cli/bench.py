@@ -193,7 +193,7 @@ def _configure_scale(parser: Parser) -> None:
     )
     parser.add_argument(
         "--prose", metavar="N,N…", type=_sizes, default=(),
-        help="instead: so many documents of real prose, out of this machine's /usr/share/doc, through a server (5000,20000,100000)",
+        help="instead: so many documents of real prose out of /usr/share/doc, through a server (5000,20000,100000)",
     )  # fmt: skip
     parser.add_argument("--no-pipeline", action="store_true", help="without the 2,000 short memories through a server")
     parser.add_argument("--dir", metavar="DIR", type=Path, help="where the stores lie (default: TMPDIR; 6 GB for a million)")

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from memdir.core.errors import MemdirError, UsageError
+from memdir.core.heap import give_back
 from memdir.core.log import log_to_file
 from memdir.core.paths import AppPaths, app_paths
 from memdir.server.engine import Engine
@@ -137,6 +138,7 @@ class ImportProcess:
             if time.monotonic() - began_s < _RESTART_S:
                 self._stopping.wait(_RESTART_S)
         self._store.notify(EVERY_CONTAINER)
+        give_back()
 
     def _listen(self, told: IO[bytes]) -> None:
         for line in told:

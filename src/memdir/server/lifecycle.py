@@ -21,6 +21,7 @@ import uvicorn
 
 import memdir
 from memdir.core.errors import BusyError, MemdirError, UsageError
+from memdir.core.heap import few_arenas
 from memdir.core.log import log_to_file, log_to_stderr
 from memdir.core.paths import AppPaths, app_paths, write_private
 from memdir.core.weights import told_weights
@@ -76,6 +77,7 @@ class ServerOptions:
 def run(options: ServerOptions, paths: AppPaths | None = None) -> None:
     """Run until SIGTERM or SIGINT. BusyError when another server owns the data folder or the wanted port is taken."""
     paths = paths or app_paths()
+    few_arenas()
     with _report(options.ready_fd) as ready, _tls_checked(options):
         _logging(options, paths)
         sys.setswitchinterval(SWITCH_INTERVAL_S)

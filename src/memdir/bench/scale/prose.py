@@ -1,8 +1,8 @@
 """Search among what people wrote: the documentation that came with this machine's packages, posted to a server and searched.
 
 No word is made up: READMEs, manuals, changelogs and HTML pages below /usr/share/doc, in pieces of 60 to 200 words, each once,
-and notes about a person, which become memories. Every mode of a search is timed while the server reads the documents and when it
-rests, with what the server holds in memory and how fast it read, beside the transformer alone on the same passages.
+and notes about a person, which become memories. Every mode of a search is timed while the server reads the documents and when
+it rests, with what the server holds in memory and how fast it read, beside the transformer alone on the same passages.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def documents(root: Path, count: int) -> list[str]:
     if len(found) < count:
         raise BenchError(
             f"{root} has prose for {len(found):,} documents only",
-            hint="install documentation, such as linux-doc, python3-doc, postgresql-doc and debian-handbook, or say --sizes less",
+            hint="install documentation, such as linux-doc, python3-doc and debian-handbook, or ask for fewer",
         )
     random.Random(7).shuffle(found)  # noqa: S311  an order, not a secret
     return found[:count]

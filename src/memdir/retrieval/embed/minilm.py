@@ -73,10 +73,12 @@ class MiniLmEmbedder:
         if self._variant == "fp32":
             self._check_source(graph)
         self._query_session = opened(model, threads=1)
-        self._passage_session = opened(model, threads=1)
+        self._model = model
+        self._passages: Any = None
+        self._passages_lock = threading.Lock()
         self._helpers = ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="memdir-model")
         self._query_lock = threading.Lock()
-        self._strangeness = Strangeness(self.embed_passages)
+        self._strangeness = Strangeness(lambda texts: np.stack([self.embed_query(text) for text in texts]))
 
     @staticmethod
     def _check_source(graph: Path) -> None:
@@ -91,6 +93,14 @@ class MiniLmEmbedder:
         for name in (graph.name, graph.name + "_data"):
             shutil.copyfile(graph.with_name(name), into / name)
         return into / graph.name
+
+    @property
+    def _passage_session(self) -> Any:
+        """Opened by the first passage: a server that only answers does without its 60 MB."""
+        with self._passages_lock:
+            if self._passages is None:
+                self._passages = opened(self._model, threads=1)
+            return self._passages
 
     @property
     def name(self) -> str:

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 DATABASE_NAME: Final = "memdir.db"
 MIGRATIONS: Final = "memdir.store.sqlite.schema"
-_CACHE_MIB: Final = 8
+_CACHE_MIB: Final = 2
+"""Of each connection, of which there are some thirty: what the system keeps of the file is shared by all of them."""
 
 
 class SqliteStore(Store):
