@@ -717,6 +717,7 @@ _REAL = _group(
         "imports": "An import is read by a process of its own, at a lower priority, and edits do not wait for it.",
         "weak": "Where nothing is sure, the nearest hits are shown as weak; with a threshold nothing is.",
         "alike": "Equal and nearly equal files take one place in the results, with the number of others.",
+        "grep": "An expression finds the lines that GNU grep -E finds, or is refused with a reason.",
         "artifacts": "What tools made and can make again is not synced, and nothing that a person wrote is left out.",
         "about-the-user": "Titles, abstracts and code that a program posts are documents, never facts about the user.",
     },

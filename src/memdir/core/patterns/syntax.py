@@ -99,10 +99,7 @@ class _Parser:
         self._depth = 0
 
     def whole(self) -> Node:
-        node = self._either()
-        if self._at < len(self._text):
-            raise _wrong("there is a ) without its (", self._text)
-        return node
+        return self._either()
 
     def _peek(self) -> str:
         return self._text[self._at : self._at + 1]
@@ -116,10 +113,20 @@ class _Parser:
 
     def _sequence(self) -> Node:
         parts: list[Node] = []
-        while (head := self._peek()) and head not in "|)":
-            parts.append(self._repeated(self._atom()))
+        self._pass_over_repetitions()
+        while (head := self._peek()) and head != "|" and not (head == ")" and self._depth):
+            part = self._atom()
+            if head == "^" and self._bounds() is not None:
+                self._pass_over_repetitions()
+                continue  # an anchor that may be there or not
+            parts.append(self._repeated(part))
         _check_word_edges(parts, self._text)
         return Series(tuple(parts))
+
+    def _pass_over_repetitions(self) -> None:
+        """At the start of an expression they repeat nothing and count for nothing, as GNU grep warns and does."""
+        while self._bounds() is not None:
+            pass
 
     def _repeated(self, node: Node) -> Node:
         depth = 0
@@ -129,7 +136,10 @@ class _Parser:
                 return node
             depth += 1
             if isinstance(node, At):
-                raise _wrong("an anchor cannot be repeated", self._text)
+                if node.edge not in ("line start", "line end"):
+                    raise _wrong("the edge of a word cannot be repeated", self._text)
+                node = node if bounds[0] else Series(())  # an anchor that may be there or not
+                continue
             if depth > _DEPTH_MAX:
                 raise _wrong("it repeats a repetition too often", self._text)
             node = Repeat(node, *bounds)
@@ -183,8 +193,6 @@ class _Parser:
             return At("line end")
         if head == "\\":
             return self._escaped()
-        if head in "*+?":
-            raise _wrong(f"nothing stands before {head} that it could repeat", self._text)
         return Char(ord(head))
 
     def _escaped(self) -> Node:
@@ -223,7 +231,11 @@ class _Parser:
                 return Among(tuple(ranges), tuple(classes), negated)
             first = False
             if head == "[" and text[self._at + 1 : self._at + 2] in (":", ".", "="):
-                classes.append(self._class(text, start))
+                named = self._class(text, start)
+                if len(named) == 1:
+                    ranges.append((ord(named), ord(named)))
+                else:
+                    classes.append(named)
                 continue
             self._at += 1
             low = high = ord(head)
@@ -238,7 +250,7 @@ class _Parser:
         kind = text[self._at + 1]
         end = text.find(kind + "]", self._at + 2)
         name = text[self._at + 2 : end] if end >= 0 else ""
-        if kind != ":" or name not in CLASSES:
+        if name not in CLASSES if kind == ":" else len(name) != 1:  # collating elements of several characters are no C locale's
             raise _wrong(f"{text[start - 1 : end + 2 if end >= 0 else None]} names no class of characters", text)
         self._at = end + 2
         return name
