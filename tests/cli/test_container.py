@@ -78,7 +78,7 @@ def test_a_container_is_searched_without_a_mount(run: Run, server: FakeServer) -
     assert (method, path, key) == ("POST", "/v1/search", "Bearer md_testkey")
     assert body == {
         "containerTag": "notes", "q": "a question", "filepath": "/", "limit": 10, "mode": "semantic",
-        "waitSeq": 17, "waitMs": 2500,
+        "waitSeq": 17, "waitMs": 2500, "nearest": 5,
     }  # fmt: skip
 
 

@@ -83,12 +83,13 @@ def fuse(
     static: Scores,
     dense: Scores | None,
     path: Scores,
-    prior: Scores,
     scales: Scales,
     tuning: Tuning,
+    prior: Scores | None = None,
 ) -> Signals:
     """`lexical` is BM25 (0 for no match), `static` and `dense` cosines (NaN for no vector), `path` 0 to 1; `prior` is
     taken from cosines."""
+    prior = np.zeros(len(ids)) if prior is None else prior
     static = np.nan_to_num(static, nan=0.0) - prior
     lexical = _to_unit(lexical) * (1.0 - PRIOR_OF_WORDS * prior)
     cosine = None
