@@ -182,7 +182,7 @@ def test_no_statement_reads_more_than_it_returns(statements: tuple[Path, list[st
         tables.discard("sqlite_sequence")  # a row for each numbered table
         for sql in map(str.split, ran):
             text = " ".join(sql)
-            if _STATEMENT.match(text) and not any(text.startswith(known) for known in ALLOWED):
+            if _STATEMENT.match(text) and " where false" not in text and not any(text.startswith(known) for known in ALLOWED):
                 bad = unbounded(tables, text, plan(connection, text))
                 if bad:
                     found[text] = bad
