@@ -16,6 +16,8 @@ _MARKS: Final = (
     (b"\xfe\xff", "utf-16"),
 )
 """Byte order marks; the four bytes of one begin with the two of another."""
+_JSON_LINES: Final = re.compile(rb'(?:\\n)?",?[ \t]*\r?\n[ \t]*"')
+"""Between two lines of a notebook's cell."""
 _BROKEN: Final = re.compile("[\udc80-\udcff]")
 
 
@@ -28,11 +30,13 @@ def placed(data: bytes, text: str, first: int, last: int) -> tuple[int, int] | N
         if begins is not None:
             return begins, begins + last - first
     words = rb"\s+".join(map(re.escape, wanted.split()))
-    found = re.search(words, data) if words else None
-    if found is None:
-        return None
-    begins = data.count(b"\n", 0, found.start()) + 1
-    return begins, begins + data.count(b"\n", *found.span())
+    cell = _JSON_LINES.sub(b"\n", data).replace(b'\\"', b' "').replace(b"\\\\", b" \\")
+    for read in (data, cell) if words else ():
+        found = re.search(words, read)
+        if found is not None:
+            begins = read.count(b"\n", 0, found.start()) + 1
+            return begins, begins + read.count(b"\n", *found.span())
+    return None
 
 
 def _readings(data: bytes) -> Iterator[bytes]:

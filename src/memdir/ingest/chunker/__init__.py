@@ -7,9 +7,10 @@ and keeps exact byte and line ranges.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Final
 
-from memdir.ingest.chunker import code, dialogue, mail, markdown, plain, records
+from memdir.ingest.chunker import code, dialogue, mail, markdown, notebook, plain, records
 from memdir.ingest.chunker.blocks import Block, Outline
 from memdir.ingest.chunker.pack import CHUNKS_MAX, pack
 from memdir.ingest.text import DecodedText
@@ -25,6 +26,9 @@ _SUBTITLES: Final = frozenset({"vtt", "srt"})
 def cut(text: DecodedText, path: str) -> tuple[Sequence[Chunk], str | None]:
     """The passages of a document, in order, at most CHUNKS_MAX; and what it calls itself: front matter title, first heading,
     mail subject; None when it does not say. `path` is used for its suffix only."""
+    if _suffix(path) == "ipynb" and notebook.looks_like(text.text):
+        outline = notebook.outline(text.text)
+        return pack(replace(text, text=notebook.flattened(text.text)), outline), outline.title or None
     outline = _outline(text.text, path)
     return pack(text, outline), outline.title or None
 
