@@ -101,8 +101,8 @@ def test_text_of_several_lines_is_shown_on_one(memdir: Memdir, notes: Path) -> N
 def test_the_scope_is_kept_exactly(memdir: Memdir, notes: Path) -> None:
     for folder in ("a", "ab", "a.b", "a_"):
         (notes / folder).mkdir()
-        (notes / folder / "keys.md").write_text(KEYS)
-    (notes / "a" / "other.md").write_text(KEYS)
+        (notes / folder / "keys.md").write_text(f"{KEYS}Written in {folder}.\n")  # equal files would take one place
+    (notes / "a" / "other.md").write_text(f"{KEYS}Written elsewhere.\n")
 
     def found(*scope: str) -> set[str]:
         return {hit["path"] for hit in memdir.hits(ASK_KEYS, *scope, "-k", "50", cwd=notes)}

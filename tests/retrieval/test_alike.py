@@ -11,7 +11,9 @@ from memdir.store.types import Chunk, StoredChunk
 LICENCE = (
     "Copyright (c) {year} {name}. Permission is hereby granted, free of charge, to any person obtaining a copy of this "
     "software and associated documentation files, to deal in the software without restriction, including the rights to "
-    "use, copy, modify, merge, publish, distribute, sublicense, and sell copies of the software."
+    "use, copy, modify, merge, publish, distribute, sublicense, and sell copies of it, and to permit persons to whom it is "
+    "furnished to do so, subject to the following conditions: the above notice shall be included in all substantial portions. "
+    "It is provided as is, with no warranty of any kind, express or implied, of merchantability or fitness for a purpose."
 )
 
 

@@ -12,8 +12,8 @@ ALIKE: Final = 0.85
 """Share of words (Jaccard) from which two passages say the same: licences that differ in a name and a year share .9."""
 _LENGTHS: Final = 0.8
 """Passages of other lengths are not compared."""
-WORDS_MIN: Final = 12
-"""Shorter passages are only taken for the same if they are: few words are shared by chance."""
+WORDS_MIN: Final = 40
+"""Different words of a passage; shorter ones are only taken for the same if they are: in a note one word tells them apart."""
 LOOKED_AT_MAX: Final = 60
 """Of a ranking; each is compared with those before it that are kept."""
 
