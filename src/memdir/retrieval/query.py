@@ -171,10 +171,12 @@ class Searcher:
         """The best passages by words, by path and (`most` of them) by vectors, with all signals of each (`static`: cosines that
         are known); how many passages are in scope."""
         near = unseen = NOTHING_NEAR
+        mixed = sentence
         if self._dense is not None and question.dense is not None:
-            near = self._vectors.nearest(
-                scope, question.dense, model=self._dense.name, limit=WIDER * most if sentence else most
-            )
+            near = self._vectors.nearest(scope, question.dense, model=self._dense.name, limit=most)
+            mixed = sentence and any(self._prior(near.ids.tolist()))
+            if mixed:
+                near = self._vectors.nearest(scope, question.dense, model=self._dense.name, limit=WIDER * most)
         counted = near.counted
         if not counted or counted != self._vectors.counted(scope, model=self._static.name):
             # Some passages are still to be seen by the transformer: their static vectors find them meanwhile.
@@ -191,7 +193,7 @@ class Searcher:
             static=np.array([static[chunk_id] for chunk_id in wanted]),
             dense=np.array([dense[chunk_id] for chunk_id in wanted]) if dense else None,
             path=np.array([path.get(chunk_id, 0.0) for chunk_id in wanted]),
-            prior=self._prior(wanted) if sentence else np.zeros(len(wanted)),
+            prior=self._prior(wanted) if mixed else np.zeros(len(wanted)),
             scales=self._scales,
             tuning=self._tuning,
         )
