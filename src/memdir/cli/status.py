@@ -68,7 +68,7 @@ def ask(record: MountRecord) -> dict[str, Any]:
             else f"`{mount_command(record)}`",
         }
     try:
-        return answer | control(record).call("status", _TIMEOUT_S)
+        return answer | control(record).call("status", _TIMEOUT_S, kept_here=True)
     except MemdirError as error:
         return answer | {"state": "unresponsive", "error": error.message, "hint": error.hint or "see `memdir logs`"}
 

@@ -98,12 +98,14 @@ class MountService:
 
     # --- status --------------------------------------------------------------------------------------------------
 
-    def _status(self, _: Json) -> Json:
-        self._syncing.wait_engine(_STATUS_WAIT_S)  # before, nobody knows what waits
-        engine = self._syncing.engine
-        met = [] if engine is None else engine.artifacts.met()
-        kept = {"folders": len(met), "files": 0 if engine is None else sum(map(engine.artifacts.files_in, met))}
-        return self.status_view() | {"fuse": self._counters({}), "kept_here": kept}
+    def _status(self, args: Json) -> Json:
+        """With `kept_here` also how much stays on this machine, which walks those folders."""
+        engine = self._syncing.wait_engine(_STATUS_WAIT_S)  # before, nobody knows what waits
+        answer = self.status_view() | {"fuse": self._counters({})}
+        if args.get("kept_here"):
+            found = _kept(engine)
+            answer["kept_here"] = {"folders": len(found), "files": sum(one["files"] for one in found)}
+        return answer
 
     def _ignored(self, args: Json) -> Json:
         """What stays on this machine: the folders (`folders`), or why one path does (`path`)."""
@@ -113,9 +115,7 @@ class MountService:
         engine.take_back_released()
         path = args.get("path")
         if path is None:
-            artifacts = engine.artifacts
-            found = [{"path": one.path, "reason": one.reason, "files": artifacts.files_in(one)} for one in artifacts.met()]
-            return {"folders": found, "reason": None}
+            return {"folders": _kept(engine), "reason": None}
         held = engine.artifacts.holding(str(path))
         reason = None if held is None else f"{held.reason}: {held.path}"
         if reason is None and self._tree.is_local_only(str(path)):
@@ -239,7 +239,7 @@ class MountService:
         engine = self._syncing.wait_engine()
         if engine is None:
             raise BusyError(self._syncing.error or "sync is still starting", hint=f"see `memdir logs {self._record.name}`")
-        self._syncing.bring_server(lambda: None)
+        self._syncing.bring_server()
         deadline_s = time.monotonic() + timeout_s
         while engine.seen_seq < seq and time.monotonic() < deadline_s and engine.link.state().online:
             self._waiting.wait(_LOOK_S)
@@ -267,7 +267,7 @@ class MountService:
         if engine is None:
             logs = f"memdir logs {shlex.quote(self._record.path)}"
             raise BusyError(self._syncing.error or "sync is still starting", hint=f"see `{logs}`")
-        self._syncing.bring_server(lambda: None)
+        self._syncing.bring_server()
         deadline_s = time.monotonic() + timeout_s
         waiting = engine.flush(scope, timeout_s if args.get("wait") else 0.0)
         searchable = False
@@ -352,6 +352,14 @@ def _why_left(status: EngineStatus) -> str | None:
 
 def _held_json(status: EngineStatus) -> Json:
     return {"held_deletions": status.held_deletions, "other_life": status.other_life}
+
+
+def _kept(engine: Engine | None) -> list[Json]:
+    """The folders that stay on this machine, and how many files each holds."""
+    if engine is None:
+        return []
+    artifacts = engine.artifacts
+    return [{"path": one.path, "reason": one.reason, "files": artifacts.files_in(one)} for one in artifacts.met()]
 
 
 def _rounded(value: float | None) -> float | None:

@@ -105,7 +105,7 @@ class Syncing:
     def _engine_fetcher(self) -> ContentSource | None:
         return None if self._engine is None else self._engine.fetcher
 
-    def bring_server(self, starting: Callable[[], None]) -> bool:
+    def bring_server(self, starting: Callable[[], None] = lambda: None) -> bool:
         """Somebody asked for what needs the server: start the local one when it is stopped, and call `starting` before. The
         loops of a mount alone do not, or nobody could stop it. True when it had to be started, and answers; OfflineError when
         it could not be started."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -122,7 +122,14 @@ class Artifacts:
 
     def files_in(self, artifact: Artifact) -> int:
         """How many files it holds, at most FILES_COUNTED_MAX."""
-        return sum(1 for _ in self._files(artifact.path))
+        pending, count = [artifact.path], 0
+        while pending and count < FILES_COUNTED_MAX:
+            for entry in self._tree.children(pending.pop()):
+                if entry.kind == "dir":
+                    pending.append(entry.path)
+                else:
+                    count += 1
+        return min(count, FILES_COUNTED_MAX)
 
     def released(self) -> list[str]:
         """Folders that were kept here and are not any more; they are forgotten."""
@@ -137,16 +144,6 @@ class Artifacts:
         """Whether `path`, which may be gone, is or was inside of one."""
         rows = self._db.all("select path from artifact")
         return any(is_within(path, decode(row[0])) for row in rows)
-
-    def _files(self, folder: str) -> Iterator[str]:
-        pending, count = [folder], 0
-        while pending:
-            for entry in self._tree.children(pending.pop()):
-                if entry.kind == "dir":
-                    pending.append(entry.path)
-                elif count < FILES_COUNTED_MAX:
-                    count += 1
-                    yield entry.path
 
     def _note(self, folder: str, reason: str) -> None:
         if self._db.one("select 1 from artifact where path = ? and reason = ?", (encode(folder), reason)) is None:
