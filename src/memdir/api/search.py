@@ -46,9 +46,9 @@ class SearchRequest(Wire):
     wait_seq: int = 0
     wait_ms: Annotated[int, Field(ge=0, le=30_000)] = 0
     threshold: Annotated[float, Field(ge=0, le=1)] | None = None
+    """Hits with a lower score are left out; None: the server's own threshold."""
     nearest: Annotated[int, Field(ge=0, le=20)] = 0
     """Where no hit is sure enough, so many of the nearest, each marked as `weak`."""
-    """Hits with a lower score are left out; None: the server's own threshold."""
     explain: bool = False
     rerank: bool = False
     """The best 50 hits in the order of the reranker that the server was given, with its scores."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -32,9 +33,13 @@ def add_pattern(mount: Path, pattern: str) -> bool:
     lines = patterns_of(mount)
     if pattern in lines:
         return False
-    text = "".join(f"{line}\n" for line in (*lines, pattern))
-    (mount / IGNORE_FILE).write_text(text, encoding="utf-8", errors="surrogateescape")
+    _write_patterns(mount, [*lines, pattern])
     return True
+
+
+def _write_patterns(mount: Path, lines: Sequence[str]) -> None:
+    text = "".join(f"{line}\n" for line in lines)
+    (mount / IGNORE_FILE).write_text(text, encoding="utf-8", errors="surrogateescape")
 
 
 def _target(parser: Parser) -> None:
@@ -98,8 +103,7 @@ def _remove(args: argparse.Namespace, out: Output) -> int:
     lines = patterns_of(Path(record.path))
     changed = args.pattern in lines
     if changed:
-        text = "".join(f"{line}\n" for line in lines if line != args.pattern)
-        (Path(record.path) / IGNORE_FILE).write_text(text, encoding="utf-8", errors="surrogateescape")
+        _write_patterns(Path(record.path), [line for line in lines if line != args.pattern])
         _asked(record)
     if out.json:
         out.document({"name": record.name, "pattern": args.pattern, "changed": changed})

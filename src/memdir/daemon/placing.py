@@ -30,13 +30,18 @@ def placed(data: bytes, text: str, first: int, last: int) -> tuple[int, int] | N
         if begins is not None:
             return begins, begins + last - first
     words = rb"\s+".join(map(re.escape, wanted.split()))
-    cell = _JSON_LINES.sub(b"\n", data).replace(b'\\"', b' "').replace(b"\\\\", b" \\")
-    for read in (data, cell) if words else ():
+    for read in _words_in(data) if words else ():
         found = re.search(words, read)
         if found is not None:
             begins = read.count(b"\n", 0, found.start()) + 1
             return begins, begins + read.count(b"\n", *found.span())
     return None
+
+
+def _words_in(data: bytes) -> Iterator[bytes]:
+    """The file, and the file without what JSON puts between the lines of a notebook's cell."""
+    yield data
+    yield _JSON_LINES.sub(b"\n", data).replace(b'\\"', b' "').replace(b"\\\\", b" \\")
 
 
 def _readings(data: bytes) -> Iterator[bytes]:

@@ -15,7 +15,6 @@ import contextlib
 import logging
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -29,6 +28,7 @@ from memdir.core.heap import give_back
 from memdir.core.log import log_to_file
 from memdir.core.paths import AppPaths, app_paths
 from memdir.server.engine import Engine
+from memdir.server.leases import owner_of
 from memdir.server.storage import ENV_DATABASE_URL, StorageOptions, shared_store
 from memdir.server.worker import STOP_S, Worker, leave
 from memdir.store.contents import ENV_BLOBS
@@ -133,7 +133,7 @@ class ImportProcess:
                 self._process = None
             code = process.wait()
         if code and not self._stopping.is_set():
-            died = self._store.jobs.release_of(owner_of(process.pid))
+            died = self._store.jobs.release_all(owner_of(process.pid))
             log.warning("the process that reads imports ended with %d over %d documents", code, died)
             if time.monotonic() - began_s < _RESTART_S:
                 self._stopping.wait(_RESTART_S)
@@ -148,11 +148,6 @@ class ImportProcess:
             container_id = int(line)
             self._engine.words.follow(container_id)
             self._store.notify(container_id)
-
-
-def owner_of(pid: int) -> str:
-    """How the names begin in which a process of this machine claims jobs (`Leases`)."""
-    return f"{socket.gethostname()}:{pid}:"
 
 
 def cores() -> int | None:

@@ -101,11 +101,16 @@ class Lease:
             self.refuse(SupersededError())
 
 
+def owner_of(pid: int) -> str:
+    """How the names begin in which a process of this machine claims jobs."""
+    return f"{socket.gethostname()}:{pid}:"
+
+
 class Leases:
     """All claims of one worker."""
 
     def __init__(self, store: Store, *, limit_s: float = COMPUTE_S) -> None:
-        self.owner = f"{socket.gethostname()}:{os.getpid()}:{new_id()}"[:200]
+        self.owner = f"{owner_of(os.getpid())}{new_id()}"[:200]
         self._store = store
         self._limit_s = limit_s
         self._lock = threading.Lock()

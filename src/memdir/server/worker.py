@@ -196,9 +196,8 @@ class Worker:
                 if loop.step(loop):
                     self._give_way(loop, time.monotonic() - began)
                     continue
-                priority_max = self._priority_max(loop)
                 pause = self._store.jobs.next_due_s(
-                    loop.kind, priority_max=priority_max, priority_min=min(priority_max, self._priority_min)
+                    loop.kind, priority_max=self._priority_max(loop), priority_min=self._priority_min
                 )
             except DiskFullError:
                 log.error("no room on the disk to go on indexing; trying again every %g s", _FULL_S)  # noqa: TRY400  no bug

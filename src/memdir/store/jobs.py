@@ -112,9 +112,8 @@ class JobStore:
         size_max_bytes: int = NO_SIZE,
     ) -> list[Job]:
         """At most `limit` jobs that are due and free, no less urgent than `priority_max` and no more than `priority_min`;
-        interactive first unless
-        `bulk_first`, then by turns. All are of one priority: an edit does not wait for the imports claimed with it. At least
-        one, and no more than have `size_max_bytes` of content between them but for the last.
+        interactive first unless `bulk_first`, then by turns. All are of one priority: an edit does not wait for the imports
+        claimed with it. At least one, and no more than have `size_max_bytes` of content between them but for the last.
 
         Work whose earlier worker vanished is suspected of having killed it, and comes alone; after `DEATHS_MAX` times it is
         given up.
@@ -270,15 +269,9 @@ class JobStore:
         repeated(self._db, work)
 
     @acting_as(SYSTEM)
-    def release_all(self) -> int:
-        """Free the leases of a process that is gone; it died over them. Returns how many there were."""
-        with self._db.write() as connection:
-            connection.execute("update job set leased_until_ms = 0, owner = '', deaths = deaths + 1 where leased_until_ms > 0")
-            return connection.changes()
-
-    @acting_as(SYSTEM)
-    def release_of(self, owner: str) -> int:
-        """The same for a process whose claims are in the name of an owner that begins so."""
+    def release_all(self, owner: str = "") -> int:
+        """Free the leases of a process that is gone, those whose owner's name begins with `owner`; it died over them. Returns
+        how many there were."""
         with self._db.write() as connection:
             connection.execute(
                 "update job set leased_until_ms = 0, owner = '', deaths = deaths + 1 "
