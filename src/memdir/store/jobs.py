@@ -275,7 +275,7 @@ class JobStore:
         with self._db.write() as connection:
             connection.execute(
                 "update job set leased_until_ms = 0, owner = '', deaths = deaths + 1 "
-                "where leased_until_ms > 0 and substr(owner, 1, ?) = ?",
+                "where leased_until_ms > 0 and substr(owner, 1, cast(? as integer)) = ?",
                 (len(owner), owner),
             )
             return connection.changes()
