@@ -734,6 +734,7 @@ _REAL = _group(
         "grep": "An expression finds the lines that GNU grep -E finds, or is refused with a reason.",
         "notebooks": "A notebook is found by its cells, as text and code with their numbers.",
         "artifacts": "What tools made and can make again is not synced, and nothing that a person wrote is left out.",
+        "ignored": "What an ignore file names is synced, searched last and not by meaning, unless its folder is asked.",
         "about-the-user": "Titles, abstracts and code that a program posts are documents, never facts about the user.",
     },
 )

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from memdir.core.errors import UsageError
-from memdir.daemon.ignore_rules import IgnoreRules
+from memdir.daemon.ignore_rules import rules_at_root, rules_below
 
 
 def ignored(root: Path, path: str) -> bool:
     """Walk down as an import does: nothing below an ignored folder can come back."""
-    rules = IgnoreRules.at_root(root)
+    rules = rules_at_root(root)
     parts = path.split("/")
     for depth in range(1, len(parts) + 1):
         here = "/".join(parts[:depth])
@@ -21,7 +21,7 @@ def ignored(root: Path, path: str) -> bool:
         if rules.reason(here, is_dir=is_dir) is not None:
             return True
         if is_dir:
-            rules = rules.below(root / here, here)
+            rules = rules_below(rules, root / here, here)
     return False
 
 
@@ -53,7 +53,7 @@ def test_it_decides_as_git_does(tmp_path: Path) -> None:
 
 def test_the_reason_names_the_file_and_the_pattern(tmp_path: Path) -> None:
     write(tmp_path, "sub/.gitignore", "*.bak\n")
-    rules = IgnoreRules.at_root(tmp_path).below(tmp_path / "sub", "sub")
+    rules = rules_below(rules_at_root(tmp_path), tmp_path / "sub", "sub")
     assert rules.reason("sub/a.bak", is_dir=False) == "sub/.gitignore: *.bak"
     assert rules.reason("sub/a.md", is_dir=False) is None
 
@@ -85,7 +85,7 @@ def test_an_ignore_file_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
 def test_an_ignore_file_too_long_to_be_one_stops_the_import(tmp_path: Path) -> None:
     write(tmp_path, ".memdirignore", "x\n" * 600_000)
     with pytest.raises(UsageError, match="longer than"):
-        IgnoreRules.at_root(tmp_path)
+        rules_at_root(tmp_path)
 
 
 def test_odd_lines_do_not_hurt(tmp_path: Path) -> None:

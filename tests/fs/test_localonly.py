@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from memdir.fs.gitignore import PATTERN_MAX_BYTES, PATTERNS_MAX
+from memdir.core.gitignore import PATTERN_MAX_BYTES, PATTERNS_MAX
 from memdir.fs.localonly import LocalOnlyRules
 
 LONG_NAME = "/" + "a" * 255

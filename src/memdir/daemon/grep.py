@@ -239,10 +239,15 @@ class Grep:
                 raise
             waiting, response = ask(soon_s, options)
         on_their_way = len(waiting) + len(response.pending)
-        if wait_s > soon_s and not response.results and 0 < on_their_way <= _FEW:
+        if wait_s > soon_s and 0 < on_their_way <= _FEW and not self._is_sure(response, waiting):
             limits.more(wait_s)
             return ask(wait_s - soon_s, options)
         return waiting, response
+
+    def _is_sure(self, response: SearchResponse, waiting: list[str]) -> bool:
+        """Whether a hit that is more than weak will be shown: the server's text of a file that changed since will not be."""
+        hits = (hit for hit in response.results if not hit.weak and hit.path not in waiting)
+        return any(self._place_of(hit) is not None for hit in hits)
 
     def _pushed_and_asked(
         self, engine: Engine, query: str, scopes: list[str], limit: int, wait_s: float, options: Json

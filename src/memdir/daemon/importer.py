@@ -22,8 +22,9 @@ from pathlib import Path
 from typing import Final
 
 from memdir.core.errors import MemdirError
+from memdir.core.ignore_rules import IgnoreRules
 from memdir.core.secrets import scan_bytes, scan_name, scan_stream
-from memdir.daemon.ignore_rules import IgnoreRules
+from memdir.daemon.ignore_rules import rules_at_root, rules_below
 from memdir.fs.errors import FsError
 from memdir.fs.posix.place import ABSENT
 from memdir.fs.types import RENAME_NOREPLACE, ROOT_INO, AttrChange, Inode, Owner
@@ -101,7 +102,7 @@ class _Importer:
 
     def run(self) -> ImportReport:
         self._remove_temporary()
-        stack = [_Folder(self._source, "", ROOT_INO, IgnoreRules.at_root(Path(os.fsdecode(self._source))))]
+        stack = [_Folder(self._source, "", ROOT_INO, rules_at_root(Path(os.fsdecode(self._source))))]
         while stack:
             folder = stack.pop()
             if folder.done:
@@ -175,7 +176,7 @@ class _Importer:
             existing = self._vfs.mkdir(folder.ino, name, stat.S_IMODE(info.st_mode) | 0o700, self._owner(info))
             self._report.folders += 1
         source = os.path.join(folder.source, name)
-        rules = folder.rules.below(Path(os.fsdecode(source)), path)
+        rules = rules_below(folder.rules, Path(os.fsdecode(source)), path)
         return _Folder(source, path, existing.ino, rules, False, is_new)
 
     def _finish(self, folder: _Folder) -> None:

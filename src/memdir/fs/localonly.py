@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from memdir.fs.gitignore import GitIgnore
+from memdir.core.gitignore import GitIgnore
 
 IGNORE_FILE: Final = b".memdirignore"
 """At the root of the mount, gitignore syntax (git-scm.com/docs/gitignore). The file itself is synced."""

@@ -174,7 +174,7 @@ class Searcher:
         mixed = sentence
         if self._dense is not None and question.dense is not None:
             near = self._vectors.nearest(scope, question.dense, model=self._dense.name, limit=most)
-            mixed = sentence and any(self._prior(near.ids.tolist()))
+            mixed = sentence and any(self._priors(near.ids.tolist(), by_kind=True))
             if mixed:
                 near = self._vectors.nearest(scope, question.dense, model=self._dense.name, limit=WIDER * most)
         counted = near.counted
@@ -193,16 +193,20 @@ class Searcher:
             static=np.array([static[chunk_id] for chunk_id in wanted]),
             dense=np.array([dense[chunk_id] for chunk_id in wanted]) if dense else None,
             path=np.array([path.get(chunk_id, 0.0) for chunk_id in wanted]),
-            prior=self._prior(wanted) if mixed else np.zeros(len(wanted)),
+            prior=self._priors(wanted, by_kind=mixed),
             scales=self._scales,
             tuning=self._tuning,
         )
         return signals, counted
 
-    def _prior(self, ids: Sequence[int]) -> Scores:
-        """What each passage loses beside a question in a sentence."""
-        paths = self._chunks.paths(ids)
-        return np.array([PRIOR[kind_of(paths.get(chunk_id))] for chunk_id in ids])
+    def _priors(self, ids: Sequence[int], *, by_kind: bool) -> Scores:
+        """What each passage loses beside others: `by_kind` of its text, and for being of a file that is searched last. Nothing
+        when all are: they were asked for."""
+        found = self._chunks.origins(ids)
+        last = np.array([chunk_id in found and found[chunk_id].searched_last for chunk_id in ids], dtype=bool)
+        kinds = [kind_of(found[chunk_id].path) if by_kind and chunk_id in found else "prose" for chunk_id in ids]
+        priors = np.array([PRIOR[kind] for kind in kinds])
+        return priors if last.all() else np.where(last, PRIOR["generated"], priors)
 
     def _compare(self, scope: Scope, ids: Iterable[int], query: Matrix, model: Embedder, known: dict[int, float]) -> None:
         """Add to `known` the cosine of each passage that is not there; NaN for one without a vector."""

@@ -21,6 +21,7 @@ from memdir.server.leases import Lease, PermanentError
 from memdir.store import agentfiles
 from memdir.store.agentmemories import is_agent_path
 from memdir.store.errors import SupersededError
+from memdir.store.ignored import GENERATED, IGNORED
 from memdir.store.paths import is_memory_source
 from memdir.store.progress import Indexed
 from memdir.store.protocols import Cut
@@ -29,7 +30,10 @@ from memdir.store.texts import embedded_text
 from memdir.store.types import Chunk, Container, Document, Matrix
 
 BINARY_NOTE: Final = "binary: kept byte for byte, nothing to search in it"
-GENERATED_NOTE: Final = "made by a tool (a lock file, minified or generated code): found by words, not by meaning"
+LAST_NOTES: Final = {
+    GENERATED: "made by a tool (a lock file, minified or generated code): found by words, not by meaning",
+    IGNORED: "left out by an ignore file of its folder: found by words, not by meaning, and behind everything else",
+}
 _STATIC_BATCH: Final = 512
 TOLD_FROM_BYTES: Final = 64 << 10
 """Documents longer than this are called `extracting` and `chunking` meanwhile."""
@@ -95,7 +99,10 @@ def index_all(store: Store, engine: Engine, leases: Sequence[Lease]) -> Failed:
     containers = {work.document.container_id: store.containers.by_id(work.document.container_id) for work in works}
     for container_id in containers:
         engine.words.follow(container_id)
-    done = store.progress.indexed([_indexed(engine, work, containers[work.document.container_id]) for work in works])
+    for work in works:
+        store.ignored.reconsider(work.document)
+    ignored = _ignored(store, works)
+    done = store.progress.indexed([_indexed(engine, work, containers[work.document.container_id], ignored) for work in works])
     return failed + [(work.lease, SupersededError()) for work in works if work.document.id not in done]
 
 
@@ -147,11 +154,23 @@ def _cuts(store: Store, engine: Engine, works: Sequence[_Cutting]) -> list[Cut]:
     return cuts
 
 
-def _indexed(engine: Engine, work: _Cutting, container: Container | None) -> Indexed:
+def _ignored(store: Store, works: Sequence[_Cutting]) -> set[str]:
+    """The documents that ignore files leave out."""
+    ids: set[str] = set()
+    for container_id in {work.document.container_id for work in works}:
+        placed = {work.document.path: work.document.id for work in works if work.document.container_id == container_id}
+        left_out = store.ignored.among(container_id, [path for path in placed if path])
+        ids.update(placed[path] for path in left_out)
+    return ids
+
+
+def _indexed(engine: Engine, work: _Cutting, container: Container | None, ignored: Collection[str]) -> Indexed:
     document, chunks = work.document, work.chunks
     follow_up = []
-    generated = work.text is not None and is_generated(document.path, work.text.text)
-    if chunks and not generated and (engine.dense is not None or not engine.settled):
+    last = None
+    if work.text is not None:
+        last = IGNORED if document.id in ignored else GENERATED if is_generated(document.path, work.text.text) else None
+    if chunks and last is None and (engine.dense is not None or not engine.settled):
         follow_up.append("embed")
     if container is not None and is_memory_source(document.path, document.task_type, container.memory_paths):
         follow_up.append("memory")
@@ -159,9 +178,10 @@ def _indexed(engine: Engine, work: _Cutting, container: Container | None) -> Ind
         document=document,
         job=work.lease.job,
         status="embedding" if "embed" in follow_up else "done",
-        error=BINARY_NOTE if work.text is None else GENERATED_NOTE if generated else chunker.note(work.text, chunks),
+        error=BINARY_NOTE if work.text is None else LAST_NOTES.get(last or "") or chunker.note(work.text, chunks),
         media_type=media_type(document.path, work.data),
         title=work.title,
+        searched_last=last,
         follow_up=follow_up,
     )
 

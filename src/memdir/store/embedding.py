@@ -143,8 +143,8 @@ class EmbeddingQueue:
                 "select document_id, 'embed', container_id, :bulk, 0, :now, coalesce((select turn from job_clock "
                 "where kind = 'embed' and priority = :bulk), 0) "
                 "+ row_number() over (partition by container_id order by document_id) "
-                "from (select distinct c.document_id, c.container_id from chunk c "
-                f"where {_LACKS.replace('?', ':model')}) as lacking "
+                "from (select distinct c.document_id, c.container_id from chunk c join document d on d.id = c.document_id "
+                f"where d.searched_last is null and {_LACKS.replace('?', ':model')}) as lacking "
                 "where true on conflict (document_id, kind) do nothing",
                 {"bulk": jobs.BULK, "now": self._clock.now_ns() // 1_000_000, "model": model},
             )

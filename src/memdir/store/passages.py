@@ -7,7 +7,7 @@ from typing import Final
 
 from memdir.store.database import Database, Row, marks_for
 from memdir.store.paths import below
-from memdir.store.types import Chunk, Scope, StoredChunk
+from memdir.store.types import Chunk, Origin, Scope, StoredChunk
 
 COLUMNS: Final = (
     "c.id, c.document_id, d.path, c.revision, d.updated_at_ms, "
@@ -35,12 +35,13 @@ class PassageReader:
             found.update((row[0], self._stored(row)) for row in rows)
         return found
 
-    def paths(self, chunk_ids: Sequence[int]) -> dict[int, str | None]:
-        """Where the files of chunks stand, without their text."""
-        found: dict[int, str | None] = {}
+    def origins(self, chunk_ids: Sequence[int]) -> dict[int, Origin]:
+        """The files of chunks that still exist."""
+        found: dict[int, Origin] = {}
         for first in range(0, len(chunk_ids), IN_MAX):
             part = [int(chunk_id) for chunk_id in chunk_ids[first : first + IN_MAX]]
-            found.update(self._db.all(f"select c.id, d.path {FROM} where c.id in ({marks_for(part)})", part))
+            rows = self._db.all(f"select c.id, d.path, d.searched_last {FROM} where c.id in ({marks_for(part)})", part)
+            found.update((row[0], Origin(path=row[1], searched_last=row[2] is not None)) for row in rows)
         return found
 
     def document_chunks(self, document_id: str) -> Sequence[StoredChunk]:

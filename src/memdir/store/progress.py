@@ -25,6 +25,8 @@ class Indexed:
     error: str | None
     media_type: str
     title: str | None
+    searched_last: str | None = None
+    """Why it is found by words only and behind everything else: see `store.ignored`."""
     follow_up: Sequence[str]
     """Kinds of work to ask for."""
 
@@ -73,10 +75,10 @@ class ProgressStore:
 def _record(connection: Transaction, result: Indexed) -> bool:
     document, job = result.document, result.job
     connection.execute(
-        "update document set status = ?, error = ?, indexed_hash = content_hash, media_type = ?, title = ? "  # noqa: S608
+        "update document set status = ?, error = ?, indexed_hash = content_hash, media_type = ?, title = ?, searched_last = ? "  # noqa: S608
         f"where id = ? and content_hash = ? and {HELD}",
         (
-            *(result.status, result.error, result.media_type, result.title and storable(result.title)),
+            *(result.status, result.error, result.media_type, result.title and storable(result.title), result.searched_last),
             *(document.id, document.content_hash),
             *(job.document_id, job.kind, job.generation, job.claims),
         ),

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from memdir.store.database import Guard
 from memdir.store.ties import TieStore
-from memdir.store.types import Chunk, Document, Matrix, MemoryCandidate, Nearest, Scope, StoredChunk
+from memdir.store.types import Chunk, Document, Matrix, MemoryCandidate, Nearest, Origin, Scope, StoredChunk
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,8 +100,8 @@ class ChunkStore(Protocol):
         """The stored chunks that still exist."""
         ...
 
-    def paths(self, chunk_ids: Sequence[int]) -> dict[int, str | None]:
-        """Where the files of chunks that still exist stand; None for documents without a place."""
+    def origins(self, chunk_ids: Sequence[int]) -> dict[int, Origin]:
+        """The files of chunks that still exist."""
         ...
 
     def document_chunks(self, document_id: str) -> Sequence[StoredChunk]:

@@ -24,6 +24,7 @@ from memdir.store.documents import DocumentStore
 from memdir.store.embedding import EmbeddingQueue
 from memdir.store.exports import ExportStore
 from memdir.store.files import FileTree
+from memdir.store.ignored import IgnoredStore
 from memdir.store.jobs import JobStore
 from memdir.store.keys import KeyStore
 from memdir.store.memories import MemoryStore
@@ -67,6 +68,7 @@ class Store(ABC):
         self.dead_letters = DeadLetters(db, clock)
         self.embedding = EmbeddingQueue(db, clock)
         self.again = WorkAgain(db, clock)
+        self.ignored = IgnoredStore(db, blobs, clock)
         self.orgs = OrgStore(db, clock)
         self.keys = KeyStore(db, clock)
         self.answers = AnswerStore(db, clock)

@@ -88,6 +88,16 @@ class StoredChunk:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """The file of a chunk."""
+
+    path: str | None
+    """None for a document without a place."""
+    searched_last: bool
+    """See `store.ignored`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryCandidate:
     """A fact that a rule (or a model) read in a document, before it is reconciled with what is known."""
 

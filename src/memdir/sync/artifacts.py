@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from memdir.core.clock import Clock
+from memdir.core.gitignore import GitIgnore
 from memdir.core.sqlite import Database
 from memdir.fs.errors import FsError
-from memdir.fs.gitignore import GitIgnore
 from memdir.fs.localonly import IGNORE_FILE
 from memdir.fs.path import decode, encode, is_within, join, split
 from memdir.fs.tree import LocalChangedError, SyncTree

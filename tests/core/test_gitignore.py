@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from memdir.fs.gitignore import PATTERN_MAX_BYTES, PATTERNS_MAX, GitIgnore
+from memdir.core.gitignore import PATTERN_MAX_BYTES, PATTERNS_MAX, GitIgnore
 from memdir.fs.localonly import IGNORE_FILE_MAX_BYTES, LocalOnlyRules
 from memdir.fs.types import ROOT_INO, AttrChange, IntentKind
 

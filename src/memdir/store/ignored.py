@@ -1,0 +1,105 @@
+"""Which files the ignore files of their own tree leave out (`.gitignore`, `.memdirignore`): they are kept, and searched last.
+
+A verdict is made when a file is read. When an ignore file is read, files below it whose verdict is another one now are asked to
+be read again. A folder that is moved, or an ignore file that is deleted, changes no verdict before the files are read again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Final
+
+from memdir.core.clock import Clock
+from memdir.core.gitignore import GitIgnore
+from memdir.core.ignore_rules import GIT_IGNORE, MEMDIR_IGNORE, IgnoreRules
+from memdir.store import jobs
+from memdir.store.blobs import BlobStore
+from memdir.store.database import Database, marks_for
+from memdir.store.paths import ancestors, below
+from memdir.store.types import Document
+
+IGNORED: Final = "ignored"
+GENERATED: Final = "generated"
+"""What `document.searched_last` says: an ignore file leaves the file out, or a tool wrote it."""
+IGNORE_FILE_MAX_BYTES: Final = 256 * 1024
+"""Longer ignore files are none."""
+_IN_MAX: Final = 500
+_PAGE: Final = 500
+"""Files that are looked at, and asked for in one transaction, at a time: others may write in between."""
+_parsed = lru_cache(maxsize=256)(GitIgnore)
+
+
+class IgnoredStore:
+    """Reads ignore files out of the tree. Any thread."""
+
+    def __init__(self, db: Database, blobs: BlobStore, clock: Clock) -> None:
+        self._db = db
+        self._blobs = blobs
+        self._clock = clock
+
+    def among(self, container_id: int, paths: Sequence[str]) -> set[str]:
+        """Those of the paths of files that are left out."""
+        folders = {folder for path in paths for folder in ("", *ancestors(path))}
+        names = [f"/{MEMDIR_IGNORE}", *sorted(f"{folder}/{GIT_IGNORE}" for folder in folders)]
+        patterns = self._patterns(container_id, names)
+        rules: dict[str, IgnoreRules | None] = {"": _inside("", IgnoreRules(patterns.get(f"/{MEMDIR_IGNORE}")), patterns)}
+        return {path for path in paths if _leaves_out(path, rules, patterns)} if patterns else set()
+
+    def reconsider(self, document: Document) -> int:
+        """Ask for the files below the ignore file `document` to be read again whose verdict is another one with it. Returns how
+        many those are. Does nothing when it is no ignore file."""
+        folder, _, name = (document.path or "").rpartition("/")
+        if document.path is None or (name != GIT_IGNORE and document.path != f"/{MEMDIR_IGNORE}"):
+            return 0
+        after, end = below(folder or "/")
+        count = 0
+        while True:
+            rows = self._db.all(
+                "select path, id, searched_last from document where container_id = ? and path > ? and path < ? "
+                "and kind = 'file' and indexed_hash is not null order by path limit ?",
+                (document.container_id, after, end, _PAGE),
+            )
+            left_out = self.among(document.container_id, [row[0] for row in rows])
+            changed = [row[1] for row in rows if (row[0] in left_out) != (row[2] == IGNORED)]
+            if changed:
+                with self._db.write() as connection:
+                    jobs.enqueue_all(
+                        connection, changed, container_id=document.container_id, kind="index", priority=jobs.BULK,
+                        now_ms=self._clock.now_ns() // 1_000_000,
+                    )  # fmt: skip
+            count += len(changed)
+            if len(rows) < _PAGE:
+                return count
+            after = rows[-1][0]
+
+    def _patterns(self, container_id: int, names: Sequence[str]) -> dict[str, GitIgnore]:
+        """The ignore files among `names` that are there and have patterns."""
+        found: dict[str, str] = {}
+        for first in range(0, len(names), _IN_MAX):
+            part = names[first : first + _IN_MAX]
+            rows = self._db.all(
+                f"select path, content_hash from document where container_id = ? and path in ({marks_for(part)}) "  # noqa: S608
+                "and kind = 'file' and size_bytes between 1 and ?",
+                (container_id, *part, IGNORE_FILE_MAX_BYTES),
+            )
+            found.update(rows)
+        small = self._blobs.small(list(found.values())) if found else {}
+        parsed = {path: _parsed(small.get(hash_) or self._blobs.content(hash_)) for path, hash_ in found.items()}
+        return {path: patterns for path, patterns in parsed.items() if patterns.patterns}
+
+
+def _leaves_out(path: str, rules: dict[str, IgnoreRules | None], patterns: Mapping[str, GitIgnore]) -> bool:
+    """`rules`: those inside of folders, None for one that is left out as a whole; completed on the way."""
+    above = rules[""]
+    for folder in ancestors(path):
+        if folder not in rules:
+            left_out = above is None or above.reason(folder[1:], is_dir=True) is not None
+            rules[folder] = None if left_out or above is None else _inside(folder, above, patterns)
+        above = rules[folder]
+    return above is None or above.reason(path[1:], is_dir=False) is not None
+
+
+def _inside(folder: str, above: IgnoreRules, patterns: Mapping[str, GitIgnore]) -> IgnoreRules:
+    own = patterns.get(f"{folder}/{GIT_IGNORE}")
+    return above if own is None else above.with_git(folder[1:], own)

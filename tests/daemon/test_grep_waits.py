@@ -1,0 +1,72 @@
+"""How long a search waits for what was saved before it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from memdir.api.search import SearchHit, SearchResponse
+from memdir.api.v1 import SearchRequest
+from memdir.daemon.grep import Grep
+from memdir.daemon.syncing import Syncing
+from memdir.fs.memory import MemoryFs
+
+OLD, NEW = "The boiler was serviced in May.", "Root canal on 20 November."
+
+
+def hit(text: str, *, weak: bool = False) -> SearchHit:
+    return SearchHit(
+        path="/health.md", document_id="d", kind="chunk", start_line=1, end_line=1, start_byte=0, end_byte=len(text), text=text,
+        score=0.6, weak=weak or None,
+    )  # fmt: skip
+
+
+class SlowServer:
+    """An engine whose server finds a text of the file's former content until it is given the time to read the new one."""
+
+    def __init__(self, first: SearchHit, *, pushed: bool) -> None:
+        self.first = first
+        self.pushed = pushed
+        self.waits_s: list[float] = []
+        self.last_pushed_seq = 1
+        self.link = SimpleNamespace(state=lambda: SimpleNamespace(online=True), call=lambda call: call(self))
+
+    def on_their_way(self) -> int:
+        return 1
+
+    def flush(self, folder: str, wait_s: float) -> list[str]:
+        del folder
+        self.waits_s.append(wait_s)
+        return ["/health.md"] if not self.pushed and len(self.waits_s) == 1 else []
+
+    def parked_rows(self, limit: int) -> list[Any]:
+        del limit
+        return []
+
+    def search(self, request: SearchRequest) -> SearchResponse:
+        del request
+        late = len(self.waits_s) > 1
+        found = [hit(NEW)] if late else [self.first]
+        return SearchResponse(results=found, total=1, pending=[] if late else ["/health.md"], timing_ms=1.0)
+
+
+@pytest.mark.parametrize(
+    ("first", "pushed", "waits"),
+    [
+        (hit(OLD), False, True), (hit(OLD), True, True), (hit(NEW, weak=True), True, True), (hit(NEW), True, False),
+    ],
+)  # fmt: skip
+def test_an_answer_that_shows_nothing_sure_waits_for_an_edit(first: SearchHit, pushed: bool, waits: bool) -> None:
+    tree = MemoryFs(uid=os.getuid(), gid=os.getgid())
+    tree.put_file("/health.md", [NEW.encode() + b"\n"], mode=0o644, mtime_ns=0, expected=None)
+    engine = SlowServer(first, pushed=pushed)
+    engine_of: Callable[[float], SlowServer] = lambda _: engine  # noqa: E731
+    syncing = SimpleNamespace(wait_engine=engine_of, enabled=True, error=None, bring_server=lambda _: False)
+    answer = Grep("n", tree, cast(Syncing, syncing)).run({"q": "tooth treatment", "paths": ["/"], "limit": 2})
+    assert [one["text"] for one in answer["hits"]] == [NEW]
+    assert (len(engine.waits_s) == 2) is waits
+    assert sum(engine.waits_s) <= 2.5
