@@ -23,7 +23,7 @@ from memdir.retrieval.query import Searcher
 from memdir.retrieval.types import SearchQuery
 from memdir.store.protocols import ChunkStore
 from memdir.store.remembered import VECTOR_DTYPE, RememberedStore, Standing
-from memdir.store.types import Chunk, Matrix, Nearest, Scope, StoredChunk
+from memdir.store.types import Chunk, Matrix, Nearest, Origin, Scope, StoredChunk
 from memdir.store.vectors import NOTHING_NEAR, dots
 from memdir.store.words import stem, words
 
@@ -286,7 +286,7 @@ class _View:
     def named(self, *_: object, **__: object) -> list[tuple[int, float]]:
         return []
 
-    def paths(self, *_: object) -> dict[int, str | None]:
+    def origins(self, *_: object) -> dict[int, Origin]:
         """A memory is prose, wherever it was read."""
         return {}
 
