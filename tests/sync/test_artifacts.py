@@ -1,6 +1,7 @@
 """Which folders of real projects stay on this machine: what tools made, and nothing that a person wrote.
 
-The layouts are those of well-known repositories, cut down to what decides: manifests, `.gitignore`, and a file in each folder.
+The layouts are those of well-known repositories, from memory, cut down to what decides: manifests, `.gitignore`, and a file in
+each folder; and those of published source packages, from their archives (`repositories.txt`).
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ KEPT = {
     "pytest": ("", ".pytest_cache/README.md"),
     "mypy": ("", ".mypy_cache/3.11/a.json"),
     "tox": ("tox.ini", ".tox/py311/a.py"),
-    "egg-info": ("setup.py", "src/app.egg-info/PKG-INFO"),
+    "egg-info": ("setup.py", "src/app.egg-info/PKG-INFO src/app.egg-info/SOURCES.txt"),
     "cargo": ("Cargo.toml .gitignore=/target", "target/debug/app.d"),
     "cargo without gitignore": ("Cargo.toml", "target/.rustc_info.json target/debug/app"),
     "maven target": ("pom.xml .gitignore=target/", "target/classes/A.class"),
@@ -143,3 +144,34 @@ def test_a_pattern_brings_a_folder_back_and_it_is_forgotten(tmp_path: Path) -> N
     tree.put_file("/.memdirignore", [b"!*\n"], mode=0o644, mtime_ns=0, expected=tree.fact("/.memdirignore"))
     assert artifacts.released() == ["/app/.git"]
     assert artifacts.met() == []
+
+
+def repositories() -> dict[str, list[tuple[str, str]]]:
+    """Marks and paths of each package in `repositories.txt`."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    name = ""
+    for line in (Path(__file__).parent / "repositories.txt").read_text(encoding="utf-8").splitlines():
+        if line.startswith(("  ", "- ", "! ")):
+            found[name].append((line[0], line[2:]))
+        elif not line.startswith("#"):
+            name = line.rpartition(" ")[0]
+            found[name] = []
+    return found
+
+
+def test_of_published_packages_only_what_tools_made_stays_here(tmp_path: Path) -> None:
+    """Eighty-five of them; what each holds was looked at by hand, not by these rules."""
+    wrong = []
+    packages = repositories()
+    for number, (name, entries) in enumerate(packages.items()):
+        tree = tree_of()
+        named = "\n".join(f"/{path}" for mark, path in entries if mark == "!")
+        tree.put_file("/app/.gitignore", [named.encode() or b"# nothing\n"], mode=0o644, mtime_ns=0, expected=None)
+        files = [(mark == "-", f"/app/{path}") for mark, path in entries if mark != "!"]
+        for _, path in files:
+            tree.put_file(path, [b"x"], mode=0o644, mtime_ns=0, expected=tree.fact(path))
+        artifacts = artifacts_of(tree, tmp_path / str(number))
+        wrong += [(name, path) for made, path in files if (artifacts.holding(path) is not None) is not made]
+    assert wrong == []
+    assert len(packages) == 85
+    assert sum(mark == "-" for entries in packages.values() for mark, _ in entries) > 60

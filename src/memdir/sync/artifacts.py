@@ -77,7 +77,9 @@ _LEFT_IN: Final = frozenset(
     {"autoload.php", "modules.txt", ".rustc_info.json", "lcov.info", "project.assets.json", "bdist.linux-x86_64", "doctrees"}
 )
 """What tools leave in folders with the other names."""
-_EGG: Final = re.compile(r".+\.(?:egg-info|dist-info)\Z")
+_PACKAGE: Final = re.compile(r"(?<=.)\.(?:egg-info|dist-info)\Z")
+_LISTS_FILES: Final[Mapping[str, str]] = {".egg-info": "SOURCES.txt", ".dist-info": "RECORD"}
+"""The list of files that setuptools and pip write beside it; what people write by hand for tests has none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,10 +170,13 @@ class Artifacts:
 
     def _looked_at(self, folder: str) -> str | None:
         above, name = split(folder)
-        known = self._nested(folder) or _BY_NAME.get(name) or ("what Python makes" if _EGG.match(name) else None)
+        known = self._nested(folder) or _BY_NAME.get(name)
         if known is not None:
             return known
         inside = {split(entry.path)[1]: entry for entry in self._tree.children(folder)}
+        packed = _PACKAGE.search(name)
+        if packed is not None and _LISTS_FILES[packed[0]] in inside:
+            return "what Python makes"
         for mark, (what, but) in _BY_MARK.items():
             if mark in inside and but.isdisjoint(inside):
                 return what
