@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import deque
 
 import numpy as np
 
@@ -59,6 +60,7 @@ class FakeEngine:
         self.static = HashEmbedder("fake-static", poison=poison)
         self.dense = dense
         self.quiet = Quiet()
+        self.shown: deque[str] = deque()
         self.ready = True
         self.settled = True
 

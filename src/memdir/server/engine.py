@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+SHOWN_MAX: Final = 256
+"""Documents that wait to be read next; the first ones leave for later ones."""
 LOAD_WAIT_S: Final = 30.0
 """How long a search waits for the first model after the server began."""
 SETTLE_WAIT_S: Final = 5.0
@@ -57,6 +60,8 @@ class Engine:
         self._searches = searches
         self.reranker = reranker
         self.quiet = Quiet()
+        self.shown: deque[str] = deque(maxlen=SHOWN_MAX)
+        """Documents that searches showed before the transformer read them: the worker does so next."""
         self._store = store
         self._models_dir = models_dir
         self._load_dense = dense

@@ -13,7 +13,9 @@ import logging
 import os
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Final, NoReturn
 
@@ -81,6 +83,15 @@ def leave() -> NoReturn:
     log.info("stopped in the middle of background work, which goes on after the next start")
     logging.shutdown()
     os._exit(0)
+
+
+def _taken(queue: deque[str]) -> list[str]:
+    """What is in it; other threads take, too."""
+    taken = []
+    with suppress(IndexError):
+        while True:
+            taken.append(queue.popleft())
+    return taken
 
 
 class _Loop:
@@ -325,6 +336,9 @@ class Worker:
         dense = self._engine.dense
         if dense is None:
             return False
+        shown = _taken(self._engine.shown)
+        if shown:
+            self._store.jobs.hasten("embed", shown)
         claimed = self._claim(loop, limit=EMBED_JOBS)
         if not claimed:
             return False

@@ -5,18 +5,22 @@ from __future__ import annotations
 import threading
 from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from memdir.retrieval.query import Searcher
+from memdir.retrieval.types import SearchQuery
 from memdir.server.engine import Engine
 from memdir.server.pipeline import BINARY_NOTE
 from memdir.server.quiet import Quiet
+from memdir.server.services.hits import current_hits
 from memdir.server.worker import EMBED_CHUNKS, EMBED_SLICE, Worker
 from memdir.store import jobs
 from memdir.store.acting import acting_as
 from memdir.store.errors import SupersededError
 from memdir.store.operations import Delete, Move, Put
-from memdir.store.types import Container, Matrix
+from memdir.store.types import Container, Matrix, Scope
 from tests.server.conftest import AnyStore, Putting
 from tests.server.fakes import FakeEngine, HashEmbedder
 from tests.server.pipeline.conftest import WAIT_S, Events, Working, document_at, drained, indexed, status, texts
@@ -437,3 +441,25 @@ def test_chunks_of_a_symlink_or_folder_are_never_asked_for(store: AnyStore, cont
     put("/link", b"target", kind="symlink")
     store.files.apply(container, Put(path="/dir", kind="dir"))
     assert store.jobs.count() == 0
+
+
+def test_what_a_search_shows_is_read_by_the_transformer_before_the_rest_of_an_import(
+    store: AnyStore, container: Container, put: Putting, events: Events, working: Working
+) -> None:
+    for number in range(100):
+        put(f"/{number:02d}.md", f"Number {number} of an import.\n".encode(), priority=jobs.BULK)
+    put("/99.md", b"The walnut tree was planted.\n", priority=jobs.BULK)
+    dense = HashEmbedder("fake-dense")
+    engine = FakeEngine(store, dense=dense)
+    for job in store.jobs.claim("index", limit=200):
+        indexed(store, engine, job)
+    engine.searcher = Searcher(engine.chunks, engine.static, None)  # type: ignore[attr-defined]
+    query = SearchQuery(text="walnut planted", scope=Scope(container_id=container.id), limit=1, threshold=0.0)
+    caller = SimpleNamespace(store=store)
+    found, _ = current_hits(caller, engine, query)  # type: ignore[arg-type]
+    assert [document.path for _, document in found] == ["/99.md"]
+    working(engine)
+    events.until(drained(store))
+    assert "walnut" in dense.seen[0]
+    assert len(dense.seen) == 100
+    assert store.jobs.hasten("embed", [found[0][1].id]) == 0

@@ -12,6 +12,7 @@ from memdir.retrieval.types import Hit, SearchOutcome, SearchQuery
 from memdir.server.access import Caller
 from memdir.server.engine import Engine
 from memdir.server.services.reranking import reranked
+from memdir.store.jobs import LONG_BYTES
 from memdir.store.passages import IN_MAX
 from memdir.store.types import Document
 
@@ -39,6 +40,10 @@ def current_hits(caller: Caller, engine: Engine, query: SearchQuery) -> tuple[li
         outcome = searcher.search(query)
         documents = caller.store.documents.indexed([hit.document_id for hit in outcome.hits])
     hits = [(hit, documents[hit.document_id]) for hit in outcome.hits if hit.document_id in documents]
+    unread = {document.id for _, document in hits if document.status == "embedding" and document.size_bytes < LONG_BYTES}
+    if unread:
+        engine.shown.extend(unread)
+        caller.store.notify(query.scope.container_id)
     return hits, outcome
 
 
