@@ -232,6 +232,7 @@ _POSIX = _group(
         "table": "Every case gets the answer that POSIX and Linux give, for root and for other users on a root mount.",
         "native": "The same cases run on a native directory, and nothing differs but what docs/filesystem.md lists.",
         "user": "An ordinary user's mount passes every case that needs no other user.",
+        "special": "Sockets, FIFOs and devices are made, used, renamed and removed; they stay here, and `status` counts them.",
         "mmap": "Shared mappings are seen by read and by other processes, and survive a remount.",
         "append": "Processes that append to one file lose no record.",
         "locks": "flock, record locks and open file description locks exclude other processes of the machine.",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import socket
 from pathlib import Path
 
 import pytest
 
-from tests.acceptance.driver import Memdir, tree_of
+from tests.acceptance.driver import Memdir, eventually, tree_of
 
 pytestmark = pytest.mark.mount
 
@@ -97,3 +99,25 @@ def test_a_save_as_vim_makes_it_is_found(memdir: Memdir, notes: Path) -> None:
     assert Path(hits[0]["path"]).name == "plan.md"
     assert "sailing boat" in hits[0]["text"]
     assert {Path(hit["path"]).name for hit in hits} == {"plan.md"}
+
+
+@pytest.mark.promise("posix.special")
+def test_sockets_and_fifos_work_are_counted_and_stay_here(memdir: Memdir, notes: Path) -> None:
+    (notes / "a.md").write_text("The walnut tree was planted.\n")
+    memdir.shell("mkdir p && mkfifo p/fifo && (echo through > p/fifo &) && grep -q through p/fifo && mv p/fifo q", cwd=notes)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(os.path.relpath(notes / "listening"))
+        listener.listen()
+        with socket.socket(socket.AF_UNIX) as caller:
+            caller.connect(os.path.relpath(notes / "listening"))
+    memdir.run("sync", notes)
+    status = memdir.status(str(notes))
+    assert status["kept_here"] == {"folders": 0, "files": 0, "special": 2}
+    assert "2 sockets, FIFOs and devices" in memdir.run("status", notes).out
+    assert [hit["path"] for hit in memdir.hits("walnut", cwd=notes)]
+    assert memdir.run("grep", "-F", "walnut", notes).lines
+    other = memdir.mount(notes.name, "--path", memdir.folder / "other")
+    eventually((other / "a.md").exists, "the file came")
+    assert sorted(path.name for path in other.iterdir() if not path.name.startswith(".")) == ["a.md", "p", "profile.md"]
+    memdir.shell("rm q listening", cwd=notes)
+    assert memdir.status(str(notes))["kept_here"]["special"] == 0

@@ -239,9 +239,19 @@ def test_special_files_are_kept(place: Path) -> None:
     assert stat.S_ISSOCK(os.stat(place / "socket").st_mode)
 
 
-def test_fifos_are_refused(place: Path) -> None:
-    with refused(errno.EPERM):
-        os.mkfifo(place / "fifo")
+def test_what_goes_into_a_fifo_comes_out_of_it(place: Path) -> None:
+    os.mkfifo(place / "fifo")
+    assert stat.S_ISFIFO(os.stat(place / "fifo").st_mode)
+    reading = os.open(place / "fifo", os.O_RDONLY | os.O_NONBLOCK)
+    writing = os.open(place / "fifo", os.O_WRONLY)
+    try:
+        os.write(writing, b"through the kernel")
+        assert os.read(reading, 100) == b"through the kernel"
+    finally:
+        os.close(writing)
+        os.close(reading)
+    (place / "fifo").rename(place / "other")
+    os.unlink(place / "other")
     assert os.listdir(place) == []
 
 

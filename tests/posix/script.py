@@ -8,7 +8,7 @@
     @65534 rmdir d -> EACCES                     ... by another user (uid, or uid:gid,group,...)
     lstat d -> type=dir mode=0755                ... whose answer has these fields
     #a = open f O_RDONLY                         ... with a descriptor that later calls name #a
-    mkfifo p -> EPERM | ok (no-fifo)             a listed difference: memdir's answer, then the native one, and its key
+    ioctl #a 80086601 -> ENOTTY | ok (no-flags)   a listed difference: memdir's answer, then the native one, and its key
 
 What is expected holds on both sides, the mount and a native directory; whatever else a call answers is compared. `?` expects
 nothing but the same on both sides, `ok` (also when nothing is said) any success. Words: `{255}` is a name of 255 bytes,
@@ -29,7 +29,6 @@ from pathlib import Path
 FOLDER = Path(__file__).parent / "cases"
 
 DIFFERENCES = {
-    "no-fifo": "FIFOs cannot be made: EPERM",
     "no-acl": "no POSIX ACLs: EOPNOTSUPP",
     "no-tmpfile": "no `O_TMPFILE`: EOPNOTSUPP",
     "no-security": "no file capabilities (`security.capability`) and no `system.*` attributes: EOPNOTSUPP",

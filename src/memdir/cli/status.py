@@ -91,12 +91,9 @@ def _print(answer: dict[str, Any], out: Output) -> None:
             rows.append(("held back", held_back(str(answer["name"]), answer)))
         if answer.get("processing"):
             rows.append(("indexing", _indexing_line(answer)))
-        kept = answer.get("kept_here") or {}
-        if kept.get("folders"):
-            where = plural(int(kept["folders"]), "folder")
-            rows.append(
-                ("kept here", f"{plural(int(kept['files']), 'file')} in {where} that tools made, see `memdir ignore list`")
-            )
+        kept = _kept_line(answer.get("kept_here") or {})
+        if kept:
+            rows.append(("kept here", kept))
         if answer.get("failed"):
             why = "the reasons are in .memdir/errors/, `memdir retry` lets it try again"
             rows.append(("failed", f"the server could not read {plural(int(answer['failed']), 'file')}; {why}"))
@@ -154,6 +151,17 @@ def _conflicts_command(answer: dict[str, Any]) -> str:
     from memdir.cli.targets import spoken
 
     return f"memdir conflicts {visible(spoken(str(answer['name']), str(answer['path'])))}"
+
+
+def _kept_line(kept: dict[str, int]) -> str:
+    """What stays on this machine; '' when nothing does."""
+    parts = []
+    if kept.get("folders"):
+        where = plural(kept["folders"], "folder")
+        parts.append(f"{plural(kept['files'], 'file')} in {where} that tools made, see `memdir ignore list`")
+    if kept.get("special"):
+        parts.append(plural(kept["special"], "socket, FIFO or device", "sockets, FIFOs and devices"))
+    return "; ".join(parts)
 
 
 def _server_line(answer: dict[str, Any]) -> str:

@@ -104,7 +104,8 @@ class MountService:
         answer = self.status_view() | {"fuse": self._counters({})}
         if args.get("kept_here"):
             found = _kept(engine)
-            answer["kept_here"] = {"folders": len(found), "files": sum(one["files"] for one in found)}
+            files = sum(one["files"] for one in found)
+            answer["kept_here"] = {"folders": len(found), "files": files, "special": self._tree.special_count()}
         return answer
 
     def _ignored(self, args: Json) -> Json:

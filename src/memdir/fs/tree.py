@@ -101,6 +101,10 @@ class SyncTree(Protocol):
         that the kernel reads by itself)."""
         ...
 
+    def special_count(self) -> int:
+        """How many sockets, FIFOs and device nodes have a name."""
+        ...
+
     def absent_totals(self) -> AbsentTotals: ...
 
     def absent_files(self, limit: int, *, max_bytes: int) -> Sequence[LocalFact]:

@@ -51,8 +51,7 @@ class Vfs(Protocol):
         ...
 
     def create(self, parent: int, name: bytes, mode: int, owner: Owner, rdev: int = 0) -> Inode:
-        """A new regular file, or a socket or device node, which is stored but never synced; a FIFO is EPERM. `mode` with type
-        bits."""
+        """A new regular file, or a socket, FIFO or device node, which is stored but never synced. `mode` with type bits."""
         ...
 
     def mkdir(self, parent: int, name: bytes, mode: int, owner: Owner) -> Inode: ...

@@ -15,6 +15,7 @@ from memdir.core.limits import MIB
 from memdir.fs.cache.batch import Batch
 from memdir.fs.cache.tables import Tables
 from memdir.fs.posix.absent import AbsentOps
+from memdir.fs.posix.notes import is_synced_type
 from memdir.fs.posix.place import ABSENT
 from memdir.fs.posix.state import INDEX_BITS, SIZE_MAX_BYTES, Chunk, Contents, Directory
 from memdir.fs.posix.txn import Entry, Link, Txn
@@ -113,6 +114,16 @@ class Overlay(AbsentOps):
     def held_bytes(self) -> int:
         """As far as SQLite knows, which is a fraction of a second behind."""
         return self._tables.held_bytes()
+
+    def special_count(self) -> int:
+        with self._lock:
+            numbers = self._tables.special_numbers()
+            for batch in (self._flushing, self._batch):
+                if batch is not None:
+                    drafts = batch.inodes.items()
+                    numbers |= {ino for ino, draft in drafts if draft.nlink and not is_synced_type(draft.mode)}
+                    numbers -= {ino for ino, draft in drafts if not draft.nlink} | set(batch.gone)
+        return len(numbers)
 
     # ---- note
 

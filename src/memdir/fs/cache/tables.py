@@ -189,6 +189,11 @@ class Tables:
         row = self._one(sql, (_TYPE, stat.S_IFREG))
         return 0 if row is None else int(row[0])
 
+    def special_numbers(self) -> set[int]:
+        """Sockets, FIFOs and device nodes that have a name."""
+        sql = "select ino from inode where nlink > 0 and mode & ? not in (?, ?, ?)"
+        return {ino for (ino,) in self._all(sql, (_TYPE, stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK))}
+
     def inode_count(self) -> int:
         row = self._one("select count(*) from inode", ())
         return 0 if row is None else int(row[0])

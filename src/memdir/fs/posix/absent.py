@@ -17,6 +17,7 @@ from memdir.fs import path as paths
 from memdir.fs.errors import FsError
 from memdir.fs.localonly import IGNORE_FILE
 from memdir.fs.posix.applied import Touched, fact_of
+from memdir.fs.posix.notes import is_synced_type
 from memdir.fs.posix.place import ABSENT
 from memdir.fs.posix.puts import Staged
 from memdir.fs.posix.state import SIZE_MAX_BYTES
@@ -54,6 +55,10 @@ class AbsentOps(SyncOps):
         """Sizes of all files whose contents are here."""
         with self._lock:
             return sum(inode.size for inode in self._inodes.values() if inode.is_file and inode.place != ABSENT)
+
+    def special_count(self) -> int:
+        with self._lock:
+            return sum(not is_synced_type(inode.mode) for inode in self._inodes.values() if inode.nlink)
 
     # ---- putting
 

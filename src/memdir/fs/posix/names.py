@@ -19,9 +19,7 @@ S_IFMT: Final = 0o170000
 S_IFDIR: Final = stat.S_IFDIR
 """For tests of the type in hot paths; `stat.S_IFMT()` is a call."""
 _DOTS: Final = (b".", b"..")
-_CREATABLE: Final = (stat.S_IFREG, stat.S_IFSOCK, stat.S_IFCHR, stat.S_IFBLK)
-"""FIFOs are refused: whoever reads through a memory (a search, a backup, an agent) would wait at one for ever, and nothing of
-it could be kept. Sockets and device nodes answer an open at once, and tools that unpack system trees make them."""
+_CREATABLE: Final = (stat.S_IFREG, stat.S_IFSOCK, stat.S_IFIFO, stat.S_IFCHR, stat.S_IFBLK)
 
 
 def check_name(name: bytes) -> None:
@@ -78,8 +76,6 @@ class NameOps(Notes):
             return rest
 
     def create(self, parent: int, name: bytes, mode: int, owner: Owner, rdev: int = 0) -> Inode:
-        if mode & S_IFMT == stat.S_IFIFO:
-            raise FsError(errno.EPERM, "a memory holds no FIFOs")
         if mode & S_IFMT not in _CREATABLE:
             raise FsError(errno.EINVAL, "not a file type that can be created")
         return self._make(parent, name, mode, owner, rdev=rdev)
