@@ -191,8 +191,12 @@ class Grep:
             whole_words=pattern.whole_words,
             **{name: getattr(choice, name) for name in _CHOICES},
         )
+        search = _in_background(lambda: engine.link.call(lambda client: client.search(request)))
         try:
-            response = engine.link.call(lambda client: client.search(request))
+            response = _Patience().result(search)
+        except _HangingError as error:
+            engine.link.fail(error.told)
+            return None
         except ClientError as error:
             log.info("an exact search reads every file here: %s", error)
             return None
