@@ -14,7 +14,6 @@ from memdir.store.contents import Contents
 from memdir.store.postgres.database import PostgresDatabase
 from memdir.store.postgres.migrations import migrate
 from memdir.store.postgres.notices import Notices
-from memdir.store.postgres.statistics import Statistics
 from memdir.store.store import Store
 
 if TYPE_CHECKING:
@@ -34,7 +33,6 @@ class PostgresStore(Store):
         self._chunks: PostgresChunkStore | None = None
         self._url = url
         self._notices = Notices(url, super().notify)
-        self._statistics = Statistics(url)
 
     @classmethod
     def open(
@@ -83,11 +81,9 @@ class PostgresStore(Store):
         """Tell the listeners, here and in the other processes."""
         super().notify(container_id)
         self._notices.say(container_id)
-        self._statistics.written()
 
     def close(self) -> None:
         """Say what is still to be said, and close the connections."""
         self._notices.close()
-        self._statistics.close()
         self.blobs.close()
         self.db.close()
