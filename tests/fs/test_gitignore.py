@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from memdir.core.gitignore import PATTERN_MAX_BYTES, PATTERNS_MAX, GitIgnore
-from memdir.fs.localonly import IGNORE_FILE_MAX_BYTES, LocalOnlyRules
+from memdir.core.ignore_rules import IGNORE_FILE_MAX_BYTES
+from memdir.fs.localonly import LocalOnlyRules
 from memdir.fs.types import ROOT_INO, AttrChange, IntentKind
 
 from .conftest import Factory

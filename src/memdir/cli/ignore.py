@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 from memdir.cli.command import EXIT_NOTHING, EXIT_OK, Command, Parser
 from memdir.cli.output import Output
 from memdir.cli.text import plural, visible
+from memdir.core.ignore_rules import MEMDIR_IGNORE
 
 if TYPE_CHECKING:
     from memdir.daemon.registry import MountRecord
 
-IGNORE_FILE: Final = ".memdirignore"
 EVERYTHING: Final = "!*"
 """The pattern that brings everything back that tools made."""
 _TIMEOUT_S: Final = 60.0
@@ -23,7 +23,7 @@ _TIMEOUT_S: Final = 60.0
 def patterns_of(mount: Path) -> list[str]:
     """The lines of the mount's ignore file."""
     try:
-        return (mount / IGNORE_FILE).read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+        return (mount / MEMDIR_IGNORE).read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     except FileNotFoundError:
         return []
 
@@ -39,7 +39,7 @@ def add_pattern(mount: Path, pattern: str) -> bool:
 
 def _write_patterns(mount: Path, lines: Sequence[str]) -> None:
     text = "".join(f"{line}\n" for line in lines)
-    (mount / IGNORE_FILE).write_text(text, encoding="utf-8", errors="surrogateescape")
+    (mount / MEMDIR_IGNORE).write_text(text, encoding="utf-8", errors="surrogateescape")
 
 
 def _target(parser: Parser) -> None:
@@ -78,7 +78,7 @@ def _list(args: argparse.Namespace, out: Output) -> int:
         out.document({"name": record.name, "patterns": patterns, "folders": folders})
         return EXIT_OK if folders or patterns else EXIT_NOTHING
     for pattern in patterns:
-        out.line(f"{out.style(visible(pattern), 'path')}  {IGNORE_FILE}")
+        out.line(f"{out.style(visible(pattern), 'path')}  {MEMDIR_IGNORE}")
     for row in folders:
         out.line(f"{out.style(out.name(row['path']), 'path')}  {plural(int(row['files']), 'file')}: {visible(row['reason'])}")
     files = sum(int(row["files"]) for row in folders)

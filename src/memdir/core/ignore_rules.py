@@ -14,6 +14,8 @@ from memdir.core.gitignore import GitIgnore
 
 MEMDIR_IGNORE: Final = ".memdirignore"
 GIT_IGNORE: Final = ".gitignore"
+IGNORE_FILE_MAX_BYTES: Final = 256 * 1024
+"""Of an ignore file that count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,20 +37,23 @@ class IgnoreRules:
 
     __slots__ = ("_git", "_memdir")
 
-    def __init__(self, memdir: GitIgnore | None = None, git: tuple[_Patterns, ...] = ()) -> None:
+    def __init__(self, memdir: GitIgnore | None = None) -> None:
         """`memdir`: the patterns of `.memdirignore` at the root."""
-        self._memdir = memdir
-        self._git = git
+        self._memdir: tuple[_Patterns, ...] = () if memdir is None else (_Patterns(MEMDIR_IGNORE, "", memdir),)
+        self._git: tuple[_Patterns, ...] = ()
+        """Of `.gitignore` files, the deepest first."""
 
     def with_git(self, folder: str, patterns: GitIgnore) -> IgnoreRules:
         """The rules inside of `folder` (relative to the root, '' for the root), whose `.gitignore` has these patterns."""
         prefix = f"{folder}/" if folder else ""
-        return IgnoreRules(self._memdir, (*self._git, _Patterns(prefix + GIT_IGNORE, prefix, patterns)))
+        inside = IgnoreRules()
+        inside._memdir = self._memdir
+        inside._git = (_Patterns(prefix + GIT_IGNORE, prefix, patterns), *self._git)
+        return inside
 
     def reason(self, path: str, *, is_dir: bool) -> str | None:
         """Why `path` (relative to the root) is left out, e.g. `.gitignore: *.log`, or None. Folders above it are not asked."""
-        first = () if self._memdir is None else (_Patterns(MEMDIR_IGNORE, "", self._memdir),)
-        for patterns in (*first, *reversed(self._git)):
+        for patterns in (*self._memdir, *self._git):
             decision = patterns.decide(path, is_dir=is_dir)
             if decision is not None:
                 ignored, pattern = decision

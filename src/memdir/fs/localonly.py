@@ -6,10 +6,10 @@ import re
 from typing import Final
 
 from memdir.core.gitignore import GitIgnore
+from memdir.core.ignore_rules import MEMDIR_IGNORE
 
-IGNORE_FILE: Final = b".memdirignore"
+IGNORE_FILE: Final = MEMDIR_IGNORE.encode()
 """At the root of the mount, gitignore syntax (git-scm.com/docs/gitignore). The file itself is synced."""
-IGNORE_FILE_MAX_BYTES: Final = 256 * 1024
 
 _NAMES: Final = r"""
     \.DS_Store | \._[^/]*                       # macOS Finder

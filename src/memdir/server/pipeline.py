@@ -159,8 +159,7 @@ def _ignored(store: Store, works: Sequence[_Cutting]) -> set[str]:
     ids: set[str] = set()
     for container_id in {work.document.container_id for work in works}:
         placed = {work.document.path: work.document.id for work in works if work.document.container_id == container_id}
-        left_out = store.ignored.among(container_id, [path for path in placed if path])
-        ids.update(placed[path] for path in left_out)
+        ids.update(placed[path] for path in store.ignored.among(container_id, [path for path in placed if path]))
     return ids
 
 

@@ -6,25 +6,29 @@ be read again. A folder that is moved, or an ignore file that is deleted, change
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
 from memdir.core.clock import Clock
+from memdir.core.errors import CorruptError, NotFoundError
 from memdir.core.gitignore import GitIgnore
-from memdir.core.ignore_rules import GIT_IGNORE, MEMDIR_IGNORE, IgnoreRules
+from memdir.core.ignore_rules import GIT_IGNORE, IGNORE_FILE_MAX_BYTES, MEMDIR_IGNORE, IgnoreRules
 from memdir.store import jobs
 from memdir.store.blobs import BlobStore
 from memdir.store.database import Database, marks_for
 from memdir.store.paths import ancestors, below
 from memdir.store.types import Document
 
+log = logging.getLogger(__name__)
+
 IGNORED: Final = "ignored"
 GENERATED: Final = "generated"
 """What `document.searched_last` says: an ignore file leaves the file out, or a tool wrote it."""
-IGNORE_FILE_MAX_BYTES: Final = 256 * 1024
-"""Longer ignore files are none."""
+_AT_ROOT: Final = f"/{MEMDIR_IGNORE}"
 _IN_MAX: Final = 500
+"""Names in one query."""
 _PAGE: Final = 500
 """Files that are looked at, and asked for in one transaction, at a time: others may write in between."""
 _parsed = lru_cache(maxsize=256)(GitIgnore)
@@ -41,19 +45,19 @@ class IgnoredStore:
     def among(self, container_id: int, paths: Sequence[str]) -> set[str]:
         """Those of the paths of files that are left out."""
         folders = {folder for path in paths for folder in ("", *ancestors(path))}
-        names = [f"/{MEMDIR_IGNORE}", *sorted(f"{folder}/{GIT_IGNORE}" for folder in folders)]
-        patterns = self._patterns(container_id, names)
-        rules: dict[str, IgnoreRules | None] = {"": _inside("", IgnoreRules(patterns.get(f"/{MEMDIR_IGNORE}")), patterns)}
-        return {path for path in paths if _leaves_out(path, rules, patterns)} if patterns else set()
+        patterns = self._patterns(container_id, [_AT_ROOT, *sorted(f"{folder}/{GIT_IGNORE}" for folder in folders)])
+        if not patterns:
+            return set()
+        rules: dict[str, IgnoreRules | None] = {"": _inside("", IgnoreRules(patterns.get(_AT_ROOT)), patterns)}
+        return {path for path in paths if _leaves_out(path, rules, patterns)}
 
-    def reconsider(self, document: Document) -> int:
-        """Ask for the files below the ignore file `document` to be read again whose verdict is another one with it. Returns how
-        many those are. Does nothing when it is no ignore file."""
+    def reconsider(self, document: Document) -> None:
+        """Ask for the files below the ignore file `document` to be read again whose verdict is another one with it. Does
+        nothing when it is no ignore file."""
         folder, _, name = (document.path or "").rpartition("/")
-        if document.path is None or (name != GIT_IGNORE and document.path != f"/{MEMDIR_IGNORE}"):
-            return 0
+        if name != GIT_IGNORE and document.path != _AT_ROOT:
+            return
         after, end = below(folder or "/")
-        count = 0
         while True:
             rows = self._db.all(
                 "select path, id, searched_last from document where container_id = ? and path > ? and path < ? "
@@ -68,14 +72,13 @@ class IgnoredStore:
                         connection, changed, container_id=document.container_id, kind="index", priority=jobs.BULK,
                         now_ms=self._clock.now_ns() // 1_000_000,
                     )  # fmt: skip
-            count += len(changed)
             if len(rows) < _PAGE:
-                return count
+                return
             after = rows[-1][0]
 
     def _patterns(self, container_id: int, names: Sequence[str]) -> dict[str, GitIgnore]:
         """The ignore files among `names` that are there and have patterns."""
-        found: dict[str, str] = {}
+        found: dict[str, GitIgnore] = {}
         for first in range(0, len(names), _IN_MAX):
             part = names[first : first + _IN_MAX]
             rows = self._db.all(
@@ -83,10 +86,22 @@ class IgnoredStore:
                 "and kind = 'file' and size_bytes between 1 and ?",
                 (container_id, *part, IGNORE_FILE_MAX_BYTES),
             )
-            found.update(rows)
-        small = self._blobs.small(list(found.values())) if found else {}
-        parsed = {path: _parsed(small.get(hash_) or self._blobs.content(hash_)) for path, hash_ in found.items()}
-        return {path: patterns for path, patterns in parsed.items() if patterns.patterns}
+            small = self._blobs.small([content_hash for _, content_hash in rows])
+            for path, content_hash in rows:
+                patterns = self._read(path, small.get(content_hash), content_hash)
+                if patterns is not None:
+                    found[path] = patterns
+        return found
+
+    def _read(self, path: str, data: bytes | None, content_hash: str) -> GitIgnore | None:
+        """None for one without patterns, and for one whose content is gone: a damaged ignore file, or one that was replaced a
+        moment ago and is read again soon, keeps no other file from being read."""
+        try:
+            patterns = _parsed(self._blobs.content(content_hash) if data is None else data)
+        except (NotFoundError, CorruptError) as error:
+            log.warning("%s leaves nothing out: %s", path, error.message)
+            return None
+        return patterns if patterns.patterns else None
 
 
 def _leaves_out(path: str, rules: dict[str, IgnoreRules | None], patterns: Mapping[str, GitIgnore]) -> bool:

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Final
 
 from memdir.core.clock import Clock
 from memdir.core.gitignore import GitIgnore
+from memdir.core.ignore_rules import GIT_IGNORE, IGNORE_FILE_MAX_BYTES, MEMDIR_IGNORE
 from memdir.core.sqlite import Database
 from memdir.fs.errors import FsError
-from memdir.fs.localonly import IGNORE_FILE
 from memdir.fs.path import decode, encode, is_within, join, split
 from memdir.fs.tree import LocalChangedError, SyncTree
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from memdir.fs.types import LocalFact
 
 FILES_COUNTED_MAX: Final = 200_000
-_IGNORE_MAX_BYTES: Final = 256 * 1024
 _FOLDERS_MAX: Final = 4096
 _FRESH_S: Final = 2.0
 """How long it counts what a folder was found to be: markers may come after the first files."""
@@ -185,7 +184,7 @@ class Artifacts:
         manifest = self._manifest(above, _BESIDE.get(name, ()))
         if manifest is None:
             return None
-        made = name in _TOOLS_OWN or not _LEFT_IN.isdisjoint(inside) or self._ignored_by(folder, ".gitignore") is not None
+        made = name in _TOOLS_OWN or not _LEFT_IN.isdisjoint(inside) or self._ignored_by(folder, GIT_IGNORE) is not None
         return f"made from {manifest}" if made else None
 
     def _manifest(self, folder: str, names: tuple[str, ...]) -> str | None:
@@ -201,7 +200,7 @@ class Artifacts:
 
     def _nested(self, folder: str) -> str | None:
         """Why a `.memdirignore` below the root leaves it out; the one at the root is the filesystem's."""
-        found = self._ignored_by(folder, decode(IGNORE_FILE), below_root=True)
+        found = self._ignored_by(folder, MEMDIR_IGNORE, below_root=True)
         return None if found is None else f"named by {found}"
 
     def _ignored_by(self, folder: str, name: str, *, below_root: bool = False) -> str | None:
@@ -212,7 +211,7 @@ class Artifacts:
             entry = None if below_root and above == "/" else self._tree.fact(file)
             if entry is not None and entry.kind == "file" and entry.absent_hash is None:
                 relative = folder[len(above.rstrip("/")) + 1 :]
-                decided = GitIgnore(self._head(entry, _IGNORE_MAX_BYTES)).decide(encode(relative), is_dir=True)
+                decided = GitIgnore(self._head(entry, IGNORE_FILE_MAX_BYTES)).decide(encode(relative), is_dir=True)
                 if decided is not None:
                     return None if decided.negated else file
             if above == "/":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import httpx
 import pytest
 
+from memdir.store.acting import acting_as
 from memdir.store.types import Container
 from tests.server.conftest import ON_BOTH, AnyStore, Putting
 from tests.server.fakes import FakeEngine, HashEmbedder
@@ -65,6 +66,20 @@ def test_an_ignore_file_that_comes_later_or_changes_is_followed(
     events.until(drained(store))
     origins = filled.chunks.origins(range(1, 200))
     assert {origin.path for origin in origins.values() if origin.searched_last} == {"/app/web/uv.lock"}
+
+
+def test_an_ignore_file_whose_content_is_gone_keeps_no_other_file_from_being_read(
+    store: AnyStore, container: Container, put: Putting, events: Events, working: Working
+) -> None:
+    put("/.gitignore", b"*.log\n")
+    put("/a.log", b"words of a log\n")
+    gone = document_at(store, container, "/.gitignore").content_hash
+    with acting_as("local"), store.db.write() as connection:
+        connection.execute("delete from blob where hash = ?", (gone,))
+    engine = FakeEngine(store, dense=HashEmbedder("fake-dense"))
+    working(engine)
+    events.until(lambda: document_at(store, container, "/a.log").status == "done")
+    assert embedded(store, engine, container) == {"/a.log"}
 
 
 @ON_BOTH

@@ -7,9 +7,10 @@ import stat
 from collections.abc import Iterator
 from typing import Final
 
+from memdir.core.ignore_rules import IGNORE_FILE_MAX_BYTES
 from memdir.fs import path as paths
 from memdir.fs.errors import ContentsAbsentError
-from memdir.fs.localonly import IGNORE_FILE, IGNORE_FILE_MAX_BYTES, LocalOnlyRules, is_left_behind
+from memdir.fs.localonly import IGNORE_FILE, LocalOnlyRules, is_left_behind
 from memdir.fs.posix.place import ABSENT
 from memdir.fs.posix.state import State
 from memdir.fs.posix.txn import Link, Txn
