@@ -3,6 +3,7 @@ PYTHON_BIN := .venv/bin/python
 CODE := src tests scripts
 PYTEST_WORKERS ?= 3
 PYTEST_FLAGS ?=
+PYTEST = $(PYTHON_BIN) -m pytest -n $(PYTEST_WORKERS) --dist loadfile --max-worker-restart 1
 # Where this is set, every process of every test compiles what it imports anew: 1.5 s of processor time for each server.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -22,10 +23,10 @@ picture: setup ## record the demo again as docs/images/demo.svg
 	@$(PYTHON_BIN) scripts/demo.py --svg docs/images/demo.svg
 
 test: setup ## the test lane
-	@$(PYTHON_BIN) -m pytest -n $(PYTEST_WORKERS) --dist loadfile --max-worker-restart 1 -m "not long" $(PYTEST_FLAGS)
+	@$(PYTEST) -m "not long" $(PYTEST_FLAGS)
 
 long: setup ## the same properties with more cases
-	@$(PYTHON_BIN) -m pytest -n $(PYTEST_WORKERS) --dist loadfile --max-worker-restart 1 -m long -o faulthandler_timeout=8000 $(PYTEST_FLAGS)
+	@$(PYTEST) -m long -o faulthandler_timeout=8000 $(PYTEST_FLAGS)
 
 mutants: setup ## change the planner, the queue and the renames in every place and count what the tests notice: an hour
 	@$(PYTHON_BIN) -m tests.mutants
@@ -53,8 +54,8 @@ CHECKED := tests/core tests/client tests/memory tests/sync tests/fs/test_contrac
 	tests/server/pipeline tests/server/test_files_http.py tests/server/test_search_http.py tests/cli/test_main.py tests/agents \
 	tests/acceptance/test_main_job.py tests/test_checkout.py tests/test_promises.py tests/test_style.py
 
-check: lint typecheck imports ## lint, types, import rules and the tests for daily work, in some 4 minutes
-	@$(PYTHON_BIN) -m pytest -n $(PYTEST_WORKERS) --dist loadfile --max-worker-restart 1 -m "not long" $(CHECKED) $(PYTEST_FLAGS)
+check: lint typecheck imports ## lint, types, import rules and the tests for daily work, in some 3 minutes
+	@$(PYTEST) -m "not long" $(CHECKED) $(PYTEST_FLAGS)
 
 bench: setup ## the figures of docs/benchmarks.md, as JSON
 	@.venv/bin/memdir bench smoke --json

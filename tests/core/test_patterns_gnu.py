@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -60,7 +59,6 @@ def expressions() -> list[str]:
 
 
 @pytest.mark.promise("real.grep")
-@pytest.mark.skipif(shutil.which("grep") is None, reason="GNU grep is not installed")
 def test_expressions_find_what_gnu_grep_finds(tmp_path: Path) -> None:
     file = tmp_path / "text"
     file.write_text(TEXT)

@@ -69,12 +69,12 @@ def test_lines_and_bytes_are_those_of_the_file() -> None:
 
 def test_what_is_flattened_is_as_long_and_has_as_many_lines() -> None:
     text = written().decode()
-    flat = notebook.flattened(text)
+    flat = notebook.flattened(text, notebook.cells_of(text))
     assert len(flat) == len(text)
     assert [len(line) for line in flat.split("\n")] == [len(line) for line in text.split("\n")]
 
 
 def test_a_notebook_on_one_line_is_read_as_json() -> None:
     data = written(indent=None)
-    assert not notebook.looks_like(data.decode())
+    assert notebook.cells_of(data.decode()) == []
     assert any("doubling time" in chunk.text for chunk in chunks(data))

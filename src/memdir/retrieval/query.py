@@ -32,7 +32,7 @@ from memdir.retrieval.vectors import VectorIndex
 from memdir.retrieval.words import Query, prepare
 from memdir.store.passages import in_place
 from memdir.store.protocols import ChunkStore
-from memdir.store.types import Matrix, Scope, StoredChunk
+from memdir.store.types import Matrix, Origin, Scope, StoredChunk
 from memdir.store.vectors import NOTHING_NEAR, dots
 
 CANDIDATES_MIN: Final = 80
@@ -171,10 +171,11 @@ class Searcher:
         """The best passages by words, by path and (`most` of them) by vectors, with all signals of each (`static`: cosines that
         are known); how many passages are in scope."""
         near = unseen = NOTHING_NEAR
+        origins: dict[int, Origin] = {}
         mixed = sentence
         if self._dense is not None and question.dense is not None:
             near = self._vectors.nearest(scope, question.dense, model=self._dense.name, limit=most)
-            mixed = sentence and any(self._priors(near.ids.tolist(), by_kind=True))
+            mixed = sentence and any(self._priors(near.ids.tolist(), origins, by_kind=True))
             if mixed:
                 near = self._vectors.nearest(scope, question.dense, model=self._dense.name, limit=WIDER * most)
         counted = near.counted
@@ -193,18 +194,18 @@ class Searcher:
             static=np.array([static[chunk_id] for chunk_id in wanted]),
             dense=np.array([dense[chunk_id] for chunk_id in wanted]) if dense else None,
             path=np.array([path.get(chunk_id, 0.0) for chunk_id in wanted]),
-            prior=self._priors(wanted, by_kind=mixed),
+            prior=self._priors(wanted, origins, by_kind=mixed),
             scales=self._scales,
             tuning=self._tuning,
         )
         return signals, counted
 
-    def _priors(self, ids: Sequence[int], *, by_kind: bool) -> Scores:
+    def _priors(self, ids: Sequence[int], known: dict[int, Origin], *, by_kind: bool) -> Scores:
         """What each passage loses beside others: `by_kind` of its text, and for being of a file that is searched last. Nothing
-        when all are: they were asked for."""
-        found = self._chunks.origins(ids)
-        last = np.array([chunk_id in found and found[chunk_id].searched_last for chunk_id in ids], dtype=bool)
-        kinds = [kind_of(found[chunk_id].path) if by_kind and chunk_id in found else "prose" for chunk_id in ids]
+        when all are: they were asked for. `known`: origins that were read before; those that are read now are added."""
+        known.update(self._chunks.origins([chunk_id for chunk_id in ids if chunk_id not in known]))
+        last = np.array([chunk_id in known and known[chunk_id].searched_last for chunk_id in ids], dtype=bool)
+        kinds = [kind_of(known[chunk_id].path) if by_kind and chunk_id in known else "prose" for chunk_id in ids]
         priors = np.array([PRIOR[kind] for kind in kinds])
         return priors if last.all() else np.where(last, PRIOR["generated"], priors)
 

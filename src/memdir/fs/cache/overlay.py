@@ -116,8 +116,8 @@ class Overlay(AbsentOps):
         return self._tables.held_bytes()
 
     def special_count(self) -> int:
+        numbers = self._tables.special_numbers()  # reads every inode: nobody waits for that
         with self._lock:
-            numbers = self._tables.special_numbers()
             for batch in (self._flushing, self._batch):
                 if batch is not None:
                     drafts = batch.inodes.items()

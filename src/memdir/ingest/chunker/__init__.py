@@ -26,9 +26,10 @@ _SUBTITLES: Final = frozenset({"vtt", "srt"})
 def cut(text: DecodedText, path: str) -> tuple[Sequence[Chunk], str | None]:
     """The passages of a document, in order, at most CHUNKS_MAX; and what it calls itself: front matter title, first heading,
     mail subject; None when it does not say. `path` is used for its suffix only."""
-    if _suffix(path) == "ipynb" and notebook.looks_like(text.text):
-        outline = notebook.outline(text.text)
-        return pack(replace(text, text=notebook.flattened(text.text)), outline), outline.title or None
+    cells = notebook.cells_of(text.text) if _suffix(path) == "ipynb" else []
+    if cells:
+        outline = notebook.outline(text.text, cells)
+        return pack(replace(text, text=notebook.flattened(text.text, cells)), outline), outline.title or None
     outline = _outline(text.text, path)
     return pack(text, outline), outline.title or None
 

@@ -7,7 +7,7 @@ over everything else, so that lines and bytes stay those of the file; outputs, m
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -23,23 +23,25 @@ _HEADING: Final = re.compile(r"\s*#{1,6}\s+(.{1,120}?)\s*\Z")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Cell:
+class Cell:
+    """One that has lines."""
+
     number: int
     kind: str
     lines: list[tuple[int, int]]
     """Characters of each line of its source, without the quotes around it."""
 
 
-def looks_like(text: str) -> bool:
-    """Whether cells can be told apart: not in a notebook that was written on one line."""
-    return next(_cells(text), None) is not None
+def cells_of(text: str) -> list[Cell]:
+    """Its cells in order; none of a notebook that was written on one line, whose cells cannot be told apart."""
+    return list(_cells(text))
 
 
-def flattened(text: str) -> str:
-    """As long as `text`, line for line."""
+def flattened(text: str, cells: Iterable[Cell]) -> str:
+    """The words of `cells`, as long as `text`, line for line."""
     parts: list[str] = []
     at = 0
-    for cell in _cells(text):
+    for cell in cells:
         for start, end in cell.lines:
             parts += [_blank(text[at:start]), _ESCAPE.sub(_unescaped, text[start:end])]
             at = end
@@ -47,13 +49,13 @@ def flattened(text: str) -> str:
     return "".join(parts)
 
 
-def outline(text: str) -> Outline:
-    """A block for each cell of `text`, which is not flattened; what stands between them is left out."""
+def outline(text: str, cells: Iterable[Cell]) -> Outline:
+    """A block for each of `cells` of `text`, which is not flattened; what stands between them is left out."""
     blocks: list[Block] = []
     title = ""
     heading: tuple[str, ...] = ()
     at = 0
-    for cell in _cells(text):
+    for cell in cells:
         start = text.rfind("\n", 0, cell.lines[0][0]) + 1
         end = text.find("\n", cell.lines[-1][1]) + 1 or len(text)
         if start > at:
@@ -71,7 +73,7 @@ def outline(text: str) -> Outline:
     return Outline(title=title, blocks=blocks)
 
 
-def _cells(text: str) -> Iterator[_Cell]:
+def _cells(text: str) -> Iterator[Cell]:
     number, kind = 0, ""
     lines: list[tuple[int, int]] | None = None
     for line in lines_of(text):
@@ -88,7 +90,7 @@ def _cells(text: str) -> Iterator[_Cell]:
             lines.append((line.start + string.start(1), line.start + string.end(1)))
         elif _END.match(whole):
             if lines:
-                yield _Cell(number=number, kind=kind, lines=lines)
+                yield Cell(number=number, kind=kind, lines=lines)
             lines = None
 
 
