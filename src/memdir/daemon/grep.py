@@ -67,6 +67,9 @@ NO_SYNC_NOTE: Final = "this mount does not sync: searched by words in the local 
 class _HangingError(Exception):
     """The server takes connections and answers nothing."""
 
+    def __str__(self) -> str:
+        return f"the server does not answer in {_ANSWER_S:g} s"
+
     @property
     def told(self) -> ClientError:
         from memdir.client.errors import OfflineError
@@ -194,10 +197,7 @@ class Grep:
         search = _in_background(lambda: engine.link.call(lambda client: client.search(request)))
         try:
             response = _Patience().result(search)
-        except _HangingError as error:
-            engine.link.fail(error.told)
-            return None
-        except ClientError as error:
+        except (_HangingError, ClientError) as error:  # it may be busy: unlike a search by meaning, this one may take long
             log.info("an exact search reads every file here: %s", error)
             return None
         if response.note is not None:
@@ -218,7 +218,7 @@ class Grep:
             waiting, response = limits.result(search)
         except _HangingError as error:
             engine.link.fail(error.told)
-            note = f"searched by words in the local files, because the server does not answer in {_ANSWER_S:g} s"
+            note = f"searched by words in the local files, because {error}"
             return self._in_place(query, scopes, limit, note, offline=True)
         except ClientError as error:
             note = f"searched by words in the local files, because the server was not reached: {error.message}"
