@@ -86,7 +86,7 @@ class IgnoredStore:
                 "and kind = 'file' and size_bytes between 1 and ?",
                 (container_id, *part, IGNORE_FILE_MAX_BYTES),
             )
-            small = self._blobs.small([content_hash for _, content_hash in rows])
+            small = self._blobs.small([content_hash for _, content_hash in rows]) if rows else {}
             for path, content_hash in rows:
                 patterns = self._read(path, small.get(content_hash), content_hash)
                 if patterns is not None:

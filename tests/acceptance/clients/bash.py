@@ -32,10 +32,12 @@ async def tour(url: str, key: str, tag: str) -> None:
     fresh = (await create_bash(api_key=key, container_tag=tag, base_url=url)).bash
     assert (await fresh.exec("cat /work/ropes.md")).stdout == "the ropes were mended by Ida\nsecond line\n"
     await said("mkdir -p /memory && echo 'I prefer tea over coffee.' > /memory/me.md")
+    # Its cache holds a profile for 150 s: one that was read too early would be the answer to the end.
+    uncached = (await create_bash(api_key=key, container_tag=tag, base_url=url, cache_ttl_ms=0)).bash
     deadline = time.monotonic() + WAIT_S
     while time.monotonic() < deadline:
-        found = (await bash.exec("sgrep 'who mended the ropes'")).stdout
-        profile = (await bash.exec("cat /profile.md")).stdout
+        found = (await uncached.exec("sgrep 'who mended the ropes'")).stdout
+        profile = (await uncached.exec("cat /profile.md")).stdout
         if "/work/ropes.md" in found and "I prefer tea over coffee." in profile:
             return
         await asyncio.to_thread(select.select, [], [], [], 0.3)
