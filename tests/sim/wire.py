@@ -68,8 +68,8 @@ class SimRemote:
 
     # --- changes -------------------------------------------------------------------------------------------------
 
-    def batch(self, container: str, operations: Sequence[v1.BatchOperation]) -> list[v1.BatchItemResult]:
-        del container
+    def batch(self, container: str, operations: Sequence[v1.BatchOperation], *, bulk: bool = False) -> list[v1.BatchItemResult]:
+        del container, bulk
         results = self._reach("batch", lambda: self._server.batch(operations, _inline))
         assert isinstance(results, list)
         return results

@@ -34,8 +34,9 @@ def test_a_batch_says_the_same_as_its_model(content: bytes | None) -> None:
         ),
         v1.BatchOperation(op="move", path="/d", from_path="/e"),
     ]
-    made = v1.BatchRequest.model_validate_json(_batch_body('tag "x" ö', operations))
-    assert made == v1.BatchRequest(container_tag='tag "x" ö', operations=operations)
+    for bulk in (False, True):
+        made = v1.BatchRequest.model_validate_json(_batch_body('tag "x" ö', operations, bulk=bulk))
+        assert made == v1.BatchRequest(container_tag='tag "x" ö', operations=operations, bulk=bulk)
 
 
 def test_contents_that_would_hold_up_others_travel_apart_and_batches_stay_small(
@@ -45,9 +46,11 @@ def test_contents_that_would_hold_up_others_travel_apart_and_batches_stay_small(
     puts: list[str] = []
     batch, put = Client.batch, Client.put_file
 
-    def noted_batch(self: Client, container: str, operations: list[v1.BatchOperation]) -> list[v1.BatchItemResult]:
+    def noted_batch(
+        self: Client, container: str, operations: list[v1.BatchOperation], *, bulk: bool
+    ) -> list[v1.BatchItemResult]:
         batches.append(sum(len(one.content_base64 or "") for one in operations))
-        return batch(self, container, operations)
+        return batch(self, container, operations, bulk=bulk)
 
     def noted_put(self: Client, container: str, path: str, *rest: object, **more: object) -> v1.FileEntry:
         puts.append(path)
@@ -65,6 +68,43 @@ def test_contents_that_would_hold_up_others_travel_apart_and_batches_stay_small(
     assert max(batches) <= 1024 * 1024 * 4 // 3 + 3 * len(files)
     with mount.server.client() as client:
         assert {path: client.read_file("c", path) for path in files} == files
+
+
+@pytest.mark.parametrize("size_bytes", [10, pusher.INLINE_MAX_BYTES + 1])
+def test_a_copy_that_is_sent_as_fast_as_it_is_made_is_an_import_and_a_save_later_is_not(
+    mount: Mount, monkeypatch: pytest.MonkeyPatch, size_bytes: int
+) -> None:
+    """The queue never holds more than a handful: what is sent keeps up with what is made."""
+    sent: list[bool] = []
+    batch, put = Client.batch, Client.put_file
+
+    def noted_batch(
+        self: Client, container: str, operations: list[v1.BatchOperation], *, bulk: bool
+    ) -> list[v1.BatchItemResult]:
+        sent.append(bulk)
+        return batch(self, container, operations, bulk=bulk)
+
+    def noted_put(self: Client, *rest: object, bulk: bool, **more: object) -> v1.FileEntry:
+        sent.append(bulk)
+        return put(self, *rest, bulk=bulk, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Client, "batch", noted_batch)
+    monkeypatch.setattr(Client, "put_file", noted_put)
+    longest = 0
+    for number in range(40):
+        mount.write(f"/copied-{number}", bytes([number]) * size_bytes)
+        mount.engine.run_until_idle()
+        longest = max(longest, mount.engine.status().queue_length)
+        mount.clock.advance(0.4)
+    mount.sync()
+    assert longest <= 8
+    assert len(sent) >= 20
+    assert not any(sent[:5])
+    assert all(sent[-10:])
+    mount.clock.advance(11.0)
+    mount.write("/saved", b"s" * size_bytes)
+    mount.sync()
+    assert sent[-1] is False
 
 
 def test_counting_what_is_unread_reads_nothing(mount: Mount) -> None:
@@ -125,9 +165,9 @@ def test_a_change_of_the_mode_sends_no_contents_and_needs_none(
     sent: list[v1.BatchOperation] = []
     batch = Client.batch
 
-    def noted(self: Client, container: str, operations: list[v1.BatchOperation]) -> list[v1.BatchItemResult]:
+    def noted(self: Client, container: str, operations: list[v1.BatchOperation], *, bulk: bool) -> list[v1.BatchItemResult]:
         sent.extend(operations)
-        return batch(self, container, operations)
+        return batch(self, container, operations, bulk=bulk)
 
     monkeypatch.setattr(Client, "batch", noted)
     content = b"0123456789" * 1000

@@ -151,6 +151,8 @@ class BatchOperation(Wire):
 class BatchRequest(Wire):
     container_tag: str
     operations: Annotated[list[BatchOperation], Field(min_length=1, max_length=BATCH_MAX_ITEMS)]
+    bulk: bool = False
+    """Some of many files: read after those that somebody just saved. Larger batches always are."""
 
 
 class BatchItemResult(Wire):

@@ -168,9 +168,9 @@ class Client:
         """Rename a file or a subtree."""
         return self._call(v1.MoveResult, "POST", "/v1/files:move", json=_body(request))
 
-    def batch(self, container: str, operations: Sequence[v1.BatchOperation]) -> list[v1.BatchItemResult]:
-        """Several operations in order; each result stands for itself."""
-        body = _batch_body(container, operations)
+    def batch(self, container: str, operations: Sequence[v1.BatchOperation], *, bulk: bool = False) -> list[v1.BatchItemResult]:
+        """Several operations in order; each result stands for itself. `bulk`: of many files, read after edits."""
+        body = _batch_body(container, operations, bulk=bulk)
         headers = {"Content-Type": "application/json"}
         results = self._call(v1.BatchResult, "POST", "/v1/files:batch", headers=headers, content=body).results
         if len(results) != len(operations):
@@ -391,10 +391,10 @@ def _conditions(expect: Expect | None, idempotency_key: str | None) -> dict[str,
     return headers
 
 
-def _batch_body(container: str, operations: Sequence[v1.BatchOperation]) -> bytes:
+def _batch_body(container: str, operations: Sequence[v1.BatchOperation], *, bulk: bool = False) -> bytes:
     """A BatchRequest as JSON. Contents are put in as they are: base64 needs no escapes, and looking for some in megabytes would
     keep every other thread from the interpreter for the while."""
-    pieces = [b'{"containerTag":', json.dumps(container).encode("ascii"), b',"operations":[']
+    pieces = [b'{"containerTag":', json.dumps(container).encode("ascii"), b',"bulk":true' if bulk else b"", b',"operations":[']
     for number, operation in enumerate(operations):
         rest = operation.model_dump_json(by_alias=True, exclude_none=True, exclude={"content_base64"}).encode("utf-8")
         pieces.append(b"," + rest if number else rest)

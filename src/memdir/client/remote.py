@@ -79,8 +79,8 @@ class Remote(Protocol):
 
     # --- changes -------------------------------------------------------------------------------------------------
 
-    def batch(self, container: str, operations: Sequence[v1.BatchOperation]) -> list[v1.BatchItemResult]:
-        """Several operations in order; each result stands for itself."""
+    def batch(self, container: str, operations: Sequence[v1.BatchOperation], *, bulk: bool = False) -> list[v1.BatchItemResult]:
+        """Several operations in order; each result stands for itself. `bulk`: of many files, read after edits."""
         ...
 
     def put_file(

@@ -249,6 +249,13 @@ class Queue(Moves):
         assert counted is not None
         return int(counted[0]), int(counted[1])
 
+    def count_waiting(self, limit: int) -> int:
+        """How many paths wait or are under way, counted up to `limit`."""
+        counted = self._db.one(
+            "select count(*) from (select 1 from queue where state in ('ready', 'inflight') limit ?)", (limit,)
+        )
+        return int(counted[0]) if counted else 0
+
     def waits_with(self, error: str) -> bool:
         """Whether something was tried and waits for another try because of this."""
         found = self._db.one(

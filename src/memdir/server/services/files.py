@@ -148,7 +148,8 @@ async def receive(hub: Hub, blobs: BlobStore, stream: AsyncIterator[bytes]) -> t
 def batch(caller: Caller, request: v1.BatchRequest) -> v1.BatchResult:
     """Operations in order, each for itself."""
     container = caller.ensured(request.container_tag, "write", at=caller.narrowed("/"), frees=True)
-    priority = INTERACTIVE if len(request.operations) <= INTERACTIVE_OPERATIONS_MAX else BULK
+    is_import = request.bulk or len(request.operations) > INTERACTIVE_OPERATIONS_MAX
+    priority = BULK if is_import else INTERACTIVE
     if sum(len(operation.content_base64 or "") for operation in request.operations) * 3 // 4 > BATCH_MAX_BYTES + 3 * len(
         request.operations
     ):

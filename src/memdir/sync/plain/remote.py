@@ -141,8 +141,9 @@ class PlainRemote:
 
     # --- changes -------------------------------------------------------------------------------------------------
 
-    def batch(self, container: str, operations: Sequence[v1.BatchOperation]) -> list[v1.BatchItemResult]:
-        """One after the other. What the server works on is 425, to be asked for again."""
+    def batch(self, container: str, operations: Sequence[v1.BatchOperation], *, bulk: bool = False) -> list[v1.BatchItemResult]:
+        """One after the other. What the server works on is 425, to be asked for again. It knows no order of reading."""
+        del bulk
         self._check(container)
         results = [self._one(operation) for operation in operations]
         if any(result.status == 425 for result in results):
