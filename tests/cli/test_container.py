@@ -78,8 +78,28 @@ def test_a_container_is_searched_without_a_mount(run: Run, server: FakeServer) -
     assert (method, path, key) == ("POST", "/v1/search", "Bearer md_testkey")
     assert body == {
         "containerTag": "notes", "q": "a question", "filepath": "/", "limit": 10, "mode": "semantic",
-        "waitSeq": 17, "waitMs": 2500, "nearest": 5,
+        "waitSeq": 17, "waitMs": 150, "nearest": 5,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("answer", "waits_ms"),
+    [
+        ({"results": [], "pending": ["/a.md"]}, [150, 2350]),
+        ({"results": [HIT], "pending": ["/a.md"]}, [150, 2350]),
+        ({"results": [HIT | {"weak": True}], "pending": ["/b.md"]}, [150, 2350]),
+        ({"results": [HIT], "pending": ["/b.md"]}, [150]),
+        ({"results": [], "pending": [f"/{number}" for number in range(17)]}, [150]),
+        ({"results": [], "pending": []}, [150]),
+    ],
+    ids=["nothing", "only of a file that is read", "only weak", "sure", "an import", "nothing is read"],
+)
+def test_a_few_files_are_waited_for_before_an_answer_that_has_nothing_sure(
+    run: Run, server: FakeServer, answer: dict[str, Any], waits_ms: list[int]
+) -> None:
+    server.answers["POST", "/v1/search"] = (200, answer | {"total": 1, "timingMs": 1.0})
+    run("grep", "--container", "notes", "a question")
+    assert [body["waitMs"] for method, _, _, body, _ in server.requests if method == "POST"] == waits_ms
 
 
 def test_json_has_the_same_fields_as_in_a_mount(run: Run, server: FakeServer) -> None:

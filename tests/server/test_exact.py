@@ -57,6 +57,31 @@ def test_only_files_that_can_match_are_read(put: Putting, look: Any, indexes: Tr
     assert lines(look("needle", whole_words=True)) == []
 
 
+def test_searches_use_what_is_indexed_of_an_import_and_read_the_rest(
+    container: Container, put: Putting, look: Any, indexes: TrigramIndexes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(10):
+        put(f"/f{number}.txt", f"common\nneedle{number}x\n".encode())
+    monkeypatch.setattr(trigrams, "BUILD_CONTENTS", 4)
+    read: list[int] = []
+
+    def rest(timeout_s: float | None = None) -> bool:
+        """Called between two steps."""
+        assert timeout_s is not None
+        assert timeout_s > 0
+        for number in range(10):
+            assert lines(look(f"needle{number}x")) == [(f"/f{number}.txt", 2)]
+        read.append(look("not there").files_read)
+        return False
+
+    monkeypatch.setattr(indexes._stopping, "wait", rest)
+    indexes.bring_up_to_date()
+    assert [*read, look("not there").files_read] == [6, 2, 0]
+    indexes.notify(container.id)
+    indexes.bring_up_to_date()
+    assert len(read) == 2, "nothing is left to do"
+
+
 def test_what_was_put_moved_or_deleted_since_is_found_as_it_is(
     store: Store, container: Container, put: Putting, look: Any, indexes: TrigramIndexes
 ) -> None:

@@ -10,7 +10,14 @@ from memdir.cli.command import EXIT_ERROR, EXIT_NOTHING, EXIT_OK, Command, Parse
 from memdir.cli.hits import Page
 from memdir.cli.text import plural
 from memdir.core.errors import MemdirError, UsageError
-from memdir.core.limits import EXACT_LIMIT_MAX, EXACT_LINE_MAX_BYTES, INT64_MAX, QUERY_MAX_CHARS, SEARCH_LIMIT_MAX
+from memdir.core.limits import (
+    EXACT_LIMIT_MAX,
+    EXACT_LINE_MAX_BYTES,
+    INT64_MAX,
+    QUERY_MAX_CHARS,
+    SEARCH_LIMIT_MAX,
+    SEARCH_PENDING_MAX,
+)
 
 if TYPE_CHECKING:
     from memdir.cli.grepplaces import Place
@@ -337,9 +344,13 @@ def _row(hit: dict[str, Any], path: str, *, explain: bool) -> dict[str, Any]:
 def _print_notes(found: _Found, out: Output) -> None:
     for answer in found.answers:
         if answer.get("pending"):
-            files = plural(len(answer["pending"]), "file is", "files are")
-            was = "was" if len(answer["pending"]) == 1 else "were"
-            out.note(f"{files} not searchable by meaning yet and {was} searched by words only")
+            count = len(answer["pending"])
+            files = plural(count, "file is", "files are") if count < SEARCH_PENDING_MAX else f"{count:,} or more files are"
+            was = "was" if count == 1 else "were"
+            if answer.get("searched_in_place", True):
+                out.note(f"{files} not searchable by meaning yet and {was} searched by words only")
+            else:
+                out.note(f"{files} not searchable yet")
         if answer.get("note"):
             out.note(str(answer["note"]))
         if answer.get("not_reranked"):

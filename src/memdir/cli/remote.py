@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from memdir.core.errors import NotFoundError, UsageError
+from memdir.core.limits import SEARCH_WAIT_FILES_MAX, SEARCH_WAIT_SOON_MS
 from memdir.core.paths import app_paths
 from memdir.core.siblings import sibling_of
 
@@ -97,11 +98,9 @@ def search_container(
         return {"missing": missing}
     if options["mode"] == "semantic":
         scopes += [beside for scope in scopes if (beside := sibling_of(scope)) is not None]
-    response = call(
-        server,
-        "POST",
-        "/v1/search",
-        body={
+
+    def ask(wait_ms: int) -> dict[str, Any]:
+        body = {
             "containerTag": name,
             "q": query,
             "filepath": os.path.commonpath(scopes),
@@ -110,13 +109,21 @@ def search_container(
             "waitSeq": newest,
             "waitMs": wait_ms,
             **{_camel(name): value for name, value in options.items()},
-        },
-        timeout_s=wait_ms / 1000 + _TIMEOUT_S,
-    )
+        }
+        return call(server, "POST", "/v1/search", body=body, timeout_s=wait_ms / 1000 + _TIMEOUT_S)
+
+    response = ask(min(wait_ms, SEARCH_WAIT_SOON_MS))
+    if (
+        wait_ms > SEARCH_WAIT_SOON_MS
+        and 0 < len(response.get("pending") or ()) <= SEARCH_WAIT_FILES_MAX
+        and not _is_sure(response)
+    ):
+        response = ask(wait_ms - SEARCH_WAIT_SOON_MS)
     return {
         "missing": missing,
         "hits": [_hit(result) for result in response.get("results") or []],
         "pending": response.get("pending") or [],
+        "searched_in_place": False,
         "note": response.get("note"),
         "binary": response.get("binary") or [],
         "counts": [(one["path"], one["count"]) for one in response.get("counts") or ()],
@@ -126,6 +133,11 @@ def search_container(
         "stages_ms": response.get("stagesMs"),
         "timing_ms": (time.monotonic() - began_s) * 1000,
     }
+
+
+def _is_sure(response: dict[str, Any]) -> bool:
+    """Whether a hit is more than weak, in a file that is not about to be read anew."""
+    return any(not hit.get("weak") and hit["path"] not in response["pending"] for hit in response.get("results") or ())
 
 
 def _hit(result: dict[str, Any]) -> dict[str, Any]:

@@ -15,7 +15,16 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from memdir.core.errors import UsageError
-from memdir.core.limits import EXACT_LIMIT_MAX, MIB, QUERY_MAX_CHARS, SEARCH_LIMIT_MAX, SEARCH_PATHS_MAX
+from memdir.core.limits import (
+    EXACT_LIMIT_MAX,
+    MIB,
+    QUERY_MAX_CHARS,
+    SEARCH_LIMIT_MAX,
+    SEARCH_PATHS_MAX,
+    SEARCH_PENDING_MAX,
+    SEARCH_WAIT_FILES_MAX,
+    SEARCH_WAIT_SOON_MS,
+)
 from memdir.core.patterns.matcher import Pattern, is_binary
 from memdir.core.patterns.select import Choice
 from memdir.core.siblings import sibling_of
@@ -41,17 +50,11 @@ R = TypeVar("R")
 
 WAIT_MS: Final = 2500
 """The longest that an answer of nothing waits for what was saved before it."""
-SOON_S: Final = 0.15
-"""How long any other answer does: long enough for an edit to be pushed and read, which takes some 60 ms. What is not there by
-then is searched here by its words."""
-_FEW: Final = 16
-"""Files that are worth waiting for; more are an import, which takes minutes."""
 _WAIT_MAX_MS: Final = 30_000
 _ANSWER_S: Final = 2.0
 """A server that has not answered by then is taken for hanging …"""
 _STARTING_S: Final = 20.0
 """… but one that was started for this search reads its models first."""
-_PENDING_SHOWN_MAX: Final = 1000
 _WAITING_MAX: Final = 1000
 """With more files that are not on the server as they are here, an exact search reads everything here."""
 _CHECKED_MAX_BYTES: Final = 4 * MIB
@@ -228,12 +231,12 @@ class Grep:
     def _reached_and_asked(
         self, engine: Engine, query: str, scopes: list[str], limit: int, wait_s: float, options: Json, limits: _Patience
     ) -> tuple[list[str], SearchResponse]:
-        """What could not be pushed, and the server's answer: after SOON_S, or, if that is nothing and few files are on their
-        way, after `wait_s`. A local server that is stopped is started. ClientError."""
+        """What could not be pushed, and the server's answer: after SEARCH_WAIT_SOON_MS, or, if that is nothing and few files
+        are on their way, after `wait_s`. A local server that is stopped is started. ClientError."""
         from memdir.client.errors import OfflineError
 
         ask = partial(self._pushed_and_asked, engine, query, scopes, limit)
-        soon_s = min(wait_s, SOON_S if engine.on_their_way() <= _FEW else 0.0)
+        soon_s = min(wait_s, SEARCH_WAIT_SOON_MS / 1000 if engine.on_their_way() <= SEARCH_WAIT_FILES_MAX else 0.0)
         try:
             if not engine.link.state().online and self._syncing.bring_server(limits.starting):
                 limits.starting()
@@ -243,7 +246,7 @@ class Grep:
                 raise
             waiting, response = ask(soon_s, options)
         on_their_way = len(waiting) + len(response.pending)
-        if wait_s > soon_s and 0 < on_their_way <= _FEW and not self._is_sure(response, waiting):
+        if wait_s > soon_s and 0 < on_their_way <= SEARCH_WAIT_FILES_MAX and not self._is_sure(response, waiting):
             limits.more(wait_s)
             return ask(wait_s - soon_s, options)
         return waiting, response
@@ -300,7 +303,7 @@ class Grep:
         left_out = response.left_out
         return {
             "hits": hits,
-            "pending": pending[:_PENDING_SHOWN_MAX],
+            "pending": pending[:SEARCH_PENDING_MAX],
             "offline": False,
             "note": note,
             "stages_ms": response.stages_ms,

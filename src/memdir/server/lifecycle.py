@@ -261,7 +261,7 @@ async def _serve(options: ServerOptions, paths: AppPaths, store: Store, listener
     worker = Worker(store, engine, count=options.workers, crowded=lambda: hub.crowded, imports_elsewhere=imports.at_work)
     collector = BlobCollector(store)
     housekeeper = Housekeeper(store)
-    trigrams = TrigramIndexes(store, paths.server_dir / FOLDER_NAME, crowded=lambda: hub.crowded)
+    trigrams = TrigramIndexes(store, paths.server_dir / FOLDER_NAME)
     engine.trigrams = trigrams
     store.listen(hub.notify)
     hosts = [*options.hosts, *([] if options.host in ("0.0.0.0", "::") else [options.host])]  # noqa: S104

@@ -2,7 +2,7 @@
 
 What has to be indexed is the difference between the files there are and the contents the index knows, so nothing is lost
 with a process. A search asks `ready`, and reads everything that came after the change it names. An upload waits for nothing
-here: the thread rests several times as long as it works, and gives way while requests wait.
+here: the thread rests several times as long as it works, between the steps of an import as well.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -47,7 +47,6 @@ are CHANGES_MAX, or for COLLECT_S. Searches read them exactly until then."""
 CHANGES_MAX: Final = 500
 COLLECT_S: Final = 600.0
 _REST_MAX_S: Final = 60.0
-_GIVE_WAY_S: Final = 0.2
 _LOOKS: Final = 5
 """How often a check looks again at files that change while it reads them."""
 STOP_S: Final = 5.0
@@ -55,13 +54,15 @@ STOP_S: Final = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ready:
-    """The index of a container, complete for all files as of change `seq` but for the contents in `unread`."""
+    """The index of a container for all files as of change `seq` but for the contents in `unread`."""
 
     view: View
     seq: int
     unread: frozenset[str]
     made_s: float
     """When, on the monotonic clock."""
+    is_whole: bool
+    """Whether only what is too large is unread; else the rest is on its way."""
 
 
 class TrigramIndexes:
@@ -70,10 +71,9 @@ class TrigramIndexes:
 
     name = "trigrams"
 
-    def __init__(self, store: Store, folder: Path, *, crowded: Callable[[], bool] = lambda: False) -> None:
+    def __init__(self, store: Store, folder: Path) -> None:
         self._store = store
         self._folder = folder
-        self._crowded = crowded
         self._lock = threading.Lock()
         self._wake = threading.Event()
         self._stopping = threading.Event()
@@ -175,17 +175,18 @@ class TrigramIndexes:
             self.drop(container_id)
             return True
         known = self.ready(container_id)
-        if known is not None and known.seq == seq:
+        if known is not None and known.is_whole and known.seq == seq:
             return True
-        if known is not None and _can_wait(known, seq):
+        if known is not None and known.is_whole and _can_wait(known, seq):
             return False
         index = self._indexes.get(container_id) or TrigramIndex(folder)
         self._indexes[container_id] = index
-        self._fill(container_id, index, seq, untold)
+        self._fill(container_id, index, seq, untold, in_background=True)
         return True
 
-    def _fill(self, container_id: int, index: TrigramIndex, seq: int, told: Told) -> None:
-        """Everything of a container as of change `seq`, unless the process ends meanwhile."""
+    def _fill(self, container_id: int, index: TrigramIndex, seq: int, told: Told, *, in_background: bool = False) -> None:
+        """Everything of a container as of change `seq`, unless the process ends meanwhile. In the background each step is used
+        by searches as soon as it is made, and is followed by a rest."""
         wanted = self._store.originals.contents(container_id)
         unread = {digest for digest, size in wanted.items() if size > CONTENT_MAX_BYTES}
         index.keep(lambda digest: digest.hex() in wanted)
@@ -193,6 +194,7 @@ class TrigramIndexes:
         missing = [digest for digest in wanted if digest not in unread and bytes.fromhex(digest) not in has]
         at = 0
         while at < len(missing) and not self._stopping.is_set():
+            began_s = time.monotonic()
             taken, size = 0, 0
             while taken < BUILD_CONTENTS and at + taken < len(missing) and (not taken or size < BATCH_MAX_BYTES):
                 size += wanted[missing[at + taken]]
@@ -200,11 +202,16 @@ class TrigramIndexes:
             index.add(self._read(missing[at : at + taken], unread))
             at += taken
             told(Progress(done=at, total=len(missing)))
-            while self._crowded() and not self._stopping.is_set():
-                self._stopping.wait(_GIVE_WAY_S)
+            if in_background and at < len(missing):
+                self._use(container_id, index, seq, unread.union(missing[at:]), is_whole=False)
+                self._stopping.wait(min(_REST_MAX_S, REST * (time.monotonic() - began_s)))
         if not self._stopping.is_set():
-            with self._lock:
-                self._ready[container_id] = Ready(view=index.view, seq=seq, unread=frozenset(unread), made_s=time.monotonic())
+            self._use(container_id, index, seq, unread, is_whole=True)
+
+    def _use(self, container_id: int, index: TrigramIndex, seq: int, unread: Set[str], *, is_whole: bool) -> None:
+        ready = Ready(view=index.view, seq=seq, unread=frozenset(unread), made_s=time.monotonic(), is_whole=is_whole)
+        with self._lock:
+            self._ready[container_id] = ready
 
     def _read(self, hashes: list[str], unread: set[str]) -> Iterator[tuple[bytes, bytes]]:
         for digest in hashes:

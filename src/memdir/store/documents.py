@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 
 from memdir.core.clock import Clock
 from memdir.core.errors import NotFoundError
-from memdir.core.limits import INT64_MAX
+from memdir.core.limits import INT64_MAX, SEARCH_PENDING_MAX
 from memdir.store.conditions import Condition, sql_of
 from memdir.store.database import Database, Row, Transaction, fetch, marks_for
 from memdir.store.paths import below
@@ -20,7 +20,6 @@ DOCUMENT_COLUMNS: Final = (
     "d.size_bytes, d.mode, d.mtime_ns, d.revision, d.metadata, d.created_at_ms, d.updated_at_ms, d.task_type, d.url"
 )
 SELECT_DOCUMENT: Final = f"select {DOCUMENT_COLUMNS} from document d join container k on k.id = d.container_id "  # noqa: S608
-PENDING_MAX: Final = 1000
 STATUSES: Final = ("queued", "extracting", "chunking", "embedding", "indexing", "done")
 """In the order that a revision goes through them; or `failed`, from any."""
 MANY_MAX: Final = 500
@@ -241,7 +240,7 @@ class DocumentStore:
         scope: Scope,
         *,
         up_to_revision: int | None = None,
-        limit: int = PENDING_MAX,
+        limit: int = SEARCH_PENDING_MAX,
         unfinished: bool = False,
         size_max_bytes: int = INT64_MAX,
     ) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Final
 
 from memdir.api import v1
 from memdir.api.search import Reranking
-from memdir.core.limits import INT64_MAX
+from memdir.core.limits import INT64_MAX, SEARCH_PENDING_MAX
 from memdir.retrieval.rerank.port import RERANK_MAX
 from memdir.retrieval.types import SearchQuery
 from memdir.retrieval.words import prepare
@@ -21,7 +21,6 @@ from memdir.server.services.hits import SPARE_HITS, current_hits, reranked_hits,
 from memdir.server.services.merging import merged, placed_memories, search_hit
 from memdir.server.services.shaping import Shaped, is_plain
 from memdir.server.services.shaping import shaped as shape
-from memdir.store.documents import PENDING_MAX
 from memdir.store.passages import in_place
 from memdir.store.types import Chosen, Scope
 
@@ -57,7 +56,7 @@ async def search(caller: Caller, hub: Hub, engine: Engine, request: v1.SearchReq
     scope = await hub.run(united, caller, scopes) if request.mode == "semantic" else scopes[0]
     pending: list[str] = []
     lacking = False
-    if request.wait_ms and request.wait_seq > 0:
+    if request.wait_ms and request.wait_seq > 0 and request.mode == "semantic":  # exact text is read from the files
         lacking = not await _until_searchable(caller, hub, engine, scope, request.wait_seq, began + request.wait_ms / 1000)
     waited = time.perf_counter()
     if request.mode != "semantic":
@@ -161,7 +160,7 @@ def _half_read(caller: Caller, scope: Scope) -> str | None:
     left = len(caller.store.documents.not_searchable(scope, unfinished=True))
     if not left:
         return None
-    many = f"{left:,}{'' if left < PENDING_MAX else ' or more'}"
+    many = f"{left:,}{'' if left < SEARCH_PENDING_MAX else ' or more'}"
     return f"{many} {'file is' if left == 1 else 'files are'} still being read and found by words only until then"
 
 
