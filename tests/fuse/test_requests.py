@@ -93,12 +93,7 @@ def run(*command: str, codes: tuple[int, ...] = (0,)) -> str:
     return done.stdout
 
 
-@pytest.mark.xfail(strict=False, reason="5.0 on Linux 6.18, see the next test; docs/benchmarks.md says why")
-def test_a_new_file_with_contents_costs_at_most_four_requests(empty: Counted) -> None:
-    asked = empty.during(empty.create)
-    assert sum(asked.values()) / FILES <= 4.0, asked
-
-
+@pytest.mark.promise("speed.requests-create")
 def test_a_new_file_with_contents_costs_what_the_kernel_cannot_be_talked_out_of(empty: Counted) -> None:
     """The file's own three, and two that come from checks: the folder's attributes after each change of it, and whether the
     file has capabilities that its first write would have to take away."""

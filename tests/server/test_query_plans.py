@@ -30,6 +30,7 @@ _ONCE: Final = "once when the server starts"
 _LOADED: Final = "once, when a container is first searched or its index is made anew; afterwards the log of changes is followed"
 _SETTLED: Final = "only rows that are being settled: leases, holds and the trash hold as many as there are calls under way"
 _COUNTED: Final = "counts entries of one index for a listing that tells its total: 4 ms for 100,000"
+_PAST: Final = "what stands there now is looked through, in pages, for what stood there at a time"
 _BY_HAND: Final = "an administrator's call, or a change of a container's settings"
 _END: Final = "the first or the last entry of an index (SQLite's min/max optimisation)"
 ALLOWED: Final[dict[str, str]] = {
@@ -42,6 +43,7 @@ ALLOWED: Final[dict[str, str]] = {
     "select id from container order by id": _ONCE,
     "select m.name from vector_model m where exists": _LOADED,
     "select c.id, v.vector, coalesce(d.path, ''), d.id from document d cross join chunk c": _LOADED,
+    "select id, path, kind, content_hash, size_bytes, mode, mtime_ns, id, content_at_ms, created_at_ms from document d": _PAST,
     "select content_hash from document where container_id = ? and kind <> 'dir' union all": _LOADED,
     "select id, is_forgotten, forget_after_ms from memory where container_id = ? and is_latest = 1 order by id":
         "once after the memories of a container changed: 20 ms for 26,000",
@@ -81,12 +83,19 @@ _STATEMENT: Final = re.compile(r"(?:with|select|update|delete|insert)\b", re.IGN
 def statements(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
     """The database of a server that every route was asked of, and what it ran."""
     home = tmp_path_factory.mktemp("home")
-    recorded = home / "statements"
     SqliteStore.open(home / "data" / "server").close()  # the steps that make the schema are no statements of the store
+    recorded = used(home)
+    return home / "data" / "server", [json.loads(line) for line in recorded.read_text().splitlines()]
+
+
+def used(home: Path, database_url: str = "") -> Path:
+    """What a server ran (see `recording_server`) while every route was asked of it."""
+    recorded = home / "statements"
     reading, writing = os.pipe()
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.server.recording_server", str(recorded), "--ready-fd", str(writing), "--port", "0"],
-        pass_fds=(writing,), stdin=subprocess.DEVNULL, env={**os.environ, "MEMDIR_HOME": str(home)},
+        pass_fds=(writing,), stdin=subprocess.DEVNULL,
+        env=os.environ | {"MEMDIR_HOME": str(home), "MEMDIR_DATABASE_URL": database_url},
     )  # fmt: skip
     os.close(writing)
     try:
@@ -100,11 +109,11 @@ def statements(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str
         os.close(reading)
         process.terminate()
         assert process.wait(60) == 0
-    return home / "data" / "server", [json.loads(line) for line in recorded.read_text().splitlines()]
+    return recorded
 
 
-def use(client: httpx.Client) -> None:
-    """Fill a container, search it in every way, and ask every route once."""
+def fill(client: httpx.Client) -> None:
+    """Notes, files and memories in a container, all read."""
     notes = [f"I prefer tea number {n}. Ada lives in Porto. See plan-{n}.md and ops@example.org." for n in range(60)]
     client.post("/v3/documents/batch", json={"containerTag": TAG, "contents": notes}).raise_for_status()
     for n in range(20):
@@ -114,6 +123,11 @@ def use(client: httpx.Client) -> None:
     deadline = time.monotonic() + 120
     while client.get("/v3/documents/processing", params={"containerTag": TAG}).json()["totalCount"]:
         assert time.monotonic() < deadline
+
+
+def use(client: httpx.Client) -> None:
+    """Fill a container, search it in every way, ask every route once, and fill it again, since some delete."""
+    fill(client)
     for mode in ("documents", "memories", "hybrid"):
         for extra in ({}, {"filepath": "/work/"}, {"include": {"documents": True, "relatedMemories": True, "chunks": True}}):
             body = {"q": "who mended the ropes and what does Ada like", "containerTag": TAG, "searchMode": mode, **extra}
@@ -135,6 +149,7 @@ def use(client: httpx.Client) -> None:
         headers = {"Content-Type": "application/json"} if body is not None else {}
         sent = None if method in ("GET", "HEAD") else content
         client.request(method, url, params=row.params if row else None, content=sent, headers=headers)
+    fill(client)
 
 
 def plan(connection: apsw.Connection, sql: str) -> list[tuple[int, str]]:

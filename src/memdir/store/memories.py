@@ -23,7 +23,8 @@ _COLUMNS: Final = (
     "(select count(*) from memory_source c where c.memory_id = m.id)"
 )
 _SELECT: Final = (
-    f"{_COLUMNS} from memory m join memory_source s on s.id = ("  # noqa: S608
+    # The first condition follows from the second, and without it PostgreSQL reads all sources.
+    f"{_COLUMNS} from memory m left join memory_source s on s.memory_id = m.id and s.id = ("  # noqa: S608
     "select x.id from memory_source x where x.memory_id = m.id order by x.stands desc, x.id limit 1) "
 )
 _REMEMBERED: Final = "m.is_latest = 1 and m.is_forgotten = 0 and (m.forget_after_ms is null or m.forget_after_ms > ?)"

@@ -69,7 +69,7 @@ GOALS: Final = (
     ),
     Goal(subject="lookup", measure="cpu_us_per_op", goal=8.0),
     Goal(subject="lookup", measure="ratio_compiled", goal=1.0),
-    *_requests(create=4.0, stat_warm=0.0, open_read_warm=0.0, grep_r_cold=1.1, ripgrep_warm=0.05, ls_lr_cold=0.1),
+    *_requests(create=5.0, stat_warm=0.0, open_read_warm=0.0, grep_r_cold=1.1, ripgrep_warm=0.05, ls_lr_cold=0.1),
     Goal(subject="stream_write", measure="mb_per_s", goal=200.0),
     Goal(subject="stream_read_cold", measure="mb_per_s", goal=800.0),
     Goal(subject="stream_write", measure="ratio_native", goal=0.9, target="memdir-passthrough"),

@@ -31,6 +31,7 @@ from memdir.fs.fuse.mounting import mount_path, unmount_path
 from memdir.fs.fuse.mountpoint import check_mountable, clear_dead_mount, is_mountpoint
 from memdir.fs.fuse.notify import Notifier
 from memdir.fs.fuse.options import FuseOptions, OpenObserver, Profile
+from memdir.fs.fuse.requests import RequestReader
 from memdir.fs.fuse.syncs import SyncThread
 from memdir.fs.fuse.waiting import WaitingRequests
 from memdir.fs.vfs import Invalidator, Vfs
@@ -216,10 +217,10 @@ class FuseSession:
         size = max(self._options.max_write_bytes + abi.READ_BUFFER_SLACK_BYTES, abi.READ_BUFFER_MIN_BYTES)
         buffer = memoryview(bytearray(size))
         buffers = [buffer]
-        read, write, answer = os.readv, os.write, self._dispatcher.answer
+        read, write, answer = RequestReader(fd).read, os.write, self._dispatcher.answer
         while True:
             try:
-                length = read(fd, buffers)
+                length = read(buffers)
             except OSError as error:
                 if error.errno in _AGAIN:
                     continue

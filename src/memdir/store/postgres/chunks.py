@@ -21,6 +21,8 @@ from memdir.store.words import path_shares, stem
 
 _ROWS_MAX: Final = 200
 """Passages written with one statement."""
+_SAME_TEXT_MAX: Final = 100
+"""Passages with the same text of which one is looked for that has its vector."""
 _NAMED_DOCUMENTS_MAX: Final = 2_000
 """Files with a word of the query in their path that are compared for how many they have."""
 
@@ -92,12 +94,12 @@ class PostgresChunkStore(PassageReader):
     def vectors_by_text(self, text_hashes: Sequence[bytes], *, model: str) -> dict[bytes, bytes]:
         """Vectors (float32, little endian) already computed for the same embedded text."""
         rows = self._db.all(
-            "select distinct on (c.text_hash) c.text_hash, cast(v.vector as real[]) from chunk c "
-            "join chunk_vector v on v.chunk_id = c.id join vector_model m on m.id = v.model_id "
-            "where c.text_hash = any(?) and m.name = ? order by c.text_hash",
-            (list(text_hashes), model),
+            "select k.hash, (select cast(v.vector as real[]) from (select id from chunk where text_hash = k.hash limit ?) c "
+            "join chunk_vector v on v.chunk_id = c.id and v.model_id = (select id from vector_model where name = ?) limit 1) "
+            "from unnest(cast(? as bytea[])) k (hash)",
+            (_SAME_TEXT_MAX, model, list(text_hashes)),
         )
-        return {bytes(digest): np.array(vector, dtype="<f4").tobytes() for digest, vector in rows}
+        return {bytes(digest): np.array(vector, dtype="<f4").tobytes() for digest, vector in rows if vector is not None}
 
     def lexical(self, scope: Scope, phrases: Sequence[str], limit: int) -> list[tuple[int, float]]:
         """Chunk ids and BM25 (higher is better) for any of `phrases`, best first, ties by id."""
