@@ -479,7 +479,7 @@ _REQUESTS = _group(
         "remote-changes": "A remote change is visible within 50 ms of its arrival, 10,000 are invalidated in 200 ms.",
         "remount": "After SIGKILL a mount is back in 0.5 s and nothing acknowledged is lost.",
         "hundred-thousand": "With 100,000 files memdir takes 200 MB, mounts in 0.5 s and is listed by find in 2 s.",
-        "requests-create": "A new file with contents costs at most 5 requests of the kernel: its own 3, and 2 of the kernel's checks.",
+        "requests-create": "A new file with contents costs at most 5 requests: its own 3, and 2 of the kernel's checks.",
         "requests-warm": "A repeated stat and a repeated read ask the daemon nothing.",
         "requests-grep": "A cold grep -r asks at most 1.1 times a file.",
         "requests-ripgrep": "A warm ripgrep asks at most 0.05 times a file.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -110,3 +111,33 @@ def test_a_gap_in_the_migration_numbers_is_an_error(tmp_path: Path, migrations: 
     (tmp_path / migrations / "0003_third.sql").write_text("select 1;")
     with pytest.raises(CorruptError, match="expected migration 0002"):
         migration_steps(migrations)
+
+
+def test_what_a_write_that_failed_left_in_the_log_is_given_back_and_the_commits_before_it_stay(
+    tmp_path: Path, migrations: str
+) -> None:
+    with closing(Database(tmp_path / "a.db", migrations=migrations, cache_mib=1)) as database:
+        with database.write() as connection:
+            connection.execute("insert into note(text) values ('kept')")
+        before = database.log_bytes()
+
+        def fails() -> None:
+            with database.write() as connection:
+                for _ in range(40):  # more than the page cache holds: pages go to the log before the commit
+                    connection.execute("insert into note(text) values (?)", ("x" * 100_000,))
+                raise OSError("refused")
+
+        with pytest.raises(OSError, match="refused"):
+            fails()
+        assert database.log_bytes() > before
+        assert database.log_spare_bytes() == database.log_bytes() - before
+        database.cut_log()
+        assert (database.log_bytes(), database.log_spare_bytes()) == (before, 0)
+        with database.write() as connection:
+            connection.execute("insert into note(text) values ('later')")
+        assert database.all("select text from note order by id") == [("kept",), ("later",)]
+    with closing(Database(tmp_path / "a.db", migrations=migrations)) as database:
+        assert database.all("select text from note order by id") == [("kept",), ("later",)]
+        assert database.integrity_errors() == []
+        database.checkpoint()
+        assert database.log_spare_bytes() == database.log_bytes()

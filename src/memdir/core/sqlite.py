@@ -35,6 +35,9 @@ DiskFullError = apsw.FullError
 BUSY_TIMEOUT_MS: Final = 10_000
 _WRITABLE_HINT: Final = "make the folder and its files writable for you (`memdir doctor` checks them), or set MEMDIR_HOME"
 _READERS_MAX: Final = 64
+_LOG_HEAD_BYTES: Final = 32
+_FRAME_HEAD_BYTES: Final = 24
+"""At the beginning of the write-ahead log, and before each page in it (https://www.sqlite.org/fileformat2.html#walformat)."""
 _DESCRIPTORS_NEEDED: Final = 4
 
 
@@ -248,6 +251,29 @@ class Database:
             return os.stat(f"{self.path}-wal").st_size
         except FileNotFoundError:
             return 0
+
+    def log_spare_bytes(self) -> int:
+        """What of the write-ahead log's file the next commit may write over: all, if everything in it stands in the database
+        file already, else what is behind the last commit."""
+        with self._lock:
+            frames, moved = self._log_frames()
+        return self.log_bytes() if moved == frames else max(self.log_bytes() - self._log_end(frames), 0)
+
+    def cut_log(self) -> None:
+        """Give back what a commit that failed has left in the log's file, behind the last one that succeeded. SQLite writes on
+        from there and reads nothing behind it, so that only the disk's room is concerned. One process only has the file."""
+        with self._lock:
+            end_bytes = self._log_end(self._log_frames()[0])
+            if self.log_bytes() > end_bytes:
+                os.truncate(f"{self.path}-wal", end_bytes)
+
+    def _log_frames(self) -> tuple[int, int]:
+        """Pages in the log up to the last commit, and how many of them stand in the database file."""
+        frames, moved = self._writer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)
+        return max(frames, 0), max(moved, 0)
+
+    def _log_end(self, frames: int) -> int:
+        return _LOG_HEAD_BYTES + frames * (self._page_size + _FRAME_HEAD_BYTES) if frames else 0
 
     def system_errno(self) -> int:
         """What the system said to the writer's last failed call: SQLite calls a full quota an I/O error."""

@@ -31,6 +31,7 @@ from memdir.fs.types import ROOT_INO, Data, FsStats
 
 _INODES: Final = 1 << 39
 _LARGE_BYTES: Final = 64 * KIB
+_FREEING_TRIES: Final = 4
 
 _log = logging.getLogger(__name__)
 
@@ -223,13 +224,17 @@ class SqliteFs(Flushing):
         self._tried_again(super().rename, parent, name, new_parent, new_name, flags)
 
     def _tried_again(self, operation: Callable[..., None], *args: object) -> None:
-        """What gives space back is worth a second try on a full disk."""
-        try:
-            operation(*args)
-        except FsError as error:
-            if not is_no_space(error) or not self._reclaim():
-                raise
-            operation(*args)
+        """What gives space back is worth further tries on a full disk, each after the flusher gave back what it can: what it
+        tried to write itself, in vain, may have stood where the record of this change fits."""
+        for left in reversed(range(_FREEING_TRIES)):
+            try:
+                operation(*args)
+                return
+            except FsError as error:
+                if not is_no_space(error) or not left:
+                    raise
+            with self._lock:
+                self._wait_for_round()
 
     def _reclaim(self) -> bool:
         with self._lock:

@@ -225,6 +225,8 @@ class Tables:
             number = errno_of(error)
             if isinstance(error, apsw.IOError) and self.database.system_errno() in (errno.ENOSPC, errno.EDQUOT):
                 number = self.database.system_errno()
+            if number in (errno.ENOSPC, errno.EDQUOT):
+                self.database.cut_log()
             raise FsError(number, f"the cache cannot be written: {error}") from error
 
     def _check_fits(self, batch: Batch) -> None:
@@ -235,7 +237,7 @@ class Tables:
 
     def needed_bytes(self, batch: Batch) -> int:
         """What writing a batch takes from the disk at least."""
-        return max(batch.chunk_bytes - self.database.log_bytes(), 0)
+        return max(batch.chunk_bytes - self.database.log_spare_bytes(), 0)
 
     @staticmethod
     def _write_rows(connection: apsw.Connection, batch: Batch) -> None:
@@ -312,7 +314,10 @@ class Tables:
             self.database.vacuum(max(_VACUUM_MIN_PAGES, min(VACUUM_PAGES, free - keep_pages, fitting)))
             return keep_pages < self.database.free_pages() < free
         except apsw.Error as error:
-            raise FsError(errno_of(error), f"the cache cannot be made smaller: {error}") from error
+            number = errno_of(error)
+            if number == errno.ENOSPC:
+                self.database.cut_log()
+            raise FsError(number, f"the cache cannot be made smaller: {error}") from error
 
     def checkpoint(self) -> None:
         """Move the write-ahead log into the database and give its space back. FsError."""
