@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import shutil
 import signal
 import subprocess
@@ -164,7 +165,10 @@ def test_a_dead_mount_that_nobody_knows_any_more_can_be_cleared(shell: Shell) ->
     notes = shell.cwd / "notes"
     shell.ok("mount", "notes", "--no-sync")
     status = shell.json("status", "notes")
+    daemon = os.pidfd_open(status["pid"])
     os.kill(status["pid"], signal.SIGKILL)
+    assert select.select([daemon], [], [], 30)[0]  # until it is gone, the mount is alive
+    os.close(daemon)
     (Path(status["log_file"]).parent / "mount.json").unlink()
     assert shell.ok("unmount", "./notes") == f"cleared the dead mount at {notes}\n"
     assert str(notes) not in mountpoints()

@@ -103,6 +103,17 @@ def outside(disk: Path, name: str = "other") -> Path:
     return path
 
 
+def comes_back(fs: SqliteFs, holds: Callable[[], bool], other: Path) -> None:
+    """By itself as a rule; where SQLite's log has the last byte, when somebody has freed a little."""
+    with fs._lock:
+        for _ in range(100):
+            if holds():
+                return
+            fs._room.wait(0.05)
+    os.truncate(other, max(0, other.stat().st_size - 4 * MIB))
+    until(fs, holds, "the space does not come back")
+
+
 def delete_all(fs: SqliteFs, count: int, disk: Path, other: Path) -> None:
     """Delete the files `f0` and so on. In one of ten runs or so the other program was quick enough to take the reserve as well,
     just when it was let go for writing, or SQLite needed all of it: ENOSPC then, until somebody has freed a little, once."""
@@ -153,7 +164,7 @@ def test_deleting_works_when_somebody_else_took_the_last_byte(disk: Path, quick:
         now = snapshot.of_vfs(fs)
         assert all(now[path] == before[path] for path in before if path != "/")
         delete_all(fs, 60, disk, other)
-        until(fs, lambda: free_bytes(disk) > 6 * MIB and not fs.is_short, "the space does not come back")
+        comes_back(fs, lambda: free_bytes(disk) > 6 * MIB and not fs.is_short, other)
         make(fs, b"again", b"x" * MIB)
         other.unlink()
     assert check(disk / "cache") == []
@@ -217,7 +228,7 @@ def test_a_killed_mount_opens_again_on_a_full_disk(disk: Path, pending: bool, mo
         for number in range(120):
             assert len(text(fs, fs.lookup(ROOT_INO, b"f%d" % number).ino)) == 100_000
         delete_all(fs, 120, disk, other)
-        until(fs, lambda: not fs.is_short, "no space comes back")
+        comes_back(fs, lambda: not fs.is_short, other)
         make(fs, b"new", b"x" * 1000)
     assert check(folder) == []
     other.unlink()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -58,10 +57,6 @@ INLINE_MAX_BYTES: Final = 64 * KIB
 """A larger file is sent in a call of its own: as it is, where a batch has base64, and that is a single step for the
 interpreter, in which no other thread is served."""
 _BATCH_BYTES: Final = MIB
-_IMPORT_FILES: Final = 16
-_IMPORT_MS: Final = 10_000
-"""More files than this, waiting or sent within this time, are an import, which the server reads after what somebody saved. The
-queue's length alone says nothing: sending keeps up with a copy."""
 _STREAM_BYTES: Final = 256 * KIB
 """Up to here a file is sent whole, of known length, which the server takes in one step."""
 GONE_REASON: Final = (
@@ -84,8 +79,6 @@ class Pusher:
         self._merger = Merger(ctx)
         self._read_feed = read_feed
         self._on_free = on_free
-        self._sent_ms: deque[int] = deque(maxlen=_IMPORT_FILES)
-        """When the last files were sent."""
 
     def work_once(self, limit: int = CLAIM_MAX) -> bool:
         """Do one claim of at most `limit` rows; False when nothing can be done now."""
@@ -324,7 +317,7 @@ class Pusher:
             slots.append(len(batched) - 1)
         self._note_sent([push for push, _ in batch])
         try:
-            bulk = self._is_import(sum(content is not None and push.fact is not None for push, content in batch))
+            bulk = ctx.queue.is_import(sum(content is not None and push.fact is not None for push, content in batch))
             results = ctx.link.call(lambda client: client.batch(ctx.container, batched, bulk=bulk))
         except ClientError as error:
             with ctx.queue.transaction() as tx:
@@ -361,7 +354,7 @@ class Pusher:
             if failure is not None:
                 raise failure
             expect = Expect(revision=None)
-        bulk = self._is_import(1)
+        bulk = ctx.queue.is_import(1)
         content = ctx.local.content(entry) if entry.size <= _STREAM_BYTES else ctx.local.pieces(entry)
         answer = ctx.link.call(
             lambda client: client.put_file(
@@ -371,14 +364,6 @@ class Pusher:
         )  # fmt: skip
         with ctx.queue.transaction() as tx:
             self._accepted(tx, push, answer, answer.revision, ctx.facts.watermark)
-
-    def _is_import(self, file_count: int) -> bool:
-        """Whether so many files, which are sent now, belong to an import. They are counted as sent."""
-        now_ms = self._ctx.now_ms()
-        recent = sum(abs(now_ms - sent_ms) < _IMPORT_MS for sent_ms in tuple(self._sent_ms))
-        self._sent_ms.extend([now_ms] * file_count)
-        # What is under way, like these files themselves, still stands in the queue.
-        return recent + self._ctx.queue.count_waiting(_IMPORT_FILES + 1) > _IMPORT_FILES
 
     def _note_sent(self, pushes: Sequence[Push]) -> None:
         """Before sending. Not even a power cut may take the notes: what stands at the server would pass for another's then. A

@@ -8,6 +8,7 @@ transaction as what made it necessary. All methods are thread-safe; those with `
 from __future__ import annotations
 
 import random
+from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from typing import Final
@@ -25,6 +26,10 @@ QUIET_S: Final = 0.2
 """A path is left alone until it was quiet this long …"""
 BURST_MAX_S: Final = 2.0
 """… but at most this long after its first change."""
+_IMPORT_FILES: Final = 16
+_IMPORT_S: Final = 10.0
+"""More files than this, waiting or sent within this time, are an import, which the server reads after what somebody saved. What
+waits says nothing alone: sending keeps up with a copy."""
 _SCAN_MAX: Final = 4096
 """Rows looked at in one claim: a long run of blocked rows is left for the next one."""
 _COLUMNS: Final = "path, seq, generation, state, attempts, due_at_s, first_seen_ms, error, key_seed, deep"
@@ -35,6 +40,8 @@ class Queue(Moves):
 
     def __init__(self, db: Database, *, clock: Clock, rng: random.Random) -> None:
         super().__init__(db, clock=clock, rng=rng)
+        self._sent_s: deque[float] = deque(maxlen=_IMPORT_FILES)
+        """When the last files were sent."""
         self._may_be_stranded = False
         """A transaction failed: rows may be noted as claimed that nobody works on."""
         with db.write() as tx:
@@ -249,12 +256,15 @@ class Queue(Moves):
         assert counted is not None
         return int(counted[0]), int(counted[1])
 
-    def count_waiting(self, limit: int) -> int:
-        """How many paths wait or are under way, counted up to `limit`."""
-        counted = self._db.one(
-            "select count(*) from (select 1 from queue where state in ('ready', 'inflight') limit ?)", (limit,)
+    def is_import(self, file_count: int) -> bool:
+        """Whether so many files, which are sent now and still stand in the queue, belong to an import. They are counted."""
+        now_s = self._clock.monotonic_s()
+        recent = sum(now_s - sent_s < _IMPORT_S for sent_s in tuple(self._sent_s))
+        self._sent_s.extend([now_s] * file_count)
+        waiting = self._db.one(
+            "select count(*) from (select 1 from queue where state in ('ready', 'inflight') limit ?)", (_IMPORT_FILES + 1,)
         )
-        return int(counted[0]) if counted else 0
+        return recent + (int(waiting[0]) if waiting else 0) > _IMPORT_FILES
 
     def waits_with(self, error: str) -> bool:
         """Whether something was tried and waits for another try because of this."""
