@@ -23,7 +23,7 @@ _COLUMNS: Final = (
     "(select count(*) from memory_source c where c.memory_id = m.id)"
 )
 _SELECT: Final = (
-    # The first condition follows from the second, and without it PostgreSQL reads all sources.
+    # A left join, and a condition that follows from the other one: else PostgreSQL reads the sources of all memories.
     f"{_COLUMNS} from memory m left join memory_source s on s.memory_id = m.id and s.id = ("  # noqa: S608
     "select x.id from memory_source x where x.memory_id = m.id order by x.stands desc, x.id limit 1) "
 )
