@@ -65,14 +65,19 @@ def free_bytes(disk: Path) -> int:
     return found.f_bavail * found.f_frsize
 
 
-def until(fs: SqliteFs, holds: Callable[[], bool], what: str) -> None:
+def comes_true(fs: SqliteFs, holds: Callable[[], bool], limit_s: float) -> bool:
     """Poll with the flusher's own condition, which it notifies when something became possible."""
     with fs._lock:
-        for _ in range(int(WAIT_S / 0.05)):
+        for _ in range(int(limit_s / 0.05)):
             if holds():
-                return
+                return True
             fs._room.wait(0.05)
-    pytest.fail(f"{what}: {fs.trouble}")
+    return False
+
+
+def until(fs: SqliteFs, holds: Callable[[], bool], what: str) -> None:
+    if not comes_true(fs, holds, WAIT_S):
+        pytest.fail(f"{what}: {fs.trouble}")
 
 
 def fill(fs: SqliteFs, size_bytes: int) -> list[bytes]:
@@ -105,13 +110,9 @@ def outside(disk: Path, name: str = "other") -> Path:
 
 def comes_back(fs: SqliteFs, holds: Callable[[], bool], other: Path) -> None:
     """By itself as a rule; where SQLite's log has the last byte, when somebody has freed a little."""
-    with fs._lock:
-        for _ in range(100):
-            if holds():
-                return
-            fs._room.wait(0.05)
-    os.truncate(other, max(0, other.stat().st_size - 4 * MIB))
-    until(fs, holds, "the space does not come back")
+    if not comes_true(fs, holds, 5.0):
+        os.truncate(other, max(0, other.stat().st_size - 4 * MIB))
+        until(fs, holds, "the space does not come back")
 
 
 def delete_all(fs: SqliteFs, count: int, disk: Path, other: Path) -> None:

@@ -1,4 +1,4 @@
-"""The daemon asks for the next request for a moment before it sleeps, unless others want the processors."""
+"""The daemon busy-polls for the next request for a moment before it blocks, unless others want the processors."""
 
 from __future__ import annotations
 

@@ -257,7 +257,7 @@ class Database:
         file already, else what is behind the last commit."""
         with self._lock:
             frames, moved = self._log_frames()
-        return self.log_bytes() if moved == frames else max(self.log_bytes() - self._log_end(frames), 0)
+        return max(self.log_bytes() - (0 if moved == frames else self._log_end(frames)), 0)
 
     def cut_log(self) -> None:
         """Give back what a commit that failed has left in the log's file, behind the last one that succeeded. SQLite writes on

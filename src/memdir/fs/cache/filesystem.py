@@ -32,6 +32,7 @@ from memdir.fs.types import ROOT_INO, Data, FsStats
 _INODES: Final = 1 << 39
 _LARGE_BYTES: Final = 64 * KIB
 _FREEING_TRIES: Final = 4
+"""How often a change that frees space is tried on a full disk."""
 
 _log = logging.getLogger(__name__)
 
@@ -226,15 +227,17 @@ class SqliteFs(Flushing):
     def _tried_again(self, operation: Callable[..., None], *args: object) -> None:
         """What gives space back is worth further tries on a full disk, each after the flusher gave back what it can: what it
         tried to write itself, in vain, may have stood where the record of this change fits."""
-        for left in reversed(range(_FREEING_TRIES)):
+        for _ in range(_FREEING_TRIES - 1):
             try:
                 operation(*args)
                 return
             except FsError as error:
-                if not is_no_space(error) or not left:
+                if not is_no_space(error):
                     raise
             with self._lock:
-                self._wait_for_round()
+                if not self._closed:
+                    self._wait_for_round()
+        operation(*args)
 
     def _reclaim(self) -> bool:
         with self._lock:

@@ -17,6 +17,7 @@ from memdir.core.sqlite import Database
 from memdir.fs.cache.batch import Batch
 from memdir.fs.cache.blobs import fallocate
 from memdir.fs.cache.journal import FS_ID_BYTES
+from memdir.fs.cache.room import NO_SPACE
 from memdir.fs.errors import FsError
 from memdir.fs.memory import root_inode
 from memdir.fs.posix.absent import SMALL_MAX_BYTES
@@ -222,12 +223,16 @@ class Tables:
             with self.database.write(durable=durable) as connection:
                 self._write_rows(connection, batch)
         except apsw.Error as error:
-            number = errno_of(error)
-            if isinstance(error, apsw.IOError) and self.database.system_errno() in (errno.ENOSPC, errno.EDQUOT):
-                number = self.database.system_errno()
-            if number in (errno.ENOSPC, errno.EDQUOT):
-                self.database.cut_log()
-            raise FsError(number, f"the cache cannot be written: {error}") from error
+            raise self._refused(error, "the cache cannot be written") from error
+
+    def _refused(self, error: apsw.Error, what: str) -> FsError:
+        """What SQLite could not write, as an error of the disk. On a full one the log is cut back."""
+        number = errno_of(error)
+        if isinstance(error, apsw.IOError) and self.database.system_errno() in NO_SPACE:
+            number = self.database.system_errno()
+        if number in NO_SPACE:
+            self.database.cut_log()
+        return FsError(number, f"{what}: {error}")
 
     def _check_fits(self, batch: Batch) -> None:
         """Not even begun when the log cannot hold it: a try that fails takes the last space from those who give some back."""
@@ -284,7 +289,7 @@ class Tables:
             raise FsError(errno_of(error), f"the cache cannot be read: {error}") from error
         if needed_bytes > self._reserved_bytes:
             number = fallocate(self._file_fd, FALLOC_KEEP_SIZE, 0, needed_bytes)
-            if number in (errno.ENOSPC, errno.EDQUOT):
+            if number in NO_SPACE:
                 raise FsError(number, f"the cache cannot grow: {os.strerror(number)}")
         self._reserved_bytes = needed_bytes
 
@@ -314,10 +319,7 @@ class Tables:
             self.database.vacuum(max(_VACUUM_MIN_PAGES, min(VACUUM_PAGES, free - keep_pages, fitting)))
             return keep_pages < self.database.free_pages() < free
         except apsw.Error as error:
-            number = errno_of(error)
-            if number == errno.ENOSPC:
-                self.database.cut_log()
-            raise FsError(number, f"the cache cannot be made smaller: {error}") from error
+            raise self._refused(error, "the cache cannot be made smaller") from error
 
     def checkpoint(self) -> None:
         """Move the write-ahead log into the database and give its space back. FsError."""

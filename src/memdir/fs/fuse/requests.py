@@ -1,8 +1,7 @@
-"""Reads the kernel's requests, one at a time.
+"""Reads the kernel's requests, one at a time, and busy-polls for a moment before it blocks (adaptive spinning).
 
-A caller sleeps until its request is answered, and its processor goes idle. To wake that up again, and before it the
-daemon's, takes a virtual machine some 80 us, several times as long as the answer. So the daemon asks again for a moment
-before it sleeps itself.
+A caller sleeps until its request is answered, and its processor goes idle. Waking that up again, and before it the daemon's,
+takes a virtual machine some 80 us, several times as long as the answer.
 """
 
 from __future__ import annotations
@@ -13,14 +12,14 @@ import select
 import time
 from typing import Final
 
-SPIN_NS: Final = 50_000
-"""How long it asks before it sleeps. Callers that do one thing after the other have asked again by then."""
+_SPIN_NS: Final = 50_000
+"""How long it polls before it blocks. Callers that do one thing after the other have sent their next request by then."""
 _LOOK_REQUESTS: Final = 256
 _PREEMPTED_MAX: Final = 16
 """When the thread lost its processor more often than this among so many requests, others want all processors (then it is some
-150 times, else 0 to 2): none is idle and slow to wake, and asking again would take time from those who ask …"""
+150 times, else 0 to 2): none is idle and slow to wake, and polling would take time from the callers …"""
 _PAUSE_LOOKS: Final = 8
-"""… for as many looks: a thread that sleeps at once is not always preempted."""
+"""… until it was preempted less often so many times running: a thread that blocks at once is not always preempted."""
 
 
 class RequestReader:
@@ -31,7 +30,7 @@ class RequestReader:
         self._fd = fd
         self._poll = select.poll()
         self._poll.register(fd, select.POLLIN)
-        self._spin_max_ns = SPIN_NS if len(os.sched_getaffinity(0)) > 1 else 0
+        self._spin_max_ns = _SPIN_NS if len(os.sched_getaffinity(0)) > 1 else 0
         self._spin_ns = self._spin_max_ns
         self._requests = 0
         self._preempted = 0
@@ -54,7 +53,7 @@ class RequestReader:
                     self._poll.poll()
 
     def _look(self) -> None:
-        """Whether others want the processors as well."""
+        """Decide from how often the thread was preempted whether to poll."""
         preempted = resource.getrusage(resource.RUSAGE_THREAD).ru_nivcsw
         is_busy = preempted - self._preempted > _PREEMPTED_MAX
         self._preempted, self._requests = preempted, 0

@@ -52,7 +52,7 @@ _log = logging.getLogger(__name__)
 
 _ENDED: Final = frozenset({errno.ENODEV, errno.ECONNABORTED})
 """read(2) on the connection after an unmount, or after an abort through /sys/fs/fuse/connections."""
-_AGAIN: Final = frozenset({errno.EINTR, errno.EAGAIN, errno.ENOENT})
+_AGAIN: Final = frozenset({errno.EINTR, errno.ENOENT})
 """ENOENT: the request was interrupted before we could read it."""
 _NOTIFIER_STOP_S: Final = 5.0
 _SYNC_STOP_S: Final = 60.0
