@@ -28,7 +28,7 @@ def test_a_licence_in_forty_packages_is_one_hit_that_counts_the_others() -> None
     names = ("Ada", "Ben", "Carla", "Dora", "Emil")
     many = [candidate(n, f"p{n}", LICENCE.format(year=1990 + n, name=names[n % 5]), 1 - n / 100) for n in range(40)]
     other = candidate(99, "note", "The harbour master keeps the licence of the pilot boat in the blue cupboard.", 0.3)
-    kept = without_copies([*many, other])
+    kept = without_copies([*many, other], 10)
     assert [(one.stored.path, one.alike) for one in kept] == [("/p0", 39), ("/note", 0)]
 
 
@@ -38,9 +38,9 @@ def test_short_lines_that_share_words_are_no_copies_and_equal_ones_are() -> None
         candidate(2, "b", "Ada likes black tea.", 0.8),
         candidate(3, "c", "Ada likes green tea.", 0.7),
     ]
-    assert [(one.stored.path, one.alike) for one in without_copies(ranked)] == [("/a", 1), ("/b", 0)]
+    assert [(one.stored.path, one.alike) for one in without_copies(ranked, 10)] == [("/a", 1), ("/b", 0)]
 
 
 def test_what_a_file_says_twice_stays() -> None:
     ranked = [candidate(1, "a", "Ada likes green tea.", 0.9), candidate(2, "a", "Ada likes green tea.", 0.8)]
-    assert len(without_copies(ranked)) == 2
+    assert len(without_copies(ranked, 10)) == 2

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from memdir.retrieval.candidates import Candidate
-from memdir.retrieval.signals import passage_stems
+from memdir.retrieval.signals import text_stems
 
 ALIKE: Final = 0.85
 """Share of words (Jaccard) from which two passages say the same: licences that differ in a name and a year share .9."""
@@ -18,35 +18,41 @@ LOOKED_AT_MAX: Final = 60
 """Of a ranking; each is compared with those before it that are kept."""
 
 
-def without_copies(ranked: Sequence[Candidate]) -> list[Candidate]:
-    """The candidates without those that say the same as a better one in another file; that one counts the files (`alike`)."""
-    kept: list[tuple[Candidate, frozenset[str], set[str]]] = []
+def without_copies(ranked: Sequence[Candidate], limit: int) -> list[Candidate]:
+    """The candidates without those that say the same as one of the best `limit` in another file; that one counts the files
+    (`alike`)."""
+    shown: list[tuple[Candidate, frozenset[str], set[str]]] = []
+    rest: list[Candidate] = []
     for candidate in ranked[:LOOKED_AT_MAX]:
-        chunk = candidate.stored.chunk
-        words = passage_stems("", chunk.text)
+        text = candidate.stored.chunk.text
+        words = text_stems(text)
+        document = candidate.stored.document_id
         same = next(
             (
-                one
-                for one in kept
-                if one[0].stored.document_id != candidate.stored.document_id
-                and _same(words, chunk.text, one[1], one[0].stored.chunk.text)
+                files
+                for one, its_words, files in shown
+                if one.stored.document_id != document and _same(words, text, its_words, one.stored.chunk.text)
             ),
             None,
         )
-        if same is None:
-            kept.append((candidate, words, set()))
+        if same is not None:
+            same.add(document)
+        elif len(shown) < limit:
+            shown.append((candidate, words, set()))
         else:
-            same[2].add(candidate.stored.document_id)
-    for candidate, _, others in kept:
-        candidate.alike = len(others)
-    return [candidate for candidate, _, _ in kept] + list(ranked[LOOKED_AT_MAX:])
+            rest.append(candidate)
+    for candidate, _, files in shown:
+        candidate.alike = len(files)
+    return [*(candidate for candidate, _, _ in shown), *rest, *ranked[LOOKED_AT_MAX:]]
 
 
 def _same(words: frozenset[str], text: str, other_words: frozenset[str], other: str) -> bool:
-    if text == other:
-        return True
-    few, many = sorted((len(words), len(other_words)))
-    if few < WORDS_MIN or few < _LENGTHS * many:
-        return False
+    few, many = len(words), len(other_words)
+    if few > many:
+        few, many = many, few
+    if few < _LENGTHS * many:
+        return False  # asked hundreds of times in a search, and nearly always the answer
+    if few < WORDS_MIN:
+        return text == other
     shared = len(words & other_words)
-    return shared >= ALIKE * (len(words) + len(other_words) - shared)
+    return shared >= ALIKE * (few + many - shared)

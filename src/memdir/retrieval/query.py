@@ -148,7 +148,7 @@ class Searcher:
             hops = self._hops.reached(query.scope, prepared, seeds, least=max(threshold, least))
             ranked = _joined(ranked, hops, query.scope)
             timer.lap("hops")
-        ranked = without_copies(ranked) if query.lines else ranked
+        ranked = without_copies(ranked, query.limit) if query.lines else ranked
         passing = [candidate for candidate in ranked if candidate.score >= threshold]
         shown = passing[: query.limit] or [candidate for candidate in ranked if candidate.score >= WEAK_MIN][: query.nearest]
         hits = self._hits(shown, prepared, question, packed, query)
@@ -174,10 +174,10 @@ class Searcher:
         origins: dict[int, Origin] = {}
         mixed = sentence
         if self._dense is not None and question.dense is not None:
-            near = self._vectors.nearest(scope, question.dense, model=self._dense.name, limit=most)
-            mixed = sentence and any(self._priors(near.ids.tolist(), origins, by_kind=True))
-            if mixed:
-                near = self._vectors.nearest(scope, question.dense, model=self._dense.name, limit=WIDER * most)
+            near = self._vectors.nearest(scope, question.dense, model=self._dense.name, limit=WIDER * most if sentence else most)
+            mixed = sentence and any(self._priors(near.ids[:most].tolist(), origins, by_kind=True))
+            if not mixed:
+                near = replace(near, ids=near.ids[:most], cosines=near.cosines[:most])
         counted = near.counted
         if not counted or counted != self._vectors.counted(scope, model=self._static.name):
             # Some passages are still to be seen by the transformer: their static vectors find them meanwhile.

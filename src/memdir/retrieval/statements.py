@@ -37,7 +37,7 @@ _LEADS_ON: Final = ("?", "？", ":", "：", "{", "(", "[", "?**", ":**", "=>", "
 _STOP: Final = re.compile(r"[.!?…][\"')»”]*(?:\s|$)")
 _CODE_ENDS: Final = ("{", "}", ";", "(", "[", "=", "\\", "|", "`", "：", '"""')
 _ITEM: Final = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s")
-_PROSE_WORD: Final = re.compile(r"[(\"'“„«]*[^\W\d_][\w'’-]*[.,;:!?…)\"'”»]*$")
+_PROSE_WORDS: Final = re.compile(r"(?<!\S)[(\"'“„«]*[^\W\d_][\w'’-]*[.,;:!?…)\"'”»]*(?!\S)")
 _PAIR: Final = re.compile(r"[^:.!?]{2,80}: \S[^:!?]{0,40}$|[^=.!?]{1,80} ?= ?\S[^=]{0,40}$|[^|]+\|")
 """A key and its value: a line of its own, however full it is."""
 _UNSPACED_LINE: Final = re.compile("[\u3040-\u30ff\u3400-\u9fff\u0e00-\u0eff].*[\u3040-\u30ff\u3400-\u9fff\u0e00-\u0eff]")
@@ -135,8 +135,8 @@ def _may_go_on(text: str, left: Unit, right: Unit) -> bool:
         return False
     if _UNSPACED_LINE.search(before):
         return True
-    tokens = before.split()
-    return len(tokens) >= 3 and 10 * sum(_PROSE_WORD.match(token) is not None for token in tokens) >= 6 * len(tokens)
+    words = len(before.split())
+    return words >= 3 and 10 * len(_PROSE_WORDS.findall(before)) >= 6 * words
 
 
 def _is_wrapped(text: str, units: Sequence[Unit]) -> bool:

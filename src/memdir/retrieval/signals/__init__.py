@@ -20,7 +20,12 @@ def stems_in(text: str) -> frozenset[str]:
     return frozenset(stems(text))
 
 
-@lru_cache(maxsize=2048)
 def passage_stems(context: str, text: str) -> frozenset[str]:
-    """Stems of all words of a passage and of what stands above it, stop words included; remembered for the same reason."""
-    return frozenset(map(stem, words(f"{context}\n{text}" if context else text)))
+    """Stems of all words of a passage and of what stands above it, stop words included."""
+    return text_stems(text) | text_stems(context) if context else text_stems(text)
+
+
+@lru_cache(maxsize=2048)
+def text_stems(text: str) -> frozenset[str]:
+    """The same of one text; remembered for the same reason."""
+    return frozenset(map(stem, words(text)))
