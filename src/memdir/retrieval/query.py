@@ -174,7 +174,8 @@ class Searcher:
         origins: dict[int, Origin] = {}
         mixed = sentence
         if self._dense is not None and question.dense is not None:
-            near = self._vectors.nearest(scope, question.dense, model=self._dense.name, limit=WIDER * most if sentence else most)
+            wide = WIDER * most if sentence else most
+            near = self._vectors.nearest(scope, question.dense, model=self._dense.name, limit=wide)
             mixed = sentence and any(self._priors(near.ids[:most].tolist(), origins, by_kind=True))
             if not mixed:
                 near = replace(near, ids=near.ids[:most], cosines=near.cosines[:most])

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import os
 import shutil
-import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -47,7 +46,7 @@ vector is another one by less than it differs from float32 (cosine .998; to floa
 
 
 class MiniLmEmbedder:
-    """Two sessions over the same file: one for queries, one for passages, so that a query never waits behind a batch."""
+    """Thread-safe. Every call runs the network on its own thread, so that a query never waits behind a batch."""
 
     def __init__(self, models_dir: Path, *, quantized: bool = True) -> None:
         """Load, making the int8 file in `models_dir` when it is not there; takes about 1 s, the first time about 3 s.
@@ -72,12 +71,8 @@ class MiniLmEmbedder:
                 _LOG.warning("embedding with float32 weights, which is slower: %s", error.message)
         if self._variant == "fp32":
             self._check_source(graph)
-        self._query_session = opened(model, threads=1)
-        self._model = model
-        self._passages: Any = None
-        self._passages_lock = threading.Lock()
+        self._session = opened(model, threads=1)
         self._helpers = ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="memdir-model")
-        self._query_lock = threading.Lock()
         self._strangeness = Strangeness(lambda texts: np.stack([self.embed_query(text) for text in texts]))
 
     @staticmethod
@@ -95,14 +90,6 @@ class MiniLmEmbedder:
         return into / graph.name
 
     @property
-    def _passage_session(self) -> Any:
-        """Opened by the first passage: a server that only answers does without its 60 MB."""
-        with self._passages_lock:
-            if self._passages is None:
-                self._passages = opened(self._model, threads=1)
-            return self._passages
-
-    @property
     def name(self) -> str:
         return f"all-minilm-l6-v2-{self._variant}"
 
@@ -118,9 +105,7 @@ class MiniLmEmbedder:
 
     def embed_query(self, text: str) -> Matrix:
         """Shape (384,)."""
-        with self._query_lock:
-            hidden = _states(self._query_session, self._tokenizer.encode(cleaned(text)).ids)
-        return pooled(hidden)
+        return self._vector(text)
 
     def doubts(self, vectors: Matrix) -> Matrix:
         """The model learned English."""
@@ -144,7 +129,7 @@ class MiniLmEmbedder:
         return done
 
     def _vector(self, text: str) -> Matrix:
-        return pooled(_states(self._passage_session, self._tokenizer.encode(cleaned(text)).ids))
+        return pooled(_states(self._session, self._tokenizer.encode(cleaned(text)).ids))
 
     def embed_chunks(self, chunks: Sequence[Chunk]) -> tuple[Matrix, list[bytes]]:
         """Vectors of the chunks and of their lines, from the same run of the network.
@@ -161,7 +146,7 @@ class MiniLmEmbedder:
 
     def _vectors(self, chunk: Chunk) -> tuple[Matrix, bytes]:
         encoding = self._tokenizer.encode(cleaned(embedded_text(chunk)))
-        hidden = _states(self._passage_session, encoding.ids)
+        hidden = _states(self._session, encoding.ids)
         return pooled(hidden), pack_lines(line_states(chunk, encoding.offsets, hidden))
 
 
