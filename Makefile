@@ -1,6 +1,6 @@
 # Everything a person or a CI job does with a checkout. `make setup` once; every target runs it first (a stamp makes it quick).
 PYTHON_BIN := .venv/bin/python
-CODE := src tests scripts
+CODE := src bench tests scripts
 PYTEST_WORKERS ?= 3
 PYTEST_FLAGS ?=
 PYTEST = $(PYTHON_BIN) -m pytest -n $(PYTEST_WORKERS) --dist loadfile --max-worker-restart 1
@@ -81,4 +81,4 @@ retrieval-figures: setup ## rankings, lines, languages, hops measured and writte
 
 clean: ## remove caches and build output, keep .venv
 	@rm -rf dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis demo-run sync-figures.json scale-figures.json retrieval-figures.json agents-figures.json
-	@find src tests scripts -name __pycache__ -type d -prune -exec rm -rf {} +
+	@find src bench tests scripts -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -22,7 +22,7 @@ from typing import Final
 
 from terminal_svg import Line, cut, render
 
-from memdir.bench.words import shared_stems
+from memdir_bench.words import shared_stems
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 STEP_LIMIT_S: Final = 60

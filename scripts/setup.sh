@@ -74,7 +74,7 @@ fi
 # --- The virtual environment -----------------------------------------------------------------------------------------
 stamp_file=.venv/.memdir-setup
 stamp_now() {
-    { pwd; cat uv.lock pyproject.toml scripts/setup.sh; .venv/bin/python -VV; } 2>/dev/null | sha256sum | cut -d' ' -f1
+    { pwd; cat uv.lock pyproject.toml bench/pyproject.toml scripts/setup.sh; .venv/bin/python -VV; } 2>/dev/null | sha256sum | cut -d' ' -f1
 }
 
 if [ -x .venv/bin/memdir ] && [ -f "$stamp_file" ] && [ "$(cat "$stamp_file")" = "$(stamp_now)" ]; then
@@ -120,7 +120,7 @@ fi
 
 [ -x .venv/bin/memdir ] || die "the memdir command is missing after the installation"
 # As pip does and uv does not: otherwise, where PYTHONDONTWRITEBYTECODE is set, each start compiles all of it anew.
-env -u PYTHONDONTWRITEBYTECODE .venv/bin/python -m compileall -q src
+env -u PYTHONDONTWRITEBYTECODE .venv/bin/python -m compileall -q src bench
 env -u PYTHONDONTWRITEBYTECODE .venv/bin/python -c 'import memdir.agents.mcp.serve, memdir.server.lifecycle, onnx, onnxruntime, tokenizers'
 stamp_now >"$stamp_file"
 say "ready: .venv/bin/memdir $(.venv/bin/memdir --version 2>/dev/null || true)"

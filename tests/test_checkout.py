@@ -72,10 +72,11 @@ def test_the_import_rules_hold() -> None:
 def test_an_import_against_the_rules_is_noticed(tmp_path: Path) -> None:
     """The rules of this checkout, on a copy of the package in which the filesystem reaches for the server."""
     package = tmp_path / "src" / "memdir"
-    for path in (ROOT / "src" / "memdir").rglob("*.py"):
-        target = package / path.relative_to(ROOT / "src" / "memdir")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(path.read_bytes())
+    for root in ("src", "bench/src"):
+        for path in (ROOT / root).rglob("*.py"):
+            target = tmp_path / "src" / path.relative_to(ROOT / root)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(path.read_bytes())
     (tmp_path / "pyproject.toml").write_bytes((ROOT / "pyproject.toml").read_bytes())
     with open(package / "fs" / "path.py", "a", encoding="utf-8") as out:
         out.write("\nimport memdir.server.guard\n")

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from memdir.bench.agents.goals import GOALS as AGENT_GOALS
-from memdir.bench.posix.goals import GOALS
-from memdir.bench.scale.goals import GOALS as SIZE_GOALS
-from memdir.bench.server.goals import GOALS as SERVER_GOALS
-from memdir.bench.sync.goals import GOALS as SYNC_GOALS
+from memdir_bench.agents.goals import GOALS as AGENT_GOALS
+from memdir_bench.posix.goals import GOALS
+from memdir_bench.scale.goals import GOALS as SIZE_GOALS
+from memdir_bench.server.goals import GOALS as SERVER_GOALS
+from memdir_bench.sync.goals import GOALS as SYNC_GOALS
 from tests.promises import MEASURED, OPEN, PROMISES
 
 TESTS = Path(__file__).parent
@@ -68,7 +68,7 @@ def test_every_promise_that_is_not_open_has_a_test() -> None:
 
 @pytest.mark.promise("parts.promises")
 def test_a_promise_about_speed_names_figures_of_the_benchmark_that_have_goals() -> None:
-    source = (TESTS.parent / "src" / "memdir" / "bench" / "smoke.py").read_text(encoding="utf-8")
+    source = (TESTS.parent / "bench" / "src" / "memdir_bench" / "smoke.py").read_text(encoding="utf-8")
     page = (TESTS.parent / "docs" / "benchmarks.md").read_text(encoding="utf-8")
     ids = {promise.id for promise in PROMISES}
     posix = {goal.name for goal in GOALS}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-SOURCES = sorted((ROOT / "src").rglob("*.py"))
+SOURCES = sorted([*(ROOT / "src").rglob("*.py"), *(ROOT / "bench").rglob("*.py")])
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
 MODULE_LINES_MAX = 450
 FUNCTION_LINES_MAX = 80

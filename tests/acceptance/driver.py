@@ -14,7 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from memdir.bench.session import run_limited
+from memdir_bench.session import run_limited
 
 COMMAND_LIMIT_S = 60.0
 SERVER_VARIABLES = ("MEMDIR_HOME", "MEMDIR_SERVER_URL", "MEMDIR_API_KEY", "MEMDIR_DEBUG")

@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-from memdir.bench import smoke, workloads
-from memdir.bench.session import open_session
+from memdir_bench import smoke, workloads
+from memdir_bench.session import open_session
 from tests.acceptance.driver import mounts_below
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from memdir.bench.words import shared_stems
+from memdir_bench.words import shared_stems
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 ATLAS = EXAMPLES / "atlas"

@@ -21,7 +21,7 @@ from memdir.agents.hook import CONTEXT_MAX_CHARS, LIMIT_MS
 from memdir.agents.hosts import SESSION_ID_MAX_CHARS, event_of
 from memdir.agents.installers.commands import hookrun_path
 from memdir.api import agents as wire
-from memdir.bench.agenthook import run_hook
+from memdir_bench.agenthook import run_hook
 from tests.agents.conftest import Ran
 
 Hook = Callable[..., Ran]

@@ -10,14 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from memdir.bench.agents import corpus, prompts, scale
-from memdir.bench.agents.accuracy import seed_cases, thousand
-from memdir.bench.agents.day import day, fact
-from memdir.bench.agents.goals import GOALS
-from memdir.bench.agents.haystack import KINDS, NEEDLES, WORDS, Ask, Haystack
-from memdir.bench.agents.judges import Exhaustive, plain_fts5
 from memdir.store.database import fetch
 from memdir.store.sqlite.store import SqliteStore
+from memdir_bench.agents import corpus, prompts, scale
+from memdir_bench.agents.accuracy import seed_cases, thousand
+from memdir_bench.agents.day import day, fact
+from memdir_bench.agents.goals import GOALS
+from memdir_bench.agents.haystack import KINDS, NEEDLES, WORDS, Ask, Haystack
+from memdir_bench.agents.judges import Exhaustive, plain_fts5
 from tests.server.conftest import ServerProcess, start
 
 

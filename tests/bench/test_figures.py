@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from memdir.bench.corpus import FACTS, generate, write
-from memdir.bench.figures import Figure, p50_p95, percentile, processor, ratio_to_native
-from memdir.bench.smoke import count_chunks, table
-from memdir.bench.words import shared_stems
+from memdir_bench.corpus import FACTS, generate, write
+from memdir_bench.figures import Figure, p50_p95, percentile, processor, ratio_to_native
+from memdir_bench.smoke import count_chunks, table
+from memdir_bench.words import shared_stems
 
 
 @pytest.mark.parametrize(("share", "expected"), [(0.0, 1.0), (0.5, 5.0), (0.95, 10.0), (1.0, 10.0)])

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from memdir.bench.figures import Figure
-from memdir.bench.posix import report, trees
-from memdir.bench.posix.command import exit_code, workloads_of
-from memdir.bench.posix.goals import GOALS, UNITS
-from memdir.bench.posix.growth import Growth
-from memdir.bench.posix.measure import Sample, difference
-from memdir.bench.posix.run import DEFAULT_TARGETS, TARGETS, Failure, Outcome, Plan, check_folder, order
-from memdir.bench.posix.sizes import Sizes
-from memdir.bench.posix.suites import SUITES, WORKLOADS
 from memdir.core.errors import UsageError
+from memdir_bench.figures import Figure
+from memdir_bench.posix import report, trees
+from memdir_bench.posix.command import exit_code, workloads_of
+from memdir_bench.posix.goals import GOALS, UNITS
+from memdir_bench.posix.growth import Growth
+from memdir_bench.posix.measure import Sample, difference
+from memdir_bench.posix.run import DEFAULT_TARGETS, TARGETS, Failure, Outcome, Plan, check_folder, order
+from memdir_bench.posix.sizes import Sizes
+from memdir_bench.posix.suites import SUITES, WORKLOADS
 
 SMALL = Sizes(files=20, stream_mib=1)
 

@@ -16,15 +16,15 @@ from pathlib import Path
 
 import pytest
 
-from memdir.bench.posix import clocks, latency, peers
-from memdir.bench.posix import run as running
-from memdir.bench.posix.measure import Meter, timed
-from memdir.bench.posix.run import Plan
-from memdir.bench.posix.sizes import Sizes
-from memdir.bench.posix.steps import Program, Step, expect
-from memdir.bench.posix.suites import WORKLOADS, Suite
-from memdir.bench.posix.targets import Memdir
-from memdir.bench.session import BenchError, clear_left, mounts_below, open_session
+from memdir_bench.posix import clocks, latency, peers
+from memdir_bench.posix import run as running
+from memdir_bench.posix.measure import Meter, timed
+from memdir_bench.posix.run import Plan
+from memdir_bench.posix.sizes import Sizes
+from memdir_bench.posix.steps import Program, Step, expect
+from memdir_bench.posix.suites import WORKLOADS, Suite
+from memdir_bench.posix.targets import Memdir
+from memdir_bench.session import BenchError, clear_left, mounts_below, open_session
 
 pytestmark = pytest.mark.mount
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from memdir.bench.retrieval import collections, exact
-from memdir.bench.retrieval.corpus import Memory, Question
-from memdir.bench.retrieval.metrics import difference, interval, measured, ndcg, recall, reciprocal_rank, wilson
 from memdir.cli.main import main
 from memdir.core.errors import UsageError
+from memdir_bench.retrieval import collections, exact
+from memdir_bench.retrieval.corpus import Memory, Question
+from memdir_bench.retrieval.metrics import difference, interval, measured, ndcg, recall, reciprocal_rank, wilson
 
 DOCUMENTS = {
     1: ("heating", "The boiler was serviced in October by Mr Kern, and the radiators were bled."),

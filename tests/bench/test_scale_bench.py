@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from memdir.bench.scale import command
-from memdir.bench.scale.exact import Exhaustive, plain_fts5
-from memdir.bench.scale.goals import GOALS
-from memdir.bench.scale.material import KINDS, WORDS_PER_PASSAGE, Material
-from memdir.bench.scale.throughput import memory_text
+from memdir_bench.scale import command
+from memdir_bench.scale.exact import Exhaustive, plain_fts5
+from memdir_bench.scale.goals import GOALS
+from memdir_bench.scale.material import KINDS, WORDS_PER_PASSAGE, Material
+from memdir_bench.scale.throughput import memory_text
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "scale_figures.py"
 PASSAGES = 400

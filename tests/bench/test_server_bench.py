@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from memdir.bench.report import table
-from memdir.bench.server import load, runs
-from memdir.bench.server.goals import GOALS, figure
-from memdir.bench.server.load import Load
-from memdir.bench.server.stand import Stand, stand
 from memdir.cli.main import main
+from memdir_bench.report import table
+from memdir_bench.server import load, runs
+from memdir_bench.server.goals import GOALS, figure
+from memdir_bench.server.load import Load
+from memdir_bench.server.stand import Stand, stand
 
 
 async def answered(statuses: list[int], wanted: Load) -> load.Measured:

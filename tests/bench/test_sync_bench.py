@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from memdir.bench.figures import Figure
-from memdir.bench.report import table
-from memdir.bench.session import BenchError
-from memdir.bench.sync import command, flow, wire
-from memdir.bench.sync.goals import GOALS, figure
-from memdir.bench.sync.proxy import Traffic, counting_proxy
-from memdir.bench.sync.stand import Stand, stand
+from memdir_bench.figures import Figure
+from memdir_bench.report import table
+from memdir_bench.session import BenchError
+from memdir_bench.sync import command, flow, wire
+from memdir_bench.sync.goals import GOALS, figure
+from memdir_bench.sync.proxy import Traffic, counting_proxy
+from memdir_bench.sync.stand import Stand, stand
 
 SIZES = flow.Sizes(small=40, large=1, large_mib=2, edits=3, contents=10, idle_s=0.3, grow=(5, 12), grow_idle_s=0.2)
 SCRIPT = Path(__file__).parents[2] / "scripts" / "sync_figures.py"

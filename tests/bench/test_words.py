@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memdir.bench.words import content_stems, shared_stems
+from memdir_bench.words import content_stems, shared_stems
 
 
 @pytest.mark.parametrize(

@@ -16,10 +16,12 @@ from memdir import __version__
 from memdir.cli import main as main_module
 from memdir.cli.command import Command
 from memdir.cli.docs import DEFAULT_FILE, render
-from memdir.cli.main import COMMANDS, load_command
+from memdir.cli.main import all_commands, load_command
 from memdir.core.sqlite import DiskFullError
 
 Run = Callable[..., tuple[int, str, str]]
+
+COMMANDS = all_commands()
 
 BAD_COMMAND_LINES: dict[str, list[str]] = {
     "mount": ["mount"],
@@ -155,7 +157,7 @@ def test_every_command_is_in_the_docs_page() -> None:
 def test_every_module_of_a_command_is_registered() -> None:
     folder = Path(main_module.__file__).parent
     defining = {file.stem for file in folder.glob("*.py") if " = Command(" in file.read_text(encoding="utf-8")}
-    assert defining == {module for module, _, _ in COMMANDS.values()}
+    assert defining == {module for module, _, _ in COMMANDS.values() if "." not in module}
 
 
 def test_the_version_is_the_package_s(run: Run) -> None:
@@ -168,6 +170,14 @@ def test_the_overview_names_every_command(run: Run) -> None:
         code, out, _ = run(*arguments)
         assert code == 0
         assert all(f"  {name} " in out for name in COMMANDS)
+
+
+def test_benchmarks_that_are_not_installed_say_how_to_get_them(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda **_: ())
+    code, out, err = run("bench", "smoke")
+    assert (code, out) == (2, "")
+    assert "pip install memdir-bench" in err
+    assert "bench smoke" not in run("--help")[1]
 
 
 def test_help_before_a_command_is_that_command_s_help(run: Run) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from memdir.bench.retrieval.corpus import FACTS_PER_FILE, memory
-from memdir.bench.retrieval.layouts import CLOSE, LAYOUTS, OPEN
+from memdir_bench.retrieval.corpus import FACTS_PER_FILE, memory
+from memdir_bench.retrieval.layouts import CLOSE, LAYOUTS, OPEN
 
 
 def test_the_same_seed_gives_the_same_files_and_another_one_others() -> None:

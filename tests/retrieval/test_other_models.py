@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from memdir.bench.retrieval.languages import PAIRS, figures
 from memdir.core.errors import BusyError, UsageError
 from memdir.retrieval.embed import MiniLmEmbedder, StaticEmbedder
 from memdir.retrieval.embed.choice import embedder_from_environment
@@ -23,6 +22,7 @@ from memdir.retrieval.embed.port import ModelUnavailableError
 from memdir.retrieval.query import Searcher
 from memdir.retrieval.types import SearchQuery
 from memdir.store.types import Scope
+from memdir_bench.retrieval.languages import PAIRS, figures
 from tests.retrieval.conftest import World
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from memdir.cli.main import ALIASES, COMMANDS, load_command, overview
+from memdir.cli.main import ALIASES, all_commands, load_command, overview
 
 DEFAULT_FILE: Final = Path(__file__).resolve().parents[3] / "docs" / "cli.md"
 """In a checkout; an installed package has no docs folder and needs the FILE argument."""
@@ -35,7 +35,7 @@ def render() -> str:
         "",
         "Other spellings: " + ", ".join(f"`{alias}` for `{name}`" for alias, name in ALIASES.items()) + ".",
     ]
-    for name in COMMANDS:
+    for name in all_commands():
         parts += ["", f"## memdir {name}", "", "```", load_command(name).parser().format_help().rstrip(), "```"]
     return "\n".join(parts) + "\n"
 

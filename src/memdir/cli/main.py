@@ -8,7 +8,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from memdir.cli.command import (
@@ -88,15 +88,12 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "recover": ("recover", "COMMAND", "put right what a crash or a hang has left behind"),
     "fsck": ("fsck", "COMMAND", "check, and repair, the stored filesystem of a memory"),
     "mcp": ("mcp", "COMMAND", "serve agent memories to hosts that speak MCP"),
-    "bench smoke": ("bench", "SMOKE", "measure this machine's figures"),
-    "bench server": ("bench", "SERVER", "requests a second on SQLite and PostgreSQL, and what they cost"),
-    "bench sync": ("bench", "SYNC", "how fast changes travel between mounts, and what they cost"),
-    "bench retrieval": ("bench_retrieval", "COMMAND", "how well search ranks, on collections with judgements"),
-    "bench scale": ("bench", "SCALE", "how search grows from a thousand to a million passages"),
-    "bench agents": ("bench_agents", "COMMAND", "how well and how fast the memories of agents are found"),
-    "bench posix": ("bench", "POSIX", "compare filesystem speed with native and other mounts"),
 }
 """Command -> module in memdir.cli, the `Command` in it, one line for the overview."""
+
+ADDED: Final = {"bench": "pip install memdir-bench"}
+"""First words of commands that a distribution beside memdir brings, and how to get it. Its entry point of the group
+`memdir.commands` is a dictionary like COMMANDS, with the whole names of modules."""
 
 ALIASES: Final = {"umount": "unmount", "ls": "list", "search": "grep", "versions": "history"}
 
@@ -134,23 +131,36 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _report(*(_environment(error) or _unexpected(error, arguments)), json=wants_json(arguments))
 
 
+def all_commands() -> dict[str, tuple[str, str, str]]:
+    """COMMANDS and what is installed beside it."""
+    from importlib.metadata import entry_points
+
+    found = dict(COMMANDS)
+    for added in entry_points(group="memdir.commands"):
+        found.update(added.load())
+    return found
+
+
 def load_command(name: str) -> Command:
     """Import the module of a command and return its definition."""
     import importlib
 
-    module_name, attribute, _ = COMMANDS[name]
-    found = getattr(importlib.import_module(f"memdir.cli.{module_name}"), attribute)
+    module_name, attribute, _ = COMMANDS[name] if name in COMMANDS else all_commands()[name]
+    if "." not in module_name:
+        module_name = f"memdir.cli.{module_name}"
+    found = getattr(importlib.import_module(module_name), attribute)
     if not isinstance(found, Command):
-        raise TypeError(f"memdir.cli.{module_name}.{attribute} is not a Command")
+        raise TypeError(f"{module_name}.{attribute} is not a Command")
     return found
 
 
 def overview() -> str:
     """`memdir --help`."""
-    width = max(map(len, COMMANDS))
+    known = all_commands()
+    width = max(map(len, known))
     lines = ["usage: memdir COMMAND [OPTIONS]", "", "Memory as a directory: mount it, write files, search them by meaning.", ""]
     lines += ["commands:"]
-    lines += [f"  {name:<{width}}  {summary}" for name, (_, _, summary) in COMMANDS.items()]
+    lines += [f"  {name:<{width}}  {summary}" for name, (_, _, summary) in known.items()]
     lines += [
         "",
         "options:",
@@ -175,9 +185,10 @@ def _dispatch(arguments: list[str]) -> int:
 
     if first not in COMMANDS and mounthelper.is_helper_call(arguments):
         return mounthelper.run(arguments)
-    name, rest = _find_command(arguments)
+    known = all_commands() if first in ADDED else COMMANDS
+    name, rest = _find_command(arguments, known)
     if name is None:
-        print(_group_overview(rest[0]))
+        print(_group_overview(rest[0], known))
         return EXIT_OK
     command = load_command(name)
     parsed = command.parser().parse_args(rest)
@@ -200,21 +211,23 @@ def _print_version(rest: list[str]) -> int:
     return EXIT_OK
 
 
-def _find_command(arguments: list[str]) -> tuple[str | None, list[str]]:
+def _find_command(arguments: list[str], commands: Mapping[str, tuple[str, str, str]]) -> tuple[str | None, list[str]]:
     """The command's name and the arguments behind it; None and the group's name when the help of a group is wanted."""
     word = ALIASES.get(arguments[0], arguments[0])
     for length in (3, 2, 1):
         name = " ".join([word, *arguments[1:length]])
-        if name in COMMANDS and len(arguments) >= length:
+        if name in commands and len(arguments) >= length:
             return name, arguments[length:]
     words = [word]
-    while len(words) < len(arguments) and _group(" ".join([*words, arguments[len(words)]])):
+    while len(words) < len(arguments) and _group(" ".join([*words, arguments[len(words)]]), commands):
         words.append(arguments[len(words)])
-    group, rest = _group(" ".join(words)), arguments[len(words) :]
+    group, rest = _group(" ".join(words), commands), arguments[len(words) :]
     if not group:
+        if word in ADDED:
+            raise UsageError(f"the commands of `memdir {word}` are not installed", hint=ADDED[word])
         known = [
-            *(name for name in COMMANDS if " " not in name),
-            *sorted({name.split()[0] for name in COMMANDS if " " in name}),
+            *(name for name in commands if " " not in name),
+            *sorted({name.split()[0] for name in commands if " " in name} | {*ADDED}),
         ]
         if word.startswith("-"):
             raise UsageError(f"the option {word} stands before the command", hint="write `memdir COMMAND [OPTIONS]`")
@@ -230,9 +243,9 @@ def _find_command(arguments: list[str]) -> tuple[str | None, list[str]]:
     )
 
 
-def _group(prefix: str) -> list[str]:
+def _group(prefix: str, commands: Iterable[str]) -> list[str]:
     """What may follow `prefix`, such as `key create` and `start` for `server`."""
-    return [name[len(prefix) + 1 :] for name in COMMANDS if name.startswith(prefix + " ")]
+    return [name[len(prefix) + 1 :] for name in commands if name.startswith(prefix + " ")]
 
 
 def _did_you_mean(word: str, known: list[str], *, prefix: str = "") -> str:
@@ -244,11 +257,11 @@ def _did_you_mean(word: str, known: list[str], *, prefix: str = "") -> str:
     return "see `memdir --help`"
 
 
-def _group_overview(group: str) -> str:
-    names = [name for name in COMMANDS if name.startswith(group + " ")]
+def _group_overview(group: str, commands: Mapping[str, tuple[str, str, str]]) -> str:
+    names = [name for name in commands if name.startswith(group + " ")]
     width = max(map(len, names))
     lines = [f"usage: memdir {group} COMMAND [OPTIONS]", "", "commands:"]
-    return "\n".join(lines + [f"  {name:<{width}}  {COMMANDS[name][2]}" for name in names])
+    return "\n".join(lines + [f"  {name:<{width}}  {commands[name][2]}" for name in names])
 
 
 def _report(message: str, hint: str, *, json: bool) -> int:

@@ -1,0 +1,19 @@
+"""memdir's benchmarks: what every figure in its documentation was measured with.
+
+A distribution of its own, which `memdir bench` finds by an entry point; the product imports nothing of it. Each folder is a
+command: `posix` (the filesystem beside others), `sync`, `server`, `scale` (growth of search), `retrieval` (rankings), `agents`.
+Begin with `commands` (their options), then a folder's `command` module; `figures` is what all of them print.
+"""
+
+from typing import Final
+
+COMMANDS: Final = {
+    "bench smoke": ("memdir_bench.commands", "SMOKE", "measure this machine's figures"),
+    "bench server": ("memdir_bench.commands", "SERVER", "requests a second on SQLite and PostgreSQL, and what they cost"),
+    "bench sync": ("memdir_bench.commands", "SYNC", "how fast changes travel between mounts, and what they cost"),
+    "bench retrieval": ("memdir_bench.commands", "RETRIEVAL", "how well search ranks, on collections with judgements"),
+    "bench scale": ("memdir_bench.commands", "SCALE", "how search grows from a thousand to a million passages"),
+    "bench agents": ("memdir_bench.commands", "AGENTS", "how well and how fast the memories of agents are found"),
+    "bench posix": ("memdir_bench.commands", "POSIX", "compare filesystem speed with native and other mounts"),
+}
+"""Command -> module, the `Command` in it, one line for the overview of `memdir --help`."""
