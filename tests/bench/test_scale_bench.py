@@ -35,7 +35,9 @@ def test_a_container_is_filled_searched_compared_and_served(tmp_path: Path) -> N
         assert 0 < figures[f"{PASSAGES}.{part}_p50"].value <= figures[f"{PASSAGES}.{part}_p95"].value
     assert 0 < figures[f"{PASSAGES}.http_around_p50"].value < figures[f"{PASSAGES}.http_p50"].value
     measured = {name.partition(".")[2] for name in figures}
-    assert {goal.partition(".")[2] for goal in GOALS if "." in goal} <= measured, "every goal has its figure"
+    assert {goal.partition(".")[2] for goal in GOALS if "." in goal and not goal.startswith("prose.")} <= measured, (
+        "every goal has its figure"
+    )
     assert not list(tmp_path.iterdir())
     recorded = tmp_path / "run.json"
     report = {"machine": command.machine(), "figures": [made.as_json() for made in figures.values()], "failed": {}}
