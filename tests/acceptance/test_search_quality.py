@@ -17,7 +17,7 @@ pytestmark = pytest.mark.mount
 EXAMPLES = Path(__file__).parents[2] / "examples"
 QUESTIONS: list[dict[str, Any]] = json.loads((EXAMPLES / "questions.json").read_text(encoding="utf-8"))["questions"]
 FOUND_SHARE_MIN = 0.94
-FIRST_SHARE_MIN = 0.75
+FIRST_SHARE_MIN = 0.8
 
 
 @pytest.fixture(scope="module")
