@@ -25,8 +25,8 @@ import apsw
 import numpy as np
 
 from memdir.retrieval.lexical.index import SegmentedIndex
-from memdir.store.analysis import index_terms
-from memdir.store.passagelog import IndexedPassage, ListedPassage, PassageEvent
+from memdir.store.passages.log import IndexedPassage, ListedPassage, PassageEvent
+from memdir.store.text.analysis import index_terms
 from memdir.store.types import Scope
 
 VOCABULARY: Final = 200_000

@@ -37,9 +37,9 @@ import pytest
 TIMEOUT_S: Final = 300.0
 MODULES: Final[dict[str, tuple[str, str, tuple[str, ...]]]] = {
     "planner": ("memdir.sync.planner", "try_planner", ("test_trees.py", "test_planner.py")),
-    "moves": ("memdir.sync.moves", "try_queue", ("test_queue.py", "test_renames.py")),
-    "queue": ("memdir.sync.queue", "try_queue", ("test_queue.py", "test_renames.py", "test_engine.py")),
-    "renames": ("memdir.sync.renames", "", ("test_renames.py", "test_engine.py", "test_convergence.py", "test_faults.py")),
+    "moves": ("memdir.sync.push.moves", "try_queue", ("test_queue.py", "test_renames.py")),
+    "queue": ("memdir.sync.push.queue", "try_queue", ("test_queue.py", "test_renames.py", "test_engine.py")),
+    "renames": ("memdir.sync.push.renames", "", ("test_renames.py", "test_engine.py", "test_convergence.py", "test_faults.py")),
 }
 """Short names: the module, the short form of its tests in `tests.sync.test_mutants` that is tried first, and the tests."""
 _LOOK_S: Final = 0.5

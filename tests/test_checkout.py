@@ -79,11 +79,11 @@ def test_an_import_against_the_rules_is_noticed(tmp_path: Path) -> None:
             target.write_bytes(path.read_bytes())
     (tmp_path / "pyproject.toml").write_bytes((ROOT / "pyproject.toml").read_bytes())
     with open(package / "fs" / "path.py", "a", encoding="utf-8") as out:
-        out.write("\nimport memdir.server.guard\n")
+        out.write("\nimport memdir.server.http.guard\n")
     tool = str(Path(sys.executable).parent / "lint-imports")
     done = run(tool, "--no-cache", env={"PYTHONPATH": str(tmp_path / "src")}, cwd=tmp_path)
     assert done.returncode != 0
-    assert "memdir.fs.path -> memdir.server.guard" in done.stdout
+    assert "memdir.fs.path -> memdir.server.http.guard" in done.stdout
 
 
 def test_setup_refuses_a_python_it_cannot_use(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memdir.cli import mounthelper
+from memdir.cli.mounts import mount_helper
 from memdir.core.errors import UsageError
 from tests.acceptance.driver import Memdir, is_mounted
 
@@ -26,16 +26,16 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="mount(2) with MS_REMOUNT
     ],
 )
 def test_only_two_names_and_options_are_a_call_of_mount(arguments: list[str], expected: bool) -> None:
-    assert mounthelper.is_helper_call(arguments) is expected
+    assert mount_helper.is_helper_call(arguments) is expected
 
 
 def test_what_fstab_adds_is_ignored_and_what_nobody_knows_refused() -> None:
     usual = "rw,nosuid,nodev,relatime,noauto,nofail,_netdev,x-systemd.automount,user_id=0,max_read=1048576"
-    assert mounthelper._as_arguments(usual.split(",")) == []
-    assert mounthelper._as_arguments(["ro", "no-sync", "cache-size=2G"]) == ["--read-only", "--no-sync", "--cache-size=2G"]
+    assert mount_helper._as_arguments(usual.split(",")) == []
+    assert mount_helper._as_arguments(["ro", "no-sync", "cache-size=2G"]) == ["--read-only", "--no-sync", "--cache-size=2G"]
     for word in ("bogus", "cache-size", "remount=1"):
         with pytest.raises(UsageError, match="is not known"):
-            mounthelper._as_arguments([word])
+            mount_helper._as_arguments([word])
 
 
 @pytest.mark.mount

@@ -20,8 +20,8 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
-from memdir.agents.mcp.desk import make_server
 from memdir.agents.mcp.link import MemoryLink
+from memdir.agents.mcp.session import make_server
 from memdir.agents.mcp.tools import TOOLS, Around, output_schema
 from memdir.agents.service import AgentMemories
 from memdir.client.local import ensure_server, stop_server

@@ -21,9 +21,9 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
-from memdir.agents.mcp.desk import make_server
 from memdir.agents.mcp.http import token_for
 from memdir.agents.mcp.link import MemoryLink
+from memdir.agents.mcp.session import make_server
 from memdir.agents.mcp.tools import TOOLS, Around, input_schema, output_schema
 from memdir.core.errors import UsageError
 from memdir.core.limits import MEMORY_MAX_CHARS, MEMORY_TAGS_MAX

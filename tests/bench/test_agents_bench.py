@@ -14,7 +14,7 @@ from memdir.store.database import fetch
 from memdir.store.sqlite.store import SqliteStore
 from memdir_bench.agents import corpus, prompts, scale
 from memdir_bench.agents.accuracy import seed_cases, thousand
-from memdir_bench.agents.day import day, fact
+from memdir_bench.agents.day_simulation import day, fact
 from memdir_bench.agents.goals import GOALS
 from memdir_bench.agents.haystack import KINDS, NEEDLES, WORDS, Ask, Haystack
 from memdir_bench.agents.judges import Exhaustive, plain_fts5

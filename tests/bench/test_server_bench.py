@@ -11,9 +11,9 @@ import pytest
 from memdir.cli.main import main
 from memdir_bench.report import table
 from memdir_bench.server import load, runs
+from memdir_bench.server.fixtures import Fixture, fixture
 from memdir_bench.server.goals import GOALS, figure
 from memdir_bench.server.load import Load
-from memdir_bench.server.stand import Stand, stand
 
 
 async def answered(statuses: list[int], wanted: Load) -> load.Measured:
@@ -59,12 +59,12 @@ def test_the_same_seed_sends_the_same_requests() -> None:
 
 @pytest.fixture(scope="module")
 def sqlite(tmp_path_factory: pytest.TempPathFactory) -> object:
-    with stand(tmp_path_factory.mktemp("stand") / "sqlite") as running:
+    with fixture(tmp_path_factory.mktemp("stand") / "sqlite") as running:
         yield running
 
 
 @pytest.mark.long
-def test_what_is_measured_on_a_server_is_what_it_did(sqlite: Stand) -> None:
+def test_what_is_measured_on_a_server_is_what_it_did(sqlite: Fixture) -> None:
     sizes = runs.Sizes(seconds=0.5, clients=(2,), documents=50, piped=5, deliveries=5, long_s=0.5, grow=(20, 40))
     found = {}
     for part in (runs.requests, runs.pipeline, runs.deliveries, runs.a_minute, runs.growth):

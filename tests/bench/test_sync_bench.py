@@ -17,17 +17,17 @@ from memdir_bench.figures import Figure
 from memdir_bench.report import table
 from memdir_bench.session import BenchError
 from memdir_bench.sync import command, flow, wire
+from memdir_bench.sync.fixtures import Fixture, fixture
 from memdir_bench.sync.goals import GOALS, figure
 from memdir_bench.sync.proxy import Traffic, counting_proxy
-from memdir_bench.sync.stand import Stand, stand
 
 SIZES = flow.Sizes(small=40, large=1, large_mib=2, edits=3, contents=10, idle_s=0.3, grow=(5, 12), grow_idle_s=0.2)
 SCRIPT = Path(__file__).parents[2] / "scripts" / "sync_figures.py"
 
 
 @pytest.fixture(scope="module")
-def one() -> Iterator[Stand]:
-    with stand() as running:
+def one() -> Iterator[Fixture]:
+    with fixture() as running:
         yield running
 
 
@@ -38,7 +38,7 @@ def named(figures: Iterator[Figure]) -> dict[str, Figure]:
 @pytest.mark.long
 @pytest.mark.mount
 @pytest.mark.promise("flow.bench")
-def test_everything_that_is_promised_is_measured_on_real_mounts(one: Stand) -> None:
+def test_everything_that_is_promised_is_measured_on_real_mounts(one: Fixture) -> None:
     found: dict[str, Figure] = {}
     for part in command.PARTS.values():
         found |= named(part(one, SIZES))
@@ -86,7 +86,7 @@ def test_the_proxy_counts_what_goes_through_it() -> None:
 
 
 def test_a_part_that_cannot_be_measured_stops_none_of_the_others(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    def broken(_: Stand, sizes: flow.Sizes) -> Iterator[Figure]:
+    def broken(_: Fixture, sizes: flow.Sizes) -> Iterator[Figure]:
         yield figure("visible_max", sizes.edits, "ms")
         raise BenchError("the other mount never showed it")
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from memdir.cli import checks
-from memdir.cli.checks import Check
+from memdir.cli.mounts import doctor_checks
+from memdir.cli.mounts.doctor_checks import Check
 from memdir.core.limits import MIB
 from memdir.core.paths import app_paths
 from memdir.daemon.registry import MountRegistry
@@ -32,10 +32,10 @@ def failing(check: Check | list[Check], status: str = "fail") -> Check:
 
 
 def test_a_missing_fuse_device_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checks, "_FUSE_DEVICE", tmp_path / "fuse")
-    assert "modprobe fuse" in failing(checks.check_fuse_device()).repair
+    monkeypatch.setattr(doctor_checks, "_FUSE_DEVICE", tmp_path / "fuse")
+    assert "modprobe fuse" in failing(doctor_checks.check_fuse_device()).repair
     (tmp_path / "fuse").write_bytes(b"")
-    assert "not a device" in failing(checks.check_fuse_device()).detail
+    assert "not a device" in failing(doctor_checks.check_fuse_device()).detail
 
 
 def test_a_fuse_device_that_may_not_be_opened_fails(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -43,7 +43,7 @@ def test_a_fuse_device_that_may_not_be_opened_fails(monkeypatch: pytest.MonkeyPa
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(os, "open", refuse)
-    check = checks.check_fuse_device()
+    check = doctor_checks.check_fuse_device()
     monkeypatch.undo()
     assert "Permission denied" in failing(check).detail
 
@@ -51,11 +51,11 @@ def test_a_fuse_device_that_may_not_be_opened_fails(monkeypatch: pytest.MonkeyPa
 def test_an_ordinary_user_needs_fusermount3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert "apt-get install -y fuse3" in failing(checks.check_mount_helper()).repair
+    assert "apt-get install -y fuse3" in failing(doctor_checks.check_mount_helper()).repair
     helper = tmp_path / "fusermount3"
     helper.write_text("#!/bin/sh\n", encoding="utf-8")
     helper.chmod(0o755)
-    assert "setuid" in failing(checks.check_mount_helper()).detail
+    assert "setuid" in failing(doctor_checks.check_mount_helper()).detail
 
 
 @pytest.mark.parametrize(
@@ -63,48 +63,48 @@ def test_an_ordinary_user_needs_fusermount3(tmp_path: Path, monkeypatch: pytest.
 )
 def test_old_kernels_fail(release: str, status: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "uname", lambda: SimpleNamespace(release=release))
-    assert checks.check_kernel().status == status
+    assert doctor_checks.check_kernel().status == status
 
 
 def test_a_readable_credentials_file_fails() -> None:
     paths = app_paths()
-    assert [check.status for check in checks.check_folders(paths)] == ["ok"]
+    assert [check.status for check in doctor_checks.check_folders(paths)] == ["ok"]
     paths.credentials_file.write_text("{}", encoding="utf-8")
     paths.credentials_file.chmod(0o644)
-    assert "chmod 600" in failing(checks.check_folders(paths)).repair
+    assert "chmod 600" in failing(doctor_checks.check_folders(paths)).repair
 
 
 def test_a_folder_that_others_may_write_to_is_a_warning() -> None:
     paths = app_paths()
     paths.data_dir.mkdir(parents=True)
     paths.data_dir.chmod(0o777)
-    assert str(paths.data_dir) in failing(checks.check_folders(paths), "warn").detail
+    assert str(paths.data_dir) in failing(doctor_checks.check_folders(paths), "warn").detail
 
 
 def test_a_file_in_the_place_of_a_folder_fails() -> None:
     paths = app_paths()
     paths.cache_dir.write_text("x", encoding="utf-8")
-    assert str(paths.cache_dir) in failing(checks.check_folders(paths)).detail
+    assert str(paths.cache_dir) in failing(doctor_checks.check_folders(paths)).detail
 
 
 @pytest.mark.parametrize(("free", "status"), [(50 * MIB, "fail"), (500 * MIB, "warn"), (5000 * MIB, "ok")])
 def test_little_disk_space_is_said(free: int, status: str, monkeypatch: pytest.MonkeyPatch) -> None:
     figures = SimpleNamespace(f_bavail=free // 4096, f_frsize=4096, f_files=10_000, f_favail=9000)
     monkeypatch.setattr(os, "statvfs", lambda path: figures)
-    assert checks.check_disk(app_paths()).status == status
+    assert doctor_checks.check_disk(app_paths()).status == status
 
 
 def test_few_inodes_are_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     figures = SimpleNamespace(f_bavail=10**7, f_frsize=4096, f_files=10_000, f_favail=10)
     monkeypatch.setattr(os, "statvfs", lambda path: figures)
-    assert "inodes" in failing(checks.check_disk(app_paths()), "warn").detail
+    assert "inodes" in failing(doctor_checks.check_disk(app_paths()), "warn").detail
 
 
 def test_a_clock_in_the_past_is_a_warning(fake_mount: Mounts, monkeypatch: pytest.MonkeyPatch) -> None:
     registry = MountRegistry(app_paths())
-    assert checks.check_clock(registry).status == "ok"
-    monkeypatch.setattr("memdir.cli.checks.time.time", lambda: 1_000_000.0)
-    assert checks.check_clock(registry).status == "warn"
+    assert doctor_checks.check_clock(registry).status == "ok"
+    monkeypatch.setattr("memdir.cli.mounts.doctor_checks.time.time", lambda: 1_000_000.0)
+    assert doctor_checks.check_clock(registry).status == "warn"
 
 
 def test_dead_mounts_damaged_records_and_parked_changes_are_warnings(fake_mount: Mounts) -> None:
@@ -114,7 +114,7 @@ def test_dead_mounts_damaged_records_and_parked_changes_are_warnings(fake_mount:
     broken = Path(dead.record.cache_dir).parent / "broken"
     broken.mkdir()
     (broken / "mount.json").write_text("[]", encoding="utf-8")
-    found = checks.check_mounts(MountRegistry(app_paths()))
+    found = doctor_checks.check_mounts(MountRegistry(app_paths()))
     assert {check.status for check in found} == {"warn"}
     text = "\n".join(f"{check.detail} {check.repair}" for check in found)
     for part in ("memdir mount dead", "memdir recover dead", str(broken), "busy: 2 changes parked"):
@@ -123,7 +123,7 @@ def test_dead_mounts_damaged_records_and_parked_changes_are_warnings(fake_mount:
 
 def test_a_mount_that_does_not_answer_fails(fake_mount: Mounts) -> None:
     fake_mount()
-    assert "--force" in failing(checks.check_mounts(MountRegistry(app_paths()))).repair
+    assert "--force" in failing(doctor_checks.check_mounts(MountRegistry(app_paths()))).repair
 
 
 def test_models_that_do_not_load_fail(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,14 +134,14 @@ def test_models_that_do_not_load_fail(monkeypatch: pytest.MonkeyPatch) -> None:
         raise MemdirError("the file is damaged", hint="install it again")
 
     monkeypatch.setattr(static.StaticEmbedder, "__init__", broken)
-    check = failing(checks.check_models(app_paths()))
+    check = failing(doctor_checks.check_models(app_paths()))
     assert (check.detail, check.repair) == ("the file is damaged", "install it again")
 
 
 def test_a_server_that_cannot_be_reached_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMDIR_SERVER_URL", "http://127.0.0.1:1")
     monkeypatch.setenv("MEMDIR_API_KEY", "md_x")
-    check, _, started = checks.check_server(app_paths())
+    check, _, started = doctor_checks.check_server(app_paths())
     assert failing(check)
     assert not started
 
@@ -158,14 +158,14 @@ def test_quick_is_the_machine_only_and_0_when_all_is_well(run: Run) -> None:
 
 def test_a_warning_is_1_and_a_failure_2(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     warning = Check(name="kernel", status="warn", detail="old \x1b[2J", repair="renew it")
-    monkeypatch.setattr(checks, "check_kernel", lambda: warning)
+    monkeypatch.setattr(doctor_checks, "check_kernel", lambda: warning)
     code, out, _ = run("doctor", "--quick")
     assert code == 1
     assert "warn  kernel        old \\x1b[2J\n" in out
     assert "repair: renew it" in out
     assert "nothing failed, 1 of 7" in out
     monkeypatch.setattr(
-        checks, "check_disk", lambda paths: Check(name="disk", status="fail", detail="full", repair="free some")
+        doctor_checks, "check_disk", lambda paths: Check(name="disk", status="fail", detail="full", repair="free some")
     )
     code, out, _ = run("doctor", "--quick")
     assert code == 2
@@ -176,7 +176,7 @@ def test_a_check_that_breaks_is_a_failure_and_the_others_still_run(run: Run, mon
     def broken() -> Any:
         raise ZeroDivisionError("bug")
 
-    monkeypatch.setattr(checks, "check_kernel", broken)
+    monkeypatch.setattr(doctor_checks, "check_kernel", broken)
     code, out, _ = run("doctor", "--quick")
     assert code == 2
     assert "could not be checked: ZeroDivisionError: bug" in out
@@ -186,4 +186,4 @@ def test_a_check_that_breaks_is_a_failure_and_the_others_still_run(run: Run, mon
 @pytest.mark.mount
 def test_the_device_of_this_machine_is_fine() -> None:
     assert stat.S_ISCHR(os.stat("/dev/fuse").st_mode)
-    assert checks.check_fuse_device().status == "ok"
+    assert doctor_checks.check_fuse_device().status == "ok"

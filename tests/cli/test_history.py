@@ -11,7 +11,7 @@ import pytest
 
 from memdir.api import v1
 from memdir.cli.main import main
-from memdir.cli.remote import connected
+from memdir.cli.search.remote import connected
 from memdir.client.errors import NotFoundError
 from tests.cli.fakes import FakeMount
 from tests.plain.double import PlainServer
@@ -275,7 +275,7 @@ def test_a_command_line_that_makes_no_sense_is_exit_code_2(run: Run, arguments: 
 
 @pytest.mark.parametrize("command", ["history", "restore", "undelete"])
 def test_a_server_that_keeps_no_revisions_says_so(run: Run, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memdir.cli.remote.connected", lambda _: PlainServer().client())
+    monkeypatch.setattr("memdir.cli.search.remote.connected", lambda _: PlainServer().client())
     code, _, err = run(command, "--container", "notes", "/a")
     assert code == 2
     assert "keeps no revisions" in err

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from memdir.store.operations import Put
 from memdir.store.sqlite.store import DATABASE_NAME, SqliteStore
+from memdir.store.tree.operations import Put
 from tests.server.conftest import ServerProcess, start
 
 Run = Callable[..., tuple[int, str, str]]

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from memdir.cli.follow import follow
-from memdir.cli.logs import tail
+from memdir.cli.mounts.logs import tail
 from tests.cli.fakes import FakeMount
 
 Run = Callable[..., tuple[int, str, str]]

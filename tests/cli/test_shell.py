@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from memdir.cli.init import SHELLS, function_text
+from memdir.cli.agents.init import SHELLS, function_text
 
 TIMEOUT_S = 10
 START = {

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from memdir.cli import drain, unmount
+from memdir.cli.mounts import drain, unmount
 from memdir.core.paths import app_paths
 from memdir.daemon.registry import MountRecord, MountRegistry, MountSpec
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from memdir.core.paths import app_paths
-from memdir.daemon import agenthint
+from memdir.daemon import agent_hint
 from memdir.daemon.recovery import clear
 from memdir.daemon.registry import MountRecord, MountRegistry, MountSpec
 
@@ -28,12 +28,12 @@ def mounted(project: Path, name: str = "notes", *, place: Path | None = None, cr
     return MountRegistry(app_paths()).allocate(spec)
 
 
-def told(record: MountRecord, *mounts: str) -> agenthint.HintNotes:
-    return agenthint.put(record, set(mounts))
+def told(record: MountRecord, *mounts: str) -> agent_hint.HintNotes:
+    return agent_hint.put(record, set(mounts))
 
 
 def forget(record: MountRecord) -> None:
-    agenthint.take_out(Path(record.cache_dir))
+    agent_hint.take_out(Path(record.cache_dir))
 
 
 def test_files_that_are_there_are_told_and_none_is_made(project: Path) -> None:
@@ -155,14 +155,14 @@ def test_a_file_that_cannot_be_changed_safely_is_left_alone_with_a_warning(proje
     assert len(notes.warnings) == 1
     assert str(file) in notes.warnings[0]
     assert before == (b"" if file.is_fifo() else file.read_bytes())
-    assert agenthint.read_notes(Path(record.cache_dir)).warnings == notes.warnings
+    assert agent_hint.read_notes(Path(record.cache_dir)).warnings == notes.warnings
     forget(record)
 
 
 def test_nothing_is_written_into_a_memory(project: Path) -> None:
     (project / "AGENTS.md").write_text("x\n")
-    assert told(mounted(project, place=project)) == agenthint.HintNotes()
-    assert told(mounted(project, place=project / "notes"), str(project)) == agenthint.HintNotes()
+    assert told(mounted(project, place=project)) == agent_hint.HintNotes()
+    assert told(mounted(project, place=project / "notes"), str(project)) == agent_hint.HintNotes()
     assert (project / "AGENTS.md").read_text() == "x\n"
 
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memdir.core.markedblock import handed_over, with_block, without_block
-from memdir.daemon.hinttext import hint_lines
+from memdir.daemon.hint_text import hint_lines
 
 LINES = hint_lines("notes", "./notes")
 BEGIN, END = b"<!-- memdir:begin notes -->", b"<!-- memdir:end notes -->"

@@ -14,13 +14,13 @@ from memdir.core.limits import MIB
 from memdir.core.paths import app_paths
 from memdir.core.patterns.matcher import Pattern
 from memdir.core.siblings import sibling_of
-from memdir.daemon import wordsearch
+from memdir.daemon import word_search
 from memdir.daemon.exact import ExactSearch
 from memdir.daemon.grep import NO_SYNC_NOTE, Grep
-from memdir.daemon.placing import placed
+from memdir.daemon.line_positions import placed
 from memdir.daemon.registry import MountRegistry, MountSpec
 from memdir.daemon.syncing import Syncing
-from memdir.daemon.wordsearch import WordSearch, entries_below, scope_files
+from memdir.daemon.word_search import WordSearch, entries_below, scope_files
 from memdir.fs.memory import MemoryFs
 from memdir.fs.views import ProfileView, render_profile
 
@@ -86,7 +86,7 @@ def test_a_search_of_too_many_files_says_so() -> None:
 
 
 def test_a_file_that_is_too_large_is_searched_as_far_as_it_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wordsearch, "BYTES_MAX", 3 * MIB)
+    monkeypatch.setattr(word_search, "BYTES_MAX", 3 * MIB)
     fs = MemoryFs(uid=os.getuid(), gid=os.getgid())
     fs.put_file(
         "/big", [b"a rocket\n", bytes(4 * MIB).replace(b"\0", b"-"), b"\na rocket\n"], mode=0o644, mtime_ns=0, expected=None

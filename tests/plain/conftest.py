@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from memdir.client.http import Client
+from memdir.sync.contents.retention import KeepingPolicy
 from memdir.sync.engine import Engine
-from memdir.sync.keeper import KeepingPolicy
 from memdir.sync.plain.records import Records
 from memdir.sync.plain.remote import PlainRemote
 from tests.plain.double import PlainServer

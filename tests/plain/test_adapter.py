@@ -6,7 +6,7 @@ import pytest
 
 from memdir.api import v1
 from memdir.client.errors import RejectedError
-from memdir.sync.keeper import KeepingPolicy
+from memdir.sync.contents.retention import KeepingPolicy
 from memdir.sync.plain.marks import Face, Marks, marks_of
 from memdir.sync.plain.searching import find
 from memdir.sync.plain.touched import Touched

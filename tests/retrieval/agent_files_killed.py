@@ -7,7 +7,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from memdir.retrieval import index as files
+from memdir.retrieval import derived_index as files
 from memdir.retrieval.agents import container
 from memdir.retrieval.agents.index import AgentIndexes
 from memdir.store.sqlite.store import SqliteStore

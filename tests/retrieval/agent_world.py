@@ -6,8 +6,8 @@ from pathlib import Path
 
 from memdir.retrieval.agents.container import AgentIndex
 from memdir.retrieval.agents.ranking import AgentQuery
-from memdir.store import agentmemories
-from memdir.store.agentfiles import Draft
+from memdir.store.agents import memories as agent_memories
+from memdir.store.agents.files import Draft
 from memdir.store.sqlite.store import SqliteStore
 from memdir.store.store import Store
 
@@ -28,7 +28,7 @@ def told(store: Store, number: int, content: str, *, tags: tuple[str, ...] = ("z
             "on conflict (id) do nothing",
             (document, CONTAINER, path, "0" * 64, number),
         )
-        agentmemories.replace(connection, CONTAINER, document, "0" * 64, path, [record])
+        agent_memories.replace(connection, CONTAINER, document, "0" * 64, path, [record])
 
 
 def forget(store: Store, number: int) -> None:

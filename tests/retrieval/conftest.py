@@ -18,7 +18,7 @@ from memdir.retrieval.embed import Embedder, LineEmbedder, MiniLmEmbedder, Stati
 from memdir.store.acting import SYSTEM
 from memdir.store.postgres.store import PostgresStore
 from memdir.store.sqlite.store import SqliteStore
-from memdir.store.texts import embedded_text
+from memdir.store.text.passage_text import embedded_text
 from memdir.store.types import Document
 from tests.postgres import Postgres
 

@@ -7,7 +7,7 @@ import random
 import sys
 from pathlib import Path
 
-from memdir.retrieval import index as files
+from memdir.retrieval import derived_index as files
 from memdir.retrieval.lexical import container
 from memdir.retrieval.lexical.index import SegmentedIndex
 from tests.retrieval.lexical_world import FakeLog, some_text

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from memdir.retrieval.lexical.segment import key_of
-from memdir.store.analysis import index_terms, query_terms
-from memdir.store.passagelog import IndexedPassage, ListedPassage, PassageEvent
+from memdir.store.passages.log import IndexedPassage, ListedPassage, PassageEvent
+from memdir.store.text.analysis import index_terms, query_terms
 from memdir.store.types import Scope
 
 WORDS: Final = [
@@ -21,7 +21,7 @@ WORDS: Final = [
 
 
 class FakeLog:
-    """`store.passagelog.PassageLog` over two dictionaries, with a log that can be cut off."""
+    """`store.passages.log.PassageLog` over two dictionaries, with a log that can be cut off."""
 
     def __init__(self) -> None:
         self.held: dict[int, tuple[int, IndexedPassage]] = {}

@@ -16,9 +16,9 @@ from memdir.retrieval.agents import index as index_module
 from memdir.retrieval.agents.container import FILE, UnreadError
 from memdir.retrieval.agents.index import NAME, AgentIndexes
 from memdir.retrieval.agents.ranking import AgentQuery
-from memdir.retrieval.index import folder_of
-from memdir.store import agentfeed
-from memdir.store.agentfeed import AgentFeed
+from memdir.retrieval.derived_index import folder_of
+from memdir.store.agents import feed as agent_feed
+from memdir.store.agents.feed import AgentFeed
 from memdir.store.sqlite.store import SqliteStore
 from tests.retrieval.agent_files_killed import DIED
 from tests.retrieval.agent_world import CONTAINER, NOW_MS, answers, filled, forget, told
@@ -233,7 +233,7 @@ def test_deleted_memories_leave_the_file(store: SqliteStore, monkeypatch: pytest
 def test_trimmed_events_cost_a_container_that_saw_them_nothing(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     kept(store)
     store.containers.ensure("local", "busy")
-    monkeypatch.setattr(agentfeed, "EVENTS_KEPT", 0)
+    monkeypatch.setattr(agent_feed, "EVENTS_KEPT", 0)
     assert store.agent_feed.trim_events() == 29
     indexes, read = reads(store, monkeypatch)
     assert answers(indexes.of(CONTAINER)) == answers(indexes.of(CONTAINER))
@@ -260,7 +260,7 @@ def test_while_a_large_container_is_read_others_are_searched_and_few_wait(
 
     original = AgentFeed.listing
 
-    def slow(feed: AgentFeed, container_id: int, *, after: int, limit: int = agentfeed.PAGE_ROWS) -> object:
+    def slow(feed: AgentFeed, container_id: int, *, after: int, limit: int = agent_feed.PAGE_ROWS) -> object:
         if container_id == CONTAINER:
             begun.set()
             assert go_on.wait(DEADLINE_S)

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from memdir.retrieval.agents import ranking, snapshot, sweep
-from memdir.retrieval.agents.everyday import EVERYDAY
+from memdir.retrieval.agents import ranking, scoring, snapshot
+from memdir.retrieval.agents.common_words import EVERYDAY
 from memdir.retrieval.agents.expansion import EXPANSIONS, expand
 from memdir.retrieval.agents.postings import DAY_MS, Table
 from memdir.retrieval.agents.ranking import FLOOR, AgentQuery, SignalWeights, search
@@ -20,7 +20,7 @@ from memdir.retrieval.agents.similar import similarity
 from memdir.retrieval.agents.spelling import MENDED_MAX, mended
 from memdir.retrieval.agents.terms import LONG_WORDS, asked, counted, is_stop_word, stem, tag_key, words
 from memdir.retrieval.lexical.arrays import MemorySink
-from memdir.store.agentfeed import Indexed
+from memdir.store.agents.feed import Indexed
 
 NOW_MS = 1_760_000_000_000
 
@@ -146,7 +146,7 @@ def test_the_ten_best_are_those_of_scoring_every_memory(seed: int, dense: bool, 
     """Through any edits, whichever way the index adds up, and from arrays as well as from memory."""
     monkeypatch.setattr(ranking, "_DENSE", 10**9 if dense else 0)
     monkeypatch.setattr(ranking, "_DENSE_ROWS", 32)
-    monkeypatch.setattr(sweep, "PIECE_ROWS", 16)
+    monkeypatch.setattr(scoring, "PIECE_ROWS", 16)
     rng = random.Random(seed)
     table, known = Table(), dict[int, Indexed]()
     for number in range(250):

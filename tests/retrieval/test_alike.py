@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from memdir.retrieval.alike import without_copies
 from memdir.retrieval.candidates import Candidate
+from memdir.retrieval.near_duplicates import without_copies
 from memdir.store.types import Chunk, StoredChunk
 
 LICENCE = (

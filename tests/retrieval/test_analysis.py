@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memdir.store.analysis import TOKEN_MAX_CHARS, index_terms, query_terms
+from memdir.store.text.analysis import TOKEN_MAX_CHARS, index_terms, query_terms
 
 
 def meets(query: str, passage: str) -> bool:

@@ -20,10 +20,10 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from memdir.core.clock import FakeClock
+from memdir.retrieval.derived_index import DerivedIndex
+from memdir.retrieval.derived_indexes import derived_indexes, disagreements
 from memdir.retrieval.embed import StaticEmbedder
 from memdir.retrieval.embed.port import CosineScale
-from memdir.retrieval.index import DerivedIndex
-from memdir.retrieval.indexes import derived_indexes, disagreements
 from memdir.retrieval.query import Searcher
 from memdir.retrieval.types import Hit, SearchQuery
 from memdir.store.sqlite.store import SqliteStore

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from memdir.retrieval.embed import StaticEmbedder
-from memdir.retrieval.lexical.opened import segmented_index, words_among
+from memdir.retrieval.lexical.choice import segmented_index, words_among
 from memdir.retrieval.lexical.port import LexicalIndex
 from memdir.retrieval.query import Searcher
 from memdir.retrieval.types import SearchQuery

@@ -17,7 +17,7 @@ from memdir.retrieval.signals.hops import HOPS_MAX
 from memdir.retrieval.signals.split import split
 from memdir.retrieval.types import Hit, SearchOutcome, SearchQuery
 from memdir.retrieval.words import prepare
-from memdir.store.ties import SHARED_MAX, TieStore
+from memdir.store.passages.entity_links import SHARED_MAX, EntityLinks
 from memdir.store.types import Chunk, Scope, StoredChunk
 from tests.retrieval.conftest import ENGINES, World, world_on
 from tests.retrieval.corpus import DOCUMENTS, NONSENSE, QUESTIONS
@@ -150,7 +150,7 @@ def test_a_hop_stays_in_the_scope(filled: World, static: StaticEmbedder) -> None
 def test_links_hold_whichever_file_came_first_and_follow_moves(world: World, static: StaticEmbedder) -> None:
     world.put("/notes/a.md", "The kiln is explained in [the sheet](../sheets/kiln.md).\n", static)
     seed = next(iter(world.chunks.chunks(list(range(1, 50))).values()))
-    connector = Connector(world.chunks.ties)
+    connector = Connector(world.chunks.entity_links)
 
     def linked() -> set[str | None]:
         found = connector.connections(EVERYWHERE, prepare("kiln"), [Seed(stored=seed, score=1.0)])
@@ -172,7 +172,7 @@ def test_what_links_to_a_hit_is_found_too(world: World, static: StaticEmbedder) 
     world.put("/notes/other.md", "See others/kiln.md.\n", static)
     hits = ask(world, static, "what does the electricity of the ceramics oven cost").hits
     assert {hit.path: hit.why for hit in hits}["/notes/price.md"] in ("links to /sheets/kiln.md", None)
-    found = Connector(world.chunks.ties).connections(
+    found = Connector(world.chunks.entity_links).connections(
         EVERYWHERE, prepare("oven"), [Seed(stored=next(hit.stored for hit in hits if hit.path == "/sheets/kiln.md"), score=1.0)]
     )
     assert {connection.why for connection in found} == {"links to /sheets/kiln.md"}
@@ -184,7 +184,7 @@ def test_a_name_in_everything_is_no_connection(world: World, static: StaticEmbed
     hits = ask(world, static, "who was here on day 7", limit=5).hits
     seeds = [Seed(stored=hit.stored, score=hit.score) for hit in hits]
     assert seeds
-    assert Connector(world.chunks.ties).connections(EVERYWHERE, prepare("day 7"), seeds) == []
+    assert Connector(world.chunks.entity_links).connections(EVERYWHERE, prepare("day 7"), seeds) == []
 
 
 def test_the_same_question_has_the_same_answer_every_time(filled: World, static: StaticEmbedder) -> None:
@@ -261,11 +261,11 @@ def test_facts_connect_the_files_that_said_them(world: World, static: StaticEmbe
             world.documents[1, path].id,
         )
     for path, other in (("/memory/a.md", "/memory/b.md"), ("/memory/b.md", "/memory/a.md")):
-        ties = world.chunks.ties.facts(1, [world.documents[1, path].id])
+        ties = world.chunks.entity_links.facts(1, [world.documents[1, path].id])
         stored = world.chunks.chunks([tie.chunk_id for tie in ties])
         assert {(stored[tie.chunk_id].path, tie.relation) for tie in ties} == {(other, "extends")}
     world.sql("update memory set is_forgotten = 1 where id = 'm2'")
-    assert world.chunks.ties.facts(1, [world.documents[1, "/memory/a.md"].id]) == []
+    assert world.chunks.entity_links.facts(1, [world.documents[1, "/memory/a.md"].id]) == []
 
 
 class ReadTogether:
@@ -282,7 +282,7 @@ def test_files_that_are_read_together_can_be_told_from_outside(world: World, sta
     world.put("/b.md", "two\n", static)
     hit = ask(world, static, "one", threshold=0.0, hops=False).hits[0]
     seed = Seed(stored=replace(hit.stored), score=1.0)
-    found = Connector(world.chunks.ties, ReadTogether()).connections(EVERYWHERE, prepare("one"), [seed])
+    found = Connector(world.chunks.entity_links, ReadTogether()).connections(EVERYWHERE, prepare("one"), [seed])
     assert [(connection.why, connection.strength) for connection in found] == [("read together with /a.md", 0.8)]
 
 
@@ -306,7 +306,7 @@ def test_the_strongest_connections_are_the_same_however_few_are_built(monkeypatc
         part = Chunk(ordinal=0, start_byte=0, end_byte=9, start_line=1, end_line=1, text=text, context="")
         stored = StoredChunk(id=number, document_id=f"d{number}", path=f"/{number}.md", revision=1, updated_at_ms=0, chunk=part)
         seeds.append(Seed(stored=stored, score=score))
-    connector = Connector(cast(TieStore, _Crowded()))
+    connector = Connector(cast(EntityLinks, _Crowded()))
     scope, query = Scope(container_id=1), prepare("who met whom")
     few = connector.connections(scope, query, seeds)
     monkeypatch.setattr(connect, "CONNECTIONS_MAX", 1_000_000)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memdir.retrieval import index
+from memdir.retrieval import derived_index as index
 
 
 class DiedError(BaseException):

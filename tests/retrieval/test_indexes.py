@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from memdir.core.clock import FakeClock
-from memdir.retrieval.index import Progress, Told, containers_in, folder_of, remove, untold, write_synced
-from memdir.retrieval.indexes import Build, Rebuilds, disagreements, mended
+from memdir.retrieval.derived_index import Progress, Told, containers_in, folder_of, remove, untold, write_synced
+from memdir.retrieval.derived_indexes import Build, Rebuilds, disagreements, mended
 from memdir.store.sqlite.store import SqliteStore
-from memdir.store.upkeep import Finding
+from memdir.store.upkeep.engine import Finding
 
 WAIT_S = 30.0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memdir.retrieval.kinds import is_generated, is_sentence, kind_of
+from memdir.retrieval.text_kinds import is_generated, is_sentence, kind_of
 
 
 @pytest.mark.parametrize(

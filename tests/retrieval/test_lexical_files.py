@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from memdir.retrieval.index import folder_of
+from memdir.retrieval.derived_index import folder_of
 from memdir.retrieval.lexical import container as container_module
 from memdir.retrieval.lexical.index import NAME, SegmentedIndex
 from memdir.store.types import Scope

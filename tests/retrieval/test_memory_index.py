@@ -14,7 +14,7 @@ from memdir.retrieval.embed import StaticEmbedder
 from memdir.retrieval.memories import EXACT_MAX, FoundMemory, MemoryIndex
 from memdir.retrieval.query import Searcher
 from memdir.retrieval.types import SearchOutcome, SearchQuery
-from memdir.store.facts import Origin
+from memdir.store.memories.writing import Origin
 from memdir.store.protocols import ChunkStore
 from memdir.store.types import MemoryCandidate, Scope
 from tests.retrieval.conftest import World
@@ -41,7 +41,7 @@ class Searching:
 
     def __init__(self, world: World, static: StaticEmbedder) -> None:
         self.world = world
-        self.index = MemoryIndex(world.store.remembered, world.chunks)
+        self.index = MemoryIndex(world.store.memory_search, world.chunks)
         self.searcher = Searcher(world.chunks, static, None)
 
     def found(
@@ -112,7 +112,7 @@ def test_a_search_holds_its_container_to_the_end(world: World, static: StaticEmb
 
     say(world, ["Ida prefers tea."])
     held: list[bool] = []
-    index = MemoryIndex(world.store.remembered, world.chunks)
+    index = MemoryIndex(world.store.memory_search, world.chunks)
     query = SearchQuery(text="tea", scope=Scope(container_id=1), lines=False)
     assert index.search(1, query, Watched(world.chunks, static, None), now_ms=world.store.now_ms())
     assert held == [True]
@@ -134,17 +134,17 @@ def test_a_memory_scores_as_a_passage_with_the_same_words_does(world: World, sta
 
 def test_vectors_come_from_the_store_once_the_worker_made_them(world: World, static: StaticEmbedder) -> None:
     say(world, [f"{name} owns a lamp." for name in PEOPLE])
-    waiting = world.store.remembered.to_embed(100)
+    waiting = world.store.memory_search.to_embed(100)
     assert {memory.text for memory in waiting} == {f"{name} owns a lamp." for name in PEOPLE}
     vectors = static.embed_passages([memory.text for memory in waiting])
-    world.store.remembered.add_vectors(waiting, {static.name: vectors})
-    assert world.store.remembered.to_embed(100) == []
-    stored = world.store.remembered.vectors([waiting[0].id], model=static.name)[waiting[0].id]
+    world.store.memory_search.add_vectors(waiting, {static.name: vectors})
+    assert world.store.memory_search.to_embed(100) == []
+    stored = world.store.memory_search.vectors([waiting[0].id], model=static.name)[waiting[0].id]
     np.testing.assert_allclose(np.frombuffer(stored, dtype="<f2"), vectors[0], atol=1e-3)
-    assert world.store.remembered.ask_again(model=static.name) == 0
-    assert world.store.remembered.ask_again(model="another") == len(PEOPLE)
+    assert world.store.memory_search.ask_again(model=static.name) == 0
+    assert world.store.memory_search.ask_again(model="another") == len(PEOPLE)
     world.sql("delete from memory")
-    assert world.store.remembered.vectors([memory.id for memory in waiting], model=static.name) == {}
+    assert world.store.memory_search.vectors([memory.id for memory in waiting], model=static.name) == {}
 
 
 @pytest.mark.promise("retrieval.memories-ranked")
@@ -156,11 +156,11 @@ def test_among_thousands_the_nearest_are_those_of_a_comparison_of_all(
     rng.shuffle(every)
     say(sqlite_world, every)
     assert len(every) > EXACT_MAX
-    waiting = sqlite_world.store.remembered.to_embed(len(every))
+    waiting = sqlite_world.store.memory_search.to_embed(len(every))
     vectors = static.embed_passages([memory.text for memory in waiting])
     for first in range(0, len(waiting), 400):
         some = waiting[first : first + 400]
-        sqlite_world.store.remembered.add_vectors(some, {static.name: vectors[first : first + 400]})
+        sqlite_world.store.memory_search.add_vectors(some, {static.name: vectors[first : first + 400]})
     searching = Searching(sqlite_world, static)
     questions = [f"which {rng.choice(THINGS)} did {rng.choice(PEOPLE)} have in {rng.choice(PLACES)}" for _ in range(15)]
     short = [searching.scored(question, limit=10) for question in questions]

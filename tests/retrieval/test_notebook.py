@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from memdir.daemon.placing import placed
+from memdir.daemon.line_positions import placed
 from memdir.ingest import chunker
 from memdir.ingest.chunker import notebook
 from memdir.ingest.text import decode

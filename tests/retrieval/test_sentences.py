@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from memdir.memory.extract import extract
 from memdir.retrieval.units import units_of
-from memdir.store.sentences import sentences
+from memdir.store.text.sentences import sentences
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from memdir.ingest.chunker import chunk
 from memdir.ingest.text import decode
 from memdir.retrieval.embed import StaticEmbedder
 from memdir.retrieval.words import prepare
-from memdir.store.texts import embedded_text, text_hash
+from memdir.store.text.passage_text import embedded_text, text_hash
 from memdir.store.types import Chosen, Scope
 from tests.retrieval.conftest import World
 

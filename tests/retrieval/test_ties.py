@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from memdir.retrieval.embed import StaticEmbedder
-from memdir.store.mentions import base_names, file_keys, key_number, mentions, resolved
-from memdir.store.ties import SAME_NAME_MAX, SHARED_MAX
+from memdir.store.passages.entity_links import SAME_NAME_MAX, SHARED_MAX
+from memdir.store.text.mentions import base_names, file_keys, key_number, mentions, resolved
 from tests.retrieval.conftest import World
 
 
@@ -56,7 +56,7 @@ def test_a_reference_is_resolved_from_where_it_stands_and_from_the_root() -> Non
 
 def paths(world: World, key: str, container_id: int = 1) -> set[str | None]:
     number = key_number(key)
-    found = world.chunks.ties.sharing(container_id, [number]).get(number, [])
+    found = world.chunks.entity_links.sharing(container_id, [number]).get(number, [])
     return {stored.path for stored in world.chunks.chunks(found).values()}
 
 
@@ -87,7 +87,7 @@ def test_what_too_many_mention_connects_nothing(world: World, static: StaticEmbe
 def test_files_are_found_by_path_and_by_name_wherever_they_are(world: World, static: StaticEmbedder) -> None:
     world.put("/plans/launch.md", "We start in May.\n", static)
     world.put("/old/launch.md", "We start in June.\n", static)
-    ties = world.chunks.ties
+    ties = world.chunks.entity_links
     assert list(ties.at(1, ["/plans/launch.md", "/none.md"])) == ["/plans/launch.md"]
     assert [path for path, _ in ties.called(1, ["launch.md", "none.md"])["launch.md"]] == ["/old/launch.md", "/plans/launch.md"]
     world.move("/old/launch.md", "/old/start.md")
@@ -105,4 +105,4 @@ def test_files_are_found_by_path_and_by_name_wherever_they_are(world: World, sta
 def test_a_name_of_many_files_means_none_of_them(world: World, static: StaticEmbedder) -> None:
     for number in range(SAME_NAME_MAX + 1):
         world.put(f"/{number}/README.md", f"{number}\n", static)
-    assert world.chunks.ties.called(1, ["README.md"]) == {}
+    assert world.chunks.entity_links.called(1, ["README.md"]) == {}

@@ -13,15 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memdir.core.clock import FakeClock
-from memdir.retrieval.index import folder_of
+from memdir.retrieval.derived_index import folder_of
 from memdir.retrieval.vectors import codes, lists, segment
 from memdir.retrieval.vectors import index as vector_index
 from memdir.retrieval.vectors.files import CHANGING, DTYPES
+from memdir.store.passages.vectors import closest, dots, half_dots
 from memdir.store.sqlite import chunks as sqlite_chunks
 from memdir.store.sqlite import vectors as log
 from memdir.store.sqlite.store import SqliteStore
 from memdir.store.types import Chosen, Matrix, Scope
-from memdir.store.vectors import closest, dots, half_dots
 from tests.retrieval.conftest import World
 from tests.retrieval.vectors import MODEL, SETTLE_S, answers, beside, drawn, put
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Final
 
 from memdir.core.clock import FakeClock
-from memdir.retrieval import index as files
-from memdir.retrieval.index import folder_of
+from memdir.retrieval import derived_index as files
+from memdir.retrieval.derived_index import folder_of
 from memdir.store.sqlite.store import SqliteStore
 from tests.retrieval.conftest import World
 from tests.retrieval.vectors import answers, beside, opened, put

@@ -20,10 +20,10 @@ import pytest
 
 from memdir.core.clock import Clock, FakeClock
 from memdir.store.acting import SYSTEM
-from memdir.store.operations import Outcome, Put
 from memdir.store.postgres.store import PostgresStore
 from memdir.store.sqlite.store import SqliteStore
 from memdir.store.store import Store
+from memdir.store.tree.operations import Outcome, Put
 from memdir.store.types import Container
 
 START_S = 180.0

@@ -11,7 +11,7 @@ import boto3
 import pytest
 from moto.server import ThreadedMotoServer
 
-from memdir.store.contents import Contents, Source, Stored
+from memdir.store.contents.backends import Contents, Source, Stored
 from memdir.store.database import Bindings, Database, Row, Transaction
 
 

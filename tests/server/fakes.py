@@ -8,9 +8,9 @@ from collections import deque
 import numpy as np
 
 from memdir.retrieval.embed.port import CosineScale
-from memdir.retrieval.lexical.opened import EngineIndex
+from memdir.retrieval.lexical.choice import EngineIndex
 from memdir.retrieval.memories import MemoryIndex
-from memdir.server.quiet import Quiet
+from memdir.server.indexing.in_flight import SearchesInFlight
 from memdir.store.store import Store
 from memdir.store.types import Matrix, Scope
 
@@ -56,10 +56,10 @@ class FakeEngine:
         self.chunks = store.chunks()
         self.words = EngineIndex(self.chunks)
         self.memories = store.memories
-        self.memory_index = MemoryIndex(store.remembered, self.chunks)
+        self.memory_index = MemoryIndex(store.memory_search, self.chunks)
         self.static = HashEmbedder("fake-static", poison=poison)
         self.dense = dense
-        self.quiet = Quiet()
+        self.in_flight = SearchesInFlight()
         self.shown: deque[str] = deque()
         self.ready = True
         self.settled = True

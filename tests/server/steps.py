@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from memdir.server.engine import Engine
-from memdir.server.knownfacts import KnownFacts
-from memdir.server.leases import Lease
-from memdir.server.pipeline import index_all
-from memdir.server.remembering import remember_all
+from memdir.server.indexing.known_facts import KnownFacts
+from memdir.server.indexing.leases import Lease
+from memdir.server.indexing.memory_step import remember_all
+from memdir.server.indexing.pipeline import index_all
 from memdir.store.store import Store
 
 

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memdir.memory.extract import extract
-from memdir.store import agentfiles
-from memdir.store.agentfiles import Draft
+from memdir.store.agents import files as agent_files
+from memdir.store.agents.files import Draft
 
 WRITTEN = Draft(content="Text.", created_at_ms=1_700_000_000_000, updated_at_ms=1_700_000_001_000)
 
@@ -17,7 +17,7 @@ values = st.recursive(st.none() | st.booleans() | st.integers(-9, 9) | texts, la
 
 
 def read(text: str) -> Draft:
-    return agentfiles.parsed(text, created_at_ms=WRITTEN.created_at_ms, updated_at_ms=WRITTEN.updated_at_ms)
+    return agent_files.parsed(text, created_at_ms=WRITTEN.created_at_ms, updated_at_ms=WRITTEN.updated_at_ms)
 
 
 @settings(max_examples=150)
@@ -26,7 +26,7 @@ def test_what_is_written_is_read_back(content: str, tags: list[str], metadata: d
     draft = Draft(
         content=f"---\n{content} # x", tags=tuple(tags), metadata=metadata, created_at_ms=-5, updated_at_ms=1_700_000_000_123
     ).clean()
-    assert read(agentfiles.rendered(draft).decode()) == draft
+    assert read(agent_files.rendered(draft).decode()) == draft
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_fields_of_a_persons_own_are_metadata_and_their_secrets_are_not() -> Non
     said = read(f'---\nauthor: Ida\nAliases: [one, two]\nkey: {token}\nmetadata: {{"n": 1}}\n---\nText {token}').redacted()
     assert said.metadata == {"author": "Ida", "Aliases": ["one", "two"], "key": "[redacted]", "n": 1}
     assert said.content == "Text [redacted]"
-    assert read(agentfiles.rendered(said).decode()).metadata == said.metadata
+    assert read(agent_files.rendered(said).decode()).metadata == said.metadata
 
 
 def test_facts_of_a_memory_are_what_it_says_and_about_its_project() -> None:
@@ -64,7 +64,7 @@ def test_facts_of_a_memory_are_what_it_says_and_about_its_project() -> None:
         content="Deploy window: Friday\n\nThe API is versioned by date.", tags=("release",), project="shop",
         created_at_ms=0, updated_at_ms=0, metadata={"from": "mem0"},
     )  # fmt: skip
-    found = extract(agentfiles.rendered(draft).decode(), "/memory/shop/deploy-window-friday-9cb261.md", byte_at=int)
+    found = extract(agent_files.rendered(draft).decode(), "/memory/shop/deploy-window-friday-9cb261.md", byte_at=int)
     assert [(fact.subject, fact.text) for fact in found] == [
         ("shop", "Shop – Deploy window: Friday"),
         ("shop", "The API is versioned by date."),

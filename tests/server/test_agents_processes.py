@@ -18,7 +18,7 @@ import pytest
 from memdir.agents.service import AgentMemories
 from memdir.client.local import ServerInfo
 from memdir.core.errors import BusyError
-from memdir.server.agentroom import STORES_PER_MINUTE, AgentRoom
+from memdir.server.agents.state import STORES_PER_MINUTE, AgentMemoryState
 from memdir.server.errors import RateError
 from memdir.store.sqlite.store import SqliteStore
 from memdir.store.store import Store
@@ -92,10 +92,10 @@ import os, sys, threading
 from pathlib import Path
 from memdir.store.sqlite.store import SqliteStore
 from memdir.store import agentmemories
-from memdir.store.keys import ApiKey
+from memdir.store.accounts.keys import ApiKey
 from memdir.api.agents import StoreRequest
-from memdir.server.access import Caller
-from memdir.server.agentroom import AgentRoom
+from memdir.server.http.access import Caller
+from memdir.server.agents.state import AgentMemoryState
 from memdir.server.services import agents
 
 step, folder = int(sys.argv[1]), Path(sys.argv[2])
@@ -130,7 +130,7 @@ def carried_out(connection, *args, **kwargs):
 
 store.files._carried_out = carried_out
 caller = Caller(key=Key(), store=store)
-agents.store(caller, AgentRoom(store), StoreRequest(content="The ocelot job runs at noon", tags=["ops"], project="jobs"))
+agents.store(caller, AgentMemoryState(store), StoreRequest(content="The ocelot job runs at noon", tags=["ops"], project="jobs"))
 print(statements, flush=True)
 os._exit(0)
 """
@@ -188,8 +188,8 @@ import sys
 from pathlib import Path
 from memdir.store.sqlite.store import SqliteStore
 from memdir.retrieval.agents.ranking import AgentQuery
-from memdir.server.agentroom import AgentRoom
-from memdir.server.access import Caller
+from memdir.server.agents.state import AgentMemoryState
+from memdir.server.http.access import Caller
 from memdir.server.services import agents, agentcontext, agentreading
 from memdir.api.agents import AgentSearchRequest, ContextRequest, StoreRequest
 
@@ -199,7 +199,7 @@ class Key:
     def covers(self, path): return True
 
 store = SqliteStore.open(Path(sys.argv[1]))
-caller, room = Caller(key=Key(), store=store), AgentRoom(store)
+caller, room = Caller(key=Key(), store=store), AgentMemoryState(store)
 for number in range(30):
     agents.store(caller, room, StoreRequest(content=f"Fact {number} of the civet database", tags=["civet"], project="zoo"))
 asked = AgentSearchRequest(q="civet db fact 7", project="zoo", record=False)
@@ -267,7 +267,7 @@ def test_what_a_busy_database_did_not_take_is_counted_once_later() -> None:
         agent_feed=None,
         passage_log=lambda: None,
     )
-    room = AgentRoom(cast("Store", store))
+    room = AgentMemoryState(cast("Store", store))
     room._accesses.update([7, 7])
     room._counts.update({(1, "searches"): 2, (2, "searches"): 1})
     room.flush()
@@ -291,7 +291,7 @@ def test_what_a_session_was_told_is_known_at_once_and_written_once_when_the_data
         agent_feed=None,
         passage_log=lambda: None,
     )
-    room = AgentRoom(cast("Store", store))
+    room = AgentMemoryState(cast("Store", store))
     room._closing.set()  # no thread writes meanwhile
     room.told(1, "session", "codex", {"new": 7})
     room.told(2, "session", "codex", {"of a container that goes": 7})
@@ -308,7 +308,9 @@ def test_what_a_session_was_told_is_known_at_once_and_written_once_when_the_data
 @pytest.mark.promise("agent.limits")
 def test_a_container_takes_so_many_memories_a_minute() -> None:
     now_s = [0.0]
-    room = AgentRoom(cast("Store", SimpleNamespace(agent_feed=None, passage_log=lambda: None)), monotonic_s=lambda: now_s[0])
+    room = AgentMemoryState(
+        cast("Store", SimpleNamespace(agent_feed=None, passage_log=lambda: None)), monotonic_s=lambda: now_s[0]
+    )
     room.take(1, STORES_PER_MINUTE)
     with pytest.raises(RateError, match="a minute") as refused:
         room.take(1, 1)

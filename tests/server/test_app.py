@@ -11,8 +11,8 @@ import httpx
 import pytest
 
 from memdir.server.app import create_app
+from memdir.server.dispatcher import Dispatcher
 from memdir.server.engine import Engine
-from memdir.server.hub import Hub
 from memdir.store.errors import DiskFullError
 from tests.server.conftest import AnyStore
 
@@ -22,14 +22,14 @@ def ask(store: AnyStore, folder: Path, path: str) -> httpx.Response:
     _, secret = store.keys.create(org_id="local", name="test")
 
     async def call() -> httpx.Response:
-        hub = Hub()
-        hub.attach()
-        transport = httpx.ASGITransport(app=create_app(store, hub, Engine(store, folder)))
+        dispatcher = Dispatcher()
+        dispatcher.attach()
+        transport = httpx.ASGITransport(app=create_app(store, dispatcher, Engine(store, folder)))
         try:
             async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
                 return await client.get(path, headers={"Authorization": f"Bearer {secret}"})
         finally:
-            hub.shutdown()
+            dispatcher.shutdown()
 
     return asyncio.run(call())
 
@@ -70,7 +70,7 @@ def test_another_error_of_the_system_stays_a_500(store: AnyStore, tmp_path: Path
 
 
 def test_a_damaged_blob_is_a_500_that_names_it(store: AnyStore, tmp_path: Path) -> None:
-    from memdir.store.operations import Put
+    from memdir.store.tree.operations import Put
 
     container = store.containers.ensure("local", "t")
     with store.blobs.upload() as upload:

@@ -27,9 +27,9 @@ from memdir.server.archive.members import Format
 from memdir.server.archive.reading import survey
 from memdir.server.errors import TooLargeError
 from memdir.store.errors import InvalidError
-from memdir.store.exports import HOLD_MS
-from memdir.store.operations import Delete
 from memdir.store.store import Store
+from memdir.store.tree.exports import HOLD_MS
+from memdir.store.tree.operations import Delete
 from memdir.store.types import Container
 from tests.server.conftest import AnyStore, Putting
 

@@ -13,17 +13,17 @@ import pytest
 
 from memdir.core.clock import FakeClock
 from memdir.core.errors import CorruptError, UsageError, VersionError
+from memdir.store.accounts.audit import AuditEvent
 from memdir.store.acting import SYSTEM, acting_as
-from memdir.store.archive import reading
-from memdir.store.audit import AuditEvent
-from memdir.store.backup import backup, restore
-from memdir.store.blobs import INLINE_MAX_BYTES
-from memdir.store.check import Check
-from memdir.store.operations import Delete, Move, Put
+from memdir.store.contents.blobs import INLINE_MAX_BYTES
 from memdir.store.postgres.store import PostgresStore
 from memdir.store.sqlite.store import SqliteStore
+from memdir.store.tree.operations import Delete, Move, Put
 from memdir.store.types import Container
-from memdir.store.upkeep import DERIVED, PASSING, RUNNING
+from memdir.store.upkeep.archive import reading
+from memdir.store.upkeep.backup import backup, restore
+from memdir.store.upkeep.check import Check
+from memdir.store.upkeep.engine import DERIVED, PASSING, RUNNING
 from tests.server.conftest import AnyStore, Putting
 from tests.server.contents import Died
 from tests.server.test_check import file_of, run

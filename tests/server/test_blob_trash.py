@@ -14,15 +14,15 @@ import pytest
 
 from memdir.core.clock import FakeClock
 from memdir.core.errors import BusyError, NotFoundError, StorageError
-from memdir.store import blobs as blobs_module
 from memdir.store.acting import SYSTEM
-from memdir.store.blobs import BlobStore, StagedBlob
-from memdir.store.contents import Contents, DiskContents
-from memdir.store.operations import Delete, Put
+from memdir.store.contents import blobs as blobs_module
+from memdir.store.contents.backends import Contents, DiskContents
+from memdir.store.contents.blob_trash import HOLD_MS, LEASE_MS, PENDING_MS
+from memdir.store.contents.blobs import BlobStore, StagedBlob
 from memdir.store.postgres.store import PostgresStore
 from memdir.store.sqlite.store import SqliteStore
 from memdir.store.store import Store
-from memdir.store.trash import HOLD_MS, LEASE_MS, PENDING_MS
+from memdir.store.tree.operations import Delete, Put
 from memdir.store.types import Container
 from tests.server.conftest import AnyStore
 from tests.server.contents import Died, Life, MortalContents, MortalDatabase, new_bucket, s3_server
@@ -190,7 +190,7 @@ def test_many_processes_add_drop_and_collect_the_same_contents_at_once(
 
 
 def _open(folder: Path, url: str | None, database: str | None) -> AnyStore:
-    from memdir.store.contents import open_contents
+    from memdir.store.contents.backends import open_contents
 
     contents = open_contents(url, folder / "server" / "blobs")
     if database is None:
@@ -350,8 +350,8 @@ def test_bytes_that_nobody_knows_are_swept_once_they_are_old(store: SqliteStore,
 
 def test_contents_of_another_server_in_the_same_place_are_left_alone(tmp_path: Path) -> None:
     """Two servers that were given one folder by mistake: neither start, nor check, nor vacuum of one takes from the other."""
-    from memdir.store.check import Check
-    from memdir.store.vacuum import vacuum
+    from memdir.store.upkeep.check import Check
+    from memdir.store.upkeep.vacuum import vacuum
 
     shared = tmp_path / "shared"
     mine, theirs = (SqliteStore.open(tmp_path / name, contents=DiskContents(shared)) for name in ("mine", "theirs"))

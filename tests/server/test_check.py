@@ -11,14 +11,14 @@ import pytest
 
 from memdir.core.clock import FakeClock
 from memdir.core.errors import MemdirError
-from memdir.store.blobs import INLINE_MAX_BYTES
-from memdir.store.check import Check
+from memdir.store.contents.blobs import INLINE_MAX_BYTES
 from memdir.store.errors import HistoryForkedError, HistoryGoneError
-from memdir.store.operations import Delete, Move
 from memdir.store.postgres.store import PostgresStore
 from memdir.store.sqlite.store import SqliteStore
+from memdir.store.tree.operations import Delete, Move
 from memdir.store.types import Container
-from memdir.store.upkeep import BLOB_HOLDERS
+from memdir.store.upkeep.check import Check
+from memdir.store.upkeep.engine import BLOB_HOLDERS
 from tests.server.conftest import AnyStore, Putting
 
 LARGE = b"L" * (INLINE_MAX_BYTES + 1)

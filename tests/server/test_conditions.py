@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from memdir.api.v3 import Filters
-from memdir.server.services.filters import DEPTH_MAX, LEAVES_MAX, condition_of, fits
-from memdir.store.conditions import FACETS_MAX
-from memdir.store.documents import Listing
+from memdir.server.services.search.filters import DEPTH_MAX, LEAVES_MAX, condition_of, fits
 from memdir.store.errors import InvalidError
+from memdir.store.tree.documents import Listing
+from memdir.store.tree.metadata_conditions import FACETS_MAX
 from memdir.store.types import Container
 from tests.server.conftest import AnyStore, Putting
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from memdir.core.errors import CorruptError, NotFoundError, StorageError, UsageError
-from memdir.store import s3
-from memdir.store.blobs import BlobStore
-from memdir.store.contents import Contents, DiskContents, hash_of, is_place, new_place, open_contents
+from memdir.store.contents import s3
+from memdir.store.contents.backends import Contents, DiskContents, hash_of, is_place, new_place, open_contents
+from memdir.store.contents.blobs import BlobStore
 from memdir.store.sqlite.store import SqliteStore
 from tests.server.contents import new_bucket, s3_server
 

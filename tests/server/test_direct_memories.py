@@ -13,12 +13,12 @@ from memdir.core.errors import NotFoundError
 from memdir.memory.extract import extract
 from memdir.memory.profile import profile
 from memdir.memory.reconcile import reconcile
-from memdir.server.access import Caller
 from memdir.server.errors import ForbiddenError
-from memdir.server.services import memories
+from memdir.server.http.access import Caller
+from memdir.server.services.contents import memories
+from memdir.store.accounts.keys import ApiKey
 from memdir.store.errors import InvalidError, SupersededError
-from memdir.store.facts import Origin
-from memdir.store.keys import ApiKey
+from memdir.store.memories.writing import Origin
 from memdir.store.types import Container, Document, Memory
 from tests.server.conftest import AnyStore, Putting
 

@@ -9,9 +9,9 @@ import apsw
 from memdir.api.v3 import Filters
 from memdir.core.clock import FakeClock
 from memdir.core.sqlite import migration_steps
-from memdir.server.services.filters import condition_of
-from memdir.store.documents import Listing
+from memdir.server.services.search.filters import condition_of
 from memdir.store.sqlite.store import DATABASE_NAME, SqliteStore
+from memdir.store.tree.documents import Listing
 
 METADATA = '{"n": 3, "x": 2.5, "s": "Hello", "b": true, "l": ["a", 7, null, {"d": 1}], "o": {"d": 1}, "z": null, "t": "12"}'
 

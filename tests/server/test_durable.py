@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from memdir.core import sqlite
-from memdir.server.hub import Hub
-from memdir.store.operations import Put
-from memdir.store.promised import promised
+from memdir.server.dispatcher import Dispatcher
+from memdir.store.contents.durability import promised
 from memdir.store.sqlite.store import SqliteStore
+from memdir.store.tree.operations import Put
 
 Call = Callable[..., Any]
 
@@ -28,8 +28,8 @@ def embedded(tmp_path: Path) -> Iterator[SqliteStore]:
 
 
 @pytest.fixture
-def hub() -> Iterator[Hub]:
-    made = Hub()
+def dispatcher() -> Iterator[Dispatcher]:
+    made = Dispatcher()
     yield made
     made.shutdown()
 
@@ -58,7 +58,7 @@ def put(store: SqliteStore, number: int) -> None:
 
 
 def test_what_a_client_asked_for_is_synced_before_it_is_answered(
-    embedded: SqliteStore, hub: Hub, monkeypatch: pytest.MonkeyPatch
+    embedded: SqliteStore, dispatcher: Dispatcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     syncs = Syncs(monkeypatch)
     container = embedded.containers.ensure("local", "t")
@@ -70,7 +70,7 @@ def test_what_a_client_asked_for_is_synced_before_it_is_answered(
     ]
     for call in calls:
         before = syncs.count
-        asyncio.run(hub.run(call))
+        asyncio.run(dispatcher.run(call))
         assert syncs.count == before + 1
     assert not promised(), "a thread of the pipeline must not wait for the disk"
     before = syncs.count
@@ -78,13 +78,15 @@ def test_what_a_client_asked_for_is_synced_before_it_is_answered(
     assert syncs.count == before
 
 
-def test_a_disk_that_refuses_to_sync_is_no_success(embedded: SqliteStore, hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_refuses_to_sync_is_no_success(
+    embedded: SqliteStore, dispatcher: Dispatcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(_: int) -> None:
         raise OSError(5, "Input/output error")
 
     monkeypatch.setattr(sqlite.os, "fdatasync", refuse)
     with pytest.raises(OSError, match="Input/output"):
-        asyncio.run(hub.run(put, embedded, 1))
+        asyncio.run(dispatcher.run(put, embedded, 1))
 
 
 def test_those_who_wait_at_the_same_time_share_a_sync(embedded: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,11 +18,11 @@ from memdir.server.storage import StorageOptions, opened_store
 from memdir.store.acting import SYSTEM, acting_as
 from memdir.store.database import ATTEMPTS_MAX, Transaction, repeated
 from memdir.store.errors import ContentionError, DiskFullError, InvalidError
-from memdir.store.operations import Put
 from memdir.store.postgres.database import PostgresDatabase
 from memdir.store.postgres.dialect import explained, translated
 from memdir.store.postgres.store import PostgresStore
 from memdir.store.store import EVERY_CONTAINER
+from memdir.store.tree.operations import Put
 from tests.server.conftest import AnyStore, Putting
 
 WAIT_S = 20.0

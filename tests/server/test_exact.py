@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from memdir.api import v1
-from memdir.server import trigrams
-from memdir.server.services import exact
-from memdir.server.services.exact import Found
-from memdir.server.trigrams import TrigramIndexes
-from memdir.store.operations import Delete, Move
+from memdir.server.background import trigram_indexes as trigrams
+from memdir.server.background.trigram_indexes import TrigramIndexes
+from memdir.server.services.search import exact
+from memdir.server.services.search.exact import Found
 from memdir.store.store import Store
+from memdir.store.tree.operations import Delete, Move
 from memdir.store.types import Container, Scope
 from tests.server.conftest import Putting
 

@@ -14,16 +14,16 @@ import pytest
 from memdir.core.clock import FakeClock
 from memdir.core.errors import UsageError
 from memdir.core.ids import new_id
-from memdir.server.auditing import QUEUE_MAX, Auditor
-from memdir.server.authenticate import CACHE_S, Authenticator
+from memdir.server.dispatcher import Dispatcher
 from memdir.server.errors import AuthenticationError, QuotaError, RateError
-from memdir.server.hub import Hub
-from memdir.server.proxies import Proxies
-from memdir.server.rates import USAGE_S, Quotas, Rates
-from memdir.store.audit import ROWS_MAX, AuditEvent, AuditQuery, Recording, record_with_change
+from memdir.server.http.audit_log import QUEUE_MAX, Auditor
+from memdir.server.http.authentication import CACHE_S, Authenticator
+from memdir.server.http.proxies import Proxies
+from memdir.server.http.rate_limits import USAGE_S, Quotas, Rates
+from memdir.store.accounts.audit import ROWS_MAX, AuditEvent, AuditQuery, Recording, record_with_change
+from memdir.store.accounts.keys import ApiKey
+from memdir.store.accounts.orgs import ORG_LOCAL
 from memdir.store.errors import InvalidError, PreconditionError
-from memdir.store.keys import ApiKey
-from memdir.store.orgs import ORG_LOCAL
 from memdir.store.sqlite.store import SqliteStore
 from tests.server.conftest import Putting, ServerProcess
 
@@ -42,12 +42,12 @@ def ask(store: SqliteStore, work: Callable[[Authenticator], Any], now_s: Callabl
     """Run `work` with an authenticator on a loop."""
 
     async def run() -> Any:
-        hub = Hub()
-        hub.attach()
+        dispatcher = Dispatcher()
+        dispatcher.attach()
         try:
-            return await work(Authenticator(store, hub, monotonic_s=now_s))
+            return await work(Authenticator(store, dispatcher, monotonic_s=now_s))
         finally:
-            hub.shutdown()
+            dispatcher.shutdown()
 
     return asyncio.run(run())
 
@@ -135,7 +135,7 @@ def test_a_bucket_holds_a_minute_and_fills_evenly() -> None:
 
 
 def test_the_memory_of_rates_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memdir.server.rates.BUCKETS_MAX", 10)
+    monkeypatch.setattr("memdir.server.http.rate_limits.BUCKETS_MAX", 10)
     rates = Rates(default_per_minute=5)
     for number in range(50):
         rates.take(key(id=str(number)))
@@ -271,7 +271,7 @@ def test_old_events_go(store: SqliteStore, clock: FakeClock, monkeypatch: pytest
     now_ms = clock.now_ns() // 1_000_000
     store.audit.add([event(at_ms=now_ms - 91 * DAY_MS), event(at_ms=now_ms), event(at_ms=now_ms)])
     assert store.audit.sweep() == 1
-    monkeypatch.setattr("memdir.store.audit.ROWS_MAX", 1)
+    monkeypatch.setattr("memdir.store.accounts.audit.ROWS_MAX", 1)
     assert store.audit.sweep() == 1
     assert [e.id for e in store.audit.find(AuditQuery(org_id=ORG_LOCAL))] == [3]
     assert ROWS_MAX == 1_000_000
@@ -348,7 +348,7 @@ def test_a_change_that_fails_to_commit_leaves_no_row(store: SqliteStore, put: Pu
     def broken(*_: object) -> None:
         raise RuntimeError("the row cannot be written")
 
-    monkeypatch.setattr("memdir.store.files.insert_events", broken)
+    monkeypatch.setattr("memdir.store.tree.files.insert_events", broken)
 
     def call() -> None:
         record_with_change(Recording(lambda created: event(action="write")))

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from memdir.server.guard import BODY_MAX_BYTES
+from memdir.server.http.guard import BODY_MAX_BYTES
 from tests.server.conftest import ServerProcess, start
 from tests.server.test_matrix import every_route
 

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from memdir.core.errors import UsageError
-from memdir.server.imports import ENV_CORES, IDLE_S, cores
+from memdir.server.indexing.import_process import ENV_CORES, IDLE_S, cores
 from tests.server.conftest import ServerProcess, start
 
 COUNT = 400
@@ -29,7 +29,7 @@ def children(pid: int) -> list[int]:
                 parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
             except (FileNotFoundError, ProcessLookupError):
                 continue
-            if parent == pid and b"memdir.server.imports" in line:
+            if parent == pid and b"memdir.server.indexing.import_process" in line:
                 found.append(int(entry.name))
     return found
 

@@ -8,9 +8,9 @@ import pytest
 
 from memdir.core.clock import FakeClock
 from memdir.store.errors import SupersededError
-from memdir.store.jobs import ATTEMPTS_MAX, BULK, DEATHS_MAX, INTERACTIVE, LEASE_MS, Job
-from memdir.store.operations import Delete, Put
-from memdir.store.progress import Indexed
+from memdir.store.jobs.progress import Indexed
+from memdir.store.jobs.queue import ATTEMPTS_MAX, BULK, DEATHS_MAX, INTERACTIVE, LEASE_MS, Job
+from memdir.store.tree.operations import Delete, Put
 from memdir.store.types import Container, Document
 from tests.server.conftest import AnyStore, Putting
 

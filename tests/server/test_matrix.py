@@ -22,8 +22,8 @@ from fastapi.routing import APIRoute
 from memdir.api.examples import EXAMPLES
 from memdir.core.ids import new_id, new_secret
 from memdir.server.app import routed
+from memdir.server.dispatcher import Dispatcher
 from memdir.server.engine import Engine
-from memdir.server.hub import Hub
 from memdir.store.sqlite.store import SqliteStore
 from memdir.store.store import Store
 from tests.server.conftest import ServerProcess
@@ -35,9 +35,9 @@ REFUSED = {401}
 
 def every_route() -> set[tuple[str, str]]:
     """Method and path of each route of the application, also of those that the OpenAPI document does not show."""
-    hub = Hub()
+    dispatcher = Dispatcher()
     try:
-        app = routed(cast(Store, SqliteStore.__new__(SqliteStore)), hub, cast(Engine, None))
+        app = routed(cast(Store, SqliteStore.__new__(SqliteStore)), dispatcher, cast(Engine, None))
         return {
             (method, route.path)
             for router in app.router.routes
@@ -46,7 +46,7 @@ def every_route() -> set[tuple[str, str]]:
             for method in route.methods
         }
     finally:
-        hub.shutdown()
+        dispatcher.shutdown()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

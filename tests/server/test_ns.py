@@ -10,12 +10,14 @@ import pytest
 
 from memdir.api import ns
 from memdir.core.errors import MemdirError, NotFoundError
-from memdir.server.access import Caller
 from memdir.server.errors import ForbiddenError
-from memdir.server.services import namespaces, nsdocuments, nsmemories
-from memdir.server.services.nsfilters import filters_of
+from memdir.server.http.access import Caller
+from memdir.server.services.namespaces import documents as namespace_documents
+from memdir.server.services.namespaces import memories as namespace_memories
+from memdir.server.services.namespaces import namespaces
+from memdir.server.services.namespaces.filters import filters_of
+from memdir.store.accounts.keys import ApiKey
 from memdir.store.errors import ConflictError, InvalidError
-from memdir.store.keys import ApiKey
 from memdir.store.store import Store
 from tests.server.conftest import Putting
 from tests.server.test_scopes import key
@@ -24,7 +26,7 @@ Calls = Callable[..., Caller]
 
 
 def add(caller: Caller, namespace: str, content: str = "text", **fields: Any) -> str:
-    return nsdocuments.add(caller, namespace, ns.AddDocument(content=content, **fields)).id
+    return namespace_documents.add(caller, namespace, ns.AddDocument(content=content, **fields)).id
 
 
 def calling(store: Store, **scope: Any) -> Caller:
@@ -35,20 +37,20 @@ def calling(store: Store, **scope: Any) -> Caller:
 def test_a_key_for_one_namespace_opens_no_other(store: Store) -> None:
     everything, one = calling(store), calling(store, containers=("one",))
     add(everything, "two", "canary", id="d")
-    secret = nsdocuments.named(everything, "two", "d").id
+    secret = namespace_documents.named(everything, "two", "d").id
     add(everything, "one", id="mine")
     outside: list[Callable[[], object]] = [
         lambda: add(one, "two"),
-        lambda: nsdocuments.get(one, "two", "d", []),
-        lambda: nsdocuments.change(one, "two", "d", ns.ChangeDocument(content="x")),
-        lambda: nsdocuments.delete(one, "two", ["d"]),
-        lambda: nsdocuments.chunks(one, "two", ns.ListRequest(), number=1, limit=5, sort="createdAt", order="asc"),
-        lambda: nsdocuments.memory_counts(one, "two", ["d"]),
-        lambda: nsmemories.page(one, "two", ns.ListRequest(), number=1, limit=5, sort="createdAt", order="asc"),
-        lambda: nsmemories.buckets(one, "two"),
-        lambda: nsmemories.change_buckets(one, "two", put={"a": "b"}),
-        lambda: nsmemories.forget(one, "two", ["m"]),
-        lambda: nsmemories.get(one, "two", "m", [], 5),
+        lambda: namespace_documents.get(one, "two", "d", []),
+        lambda: namespace_documents.change(one, "two", "d", ns.ChangeDocument(content="x")),
+        lambda: namespace_documents.delete(one, "two", ["d"]),
+        lambda: namespace_documents.chunks(one, "two", ns.ListRequest(), number=1, limit=5, sort="createdAt", order="asc"),
+        lambda: namespace_documents.memory_counts(one, "two", ["d"]),
+        lambda: namespace_memories.page(one, "two", ns.ListRequest(), number=1, limit=5, sort="createdAt", order="asc"),
+        lambda: namespace_memories.buckets(one, "two"),
+        lambda: namespace_memories.change_buckets(one, "two", put={"a": "b"}),
+        lambda: namespace_memories.forget(one, "two", ["m"]),
+        lambda: namespace_memories.get(one, "two", "m", [], 5),
         lambda: namespaces.get(one, "two"),
         lambda: namespaces.delete(one, "two", None),
         lambda: namespaces.change(one, "two", ns.ChangeNamespace(supporting_context="x")),
@@ -59,7 +61,7 @@ def test_a_key_for_one_namespace_opens_no_other(store: Store) -> None:
     # Named through its own namespace, another's document is not there.
     for name in ("d", secret):
         with pytest.raises(NotFoundError):
-            nsdocuments.get(one, "one", name, [])
+            namespace_documents.get(one, "one", name, [])
     assert [space.namespace for space in namespaces.page(one, number=1, limit=10, text=None).namespaces] == ["one"]
 
 
@@ -67,16 +69,16 @@ def test_a_key_bound_to_a_folder_sees_its_folder_only(store: Store, put: Putting
     for path in ("/p/in.md", "/secret/out.md"):
         put(path, path.encode(), custom_id=path)
     bound = calling(store, prefix="/p")
-    listed = nsdocuments.page(bound, "notes", ns.ListRequest(), number=1, limit=10, sort="createdAt", order="asc")
+    listed = namespace_documents.page(bound, "notes", ns.ListRequest(), number=1, limit=10, sort="createdAt", order="asc")
     assert [document.id for document in listed.documents] == ["/p/in.md"]
     with pytest.raises(NotFoundError):
-        nsdocuments.get(bound, "notes", "/secret/out.md", [])
-    assert nsdocuments.delete(bound, "notes", ["/secret/out.md"]).count == 0
-    assert nsdocuments.memory_counts(bound, "notes", ["/p/in.md", "/secret/out.md"]).counts[0].id == "/p/in.md"
-    for call in (lambda: nsmemories.forget(bound, "notes", ["m"]), lambda: namespaces.delete(bound, "notes", None)):
+        namespace_documents.get(bound, "notes", "/secret/out.md", [])
+    assert namespace_documents.delete(bound, "notes", ["/secret/out.md"]).count == 0
+    assert namespace_documents.memory_counts(bound, "notes", ["/p/in.md", "/secret/out.md"]).counts[0].id == "/p/in.md"
+    for call in (lambda: namespace_memories.forget(bound, "notes", ["m"]), lambda: namespaces.delete(bound, "notes", None)):
         with pytest.raises(ForbiddenError):
             call()
-    assert nsdocuments.named(calling(store), "notes", "/secret/out.md").path == "/secret/out.md"
+    assert namespace_documents.named(calling(store), "notes", "/secret/out.md").path == "/secret/out.md"
 
 
 def test_nothing_can_be_appended_to_what_is_no_text(store: Store, put: Putting) -> None:
@@ -89,7 +91,7 @@ def test_what_was_appended_to_can_be_had_as_it_was(store: Store) -> None:
     caller = calling(store)
     for part in ("one", "two", "three"):
         add(caller, "notes", part, id="log")
-    document = nsdocuments.named(caller, "notes", "log")
+    document = namespace_documents.named(caller, "notes", "log")
     versions = store.versions.of_document(document, limit=10)
     assert [store.blobs.content(version.content_hash) for version in versions] == [b"one\n\ntwo", b"one"]
 

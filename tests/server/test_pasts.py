@@ -9,9 +9,9 @@ import pytest
 
 from memdir.core.clock import FakeClock
 from memdir.core.errors import MemdirError
-from memdir.store.operations import Delete, Move, Restore
-from memdir.store.pasts import DOCUMENTS, MOVES_MAX, path_then
 from memdir.store.store import Store
+from memdir.store.tree.history import DOCUMENTS, MOVES_MAX, path_then
+from memdir.store.tree.operations import Delete, Move, Restore
 from memdir.store.types import Container
 from tests.server.conftest import Putting
 

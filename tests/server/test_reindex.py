@@ -17,8 +17,8 @@ import httpx
 import pytest
 
 from memdir.core.clock import FakeClock
+from memdir.retrieval.derived_indexes import derived_indexes
 from memdir.retrieval.embed import StaticEmbedder
-from memdir.retrieval.indexes import derived_indexes
 from memdir.store.sqlite.store import SqliteStore
 from tests.retrieval.conftest import World
 from tests.server.conftest import ServerProcess, start

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from memdir.retrieval.rerank import ENV_RERANKER
-from memdir.server.services.reranking import NONE_SET
+from memdir.server.services.search.reranking import NONE_SET
 from tests.retrieval.test_rerank import endpoint
 from tests.server.conftest import start
 from tests.server.test_files_http import put

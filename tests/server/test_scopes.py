@@ -12,13 +12,13 @@ import pytest
 from memdir.core.clock import FakeClock
 from memdir.core.errors import NotFoundError
 from memdir.core.ids import new_id
-from memdir.server.access import Caller
 from memdir.server.errors import ForbiddenError
+from memdir.server.http.access import Caller
+from memdir.store.accounts.keys import ApiKey, KeyStore, secret_hash
+from memdir.store.accounts.orgs import ORG_LOCAL
 from memdir.store.errors import ConflictError, HistoryGoneError, InvalidError
-from memdir.store.keys import ApiKey, KeyStore, secret_hash
-from memdir.store.operations import Delete, Move, Outcome
-from memdir.store.orgs import ORG_LOCAL
 from memdir.store.sqlite.store import SqliteStore
+from memdir.store.tree.operations import Delete, Move, Outcome
 from memdir.store.types import Container
 from tests.server.conftest import AnyStore, Putting
 
@@ -283,7 +283,7 @@ def test_a_folder_above_takes_the_folder_along(store: AnyStore, container: Conta
 def test_too_much_at_once_asks_for_a_new_comparison(
     store: AnyStore, container: Container, put: Putting, move: Moving, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memdir.store.changes.CAME_IN_MAX", 2)
+    monkeypatch.setattr("memdir.store.tree.changes.CAME_IN_MAX", 2)
     for number in range(3):
         put(f"/o/{number}.md")
     move("/o", "/a/p/o")

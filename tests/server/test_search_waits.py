@@ -12,13 +12,14 @@ import pytest
 from memdir.api import v1
 from memdir.core.clock import Clock, SystemClock
 from memdir.retrieval.types import Hit, SearchOutcome, SearchQuery
-from memdir.server.access import Caller
-from memdir.server.hub import Hub
-from memdir.server.leases import Lease
-from memdir.server.services import hits, search
-from memdir.server.worker import Worker
-from memdir.store.jobs import BULK
-from memdir.store.keys import ApiKey
+from memdir.server.dispatcher import Dispatcher
+from memdir.server.http.access import Caller
+from memdir.server.indexing.leases import Lease
+from memdir.server.indexing.worker import Worker
+from memdir.server.services.search import hits
+from memdir.server.services.search import v1 as search
+from memdir.store.accounts.keys import ApiKey
+from memdir.store.jobs.queue import BULK
 from memdir.store.store import Store
 from memdir.store.types import Container
 from tests.server.conftest import Putting
@@ -70,14 +71,14 @@ def test_nothing_is_found_only_when_the_fresh_edits_have_all_their_vectors(
     worker = Worker(store, engine)
     for job in store.jobs.claim("index"):
         index(store, engine, Lease(store, job))  # there to be searched, but the transformer is busy
-    hub = Hub()
-    store.listen(hub.notify)
+    dispatcher = Dispatcher()
+    store.listen(dispatcher.notify)
     caller = Caller(key=ApiKey(id="k", org_id="local", name="test"), store=store)
     request = v1.SearchRequest(q="anything", container_tag=container.tag, wait_seq=seq, wait_ms=wait_ms)
 
     async def ask() -> v1.SearchResponse:
-        hub.attach()
-        return await search.search(caller, hub, engine, request)
+        dispatcher.attach()
+        return await search.search(caller, dispatcher, engine, request)
 
     answer = asyncio.run(ask())
     assert worker.stop()
@@ -106,11 +107,11 @@ def test_who_saves_and_then_asks_is_answered_when_it_is_indexed(
     waiting.start()
     assert looked.wait(10)
     assert waiting.is_alive()
-    assert not engine.quiet.wait(0)  # imports rest
+    assert not engine.in_flight.wait(0)  # imports rest
     index(store, engine, Lease(store, job))
     waiting.join(10)
     assert not waiting.is_alive()
-    assert engine.quiet.wait(0)
+    assert engine.in_flight.wait(0)
 
 
 def test_a_search_waits_a_moment_only_for_edits_that_nobody_indexes(store: Store, container: Container, put: Putting) -> None:
@@ -129,13 +130,13 @@ def test_a_file_that_the_model_reads_for_minutes_is_not_waited_for_and_is_told(
     for job in store.jobs.claim("index"):
         index(store, engine, Lease(store, job))
     engine = OnlyByMeaning(store, lambda: None)
-    hub = Hub()
+    dispatcher = Dispatcher()
     caller = Caller(key=ApiKey(id="k", org_id="local", name="test"), store=store)
     request = v1.SearchRequest(q="anything", container_tag=container.tag, wait_seq=seq, wait_ms=30_000)
 
     async def ask() -> v1.SearchResponse:
-        hub.attach()
-        return await asyncio.wait_for(search.search(caller, hub, engine, request), 20)
+        dispatcher.attach()
+        return await asyncio.wait_for(search.search(caller, dispatcher, engine, request), 20)
 
     answer = asyncio.run(ask())
     assert answer.results == []

@@ -19,7 +19,7 @@ from memdir.ingest.chunker import chunk
 from memdir.ingest.text import decode
 from memdir.memory.extract import extract
 from memdir.memory.guard import is_secret
-from memdir.store.texts import embedded_text
+from memdir.store.text.passage_text import embedded_text
 from tests.server.conftest import ServerProcess
 
 _LETTERS = string.ascii_letters + string.digits

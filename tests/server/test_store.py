@@ -9,13 +9,13 @@ import pytest
 
 from memdir.core.clock import FakeClock
 from memdir.core.errors import CorruptError, NotFoundError
-from memdir.store import idempotency
-from memdir.store.blobs import INLINE_MAX_BYTES
+from memdir.store.contents.blobs import INLINE_MAX_BYTES
 from memdir.store.errors import IdempotencyError, InvalidError
-from memdir.store.jobs import ATTEMPTS_MAX, BULK, INTERACTIVE, LEASE_MS
-from memdir.store.operations import Delete, Move, Outcome, Put
+from memdir.store.jobs.queue import ATTEMPTS_MAX, BULK, INTERACTIVE, LEASE_MS
 from memdir.store.sqlite.store import SqliteStore
 from memdir.store.store import EVERY_CONTAINER
+from memdir.store.tree import idempotency
+from memdir.store.tree.operations import Delete, Move, Outcome, Put
 from memdir.store.types import Container, Scope
 from tests.server.conftest import AnyStore, Putting
 
@@ -68,7 +68,7 @@ def test_a_failed_transaction_takes_its_large_file_back(
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("memdir.store.changes.add_put", full)
+    monkeypatch.setattr("memdir.store.tree.changes.add_put", full)
     with pytest.raises(OSError, match="No space"):
         put("/a", BIG)
     assert files_of(store) == []

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from memdir.core.errors import NotFoundError
-from memdir.store.check import Check
 from memdir.store.errors import ConflictError, InvalidError, PreconditionError
-from memdir.store.operations import Delete, Move, Put, Remove
+from memdir.store.tree.operations import Delete, Move, Put, Remove
 from memdir.store.types import Container
+from memdir.store.upkeep.check import Check
 from tests.server.conftest import AnyStore, Putting
 
 pytestmark = pytest.mark.promise("store.one-contract")

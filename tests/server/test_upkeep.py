@@ -20,14 +20,14 @@ from memdir.core import sqlite
 from memdir.core.clock import FakeClock
 from memdir.core.errors import VersionError
 from memdir.core.sqlite import migration_steps, schema_version
-from memdir.store.blobs import INLINE_MAX_BYTES
-from memdir.store.check import Check
-from memdir.store.operations import Delete
+from memdir.store.contents.blobs import INLINE_MAX_BYTES
 from memdir.store.postgres.store import PostgresStore
 from memdir.store.sqlite.store import DATABASE_NAME, MIGRATIONS, SqliteStore
 from memdir.store.store import Store
+from memdir.store.tree.operations import Delete
 from memdir.store.types import Chunk, Container
-from memdir.store.vacuum import vacuum
+from memdir.store.upkeep.check import Check
+from memdir.store.upkeep.vacuum import vacuum
 from tests.server.conftest import AnyStore, Putting, start
 from tests.server.test_files_http import put as put_http
 

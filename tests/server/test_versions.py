@@ -9,12 +9,12 @@ import pytest
 
 from memdir.core.clock import FakeClock
 from memdir.core.errors import NotFoundError
-from memdir.server.housekeeping import Housekeeper
+from memdir.server.background.housekeeping import Housekeeper
 from memdir.store.errors import ConflictError, InvalidError, PreconditionError
-from memdir.store.operations import Delete, Move, Put, Remove, Restore
 from memdir.store.sqlite.store import SqliteStore
+from memdir.store.tree.operations import Delete, Move, Put, Remove, Restore
+from memdir.store.tree.versions import DAY_MS, Version
 from memdir.store.types import Container, Document
-from memdir.store.versions import DAY_MS, Version
 from tests.server.conftest import Putting
 
 

@@ -12,8 +12,8 @@ import psycopg
 import pytest
 
 from memdir.store.acting import NOBODY, SYSTEM, acting_as
-from memdir.store.operations import Put
 from memdir.store.postgres.store import PostgresStore
+from memdir.store.tree.operations import Put
 
 OPEN_TABLES = {"schema_version", "blob_hold", "job_clock", "vector_model", "chunk_words", "document_words"}
 """They hold nothing of any organisation, or (words) hashes that are found through an index which no wall can stand before."""

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from memdir.core.sqlite import Connection, Database
 from memdir.fs.memory import MemoryFs
-from memdir.sync.unseen import SYNC_FILE
+from memdir.sync.untracked_changes import SYNC_FILE
 
 Moment = Callable[[str], None]
 """Told that the machine is at a point of the named kind; may raise, or let others act."""

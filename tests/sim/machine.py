@@ -21,9 +21,9 @@ from memdir.fs.localonly import is_local_only
 from memdir.fs.memory import MemoryFs
 from memdir.fs.path import encode, split
 from memdir.fs.types import RENAME_EXCHANGE, ROOT_INO, AttrChange, Owner, joined
+from memdir.sync.contents.retention import KeepingPolicy
 from memdir.sync.engine import Engine
-from memdir.sync.intake import take_in
-from memdir.sync.keeper import KeepingPolicy
+from memdir.sync.push.intake import take_in
 from tests.sim.disk import SimDatabase, SimTree, reopened
 from tests.sim.oracle import DIR
 from tests.sim.server import CONTAINER, Life, SimServer

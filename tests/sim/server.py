@@ -1,4 +1,4 @@
-"""The server of the simulated world: the tree of `store.step` in plain dictionaries, without a disk and without JSON.
+"""The server of the simulated world: the tree of `store.tree.step` in plain dictionaries, without a disk and without JSON.
 
 `test_server.py` runs the same operations against this and against the real store and compares every answer.
 """

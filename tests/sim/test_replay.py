@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from memdir.sync import pusher as pusher_module
 from memdir.sync.model import Action, Fact, Step
-from memdir.sync.renames import Renames
+from memdir.sync.push import pusher as pusher_module
+from memdir.sync.push.renames import Renames
 from tests.sim.disk import Shelf
 from tests.sim.runner import Failure, attempt, chosen, replay, shrunk
 from tests.sim.world import Config, World, finish, run

@@ -12,9 +12,9 @@ from memdir.client.errors import ClientError, ConflictError, CursorGoneError, Pr
 from memdir.core.clock import FakeClock
 from memdir.core.errors import MemdirError
 from memdir.server.errors import status_of
-from memdir.store.blobs import StagedBlob
-from memdir.store.operations import Delete, Move, Operation, Put
+from memdir.store.contents.blobs import StagedBlob
 from memdir.store.sqlite.store import SqliteStore
+from memdir.store.tree.operations import Delete, Move, Operation, Put
 from memdir.store.types import Container
 from tests.sim.server import SimServer, status_of_refusal
 

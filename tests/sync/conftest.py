@@ -14,9 +14,9 @@ from memdir.fs.errors import FsError
 from memdir.fs.memory import MemoryFs
 from memdir.fs.path import encode, split
 from memdir.fs.types import ROOT_INO, AttrChange, Owner, joined
+from memdir.sync.contents.retention import KeepingPolicy
 from memdir.sync.engine import Engine
-from memdir.sync.keeper import KeepingPolicy
-from memdir.sync.maxdelete import MaxDelete
+from memdir.sync.push.max_delete import MaxDelete
 from tests.sync.fake_server import FakeServer
 
 ME = Owner(os.getuid(), os.getgid())

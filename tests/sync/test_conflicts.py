@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from memdir.sync.conflicts import named
-from memdir.sync.waiting import Waiting
+from memdir.sync.conflicts.copies import named
+from memdir.sync.push.pending import Waiting
 from tests.sync.conftest import Mount
 from tests.sync.fake_server import FakeServer
 

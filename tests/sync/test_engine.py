@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from memdir.sync.model import Row
-from memdir.sync.moves import CLAIM_MAX
-from memdir.sync.unseen import note_unseen_changes
+from memdir.sync.push.moves import CLAIM_MAX
+from memdir.sync.untracked_changes import note_unseen_changes
 from tests.sync.conftest import Mount
 from tests.sync.fake_server import FakeServer
 

@@ -11,9 +11,9 @@ import pytest
 from memdir.api import v1
 from memdir.client.http import Client, _batch_body, inline
 from memdir.fs.memory import MemoryFs
-from memdir.sync import pusher
-from memdir.sync.keeper import KeepingPolicy
-from memdir.sync.turn import Turn
+from memdir.sync.compute_lock import ComputeLock
+from memdir.sync.contents.retention import KeepingPolicy
+from memdir.sync.push import pusher
 from tests.sync.conftest import Mount
 from tests.sync.fake_server import FakeServer
 
@@ -226,7 +226,7 @@ def test_rows_that_still_rest_are_not_looked_at_one_by_one(mount: Mount) -> None
 
 
 def test_one_thread_computes_while_others_wait_for_the_server() -> None:
-    turn, computing, peak, together = Turn(), [0], [0], threading.Barrier(4)
+    turn, computing, peak, together = ComputeLock(), [0], [0], threading.Barrier(4)
 
     def work() -> None:
         together.wait()
@@ -250,7 +250,7 @@ def test_one_thread_computes_while_others_wait_for_the_server() -> None:
 
 
 def test_nobody_waits_for_a_turn_that_does_not_end() -> None:
-    turn, done = Turn(), threading.Event()
+    turn, done = ComputeLock(), threading.Event()
 
     def impatient() -> None:
         with turn.taken(), turn.given_up():

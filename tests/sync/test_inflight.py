@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memdir.sync.inflight import POLL_MAX_S
+from memdir.sync.push.processing import POLL_MAX_S
 from tests.sync.conftest import Mount
 from tests.sync.fake_server import FakeServer
 

@@ -12,8 +12,8 @@ import pytest
 from memdir.client.errors import ClientError, OfflineError
 from memdir.core.limits import KIB, MIB
 from memdir.fs.errors import ContentsAbsentError, FsError
-from memdir.sync.fetcher import ContentsGoneError
-from memdir.sync.keeper import KeepingPolicy
+from memdir.sync.contents.fetcher import ContentsGoneError
+from memdir.sync.contents.retention import KeepingPolicy
 from tests.sync.conftest import Mount
 from tests.sync.fake_server import FakeServer
 from tests.sync.test_convergence import History

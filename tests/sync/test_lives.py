@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from memdir.core.errors import UsageError
-from memdir.sync.lives import MARKS_MAX, Marks
-from memdir.sync.maxdelete import MaxDelete, parse_max_delete
+from memdir.sync.pull.epochs import MARKS_MAX, Marks
+from memdir.sync.push.max_delete import MaxDelete, parse_max_delete
 from tests.sync.conftest import Mount
 from tests.sync.fake_server import FakeServer
 

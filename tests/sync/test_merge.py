@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memdir.sync.merge import TEXT_MAX_BYTES, merge
-from memdir.sync.textdiff import common, numbered
+from memdir.sync.conflicts.merge import TEXT_MAX_BYTES, merge
+from memdir.sync.conflicts.text_diff import common, numbered
 
 few = st.lists(st.sampled_from("abcdef"), max_size=9)
 """Lines that repeat, so that there are many ways to say what changed."""

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from memdir.core.clock import FakeClock
 from memdir.core.sqlite import Database, DiskFullError
 from memdir.sync.model import Row
-from memdir.sync.moves import BACKOFF_MAX_S
-from memdir.sync.pathindex import PathIndex
-from memdir.sync.queue import BURST_MAX_S, QUIET_S, Queue
+from memdir.sync.path_index import PathIndex
+from memdir.sync.push.moves import BACKOFF_MAX_S
+from memdir.sync.push.queue import BURST_MAX_S, QUIET_S, Queue
 
 
 class Fixture:

@@ -22,9 +22,9 @@ from memdir.core.clock import FakeClock
 from memdir.core.sqlite import Connection, Database
 from memdir.fs.path import is_within, rebase
 from memdir.sync.model import Fact, Move, Row
-from memdir.sync.moves import BACKOFF_BASE_S, BACKOFF_MAX_S
-from memdir.sync.queue import BURST_MAX_S, Queue
-from memdir.sync.sent import Sent
+from memdir.sync.push.moves import BACKOFF_BASE_S, BACKOFF_MAX_S
+from memdir.sync.push.queue import BURST_MAX_S, Queue
+from memdir.sync.push.unanswered import Sent
 
 PATHS: Final = ("/a", "/a/x", "/a/x/k", "/a/y", "/b", "/b/x", "/c", "/ab")
 TOPS: Final = ("/a", "/b", "/c", "/a/x")

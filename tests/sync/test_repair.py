@@ -11,11 +11,11 @@ import pytest
 
 from memdir.client.errors import OfflineError
 from memdir.core.clock import FakeClock
-from memdir.sync import repair
-from memdir.sync.keeper import KeepingPolicy
-from memdir.sync.maxdelete import MaxDelete
+from memdir.sync.contents.retention import KeepingPolicy
 from memdir.sync.plain.remote import PlainRemote
-from memdir.sync.repair import AGAIN_S, DONE_KEY, PERIOD_S, SPREAD_S
+from memdir.sync.pull import repair
+from memdir.sync.pull.repair import AGAIN_S, DONE_KEY, PERIOD_S, SPREAD_S
+from memdir.sync.push.max_delete import MaxDelete
 from tests.plain.conftest import PlainMount
 from tests.plain.double import PlainServer
 from tests.sync.conftest import Mount

@@ -8,7 +8,7 @@ import pytest
 
 from memdir.core.sqlite import Database
 from memdir.sync.model import Fact
-from memdir.sync.sent import TRIES_MAX, Sent
+from memdir.sync.push.unanswered import TRIES_MAX, Sent
 from tests.sync.conftest import Mount
 from tests.sync.fake_server import FakeServer
 

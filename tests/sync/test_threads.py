@@ -16,7 +16,7 @@ from memdir.fs.memory import MemoryFs
 from memdir.fs.path import is_within
 from memdir.fs.types import ROOT_INO, Owner
 from memdir.sync.engine import WORKERS, Engine
-from memdir.sync.pusher import INLINE_MAX_BYTES
+from memdir.sync.push.pusher import INLINE_MAX_BYTES
 from tests.sync.fake_server import FakeServer
 
 OWNER = Owner(os.getuid(), os.getgid())

@@ -16,9 +16,9 @@ from memdir.api.examples import EXAMPLES, TAG
 from memdir.core.clock import SystemClock
 from memdir.server import openapi
 from memdir.server.app import routed
+from memdir.server.dispatcher import Dispatcher
 from memdir.server.docs import render
 from memdir.server.engine import Engine
-from memdir.server.hub import Hub
 from memdir.store.sqlite.store import SqliteStore
 from tests.server.conftest import ServerProcess, start
 
@@ -43,9 +43,9 @@ def operations(document: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]
 @pytest.mark.promise("api.openapi")
 def test_every_route_is_in_the_document_and_nothing_else(described: dict[str, Any], tmp_path: Path) -> None:
     store = SqliteStore.open(tmp_path, clock=SystemClock())
-    hub = Hub()
+    dispatcher = Dispatcher()
     try:
-        app = routed(store, hub, Engine(store, tmp_path))
+        app = routed(store, dispatcher, Engine(store, tmp_path))
         document = openapi.document(app)
         routes = {
             (method.lower(), re.sub(r":path}", "}", route.path))
@@ -56,7 +56,7 @@ def test_every_route_is_in_the_document_and_nothing_else(described: dict[str, An
             if route.include_in_schema  # not those that only say what this server does not offer
         }
     finally:
-        hub.shutdown()
+        dispatcher.shutdown()
         store.close()
     assert len(routes) > 25
     assert {(method, path) for method, path, _ in operations(described)} == routes

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from memdir.core.errors import MemdirError
-from memdir.server.paging import WALK_S, WALKS_MAX, Place, Walker, Walks, cursor_of, place_of
+from memdir.server.http.pages import WALK_S, WALKS_MAX, Place, Walker, Walks, cursor_of, place_of
 
 LIMIT = 7
 Answer = dict[str, Any]

@@ -14,10 +14,10 @@ import pytest
 
 from memdir.core.clock import FakeClock
 from memdir.core.errors import MemdirError
-from memdir.store import answers
-from memdir.store.answers import UNDER_WAY_MS, Answer
-from memdir.store.idempotency import KEEP_MS
+from memdir.store.accounts import saved_responses as answers
+from memdir.store.accounts.saved_responses import UNDER_WAY_MS, Answer
 from memdir.store.sqlite.store import SqliteStore
+from memdir.store.tree.idempotency import KEEP_MS
 from tests.server.conftest import ServerProcess, start
 
 REQUEST = hashlib.sha256(b"request").digest()

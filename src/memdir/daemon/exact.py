@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from memdir.core.limits import MIB
 from memdir.core.patterns.matcher import Matcher, Pattern
 from memdir.core.patterns.select import Choice, Excerpt, Room, look_into
-from memdir.daemon.wordsearch import Readable, contents_of, line_hit, with_absent
+from memdir.daemon.word_search import Readable, contents_of, line_hit, with_absent
 
 if TYPE_CHECKING:
     from memdir.api.search import SearchHit, SearchResponse

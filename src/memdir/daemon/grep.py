@@ -29,9 +29,9 @@ from memdir.core.patterns.matcher import Pattern, is_binary
 from memdir.core.patterns.select import Choice
 from memdir.core.siblings import sibling_of
 from memdir.daemon.exact import Elsewhere, ExactSearch
-from memdir.daemon.placing import placed
+from memdir.daemon.line_positions import placed
 from memdir.daemon.syncing import Syncing
-from memdir.daemon.wordsearch import BESIDE_S, Readable, WithFile, WordSearch, contents_of, entries_below, scope_files
+from memdir.daemon.word_search import BESIDE_S, Readable, WithFile, WordSearch, contents_of, entries_below, scope_files
 from memdir.fs.path import checked, is_within
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from memdir import __version__
 from memdir.core.errors import MemdirError
 from memdir.core.paths import AppPaths
 from memdir.core.processes import processes_inside
-from memdir.daemon import agenthint
+from memdir.daemon import agent_hint
 from memdir.daemon.control_server import ControlServer
 from memdir.daemon.recovery import lost_database
 from memdir.daemon.registry import MountLock, MountRecord, MountRegistry
@@ -35,7 +35,7 @@ from memdir.fs.cache.filesystem import SqliteFs
 from memdir.fs.cache.tables import is_missing
 from memdir.fs.fuse.session import FuseOptions, FuseSession, FuseStats, MountBusyError, Profile, clear_dead_mount
 from memdir.fs.views import ProfileView, StatusView, ViewVfs
-from memdir.sync.unseen import note_unseen_changes
+from memdir.sync.untracked_changes import note_unseen_changes
 
 log = logging.getLogger(__name__)
 
@@ -114,7 +114,7 @@ class MountDaemon:
             record, pid=os.getpid(), used=True, left=None, started_at_ms=time.time_ns() // 1_000_000
         )
         self._registry.save(self._record)
-        agenthint.put(self._record, {record.path for record in self._registry.all() if record.state == "alive"})
+        agent_hint.put(self._record, {record.path for record in self._registry.all() if record.state == "alive"})
         self._undo.append(self._take_out_hint)
 
     def serve(self, on_ready: Callable[[], None] = lambda: None) -> None:
@@ -194,7 +194,7 @@ class MountDaemon:
             log.warning("the record was not changed: %s", error)
 
     def _take_out_hint(self) -> None:
-        agenthint.take_out(Path(self._record.cache_dir))
+        agent_hint.take_out(Path(self._record.cache_dir))
 
     def _end(self, loop: threading.Thread) -> None:
         self._take_out_hint()

@@ -17,7 +17,7 @@ from typing import Final
 
 from memdir.core.errors import BusyError, CorruptError, MemdirError
 from memdir.core.processes import Process, command_line, end_process, lock_holders, process
-from memdir.daemon import agenthint
+from memdir.daemon import agent_hint
 from memdir.daemon.control import ControlClient, DaemonGoneError
 from memdir.daemon.registry import MountRecord, MountRegistry, lock_holder_exists
 
@@ -52,7 +52,7 @@ def clear(registry: MountRegistry, record: MountRecord) -> bool:
     current = registry.get(record.id)
     if current.state == "alive":
         return False  # somebody mounted it again meanwhile
-    agenthint.take_out(Path(current.cache_dir))
+    agent_hint.take_out(Path(current.cache_dir))
     cleared = clear_dead_mount(Path(record.path))
     if current.pid is not None:
         registry.save(dataclasses.replace(current, pid=None, detached=False))

@@ -104,7 +104,7 @@ class MountRecord:
     memory_paths: tuple[str, ...] | None = None
     """What the container's memory paths shall be, until the server has been told; None: as they are there."""
     max_delete: str = ""
-    """How much may go at once without a question (`sync.maxdelete`); empty for the default."""
+    """How much may go at once without a question (`sync.push.max_delete`); empty for the default."""
     used: bool = False
     """It was mounted at least once, so a filesystem must be in its folder."""
     detached: bool = False

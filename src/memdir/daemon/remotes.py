@@ -39,8 +39,8 @@ class Remotes:
         """`client` itself when the server has `/v1`, else the translation. ClientError, and `client` closed, when that cannot
         be found out now."""
         from memdir.client.errors import ClientError, NotFoundError
-        from memdir.sync.maxdelete import parse_max_delete
         from memdir.sync.plain.remote import PlainRemote
+        from memdir.sync.push.max_delete import parse_max_delete
 
         try:
             client.capabilities()

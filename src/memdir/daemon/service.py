@@ -14,8 +14,8 @@ from memdir import __version__
 from memdir.core.clock import iso_ms
 from memdir.core.errors import BusyError, UsageError
 from memdir.daemon.arguments import number
-from memdir.daemon.attention import QUEUE_VIEW_MAX, Attention
 from memdir.daemon.grep import Grep
+from memdir.daemon.pending_work import QUEUE_VIEW_MAX, PendingWork
 from memdir.daemon.registry import MountRecord
 from memdir.daemon.syncing import Syncing
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from memdir.fs.fuse.session import FuseStats
     from memdir.fs.tree import SyncTree
     from memdir.sync.engine import Engine
-    from memdir.sync.enginestatus import EngineStatus
+    from memdir.sync.engine_status import EngineStatus
 
 Json = dict[str, Any]
 
@@ -72,7 +72,7 @@ class MountService:
         self._started_s = started_s
         self._control = control
         self._disk_trouble = disk_trouble
-        self._attention = Attention(syncing)
+        self._attention = PendingWork(syncing)
         self._grep = Grep(record.name, tree, syncing)
         self._tree = tree
         self._waiting = threading.Event()

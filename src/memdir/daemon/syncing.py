@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Final
 
 from memdir.core.errors import MemdirError
 from memdir.core.paths import AppPaths, write_private
-from memdir.daemon.latecontents import LateContents
-from memdir.daemon.memorypaths import MemoryPaths
+from memdir.daemon.memory_paths import MemoryPaths
 from memdir.daemon.registry import MountRecord
 from memdir.daemon.remotes import Remotes
+from memdir.daemon.waiting_readers import LateContents
 from memdir.fs.views import ProfileView, is_virtual
 
 if TYPE_CHECKING:
@@ -165,9 +165,9 @@ class Syncing:
     def _start(self) -> None:
         try:
             from memdir.client.credentials import stamp
+            from memdir.sync.contents.retention import KeepingPolicy
             from memdir.sync.engine import Engine
-            from memdir.sync.keeper import KeepingPolicy
-            from memdir.sync.maxdelete import parse_max_delete
+            from memdir.sync.push.max_delete import parse_max_delete
 
             engine = Engine(
                 folder=Path(self._record.cache_dir),

@@ -14,7 +14,7 @@ from typing import Final
 from memdir.core.caseless import Caseless
 from memdir.memory.guard import is_instruction, is_secret
 from memdir.memory.personal import personal
-from memdir.store.sentences import sentences
+from memdir.store.text.sentences import sentences
 from memdir.store.types import MemoryCandidate
 
 CANDIDATES_MAX: Final = 500
@@ -65,7 +65,7 @@ _TURN: Final = re.compile(
 )
 """How a turn of a conversation begins; `user (name):` names the speaker."""
 _AGENT_NAME: Final = re.compile(r"-[0-9a-f]{6}\.md$")
-"""As `store.agentfiles.slug` names a file."""
+"""As `store.agents.files.slug` names a file."""
 _SPEAKERS: Final = frozenset({"user", "human"})
 _USER_STEMS: Final = frozenset(
     {

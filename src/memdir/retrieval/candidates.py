@@ -15,8 +15,8 @@ from typing import Final
 from memdir.retrieval.fuse import Tuning
 from memdir.retrieval.signals import passage_stems
 from memdir.retrieval.words import ABBREVIATIONS, Query, telling
+from memdir.store.text.words import stem
 from memdir.store.types import StoredChunk
-from memdir.store.words import stem
 
 CERTAINTY_LOOK: Final = 12
 """Best passages whose words are counted to tell how sure the answer is."""

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from memdir.retrieval.embed.port import CosineScale
+from memdir.store.passages.vectors import dots
 from memdir.store.types import Matrix
-from memdir.store.vectors import dots
 
 Rows = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float64]
@@ -69,7 +69,7 @@ class Signals:
     cosine: Scores | None
     """`dense` before it was normalised: cosines, borrowed ones included."""
     prior: Scores
-    """What was taken from `cosine` because of the kind of text (`retrieval.kinds`)."""
+    """What was taken from `cosine` because of the kind of text (`retrieval.text_kinds`)."""
     semantic: Scores
     """How sure the vectors are in absolute terms, 0 to 1."""
     fused: Scores

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from memdir.retrieval.statements import Statement, statements_of
 from memdir.retrieval.units import Unit, units_of
 from memdir.retrieval.words import Query
-from memdir.store.analysis import forms_in, languages_of
+from memdir.store.text.analysis import forms_in, languages_of
 from memdir.store.types import Chunk, Matrix
 
 HIT_TEXT_MAX_CHARS: Final = 2000

@@ -21,11 +21,11 @@ import numpy.typing as npt
 from memdir.retrieval.embed.port import Embedder
 from memdir.retrieval.query import Searcher
 from memdir.retrieval.types import SearchQuery
+from memdir.store.memories.search_view import VECTOR_DTYPE, MemorySearchView, Standing
+from memdir.store.passages.vectors import NOTHING_NEAR, dots
 from memdir.store.protocols import ChunkStore
-from memdir.store.remembered import VECTOR_DTYPE, RememberedStore, Standing
+from memdir.store.text.words import stem, words
 from memdir.store.types import Chunk, Matrix, Nearest, Origin, Scope, StoredChunk
-from memdir.store.vectors import NOTHING_NEAR, dots
-from memdir.store.words import stem, words
 
 EXACT_MAX: Final = 4096
 SHORTLIST: Final = 1024
@@ -131,7 +131,7 @@ class FoundMemory:
 class MemoryIndex:
     """Memories of the containers searched last. Any thread may call."""
 
-    def __init__(self, store: RememberedStore, chunks: ChunkStore) -> None:
+    def __init__(self, store: MemorySearchView, chunks: ChunkStore) -> None:
         self._store = store
         self._chunks = chunks
         self._lock = threading.Lock()
@@ -222,7 +222,7 @@ class _View:
     def __init__(self, held: _Held, allowed: Mask, chunks: ChunkStore) -> None:
         self._held = held
         self._allowed = allowed
-        self.ties = chunks.ties
+        self.entity_links = chunks.entity_links
 
     def lexical(self, scope: Scope, phrases: Sequence[str], limit: int) -> list[tuple[int, float]]:
         """BM25 (every word of a memory counts once); of a phrase all words must be there."""

@@ -14,26 +14,26 @@ from typing import Final
 import numpy as np
 
 from memdir.retrieval import lines
-from memdir.retrieval.alike import without_copies
 from memdir.retrieval.candidates import Candidate, in_order
 from memdir.retrieval.embed.port import Doubting, Embedder, unpack_lines
 from memdir.retrieval.fuse import Rows, Scales, Scores, Signals, Tuning, doubted, fed_back, fuse, raised
-from memdir.retrieval.kinds import PRIOR, is_sentence, kind_of
-from memdir.retrieval.lexical.opened import EngineIndex
+from memdir.retrieval.lexical.choice import EngineIndex
 from memdir.retrieval.lexical.port import LexicalIndex
-from memdir.retrieval.questions import Question, Questions
+from memdir.retrieval.near_duplicates import without_copies
+from memdir.retrieval.question_vectors import Question, Questions
 from memdir.retrieval.signals.connect import Seed
 from memdir.retrieval.signals.hops import Hop, Hops
 from memdir.retrieval.signals.split import joined, split
+from memdir.retrieval.text_kinds import PRIOR, is_sentence, kind_of
 from memdir.retrieval.threshold import threshold_beside
 from memdir.retrieval.types import Hit, SearchOutcome, SearchQuery
 from memdir.retrieval.units import units_of
 from memdir.retrieval.vectors import VectorIndex
 from memdir.retrieval.words import Query, prepare
-from memdir.store.passages import in_place
+from memdir.store.passages.reading import in_place
+from memdir.store.passages.vectors import NOTHING_NEAR, dots
 from memdir.store.protocols import ChunkStore
 from memdir.store.types import Matrix, Origin, Scope, StoredChunk
-from memdir.store.vectors import NOTHING_NEAR, dots
 
 CANDIDATES_MIN: Final = 80
 CANDIDATES_PER_HIT: Final = 1.5

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Final
 
 from memdir.retrieval.units import Unit, starts_anew
-from memdir.store.sentences import sentences
+from memdir.store.text.sentences import sentences
 
 PARENTS_MAX: Final = 6
 ANSWERS_MAX: Final = 3

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from memdir.store.sentences import sentences
+from memdir.store.text.sentences import sentences
 
 UNITS_MAX: Final = 64
 """Of one passage; a passage holds about 1,200 characters."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from memdir.store.analysis import query_terms, query_words
-from memdir.store.languages import of_query
-from memdir.store.stopwords import STOP_WORDS, stop_words_for
-from memdir.store.words import stem, words
+from memdir.store.text.analysis import query_terms, query_words
+from memdir.store.text.languages import of_query
+from memdir.store.text.stopwords import STOP_WORDS, stop_words_for
+from memdir.store.text.words import stem, words
 
 TERMS_MAX: Final = 32
 """Terms of one query that reach the index; a whole pasted page must not become a thousand of them."""
@@ -101,7 +101,7 @@ class Query:
     terms: tuple[str, ...]
     expansions: tuple[str, ...]
     forms: tuple[frozenset[str], ...]
-    """For each word of the query, and each one that says the same, the terms of `store.analysis` that stand for it."""
+    """For each word of the query, and each one that says the same, the terms of `store.text.analysis` that stand for it."""
     foreign: tuple[str, ...]
     """Stems in the query's language, when that is hardly English: a word by itself does not tell what language it is in."""
 

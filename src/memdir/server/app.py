@@ -14,17 +14,17 @@ from starlette.types import ASGIApp
 import memdir
 from memdir.core.errors import MemdirError
 from memdir.server import openapi
-from memdir.server.encoding import Encoding, is_json
+from memdir.server.dispatcher import Dispatcher
 from memdir.server.engine import Engine
 from memdir.server.errors import headers_of, status_of, text_of
-from memdir.server.etags import tag_of
-from memdir.server.gate import Gate
-from memdir.server.guard import INTERNAL_ERROR, Guard
-from memdir.server.hub import Hub
-from memdir.server.paging import Walks
-from memdir.server.repeats import Repeats
+from memdir.server.http.encoding import Encoding, is_json
+from memdir.server.http.etags import tag_of
+from memdir.server.http.guard import INTERNAL_ERROR, Guard
+from memdir.server.http.guard_policy import GuardPolicy
+from memdir.server.http.idempotency import Repeats
+from memdir.server.http.pages import Walks
 from memdir.server.routes import admin, agents, elsewhere, files, indexes, jobs, ns, service, transfer, v3, v4, versions
-from memdir.server.services.files import entry_of
+from memdir.server.services.contents.files import entry_of
 from memdir.store.errors import DiskFullError, PreconditionError
 from memdir.store.store import Store
 
@@ -34,22 +34,25 @@ _DETAILS_MAX = 20
 _INPUT_MAX_CHARS = 200
 
 
-def create_app(store: Store, hub: Hub, engine: Engine, *, gate: Gate | None = None) -> ASGIApp:
-    """The application over a store, behind its guard; `gate` says who may come in."""
-    gate = gate or Gate.over(store, hub)
-    return Guard(Encoding(Repeats(routed(store, hub, engine, gate=gate), answers=store.answers, hub=hub)), gate)
+def create_app(store: Store, dispatcher: Dispatcher, engine: Engine, *, policy: GuardPolicy | None = None) -> ASGIApp:
+    """The application over a store, behind its guard; `policy` says who may come in."""
+    policy = policy or GuardPolicy.over(store, dispatcher)
+    return Guard(
+        Encoding(Repeats(routed(store, dispatcher, engine, policy=policy), answers=store.answers, dispatcher=dispatcher)),
+        policy,
+    )
 
 
-def routed(store: Store, hub: Hub, engine: Engine, *, gate: Gate | None = None) -> FastAPI:
+def routed(store: Store, dispatcher: Dispatcher, engine: Engine, *, policy: GuardPolicy | None = None) -> FastAPI:
     """The routes, and the errors they answer with."""
     app = FastAPI(
         title="memdir", version=memdir.__version__, docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False
     )
     app.state.store = store
-    app.state.hub = hub
+    app.state.dispatcher = dispatcher
     app.state.engine = engine
     app.state.walks = Walks()
-    app.state.gate = gate or Gate.over(store, hub)
+    app.state.guard_policy = policy or GuardPolicy.over(store, dispatcher)
     app.add_exception_handler(MemdirError, _on_memdir_error)
     app.add_exception_handler(RequestValidationError, _on_invalid)
     app.add_exception_handler(HTTPException, _on_http_error)
@@ -61,7 +64,7 @@ def routed(store: Store, hub: Hub, engine: Engine, *, gate: Gate | None = None) 
     rooms = (files, v3, service, admin, versions, transfer, jobs, indexes, agents, elsewhere, v4, ns)
     for room in rooms:
         app.include_router(room.router)
-    app.add_api_route("/openapi.json", openapi.route(app, hub), include_in_schema=False)
+    app.add_api_route("/openapi.json", openapi.route(app, dispatcher), include_in_schema=False)
     return app
 
 

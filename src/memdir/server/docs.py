@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from memdir.server.app import routed
+from memdir.server.dispatcher import Dispatcher
 from memdir.server.engine import Engine
-from memdir.server.hub import Hub
 from memdir.server.openapi import METHODS, OPEN_PATHS, document
 from memdir.store.store import Store
 
@@ -27,11 +27,11 @@ call may answer beside its own: {everywhere}. Calls that change something take `
 
 def described() -> dict[str, Any]:
     """The document, without a server."""
-    hub = Hub()
+    dispatcher = Dispatcher()
     try:
-        return document(routed(cast(Store, None), hub, cast(Engine, None)))
+        return document(routed(cast(Store, None), dispatcher, cast(Engine, None)))
     finally:
-        hub.shutdown()
+        dispatcher.shutdown()
 
 
 def render() -> str:

@@ -14,22 +14,22 @@ from typing import TYPE_CHECKING, Final
 
 from memdir.core.errors import BusyError, MemdirError
 from memdir.core.weights import told_weights
-from memdir.server.quiet import Quiet
+from memdir.server.indexing.in_flight import SearchesInFlight
 
 if TYPE_CHECKING:
+    from memdir.retrieval.derived_index import DerivedIndex
+    from memdir.retrieval.derived_indexes import Rebuilds
     from memdir.retrieval.embed import Embedder
     from memdir.retrieval.fuse import Tuning
-    from memdir.retrieval.index import DerivedIndex
-    from memdir.retrieval.indexes import Rebuilds
     from memdir.retrieval.lexical.port import LexicalIndex
     from memdir.retrieval.memories import MemoryIndex
     from memdir.retrieval.query import Searcher
     from memdir.retrieval.rerank.port import Reranker
     from memdir.retrieval.vectors import VectorIndex
     from memdir.retrieval.vectors.index import VectorIndexes
-    from memdir.server.agentroom import AgentRoom
-    from memdir.server.trigrams import TrigramIndexes
-    from memdir.store.memories import MemoryStore
+    from memdir.server.agents.state import AgentMemoryState
+    from memdir.server.background.trigram_indexes import TrigramIndexes
+    from memdir.store.memories.memories import MemoryStore
     from memdir.store.protocols import ChunkStore
     from memdir.store.store import Store
 
@@ -59,7 +59,7 @@ class Engine:
         Without `searches` it keeps no index: for a process that only reads documents."""
         self._searches = searches
         self.reranker = reranker
-        self.quiet = Quiet()
+        self.in_flight = SearchesInFlight()
         self.shown: deque[str] = deque(maxlen=SHOWN_MAX)
         """Documents that searches showed before the transformer read them: the worker does so next."""
         self._store = store
@@ -79,7 +79,7 @@ class Engine:
         self._thread: threading.Thread | None = None
         self._indexes: tuple[DerivedIndex, ...] = ()
         self._rebuilds: Rebuilds | None = None
-        self._agents: AgentRoom | None = None
+        self._agents: AgentMemoryState | None = None
         self._agents_lock = threading.Lock()
         self.trigrams: TrigramIndexes | None = None
         """Of the contents of each container, in a server process."""
@@ -93,10 +93,10 @@ class Engine:
 
     def _load(self, ready: Callable[[], None]) -> None:
         try:
+            from memdir.retrieval.derived_indexes import Rebuilds, derived_indexes
             from memdir.retrieval.embed import StaticEmbedder
             from memdir.retrieval.embed.choice import embedder_from_environment
-            from memdir.retrieval.indexes import Rebuilds, derived_indexes
-            from memdir.retrieval.lexical.opened import words_among
+            from memdir.retrieval.lexical.choice import words_among
             from memdir.retrieval.memories import MemoryIndex
             from memdir.retrieval.vectors.index import VectorIndexes
 
@@ -107,7 +107,7 @@ class Engine:
             self._chunks = self._store.chunks()
             self._words = words_among(self._indexes, self._chunks)
             self._memories = self._store.memories
-            self._memory_index = MemoryIndex(self._store.remembered, self._chunks)
+            self._memory_index = MemoryIndex(self._store.memory_search, self._chunks)
             self._static = StaticEmbedder()
             self._searcher = self.searcher_over(self._static, None)
         except Exception as error:
@@ -201,14 +201,14 @@ class Engine:
         return self._memory_index
 
     @property
-    def agents(self) -> AgentRoom:
+    def agents(self) -> AgentMemoryState:
         """Memories of agents. Waits for no model and uses none."""
         with self._agents_lock:
             if self._agents is None:
                 from memdir.retrieval.agents.ranking import SignalWeights
-                from memdir.server.agentroom import AgentRoom
+                from memdir.server.agents.state import AgentMemoryState
 
-                self._agents = AgentRoom(self._store, weights=SignalWeights(**told_weights()))
+                self._agents = AgentMemoryState(self._store, weights=SignalWeights(**told_weights()))
             return self._agents
 
     @property

@@ -28,18 +28,18 @@ from memdir.core.weights import told_weights
 from memdir.retrieval.embed.choice import check_environment
 from memdir.retrieval.rerank import reranker_from_environment
 from memdir.server.app import create_app
-from memdir.server.auditing import Auditor
-from memdir.server.collector import BlobCollector
+from memdir.server.background.blob_collector import BlobCollector
+from memdir.server.background.housekeeping import Housekeeper
+from memdir.server.background.trigram_indexes import FOLDER_NAME, TrigramIndexes
+from memdir.server.dispatcher import SWITCH_INTERVAL_S, Dispatcher
 from memdir.server.engine import Engine
-from memdir.server.gate import Gate
-from memdir.server.housekeeping import Housekeeper
-from memdir.server.hub import SWITCH_INTERVAL_S, Hub
-from memdir.server.imports import ImportProcess
-from memdir.server.imports import cores as check_cores
-from memdir.server.protocol import BoundedProtocol
+from memdir.server.http.audit_log import Auditor
+from memdir.server.http.guard_policy import GuardPolicy
+from memdir.server.http.protocol import BoundedProtocol
+from memdir.server.indexing.import_process import ImportProcess
+from memdir.server.indexing.import_process import cores as check_cores
+from memdir.server.indexing.worker import Worker, leave
 from memdir.server.storage import StorageOptions, opened_store
-from memdir.server.trigrams import FOLDER_NAME, TrigramIndexes
-from memdir.server.worker import Worker, leave
 from memdir.store.store import Store
 
 log = logging.getLogger(__name__)
@@ -214,9 +214,11 @@ class _Uvicorn(uvicorn.Server):
     """Says when it answers and when it is going to end, and ends long polls before it waits for requests under way. Signals are
     the caller's."""
 
-    def __init__(self, config: uvicorn.Config, hub: Hub, started: Callable[[], None], ending: Callable[[], None]) -> None:
+    def __init__(
+        self, config: uvicorn.Config, dispatcher: Dispatcher, started: Callable[[], None], ending: Callable[[], None]
+    ) -> None:
         super().__init__(config)
-        self._hub = hub
+        self._dispatcher = dispatcher
         self._started = started
         self._ending = ending
 
@@ -227,7 +229,7 @@ class _Uvicorn(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         # First: who finds a server.json and nobody who answers takes that for a crash, and starts the server again.
         self._ending()
-        self._hub.close()
+        self._dispatcher.close()
         await super().shutdown(sockets)
 
     @contextmanager
@@ -248,8 +250,8 @@ class _Uvicorn(uvicorn.Server):
 
 
 async def _serve(options: ServerOptions, paths: AppPaths, store: Store, listener: socket.socket, ready: _Ready) -> None:
-    hub = Hub()
-    hub.attach()
+    dispatcher = Dispatcher()
+    dispatcher.attach()
     check_environment()
     told_weights()
     engine = Engine(store, paths.models_dir, reranker=reranker_from_environment())
@@ -258,24 +260,24 @@ async def _serve(options: ServerOptions, paths: AppPaths, store: Store, listener
         options.storage, store, engine, count=options.workers,
         log_file=None if options.foreground else paths.state_dir / "imports.log",
     )  # fmt: skip
-    worker = Worker(store, engine, count=options.workers, crowded=lambda: hub.crowded, imports_elsewhere=imports.at_work)
+    worker = Worker(store, engine, count=options.workers, crowded=lambda: dispatcher.crowded, imports_elsewhere=imports.at_work)
     collector = BlobCollector(store)
     housekeeper = Housekeeper(store)
     trigrams = TrigramIndexes(store, paths.server_dir / FOLDER_NAME)
     engine.trigrams = trigrams
-    store.listen(hub.notify)
+    store.listen(dispatcher.notify)
     hosts = [*options.hosts, *([] if options.host in ("0.0.0.0", "::") else [options.host])]  # noqa: S104
     auditor = Auditor(store)
-    gate = Gate.over(
+    policy = GuardPolicy.over(
         store,
-        hub,
+        dispatcher,
         hosts=hosts,
         trusted_proxies=options.trusted_proxies,
         requests_per_minute=options.requests_per_minute,
         auditor=auditor,
     )
     config = uvicorn.Config(
-        create_app(store, hub, engine, gate=gate),
+        create_app(store, dispatcher, engine, policy=policy),
         http=BoundedProtocol,
         ws="none",
         lifespan="off",
@@ -290,7 +292,7 @@ async def _serve(options: ServerOptions, paths: AppPaths, store: Store, listener
         ssl_certfile=options.tls_cert,
         ssl_keyfile=options.tls_key,
     )
-    server = _Uvicorn(config, hub, lambda: _announce(options, paths, listener, ready), lambda: _withdraw(paths))
+    server = _Uvicorn(config, dispatcher, lambda: _announce(options, paths, listener, ready), lambda: _withdraw(paths))
     engine.start(worker.models_changed)
     worker.start()
     imports.start()
@@ -308,7 +310,7 @@ async def _serve(options: ServerOptions, paths: AppPaths, store: Store, listener
         ]
         if not all(stopped) or not engine.settled:
             leave()
-        hub.shutdown()
+        dispatcher.shutdown()
         await asyncio.to_thread(engine.close)
         log.info("stopped")
 

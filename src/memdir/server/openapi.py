@@ -16,7 +16,7 @@ from fastapi import FastAPI, Response
 
 from memdir.api.examples import EXAMPLES
 from memdir.api.v1 import PreconditionFailed, Problem
-from memdir.server.hub import Hub
+from memdir.server.dispatcher import Dispatcher
 
 METHODS: Final = ("get", "put", "post", "delete", "patch", "head")
 OPEN_PATHS: Final = frozenset({"/healthz", "/openapi.json"})
@@ -75,7 +75,7 @@ def document(app: FastAPI) -> dict[str, Any]:
     return made
 
 
-def route(app: FastAPI, hub: Hub) -> Callable[[], Awaitable[Response]]:
+def route(app: FastAPI, dispatcher: Dispatcher) -> Callable[[], Awaitable[Response]]:
     """What answers GET /openapi.json. The document is made by the first who asks, so that the server starts without it."""
     made: list[bytes] = []
 
@@ -85,7 +85,7 @@ def route(app: FastAPI, hub: Hub) -> Callable[[], Awaitable[Response]]:
         return made[0]
 
     async def described() -> Response:
-        return Response(await hub.run(make), media_type="application/json")
+        return Response(await dispatcher.run(make), media_type="application/json")
 
     return described
 

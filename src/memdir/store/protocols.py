@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from memdir.store.database import Guard
-from memdir.store.ties import TieStore
+from memdir.store.passages.entity_links import EntityLinks
 from memdir.store.types import Chunk, Document, Matrix, MemoryCandidate, Nearest, Origin, Scope, StoredChunk
 
 
@@ -33,7 +33,7 @@ class ChunkStore(Protocol):
     """Chunks, their words and their vectors. Derived data: every row carries the document revision it came from."""
 
     @property
-    def ties(self) -> TieStore:
+    def entity_links(self) -> EntityLinks:
         """What connects passages with others."""
         ...
 
@@ -92,7 +92,7 @@ class ChunkStore(Protocol):
 
     def named(self, scope: Scope, words: Collection[str], *, model: str, limit: int) -> list[tuple[int, float]]:
         """The first passages of files whose path holds any of the folded `words` in any form, at most `limit`: chunk ids, and
-        what the words count together (`store.words.path_shares`), best first, ties by path. `model`: the one that all
+        what the words count together (`store.text.words.path_shares`), best first, ties by path. `model`: the one that all
         passages have vectors of."""
         ...
 

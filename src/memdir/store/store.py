@@ -8,38 +8,38 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from memdir.core.clock import Clock
-from memdir.store.again import WorkAgain
-from memdir.store.agentfeed import AgentFeed
-from memdir.store.agentmemories import AgentMemoryStore
-from memdir.store.agentusage import AgentUsageStore
-from memdir.store.answers import AnswerStore
-from memdir.store.audit import AuditStore
-from memdir.store.blobs import BlobStore
-from memdir.store.changes import ChangeStore
-from memdir.store.choosing import Chooser
-from memdir.store.containers import ContainerStore
+from memdir.store.accounts.audit import AuditStore
+from memdir.store.accounts.keys import KeyStore
+from memdir.store.accounts.orgs import OrgStore
+from memdir.store.accounts.saved_responses import AnswerStore
+from memdir.store.agents.feed import AgentFeed
+from memdir.store.agents.memories import AgentMemoryStore
+from memdir.store.agents.usage import AgentUsageStore
+from memdir.store.contents.blobs import BlobStore
+from memdir.store.contents.originals import OriginalStore
 from memdir.store.database import Database
-from memdir.store.deadletters import DeadLetters
-from memdir.store.documents import DocumentStore
-from memdir.store.embedding import EmbeddingQueue
-from memdir.store.exports import ExportStore
-from memdir.store.files import FileTree
-from memdir.store.ignored import IgnoredStore
-from memdir.store.jobs import JobStore
-from memdir.store.keys import KeyStore
-from memdir.store.memories import MemoryStore
-from memdir.store.orgs import OrgStore
-from memdir.store.originals import OriginalStore
-from memdir.store.pasts import PastStore
-from memdir.store.progress import ProgressStore
-from memdir.store.reading import PassageStore
-from memdir.store.remembered import RememberedStore
-from memdir.store.versions import VersionStore
+from memdir.store.jobs.dead_letters import DeadLetters
+from memdir.store.jobs.embedding_queue import EmbeddingQueue
+from memdir.store.jobs.progress import ProgressStore
+from memdir.store.jobs.queue import JobStore
+from memdir.store.jobs.reprocessing import Reprocessing
+from memdir.store.memories.memories import MemoryStore
+from memdir.store.memories.search_view import MemorySearchView
+from memdir.store.passages.ignored_files import IgnoredStore
+from memdir.store.passages.scanning import PassageStore
+from memdir.store.tree.changes import ChangeStore
+from memdir.store.tree.containers import ContainerStore
+from memdir.store.tree.documents import DocumentStore
+from memdir.store.tree.exports import ExportStore
+from memdir.store.tree.files import FileTree
+from memdir.store.tree.history import HistoryStore
+from memdir.store.tree.metadata_filters import Chooser
+from memdir.store.tree.versions import VersionStore
 
 if TYPE_CHECKING:
-    from memdir.store.passagelog import PassageLog
+    from memdir.store.passages.log import PassageLog
     from memdir.store.protocols import ChunkStore
-    from memdir.store.upkeep import Upkeep
+    from memdir.store.upkeep.engine import Upkeep
 
 EVERY_CONTAINER: Final = 0
 """Said to listeners instead of a container's id when they may have missed some: look at everything."""
@@ -67,20 +67,20 @@ class Store(ABC):
         self.jobs = JobStore(db, clock, skip_locked=db.row_lock_skip)
         self.dead_letters = DeadLetters(db, clock)
         self.embedding = EmbeddingQueue(db, clock)
-        self.again = WorkAgain(db, clock)
+        self.again = Reprocessing(db, clock)
         self.ignored = IgnoredStore(db, blobs, clock)
         self.orgs = OrgStore(db, clock)
         self.keys = KeyStore(db, clock)
         self.answers = AnswerStore(db, clock)
         self.audit = AuditStore(db, clock)
         self.memories = MemoryStore(db, clock)
-        self.remembered = RememberedStore(db)
+        self.memory_search = MemorySearchView(db)
         self.agents = AgentMemoryStore(db, clock)
         self.agent_feed = AgentFeed(db)
         self.agent_usage = AgentUsageStore(db, clock)
         self.files = FileTree(db, clock, blobs, self.notify)
         self.versions = VersionStore(db, clock, blobs)
-        self.past = PastStore(db)
+        self.past = HistoryStore(db)
         self.reading = PassageStore(db)
         self.originals = OriginalStore(db)
         self.exports = ExportStore(db, clock, blobs)

@@ -94,7 +94,7 @@ class Origin:
     path: str | None
     """None for a document without a place."""
     searched_last: bool
-    """See `store.ignored`."""
+    """See `store.passages.ignored_files`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

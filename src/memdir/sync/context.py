@@ -10,11 +10,11 @@ from memdir.core.clock import Clock
 from memdir.fs.tree import SyncTree
 from memdir.sync.artifacts import Artifacts
 from memdir.sync.facts import Facts
-from memdir.sync.inflight import Inflight
 from memdir.sync.link import Link
-from memdir.sync.localview import LocalView
-from memdir.sync.queue import Queue
-from memdir.sync.sent import Sent
+from memdir.sync.local_view import LocalView
+from memdir.sync.push.processing import Inflight
+from memdir.sync.push.queue import Queue
+from memdir.sync.push.unanswered import Sent
 
 _HOST_MAX_CHARS: Final = 32
 

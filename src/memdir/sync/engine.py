@@ -21,28 +21,28 @@ from memdir.core.clock import Clock, SystemClock
 from memdir.core.sqlite import Database
 from memdir.fs.tree import SyncTree
 from memdir.sync.artifacts import Artifacts
+from memdir.sync.contents.fetcher import Fetcher
+from memdir.sync.contents.retention import Keeper, KeepingPolicy
 from memdir.sync.context import Context, host_label, is_view
-from memdir.sync.enginestatus import EngineStatus, status_of
+from memdir.sync.engine_status import EngineStatus, status_of
 from memdir.sync.facts import Facts
-from memdir.sync.fetcher import Fetcher
-from memdir.sync.inflight import Inflight
-from memdir.sync.intake import agree_on_cut_short, find_unseen, take_in_all, walk
-from memdir.sync.keeper import Keeper, KeepingPolicy
-from memdir.sync.left import Left
 from memdir.sync.link import Link
-from memdir.sync.lives import Marks
-from memdir.sync.localview import LocalView
-from memdir.sync.maxdelete import MaxDelete
+from memdir.sync.local_view import LocalView
 from memdir.sync.model import Row
-from memdir.sync.puller import Puller
-from memdir.sync.pusher import FORBIDDEN_REASON, Pusher
-from memdir.sync.queue import Queue
+from memdir.sync.pull.epochs import Marks
+from memdir.sync.pull.puller import Puller
+from memdir.sync.pull.repair import Repair
+from memdir.sync.pull.scanner import Scanner
+from memdir.sync.push.intake import agree_on_cut_short, find_unseen, take_in_all, walk
+from memdir.sync.push.max_delete import MaxDelete
+from memdir.sync.push.processing import Inflight
+from memdir.sync.push.pusher import FORBIDDEN_REASON, Pusher
+from memdir.sync.push.queue import Queue
+from memdir.sync.push.renames import Renames
+from memdir.sync.push.unanswered import Sent
 from memdir.sync.records import open_records
-from memdir.sync.renames import Renames
-from memdir.sync.repair import Repair
-from memdir.sync.scanner import Scanner
-from memdir.sync.sent import Sent
 from memdir.sync.trouble import Troubles
+from memdir.sync.unfinished import Left
 
 log = logging.getLogger(__name__)
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from memdir.sync.context import Context
-from memdir.sync.intake import walk
 from memdir.sync.model import Below, Fact, Row, Step
 from memdir.sync.planner import plan
+from memdir.sync.push.intake import walk
 
 
 class Folders:

@@ -19,7 +19,7 @@ from memdir.client.errors import AuthError, ClientError, ForbiddenError, Offline
 from memdir.client.remote import Remote
 from memdir.core.clock import Clock
 from memdir.core.errors import MemdirError
-from memdir.sync.turn import Turn
+from memdir.sync.compute_lock import ComputeLock
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -66,7 +66,7 @@ class Link:
         self._paused_until_s = 0.0
         self._closed = False
         self.on_open: Callable[[], None] = _nothing
-        self.turn = Turn()
+        self.turn = ComputeLock()
         """Of the engine's threads: given up for the time of a call."""
 
     def call(self, action: Callable[[Remote], T]) -> T:

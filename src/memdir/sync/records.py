@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from memdir.core.sqlite import Database
-from memdir.sync.unseen import SYNC_FILE
+from memdir.sync.untracked_changes import SYNC_FILE
 
 
 def open_records(folder: Path) -> Database:

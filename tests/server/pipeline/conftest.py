@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from memdir.core.clock import SystemClock
-from memdir.server.leases import Lease
-from memdir.server.worker import Worker
-from memdir.store import jobs
+from memdir.server.indexing.leases import Lease
+from memdir.server.indexing.worker import Worker
 from memdir.store.acting import SYSTEM
-from memdir.store.jobs import Job
+from memdir.store.jobs import queue as jobs
+from memdir.store.jobs.queue import Job
 from memdir.store.postgres.store import PostgresStore
 from memdir.store.store import Store
 from memdir.store.types import Container, Document

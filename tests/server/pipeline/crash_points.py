@@ -21,12 +21,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from memdir.server.worker import Worker
-from memdir.store import jobs
+from memdir.server.indexing.worker import Worker
 from memdir.store.acting import SYSTEM
-from memdir.store.operations import Put
+from memdir.store.jobs import queue as jobs
 from memdir.store.postgres.store import PostgresStore
 from memdir.store.sqlite.store import SqliteStore
+from memdir.store.tree.operations import Put
 from tests.server.conftest import AnyStore
 from tests.server.fakes import FakeEngine, HashEmbedder
 

@@ -10,12 +10,12 @@ import pytest
 from memdir.ingest.text import decode
 from memdir.memory.extract import extract
 from memdir.memory.reconcile import reconcile
-from memdir.server.knownfacts import KnownFacts
-from memdir.server.leases import Lease
-from memdir.server.remembering import remember_all
-from memdir.store.memories import Decided
-from memdir.store.operations import Put
+from memdir.server.indexing.known_facts import KnownFacts
+from memdir.server.indexing.leases import Lease
+from memdir.server.indexing.memory_step import remember_all
+from memdir.store.memories.memories import Decided
 from memdir.store.store import Store
+from memdir.store.tree.operations import Put
 from memdir.store.types import Container, Document, MemoryCandidate
 from tests.server.conftest import AnyStore, Putting
 from tests.server.fakes import FakeEngine

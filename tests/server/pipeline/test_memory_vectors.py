@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from memdir.server.knownfacts import KnownFacts
-from memdir.server.leases import Lease
-from memdir.server.memoryvectors import MEMORIES_MAX, MemoryVectors
+from memdir.server.indexing.known_facts import KnownFacts
+from memdir.server.indexing.leases import Lease
+from memdir.server.indexing.memory_vectors import MEMORIES_MAX, MemoryVectors
 from memdir.store.types import Container
 from tests.server.conftest import AnyStore, Putting
 from tests.server.fakes import FakeEngine, HashEmbedder
@@ -28,7 +28,7 @@ def remembered(store: AnyStore, engine: FakeEngine) -> None:
 def with_vectors(store: AnyStore, container: Container) -> set[str]:
     """What those memories say that have vectors of both models."""
     memories = {memory.id: memory.candidate.text for memory in store.memories.latest(container.id)}
-    held = [set(store.remembered.vectors(list(memories), model=model)) for model in MODELS]
+    held = [set(store.memory_search.vectors(list(memories), model=model)) for model in MODELS]
     return {memories[memory_id] for memory_id in set.intersection(*held)}
 
 
@@ -45,7 +45,7 @@ def test_a_memory_that_is_a_whole_document_takes_the_vectors_of_its_passage(
     assert sorted(dense.seen) == sorted(texts)
     assert sorted(engine.static.seen) == sorted(texts)
     for memory in store.memories.latest(container.id):
-        stored = store.remembered.vectors([memory.id], model="fake-dense")[memory.id]
+        stored = store.memory_search.vectors([memory.id], model="fake-dense")[memory.id]
         assert stored == dense.embed_query(memory.candidate.text).astype("<f2").tobytes()
 
 

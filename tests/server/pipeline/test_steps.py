@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from memdir.server.interrupt import Interruptible
-from memdir.server.knownfacts import KnownFacts
-from memdir.server.leases import Lease, Leases, StepTimeoutError
-from memdir.server.pipeline import TOLD_FROM_BYTES, index_all
-from memdir.server.worker import Worker
-from memdir.store.documents import STATUSES
+from memdir.server.indexing.interrupt import Interruptible
+from memdir.server.indexing.known_facts import KnownFacts
+from memdir.server.indexing.leases import Lease, Leases, StepTimeoutError
+from memdir.server.indexing.pipeline import TOLD_FROM_BYTES, index_all
+from memdir.server.indexing.worker import Worker
 from memdir.store.errors import SupersededError
-from memdir.store.jobs import BULK, INTERACTIVE, LEASE_MS, Job
+from memdir.store.jobs.queue import BULK, INTERACTIVE, LEASE_MS, Job
+from memdir.store.tree.documents import STATUSES
 from memdir.store.types import Chunk, Container
 from tests.server.conftest import AnyStore, Putting
 from tests.server.fakes import FakeEngine, HashEmbedder
@@ -116,7 +116,7 @@ def test_a_newer_revision_ends_the_cutting_of_the_older_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     began, ended = threading.Event(), threading.Event()
-    cut = "memdir.server.pipeline.chunker.cut"
+    cut = "memdir.server.indexing.pipeline.chunker.cut"
     from memdir.ingest import chunker
 
     original = chunker.cut
@@ -251,7 +251,7 @@ def test_documents_that_raise_loop_or_break_the_model_fail_alone(
             raise RecursionError("too deep")
         return original(text, path)
 
-    monkeypatch.setattr("memdir.server.pipeline.chunker.cut", chunk)
+    monkeypatch.setattr("memdir.server.indexing.pipeline.chunker.cut", chunk)
     for number in range(3):
         put(f"/loops{number}.md", b"loops %d" % number)
         put(f"/raises{number}.md", b"raises %d" % number)
@@ -305,7 +305,7 @@ def test_a_worker_that_stops_in_the_middle_gives_its_work_back(
         began.set()
         endless()
 
-    monkeypatch.setattr("memdir.server.pipeline.chunker.cut", chunk)
+    monkeypatch.setattr("memdir.server.indexing.pipeline.chunker.cut", chunk)
     put("/a.md", b"words")
     worker = Worker(store, FakeEngine(store))  # type: ignore[arg-type]
     worker.start()
@@ -320,8 +320,8 @@ def test_leases_of_a_step_under_way_are_renewed(
     put: Putting,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("memdir.server.leases.RENEW_S", 0.05)
-    monkeypatch.setattr("memdir.server.leases.TICK_S", 0.02)
+    monkeypatch.setattr("memdir.server.indexing.leases.RENEW_S", 0.05)
+    monkeypatch.setattr("memdir.server.indexing.leases.TICK_S", 0.02)
     put("/a.md", b"words")
     (job,) = store.jobs.claim("index")
     row = "select leased_until_ms from job"

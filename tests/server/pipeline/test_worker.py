@@ -12,14 +12,14 @@ import pytest
 from memdir.retrieval.query import Searcher
 from memdir.retrieval.types import SearchQuery
 from memdir.server.engine import Engine
-from memdir.server.pipeline import BINARY_NOTE
-from memdir.server.quiet import Quiet
-from memdir.server.services.hits import current_hits
-from memdir.server.worker import EMBED_CHUNKS, EMBED_SLICE, Worker
-from memdir.store import jobs
+from memdir.server.indexing.in_flight import SearchesInFlight
+from memdir.server.indexing.pipeline import BINARY_NOTE
+from memdir.server.indexing.worker import EMBED_CHUNKS, EMBED_SLICE, Worker
+from memdir.server.services.search.hits import current_hits
 from memdir.store.acting import acting_as
 from memdir.store.errors import SupersededError
-from memdir.store.operations import Delete, Move, Put
+from memdir.store.jobs import queue as jobs
+from memdir.store.tree.operations import Delete, Move, Put
 from memdir.store.types import Container, Matrix, Scope
 from tests.server.conftest import AnyStore, Putting
 from tests.server.fakes import FakeEngine, HashEmbedder
@@ -297,7 +297,7 @@ def test_an_edit_waits_for_a_few_passages_of_the_import_that_is_being_embedded(
                 put("/note.md", b"The spare key hangs at the bakery.\n")
             return super().embed_passages(texts)
 
-    monkeypatch.setattr("memdir.server.worker.REST_MAX_S", WAIT_S)
+    monkeypatch.setattr("memdir.server.indexing.worker.REST_MAX_S", WAIT_S)
     dense = Interrupted("fake-dense")
     engine = FakeEngine(store, dense=dense)
     for number in range(3 * EMBED_SLICE):
@@ -313,7 +313,7 @@ def test_an_edit_waits_for_a_few_passages_of_the_import_that_is_being_embedded(
 def test_an_import_rests_after_a_few_passages_while_somebody_searches(
     store: AnyStore, container: Container, put: Putting, events: Events, working: Working, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Searched(Quiet):
+    class Searched(SearchesInFlight):
         """A search begins before the first passages and ends when it is waited for."""
 
         def wait(self, timeout_s: float) -> bool:
@@ -323,7 +323,7 @@ def test_an_import_rests_after_a_few_passages_while_somebody_searches(
                 search.close()
             return super().wait(timeout_s)
 
-    monkeypatch.setattr("memdir.server.worker.SEARCH_REST_MAX_S", WAIT_S)
+    monkeypatch.setattr("memdir.server.indexing.worker.SEARCH_REST_MAX_S", WAIT_S)
     rested: list[int] = []
     dense = HashEmbedder("fake-dense")
     engine = FakeEngine(store, dense=dense)
@@ -331,9 +331,9 @@ def test_an_import_rests_after_a_few_passages_while_somebody_searches(
         put(f"/import/{number}.md", b"entry %d" % number, priority=jobs.BULK)
     while claimed := store.jobs.claim("index"):
         indexed(store, engine, claimed[0])
-    engine.quiet = Searched()
+    engine.in_flight = Searched()
     with ExitStack() as search:
-        search.enter_context(engine.quiet.asking())
+        search.enter_context(engine.in_flight.search())
         working(engine)
         events.until(drained(store))
     assert (rested, len(dense.seen)) == ([EMBED_SLICE], 2 * EMBED_SLICE)
@@ -345,7 +345,7 @@ def test_an_import_goes_on_although_somebody_always_searches(
     engine = FakeEngine(store, dense=HashEmbedder("fake-dense"))
     for number in range(3):
         put(f"/import/{number}.md", b"entry %d" % number, priority=jobs.BULK)
-    with engine.quiet.asking():
+    with engine.in_flight.search():
         working(engine)
         events.until(drained(store))
 
@@ -377,22 +377,22 @@ def test_an_edit_does_not_wait_for_a_long_one_that_is_being_indexed(
 def test_facts_of_an_edit_have_their_vectors_before_more_documents_are_waited_for(
     store: AnyStore, put: Putting, events: Events, working: Working, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memdir.server.worker.GATHER_S", 2 * WAIT_S)
+    monkeypatch.setattr("memdir.server.indexing.worker.GATHER_S", 2 * WAIT_S)
     working(FakeEngine(store, dense=HashEmbedder("fake-dense")))
     put("/memory/me.md", b"# Me\n\n- I prefer tea over coffee.\n- My bicycle is green.\n")
     events.until(drained(store))
-    events.until(lambda: not store.remembered.to_embed(1))
+    events.until(lambda: not store.memory_search.to_embed(1))
 
 
-def test_it_is_quiet_when_the_last_search_has_ended() -> None:
-    quiet = Quiet()
+def test_no_search_is_in_flight_when_the_last_has_ended() -> None:
+    in_flight = SearchesInFlight()
     with ExitStack() as first, ExitStack() as second:
-        first.enter_context(quiet.asking())
-        second.enter_context(quiet.asking())
+        first.enter_context(in_flight.search())
+        second.enter_context(in_flight.search())
         first.close()
-        assert not quiet.wait(0)
+        assert not in_flight.wait(0)
         second.close()
-        assert quiet.wait(0)
+        assert in_flight.wait(0)
 
 
 def test_without_a_transformer_what_waited_for_it_is_done(store: AnyStore, container: Container, put: Putting) -> None:
@@ -407,7 +407,7 @@ def test_without_a_transformer_what_waited_for_it_is_done(store: AnyStore, conta
 def test_a_file_longer_than_what_is_decoded_says_so(
     store: AnyStore, container: Container, put: Putting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memdir.server.pipeline.TEXT_MAX_BYTES", 1000)
+    monkeypatch.setattr("memdir.server.indexing.pipeline.TEXT_MAX_BYTES", 1000)
     monkeypatch.setattr("memdir.ingest.text.TEXT_MAX_BYTES", 1000)
     put("/long.md", b"words and words\n" * 1000)
     (job,) = store.jobs.claim("index")

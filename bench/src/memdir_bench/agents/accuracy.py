@@ -15,8 +15,8 @@ from memdir_bench.agents.corpus import KINDS, NEGATIVE_KINDS, Question, memories
 from memdir_bench.agents.goals import figure
 from memdir_bench.figures import Figure
 from memdir_bench.retrieval.metrics import interval, wilson
+from memdir_bench.server.fixtures import Fixture, fixture
 from memdir_bench.server.runs import settle
-from memdir_bench.server.stand import Stand, stand
 from memdir_bench.session import BenchError
 from memdir_bench.smoke import progress
 
@@ -30,7 +30,7 @@ Ranks = dict[Question, tuple[int | None, int | None, int]]
 
 def accuracy(folder: Path, *, share: int = 1) -> Iterator[Figure]:
     """The design's ten cases, then the thousand memories; of their questions every `share`-th."""
-    with stand(folder) as one, one.client() as client:
+    with fixture(folder) as one, one.client() as client:
         progress("the ten cases of the design …")
         yield from seed_cases(client)
         progress("a thousand memories …")
@@ -41,7 +41,7 @@ def accuracy(folder: Path, *, share: int = 1) -> Iterator[Figure]:
         yield from _server(one)
 
 
-def _server(one: Stand) -> Iterator[Figure]:
+def _server(one: Fixture) -> Iterator[Figure]:
     yield figure("server_resident", one.resident_mib(), "MiB", note="after all questions, models loaded")
 
 

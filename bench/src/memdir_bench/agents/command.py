@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from memdir.core.errors import MemdirError
 from memdir_bench.agents.accuracy import accuracy
-from memdir_bench.agents.day import day
+from memdir_bench.agents.day_simulation import day
 from memdir_bench.agents.scale import QUICK, Work, at_size
 from memdir_bench.figures import Figure, machine
 from memdir_bench.report import reported

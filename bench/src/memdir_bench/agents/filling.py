@@ -18,11 +18,11 @@ from typing import Any, Final
 import httpx
 
 from memdir_bench.agents.accuracy import BATCH, asked_of
-from memdir_bench.agents.asking import CONTAINER
 from memdir_bench.agents.goals import figure
 from memdir_bench.agents.haystack import Haystack
+from memdir_bench.agents.queries import CONTAINER
 from memdir_bench.figures import Figure
-from memdir_bench.server.stand import Stand
+from memdir_bench.server.fixtures import Fixture
 from memdir_bench.session import BenchError
 from memdir_bench.smoke import progress
 
@@ -38,7 +38,7 @@ _MEMORY: Final = (
 )
 
 
-def imported(one: Stand, client: httpx.Client, haystack: Haystack, now: datetime) -> Iterator[Figure]:
+def imported(one: Fixture, client: httpx.Client, haystack: Haystack, now: datetime) -> Iterator[Figure]:
     """The first memories, through the server."""
     count = haystack.count
     items = [item for _, item in _items(haystack, now, 0, min(count, IMPORTED_MAX))]
@@ -57,7 +57,7 @@ def imported(one: Stand, client: httpx.Client, haystack: Haystack, now: datetime
 
 def completed(data: Path, haystack: Haystack, now: datetime) -> Iterator[Figure]:
     """The others, into the store in `data`, which no server has open; and no work is left."""
-    from memdir.server.direct import KEY
+    from memdir.server.in_process import KEY
     from memdir.store.acting import acting_as
     from memdir.store.database import fetch
     from memdir.store.sqlite.store import SqliteStore
@@ -91,7 +91,7 @@ def completed(data: Path, haystack: Haystack, now: datetime) -> Iterator[Figure]
 
 
 def _written(store: Any, container_id: int, rows: list[tuple[int, dict[str, Any]]]) -> None:
-    from memdir.store.agentmemories import folded_hash
+    from memdir.store.agents.memories import folded_hash
 
     documents, memories = [], []
     for place, item in rows:

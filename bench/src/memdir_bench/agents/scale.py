@@ -21,13 +21,13 @@ import httpx
 from memdir.core.paths import under_home
 from memdir_bench.agenthook import run_hook
 from memdir_bench.agents.accuracy import asked_of
-from memdir_bench.agents.asking import CONTAINER, Answered, Asked
 from memdir_bench.agents.filling import IMPORTED_MAX, completed, imported
 from memdir_bench.agents.goals import figure
 from memdir_bench.agents.haystack import KINDS, Haystack
 from memdir_bench.agents.judges import Exhaustive, plain_fts5
+from memdir_bench.agents.queries import CONTAINER, Answered, Asked
 from memdir_bench.figures import Figure, percentile
-from memdir_bench.server.stand import Running, Stand, stand
+from memdir_bench.server.fixtures import Fixture, Running, fixture
 from memdir_bench.session import BenchError
 from memdir_bench.smoke import progress
 
@@ -58,7 +58,7 @@ def at_size(count: int, work: Work, *, parent: Path | None = None) -> Iterator[F
         haystack = Haystack(count)
         data = under_home(folder / "home-0").server_dir
         now = datetime.now(UTC)
-        with stand(folder) as one, one.client() as client:
+        with fixture(folder) as one, one.client() as client:
             yield from imported(one, client, haystack, now)
         stored = min(count, IMPORTED_MAX)
         database = sum(path.stat().st_size for path in data.glob("*.db*"))
@@ -73,13 +73,13 @@ def at_size(count: int, work: Work, *, parent: Path | None = None) -> Iterator[F
         progress(f"{count}: plain FTS5 …")
         yield from _plain(folder, haystack, work)
         progress(f"{count}: the hook …")
-        with stand(folder) as one, one.client() as client:
+        with fixture(folder) as one, one.client() as client:
             yield from _read(client, one, count)
             yield from _hooked(one.servers[0], haystack, work.hooks)
             yield figure(f"{count}.server_resident", one.resident_mib(), "MiB", note="the whole server, after the hooks")
 
 
-def _read(client: httpx.Client, one: Stand, count: int) -> Iterator[Figure]:
+def _read(client: httpx.Client, one: Fixture, count: int) -> Iterator[Figure]:
     """A server that has just started, until it answers, and until it rests."""
     began = time.perf_counter()
     _asked_when_read(client)
@@ -131,7 +131,7 @@ def _bytes_below(folder: Path) -> int:
 def _asked(data: Path, count: int, work: Work) -> Answered:
     asked = Asked(folder=str(data), count=count, questions=work.questions, rounds=work.rounds, stores=work.stores)
     done = subprocess.run(
-        [sys.executable, "-m", "memdir_bench.agents.asking"], input=json.dumps(dataclasses.asdict(asked)).encode(),
+        [sys.executable, "-m", "memdir_bench.agents.queries"], input=json.dumps(dataclasses.asdict(asked)).encode(),
         capture_output=True, timeout=_ASK_LIMIT_S, check=False,
     )  # fmt: skip
     if done.returncode:

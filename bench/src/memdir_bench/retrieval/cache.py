@@ -21,7 +21,7 @@ from memdir.core.paths import ensure_dir
 from memdir.retrieval.embed import Embedder, LineEmbedder
 from memdir.retrieval.embed.port import CosineScale, Doubting
 from memdir.retrieval.units import units_of
-from memdir.store.texts import embedded_text
+from memdir.store.text.passage_text import embedded_text
 from memdir.store.types import Chunk, Matrix
 
 _VERSION: Final = 1

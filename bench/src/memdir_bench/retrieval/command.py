@@ -14,8 +14,8 @@ from memdir_bench.report import reported
 from memdir_bench.retrieval import collections, exact, hops, languages, mixed, negatives
 from memdir_bench.retrieval.cache import CachedEmbedder
 from memdir_bench.retrieval.collections import Collection
+from memdir_bench.retrieval.fixtures import filled
 from memdir_bench.retrieval.stages import figures, outcomes
-from memdir_bench.retrieval.stand import filled
 
 
 def main(args: argparse.Namespace, *, as_json: bool) -> int:
@@ -63,13 +63,13 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 def measure(collection: Collection, dense: CachedEmbedder, others: Sequence[Collection]) -> Sequence[Figure]:
     """One collection, from its files to its figures."""
     say(f"{collection.name}: indexing {len(collection.texts)} files …")
-    with filled(collection.texts, dense, say) as stand:
+    with filled(collection.texts, dense, say) as fixture:
         dense.save()
         say(f"{collection.name}: asking {len(collection.questions)} questions …")
-        made = figures(collection.name, outcomes(stand, collection.questions))
+        made = figures(collection.name, outcomes(fixture, collection.questions))
         unrelated = [(other.name, negatives.texts(negatives.held_out(other.questions))) for other in others]
         unrelated += negatives.made_up(collection.texts)
-        made += negatives.figures(collection.name, stand, unrelated, negatives.held_out(collection.questions))
+        made += negatives.figures(collection.name, fixture, unrelated, negatives.held_out(collection.questions))
     dense.save()
     return made
 

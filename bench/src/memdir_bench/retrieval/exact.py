@@ -20,8 +20,8 @@ from memdir.retrieval.embed.port import unpack_lines
 from memdir.retrieval.query import STATIC_LINE_SHARE
 from memdir.retrieval.units import units_of
 from memdir.retrieval.words import prepare
+from memdir.store.passages.vectors import dots
 from memdir.store.types import Chunk, Matrix
-from memdir.store.vectors import dots
 from memdir_bench.figures import Figure
 from memdir_bench.retrieval.corpus import Memory, Question, memory
 from memdir_bench.retrieval.metrics import wilson

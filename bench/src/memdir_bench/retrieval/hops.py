@@ -16,9 +16,9 @@ from memdir.retrieval.query import Searcher
 from memdir.retrieval.types import SearchQuery
 from memdir_bench.figures import Figure
 from memdir_bench.retrieval.collections import Text
+from memdir_bench.retrieval.fixtures import SHORT, Fixture, filled
 from memdir_bench.retrieval.hops_corpus import HALVES, KINDS, TwoHop, distractors, pairs
 from memdir_bench.retrieval.metrics import Values, difference, interval
-from memdir_bench.retrieval.stand import SHORT, Stand, filled
 
 AT: Final = 10
 PER_KIND: Final = 24
@@ -33,16 +33,16 @@ def run(dense: Embedder | None, say: Callable[[str], None]) -> list[Figure]:
     files, questions = pairs(KINDS, seed=SEED, per_kind=PER_KIND)
     texts = [Text(path=path, text=text) for path, text in (files | distractors(DISTRACTORS)).items()]
     say(f"hops: indexing {len(texts)} files …")
-    with filled(texts, dense, say) as stand:
+    with filled(texts, dense, say) as fixture:
         say(f"hops: asking {len(questions)} questions …")
-        return figures(stand, questions)
+        return figures(fixture, questions)
 
 
-def figures(stand: Stand, questions: Sequence[TwoHop]) -> list[Figure]:
+def figures(fixture: Fixture, questions: Sequence[TwoHop]) -> list[Figure]:
     """Of each half and of each kind."""
-    searcher = stand.searcher()
+    searcher = fixture.searcher()
     found = {
-        hops: [_first_files(stand, searcher, question.text, hops=hops) for question in questions] for hops in (False, True)
+        hops: [_first_files(fixture, searcher, question.text, hops=hops) for question in questions] for hops in (False, True)
     }
     made: list[Figure] = []
     for half in HALVES:
@@ -88,6 +88,6 @@ def _figure(name: str, values: Values) -> Figure:
     )
 
 
-def _first_files(stand: Stand, searcher: Searcher, question: str, *, hops: bool) -> list[str]:
-    query = SearchQuery(text=question, scope=stand.scope, limit=SHORT, lines=False, hops=hops)
+def _first_files(fixture: Fixture, searcher: Searcher, question: str, *, hops: bool) -> list[str]:
+    query = SearchQuery(text=question, scope=fixture.scope, limit=SHORT, lines=False, hops=hops)
     return list(dict.fromkeys(hit.path or "" for hit in searcher.search(query).hits))[:AT]

@@ -1,7 +1,7 @@
 """Notes beside code: short notes of a company and the modules of Python's own library in one container, asked in other words.
 
 `mixed_notes.json` has notes with a question each, and questions about modules; those under `held` were written with the others
-and never looked at while the priors of `retrieval.kinds` were chosen.
+and never looked at while the priors of `retrieval.text_kinds` were chosen.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from memdir.retrieval.embed import Embedder
 from memdir.retrieval.types import SearchQuery
 from memdir_bench.figures import Figure
 from memdir_bench.retrieval.collections import Text
-from memdir_bench.retrieval.stand import Stand, filled
+from memdir_bench.retrieval.fixtures import Fixture, filled
 
 GOAL_AMONG_THREE: Final = 0.65
 _LEFT_OUT: Final = frozenset(
@@ -31,12 +31,15 @@ def run(dense: Embedder, say: Callable[[str], None]) -> Iterator[Figure]:
     notes = [note for part in ("tune", "held") for note, _ in said[part]]
     places = {note: f"/notes/{number:02d}.md" for number, note in enumerate(notes)}
     texts = [Text(path=path, text=f"{note}\n") for note, path in places.items()] + list(_modules())
-    with filled(texts, dense, say) as stand:
+    with filled(texts, dense, say) as fixture:
         for part in ("tune", "held"):
             asked = [(question, places[note]) for note, question in said[part]]
-            yield from _figures(f"mixed.notes_{part}", stand, asked, goal=GOAL_AMONG_THREE if part == "held" else None)
+            yield from _figures(f"mixed.notes_{part}", fixture, asked, goal=GOAL_AMONG_THREE if part == "held" else None)
             yield from _figures(
-                f"mixed.code_{part}", stand, [(question, f"/code/{name}") for name, question in said[f"code_{part}"]], goal=None
+                f"mixed.code_{part}",
+                fixture,
+                [(question, f"/code/{name}") for name, question in said[f"code_{part}"]],
+                goal=None,
             )
 
 
@@ -48,11 +51,11 @@ def _modules() -> Iterator[Text]:
             yield Text(path=f"/code/{relative}", text=path.read_text(encoding="utf-8", errors="replace"))
 
 
-def _figures(name: str, stand: Stand, asked: list[tuple[str, str]], *, goal: float | None) -> Iterator[Figure]:
-    searcher = stand.searcher()
+def _figures(name: str, fixture: Fixture, asked: list[tuple[str, str]], *, goal: float | None) -> Iterator[Figure]:
+    searcher = fixture.searcher()
     first = three = 0
     for question, wanted in asked:
-        query = SearchQuery(text=question, scope=stand.scope, limit=10, nearest=5)
+        query = SearchQuery(text=question, scope=fixture.scope, limit=10, nearest=5)
         files = list(dict.fromkeys(hit.path for hit in searcher.search(query).hits))
         first += files[:1] == [wanted]
         three += wanted in files[:3]

@@ -15,13 +15,13 @@ from typing import Final
 from memdir.retrieval.embed import Embedder
 from memdir.retrieval.threshold import threshold_among, threshold_beside
 from memdir.retrieval.types import SearchQuery
-from memdir.store.words import stem, words
+from memdir.store.text.words import stem, words
 from memdir_bench.figures import Better, Figure
 from memdir_bench.retrieval import handwritten
 from memdir_bench.retrieval.collections import Collection, Question, Text
 from memdir_bench.retrieval.corpus import memory
+from memdir_bench.retrieval.fixtures import SHORT, Fixture, filled
 from memdir_bench.retrieval.metrics import wilson
-from memdir_bench.retrieval.stand import SHORT, Stand, filled
 
 GOAL: Final = 0.05
 """Of the questions without an answer."""
@@ -84,15 +84,15 @@ def run(collections: Sequence[Collection], dense: Embedder | None, say: Callable
     kept = [Text(path=path, text=text) for path, text in handwritten.FILES.items()]
     answered = [Question(name=path, text=text, gains={path: 1}) for text, path in handwritten.QUESTIONS.items()]
     say(f"unrelated: indexing {len(kept)} files …")
-    with filled(kept, dense, say) as stand:
-        found = figures("handwritten", stand, asked + made_up(kept), answered)
+    with filled(kept, dense, say) as fixture:
+        found = figures("handwritten", fixture, asked + made_up(kept), answered)
     for files in FILES_PER_LAYOUT:
         generated = memory(seed=_MEMORY_SEED, files_per_layout=files)
         kept = [Text(path=path, text=text) for path, text in generated.files.items()]
         say(f"unrelated: indexing {len(kept)} files …")
         related = [Question(name=one.kind, text=one.text, gains={one.path: 1}) for one in generated.questions[::RELATED_EVERY]]
-        with filled(kept, dense, say) as stand:
-            found += figures(f"generated_{len(kept)}", stand, asked + made_up(kept), related)
+        with filled(kept, dense, say) as fixture:
+            found += figures(f"generated_{len(kept)}", fixture, asked + made_up(kept), related)
     return found
 
 
@@ -102,15 +102,15 @@ def made_up(kept: Sequence[Text]) -> list[tuple[str, list[str]]]:
 
 
 def figures(
-    name: str, stand: Stand, unrelated: Sequence[tuple[str, Sequence[str]]], related: Sequence[Question]
+    name: str, fixture: Fixture, unrelated: Sequence[tuple[str, Sequence[str]]], related: Sequence[Question]
 ) -> list[Figure]:
     """The share of each kind of question that shows anything at the default threshold, all kinds alike, and the share of the
     related ones that show a file that answers; then both at other thresholds, for the choice there is."""
-    best = {kind: [_scores(stand, question, {})[0] for question in questions] for kind, questions in unrelated}
-    both = [_scores(stand, question.text, question.gains) for question in related]
+    best = {kind: [_scores(fixture, question, {})[0] for question in questions] for kind, questions in unrelated}
+    both = [_scores(fixture, question.text, question.gains) for question in related]
     answered = [score for _, score in both]
-    static = stand.engine.static
-    count = stand.engine.vectors.nearest(stand.scope, static.embed_query("x"), model=static.name, limit=1).counted
+    static = fixture.engine.static
+    count = fixture.engine.vectors.nearest(fixture.scope, static.embed_query("x"), model=static.name, limit=1).counted
     default = threshold_among(count)
     shown = sum(score >= threshold_beside(first, count) for first, score in both)
     asked = sum(len(scores) for scores in best.values())
@@ -125,10 +125,10 @@ def figures(
     return made
 
 
-def _scores(stand: Stand, text: str, gains: Mapping[str, int]) -> tuple[float, float]:
+def _scores(fixture: Fixture, text: str, gains: Mapping[str, int]) -> tuple[float, float]:
     """The best score for a text, and the best of files that answer it. 0 without a hit."""
-    query = SearchQuery(text=text, scope=stand.scope, limit=SHORT if gains else 1, lines=False, threshold=0.0)
-    hits = stand.searcher().search(query).hits
+    query = SearchQuery(text=text, scope=fixture.scope, limit=SHORT if gains else 1, lines=False, threshold=0.0)
+    hits = fixture.searcher().search(query).hits
     return max((hit.score for hit in hits), default=0.0), max((hit.score for hit in hits if hit.path in gains), default=0.0)
 
 

@@ -9,8 +9,8 @@ from typing import Final
 from memdir.retrieval.fuse import Tuning
 from memdir_bench.figures import Figure
 from memdir_bench.retrieval.collections import Question
+from memdir_bench.retrieval.fixtures import DEPTH, SHORT, Fixture
 from memdir_bench.retrieval.metrics import MEASURES, Values, difference, interval, measured
-from memdir_bench.retrieval.stand import DEPTH, SHORT, Stand
 
 GOALS: Final = {"cranfield": 0.42, "cisi": 0.44}
 """nDCG@10 of the whole search."""
@@ -37,20 +37,20 @@ class Outcome:
     values: dict[str, Values]
 
 
-def stages(stand: Stand) -> dict[str, Ranked]:
+def stages(fixture: Fixture) -> dict[str, Ranked]:
     """Each way of ranking the files for a question, by name."""
 
     def tuned(tuning: Tuning | None, *, dense: bool = True, depth: int = DEPTH) -> Ranked:
-        searcher = stand.searcher(tuning, dense=dense)
-        return lambda question: stand.ranked(searcher, question, depth)
+        searcher = fixture.searcher(tuning, dense=dense)
+        return lambda question: fixture.ranked(searcher, question, depth)
 
     ways: dict[str, Ranked] = {
-        "lexical": stand.by_words,
-        "static": lambda question: stand.by_vectors(question, stand.engine.static),
+        "lexical": fixture.by_words,
+        "static": lambda question: fixture.by_vectors(question, fixture.engine.static),
     }
-    model = stand.engine.dense
+    model = fixture.engine.dense
     if model is not None:
-        ways["dense"] = lambda question: stand.by_vectors(question, model)
+        ways["dense"] = lambda question: fixture.by_vectors(question, model)
         ways["at_once"] = tuned(None, dense=False)
     ways["full"] = tuned(None)
     for name, less in WITHOUT.items():
@@ -58,12 +58,12 @@ def stages(stand: Stand) -> dict[str, Ranked]:
     return ways
 
 
-def outcomes(stand: Stand, questions: Sequence[Question]) -> list[Outcome]:
+def outcomes(fixture: Fixture, questions: Sequence[Question]) -> list[Outcome]:
     """Every stage over all questions."""
     gains = [question.gains for question in questions]
     return [
         Outcome(stage=stage, values=measured([ranked(question.text) for question in questions], gains))
-        for stage, ranked in stages(stand).items()
+        for stage, ranked in stages(fixture).items()
     ]
 
 

@@ -23,11 +23,11 @@ from memdir.core.paths import under_home
 from memdir.store.database import fetch
 from memdir_bench.figures import Figure, machine, percentile
 from memdir_bench.report import reported
-from memdir_bench.scale.asking import Answer, Ask
 from memdir_bench.scale.exact import Exhaustive, plain_fts5, timed_ms
 from memdir_bench.scale.filling import fill
 from memdir_bench.scale.goals import figure
 from memdir_bench.scale.material import KINDS, Material
+from memdir_bench.scale.queries import Answer, Ask
 from memdir_bench.scale.serving import served
 from memdir_bench.session import BenchError
 from memdir_bench.smoke import progress
@@ -148,7 +148,7 @@ def _kept(keep: Path, home: Path, material: Material, passages: int) -> Filled:
 
 def _filled(home: Path, url: str | None, material: Material, passages: int) -> Filled:
     from memdir.retrieval.embed import StaticEmbedder
-    from memdir_bench.scale.asking import opened
+    from memdir_bench.scale.queries import opened
 
     folder = under_home(home).server_dir
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -179,7 +179,7 @@ def _asked(home: Path, url: str | None, filled: Filled, work: Work, passages: in
         passages=passages, queries=work.queries, rounds=work.rounds, updates=work.updates,
     )  # fmt: skip
     done = subprocess.run(
-        [sys.executable, "-m", "memdir_bench.scale.asking"],
+        [sys.executable, "-m", "memdir_bench.scale.queries"],
         input=json.dumps(dataclasses.asdict(ask)).encode(), capture_output=True, timeout=_ASK_LIMIT_S, check=False,
     )  # fmt: skip
     if done.returncode:

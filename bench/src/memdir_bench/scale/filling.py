@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Final
 
 from memdir.core.errors import MemdirError
 from memdir.store.database import fetch
-from memdir.store.operations import Put
-from memdir.store.texts import grams, text_hash
-from memdir.store.ties import tied
+from memdir.store.passages.entity_links import tied
+from memdir.store.text.passage_text import grams, text_hash
+from memdir.store.tree.operations import Put
 from memdir.store.types import Chunk, Container, Document, Matrix
 from memdir_bench.scale.material import PASSAGES_PER_FILE, Block, Material, path_of
 

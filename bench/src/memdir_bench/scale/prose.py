@@ -22,7 +22,7 @@ import httpx
 from memdir_bench.figures import Figure, percentile
 from memdir_bench.posix.clocks import resident_mib
 from memdir_bench.scale.goals import figure
-from memdir_bench.server.stand import stand
+from memdir_bench.server.fixtures import fixture
 from memdir_bench.session import BenchError
 from memdir_bench.smoke import progress
 
@@ -100,7 +100,7 @@ def _at_size(folder: Path, texts: Sequence[str], requests: int) -> Iterator[Figu
     rng = random.Random(3)  # noqa: S311
     questions = [" ".join(rng.choice(texts).split()[5 : 5 + rng.randint(3, 9)]) for _ in range(requests)]
     notes = [f"{person} {fact} (note {number})." for number in range(5) for person in PERSONS for fact in FACTS]
-    with stand(folder) as one, one.client() as client:
+    with fixture(folder) as one, one.client() as client:
         began = time.perf_counter()
         for first in range(0, len(texts), _BATCH):
             _post(client, texts[first : first + _BATCH])

@@ -14,7 +14,7 @@ from memdir_bench.posix.clocks import resident_mib
 from memdir_bench.scale.filling import TAG, TEAMS
 from memdir_bench.scale.goals import figure
 from memdir_bench.scale.material import Material, folder_of, path_of
-from memdir_bench.server.stand import stand
+from memdir_bench.server.fixtures import fixture
 from memdir_bench.session import BenchError
 
 _FOUND_LIMIT_S: Final = 60.0
@@ -24,7 +24,7 @@ def served(folder: Path, name: str, material: Material, passages: int, *, reques
     """Searches over HTTP: everywhere, in one folder, filtered by metadata; files that are put and found; memory. No question is
     asked twice, since the server remembers their vectors. Asked when the server's work at its start is done."""
     queries = material.queries("mixed", 3 * requests)
-    with stand(folder) as one, one.client() as client:
+    with fixture(folder) as one, one.client() as client:
         pid = one.servers[0].process.pid
         yield figure(f"{name}.server_idle", resident_mib(pid), "MiB", note="before its first search")
         _search(client, {"q": queries[0].text})

@@ -18,7 +18,7 @@ from memdir_bench.corpus import SUBJECTS
 from memdir_bench.figures import Figure
 from memdir_bench.scale.goals import figure
 from memdir_bench.scale.serving import saved, visible_figures
-from memdir_bench.server.stand import Stand, stand
+from memdir_bench.server.fixtures import Fixture, fixture
 from memdir_bench.session import BenchError
 from memdir_bench.smoke import progress
 
@@ -34,7 +34,7 @@ _IDLE_CPU_S: Final = 0.05
 """A server that used less between two looks has nothing left to do."""
 _LIMIT_S: Final = 3600.0
 
-Send = Callable[[Stand, range], None]
+Send = Callable[[Fixture, range], None]
 
 
 def memory_text(number: int) -> str:
@@ -51,7 +51,7 @@ def memory_text(number: int) -> str:
 
 def throughput(count: int) -> Iterator[Figure]:
     """Documents a second, each a request of its own and in batches, until all are done; and what one costs the processors."""
-    with tempfile.TemporaryDirectory(prefix="memdir-bench-scale-") as folder, stand(Path(folder)) as one:
+    with tempfile.TemporaryDirectory(prefix="memdir-bench-scale-") as folder, fixture(Path(folder)) as one:
         _send_batches(one, range(-_BATCH, 0))
         _embedded(one)  # models are loaded
         yield from _through(one, "pipeline", _send_each, range(count))
@@ -69,7 +69,7 @@ def throughput(count: int) -> Iterator[Figure]:
         yield figure("pipeline_model_cpu", cost_ms, "ms", samples=len(texts), note="of the transformer alone, for one")
 
 
-def _through(one: Stand, name: str, send: Send, numbers: range) -> Iterator[Figure]:
+def _through(one: Fixture, name: str, send: Send, numbers: range) -> Iterator[Figure]:
     """Rates to three places, and the processor time of everything, the vectors of memories too."""
     count = len(numbers)
     progress(f"{name}: {count} short memories through the pipeline …")
@@ -89,7 +89,7 @@ def _through(one: Stand, name: str, send: Send, numbers: range) -> Iterator[Figu
     yield figure(f"{name}_cpu", cpu_s * 1000 / count, "ms", samples=count, note="of the server, for one")
 
 
-def _send_each(one: Stand, numbers: range) -> None:
+def _send_each(one: Fixture, numbers: range) -> None:
     with one.client() as client:
         address, headers = client.base_url, {**client.headers, "Content-Type": "application/json"}
 
@@ -108,14 +108,14 @@ def _send_each(one: Stand, numbers: range) -> None:
             done.result()
 
 
-def _send_batches(one: Stand, numbers: range) -> None:
+def _send_batches(one: Fixture, numbers: range) -> None:
     with one.client() as client:
         for at in range(0, len(numbers), _BATCH):
             contents = [memory_text(number) for number in numbers[at : at + _BATCH]]
             _taken(client.post("/v3/documents/batch", json={"contents": contents, "containerTag": _TAG}))
 
 
-def _saved_meanwhile(one: Stand, numbers: range) -> Iterator[Figure]:
+def _saved_meanwhile(one: Fixture, numbers: range) -> Iterator[Figure]:
     """Files that a person saves, one after the other, as long as an import into the same container goes on."""
     progress(f"files saved while {len(numbers)} others are imported …")
     times: list[tuple[float, float]] = []
@@ -133,7 +133,7 @@ def _taken(answer: Any) -> None:
         raise BenchError(f"a document was answered {answer.status_code}: {answer.text[:300]}")
 
 
-def _found(one: Stand, number: int) -> None:
+def _found(one: Fixture, number: int) -> None:
     """Wait until a search finds a document by its words."""
     text = memory_text(number)
     body = {"q": text, "containerTag": _TAG, "searchMode": "documents", "limit": 1}
@@ -141,7 +141,7 @@ def _found(one: Stand, number: int) -> None:
         _until(lambda: text in str(client.post("/v4/search", json=body).json()))
 
 
-def _embedded(one: Stand) -> None:
+def _embedded(one: Fixture) -> None:
     """Wait until no document is in the pipeline."""
     with one.client() as client:
         _until(lambda: not _waiting(client))
@@ -160,7 +160,7 @@ def _until(true: Callable[[], bool]) -> None:
         time.sleep(_POLL_S)
 
 
-def _idle_cpu_s(one: Stand) -> float:
+def _idle_cpu_s(one: Fixture) -> float:
     """The processor time used when nothing is left to do."""
     used = one.cpu_s()
     while True:

@@ -16,10 +16,10 @@ from memdir.core.errors import MemdirError
 from memdir_bench.figures import Figure, machine
 from memdir_bench.report import reported
 from memdir_bench.server import runs
-from memdir_bench.server.stand import Stand, private_postgres, stand
+from memdir_bench.server.fixtures import Fixture, fixture, private_postgres
 from memdir_bench.smoke import progress
 
-PARTS: Final[dict[str, Callable[[Stand, runs.Sizes], Iterator[Figure]]]] = {
+PARTS: Final[dict[str, Callable[[Fixture, runs.Sizes], Iterator[Figure]]]] = {
     "requests": runs.requests,
     "pipeline": runs.pipeline,
     "changes": runs.deliveries,
@@ -69,7 +69,7 @@ def _store(
     failed: dict[str, str],
 ) -> None:
     try:
-        with stand(root / store, database_url=database_url) as one:
+        with fixture(root / store, database_url=database_url) as one:
             for part in parts:
                 progress(f"{store}: {part} …")
                 try:
@@ -78,9 +78,9 @@ def _store(
                     failed[f"{store} {part}"] = str(error)
         if database_url is not None and "requests" in parts:
             progress("postgres: two processes …")
-            with stand(root / "one", database_url=database_url) as one:
+            with fixture(root / "one", database_url=database_url) as one:
                 figures += runs.processes(one, sizes)
-            with stand(root / "two", database_url=database_url, processes=2) as two:
+            with fixture(root / "two", database_url=database_url, processes=2) as two:
                 figures += runs.processes(two, sizes)
             figures += runs.processes_ratio(figures)
     except (MemdirError, OSError, httpx.HTTPError) as error:

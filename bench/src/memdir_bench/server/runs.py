@@ -1,4 +1,4 @@
-"""What is measured on one store. Each part takes a stand and gives figures, named `STORE.WHAT`."""
+"""What is measured on one store. Each part takes a fixture and gives figures, named `STORE.WHAT`."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from typing import Final
 import httpx
 
 from memdir_bench.figures import Figure, percentile
+from memdir_bench.server.fixtures import Fixture
 from memdir_bench.server.goals import figure
 from memdir_bench.server.load import Measured, path_of
-from memdir_bench.server.stand import Stand
 from memdir_bench.session import BenchError
 from memdir_bench.smoke import progress
 
@@ -45,9 +45,9 @@ GROW: Final = (1_000, 10_000, 100_000)
 QUICK_GROW: Final = (100, 300)
 
 
-def fill(stand: Stand, first: int, last: int, *, tag: str = TAG, text: bool = True) -> None:
+def fill(fixture: Fixture, first: int, last: int, *, tag: str = TAG, text: bool = True) -> None:
     """Documents `first` to `last`; without `text` such that the pipeline has next to nothing to do."""
-    with stand.client() as client:
+    with fixture.client() as client:
         for start in range(first, last, _BATCH):
             operations = [
                 {"op": "put", "path": path_of(number), "contentBase64": base64.b64encode(_content(number, text)).decode()}
@@ -71,10 +71,10 @@ _WORDS: Final = (
 )  # fmt: skip
 
 
-def settle(stand: Stand, tag: str = TAG) -> float:
+def settle(fixture: Fixture, tag: str = TAG) -> float:
     """Wait until nothing of the container is in the pipeline; how long that took, s."""
     began = time.monotonic()
-    with stand.client() as client:
+    with fixture.client() as client:
         while time.monotonic() < began + SETTLE_LIMIT_S:
             answer = client.get("/v3/documents/processing", params={"containerTag": tag})
             _expect(answer)
@@ -84,17 +84,17 @@ def settle(stand: Stand, tag: str = TAG) -> float:
     raise BenchError(f"the pipeline did not come to an end within {SETTLE_LIMIT_S:.0f} s")
 
 
-def requests(stand: Stand, sizes: Sizes) -> Iterator[Figure]:
+def requests(fixture: Fixture, sizes: Sizes) -> Iterator[Figure]:
     """Rate, latency and processor time of each kind at each number of clients."""
-    fill(stand, 0, sizes.documents)
-    settle(stand)
+    fill(fixture, 0, sizes.documents)
+    settle(fixture)
     for kind in KINDS:
         for clients in sizes.clients:
-            progress(f"{stand.store}: {kind} with {clients} clients")
-            measured, server_ms = stand.load(kind, clients, sizes.seconds, documents=sizes.documents)
-            yield from _request_figures(f"{stand.store}.{kind}_{clients}", measured, server_ms)
+            progress(f"{fixture.store}: {kind} with {clients} clients")
+            measured, server_ms = fixture.load(kind, clients, sizes.seconds, documents=sizes.documents)
+            yield from _request_figures(f"{fixture.store}.{kind}_{clients}", measured, server_ms)
             for tag in (f"{TAG}-puts", f"{TAG}-adds"):
-                _forget(stand, tag)
+                _forget(fixture, tag)
 
 
 def _request_figures(name: str, measured: Measured, server_ms: float) -> Iterator[Figure]:
@@ -107,9 +107,9 @@ def _request_figures(name: str, measured: Measured, server_ms: float) -> Iterato
     yield figure(f"{name}_client_cpu", measured.client_cpu_s * 1000 / count, "ms", samples=count)
 
 
-def _forget(stand: Stand, tag: str) -> None:
+def _forget(fixture: Fixture, tag: str) -> None:
     """What puts left in the pipeline would be paid for by the next measurement."""
-    with stand.client() as client:
+    with fixture.client() as client:
         for _ in range(_FORGET_TRIES_MAX):
             answer = client.delete(f"/v3/container-tags/{tag}")
             if answer.status_code != 503:  # workers were writing there at the same time
@@ -118,33 +118,33 @@ def _forget(stand: Stand, tag: str) -> None:
             _expect(answer)
 
 
-def pipeline(stand: Stand, sizes: Sizes) -> Iterator[Figure]:
+def pipeline(fixture: Fixture, sizes: Sizes) -> Iterator[Figure]:
     """Documents through the whole pipeline, and what one takes of processor and disk."""
     tag = f"{TAG}-pipe"
-    progress(f"{stand.store}: {sizes.piped} documents through the pipeline")
-    bytes_before, cpu_before, began = stand.data_bytes(), stand.cpu_s(), time.monotonic()
-    fill(stand, 0, sizes.piped, tag=tag)
-    settle(stand, tag)
+    progress(f"{fixture.store}: {sizes.piped} documents through the pipeline")
+    bytes_before, cpu_before, began = fixture.data_bytes(), fixture.cpu_s(), time.monotonic()
+    fill(fixture, 0, sizes.piped, tag=tag)
+    settle(fixture, tag)
     elapsed_s = time.monotonic() - began
-    name = f"{stand.store}.pipeline"
+    name = f"{fixture.store}.pipeline"
     yield figure(f"{name}_rate", sizes.piped / elapsed_s, "1/s", samples=sizes.piped, better="higher", note="0.6 KB each")
-    yield figure(f"{name}_cpu", (stand.cpu_s() - cpu_before) * 1000 / sizes.piped, "ms", samples=sizes.piped)
+    yield figure(f"{name}_cpu", (fixture.cpu_s() - cpu_before) * 1000 / sizes.piped, "ms", samples=sizes.piped)
     if bytes_before:
-        yield figure(f"{name}_disk", (stand.data_bytes() - bytes_before) / sizes.piped, "bytes", samples=sizes.piped)
-    yield figure(f"{stand.store}.resident", stand.resident_mib(), "MiB", samples=1)
+        yield figure(f"{name}_disk", (fixture.data_bytes() - bytes_before) / sizes.piped, "bytes", samples=sizes.piped)
+    yield figure(f"{fixture.store}.resident", fixture.resident_mib(), "MiB", samples=1)
 
 
-def deliveries(stand: Stand, sizes: Sizes) -> Iterator[Figure]:
+def deliveries(fixture: Fixture, sizes: Sizes) -> Iterator[Figure]:
     """From the answer to a put to the arrival of the change at somebody who waits for it (a change that comes before the
     answer counts as 0)."""
     tag = f"{TAG}-feed"
-    fill(stand, 0, 1, tag=tag, text=False)
+    fill(fixture, 0, 1, tag=tag, text=False)
     arrived: dict[int, float] = {}
     more = threading.Condition()
 
     def listen() -> None:
         since = 0
-        with stand.client() as client:
+        with fixture.client() as client:
             while since <= sizes.deliveries:
                 answer = client.get("/v1/changes", params={"containerTag": tag, "since": since, "wait": 10})
                 now = time.perf_counter()
@@ -159,7 +159,7 @@ def deliveries(stand: Stand, sizes: Sizes) -> Iterator[Figure]:
     listener = threading.Thread(target=listen, name="bench-feed")
     listener.start()
     waits = []
-    with stand.client() as client:
+    with fixture.client() as client:
         for number in range(sizes.deliveries):
             answer = client.put(f"/v1/files/n{number}", params={"containerTag": tag}, content=b"\0")
             answered = time.perf_counter()
@@ -171,53 +171,55 @@ def deliveries(stand: Stand, sizes: Sizes) -> Iterator[Figure]:
             waits.append(max(0.0, arrived[seq] - answered) * 1000)
     listener.join(timeout=30)
     for share in (50, 95, 99):
-        name = f"{stand.store}.changes_delivered_p{share}"
+        name = f"{fixture.store}.changes_delivered_p{share}"
         yield figure(name, percentile(waits, share / 100), "ms", samples=len(waits))
 
 
-def a_minute(stand: Stand, sizes: Sizes) -> Iterator[Figure]:
+def a_minute(fixture: Fixture, sizes: Sizes) -> Iterator[Figure]:
     """64 clients that read, list and write, and what the memory does meanwhile."""
     clients = sizes.clients[-1]
-    fill(stand, 0, sizes.documents)
-    settle(stand)
-    stand.load("search", 1, sizes.seconds)  # models are loaded, whatever part came before
-    progress(f"{stand.store}: {clients} clients for {sizes.long_s:.0f} s")
-    stand.load("mixed", clients, sizes.long_s / 4, documents=sizes.documents)  # caches and arenas get their size
-    before = stand.resident_mib()
-    measured, _ = stand.load("mixed", clients, sizes.long_s, documents=sizes.documents)
-    growth = stand.resident_mib() - before
-    name = f"{stand.store}.minute_{clients}"
+    fill(fixture, 0, sizes.documents)
+    settle(fixture)
+    fixture.load("search", 1, sizes.seconds)  # models are loaded, whatever part came before
+    progress(f"{fixture.store}: {clients} clients for {sizes.long_s:.0f} s")
+    fixture.load("mixed", clients, sizes.long_s / 4, documents=sizes.documents)  # caches and arenas get their size
+    before = fixture.resident_mib()
+    measured, _ = fixture.load("mixed", clients, sizes.long_s, documents=sizes.documents)
+    growth = fixture.resident_mib() - before
+    name = f"{fixture.store}.minute_{clients}"
     note = f"{sizes.long_s:.0f} s, {measured.rate:.0f} requests a second"
     yield figure(f"{name}_errors", sum(measured.errors.values()), "requests", samples=measured.count, note=note)
     yield figure(f"{name}_growth", growth, "MiB", samples=1, note=f"from {before:.0f} MiB")
 
 
-def growth(stand: Stand, sizes: Sizes) -> Iterator[Figure]:
+def growth(fixture: Fixture, sizes: Sizes) -> Iterator[Figure]:
     """Get, list and put as the container grows, and the bytes of a document."""
     tag, there = f"{TAG}-grow", 0
     for count in sizes.grow:
-        progress(f"{stand.store}: growing to {count} documents")
-        began, bytes_before = time.monotonic(), stand.data_bytes()
-        fill(stand, there, count, tag=tag, text=False)
+        progress(f"{fixture.store}: growing to {count} documents")
+        began, bytes_before = time.monotonic(), fixture.data_bytes()
+        fill(fixture, there, count, tag=tag, text=False)
         rate = (count - there) / (time.monotonic() - began)
-        settle(stand, tag)
-        yield figure(f"{stand.store}.fill_{count}_rate", rate, "1/s", samples=count - there, better="higher", note="in batches")
+        settle(fixture, tag)
+        yield figure(
+            f"{fixture.store}.fill_{count}_rate", rate, "1/s", samples=count - there, better="higher", note="in batches"
+        )
         if bytes_before:
-            size = (stand.data_bytes() - bytes_before) / (count - there)
-            yield figure(f"{stand.store}.document_{count}_disk", size, "bytes", samples=count - there, note="without chunks")
+            size = (fixture.data_bytes() - bytes_before) / (count - there)
+            yield figure(f"{fixture.store}.document_{count}_disk", size, "bytes", samples=count - there, note="without chunks")
         there = count
         for kind in ("get", "list", "put"):
-            measured, server_ms = stand.load(kind, 1, sizes.seconds, documents=count, tag=tag)
-            yield from _request_figures(f"{stand.store}.{kind}_{count}", measured, server_ms)
-        yield figure(f"{stand.store}.resident_{count}", stand.resident_mib(), "MiB", samples=1)
+            measured, server_ms = fixture.load(kind, 1, sizes.seconds, documents=count, tag=tag)
+            yield from _request_figures(f"{fixture.store}.{kind}_{count}", measured, server_ms)
+        yield figure(f"{fixture.store}.resident_{count}", fixture.resident_mib(), "MiB", samples=1)
 
 
-def processes(stand: Stand, sizes: Sizes) -> Iterator[Figure]:
-    """Reads that cost processor time, by all processes of the stand."""
-    fill(stand, 0, sizes.documents)
-    settle(stand)
-    measured, server_ms = stand.load("list", 16, sizes.seconds, documents=sizes.documents)
-    yield from _request_figures(f"{stand.store}.list_by_{len(stand.servers)}", measured, server_ms)
+def processes(fixture: Fixture, sizes: Sizes) -> Iterator[Figure]:
+    """Reads that cost processor time, by all processes of the fixture."""
+    fill(fixture, 0, sizes.documents)
+    settle(fixture)
+    measured, server_ms = fixture.load("list", 16, sizes.seconds, documents=sizes.documents)
+    yield from _request_figures(f"{fixture.store}.list_by_{len(fixture.servers)}", measured, server_ms)
 
 
 def processes_ratio(figures: list[Figure]) -> Iterator[Figure]:

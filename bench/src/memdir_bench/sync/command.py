@@ -13,9 +13,9 @@ from memdir_bench.figures import Figure, machine
 from memdir_bench.report import reported
 from memdir_bench.smoke import progress
 from memdir_bench.sync import flow, wire
-from memdir_bench.sync.stand import Stand, stand
+from memdir_bench.sync.fixtures import Fixture, fixture
 
-PARTS: Final[dict[str, Callable[[Stand, flow.Sizes], Iterator[Figure]]]] = {
+PARTS: Final[dict[str, Callable[[Fixture, flow.Sizes], Iterator[Figure]]]] = {
     "visible": flow.visible,
     "sent": wire.sent,
     "idle": wire.idle,
@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     for part in parts:
         progress(f"{part} …")
         try:
-            with stand(args.dir) as one:
+            with fixture(args.dir) as one:
                 figures += PARTS[part](one, sizes)
         except (MemdirError, OSError, subprocess.TimeoutExpired) as error:
             failed[part] = str(error)

@@ -17,9 +17,9 @@ from memdir.core.limits import KIB, MIB
 from memdir_bench.corpus import SUBJECTS, sentence
 from memdir_bench.figures import Figure, percentile
 from memdir_bench.session import BenchError
+from memdir_bench.sync.fixtures import Fixture, Mounted, until
 from memdir_bench.sync.goals import figure
 from memdir_bench.sync.lookups import timed_lookups
-from memdir_bench.sync.stand import Mounted, Stand, until
 
 SMALL_BYTES: Final = KIB
 _FOLDER_FILES: Final = 100
@@ -53,17 +53,17 @@ QUICK: Final = Sizes(
 )  # fmt: skip
 
 
-def push(stand: Stand, sizes: Sizes) -> Iterator[Figure]:
+def push(fixture: Fixture, sizes: Sizes) -> Iterator[Figure]:
     """An archive of small notes is unpacked, while somebody looks names up; then large files of random bytes."""
-    here = stand.mount("pushed", "here")
+    here = fixture.mount("pushed", "here")
     (here.root / "first.md").write_text("Before the clock starts, the server has loaded its models.\n", encoding="utf-8")
-    stand.session.memdir("sync", str(here.root), "--wait")
-    archive = stand.session.folder / "small.tar"
+    fixture.session.memdir("sync", str(here.root), "--wait")
+    archive = fixture.session.folder / "small.tar"
     _pack(archive, sizes.small)
     with timed_lookups(here.root) as waits:
         time.sleep(_WARM_S)
         quiet_ms = waits()
-    daemon_mib, server_mib, before = here.resident_mib(), stand.server_mib(), stand.cost(here)
+    daemon_mib, server_mib, before = here.resident_mib(), fixture.server_mib(), fixture.cost(here)
     with timed_lookups(here.root) as waits:
         started_s = time.perf_counter()
         _unpack(archive, here.root)
@@ -71,7 +71,7 @@ def push(stand: Stand, sizes: Sizes) -> Iterator[Figure]:
         until(lambda: here.waiting() == 0, "the files are at the server", poll_s=_LOOK_S)
         elapsed_s = time.perf_counter() - started_s
         busy_ms = waits()
-    cost, count = stand.cost(here) - before, sizes.small
+    cost, count = fixture.cost(here) - before, sizes.small
     note = f"{count} files of 1 KiB, indexed meanwhile; tar alone took {written_s:.1f} s"
     yield figure("untar_rate", count / elapsed_s, "files/s", samples=count, better="higher", note=note)
     yield figure("untar_daemon_cpu", cost.daemons_s * 1000 / count, "ms/file", samples=count, note="filesystem and sync")
@@ -80,62 +80,62 @@ def push(stand: Stand, sizes: Sizes) -> Iterator[Figure]:
     )
     grown = here.resident_mib(peak=True) - daemon_mib
     yield figure("untar_daemon_growth", grown, "MiB", note=f"from {daemon_mib:.0f} MiB")
-    yield figure("untar_server_growth", stand.server_mib(peak=True) - server_mib, "MiB", note=f"from {server_mib:.0f} MiB")
+    yield figure("untar_server_growth", fixture.server_mib(peak=True) - server_mib, "MiB", note=f"from {server_mib:.0f} MiB")
     for share in (50, 99):
         yield figure(f"quiet_lookup_p{share}", percentile(quiet_ms, share / 100), "ms", samples=len(quiet_ms), note="before it")
         yield figure(f"untar_lookup_p{share}", percentile(busy_ms, share / 100), "ms", samples=len(busy_ms))
     yield figure("untar_lookup_max", max(busy_ms), "ms", samples=len(busy_ms))
-    yield from _large(stand, sizes)
+    yield from _large(fixture, sizes)
 
 
-def _large(stand: Stand, sizes: Sizes) -> Iterator[Figure]:
-    here = stand.mount("large", "here")
+def _large(fixture: Fixture, sizes: Sizes) -> Iterator[Figure]:
+    here = fixture.mount("large", "here")
     dice, size_bytes = random.Random(3), sizes.large_mib * MIB  # noqa: S311  not a secret
-    before, started_s = stand.cost(here), time.perf_counter()
+    before, started_s = fixture.cost(here), time.perf_counter()
     for number in range(sizes.large):
         with open(here.root / f"large-{number}.bin", "wb") as file:
             for _ in range(sizes.large_mib):
                 file.write(dice.randbytes(MIB))
     until(lambda: here.waiting() == 0, "the large files are at the server")
-    elapsed_s, cost = time.perf_counter() - started_s, stand.cost(here) - before
+    elapsed_s, cost = time.perf_counter() - started_s, fixture.cost(here) - before
     total, note = sizes.large * size_bytes, f"{sizes.large} files of {sizes.large_mib} MiB, their writing included"
     yield figure("push_large_rate", total / elapsed_s / 1e6, "MB/s", samples=sizes.large, better="higher", note=note)
     yield figure("push_large_daemon_cpu", cost.daemons_s * 1e9 / total, "ms/MB", samples=sizes.large)
     yield figure("push_large_server_cpu", cost.server_s * 1e9 / total, "ms/MB", samples=sizes.large)
-    there = stand.mount("large", "there", "--prefetch", "none")
+    there = fixture.mount("large", "there", "--prefetch", "none")
     until(lambda: len(_names(there.root)) == sizes.large, "the names of the large files are there")
-    before, started_s = stand.cost(there), time.perf_counter()
+    before, started_s = fixture.cost(there), time.perf_counter()
     for name in _names(there.root):
         _read(name, size_bytes)
-    elapsed_s, cost = time.perf_counter() - started_s, stand.cost(there) - before
+    elapsed_s, cost = time.perf_counter() - started_s, fixture.cost(there) - before
     yield figure("pull_large_rate", total / elapsed_s / 1e6, "MB/s", samples=sizes.large, better="higher", note="read at once")
     yield figure("pull_large_daemon_cpu", cost.daemons_s * 1e9 / total, "ms/MB", samples=sizes.large)
 
 
-def pull(stand: Stand, sizes: Sizes) -> Iterator[Figure]:
+def pull(fixture: Fixture, sizes: Sizes) -> Iterator[Figure]:
     """Another mount of the container: its names, its contents as the prefetch brings them and as readers ask for them, and then
     what is written while both are mounted."""
     count = sizes.contents
-    here = stand.mount("pulled", "here")
+    here = fixture.mount("pulled", "here")
     write_small(here.root / "old", 0, count)
     here.settle()
     started_s = time.perf_counter()
-    there = stand.mount("pulled", "there", "--prefetch", "none")
+    there = fixture.mount("pulled", "there", "--prefetch", "none")
     until(lambda: len(_names(there.root)) == count, "all names are there")
     elapsed_s = time.perf_counter() - started_s
     yield figure("pull_names_rate", count / elapsed_s, "files/s", samples=count, better="higher", note="memdir mount included")
-    before, started_s = stand.cost(there), time.perf_counter()
+    before, started_s = fixture.cost(there), time.perf_counter()
     for name in _names(there.root):
         _read(name, SMALL_BYTES)
-    elapsed_s, cost = time.perf_counter() - started_s, stand.cost(there) - before
+    elapsed_s, cost = time.perf_counter() - started_s, fixture.cost(there) - before
     yield figure("pull_read_rate", count / elapsed_s, "files/s", samples=count, better="higher", note="read one by one")
     yield figure("pull_read_daemon_cpu", cost.daemons_s * 1000 / count, "ms/file", samples=count)
-    stand.unmount(there)
-    there = stand.mount("pulled", "third", "--prefetch", "all")
-    before, started_s = stand.cost(there), time.perf_counter()
+    fixture.unmount(there)
+    there = fixture.mount("pulled", "third", "--prefetch", "all")
+    before, started_s = fixture.cost(there), time.perf_counter()
     until(lambda: len(_names(there.root)) == count, "all names are there")
     until(lambda: not there.status()["absent_files"], "the prefetch has brought everything", poll_s=_LOOK_S)
-    elapsed_s, cost = time.perf_counter() - started_s, stand.cost(there) - before
+    elapsed_s, cost = time.perf_counter() - started_s, fixture.cost(there) - before
     yield figure(
         "prefetch_rate", count / elapsed_s, "files/s", samples=count, better="higher", note="memdir mount not included"
     )
@@ -148,9 +148,9 @@ def pull(stand: Stand, sizes: Sizes) -> Iterator[Figure]:
     yield figure("follow_rate", count / elapsed_s, "files/s", samples=count, better="higher", note=note)
 
 
-def visible(stand: Stand, sizes: Sizes) -> Iterator[Figure]:
+def visible(fixture: Fixture, sizes: Sizes) -> Iterator[Figure]:
     """From the end of an edit in one mount until another mount shows its bytes."""
-    here, there = stand.mount("shared", "here"), stand.mount("shared", "there")
+    here, there = fixture.mount("shared", "here"), fixture.mount("shared", "there")
     waits_ms, dice = [], random.Random(4)  # noqa: S311  not a secret
     for number in range(-_WARM_EDITS, sizes.edits):
         name, text = f"note-{number % 20:02d}.md", f"edit {number}\n"

@@ -13,10 +13,10 @@ from typing import Final
 
 from memdir.core.limits import KIB, MIB
 from memdir_bench.figures import Figure
+from memdir_bench.sync.fixtures import Fixture, Mounted, until
 from memdir_bench.sync.flow import Sizes, count_names, write_small
 from memdir_bench.sync.goals import figure
 from memdir_bench.sync.proxy import CountingProxy, counting_proxy
-from memdir_bench.sync.stand import Mounted, Stand, until
 
 _FILES: Final = 50
 _QUIET_S: Final = 1.0
@@ -49,11 +49,11 @@ def changes() -> list[Change]:
     ]
 
 
-def sent(stand: Stand, _: Sizes) -> Iterator[Figure]:
+def sent(fixture: Fixture, _: Sizes) -> Iterator[Figure]:
     """Bytes both ways, the answers and the feed's echo included, of one mount."""
     dice = random.Random(5)  # noqa: S311  not a secret
-    with counting_proxy(stand.info.url) as proxy:
-        here = stand.mount("sent", "here", through=proxy.url)
+    with counting_proxy(fixture.info.url) as proxy:
+        here = fixture.mount("sent", "here", through=proxy.url)
         (here.root / "small.md").write_bytes(dice.randbytes(KIB))
         (here.root / "1m.bin").write_bytes(dice.randbytes(MIB))
         (here.root / "16m.bin").write_bytes(dice.randbytes(16 * MIB))
@@ -70,61 +70,61 @@ def sent(stand: Stand, _: Sizes) -> Iterator[Figure]:
             note = f"{change.changed_bytes} bytes changed, {went.requests} requests, {went.received_bytes} bytes came back"
             yield figure(f"{change.name}_wire", total, "bytes", note=note)
             yield figure(f"{change.name}_wire_ratio", total / change.changed_bytes, "x", note="bytes sent per byte changed")
-        stand.unmount(here)
+        fixture.unmount(here)
 
 
-def idle(stand: Stand, sizes: Sizes) -> Iterator[Figure]:
+def idle(fixture: Fixture, sizes: Sizes) -> Iterator[Figure]:
     """Requests and processor time a minute in which nothing happens, with one mount and with three."""
-    with counting_proxy(stand.info.url) as proxy:
+    with counting_proxy(fixture.info.url) as proxy:
         mounts: list[Mounted] = []
         for count in (1, _HANDLED):
             while len(mounts) < count:
-                mounts.append(stand.mount("idle", str(len(mounts)), through=proxy.url))
+                mounts.append(fixture.mount("idle", str(len(mounts)), through=proxy.url))
             for one in mounts:
                 _wait_quiet(one, proxy)
-            traffic, before = proxy.traffic(), stand.cost(*mounts)
+            traffic, before = proxy.traffic(), fixture.cost(*mounts)
             time.sleep(sizes.idle_s)
-            went, cost, minutes = proxy.traffic() - traffic, stand.cost(*mounts) - before, sizes.idle_s / _MINUTE_S
+            went, cost, minutes = proxy.traffic() - traffic, fixture.cost(*mounts) - before, sizes.idle_s / _MINUTE_S
             note = f"{count} mount{'s' * (count > 1)}, {sizes.idle_s:.0f} s"
             yield figure(f"idle_{count}_requests", went.requests / minutes, "1/min", note=note)
             yield figure(f"idle_{count}_daemons_cpu", cost.daemons_s / minutes, "s/min", note=note)
             yield figure(f"idle_{count}_server_cpu", cost.server_s / minutes, "s/min", note=note)
         for one in mounts:
-            stand.unmount(one)
+            fixture.unmount(one)
 
 
-def growth(stand: Stand, sizes: Sizes) -> Iterator[Figure]:
+def growth(fixture: Fixture, sizes: Sizes) -> Iterator[Figure]:
     """Push, feed, memory, idle cost and status at each size of the container. A mount that was away catches up with what was
     written since the size before."""
-    here, known = stand.mount("grown", "here"), 0
+    here, known = fixture.mount("grown", "here"), 0
     for count in sizes.grow:
         added = count - known
-        before, started_s = stand.cost(here), time.perf_counter()
+        before, started_s = fixture.cost(here), time.perf_counter()
         write_small(here.root, known, count)
         here.settle()
-        elapsed_s, cost = time.perf_counter() - started_s, stand.cost(here) - before
+        elapsed_s, cost = time.perf_counter() - started_s, fixture.cost(here) - before
         yield figure(f"push_{count}_rate", added / elapsed_s, "files/s", samples=added, better="higher")
         yield figure(f"push_{count}_daemon_cpu", cost.daemons_s * 1000 / added, "ms/file", samples=added)
         yield figure(f"push_{count}_server_cpu", cost.server_s * 1000 / added, "ms/file", samples=added)
         note = "the first listing" if not known else "the feed; memdir mount included"
         yield figure(
-            f"follow_{count}_rate", added / _follow(stand, count), "files/s", samples=added, better="higher", note=note
+            f"follow_{count}_rate", added / _follow(fixture, count), "files/s", samples=added, better="higher", note=note
         )
-        yield from _at_rest(stand, here, count, sizes)
+        yield from _at_rest(fixture, here, count, sizes)
         known = count
 
 
-def _follow(stand: Stand, count: int) -> float:
+def _follow(fixture: Fixture, count: int) -> float:
     """How long a mount that was away takes until it shows every name."""
     started_s = time.perf_counter()
-    there = stand.mount("grown", "there", "--prefetch", "none")
+    there = fixture.mount("grown", "there", "--prefetch", "none")
     until(lambda: count_names(there) == count, "all names are there")
     elapsed_s = time.perf_counter() - started_s
-    stand.unmount(there)
+    fixture.unmount(there)
     return elapsed_s
 
 
-def _at_rest(stand: Stand, here: Mounted, count: int, sizes: Sizes) -> Iterator[Figure]:
+def _at_rest(fixture: Fixture, here: Mounted, count: int, sizes: Sizes) -> Iterator[Figure]:
     yield figure(f"resident_{count}", here.resident_mib(), "MiB")
     waits_ms = []
     for _ in range(_STATUS_CALLS):
@@ -132,9 +132,9 @@ def _at_rest(stand: Stand, here: Mounted, count: int, sizes: Sizes) -> Iterator[
         here.status()
         waits_ms.append((time.perf_counter() - started_s) * 1000)
     yield figure(f"status_{count}", statistics.median(waits_ms), "ms", samples=_STATUS_CALLS)
-    before = stand.cost(here)
+    before = fixture.cost(here)
     time.sleep(sizes.grow_idle_s)
-    cost = stand.cost(here) - before
+    cost = fixture.cost(here) - before
     per_minute = _MINUTE_S / sizes.grow_idle_s
     yield figure(f"idle_{count}_files_daemon_cpu", cost.daemons_s * per_minute, "s/min", note=f"{sizes.grow_idle_s:.0f} s")
 

@@ -22,8 +22,8 @@ from typing import Any, Final
 import uvicorn
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from memdir.agents.mcp.desk import make_server
 from memdir.agents.mcp.parent import end_soon
+from memdir.agents.mcp.session import make_server
 from memdir.agents.mcp.tools import Around
 from memdir.core.errors import BusyError, UsageError
 from memdir.core.ids import new_secret

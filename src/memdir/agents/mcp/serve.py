@@ -11,9 +11,9 @@ import signal
 import anyio
 from mcp.server.stdio import stdio_server
 
-from memdir.agents.mcp.desk import make_server
 from memdir.agents.mcp.draining import Incoming, Outgoing, Unanswered
 from memdir.agents.mcp.parent import end_soon
+from memdir.agents.mcp.session import make_server
 from memdir.agents.mcp.tools import Around
 
 

@@ -24,9 +24,9 @@ from memdir.retrieval.agents.postings import Table
 from memdir.retrieval.agents.ranking import AgentQuery, Ranked, search, unmatched
 from memdir.retrieval.agents.snapshot import Moment
 from memdir.retrieval.agents.terms import counted
-from memdir.retrieval.index import Progress, Told, remove, sweep, untold
+from memdir.retrieval.derived_index import Progress, Told, remove, sweep, untold
 from memdir.retrieval.lexical.arrays import FileSink, MemorySink, read_arrays
-from memdir.store.agentfeed import AgentFeed
+from memdir.store.agents.feed import AgentFeed
 
 log = logging.getLogger(__name__)
 

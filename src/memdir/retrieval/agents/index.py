@@ -14,10 +14,10 @@ from typing import Final
 from memdir.core.errors import CorruptError, MemdirError
 from memdir.retrieval.agents.container import FORGET_S, KEPT_MIN, AgentIndex
 from memdir.retrieval.background import Worker
-from memdir.retrieval.index import Told, containers_in, folder_of, untold
+from memdir.retrieval.derived_index import Told, containers_in, folder_of, untold
 from memdir.store.acting import SYSTEM, acting_as
 from memdir.store.store import EVERY_CONTAINER, Store
-from memdir.store.upkeep import Finding
+from memdir.store.upkeep.engine import Finding
 
 NAME: Final = "agents"
 OPEN_MAX: Final = 64
@@ -36,7 +36,7 @@ class _StoppedError(MemdirError):
 
 
 class AgentIndexes:
-    """By container. Any thread may call. A `retrieval.index.DerivedIndex` where one process owns the store."""
+    """By container. Any thread may call. A `retrieval.derived_index.DerivedIndex` where one process owns the store."""
 
     name = NAME
 
@@ -168,7 +168,7 @@ class AgentIndexes:
     # What a caretaker asks for.
 
     def check(self, container_id: int, *, full: bool = False) -> Sequence[Finding]:
-        """See `retrieval.index.DerivedIndex`. With `full` every memory is taken apart again and compared."""
+        """See `retrieval.derived_index.DerivedIndex`. With `full` every memory is taken apart again and compared."""
         try:
             difference = self.of(container_id).checked(full=full)
         except CorruptError as error:
@@ -179,17 +179,17 @@ class AgentIndexes:
         return [Finding(kind="index-differs", detail=detail)]
 
     def rebuild(self, container_id: int, *, told: Told = untold) -> int:
-        """See `retrieval.index.DerivedIndex`."""
+        """See `retrieval.derived_index.DerivedIndex`."""
         own = self.of(container_id)
         own.rebuild(told, self._checkpoint)
         return own.live()
 
     def drop(self, container_id: int) -> None:
-        """See `retrieval.index.DerivedIndex`."""
+        """See `retrieval.derived_index.DerivedIndex`."""
         self.of(container_id).drop()
         with self._lock:
             self._open.pop(container_id, None)
 
     def containers(self) -> Sequence[int]:
-        """See `retrieval.index.DerivedIndex`."""
+        """See `retrieval.derived_index.DerivedIndex`."""
         return [] if self._data_folder is None else containers_in(self._data_folder, NAME)

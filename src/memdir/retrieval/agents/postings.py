@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memdir.retrieval.agents.terms import counted, tag_key
-from memdir.store.agentfeed import Indexed
+from memdir.store.agents.feed import Indexed
 
 Rows = npt.NDArray[np.int32]
 Values = npt.NDArray[np.float32]

@@ -27,11 +27,11 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from memdir.retrieval.agents import sweep
+from memdir.retrieval.agents import scoring
 from memdir.retrieval.agents.postings import DAY_MS, DECAY_FROM_DAYS, DECAY_PER_DAY, NO_ROWS, Rows, Table, Values
 from memdir.retrieval.agents.relevance import COVERED_MIN, coverage
+from memdir.retrieval.agents.scoring import SLACK, Part
 from memdir.retrieval.agents.spelling import mended
-from memdir.retrieval.agents.sweep import SLACK, Part
 from memdir.retrieval.agents.terms import Asked, asked, tag_key, tags_said
 
 K1: Final = 1.2
@@ -207,20 +207,20 @@ class _Search:
             else:
                 sums[term.rows] += self._worth(term)
         sums[table.dead] = 0
-        tops = sweep.add_up(sums, whole, self._allowed)
+        tops = scoring.add_up(sums, whole, self._allowed)
         top = float(tops.max())
-        rows = sweep.at_least(sums, tops, max(_LEAST, top * (1 - SLACK)))
+        rows = scoring.at_least(sums, tops, max(_LEAST, top * (1 - SLACK)))
         raw, _ = self._bm25(rows)
         best_raw = float(raw.max(initial=0.0))
 
         def near(share: float) -> Rows:
-            found: Rows = rows[raw == best_raw] if share == 1.0 else sweep.at_least(sums, tops, top * share * (1 - SLACK))
+            found: Rows = rows[raw == best_raw] if share == 1.0 else scoring.at_least(sums, tops, top * share * (1 - SLACK))
             return found if len(found) > _RIVALS_MAX else found[self._bm25(found)[0] >= best_raw * share]
 
         leading = NO_ROWS
         if best_raw and self._answers(near):
             floor = best_raw * FLOOR * (1 - SLACK) if query.threshold is None else 0.0
-            leading = sweep.leading(sums, tops, query.weights.bm25 / best_raw, self._parts(), floor=floor, limit=query.limit)
+            leading = scoring.leading(sums, tops, query.weights.bm25 / best_raw, self._parts(), floor=floor, limit=query.limit)
         sums.fill(0)
         table.keep_workspace(work)
         return leading, best_raw

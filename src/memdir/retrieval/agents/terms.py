@@ -17,11 +17,11 @@ from typing import Final
 
 import Stemmer
 
-from memdir.retrieval.agents.everyday import EVERYDAY, WORK
+from memdir.retrieval.agents.common_words import EVERYDAY, WORK
 from memdir.retrieval.agents.expansion import expand
-from memdir.store.stopwords import ENGLISH
-from memdir.store.texts import bigrams, name_parts, unspaced_runs
-from memdir.store.words import fold
+from memdir.store.text.passage_text import bigrams, name_parts, unspaced_runs
+from memdir.store.text.stopwords import ENGLISH
+from memdir.store.text.words import fold
 
 TERMS_VERSION: Final = 3
 """Of what is counted: an index with another number is made anew."""

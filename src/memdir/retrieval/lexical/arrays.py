@@ -14,7 +14,7 @@ import numpy as np
 
 from memdir.core.errors import CorruptError
 from memdir.core.paths import private
-from memdir.retrieval.index import TEMPORARY, replace_synced
+from memdir.retrieval.derived_index import TEMPORARY, replace_synced
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Arrays = Mapping[str, Array]

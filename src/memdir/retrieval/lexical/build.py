@@ -23,7 +23,7 @@ from memdir.retrieval.lexical.segment import (
     path_bytes,
 )
 from memdir.retrieval.lexical.terms import field_terms, keys_of
-from memdir.store.passagelog import IndexedPassage
+from memdir.store.passages.log import IndexedPassage
 
 _BLOCK_POSTINGS: Final = 1 << 21
 """Postings that are merged at a time, which bounds the memory of a merge (about 100 bytes each)."""

@@ -10,7 +10,7 @@ import numpy as np
 from memdir.retrieval.lexical.build import Part, merged
 from memdir.retrieval.lexical.segment import Segment, key_of, path_bytes
 from memdir.retrieval.lexical.view import View
-from memdir.store.passagelog import ListedPassage
+from memdir.store.passages.log import ListedPassage
 
 Views = tuple[View, ...]
 

@@ -14,14 +14,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from memdir.retrieval.index import Progress, Told, untold
+from memdir.retrieval.derived_index import Progress, Told, untold
 from memdir.retrieval.lexical import changes
 from memdir.retrieval.lexical.build import Part, merged, segment_of
 from memdir.retrieval.lexical.changes import Difference
 from memdir.retrieval.lexical.files import Files
 from memdir.retrieval.lexical.segment import Segment
 from memdir.retrieval.lexical.view import View
-from memdir.store.passagelog import PassageLog
+from memdir.store.passages.log import PassageLog
 
 log = logging.getLogger(__name__)
 

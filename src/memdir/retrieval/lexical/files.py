@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from memdir.core.errors import CorruptError
 from memdir.core.paths import ensure_private_dir
-from memdir.retrieval import index
+from memdir.retrieval import derived_index as index
 from memdir.retrieval.lexical.arrays import FileSink, read_arrays
 from memdir.retrieval.lexical.segment import Segment
 from memdir.retrieval.lexical.terms import TERMS_VERSION

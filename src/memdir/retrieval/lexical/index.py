@@ -12,8 +12,8 @@ from typing import Final
 import numpy as np
 
 from memdir.core.errors import CorruptError
-from memdir.retrieval import index
-from memdir.retrieval.index import Told, untold
+from memdir.retrieval import derived_index as index
+from memdir.retrieval.derived_index import Told, untold
 from memdir.retrieval.lexical.build import segment_of
 from memdir.retrieval.lexical.changes import Difference
 from memdir.retrieval.lexical.container import PAGE, ContainerIndex, memory_bytes
@@ -22,9 +22,9 @@ from memdir.retrieval.lexical.search import search
 from memdir.retrieval.lexical.segment import Rows, Segment
 from memdir.retrieval.lexical.terms import wanted
 from memdir.retrieval.lexical.view import Parts, View
-from memdir.store.passagelog import PassageLog
+from memdir.store.passages.log import PassageLog
 from memdir.store.types import Scope
-from memdir.store.upkeep import Finding
+from memdir.store.upkeep.engine import Finding
 
 log = logging.getLogger(__name__)
 
@@ -168,7 +168,7 @@ class SegmentedIndex:
     # What a caretaker asks for.
 
     def check(self, container_id: int, *, full: bool = False) -> Sequence[Finding]:
-        """See `retrieval.index.DerivedIndex`. With `full` every passage is taken apart again and compared."""
+        """See `retrieval.derived_index.DerivedIndex`. With `full` every passage is taken apart again and compared."""
         with self._lock:
             known = self._open.get(container_id)
         files = self._files(container_id)
@@ -200,19 +200,19 @@ class SegmentedIndex:
         return [Finding(kind="index-differs", detail=detail)]
 
     def rebuild(self, container_id: int, *, told: Told = untold) -> int:
-        """See `retrieval.index.DerivedIndex`."""
+        """See `retrieval.derived_index.DerivedIndex`."""
         own = self._container(container_id)
         own.rebuild(told)
         return sum(view.live for view in own.current())
 
     def drop(self, container_id: int) -> None:
-        """See `retrieval.index.DerivedIndex`."""
+        """See `retrieval.derived_index.DerivedIndex`."""
         self._container(container_id).reset()
         with self._lock:
             self._open.pop(container_id, None)
 
     def containers(self) -> Sequence[int]:
-        """See `retrieval.index.DerivedIndex`."""
+        """See `retrieval.derived_index.DerivedIndex`."""
         return [] if self._folder is None else index.containers_in(self._folder, NAME)
 
 

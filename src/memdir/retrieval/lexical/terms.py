@@ -7,7 +7,7 @@ from typing import Final
 
 from memdir.retrieval.lexical.search import Wanted
 from memdir.retrieval.lexical.segment import key_of
-from memdir.store.analysis import ANALYSIS_VERSION, index_terms, query_terms
+from memdir.store.text.analysis import ANALYSIS_VERSION, index_terms, query_terms
 
 TERMS_VERSION: Final = 1000 + ANALYSIS_VERSION
 """Of what is counted here and there: an index with another number is made anew."""

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from memdir.retrieval.lexical.arrays import Array
 from memdir.retrieval.lexical.segment import Rows, Segment, key_of, scope_bounds
-from memdir.store.passages import is_everywhere
+from memdir.store.passages.reading import is_everywhere
 from memdir.store.types import Chosen, Scope
 
 Mask = npt.NDArray[np.bool_]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from memdir.store.stopwords import ENGLISH
-from memdir.store.words import stem, words
+from memdir.store.text.stopwords import ENGLISH
+from memdir.store.text.words import stem, words
 
 
 def stems(text: str) -> list[str]:

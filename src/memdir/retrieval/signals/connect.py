@@ -1,7 +1,7 @@
 """Which passages the best hits are connected with: by references, rare things both mention, facts, being read together.
 
 A connection has a strength from 0 to 1: how sure its kind is, less for what more passages share, less for what stands in a line
-of the hit that has nothing of the query. What too many share connects nothing (`store.ties`).
+of the hit that has nothing of the query. What too many share connects nothing (`store.passages.entity_links`).
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Final, NamedTuple, Protocol
 
 from memdir.retrieval.signals import stems_in
 from memdir.retrieval.words import Query
-from memdir.store.mentions import FILE, ID, Mention, base_names, file_keys, key_number, mentions, references, resolved
-from memdir.store.ties import KEYS_MAX, TieStore
+from memdir.store.passages.entity_links import KEYS_MAX, EntityLinks
+from memdir.store.text.mentions import FILE, ID, Mention, base_names, file_keys, key_number, mentions, references, resolved
 from memdir.store.types import Scope, StoredChunk
 
 KEYS_OF_SEED_MAX: Final = 8
@@ -66,8 +66,8 @@ class CoRead(Protocol):
 class Connector:
     """Finds connections. Stateless; any thread may call."""
 
-    def __init__(self, ties: TieStore, co_read: CoRead | None = None) -> None:
-        self._ties = ties
+    def __init__(self, ties: EntityLinks, co_read: CoRead | None = None) -> None:
+        self._links = ties
         self._co_read = co_read
 
     def connections(self, scope: Scope, query: Query, seeds: Sequence[Seed], *, least: float = 0.0) -> list[Connection]:
@@ -97,7 +97,7 @@ class Connector:
                 wanted.setdefault(key_number(key), []).append((number, REFERRED, f"links to {path}", path))
         shared = [
             (strength * _rarity(len(ids)), number, why, path, ids)
-            for thing, ids in self._ties.sharing(container_id, list(wanted)[:KEYS_MAX]).items()
+            for thing, ids in self._links.sharing(container_id, list(wanted)[:KEYS_MAX]).items()
             for number, strength, why, path in wanted[thing]
         ]
         shared.sort(key=lambda item: -item[0] * seeds[item[1]].score)
@@ -119,9 +119,9 @@ class Connector:
         }
         if not meant:
             return []
-        by_path = self._ties.at(container_id, [path for paths in meant.values() for path in paths])
+        by_path = self._links.at(container_id, [path for paths in meant.values() for path in paths])
         unknown = [key for key, paths in meant.items() if not any(path in by_path for path in paths)]
-        by_name = self._ties.called(container_id, [name for _, reference in unknown for name in base_names(reference)])
+        by_name = self._links.called(container_id, [name for _, reference in unknown for name in base_names(reference)])
         targets: list[tuple[int, str, float]] = []
         for (number, reference), paths in meant.items():
             exact = next((by_path[path] for path in paths if path in by_path), None)
@@ -145,7 +145,7 @@ class Connector:
                 if tie.relation not in ("about", "says")
                 else f"has a fact about {tie.subject}",
             )
-            for tie in self._ties.facts(container_id, list(number_of))
+            for tie in self._links.facts(container_id, list(number_of))
         ]
 
     def _read_together(self, container_id: int, seeds: Sequence[Seed]) -> list[Connection]:
@@ -161,7 +161,7 @@ class Connector:
         return self._beginnings(seeds, targets, "read together with")
 
     def _beginnings(self, seeds: Sequence[Seed], targets: Sequence[tuple[int, str, float]], relation: str) -> list[Connection]:
-        passages = self._ties.beginnings([document_id for _, document_id, _ in targets])
+        passages = self._links.beginnings([document_id for _, document_id, _ in targets])
         return [
             Connection(chunk_id=chunk_id, seed=number, strength=strength, why=f"{relation} {seeds[number].stored.path}")
             for number, document_id, strength in targets

@@ -70,7 +70,7 @@ class Hops:
         self._chunks = chunks
         self._vectors = vectors
         self._static = static
-        self._connector = Connector(chunks.ties, co_read)
+        self._connector = Connector(chunks.entity_links, co_read)
 
     def reached(self, scope: Scope, query: Query, seeds: Sequence[Seed], *, least: float = 0.0) -> list[Hop]:
         """The best HOPS_MAX passages that `seeds` lead to, best first; ties by path and place. None outside the container; the

@@ -15,7 +15,7 @@ from typing import Final
 from memdir.retrieval.signals import stems
 from memdir.retrieval.types import Hit, SearchOutcome
 from memdir.retrieval.words import prepare
-from memdir.store.words import words
+from memdir.store.text.words import words
 
 PARTS_MAX: Final = 3
 QUERY_MAX_CHARS: Final = 400

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memdir.core.errors import CorruptError
-from memdir.retrieval.index import write_synced
+from memdir.retrieval.derived_index import write_synced
 
 SEGMENT_CONTENTS: Final = 16_384
 DIVERSE_TRIGRAMS: Final = 100_000

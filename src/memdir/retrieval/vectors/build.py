@@ -15,14 +15,14 @@ from typing import Any, Final
 import numpy as np
 
 from memdir.core.paths import ensure_dir
-from memdir.retrieval.index import TEMPORARY, remove, replace_synced
+from memdir.retrieval.derived_index import TEMPORARY, remove, replace_synced
 from memdir.retrieval.vectors.codes import codes_of, words_for
 from memdir.retrieval.vectors.files import FORMAT, Manifest, Writer, analysis, build_folder, write_manifest
 from memdir.retrieval.vectors.lists import assigned, centres_of, lists_for
+from memdir.store.passages.vectors import Halves
 from memdir.store.sqlite.vectors import VectorRow
+from memdir.store.text.words import path_shares
 from memdir.store.types import Matrix
-from memdir.store.vectors import Halves
-from memdir.store.words import path_shares
 
 DIGEST_BYTES: Final = 16
 _PIECE_ROWS: Final = 1_024

@@ -18,8 +18,8 @@ from typing import Any, Final
 import numpy as np
 
 from memdir.core.errors import MemdirError
-from memdir.retrieval.index import remove, sweep, write_synced
-from memdir.store.words import path_shares
+from memdir.retrieval.derived_index import remove, sweep, write_synced
+from memdir.store.text.words import path_shares
 
 log = logging.getLogger(__name__)
 

@@ -24,19 +24,19 @@ from typing import Final
 
 from memdir.core.errors import MemdirError
 from memdir.retrieval.background import Worker
-from memdir.retrieval.index import Progress, Told, containers_in, folder_of, remove, sweep, untold
+from memdir.retrieval.derived_index import Progress, Told, containers_in, folder_of, remove, sweep, untold
 from memdir.retrieval.vectors.build import build
 from memdir.retrieval.vectors.files import DamagedError, manifest_file, tidy
 from memdir.retrieval.vectors.port import VectorIndex
 from memdir.retrieval.vectors.segment import EXACT_MAX, Segment
 from memdir.retrieval.vectors.state import State, opened, wrong_vectors
-from memdir.store.passages import is_whole
+from memdir.store.passages.reading import is_whole
+from memdir.store.passages.vectors import NOTHING_NEAR, Rows
 from memdir.store.sqlite.vectors import VectorFeed, VectorReader, VectorRow
 from memdir.store.store import Store
+from memdir.store.text.words import stem
 from memdir.store.types import Matrix, Nearest, Scope
-from memdir.store.upkeep import Finding
-from memdir.store.vectors import NOTHING_NEAR, Rows
-from memdir.store.words import stem
+from memdir.store.upkeep.engine import Finding
 
 log = logging.getLogger(__name__)
 
@@ -77,7 +77,7 @@ class _Slot:
 
 
 class VectorIndexes:
-    """`VectorIndex` and `retrieval.index.DerivedIndex` over a SQLite store. Any thread may call."""
+    """`VectorIndex` and `retrieval.derived_index.DerivedIndex` over a SQLite store. Any thread may call."""
 
     def __init__(
         self,

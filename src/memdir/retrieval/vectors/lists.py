@@ -12,8 +12,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from memdir.store.passages.vectors import Halves
 from memdir.store.types import Matrix
-from memdir.store.vectors import Halves
 
 SINGLE_MAX: Final = 65_536
 """Rows up to which there is one list: their codes are all compared in less than a millisecond or two."""

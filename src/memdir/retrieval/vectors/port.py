@@ -25,6 +25,6 @@ class VectorIndex(Protocol):
 
     def named(self, scope: Scope, words: Collection[str], *, model: str, limit: int) -> list[tuple[int, float]]:
         """The first passages of files whose path holds any of the folded `words` in any form, at most `limit`: chunk ids, and
-        what the words count together (`store.words.path_shares`), best first, ties by path. `model`: the one that all
+        what the words count together (`store.text.words.path_shares`), best first, ties by path. `model`: the one that all
         passages have vectors of."""
         ...

@@ -20,9 +20,9 @@ import numpy.typing as npt
 from memdir.retrieval.vectors.build import digest
 from memdir.retrieval.vectors.codes import Codes, codes_of, distances, fewest, words_for
 from memdir.retrieval.vectors.files import DamagedError, Manifest, analysis, build_folder, load
-from memdir.store.passages import is_everywhere
+from memdir.store.passages.reading import is_everywhere
+from memdir.store.passages.vectors import Halves, Rows, closest, dots, half_dots
 from memdir.store.types import Chosen, Matrix, Scope
-from memdir.store.vectors import Halves, Rows, closest, dots, half_dots
 
 EXACT_MAX: Final = 10_000
 """Rows in scope up to which all are compared: 3 ms at 384 dimensions, and the answer is exact."""

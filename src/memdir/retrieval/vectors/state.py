@@ -13,9 +13,9 @@ import numpy as np
 from memdir.retrieval.vectors.files import DamagedError, read_manifest
 from memdir.retrieval.vectors.segment import EXACT_MAX, Near, Segment
 from memdir.retrieval.vectors.tail import Tail
+from memdir.store.passages.vectors import NOTHING_NEAR, Halves, closest
 from memdir.store.sqlite.vectors import VectorReader, VectorRow
 from memdir.store.types import Matrix, Nearest, Scope
-from memdir.store.vectors import NOTHING_NEAR, Halves, closest
 
 log = logging.getLogger(__name__)
 

@@ -8,11 +8,11 @@ from typing import Final
 
 import numpy as np
 
-from memdir.store.passages import in_place, is_everywhere, is_whole
+from memdir.store.passages.reading import in_place, is_everywhere, is_whole
+from memdir.store.passages.vectors import Halves, Rows, half_dots
 from memdir.store.paths import below
+from memdir.store.text.words import path_shares
 from memdir.store.types import Matrix, Scope
-from memdir.store.vectors import Halves, Rows, half_dots
-from memdir.store.words import path_shares
 
 _SPARE_MIN: Final = 64
 _ENTRY_BYTES: Final = 500

@@ -1,4 +1,4 @@
-"""`/v1/keys`, `/v1/users`, `/v1/orgs`, `/v1/audit`. Thin over `services.admin`."""
+"""`/v1/keys`, `/v1/users`, `/v1/orgs`, `/v1/audit`. Thin over `server.services.admin.accounts`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 
 from memdir.api import admin as wire
 from memdir.core.limits import INT64_MAX
-from memdir.server.authenticate import Authenticator
+from memdir.server.http.authentication import Authenticator
 from memdir.server.routes.files import Calling, Hubbing, model_response
-from memdir.server.services import admin
+from memdir.server.services.admin import accounts as admin
 
 router = APIRouter()
 Org = Annotated[str | None, Query(max_length=100)]
@@ -18,7 +18,7 @@ Org = Annotated[str | None, Query(max_length=100)]
 
 async def authenticator_of(request: Request) -> Authenticator:
     """The server's authenticator, which has to forget what was changed here."""
-    authenticator: Authenticator = request.app.state.gate.authenticator
+    authenticator: Authenticator = request.app.state.guard_policy.authenticator
     return authenticator
 
 
@@ -33,63 +33,63 @@ def _secret(key: wire.NewKeyView) -> Response:
 
 
 @router.post("/v1/keys", response_model=wire.NewKeyView, status_code=201)
-async def create_key(body: wire.KeyRequest, caller: Calling, hub: Hubbing, org: Org = None) -> Response:
+async def create_key(body: wire.KeyRequest, caller: Calling, dispatcher: Hubbing, org: Org = None) -> Response:
     """The answer holds the secret, in the field `key`; it cannot be had again."""
-    return _secret(await hub.run(admin.create_key, caller, org, body))
+    return _secret(await dispatcher.run(admin.create_key, caller, org, body))
 
 
 @router.get("/v1/keys", response_model=wire.KeyList)
-async def list_keys(caller: Calling, hub: Hubbing, org: Org = None) -> Response:
-    return model_response(await hub.run(admin.list_keys, caller, org))
+async def list_keys(caller: Calling, dispatcher: Hubbing, org: Org = None) -> Response:
+    return model_response(await dispatcher.run(admin.list_keys, caller, org))
 
 
 @router.delete("/v1/keys/{key}", response_model=wire.Revoked)
-async def revoke_key(key: str, caller: Calling, hub: Hubbing, known: Authenticating, org: Org = None) -> Response:
+async def revoke_key(key: str, caller: Calling, dispatcher: Hubbing, known: Authenticating, org: Org = None) -> Response:
     """By id or name."""
-    revoked = await hub.run(admin.revoke_key, caller, org, key)
+    revoked = await dispatcher.run(admin.revoke_key, caller, org, key)
     known.forget()
     return model_response(revoked)
 
 
 @router.post("/v1/keys/{key}/rotate", response_model=wire.NewKeyView, status_code=201)
 async def rotate_key(
-    key: str, body: wire.RotateRequest, caller: Calling, hub: Hubbing, known: Authenticating, org: Org = None
+    key: str, body: wire.RotateRequest, caller: Calling, dispatcher: Hubbing, known: Authenticating, org: Org = None
 ) -> Response:
-    rotated = await hub.run(admin.rotate_key, caller, org, key, body)
+    rotated = await dispatcher.run(admin.rotate_key, caller, org, key, body)
     known.forget()
     return _secret(rotated)
 
 
 @router.post("/v1/users", response_model=wire.UserView, status_code=201)
-async def add_user(body: wire.UserRequest, caller: Calling, hub: Hubbing, org: Org = None) -> Response:
-    return model_response(await hub.run(admin.add_user, caller, org, body), status=201)
+async def add_user(body: wire.UserRequest, caller: Calling, dispatcher: Hubbing, org: Org = None) -> Response:
+    return model_response(await dispatcher.run(admin.add_user, caller, org, body), status=201)
 
 
 @router.get("/v1/users", response_model=wire.UserList)
-async def list_users(caller: Calling, hub: Hubbing, org: Org = None) -> Response:
-    return model_response(await hub.run(admin.list_users, caller, org))
+async def list_users(caller: Calling, dispatcher: Hubbing, org: Org = None) -> Response:
+    return model_response(await dispatcher.run(admin.list_users, caller, org))
 
 
 @router.delete("/v1/users/{user}", response_model=wire.UserRemoved)
-async def remove_user(user: str, caller: Calling, hub: Hubbing, known: Authenticating, org: Org = None) -> Response:
-    removed = await hub.run(admin.remove_user, caller, org, user)
+async def remove_user(user: str, caller: Calling, dispatcher: Hubbing, known: Authenticating, org: Org = None) -> Response:
+    removed = await dispatcher.run(admin.remove_user, caller, org, user)
     known.forget()
     return model_response(removed)
 
 
 @router.post("/v1/orgs", response_model=wire.OrgView, status_code=201)
-async def add_org(body: wire.OrgRequest, caller: Calling, hub: Hubbing) -> Response:
-    return model_response(await hub.run(admin.add_org, caller, body), status=201)
+async def add_org(body: wire.OrgRequest, caller: Calling, dispatcher: Hubbing) -> Response:
+    return model_response(await dispatcher.run(admin.add_org, caller, body), status=201)
 
 
 @router.get("/v1/orgs", response_model=wire.OrgList)
-async def list_orgs(caller: Calling, hub: Hubbing) -> Response:
-    return model_response(await hub.run(admin.list_orgs, caller))
+async def list_orgs(caller: Calling, dispatcher: Hubbing) -> Response:
+    return model_response(await dispatcher.run(admin.list_orgs, caller))
 
 
 @router.delete("/v1/orgs/{owner}", response_model=wire.OrgRemoved)
-async def remove_org(owner: str, caller: Calling, hub: Hubbing, known: Authenticating) -> Response:
-    removed = await hub.run(admin.remove_org, caller, owner)
+async def remove_org(owner: str, caller: Calling, dispatcher: Hubbing, known: Authenticating) -> Response:
+    removed = await dispatcher.run(admin.remove_org, caller, owner)
     known.forget()
     return model_response(removed)
 
@@ -97,7 +97,7 @@ async def remove_org(owner: str, caller: Calling, hub: Hubbing, known: Authentic
 @router.get("/v1/audit", response_model=wire.AuditPage)
 async def audit(
     caller: Calling,
-    hub: Hubbing,
+    dispatcher: Hubbing,
     org: Org = None,
     since: Annotated[int, Query(ge=0, le=INT64_MAX, description="milliseconds since the epoch")] = 0,
     before: Annotated[int | None, Query(ge=0, le=INT64_MAX)] = None,
@@ -107,7 +107,7 @@ async def audit(
     container: Annotated[str | None, Query(max_length=100)] = None,
     limit: Annotated[int, Query(ge=1, le=wire.AUDIT_PAGE_MAX)] = 100,
 ) -> Response:
-    page = await hub.run(
+    page = await dispatcher.run(
         admin.audit, caller, org, since_ms=since, before=before, key=key, user=user, action=action, container=container,
         limit=limit,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""`/v1/agents`: memories of coding agents. Thin over `services.agents`, `agentreading` and `agentcontext`."""
+"""`/v1/agents`: memories of coding agents. Thin over `server.agents.writing`, `agentreading` and `agentcontext`."""
 
 from __future__ import annotations
 
@@ -8,39 +8,41 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 
 from memdir.api import agents as wire
 from memdir.core.limits import MEMORY_PROJECT_MAX_CHARS, MEMORY_TAG_MAX_CHARS
-from memdir.server.agentroom import AgentRoom
+from memdir.server.agents import context as agent_context
+from memdir.server.agents import reading as agent_reading
+from memdir.server.agents import writing as agents
+from memdir.server.agents.state import AgentMemoryState
 from memdir.server.routes.files import Calling, Hubbing, model_response
 from memdir.server.routes.service import Searching
-from memdir.server.services import agentcontext, agentreading, agents
 
 router = APIRouter()
 
 Tag = Annotated[str, Query(alias="containerTag")]
 
 
-async def room_of(request: Request) -> AgentRoom:
+async def room_of(request: Request) -> AgentMemoryState:
     """What the server keeps of agents' memories."""
-    room: AgentRoom = request.app.state.engine.agents
+    room: AgentMemoryState = request.app.state.engine.agents
     return room
 
 
-Rooming = Annotated[AgentRoom, Depends(room_of)]
+Rooming = Annotated[AgentMemoryState, Depends(room_of)]
 
 
 @router.post("/v1/agents/memories", response_model=wire.StoreResult, status_code=201)
-async def store(body: wire.StoreRequest, caller: Calling, hub: Hubbing, room: Rooming) -> Response:
-    return model_response(await hub.run(agents.store, caller, room, body), status=201)
+async def store(body: wire.StoreRequest, caller: Calling, dispatcher: Hubbing, room: Rooming) -> Response:
+    return model_response(await dispatcher.run(agents.store, caller, room, body), status=201)
 
 
 @router.post("/v1/agents/memories:import", response_model=wire.ImportOutcome)
-async def bring_in(body: wire.ImportRequest, caller: Calling, hub: Hubbing) -> Response:
-    return model_response(await hub.run(agents.bring_in, caller, body))
+async def bring_in(body: wire.ImportRequest, caller: Calling, dispatcher: Hubbing) -> Response:
+    return model_response(await dispatcher.run(agents.bring_in, caller, body))
 
 
 @router.get("/v1/agents/memories", response_model=wire.MemoriesPage)
 async def page(
     caller: Calling,
-    hub: Hubbing,
+    dispatcher: Hubbing,
     container_tag: Tag = wire.AGENT_CONTAINER_DEFAULT,
     project: Annotated[str | None, Query(max_length=MEMORY_PROJECT_MAX_CHARS)] = None,
     tag: Annotated[str | None, Query(min_length=1, max_length=MEMORY_TAG_MAX_CHARS)] = None,
@@ -48,8 +50,8 @@ async def page(
     limit: Annotated[int, Query(ge=1, le=wire.AGENT_LIMIT_MAX)] = 20,
     oldest_first: Annotated[bool, Query(alias="oldestFirst")] = False,
 ) -> Response:
-    found = await hub.run(
-        agentreading.page,
+    found = await dispatcher.run(
+        agent_reading.page,
         caller,
         container_tag,
         project=project,
@@ -63,44 +65,48 @@ async def page(
 
 @router.get("/v1/agents/memories/{memory_id}", response_model=wire.AgentMemory)
 async def get(
-    memory_id: str, caller: Calling, hub: Hubbing, room: Rooming, container_tag: Tag = wire.AGENT_CONTAINER_DEFAULT
+    memory_id: str, caller: Calling, dispatcher: Hubbing, room: Rooming, container_tag: Tag = wire.AGENT_CONTAINER_DEFAULT
 ) -> Response:
-    return model_response(await hub.run(agentreading.get, caller, room, container_tag, memory_id))
+    return model_response(await dispatcher.run(agent_reading.get, caller, room, container_tag, memory_id))
 
 
 @router.patch("/v1/agents/memories/{memory_id}", response_model=wire.AgentMemory)
-async def edit(memory_id: str, body: wire.EditRequest, caller: Calling, hub: Hubbing, room: Rooming) -> Response:
-    return model_response(await hub.run(agents.edit, caller, room, memory_id, body))
+async def edit(memory_id: str, body: wire.EditRequest, caller: Calling, dispatcher: Hubbing, room: Rooming) -> Response:
+    return model_response(await dispatcher.run(agents.edit, caller, room, memory_id, body))
 
 
 @router.delete("/v1/agents/memories/{memory_id}", response_model=wire.DeleteResult)
 async def delete(
-    memory_id: str, caller: Calling, hub: Hubbing, room: Rooming, container_tag: Tag = wire.AGENT_CONTAINER_DEFAULT
+    memory_id: str, caller: Calling, dispatcher: Hubbing, room: Rooming, container_tag: Tag = wire.AGENT_CONTAINER_DEFAULT
 ) -> Response:
-    return model_response(await hub.run(agents.delete, caller, room, container_tag, memory_id))
+    return model_response(await dispatcher.run(agents.delete, caller, room, container_tag, memory_id))
 
 
 @router.post("/v1/agents/search", response_model=wire.AgentSearchResponse)
-async def search(body: wire.AgentSearchRequest, caller: Calling, hub: Hubbing, room: Rooming, engine: Searching) -> Response:
-    return model_response(await hub.run(agentreading.search, caller, room, engine, body))
+async def search(
+    body: wire.AgentSearchRequest, caller: Calling, dispatcher: Hubbing, room: Rooming, engine: Searching
+) -> Response:
+    return model_response(await dispatcher.run(agent_reading.search, caller, room, engine, body))
 
 
 @router.post("/v1/agents/context", response_model=wire.ContextResponse)
-async def context(body: wire.ContextRequest, caller: Calling, hub: Hubbing, room: Rooming) -> Response:
-    return model_response(await hub.run(agentcontext.context, caller, room, body))
+async def context(body: wire.ContextRequest, caller: Calling, dispatcher: Hubbing, room: Rooming) -> Response:
+    return model_response(await dispatcher.run(agent_context.context, caller, room, body))
 
 
 @router.get("/v1/agents/stats", response_model=wire.AgentStats)
-async def stats(caller: Calling, hub: Hubbing, room: Rooming, container_tag: Tag = wire.AGENT_CONTAINER_DEFAULT) -> Response:
-    return model_response(await hub.run(agentreading.stats, caller, room, container_tag))
+async def stats(
+    caller: Calling, dispatcher: Hubbing, room: Rooming, container_tag: Tag = wire.AGENT_CONTAINER_DEFAULT
+) -> Response:
+    return model_response(await dispatcher.run(agent_reading.stats, caller, room, container_tag))
 
 
 @router.get("/v1/agents/usage", response_model=wire.Usage)
 async def usage(
     caller: Calling,
-    hub: Hubbing,
+    dispatcher: Hubbing,
     room: Rooming,
     container_tag: Tag = wire.AGENT_CONTAINER_DEFAULT,
     days: Annotated[int, Query(ge=1, le=366)] = 7,
 ) -> Response:
-    return model_response(await hub.run(agentreading.usage, caller, room, container_tag, days))
+    return model_response(await dispatcher.run(agent_reading.usage, caller, room, container_tag, days))

@@ -1,4 +1,4 @@
-"""`/v1/files`, `/v1/changes`: exact bytes with revisions, and the ordered feed. Thin over `services.files`."""
+"""`/v1/files`, `/v1/changes`: exact bytes with revisions, and the ordered feed. Thin over `server.services.contents.files`."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from fastapi.responses import StreamingResponse
 
 from memdir.api import v1
 from memdir.core.limits import CHANGES_PAGE_MAX, CHANGES_WAIT_MAX_S, INT64_MAX
-from memdir.server.access import Caller, caller_of
-from memdir.server.hub import Hub
-from memdir.server.services import files
-from memdir.store.blobs import INLINE_MAX_BYTES
+from memdir.server.dispatcher import Dispatcher
+from memdir.server.http.access import Caller, caller_of
+from memdir.server.services.contents import files
+from memdir.store.contents.blobs import INLINE_MAX_BYTES
 from memdir.store.errors import InvalidError
-from memdir.store.jobs import BULK, INTERACTIVE
-from memdir.store.operations import Delete, Put
+from memdir.store.jobs.queue import BULK, INTERACTIVE
+from memdir.store.tree.operations import Delete, Put
+from memdir.store.tree.versions import Version
 from memdir.store.types import Document
-from memdir.store.versions import Version
 
 router = APIRouter()
 _PREFIX: Final = b"/v1/files"
@@ -44,13 +44,13 @@ Calling = Annotated[Caller, Depends(caller_of)]
 Tag = Annotated[str, Query(alias="containerTag")]
 
 
-async def hub_of(request: Request) -> Hub:
-    """The server's hub."""
-    hub: Hub = request.app.state.hub
-    return hub
+async def hub_of(request: Request) -> Dispatcher:
+    """The server's dispatcher."""
+    dispatcher: Dispatcher = request.app.state.dispatcher
+    return dispatcher
 
 
-Hubbing = Annotated[Hub, Depends(hub_of)]
+Hubbing = Annotated[Dispatcher, Depends(hub_of)]
 
 
 def path_of(request: Request) -> str:
@@ -86,13 +86,13 @@ def only_new(if_none_match: str | None) -> bool:
 @router.get("/v1/files", response_model=v1.FilesPage)
 async def list_files(
     caller: Calling,
-    hub: Hubbing,
+    dispatcher: Hubbing,
     container_tag: Tag,
     prefix: str = "/",
     after: str = "",
     limit: Annotated[int, Query(ge=1, le=CHANGES_PAGE_MAX)] = CHANGES_PAGE_MAX,
 ) -> Response:
-    page = await hub.run(files.listing, caller, container_tag, prefix=prefix, after=after, limit=limit)
+    page = await dispatcher.run(files.listing, caller, container_tag, prefix=prefix, after=after, limit=limit)
     return model_response(page)
 
 
@@ -113,7 +113,7 @@ async def put_file(
     if_none_match: Annotated[str | None, Header()] = None,
     idempotency_key: Annotated[str | None, Header()] = None,
 ) -> Response:
-    caller, hub = await caller_of(request), await hub_of(request)  # as dependencies, they would cost more than the work
+    caller, dispatcher = await caller_of(request), await hub_of(request)  # as dependencies, they would cost more than the work
     wanted = Put(
         path=path_of(request),
         kind=kind,
@@ -126,12 +126,12 @@ async def put_file(
     )
     if int(request.headers.get("content-length", INLINE_MAX_BYTES + 1)) <= INLINE_MAX_BYTES:
         body = await request.body()
-        outcome = await hub.run(files.put_bytes, caller, container_tag, wanted, body)
+        outcome = await dispatcher.run(files.put_bytes, caller, container_tag, wanted, body)
     else:
-        await hub.run(files.ensured_for, caller, container_tag, wanted)
-        upload, blob = await files.receive(hub, caller.store.blobs, request.stream())
+        await dispatcher.run(files.ensured_for, caller, container_tag, wanted)
+        upload, blob = await files.receive(dispatcher, caller.store.blobs, request.stream())
         with upload:
-            outcome = await hub.run(files.put, caller, container_tag, wanted, blob)
+            outcome = await dispatcher.run(files.put, caller, container_tag, wanted, blob)
     assert outcome.document is not None
     answer = model_response(files.entry_of(outcome.document), status=201 if outcome.created else 200)
     answer.headers["etag"] = f'"{outcome.document.revision}"'
@@ -144,19 +144,19 @@ async def get_file(
     container_tag: Tag,
     if_none_match: Annotated[str | None, Header()] = None,
 ) -> Response:
-    caller, hub = await caller_of(request), await hub_of(request)
-    document, found = await hub.run(files.content, caller, container_tag, path_of(request))
+    caller, dispatcher = await caller_of(request), await hub_of(request)
+    document, found = await dispatcher.run(files.content, caller, container_tag, path_of(request))
     headers = content_headers(document)
     if if_none_match is not None and headers["etag"] in [tag.strip() for tag in if_none_match.split(",")]:
         return Response(status_code=304, headers={"etag": headers["etag"]})
     if isinstance(found, bytes):
         return Response(found, headers=headers, media_type="application/octet-stream")
-    return StreamingResponse(streamed(hub, found), headers=headers, media_type="application/octet-stream")
+    return StreamingResponse(streamed(dispatcher, found), headers=headers, media_type="application/octet-stream")
 
 
 @router.head("/v1/files/{path:path}", response_class=Response, responses={200: {"headers": ETAG}})
-async def head_file(request: Request, caller: Calling, hub: Hubbing, container_tag: Tag) -> Response:
-    document = await hub.run(files.find, caller, container_tag, path_of(request))
+async def head_file(request: Request, caller: Calling, dispatcher: Hubbing, container_tag: Tag) -> Response:
+    document = await dispatcher.run(files.find, caller, container_tag, path_of(request))
     return Response(headers=content_headers(document), media_type="application/octet-stream")
 
 
@@ -164,7 +164,7 @@ async def head_file(request: Request, caller: Calling, hub: Hubbing, container_t
 async def delete_file(
     request: Request,
     caller: Calling,
-    hub: Hubbing,
+    dispatcher: Hubbing,
     container_tag: Tag,
     recursive: bool = False,
     purge: bool = False,
@@ -180,30 +180,30 @@ async def delete_file(
         if_unchanged_since=if_unchanged_since,
         idempotency_key=idempotency_key,
     )
-    return model_response(await hub.run(files.delete, caller, container_tag, operation))
+    return model_response(await dispatcher.run(files.delete, caller, container_tag, operation))
 
 
 @router.post("/v1/files:move", response_model=v1.MoveResult)
 async def move_file(
     body: v1.MoveRequest,
     caller: Calling,
-    hub: Hubbing,
+    dispatcher: Hubbing,
     idempotency_key: Annotated[str | None, Header()] = None,
 ) -> Response:
     if body.idempotency_key is None and idempotency_key is not None:
         body = body.model_copy(update={"idempotency_key": idempotency_key})
-    return model_response(await hub.run(files.move, caller, body))
+    return model_response(await dispatcher.run(files.move, caller, body))
 
 
 @router.post("/v1/files:batch", response_model=v1.BatchResult)
-async def batch(body: v1.BatchRequest, caller: Calling, hub: Hubbing) -> Response:
-    return model_response(await hub.run(files.batch, caller, body))
+async def batch(body: v1.BatchRequest, caller: Calling, dispatcher: Hubbing) -> Response:
+    return model_response(await dispatcher.run(files.batch, caller, body))
 
 
 @router.get("/v1/changes", response_model=v1.ChangesPage, responses=_OTHER_HISTORY)
 async def changes(
     caller: Calling,
-    hub: Hubbing,
+    dispatcher: Hubbing,
     container_tag: Tag,
     since: Annotated[int, Query(ge=0, le=INT64_MAX)] = 0,
     wait: Annotated[float, Query(ge=0, le=CHANGES_WAIT_MAX_S, allow_inf_nan=False)] = 0.0,
@@ -212,15 +212,15 @@ async def changes(
     token: Annotated[str, Query(max_length=64)] = "",
 ) -> Response:
     """Wakes on an event. Answers at once, too, when `since` lies ahead of the container: it was restored."""
-    container = await hub.run(caller.ensured, container_tag, "read", at=caller.narrowed("/"))
+    container = await dispatcher.run(caller.ensured, container_tag, "read", at=caller.narrowed("/"))
     deadline = time.monotonic() + wait
-    with hub.watch(container.id) as watch:
+    with dispatcher.watch(container.id) as watch:
         while True:
-            page = await hub.run(files.changes_page, caller, container, since=since, limit=limit, token=token)
+            page = await dispatcher.run(files.changes_page, caller, container, since=since, limit=limit, token=token)
             news = page.changes or page.last_seq < since
             news = news or (profile_since is not None and page.profile_version > profile_since)
             left_s = deadline - time.monotonic()
-            if news or left_s <= 0 or hub.closing:
+            if news or left_s <= 0 or dispatcher.closing:
                 return model_response(page)
             await watch.wait(left_s)
 
@@ -245,11 +245,11 @@ def content_headers(document: Document | Version) -> dict[str, str]:
     }
 
 
-async def streamed(hub: Hub, pieces: Iterable[bytes]) -> AsyncIterator[bytes]:
+async def streamed(dispatcher: Dispatcher, pieces: Iterable[bytes]) -> AsyncIterator[bytes]:
     """Pieces read on threads; the file is closed also when the client goes away."""
     source: Iterator[bytes] = iter(pieces)
     try:
-        while (piece := await hub.run(next, source, b"")) != b"":
+        while (piece := await dispatcher.run(next, source, b"")) != b"":
             yield piece
     finally:
         close = getattr(source, "close", None)

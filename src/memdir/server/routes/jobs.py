@@ -1,4 +1,4 @@
-"""`/v1/jobs`: the queue behind the documents. Thin over `services.jobs`."""
+"""`/v1/jobs`: the queue behind the documents. Thin over `server.services.admin.jobs`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query, Response
 
 from memdir.api import v1
 from memdir.server.routes.files import Calling, Hubbing, model_response
-from memdir.server.services import jobs
+from memdir.server.services.admin import jobs
 
 LIST_MAX = 1000
 
@@ -18,14 +18,14 @@ router = APIRouter()
 @router.get("/v1/jobs", response_model=v1.JobsPage)
 async def listing(
     caller: Calling,
-    hub: Hubbing,
+    dispatcher: Hubbing,
     container_tag: Annotated[str | None, Query(alias="containerTag")] = None,
     failed: bool = False,
     limit: Annotated[int, Query(ge=1, le=LIST_MAX)] = 100,
 ) -> Response:
-    return model_response(await hub.run(jobs.page, caller, container_tag, failed=failed, limit=limit))
+    return model_response(await dispatcher.run(jobs.page, caller, container_tag, failed=failed, limit=limit))
 
 
 @router.post("/v1/jobs:retry", response_model=v1.RetryResult)
-async def retry(body: v1.RetryRequest, caller: Calling, hub: Hubbing) -> Response:
-    return model_response(await hub.run(jobs.retry, caller, body))
+async def retry(body: v1.RetryRequest, caller: Calling, dispatcher: Hubbing) -> Response:
+    return model_response(await dispatcher.run(jobs.retry, caller, body))

@@ -11,13 +11,16 @@ from pydantic import ValidationError
 from starlette.datastructures import UploadFile
 
 from memdir.api import v1, v3
-from memdir.server.etags import is_known
-from memdir.server.hub import Hub
+from memdir.server.dispatcher import Dispatcher
+from memdir.server.http.etags import is_known
 from memdir.server.routes.files import BYTES, ETAG, NOT_MODIFIED, Calling, Hubbing, model_response
 from memdir.server.routes.service import Searching, Walking
-from memdir.server.services import containers, documents, many, results, sessions
-from memdir.server.services.files import check_size
-from memdir.store.blobs import PIECE_BYTES, BlobStore, StagedBlob, Upload
+from memdir.server.services.admin import containers, sessions
+from memdir.server.services.contents import batches as many
+from memdir.server.services.contents import documents
+from memdir.server.services.contents.files import check_size
+from memdir.server.services.search import v3 as results
+from memdir.store.contents.blobs import PIECE_BYTES, BlobStore, StagedBlob, Upload
 from memdir.store.errors import InvalidError
 
 router = APIRouter()
@@ -44,18 +47,18 @@ _FORM: dict[str, Any] = {
 
 
 @router.get("/v3/session", response_model=v3.Session)
-async def session(caller: Calling, hub: Hubbing) -> Response:
-    return model_response(await hub.run(sessions.session, caller))
+async def session(caller: Calling, dispatcher: Hubbing) -> Response:
+    return model_response(await dispatcher.run(sessions.session, caller))
 
 
 @router.post("/v3/documents", response_model=v3.Added)
-async def add(body: v3.AddDocument, caller: Calling, hub: Hubbing) -> Response:
-    return model_response(await hub.run(documents.add, caller, body))
+async def add(body: v3.AddDocument, caller: Calling, dispatcher: Hubbing) -> Response:
+    return model_response(await dispatcher.run(documents.add, caller, body))
 
 
 @router.post("/v3/documents/batch", response_model=v3.AddedBatch)
-async def add_many(body: v3.AddDocuments, caller: Calling, hub: Hubbing) -> Response:
-    return model_response(await hub.run(many.add_many, caller, body))
+async def add_many(body: v3.AddDocuments, caller: Calling, dispatcher: Hubbing) -> Response:
+    return model_response(await dispatcher.run(many.add_many, caller, body))
 
 
 @router.post(
@@ -63,7 +66,7 @@ async def add_many(body: v3.AddDocuments, caller: Calling, hub: Hubbing) -> Resp
     response_model=v3.Added,
     openapi_extra={"requestBody": {"required": True, "content": {"multipart/form-data": {"schema": _FORM}}}},
 )
-async def add_file(request: Request, caller: Calling, hub: Hubbing) -> Response:
+async def add_file(request: Request, caller: Calling, dispatcher: Hubbing) -> Response:
     """Multipart: `file`, `containerTag`, `filepath`, `metadata` (JSON text), `customId`."""
     async with request.form(max_files=1, max_fields=20, max_part_size=FORM_FIELD_MAX_BYTES) as form:
         file = form.get("file")
@@ -71,18 +74,18 @@ async def add_file(request: Request, caller: Calling, hub: Hubbing) -> Response:
             raise InvalidError("the form has no file", hint="send multipart/form-data with a part named file")
         fields = {name: value for name, value in form.items() if isinstance(value, str)}
         body = _file_request(fields)
-        upload, blob = await take(hub, caller.store.blobs, file)
+        upload, blob = await take(dispatcher, caller.store.blobs, file)
         with upload:
-            return model_response(await hub.run(documents.add_blob, caller, body, blob))
+            return model_response(await dispatcher.run(documents.add_blob, caller, body, blob))
 
 
-async def take(hub: Hub, blobs: BlobStore, file: UploadFile) -> tuple[Upload, StagedBlob]:
+async def take(dispatcher: Dispatcher, blobs: BlobStore, file: UploadFile) -> tuple[Upload, StagedBlob]:
     upload = blobs.upload()
     try:
         while piece := await file.read(PIECE_BYTES):
             check_size(upload.size_bytes + len(piece))
-            await hub.run(upload.write, piece)
-        return upload, await hub.run(upload.finish)
+            await dispatcher.run(upload.write, piece)
+        return upload, await dispatcher.run(upload.finish)
     except BaseException:
         upload.__exit__(None, None, None)
         raise
@@ -107,14 +110,14 @@ def _file_request(fields: dict[str, str]) -> v3.AddDocument:
 
 
 @router.post("/v3/documents/list", response_model=v3.DocumentPage)
-async def page(body: v3.ListDocuments, caller: Calling, hub: Hubbing, walker: Walking) -> Response:
-    return model_response(await hub.run(documents.page, caller, body, walker))
+async def page(body: v3.ListDocuments, caller: Calling, dispatcher: Hubbing, walker: Walking) -> Response:
+    return model_response(await dispatcher.run(documents.page, caller, body, walker))
 
 
 @router.get("/v3/documents/processing", response_model=v3.Processing)
 async def processing(
     caller: Calling,
-    hub: Hubbing,
+    dispatcher: Hubbing,
     container_tag: Annotated[str | None, Query(alias="containerTag")] = None,
     container_tags: Annotated[str | None, Query(alias="containerTags")] = None,
     view: Literal["active", "pending", "all"] = "pending",
@@ -124,18 +127,22 @@ async def processing(
     """`containerTags` are several, apart by commas."""
     tags = [tag for tag in (container_tags or "").split(",") if tag] or ([container_tag] if container_tag else None)
     call = documents.processing
-    return model_response(await hub.run(call, caller, tags, which=view, limit=limit, current=page if view == "all" else 1))
+    return model_response(
+        await dispatcher.run(call, caller, tags, which=view, limit=limit, current=page if view == "all" else 1)
+    )
 
 
 @router.delete("/v3/documents/bulk", response_model=v3.Deleted)
-async def delete_many(body: v3.DeleteDocuments, caller: Calling, hub: Hubbing) -> Response:
-    return model_response(await hub.run(documents.delete_many, caller, body))
+async def delete_many(body: v3.DeleteDocuments, caller: Calling, dispatcher: Hubbing) -> Response:
+    return model_response(await dispatcher.run(documents.delete_many, caller, body))
 
 
 @router.get("/v3/documents/{name}", response_model=v3.DocumentView, responses=TAGGED | AMBIGUOUS)
-async def get(name: str, caller: Calling, hub: Hubbing, within: Within = None, if_none_match: IfNoneMatch = None) -> Response:
+async def get(
+    name: str, caller: Calling, dispatcher: Hubbing, within: Within = None, if_none_match: IfNoneMatch = None
+) -> Response:
     """By id or custom id; `containerTag` says where, when several containers use the custom id."""
-    found, tag = await hub.run(documents.get_tagged, caller, name, tag=within)
+    found, tag = await dispatcher.run(documents.get_tagged, caller, name, tag=within)
     if is_known(if_none_match, tag):
         return Response(status_code=304, headers={"etag": tag})
     answer = model_response(found)
@@ -148,28 +155,28 @@ async def change(
     name: str,
     body: v3.ChangeDocument,
     caller: Calling,
-    hub: Hubbing,
+    dispatcher: Hubbing,
     within: Within = None,
     if_match: IfMatch = None,
 ) -> Response:
-    return model_response(await hub.run(documents.change, caller, name, body, tag=within, if_match=if_match))
+    return model_response(await dispatcher.run(documents.change, caller, name, body, tag=within, if_match=if_match))
 
 
 @router.delete("/v3/documents/{name}", status_code=204, response_class=Response)
-async def delete(name: str, caller: Calling, hub: Hubbing, within: Within = None, if_match: IfMatch = None) -> Response:
-    await hub.run(documents.delete, caller, name, tag=within, if_match=if_match)
+async def delete(name: str, caller: Calling, dispatcher: Hubbing, within: Within = None, if_match: IfMatch = None) -> Response:
+    await dispatcher.run(documents.delete, caller, name, tag=within, if_match=if_match)
     return Response(status_code=204)
 
 
 @router.get("/v3/container-tags/list", response_model=list[v3.ContainerTag])
-async def list_containers(caller: Calling, hub: Hubbing) -> list[v3.ContainerTag]:
+async def list_containers(caller: Calling, dispatcher: Hubbing) -> list[v3.ContainerTag]:
     """The containers that the key may read. One that is called `list` is found by its other calls only."""
-    return await hub.run(containers.listing, caller)
+    return await dispatcher.run(containers.listing, caller)
 
 
 @router.get("/v3/container-tags/{tag}", response_model=v3.ContainerSettings, responses=TAGGED)
-async def settings(tag: str, caller: Calling, hub: Hubbing, if_none_match: IfNoneMatch = None) -> Response:
-    found = await hub.run(containers.settings, caller, tag)
+async def settings(tag: str, caller: Calling, dispatcher: Hubbing, if_none_match: IfNoneMatch = None) -> Response:
+    found = await dispatcher.run(containers.settings, caller, tag)
     version = containers.settings_tag(found)
     if is_known(if_none_match, version):
         return Response(status_code=304, headers={"etag": version})
@@ -178,18 +185,18 @@ async def settings(tag: str, caller: Calling, hub: Hubbing, if_none_match: IfNon
 
 @router.patch("/v3/container-tags/{tag}", response_model=v3.ContainerSettings, responses={200: {"headers": ETAG}})
 async def change_settings(
-    tag: str, body: Annotated[dict[str, Any], Body()], caller: Calling, hub: Hubbing, if_match: IfMatch = None
+    tag: str, body: Annotated[dict[str, Any], Body()], caller: Calling, dispatcher: Hubbing, if_match: IfMatch = None
 ) -> Response:
-    changed = await hub.run(containers.change_settings, caller, tag, body, if_match=if_match)
+    changed = await dispatcher.run(containers.change_settings, caller, tag, body, if_match=if_match)
     return JSONResponse(changed, headers={"etag": containers.settings_tag(changed)})
 
 
 @router.delete("/v3/container-tags/{tag}", status_code=204, response_class=Response)
-async def delete_container(tag: str, caller: Calling, hub: Hubbing) -> Response:
-    await hub.run(containers.delete, caller, tag)
+async def delete_container(tag: str, caller: Calling, dispatcher: Hubbing) -> Response:
+    await dispatcher.run(containers.delete, caller, tag)
     return Response(status_code=204)
 
 
 @router.post("/v3/search", response_model=v3.DocumentResults)
-async def search(body: v3.SearchDocuments, caller: Calling, hub: Hubbing, engine: Searching) -> Response:
-    return model_response(await hub.run(results.search_documents, caller, engine, body))
+async def search(body: v3.SearchDocuments, caller: Calling, dispatcher: Hubbing, engine: Searching) -> Response:
+    return model_response(await dispatcher.run(results.search_documents, caller, engine, body))

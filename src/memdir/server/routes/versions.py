@@ -1,4 +1,4 @@
-"""`/v1/versions`: former contents of documents. Thin over `services.versions`."""
+"""`/v1/versions`: former contents of documents. Thin over `server.services.contents.versions`."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from fastapi.responses import StreamingResponse
 from memdir.api import v1
 from memdir.core.limits import CHANGES_PAGE_MAX, INT64_MAX
 from memdir.server.routes.files import CONTENT, PUT_ANSWERS, Calling, Hubbing, Tag, content_headers, model_response, streamed
-from memdir.server.services import versions
-from memdir.server.services.files import entry_of
+from memdir.server.services.contents import versions
+from memdir.server.services.contents.files import entry_of
 
 router = APIRouter()
 Number = Annotated[int, Path(ge=1, le=INT64_MAX)]
@@ -23,33 +23,35 @@ Limit = Annotated[int, Query(ge=1, le=CHANGES_PAGE_MAX)]
 @router.get("/v1/versions", response_model=v1.VersionsPage)
 async def history(
     caller: Calling,
-    hub: Hubbing,
+    dispatcher: Hubbing,
     container_tag: Tag,
     path: str | None = None,
     name: Annotated[str | None, Query(alias="id")] = None,
     before: Before = None,
     limit: Limit = CHANGES_PAGE_MAX,
 ) -> Response:
-    page = await hub.run(versions.history, caller, container_tag, path=path, name=name, before=before, limit=limit)
+    page = await dispatcher.run(versions.history, caller, container_tag, path=path, name=name, before=before, limit=limit)
     return model_response(page)
 
 
 @router.get("/v1/versions:deleted", response_model=v1.VersionsPage)
 async def deleted(
     caller: Calling,
-    hub: Hubbing,
+    dispatcher: Hubbing,
     container_tag: Tag,
     prefix: str = "/",
     before: Before = None,
     limit: Limit = CHANGES_PAGE_MAX,
 ) -> Response:
-    return model_response(await hub.run(versions.deleted, caller, container_tag, prefix=prefix, before=before, limit=limit))
+    return model_response(
+        await dispatcher.run(versions.deleted, caller, container_tag, prefix=prefix, before=before, limit=limit)
+    )
 
 
 @router.get("/v1/versions:at", response_model=v1.PastPage)
 async def at(
     caller: Calling,
-    hub: Hubbing,
+    dispatcher: Hubbing,
     container_tag: Tag,
     moment: Annotated[datetime, Query(alias="at")],
     prefix: str = "/",
@@ -58,30 +60,32 @@ async def at(
 ) -> Response:
     """A time without a zone is UTC."""
     moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-    page = await hub.run(versions.past, caller, container_tag, prefix=prefix, at=moment, after=after, limit=limit)
+    page = await dispatcher.run(versions.past, caller, container_tag, prefix=prefix, at=moment, after=after, limit=limit)
     return model_response(page)
 
 
 @router.get("/v1/versions:changes", response_model=v1.HistoryPage)
 async def happened(
     caller: Calling,
-    hub: Hubbing,
+    dispatcher: Hubbing,
     container_tag: Tag,
     prefix: str = "/",
     before: Before = None,
     limit: Limit = CHANGES_PAGE_MAX,
 ) -> Response:
-    return model_response(await hub.run(versions.happened, caller, container_tag, prefix=prefix, before=before, limit=limit))
+    return model_response(
+        await dispatcher.run(versions.happened, caller, container_tag, prefix=prefix, before=before, limit=limit)
+    )
 
 
 @router.post("/v1/versions:restore", response_model=v1.FileEntry, responses=PUT_ANSWERS)
 async def restore(
-    body: v1.RestoreRequest, caller: Calling, hub: Hubbing, idempotency_key: Annotated[str | None, Header()] = None
+    body: v1.RestoreRequest, caller: Calling, dispatcher: Hubbing, idempotency_key: Annotated[str | None, Header()] = None
 ) -> Response:
     """201 when a deleted document came back."""
     if body.idempotency_key is None and idempotency_key is not None:
         body = body.model_copy(update={"idempotency_key": idempotency_key})
-    outcome = await hub.run(versions.restore, caller, body)
+    outcome = await dispatcher.run(versions.restore, caller, body)
     assert outcome.document is not None
     answer = model_response(entry_of(outcome.document), status=201 if outcome.created else 200)
     answer.headers["etag"] = f'"{outcome.document.revision}"'
@@ -89,11 +93,13 @@ async def restore(
 
 
 @router.delete("/v1/versions", response_model=v1.PurgeResult)
-async def purge(caller: Calling, hub: Hubbing, container_tag: Tag, path: str) -> Response:
-    return model_response(await hub.run(versions.purge, caller, container_tag, path))
+async def purge(caller: Calling, dispatcher: Hubbing, container_tag: Tag, path: str) -> Response:
+    return model_response(await dispatcher.run(versions.purge, caller, container_tag, path))
 
 
 @router.get("/v1/versions/{version}", response_class=Response, responses={200: CONTENT})
-async def content(version: Number, caller: Calling, hub: Hubbing, container_tag: Tag) -> Response:
-    found, pieces = await hub.run(versions.content, caller, container_tag, version)
-    return StreamingResponse(streamed(hub, pieces), headers=content_headers(found), media_type="application/octet-stream")
+async def content(version: Number, caller: Calling, dispatcher: Hubbing, container_tag: Tag) -> Response:
+    found, pieces = await dispatcher.run(versions.content, caller, container_tag, version)
+    return StreamingResponse(
+        streamed(dispatcher, pieces), headers=content_headers(found), media_type="application/octet-stream"
+    )

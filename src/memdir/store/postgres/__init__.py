@@ -1,0 +1,1 @@
+"""The store on PostgreSQL, shared by any number of server and worker processes. Start with `store`."""

@@ -8,16 +8,16 @@ from typing import Final
 import numpy as np
 
 from memdir.store.database import Database, Guard, Transaction, fetch, first, repeated
-from memdir.store.passages import PassageReader, place_condition
+from memdir.store.passages.entity_links import EntityLinks, tied
+from memdir.store.passages.reading import PassageReader, place_condition
+from memdir.store.postgres.entity_links import PostgresEntityLinks
 from memdir.store.postgres.nearest import counted, nearest
 from memdir.store.postgres.rows import chosen_condition, kept_text, shown_text, vector_text
-from memdir.store.postgres.ties import PostgresTieStore
 from memdir.store.postgres.words import lexical, weighed
 from memdir.store.protocols import Cut
-from memdir.store.texts import text_hash
-from memdir.store.ties import tied
+from memdir.store.text.passage_text import text_hash
+from memdir.store.text.words import path_shares, stem
 from memdir.store.types import Chunk, Document, Matrix, Nearest, Scope
-from memdir.store.words import path_shares, stem
 
 _ROWS_MAX: Final = 200
 """Passages written with one statement."""
@@ -32,7 +32,7 @@ class PostgresChunkStore(PassageReader):
 
     def __init__(self, db: Database) -> None:
         super().__init__(db)
-        self.ties = PostgresTieStore(db)
+        self.entity_links: EntityLinks = PostgresEntityLinks(db)
 
     def replace_chunks(
         self, document: Document, chunks: Sequence[Chunk], *, model: str, vectors: Matrix, guard: Guard | None = None

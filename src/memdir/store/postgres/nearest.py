@@ -12,11 +12,11 @@ from typing import Final
 import numpy as np
 
 from memdir.store.database import Database, Row, Transaction, fetch, first
-from memdir.store.passages import is_whole
+from memdir.store.passages.reading import is_whole
+from memdir.store.passages.vectors import COUNTED_MAX, NOTHING_NEAR
 from memdir.store.postgres.rows import scope_condition, vector_text
 from memdir.store.postgres.words import SAMPLE, SAMPLED, sample
 from memdir.store.types import Matrix, Nearest, Scope
-from memdir.store.vectors import COUNTED_MAX, NOTHING_NEAR
 
 INDEXED_DIMS: Final = (256, 384, 512, 768, 1024, 1536)
 """Numbers of dimensions that have a graph, as in schema/0002_index.sql; models with another number are compared."""

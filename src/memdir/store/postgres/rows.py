@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from memdir.store.passages import place_condition
+from memdir.store.passages.reading import place_condition
 from memdir.store.types import Matrix, Scope
 
 # PostgreSQL's text holds every character but U+0000. It is kept as two characters from a private plane of Unicode, and the

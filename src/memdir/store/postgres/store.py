@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from memdir.core.clock import Clock, SystemClock
 from memdir.store.acting import NOBODY
-from memdir.store.blobs import BlobStore
-from memdir.store.contents import Contents
+from memdir.store.contents.backends import Contents
+from memdir.store.contents.blobs import BlobStore
 from memdir.store.postgres.database import PostgresDatabase
 from memdir.store.postgres.migrations import migrate
 from memdir.store.postgres.notices import Notices

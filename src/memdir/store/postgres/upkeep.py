@@ -15,7 +15,7 @@ from memdir.store.acting import SYSTEM, acting_as
 from memdir.store.database import Transaction, fetch
 from memdir.store.postgres.database import KEEP_ALIVE, SCHEMA, PostgresDatabase
 from memdir.store.postgres.dialect import explained
-from memdir.store.upkeep import Finding, Table
+from memdir.store.upkeep.engine import Finding, Table
 
 log = logging.getLogger(__name__)
 
@@ -37,8 +37,8 @@ _REFERENCES: Final = (
 
 
 class PostgresUpkeep:
-    """`store.upkeep.Upkeep` for a database of a PostgreSQL server. What its owner alone may do is done on a connection of its
-    own, as the user that the URL names."""
+    """`store.upkeep.engine.Upkeep` for PostgreSQL. What only the database's owner may do is done on a connection of its own, as
+    the user that the URL names."""
 
     engine = "postgres"
     blob_owner = "org_id, "

@@ -3,7 +3,7 @@
 `ts_rank` knows neither how rare a word is nor how long a passage, so the words are kept as arrays (`chunk_words`), found
 through their GIN index and weighed here as `retrieval.lexical` does it: BM25 with k1 = 1.2, b = 0.75 (Robertson and Zaragoza,
 "The Probabilistic Relevance Framework", 2009), the inverse document frequency within the container (Lucene's, which is never
-negative), and what a word counts in text and headings inside its frequency. Words are the terms of `store.analysis`.
+negative), and what a word counts in text and headings inside its frequency. Words are the terms of `store.text.analysis`.
 
 The cost of a query is bounded: of each word at most MATCHES_MAX passages are looked up, of all together about CANDIDATES_MAX,
 rare words first. A word that more passages hold still counts in the passages that were found. What a container is like (how
@@ -19,10 +19,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from memdir.store.analysis import index_terms, query_terms
 from memdir.store.database import Database, Transaction, fetch, first
-from memdir.store.passages import is_whole
+from memdir.store.passages.reading import is_whole
 from memdir.store.postgres.rows import scope_condition
+from memdir.store.text.analysis import index_terms, query_terms
 from memdir.store.types import Chunk, Scope
 
 SAMPLE: Final = 512

@@ -14,15 +14,15 @@ import numpy as np
 
 from memdir.core.sqlite import Row
 from memdir.store.database import Guard, marks_for
-from memdir.store.passages import IN_MAX, PassageReader, place_condition
+from memdir.store.passages.entity_links import EntityLinks, tied
+from memdir.store.passages.reading import IN_MAX, PassageReader, place_condition
+from memdir.store.passages.vectors import COUNTED_MAX, NOTHING_NEAR, closest, half_dots
 from memdir.store.protocols import Cut
 from memdir.store.sqlite.database import SqliteDatabase
 from memdir.store.sqlite.vectors import EventLog
-from memdir.store.texts import BM25_WEIGHTS, grams, text_hash
-from memdir.store.ties import TieStore, tied
+from memdir.store.text.passage_text import BM25_WEIGHTS, grams, text_hash
+from memdir.store.text.words import path_shares, stem
 from memdir.store.types import Chunk, Document, Matrix, Nearest, Scope
-from memdir.store.vectors import COUNTED_MAX, NOTHING_NEAR, closest, half_dots
-from memdir.store.words import path_shares, stem
 
 _BLOCK_ROWS: Final = 1_024
 """Vectors that are read and compared at a time."""
@@ -48,7 +48,7 @@ class SqliteChunkStore(PassageReader):
     def __init__(self, db: SqliteDatabase) -> None:
         super().__init__(db)
         self._db: SqliteDatabase = db
-        self.ties = TieStore(db)
+        self.entity_links: EntityLinks = EntityLinks(db)
         self._events = EventLog()
 
     def replace_chunks(

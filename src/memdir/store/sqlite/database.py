@@ -8,9 +8,9 @@ from contextlib import contextmanager
 import apsw
 
 from memdir.core import sqlite
+from memdir.store.contents.durability import promised
 from memdir.store.database import Transaction
 from memdir.store.errors import DiskFullError
-from memdir.store.promised import promised
 
 
 class SqliteDatabase(sqlite.Database):

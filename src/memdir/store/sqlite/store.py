@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from memdir.core.clock import Clock, SystemClock
-from memdir.store.blobs import BlobStore
-from memdir.store.contents import Contents
+from memdir.store.contents.backends import Contents
+from memdir.store.contents.blobs import BlobStore
 from memdir.store.sqlite.database import SqliteDatabase
 from memdir.store.store import Store
 
 if TYPE_CHECKING:
     from memdir.store.sqlite.chunks import SqliteChunkStore
-    from memdir.store.sqlite.passagelog import SqlitePassageLog
+    from memdir.store.sqlite.passage_log import SqlitePassageLog
     from memdir.store.sqlite.upkeep import SqliteUpkeep
 
 DATABASE_NAME: Final = "memdir.db"
@@ -53,7 +53,7 @@ class SqliteStore(Store):
 
     def passage_log(self) -> SqlitePassageLog:
         """This process owns the database."""
-        from memdir.store.sqlite.passagelog import SqlitePassageLog
+        from memdir.store.sqlite.passage_log import SqlitePassageLog
 
         return SqlitePassageLog(self.db)
 

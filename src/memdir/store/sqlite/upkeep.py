@@ -10,7 +10,7 @@ import apsw
 
 from memdir.core.sqlite import Database
 from memdir.store.database import Transaction, fetch
-from memdir.store.upkeep import Finding, Table
+from memdir.store.upkeep.engine import Finding, Table
 
 _WORDS_CHECK: Final = "insert into chunk_words (chunk_words, rank) values ('integrity-check', 1)"
 _WORDS_REBUILD: Final = "insert into chunk_words (chunk_words) values ('rebuild')"
@@ -19,7 +19,7 @@ _FINDINGS_MAX: Final = 100
 
 
 class SqliteUpkeep:
-    """`store.upkeep.Upkeep` for a database file."""
+    """`store.upkeep.engine.Upkeep` for a database file."""
 
     engine = "sqlite"
     blob_owner = ""

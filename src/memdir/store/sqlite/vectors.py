@@ -15,7 +15,7 @@ import apsw
 
 from memdir.core.sqlite import Row
 from memdir.store.database import fetch, first, marks_for
-from memdir.store.passages import IN_MAX
+from memdir.store.passages.reading import IN_MAX
 from memdir.store.sqlite.database import SqliteDatabase
 
 EVENTS_KEPT: Final = 200_000

@@ -17,12 +17,12 @@ from typing import Final
 
 from memdir.client.errors import NotFoundError, RejectedError, ServerError
 from memdir.core.clock import Clock
-from memdir.sync.maxdelete import DELETIONS_FREE, MaxDelete
 from memdir.sync.plain.marks import Face, Marks
 from memdir.sync.plain.observer import Observer, RestoredError
 from memdir.sync.plain.places import Places
 from memdir.sync.plain.records import Records
 from memdir.sync.plain.wire import PAGE, Document, Documents
+from memdir.sync.push.max_delete import DELETIONS_FREE, MaxDelete
 
 log = logging.getLogger(__name__)
 

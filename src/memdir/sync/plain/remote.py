@@ -28,13 +28,13 @@ from memdir.client.remote import Expect, InPipeline, Profile
 from memdir.core.clock import Clock, SystemClock
 from memdir.core.ids import new_id
 from memdir.core.limits import CHANGES_PAGE_MAX
-from memdir.sync.maxdelete import MaxDelete
 from memdir.sync.plain.contents import Contents
 from memdir.sync.plain.reader import Reader
 from memdir.sync.plain.records import Records
 from memdir.sync.plain.searching import LocalText, search
 from memdir.sync.plain.wire import Documents
 from memdir.sync.plain.writer import Writer
+from memdir.sync.push.max_delete import MaxDelete
 
 POLL_S: Final = 5.0
 """How often an idle mount asks what changed."""

@@ -1,4 +1,4 @@
--- Numbers of the feed with the token of the change, for `sync.lives`: at most 64, thinner towards the beginning.
+-- Numbers of the feed with the token of the change, for `sync.pull.epochs`: at most 64, thinner towards the beginning.
 create table mark (
     seq   integer primary key,
     token text not null

@@ -1,4 +1,4 @@
--- Files that the server took and does not yet search, or could not read: what `sync.inflight` asks about. No row: all is done.
+-- Files that the server took and does not yet search, or could not read: what `sync.push.processing` asks about. No row: all is done.
 create table processing (
     path        blob primary key,
     document_id text not null,

@@ -1,0 +1,98 @@
+"""`memdir mcp`: agent memories for every host that speaks the Model Context Protocol."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import Final
+
+from memdir.cli.command import EXIT_OK, Command, Parser, bounded_int, is_terminal
+from memdir.cli.memory.options import add_container
+from memdir.cli.output import Output
+from memdir.core.errors import UsageError
+
+PORT_DEFAULT: Final = 8849
+
+
+def _configure(parser: Parser) -> None:
+    parser.add_argument("--stdio", action="store_true", help="serve standard input and output, as without any option")
+    parser.add_argument(
+        "--http", action="store_true", help="serve Streamable HTTP on 127.0.0.1 instead of standard input and output"
+    )
+    parser.add_argument(
+        "--port", metavar="N", type=bounded_int(0, 65535), help=f"the port of --http (default: {PORT_DEFAULT}; 0: a free one)"
+    )
+    parser.add_argument(
+        "--project",
+        metavar="NAME",
+        help="the current project (default: MEMDIR_PROJECT, or the repository of this folder; '-' for none)",
+    )
+    add_container(parser)
+
+
+def _project(named: str | None) -> str | None:
+    """The current project for the life of the server; '-' is none, as in `memdir memory`."""
+    from memdir.agents.project import current_project
+
+    return current_project() if named is None else None if named == "-" else named
+
+
+def _run(args: argparse.Namespace, out: Output) -> int:
+    if args.stdio and args.http:
+        raise UsageError("--stdio and --http exclude each other", hint="start two of them, they share the memory")
+    if args.port is not None and not args.http:
+        raise UsageError("--port goes with --http", hint="without it, the protocol runs on standard input and output")
+    if not args.http:  # before the imports that take a second: the host may be gone by then
+        from memdir.agents.mcp.parent import end_with_parent
+
+        end_with_parent()
+    from memdir.agents.mcp.link import MemoryLink
+    from memdir.agents.mcp.tools import Around
+    from memdir.agents.service import agent_container
+    from memdir.core.log import log_to_stderr
+    from memdir.core.paths import app_paths
+
+    paths = app_paths()
+    around = Around(link=MemoryLink(paths, container=agent_container(args.container)), project=_project(args.project))
+    log_to_stderr()
+    if not args.http:
+        from memdir.agents.mcp.serve import serve_stdio
+
+        if is_terminal(sys.stdin):
+            out.note("this speaks the Model Context Protocol on standard input and output; a host starts it. Ctrl-C ends it")
+        serve_stdio(around)
+        return EXIT_OK
+    from memdir.agents.mcp.http import serve_http, token_for
+
+    token, file = token_for(paths)
+
+    def announce(url: str) -> None:
+        if out.json:
+            out.document({"url": url, "token_file": str(file) if file else None, "pid": os.getpid(), "project": around.project})
+        else:
+            out.line(url)
+            out.note(f"clients send `Authorization: Bearer TOKEN`; the token is in {file or 'MEMDIR_MCP_TOKEN'}")
+        out.flush()
+
+    serve_http(around, port=PORT_DEFAULT if args.port is None else args.port, token=token, announce=announce)
+    return EXIT_OK
+
+
+COMMAND = Command(
+    name="mcp",
+    usage="[OPTIONS]",
+    description=(
+        "Serve agent memories over the Model Context Protocol: the tools memory_store, memory_search, memory_list,\n"
+        "memory_read, memory_delete and memory_profile. A host starts it and talks to it over standard input and output; it\n"
+        "ends with its host. The memory server is started when it does not run. See docs/mcp.md."
+    ),
+    examples=[
+        ("memdir mcp --project shop", "when the project is not the folder's"),
+        ("claude mcp add memdir -- memdir mcp", "for Claude Code"),
+        ("memdir mcp --http --port 8849", "for hosts that connect by HTTP; prints the address"),
+    ],
+    exit_codes=[(0, "the client is done")],
+    configure=_configure,
+    run=_run,
+)

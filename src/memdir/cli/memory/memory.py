@@ -1,0 +1,283 @@
+"""`memdir memory store|search|list|show|stats`: an agent's memories from the command line."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any, Final
+
+from memdir.cli.command import EXIT_NOTHING, EXIT_OK, Command, Parser, bounded_int
+from memdir.cli.memory.options import (
+    NONE,
+    add_container,
+    add_project,
+    checked_id,
+    chosen_project,
+    memories_of,
+    project_name,
+    tag_list,
+    text_of,
+    there,
+    told_project,
+)  # fmt: skip
+from memdir.cli.text import plural, shortened, visible
+from memdir.core.errors import UsageError
+from memdir.core.weights import WEIGHT_MAX, parsed_weights
+
+if TYPE_CHECKING:
+    from memdir.agents.service import Hit, Memory
+    from memdir.cli.output import Output
+
+_LIMIT_MAX: Final = 100
+_LINE_CHARS: Final = 100
+
+
+def _tags(parser: Parser, text: str) -> None:
+    parser.add_argument("-t", "--tag", "--tags", metavar="TAG", action="extend", type=tag_list, default=[], help=text)
+
+
+def _weights(text: str) -> dict[str, float]:
+    try:
+        return parsed_weights(text)
+    except UsageError as error:
+        raise argparse.ArgumentTypeError(f"{error.message}{f' ({error.hint})' if error.hint else ''}") from None
+
+
+def _line_of(memory: Memory) -> str:
+    tags = f" [{', '.join(memory['tags'])}]" if memory["tags"] else ""
+    text = " ".join(memory["content"].split())
+    return visible(shortened(f"{memory['createdAt'][:10]} {memory['project'] or NONE}{tags} {text}", _LINE_CHARS + 40))
+
+
+# store
+
+
+def _configure_store(parser: Parser) -> None:
+    parser.add_argument("text", metavar="TEXT", nargs="*", help="what to remember; '-' or nothing reads standard input")
+    _tags(parser, "a tag, or several with commas; may be given several times")
+    parser.add_argument("--redact", action="store_true", help="replace secrets in it; else a text that holds one is refused")
+    add_project(parser)
+    add_container(parser)
+
+
+def _store(args: argparse.Namespace, out: Output) -> int:
+    text = text_of(args.text)
+    if not text.strip():
+        raise UsageError("there is nothing to remember", hint="memdir memory store 'what to remember'")
+    secrets = "redact" if args.redact else "refuse"
+    stored = memories_of(args, out).store(text, tags=args.tag, project=chosen_project(args), secrets=secrets)
+    known = {one["id"]: one["similarity"] for one in stored["duplicates"]}
+    if out.json:
+        out.document(stored)
+    else:
+        for memory in stored["memories"]:
+            out.line(f"{memory['id']}  {out.name(memory['path'])}")
+        for memory_id, similarity in known.items():
+            alike = "says the same" if similarity == 1 else f"says nearly the same ({similarity:.0%})"
+            out.note(f"{memory_id} {alike} already and was kept")
+        if stored["redacted"]:
+            out.note(f"replaced: {', '.join(stored['redacted'])}")
+    return EXIT_OK
+
+
+# search
+
+
+def _configure_search(parser: Parser) -> None:
+    parser.add_argument("query", metavar="QUERY", nargs="+", help="what to look for")
+    parser.add_argument(
+        "-k", dest="limit", metavar="N", type=bounded_int(1, _LIMIT_MAX), default=5, help="at most N memories (default: 5)"
+    )
+    _tags(parser, "memories with this tag rank higher; several with commas, or several times")
+    parser.add_argument("--only-project", action="store_true", help="leave memories of other projects out")
+    parser.add_argument("--only-tags", action="store_true", help="leave memories without any of the tags out")
+    parser.add_argument("--threshold", metavar="SCORE", type=_share, help="all that match and score so much, 0 to 1")
+    parser.add_argument(
+        "--weights", metavar="NAME=NUMBER,…", type=_weights, help=f"of the signals: {', '.join(WEIGHT_MAX)}; the others stay"
+    )
+    parser.add_argument("--semantic", action="store_true", help="let meaning join in (uses the server's model)")
+    parser.add_argument("--explain", action="store_true", help="show the five signals of each memory")
+    add_project(parser)
+    add_container(parser)
+
+
+def _share(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"{text} is not between 0 and 1")
+    return value
+
+
+def _search(args: argparse.Namespace, out: Output) -> int:
+    query = " ".join(args.query)
+    if not query.strip():
+        raise UsageError("there is nothing to look for", hint="give the words that a memory may hold")
+    found = memories_of(args, out).search(
+        query,
+        project=chosen_project(args),
+        tags=args.tag,
+        only_project=args.only_project,
+        only_tags=args.only_tags,
+        limit=args.limit,
+        threshold=args.threshold,
+        semantic=args.semantic,
+        weights=args.weights,
+    )
+    if out.json:
+        out.document(found)
+    else:
+        for number, hit in enumerate(found["results"], 1):
+            _show_hit(number, hit, args.explain, out)
+        if args.explain:
+            out.note(f"searched for {' '.join(found['terms'])} in {found['tookMs']:.1f} ms")
+        if not found["results"]:
+            out.note("no memory says something about this")
+    return EXIT_OK if found["results"] else EXIT_NOTHING
+
+
+def _show_hit(number: int, hit: Hit, explain: bool, out: Output) -> None:
+    memory = hit["memory"]
+    tags = f" [{', '.join(memory['tags'])}]" if memory["tags"] else ""
+    head = visible(f"{number}. {memory['createdAt'][:10]} {memory['project'] or NONE}{tags}")
+    out.line(f"{out.style(head, 'bold')}  {hit['score']:.3f}  {memory['id']}")
+    if explain:
+        signals = "  ".join(f"{name} {value:.4f}" for name, value in hit["signals"].items() if value is not None)
+        out.line(f"   {signals}  (bm25 {hit['bm25Raw']:.4f}; {visible(', '.join(hit['matched']))})")
+    for line in memory["content"].split("\n"):
+        out.line(f"   {visible(line)}")
+
+
+# list, show
+
+
+def _configure_list(parser: Parser) -> None:
+    parser.add_argument("-n", "--limit", metavar="N", type=bounded_int(1, 10_000), default=20, help="at most N (default: 20)")
+    parser.add_argument("-t", "--tag", metavar="TAG", help="only those with this tag")
+    parser.add_argument(
+        "--project", metavar="NAME", type=project_name, help=f"only those of this project, '{NONE}': of none (default: of all)"
+    )
+    add_container(parser)
+
+
+def _list(args: argparse.Namespace, out: Output) -> int:
+    from itertools import islice
+
+    memories = list(islice(memories_of(args, out).all(project=told_project(args.project), tag=args.tag), args.limit))
+    if out.json:
+        out.document(memories)
+    else:
+        for memory in memories:
+            out.line(f"{memory['id']}  {_line_of(memory)}")
+        if not memories:
+            out.note("there are no memories")
+    return EXIT_OK if memories else EXIT_NOTHING
+
+
+def _configure_show(parser: Parser) -> None:
+    parser.add_argument("id", metavar="ID", type=checked_id, help="the id, as `memdir memory list` shows it")
+    add_container(parser)
+
+
+def _show(args: argparse.Namespace, out: Output) -> int:
+    memories = memories_of(args, out)
+    memory = there(lambda: memories.get(args.id))
+    if out.json:
+        out.document(memory)
+        return EXIT_OK
+    rows: list[tuple[str, Any]] = [
+        ("id", memory["id"]), ("path", memory["path"]), ("project", memory["project"] or NONE),
+        ("tags", ", ".join(memory["tags"]) or NONE), ("created", memory["createdAt"]), ("updated", memory["updatedAt"]),
+        ("accesses", memory["accessCount"]),
+    ]  # fmt: skip
+    for name, value in rows:
+        out.line(f"{name + ':':<10}{visible(str(value))}")
+    out.line()
+    for line in memory["content"].split("\n"):
+        out.line(visible(line))
+    return EXIT_OK
+
+
+# stats
+
+
+def _stats(args: argparse.Namespace, out: Output) -> int:
+    stats = memories_of(args, out).stats()
+    if out.json:
+        out.document(stats)
+        return EXIT_OK if stats["memories"] else EXIT_NOTHING
+    out.line(f"memories:  {stats['memories']:,}, about {stats['tokens']:,} tokens in {stats['sizeBytes']:,} bytes")
+    out.line(f"index:     {stats['indexBytes']:,} bytes in the server's memory")
+    if stats["memories"]:
+        out.line(f"from:      {stats['oldestAt'][:10]} to {stats['newestAt'][:10]}")
+    projects = [f"{row['project'] or NONE} {row['count']:,}" for row in stats["projects"]]
+    out.line(f"projects:  {visible(', '.join(projects[:20]) or NONE)}")
+    tags = [f"{row['tag']} {row['count']:,}" for row in stats["tags"]]
+    out.line(f"tags:      {visible(', '.join(tags[:20]) or NONE)}")
+    if len(projects) > 20:
+        out.note(f"{plural(len(projects) - 20, 'project')} more: --json shows all")
+    return EXIT_OK if stats["memories"] else EXIT_NOTHING
+
+
+_ID: Final = "01JD3Y6T0V8Q9W3N5K7M1P2R4S"
+STORE = Command(
+    name="memory store",
+    usage="[OPTIONS] [TEXT ...]",
+    description=(
+        "Remember something: a Markdown file under /memory/PROJECT/ in every mount of the container, found by the next\n"
+        "search. A long text is cut into pieces of 512 tokens. What is (nearly) there already is not stored twice."
+    ),
+    examples=[
+        ("memdir memory store -t auth 'Auth uses JWT with RS256'", "for the project of this folder"),
+        ("git log -1 --format=%B | memdir memory store -t release", "from standard input"),
+    ],
+    exit_codes=[(0, "it is remembered")],
+    configure=_configure_store,
+    run=_store,
+)
+SEARCH = Command(
+    name="memory search",
+    usage="[OPTIONS] QUERY ...",
+    description=(
+        "Find memories by their words, without any model: BM25, recency, how often they were used, tags and project\n"
+        "(docs/agent-memory.md). Memories of this folder's project rank higher; others are not left out."
+    ),
+    examples=[
+        ("memdir memory search login bug", "the five best"),
+        ("memdir memory search --explain -k 10 db schema", "with the five numbers of each"),
+    ],
+    exit_codes=[(0, "something was found"), (1, "nothing was found")],
+    configure=_configure_search,
+    run=_search,
+)
+LIST = Command(
+    name="memory list",
+    usage="[OPTIONS]",
+    description="List memories, newest first.",
+    examples=[
+        ("memdir memory list --project my-saas", "id, day, project, tags, text"),
+        ("memdir memory list -t auth --json", "whole, for programs"),
+    ],
+    exit_codes=[(0, "there are some"), (1, "there are none")],
+    configure=_configure_list,
+    run=_list,
+)
+SHOW = Command(
+    name="memory show",
+    usage="[OPTIONS] ID",
+    description="Show one memory: its text, tags, project, times, and the file that it is.",
+    examples=[(f"memdir memory show {_ID}", "text, tags, times, and where its file is")],
+    exit_codes=[(0, "it is there"), (2, "there is no such memory, or another error")],
+    configure=_configure_show,
+    run=_show,
+)
+STATS = Command(
+    name="memory stats",
+    usage="[OPTIONS]",
+    description="Show how much is remembered, in which projects, with which tags.",
+    examples=[("memdir memory stats", "numbers"), ("memdir memory stats --json", "for programs")],
+    exit_codes=[(0, "there are memories"), (1, "there are none")],
+    configure=add_container,
+    run=_stats,
+)

@@ -1,0 +1,108 @@
+"""What holds in the containers that the memory step worked in last, by text and by fact.
+
+Reading all facts of a container for each document makes the thousandth short memory a hundred times as dear as the first. They
+are read once, and afterwards only what the step itself changed; a change by anybody else shows in the container's profile
+version, and they are read anew.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from memdir.memory.reconcile import fact_of, same_text
+from memdir.store.memories.memories import Decided
+from memdir.store.store import Store
+from memdir.store.types import Container, Memory, MemoryCandidate
+
+FACTS_MAX: Final = 20_000
+"""Of a container, the most important ones: some 20 MB."""
+CONTAINERS_MAX: Final = 4
+
+Fact = tuple[str, str]
+
+
+@dataclass(slots=True, kw_only=True)
+class _Known:
+    version: int
+    by_id: dict[str, Memory] = field(default_factory=dict)
+    by_text: dict[str, set[str]] = field(default_factory=dict)
+    by_fact: dict[Fact, set[str]] = field(default_factory=dict)
+
+    def put(self, memory: Memory) -> None:
+        self.by_id[memory.id] = memory
+        self.by_text.setdefault(same_text(memory.candidate.text), set()).add(memory.id)
+        fact = fact_of(memory.candidate)
+        if fact is not None:
+            self.by_fact.setdefault(fact, set()).add(memory.id)
+
+    def take(self, memory_id: str) -> None:
+        memory = self.by_id.pop(memory_id, None)
+        if memory is None:
+            return
+        self.by_text[same_text(memory.candidate.text)].discard(memory_id)
+        fact = fact_of(memory.candidate)
+        if fact is not None:
+            self.by_fact[fact].discard(memory_id)
+
+
+class KnownFacts:
+    """For one thread."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._known: OrderedDict[int, _Known] = OrderedDict()
+
+    def concerned(self, container: Container, candidates: Sequence[MemoryCandidate], own: Iterable[Memory]) -> list[Memory]:
+        """Of all facts that hold in the container, but for `own`, those that `reconcile` would look at for `candidates`: the
+        same texts and the same facts; in the order of `MemoryStore.latest`."""
+        if not candidates:
+            return []
+        known = self._current(container)
+        ids: set[str] = set()
+        for candidate in candidates:
+            ids |= known.by_text.get(same_text(candidate.text), set())
+            fact = fact_of(candidate)
+            if fact is not None:
+                ids |= known.by_fact.get(fact, set())
+        ids -= {memory.id for memory in own}
+        now_ms = self._store.now_ms()
+        found = [known.by_id[memory_id] for memory_id in ids]
+        found = [memory for memory in found if memory.forget_after_ms is None or memory.forget_after_ms > now_ms]
+        found.sort(key=lambda memory: memory.id)
+        found.sort(key=lambda memory: (memory.candidate.kind, memory.updated_at_ms), reverse=True)
+        return found
+
+    def applied(self, container: Container, decisions: Sequence[Decided], *, changed: bool) -> None:
+        """The decisions, which all were made on `container` as it was, are carried out; `changed`: something came of them."""
+        known = self._known.get(container.id)
+        if known is None or not changed:
+            return
+        after = self._store.containers.by_id(container.id)
+        alone = after is not None and known.version == container.profile_version == after.profile_version - 1
+        changes = [change for decided in decisions for change in decided.changes]
+        if after is None or not alone or any(change.action == "remove" for change in changes):
+            del self._known[container.id]  # what was taken back here may still be said elsewhere
+            return
+        standing = self._store.memories.standing_in([decided.document.id for decided in decisions])
+        now = {memory.id: memory for memories in standing.values() for memory in memories}
+        for memory_id in {*now, *(change.memory_id for change in changes if change.memory_id is not None)}:
+            known.take(memory_id)
+        for memory in now.values():
+            if memory.is_latest and not memory.is_forgotten:
+                known.put(memory)
+        known.version = after.profile_version
+
+    def _current(self, container: Container) -> _Known:
+        known = self._known.get(container.id)
+        if known is None or known.version != container.profile_version:
+            known = _Known(version=container.profile_version)
+            for memory in self._store.memories.latest(container.id, limit=FACTS_MAX):
+                known.put(memory)
+            self._known[container.id] = known
+        self._known.move_to_end(container.id)
+        while len(self._known) > CONTAINERS_MAX:
+            self._known.popitem(last=False)
+        return known

@@ -1,0 +1,122 @@
+"""Documents through the step from text to memories. No threads, no waiting; it may be killed anywhere and repeated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from memdir.ingest.text import decode
+from memdir.memory.extract import extract
+from memdir.memory.reconcile import fact_of, reconcile, same_text
+from memdir.server.indexing.known_facts import KnownFacts
+from memdir.server.indexing.leases import Lease
+from memdir.server.indexing.pipeline import Failed, Small, Work, content, each, small_contents
+from memdir.store.errors import SupersededError
+from memdir.store.memories.memories import Decided
+from memdir.store.paths import is_memory_source
+from memdir.store.store import Store
+from memdir.store.types import Container, Memory, MemoryCandidate
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class _Reading(Work):
+    """A document on its way to memories. `own`: what it said before."""
+
+    candidates: Sequence[MemoryCandidate] = ()
+    own: Sequence[Memory] = field(default_factory=list)
+
+
+def remember_all(store: Store, facts: KnownFacts, leases: Sequence[Lease]) -> Failed:
+    """Bring the memories in line with what documents of one organisation say, if they stand under the memory paths; else take
+    them back. Documents whose facts have nothing to do with each other share a transaction; the others are decided one after
+    the other. `facts` of the calling thread spare it from reading all that is known for each document.
+
+    Returns the documents that failed and why, as `pipeline.index_all`: SupersededError also when another document's facts came
+    between.
+    """
+    failed: Failed = []
+    documents = store.documents.many([lease.job.document_id for lease in leases])
+    works = [
+        _Reading(lease=lease, document=documents[lease.job.document_id])
+        for lease in leases
+        if lease.job.document_id in documents
+    ]
+    of_container: dict[int, list[_Reading]] = {}
+    for work in works:
+        of_container.setdefault(work.document.container_id, []).append(work)
+    for container_id, together in of_container.items():
+        container = store.containers.by_id(container_id)
+        if container is not None:
+            _remember_in(store, facts, container, together, failed)
+    lost = {lease for lease, _ in failed}
+    store.jobs.finish([lease.job for lease in leases if lease not in lost])
+    return failed
+
+
+def _remember_in(store: Store, facts: KnownFacts, container: Container, works: Sequence[_Reading], failed: Failed) -> None:
+    paths = container.memory_paths
+    sources = [work for work in works if is_memory_source(work.document.path, work.document.task_type, paths)]
+    each([work for work in works if work not in sources], partial(_forget, store), failed)
+    sources = each(sources, partial(_read, store, small_contents(store, sources)), failed)
+    standing = store.memories.standing_in([work.document.id for work in sources])
+    for work in sources:
+        work.own = standing[work.document.id]
+    for unrelated in _unrelated(sources):
+        now = store.containers.by_id(container.id)
+        if now is None:
+            return
+        _decide(store, facts, now, unrelated, failed)
+
+
+def _forget(store: Store, work: _Reading) -> None:
+    store.memories.forget_document(work.document, guard=store.jobs.guard(work.lease.job))
+
+
+def _read(store: Store, small: Small, work: _Reading) -> None:
+    document = work.document
+    data = content(store, small, document) if document.kind == "file" else b""
+    work.candidates = work.lease.compute(lambda: _candidates(data, document.path or ""))
+
+
+def _candidates(data: bytes, path: str) -> Sequence[MemoryCandidate]:
+    text = decode(data)
+    return () if text is None else extract(text.text, path, byte_at=text.byte_at)
+
+
+def _unrelated(works: Sequence[_Reading]) -> Iterator[list[_Reading]]:
+    """In order, cut where a document says, or said, what one before it in the same part did: `KnownFacts.concerned` of each
+    then shows nothing that another one of its part changes."""
+    part: list[_Reading] = []
+    met: set[object] = set()
+    for work in works:
+        said = [*work.candidates, *(memory.candidate for memory in work.own)]
+        own = {same_text(candidate.text) for candidate in said} | {fact_of(candidate) for candidate in said} - {None}
+        if met & own:
+            yield part
+            part, met = [], set()
+        part.append(work)
+        met |= own
+    if part:
+        yield part
+
+
+def _decide(store: Store, facts: KnownFacts, container: Container, works: Sequence[_Reading], failed: Failed) -> None:
+    """Of documents that are unrelated."""
+    decisions: list[Decided] = []
+
+    def decide(work: _Reading) -> None:
+        others = facts.concerned(container, work.candidates, work.own)
+        changes = work.lease.compute(lambda: reconcile(work.candidates, own=work.own, others=others))
+        guard = store.jobs.guard(work.lease.job)
+        decisions.append(Decided(document=work.document, changes=changes, guard=guard))
+
+    works = each(works, decide, failed)
+    try:
+        changed = store.memories.apply_all(container.id, decisions, version=container.profile_version)
+    except SupersededError as error:
+        failed += [(work.lease, error) for work in works]
+        return
+    failed += [(work.lease, SupersededError()) for work, one in zip(works, changed, strict=True) if one is None]
+    carried_out = [decided for decided, one in zip(decisions, changed, strict=True) if one is not None]
+    facts.applied(container, carried_out, changed=any(changed))

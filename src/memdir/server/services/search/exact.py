@@ -1,0 +1,151 @@
+"""Exact text and regular expressions for `/v1/search`: files that can match, read and matched in path order.
+
+With an index of the container, candidates are the contents whose trigrams fit, what was put since, and what is never
+indexed. Without one, or for a pattern that asks for no trigram, every file in scope is read, within bounds that the answer
+speaks of.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from typing import Final
+
+from memdir.api import v1
+from memdir.core.errors import NotFoundError
+from memdir.core.limits import MIB
+from memdir.core.patterns.matcher import Matcher, Pattern
+from memdir.core.patterns.select import Choice, Excerpt, Room, look_into
+from memdir.retrieval.trigrams.needs import needs_of
+from memdir.server.background.trigram_indexes import TrigramIndexes
+from memdir.store.store import Store
+from memdir.store.types import Document, Scope
+
+FILES_MAX: Final = 50_000
+BYTES_MAX: Final = 4096 * MIB
+SECONDS_MAX: Final = 30.0
+"""What one search may read, and how long."""
+BINARY_SHOWN_MAX: Final = 1000
+CANDIDATES_ASKED_MAX: Final = 5000
+"""More candidates than these are met by going through the scope in order and not looked up one by one."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Found:
+    """What a search has found, and what it cost."""
+
+    hits: list[v1.SearchHit] = field(default_factory=list)
+    counts: list[v1.FileCount] = field(default_factory=list)
+    binary: list[str] = field(default_factory=list)
+    note: str | None = None
+    files_read: int = 0
+    bytes_read: int = 0
+
+
+def search(store: Store, indexes: TrigramIndexes | None, scopes: Sequence[Scope], request: v1.SearchRequest) -> Found:
+    """Lines that match, at most `request.limit`, each scope in path order and each file once. UsageError for a pattern that is
+    none."""
+    pattern = Pattern(
+        text=request.q, regex=request.mode == "regex", ignore_case=request.ignore_case, whole_words=request.whole_words
+    )
+    matcher, choice = Matcher(pattern), choice_of(request)
+    found, room = Found(), Room(request.limit)
+    seen: set[str] = set()
+    deadline_s = time.monotonic() + SECONDS_MAX
+    for document, can_match in _files(store, indexes, scopes, matcher, choice):
+        if document.id in seen:
+            continue
+        seen.add(document.id)
+        if len(found.counts) >= request.limit:
+            found.note = f"these are the first {request.limit:,} files"
+            break
+        over = found.files_read >= FILES_MAX or found.bytes_read + document.size_bytes > BYTES_MAX
+        if over or time.monotonic() > deadline_s:
+            found.note = (
+                f"stopped after {found.files_read:,} files ({found.bytes_read / MIB:,.0f} MiB), before {document.path}: "
+                "search a smaller folder, or for a text with three fixed characters in a row"
+            )
+            break
+        if can_match:
+            _read(store, matcher, document, choice, room, found)
+        elif choice.count:
+            found.counts.append(v1.FileCount(path=document.path or "", count=0))
+        if room.is_full:
+            found.note = room.note
+            break
+    return found
+
+
+def choice_of(request: v1.SearchRequest) -> Choice:
+    """Lines around a hit are left to `shaping` where hits are grouped or fill a budget."""
+    around = request.context if request.context and not request.group and request.budget_tokens is None else None
+    return Choice(
+        invert=request.invert,
+        only_matching=request.only_matching,
+        before=around if request.before is None else request.before,
+        after=around if request.after is None else request.after,
+        max_count=request.max_count,
+        files_only=request.files_only,
+        count=request.count,
+    )
+
+
+def _read(store: Store, matcher: Matcher, document: Document, choice: Choice, room: Room, found: Found) -> None:
+    try:
+        data = store.blobs.content(document.content_hash)
+    except NotFoundError:  # deleted since the candidates were listed
+        return
+    found.files_read += 1
+    found.bytes_read += len(data)
+    look = look_into(matcher, data, choice, room)
+    if choice.count:
+        found.counts.append(v1.FileCount(path=document.path or "", count=look.count))
+    elif look.binary and len(found.binary) < BINARY_SHOWN_MAX:
+        found.binary.append(document.path or "")
+    found.hits += [_hit(document, excerpt, around=choice.has_context) for excerpt in look.excerpts]
+
+
+def _hit(document: Document, excerpt: Excerpt, *, around: bool) -> v1.SearchHit:
+    return v1.SearchHit(
+        path=document.path or "",
+        document_id=document.id,
+        kind="literal",
+        start_line=excerpt.first,
+        end_line=excerpt.last,
+        start_byte=excerpt.start_byte,
+        end_byte=excerpt.end_byte,
+        text=excerpt.text.decode("utf-8", "replace"),
+        score=1.0,
+        matched=[v1.LineRange(start_line=one, end_line=one) for one in excerpt.matched] if around else None,
+    )
+
+
+def _files(
+    store: Store, indexes: TrigramIndexes | None, scopes: Sequence[Scope], matcher: Matcher, choice: Choice
+) -> Iterator[tuple[Document, bool]]:
+    """The files to look at, and whether each can match; those that cannot are left out unless they are counted."""
+    originals = store.originals
+    wanted = None if choice.invert else _wanted(store, indexes, scopes, matcher)
+    for scope in scopes:
+        if wanted is not None and len(wanted) <= CANDIDATES_ASKED_MAX and not choice.count and not scope.exact:
+            yield from ((document, True) for document in originals.with_contents(scope, wanted))
+            continue
+        for document in originals.files(scope):
+            can_match = wanted is None or document.content_hash in wanted
+            if can_match or choice.count:
+                yield document, can_match
+
+
+def _wanted(store: Store, indexes: TrigramIndexes | None, scopes: Sequence[Scope], matcher: Matcher) -> AbstractSet[str] | None:
+    """Hashes of the contents that can match; None when nobody knows."""
+    needs = needs_of(matcher.tree, ignore_case=matcher.pattern.ignore_case)
+    container_id = scopes[0].container_id
+    ready = None if indexes is None or needs.is_open else indexes.ready(container_id)
+    fresh = None if ready is None else store.originals.changed_since(container_id, ready.seq)
+    if ready is None or fresh is None:
+        return None
+    fitting = {digest.hex() for digest in ready.view.candidates(needs)}
+    newer = {digest for digest in fresh if bytes.fromhex(digest) not in ready.view.known}
+    return fitting | newer | ready.unread

@@ -1,0 +1,106 @@
+"""Files by their contents: what a search for exact text reads, and what its index is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Final
+
+from memdir.store.database import Database, marks_for
+from memdir.store.paths import below
+from memdir.store.tree.documents import SELECT_DOCUMENT, document_of
+from memdir.store.types import Document, Scope
+
+_PAGE: Final = 2000
+_ASKED_AT_ONCE: Final = 500
+
+
+class OriginalStore:
+    """Reads only."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    def containers(self) -> list[int]:
+        """All of them."""
+        return [row[0] for row in self._db.all("select id from container order by id")]
+
+    def last_seq(self, container_id: int) -> int | None:
+        """Number of a container's last change; None when it is gone."""
+        row = self._db.one("select last_seq from container where id = ?", (container_id,))
+        return None if row is None else int(row[0])
+
+    def contents(self, container_id: int) -> dict[str, int]:
+        """Hash and size of the contents of all files that have a path."""
+        found: dict[str, int] = {}
+        after = ""
+        while rows := self._db.all(
+            "select path, content_hash, size_bytes from document where container_id = ? and kind = 'file' and path > ? "
+            "order by path limit ?",
+            (container_id, after, _PAGE),
+        ):
+            found.update((row[1], row[2]) for row in rows)
+            after = rows[-1][0]
+        return found
+
+    def changed_since(self, container_id: int, seq: int) -> set[str] | None:
+        """Hashes of the contents of files that were put after change `seq`; None when the history does not go back so far."""
+        row = self._db.one(
+            "select k.last_seq, (select min(c.seq) from change c where c.container_id = k.id) from container k where k.id = ?",
+            (container_id,),
+        )
+        if row is None or row[0] <= seq:
+            return set()
+        if row[1] is None or row[1] > seq + 1:
+            return None
+        rows = self._db.all(
+            "select distinct d.content_hash from change c join document d on d.id = c.document_id "
+            "where c.container_id = ? and c.seq > ? and d.container_id = c.container_id and d.kind = 'file'",
+            (container_id, seq),
+        )
+        return {row[0] for row in rows}
+
+    def with_contents(self, scope: Scope, hashes: Iterable[str]) -> list[Document]:
+        """Files in scope with one of these contents, in path order."""
+        condition, bindings = _inside(scope)
+        found: list[Document] = []
+        waiting = iter(sorted(hashes))
+        while some := list(islice(waiting, _ASKED_AT_ONCE)):
+            rows = self._db.all(
+                f"{SELECT_DOCUMENT} where d.content_hash in ({marks_for(some)}) and d.container_id = ? "
+                f"and d.kind = 'file' and {condition}",
+                (*some, scope.container_id, *bindings),
+            )
+            found += map(document_of, rows)
+        return sorted(found, key=lambda document: document.path or "")
+
+    def ids(self, scope: Scope) -> set[str]:
+        """The documents of the files in scope."""
+        condition, bindings = _inside(scope)
+        rows = self._db.all(
+            f"select d.id from document d where d.container_id = ? and d.kind = 'file' and {condition}",  # noqa: S608
+            (scope.container_id, *bindings),
+        )
+        return {row[0] for row in rows}
+
+    def files(self, scope: Scope) -> Iterator[Document]:
+        """Files in scope in path order, a page at a time."""
+        condition, bindings = _inside(scope)
+        after = ""
+        while rows := self._db.all(
+            f"{SELECT_DOCUMENT} where d.container_id = ? and d.kind = 'file' and {condition} and d.path > ? "
+            "order by d.path limit ?",
+            (scope.container_id, *bindings, after, _PAGE),
+        ):
+            page = [document_of(row) for row in rows]
+            yield from page
+            after = page[-1].path or after
+
+
+def _inside(scope: Scope) -> tuple[str, Sequence[str]]:
+    if scope.exact:
+        return "d.path = ?", (scope.folder,)
+    if scope.folder == "/":
+        return "d.path is not null", ()
+    first, end = below(scope.folder)
+    return "(d.path = ? or (d.path >= ? and d.path < ?))", (scope.folder, first, end)

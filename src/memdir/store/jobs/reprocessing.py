@@ -1,0 +1,64 @@
+"""Asking for work again on documents that are there: passages, vectors and memories are made anew from the contents.
+
+What is searched stays until the new is there, passage by passage; the job table keeps what is left over a death.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from memdir.core.clock import Clock
+from memdir.store.acting import SYSTEM, acting_as
+from memdir.store.database import Database, fetch
+from memdir.store.jobs import queue as jobs
+
+_PAGE: Final = 500
+"""Documents in one transaction: others may write in between."""
+
+
+class Reprocessing:
+    """Jobs for documents that nothing is wrong with."""
+
+    def __init__(self, db: Database, clock: Clock) -> None:
+        self._db = db
+        self._clock = clock
+
+    @acting_as(SYSTEM)
+    def ask(self, container_ids: Sequence[int], kind: str) -> int:
+        """Ask for `index` or `memory` of every file of some containers, behind everything that is more urgent. Returns how many
+        files those are."""
+        count = 0
+        now_ms = self._clock.now_ns() // 1_000_000
+        for container_id in container_ids:
+            after = ""
+            while True:
+                with self._db.write() as connection:
+                    rows = fetch(
+                        connection,
+                        "select id from document where container_id = ? and kind = 'file' and id > ? order by id limit ?",
+                        (container_id, after, _PAGE),
+                    )
+                    for (document_id,) in rows:
+                        jobs.enqueue(
+                            connection, document_id=document_id, container_id=container_id, kind=kind, priority=jobs.BULK,
+                            now_ms=now_ms,
+                        )  # fmt: skip
+                count += len(rows)
+                if len(rows) < _PAGE:
+                    break
+                after = rows[-1][0]
+        return count
+
+    @acting_as(SYSTEM)
+    def left(self, container_ids: Sequence[int], kinds: Sequence[str]) -> int:
+        """Work of those kinds that waits or runs there."""
+        total = 0
+        for container_id in container_ids:
+            for kind in kinds:
+                row = self._db.one(
+                    "select count(*) from job where container_id = ? and kind = ? and failed_at_ms is null",
+                    (container_id, kind),
+                )
+                total += 0 if row is None else int(row[0])
+        return total
