@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 from pathlib import Path
 
+import grimp
 import pytest
 
 ROOT = Path(__file__).parent.parent
@@ -84,6 +86,13 @@ def test_an_import_against_the_rules_is_noticed(tmp_path: Path) -> None:
     done = run(tool, "--no-cache", env={"PYTHONPATH": str(tmp_path / "src")}, cwd=tmp_path)
     assert done.returncode != 0
     assert "memdir.fs.path -> memdir.server.http.guard" in done.stdout
+
+
+def test_no_module_imports_in_a_circle() -> None:
+    """Imports inside functions and for type checkers count: a circle is two modules that are one."""
+    graph = grimp.build_graph("memdir")
+    imports = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
+    assert len(tuple(TopologicalSorter(imports).static_order())) == len(imports)
 
 
 def test_setup_refuses_a_python_it_cannot_use(tmp_path: Path) -> None:

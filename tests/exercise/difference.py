@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from memdir.fs.fuse.mountpoint import clear_dead_mount
+from memdir.fs.fuse.mounting import clear_dead_mount
 from tests.exercise.generator import operations
 from tests.exercise.operations import Answer, Op, World
 from tests.fuse.harness import MountProcess

@@ -20,7 +20,8 @@ from typing import Any
 
 from memdir.core.errors import MemdirError
 from memdir.fs.errors import FsError
-from memdir.fs.fuse.mountpoint import clear_dead_mount, is_dead, is_mountpoint, mounts
+from memdir.fs.fuse.mounting import clear_dead_mount
+from memdir.fs.fuse.mountpoint import is_dead, is_mountpoint, mounts
 from memdir.fs.fuse.session import FuseOptions, FuseSession, Profile
 from memdir.fs.memory import MemoryFs
 from memdir.fs.source import Brought

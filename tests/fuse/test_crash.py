@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from memdir.fs.cache.fsck import check
-from memdir.fs.fuse.mountpoint import clear_dead_mount, is_mountpoint
+from memdir.fs.fuse.mounting import clear_dead_mount
+from memdir.fs.fuse.mountpoint import is_mountpoint
 from tests.fuse.harness import MountProcess
 from tests.fuse.test_names import refused
 

@@ -9,7 +9,7 @@ import pytest
 
 from memdir.fs.cache.filesystem import SqliteFs
 from memdir.fs.cache.fsck import check
-from memdir.fs.fuse.mountpoint import clear_dead_mount
+from memdir.fs.fuse.mounting import clear_dead_mount
 from tests.fuse.harness import MountProcess
 
 pytestmark = pytest.mark.mount

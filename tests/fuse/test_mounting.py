@@ -19,8 +19,8 @@ from memdir.fs.errors import FsError
 from memdir.fs.fuse import mounting
 from memdir.fs.fuse import mountpoint as mountpoints
 from memdir.fs.fuse.errors import MountBusyError, MountError
-from memdir.fs.fuse.mounting import unmount_path
-from memdir.fs.fuse.mountpoint import check_mountable, clear_dead_mount, is_dead, is_mountpoint, mount_at
+from memdir.fs.fuse.mounting import clear_dead_mount, unmount_path
+from memdir.fs.fuse.mountpoint import check_mountable, is_dead, is_mountpoint, mount_at
 from memdir.fs.fuse.options import FuseOptions
 from memdir.fs.fuse.session import FuseSession
 from memdir.fs.memory import MemoryFs

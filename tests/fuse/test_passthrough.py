@@ -15,7 +15,7 @@ import pytest
 from memdir.core.errors import UsageError
 from memdir.fs.cache.fsck import check
 from memdir.fs.fuse.backing import check_passthrough
-from memdir.fs.fuse.mountpoint import clear_dead_mount
+from memdir.fs.fuse.mounting import clear_dead_mount
 from memdir.fs.fuse.options import FuseOptions
 from memdir.fs.memory import MemoryFs
 from tests.fuse.harness import MountProcess

@@ -91,12 +91,12 @@ _KILLED = """
 import os, sys, threading
 from pathlib import Path
 from memdir.store.sqlite.store import SqliteStore
-from memdir.store import agentmemories
+from memdir.store.agents import memories as agent_memories
 from memdir.store.accounts.keys import ApiKey
 from memdir.api.agents import StoreRequest
 from memdir.server.http.access import Caller
 from memdir.server.agents.state import AgentMemoryState
-from memdir.server.services import agents
+from memdir.server.agents import writing as agents
 
 step, folder = int(sys.argv[1]), Path(sys.argv[2])
 store = SqliteStore.open(folder)
@@ -190,7 +190,7 @@ from memdir.store.sqlite.store import SqliteStore
 from memdir.retrieval.agents.ranking import AgentQuery
 from memdir.server.agents.state import AgentMemoryState
 from memdir.server.http.access import Caller
-from memdir.server.services import agents, agentcontext, agentreading
+from memdir.server.agents import context as agent_context, search as agent_search, writing as agents
 from memdir.api.agents import AgentSearchRequest, ContextRequest, StoreRequest
 
 class Key:
@@ -203,8 +203,8 @@ caller, room = Caller(key=Key(), store=store), AgentMemoryState(store)
 for number in range(30):
     agents.store(caller, room, StoreRequest(content=f"Fact {number} of the civet database", tags=["civet"], project="zoo"))
 asked = AgentSearchRequest(q="civet db fact 7", project="zoo", record=False)
-print([(hit.memory.content, hit.score > 0) for hit in agentreading.search(caller, room, None, asked).results])
-assert agentcontext.context(caller, room, ContextRequest(prompt="civet db fact", session_id="s")).memory_ids
+print([(hit.memory.content, hit.score > 0) for hit in agent_search.search(caller, room, None, asked).results])
+assert agent_context.context(caller, room, ContextRequest(prompt="civet db fact", session_id="s")).memory_ids
 loaded = sorted(name for name in sys.modules if name.startswith(("onnx", "tokenizers", "memdir.retrieval.embed", "torch")))
 print("LOADED", loaded)
 room.close()

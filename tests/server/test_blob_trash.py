@@ -190,7 +190,7 @@ def test_many_processes_add_drop_and_collect_the_same_contents_at_once(
 
 
 def _open(folder: Path, url: str | None, database: str | None) -> AnyStore:
-    from memdir.store.contents.backends import open_contents
+    from memdir.store.contents.choice import open_contents
 
     contents = open_contents(url, folder / "server" / "blobs")
     if database is None:

@@ -12,8 +12,9 @@ import pytest
 
 from memdir.core.errors import CorruptError, NotFoundError, StorageError, UsageError
 from memdir.store.contents import s3
-from memdir.store.contents.backends import Contents, DiskContents, hash_of, is_place, new_place, open_contents
+from memdir.store.contents.backends import Contents, DiskContents, hash_of, is_place, new_place
 from memdir.store.contents.blobs import BlobStore
+from memdir.store.contents.choice import open_contents
 from memdir.store.sqlite.store import SqliteStore
 from tests.server.contents import new_bucket, s3_server
 

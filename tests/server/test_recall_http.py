@@ -230,7 +230,7 @@ def test_those_who_add_to_a_conversation_at_once_lose_nothing(client: httpx.Clie
     with ThreadPoolExecutor(8) as pool:
         assert set(pool.map(say, range(24))) == {200}
     turns = client.get(f"/v3/documents/{tag}", params={"containerTag": tag}).json()["content"].split("\n\n")
-    assert sorted(turns) == sorted(f"user: ComputeLock {number}." for number in range(24))
+    assert sorted(turns) == sorted(f"user: Turn {number}." for number in range(24))
 
 
 @pytest.mark.parametrize(

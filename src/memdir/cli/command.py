@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import re
-import sys
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final, NoReturn
 
@@ -167,15 +166,3 @@ def wants_json(argv: Iterable[str]) -> bool:
         if argument == "--json":
             return True
     return False
-
-
-def is_terminal(stream: object) -> bool:
-    """Whether a person reads `stream`. False for a closed or replaced one."""
-    try:
-        return bool(stream.isatty())  # type: ignore[attr-defined]
-    except (AttributeError, ValueError):
-        return False
-
-
-def stderr_is_terminal() -> bool:
-    return is_terminal(sys.stderr)

@@ -9,8 +9,7 @@ import time
 from types import TracebackType
 from typing import Any, Final
 
-from memdir.cli.command import is_terminal
-from memdir.cli.text import plural, shortened, visible
+from memdir.cli.text import is_terminal, plural, shortened, visible
 
 _COLOURS: Final = {"path": "35", "line": "32", "bold": "1", "ok": "32", "warn": "33", "fail": "31", "dim": "2", "match": "1;31"}
 _PROGRESS_INTERVAL_S: Final = 0.1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import Final
 
@@ -82,3 +83,15 @@ def held_back(name: str, answer: Mapping[str, object]) -> str:
         f"{held} missing {where} stay here; `{command} --upload-again` puts them back there, "
         f"`{command} --confirm-deletions` deletes them here"
     )
+
+
+def is_terminal(stream: object) -> bool:
+    """Whether a person reads `stream`. False for a closed or replaced one."""
+    try:
+        return bool(stream.isatty())  # type: ignore[attr-defined]
+    except (AttributeError, ValueError):
+        return False
+
+
+def stderr_is_terminal() -> bool:
+    return is_terminal(sys.stderr)

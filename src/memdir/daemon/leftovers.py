@@ -227,7 +227,7 @@ def _unlink(file: Path) -> list[str]:
 
 def _rmdir(folder: Path) -> list[str]:
     """Never deletes a file: a mount that is still there must survive this."""
-    from memdir.fs.fuse.mountpoint import clear_dead_mount
+    from memdir.fs.fuse.mounting import clear_dead_mount
 
     place = folder / "mount"
     clear_dead_mount(place)

@@ -47,7 +47,7 @@ class Trouble:
 
 def clear(registry: MountRegistry, record: MountRecord) -> bool:
     """Take away a mount that nobody serves any more, and write down that it is unmounted. Whether there was one."""
-    from memdir.fs.fuse.mountpoint import clear_dead_mount
+    from memdir.fs.fuse.mounting import clear_dead_mount
 
     current = registry.get(record.id)
     if current.state == "alive":
@@ -90,7 +90,7 @@ def at_place(path: Path) -> Trouble | None:
         return None
 
     def mend() -> list[str]:
-        from memdir.fs.fuse.mountpoint import clear_dead_mount
+        from memdir.fs.fuse.mounting import clear_dead_mount
 
         return ["cleared the dead mount"] if clear_dead_mount(path) else ["it was cleared meanwhile"]
 

@@ -17,7 +17,8 @@ from memdir.core.errors import BusyError, MemdirError, NotFoundError, UsageError
 from memdir.core.paths import AppPaths, ensure_private_dir
 from memdir.core.sqlite import migration_steps, schema_version
 from memdir.store.acting import NOBODY, SYSTEM
-from memdir.store.contents.backends import ENV_BLOBS, open_contents
+from memdir.store.contents.backends import ENV_BLOBS
+from memdir.store.contents.choice import open_contents
 from memdir.store.sqlite.store import DATABASE_NAME, MIGRATIONS, SqliteStore
 from memdir.store.store import Store
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from memdir_bench.agents.haystack import KINDS, Ask, Haystack
 from memdir_bench.agents.judges import TOP
+from memdir_bench.posix.clocks import resident_mib
 from memdir_bench.session import BenchError
 
 if TYPE_CHECKING:
@@ -72,12 +73,12 @@ def answered(asked: Asked) -> Answered:
     from memdir.retrieval.derived_index import folder_of
     from memdir.server.agents import reading as agent_reading
     from memdir.server.agents import writing as agents
+    from memdir.server.agents.search import search as search_memories
     from memdir.server.agents.state import AgentMemoryState
     from memdir.server.http.access import Caller
     from memdir.server.in_process import KEY
     from memdir.store.acting import act_as
     from memdir.store.sqlite.store import SqliteStore
-    from memdir_bench.posix.clocks import resident_mib
 
     act_as(KEY.org_id)
     haystack = Haystack(asked.count)
@@ -93,7 +94,7 @@ def answered(asked: Asked) -> Answered:
                 container_tag=CONTAINER, q=ask.text, project=ask.project, limit=TOP, **({"record": False} | more)
             )
             began_cpu, began = time.thread_time(), time.perf_counter()
-            found = agent_reading.search(caller, room, cast("Engine", None), request)  # no model is asked
+            found = search_memories(caller, room, cast("Engine", None), request)  # no model is asked
             return (time.perf_counter() - began) * 1000, (time.thread_time() - began_cpu) * 1000, found
 
         container = store.containers.get(KEY.org_id, CONTAINER)

@@ -7,9 +7,10 @@ import os
 import sys
 from typing import Final
 
-from memdir.cli.command import EXIT_OK, Command, Parser, bounded_int, is_terminal
+from memdir.cli.command import EXIT_OK, Command, Parser, bounded_int
 from memdir.cli.memory.options import add_container
 from memdir.cli.output import Output
+from memdir.cli.text import is_terminal
 from memdir.core.errors import UsageError
 
 PORT_DEFAULT: Final = 8849

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from memdir.agents.hosts import HOSTS
-from memdir.cli.command import EXIT_NOTHING, EXIT_OK, Parser, is_terminal
-from memdir.cli.text import plural, visible
+from memdir.cli.command import EXIT_NOTHING, EXIT_OK, Parser
+from memdir.cli.text import is_terminal, plural, visible
 from memdir.core.errors import StorageError, UsageError
 
 if TYPE_CHECKING:

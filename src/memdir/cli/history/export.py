@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from memdir.cli.command import EXIT_OK, Command, Parser, is_terminal
+from memdir.cli.command import EXIT_OK, Command, Parser
 from memdir.cli.memory.files import FORMS, export, form_of
-from memdir.cli.text import human_bytes
+from memdir.cli.target_file import check_target, write_target
+from memdir.cli.text import human_bytes, is_terminal
 from memdir.core.errors import NotFoundError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from memdir.api import v1
     from memdir.cli.output import Output
 
@@ -79,43 +77,6 @@ def _by_name(file: str) -> v1.ArchiveFormat:
         if file.endswith(suffix):
             return form
     return "tar"
-
-
-def check_target(file: str, *, force: bool) -> None:
-    """UsageError when there is a file already and it is not to be replaced."""
-    if file != "-" and not force and os.path.lexists(file):
-        raise UsageError(f"{file} exists", hint="use --force to replace it")
-
-
-def write_target(file: str, pieces: Iterable[bytes]) -> int:
-    """Bytes written. A file appears whole or not at all, and is its owner's only; - is standard output."""
-    if file == "-":
-        sys.stdout.flush()
-        return _copy(sys.stdout.buffer, pieces)
-    part = f"{file}.part-{os.getpid()}"
-    try:
-        fd = os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
-    except (FileNotFoundError, NotADirectoryError):
-        raise UsageError(f"there is no folder for {file}", hint="make it first, or write somewhere else") from None
-    try:
-        with os.fdopen(fd, "wb") as target:
-            size = _copy(target, pieces)
-            target.flush()
-            os.fsync(target.fileno())
-        os.replace(part, file)
-    except BaseException:
-        os.unlink(part)
-        raise
-    return size
-
-
-def _copy(target: IO[bytes], pieces: Iterable[bytes]) -> int:
-    size = 0
-    for piece in pieces:
-        target.write(piece)
-        size += len(piece)
-    target.flush()
-    return size
 
 
 COMMAND = Command(

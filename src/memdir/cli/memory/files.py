@@ -51,8 +51,8 @@ def _configure_export(parser: Parser) -> None:
 def export(args: argparse.Namespace, out: Output) -> int:
     """Write memories; `args` as `memdir memory export` has them."""
     from memdir.agents.portable import ours
-    from memdir.cli.history.export import check_target, write_target
     from memdir.cli.output import Progress
+    from memdir.cli.target_file import check_target, write_target
 
     form = args.format or form_of(args.file) or "json"
     to_stdout = args.file == "-"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 from typing import Any, Final
 
-from memdir.cli.command import stderr_is_terminal
 from memdir.cli.output import Progress
+from memdir.cli.text import stderr_is_terminal
 from memdir.core.errors import MemdirError
 from memdir.daemon.control import ControlClient
 from memdir.daemon.registry import MountRecord

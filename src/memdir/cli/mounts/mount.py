@@ -205,7 +205,7 @@ def _mounted_here(records: list[MountRecord], name: str, place: str) -> MountRec
 def _leave_old_place(before: MountRecord, place: str, out: Output) -> None:
     """A crashed mount that went on at another place has left a dead mountpoint that is in no record any more."""
     from memdir.cli.mounts.unmount import remove_created_dir
-    from memdir.fs.fuse.mountpoint import clear_dead_mount
+    from memdir.fs.fuse.mounting import clear_dead_mount
 
     if clear_dead_mount(Path(before.path)):
         remove_created_dir(before)
@@ -262,7 +262,8 @@ def _say_already_mounted(record: MountRecord, args: argparse.Namespace, out: Out
 
 def _prepare_directory(records: list[MountRecord], name: str, place: str, *, wants_import: bool) -> bool:
     """Make sure that `place` is a directory one can mount on; whether it was made just now."""
-    from memdir.fs.fuse.mountpoint import clear_dead_mount, mount_at
+    from memdir.fs.fuse.mounting import clear_dead_mount
+    from memdir.fs.fuse.mountpoint import mount_at
 
     folder = Path(place)
     clear_dead_mount(folder)

@@ -41,14 +41,13 @@ def run(arguments: Sequence[str]) -> int:
     if "remount" in options:
         _remount(place, [word for word in options if word != "remount"])
         return EXIT_OK
-    from memdir.cli.main import load_command
+    from memdir.cli.mounts.mount import COMMAND
     from memdir.cli.output import Output
 
-    command = load_command("mount")
-    parsed = command.parser().parse_args(
+    parsed = COMMAND.parser().parse_args(
         [source.removeprefix(_SOURCE_PREFIX), "--path", place, "--no-agent-hint", *_as_arguments(options)]
     )
-    return command.run(parsed, Output(json=False))
+    return COMMAND.run(parsed, Output(json=False))
 
 
 def _as_arguments(options: Sequence[str]) -> list[str]:

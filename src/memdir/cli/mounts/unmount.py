@@ -138,7 +138,7 @@ def _document(name: str | None, path: str, was: str, *, ended: Ended | None = No
 
 def _clear_unknown(target: str) -> bool:
     """A dead memdir mount that is in no record (its data folder was deleted, or it was another user's) can still be cleared."""
-    from memdir.fs.fuse.mountpoint import clear_dead_mount
+    from memdir.fs.fuse.mounting import clear_dead_mount
 
     return clear_dead_mount(Path(target))
 

@@ -5,15 +5,12 @@ from __future__ import annotations
 import errno
 import logging
 import threading
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 from memdir.core.limits import MIB
 from memdir.fs.cache.room import is_no_space
 from memdir.fs.cache.tables import KEPT_PAGES
 from memdir.fs.errors import FsError
-
-if TYPE_CHECKING:
-    from memdir.fs.cache.filesystem import SqliteFs
 
 QUIET_S: Final = 0.25
 """A batch is written once nothing was changed for this long: the journal holds it anyway, a file written and deleted at once
@@ -32,10 +29,38 @@ of the memory bandwidth from them."""
 _log = logging.getLogger(__name__)
 
 
+class Flushable(Protocol):
+    """What the flusher needs of a filesystem. `fs.cache.flushing` says what each call does."""
+
+    @property
+    def last_lsn(self) -> int: ...
+
+    @property
+    def is_short(self) -> bool: ...
+
+    def take_batch(self) -> tuple[bool, bool]: ...
+
+    def write_batch(self, *, durable: bool) -> None: ...
+
+    def secure(self) -> bool: ...
+
+    def make_room(self, *, keep_pages: int = 0, reason: FsError | None = None) -> None: ...
+
+    def is_tight(self) -> bool: ...
+
+    def thin_out(self) -> None: ...
+
+    def is_untidy(self) -> bool: ...
+
+    def tidy(self) -> bool: ...
+
+    def refuse(self, error: FsError) -> None: ...
+
+
 class Flusher:
     """One thread. `note` and `wake` are cheap and never block."""
 
-    def __init__(self, fs: SqliteFs) -> None:
+    def __init__(self, fs: Flushable) -> None:
         self._fs = fs
         self._dirty = threading.Event()
         self._now = threading.Event()

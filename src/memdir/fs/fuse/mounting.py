@@ -20,11 +20,13 @@ from typing import Final
 
 from memdir.core.limits import KIB
 from memdir.fs.fuse.errors import MountBusyError, MountError
-from memdir.fs.fuse.mountpoint import FSTYPE, SUBTYPE, mount_at
+from memdir.fs.fuse.mountpoint import FSTYPE, SUBTYPE, is_dead, mount_at
 from memdir.fs.fuse.options import FuseOptions
 
 _log = logging.getLogger(__name__)
 
+_STACK_MAX: Final = 16
+"""Mounts on top of each other that one clearing takes away."""
 _DEVICE: Final = "/dev/fuse"
 _DEVICE_NUMBER: Final = os.makedev(10, 229)
 """FUSE_MINOR of <linux/miscdevice.h>."""
@@ -222,3 +224,18 @@ def _helper_error(path: Path, helper: str, complaint: bytes) -> MountError:
     elif "ermission" in text or "not permitted" in text or "no write access" in text:
         hint = f"the directory must be owned by or writable for this user, and {helper} must be setuid root"
     return MountError(f"{Path(helper).name} refused to mount at {path}: {text}", hint=hint)
+
+
+def clear_dead_mount(path: Path) -> bool:
+    """Take away memdir mounts at `path` whose daemon is gone; True when there was one.
+
+    A living mount, or one of another kind, is left alone. MountError when a dead one cannot be unmounted.
+    """
+    cleared = False
+    for _ in range(_STACK_MAX):
+        entry = mount_at(path)
+        if entry is None or entry.fstype != FSTYPE or not is_dead(Path(entry.mountpoint)):
+            break
+        unmount_path(Path(entry.mountpoint), lazy=True)
+        cleared = True
+    return cleared

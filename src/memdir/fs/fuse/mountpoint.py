@@ -22,8 +22,6 @@ FSTYPE: Final = f"fuse.{SUBTYPE}"
 
 _MOUNTINFO: Final = Path("/proc/self/mountinfo")
 _OCTAL: Final = re.compile(rb"\\([0-7]{3})")
-_STACK_MAX: Final = 16
-"""Mounts on top of each other that one clearing takes away."""
 _SYMLINKS_MAX: Final = 40
 _PROBE_TIMEOUT_S: Final = 2.0
 
@@ -105,23 +103,6 @@ def is_dead(path: Path, *, timeout_s: float = _PROBE_TIMEOUT_S) -> bool:
     thread.start()
     thread.join(timeout_s)
     return outcome == [errno.ENOTCONN]
-
-
-def clear_dead_mount(path: Path) -> bool:
-    """Take away memdir mounts at `path` whose daemon is gone; True when there was one.
-
-    A living mount, or one of another kind, is left alone. MountError when a dead one cannot be unmounted.
-    """
-    from memdir.fs.fuse.mounting import unmount_path
-
-    cleared = False
-    for _ in range(_STACK_MAX):
-        entry = mount_at(path)
-        if entry is None or entry.fstype != FSTYPE or not is_dead(Path(entry.mountpoint)):
-            break
-        unmount_path(Path(entry.mountpoint), lazy=True)
-        cleared = True
-    return cleared
 
 
 def check_mountable(path: Path) -> Path:

@@ -27,8 +27,8 @@ from memdir.core.clock import Clock, SystemClock
 from memdir.fs.fuse import abi
 from memdir.fs.fuse.dispatch import Answer, Dispatcher, refusal, success
 from memdir.fs.fuse.errors import MountBusyError, MountError
-from memdir.fs.fuse.mounting import mount_path, unmount_path
-from memdir.fs.fuse.mountpoint import check_mountable, clear_dead_mount, is_mountpoint
+from memdir.fs.fuse.mounting import clear_dead_mount, mount_path, unmount_path
+from memdir.fs.fuse.mountpoint import check_mountable, is_mountpoint
 from memdir.fs.fuse.notify import Notifier
 from memdir.fs.fuse.options import FuseOptions, OpenObserver, Profile
 from memdir.fs.fuse.requests import RequestReader

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import asdict, dataclass, replace
 from typing import Final
 
 from memdir.api import agents as wire
 from memdir.core.clock import iso_ms
 from memdir.retrieval.agents.container import LOAD_WAIT_S
-from memdir.retrieval.agents.ranking import AgentQuery, Ranked, SignalWeights, stems_of
+from memdir.retrieval.agents.ranking import AgentQuery, Ranked, SignalWeights
 from memdir.retrieval.agents.terms import tag_key
 from memdir.server.agents.state import AgentMemoryState
 from memdir.server.agents.writing import found, memory_of
-from memdir.server.engine import Engine
 from memdir.server.errors import ForbiddenError
 from memdir.server.http.access import Caller
 from memdir.store.agents import files as agent_files
@@ -99,30 +97,6 @@ def query_of(request: wire.AgentSearchRequest, allowed: Bounds, now_ms: int, usu
         threshold=request.threshold,
         weights=replace(usual, **given),
     )
-
-
-def search(
-    caller: Caller, room: AgentMemoryState, engine: Engine, request: wire.AgentSearchRequest
-) -> wire.AgentSearchResponse:
-    """Ranked by the five signals; by a sixth when meaning is asked for."""
-    began = time.perf_counter()
-    allowed = bounds(caller, request.container_tag)
-    query = query_of(request, allowed, caller.store.now_ms(), room.weights)
-    if allowed.container is None:
-        return wire.AgentSearchResponse(results=[], terms=stems_of(query), took_ms=0.0)
-    if request.semantic:
-        from memdir.server.agents.semantic import semantic_hits
-
-        found = semantic_hits(caller, room, engine, allowed, query)
-    else:
-        ranked = ranked_records(caller, room, allowed.container.id, query)
-        found = [(record.number, hit_of(one, record)) for one, record in ranked]
-    hits = [hit for _, hit in found]
-    if request.record and hits:
-        room.accessed(allowed.container.id, [number for number, _ in found])
-        room.used(allowed.container.id, [hit.memory.id for hit in hits])
-    took_ms = (time.perf_counter() - began) * 1000
-    return wire.AgentSearchResponse(results=hits, terms=stems_of(query), took_ms=round(took_ms, 3))
 
 
 def ranked_records(

@@ -11,6 +11,7 @@ from memdir.core.limits import MEMORY_PROJECT_MAX_CHARS, MEMORY_TAG_MAX_CHARS
 from memdir.server.agents import context as agent_context
 from memdir.server.agents import reading as agent_reading
 from memdir.server.agents import writing as agents
+from memdir.server.agents.search import search as search_memories
 from memdir.server.agents.state import AgentMemoryState
 from memdir.server.routes.files import Calling, Hubbing, model_response
 from memdir.server.routes.service import Searching
@@ -86,7 +87,7 @@ async def delete(
 async def search(
     body: wire.AgentSearchRequest, caller: Calling, dispatcher: Hubbing, room: Rooming, engine: Searching
 ) -> Response:
-    return model_response(await dispatcher.run(agent_reading.search, caller, room, engine, body))
+    return model_response(await dispatcher.run(search_memories, caller, room, engine, body))
 
 
 @router.post("/v1/agents/context", response_model=wire.ContextResponse)

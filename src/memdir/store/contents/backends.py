@@ -13,16 +13,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
-from urllib.parse import unquote, urlsplit
 
-from memdir.core.errors import NotFoundError, StorageError, UsageError
+from memdir.core.errors import NotFoundError, StorageError
 from memdir.core.ids import new_id
 from memdir.core.paths import ensure_dir, explained, sync_folder
 
 ENV_BLOBS: Final = "MEMDIR_BLOBS"
 _PLACE: Final = re.compile(r"[0-9a-f]{2}/[0-9a-f]{64}(\.[0-9A-Za-z_-]+)?")
 _COPY: Final = ".copy~"
-_HINT: Final = "--blobs takes s3://bucket/prefix, file:///folder, or nothing for the server's own folder"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,20 +95,6 @@ def is_place(text: str) -> bool:
 def hash_of(place: str) -> str:
     """The SHA-256 that a place was made for."""
     return place[3:67]
-
-
-def open_contents(url: str | None, folder: Path) -> Contents:
-    """The store that `url` names; None or empty: `folder`. UsageError for a URL of another kind."""
-    if not url:
-        return DiskContents(folder)
-    parts = urlsplit(url)
-    if parts.scheme == "s3" and parts.netloc and not parts.query and not parts.fragment:
-        from memdir.store.contents.s3 import S3Contents
-
-        return S3Contents.connect(parts.netloc, unquote(parts.path).strip("/"))
-    if parts.scheme == "file" and not parts.netloc and parts.path.startswith("/"):
-        return DiskContents(Path(unquote(parts.path)))
-    raise UsageError(f"contents cannot be kept at {url!r}", hint=_HINT)
 
 
 class DiskContents:

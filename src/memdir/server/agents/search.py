@@ -1,14 +1,15 @@
-"""Meaning as a sixth signal, when it is asked for: passages of memory files that the server's models find close."""
+"""Searching the memories of agents: by five signals, and by meaning as a sixth when it is asked for."""
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import Final
 
 from memdir.api import agents as wire
-from memdir.retrieval.agents.ranking import AgentQuery
+from memdir.retrieval.agents.ranking import AgentQuery, stems_of
 from memdir.retrieval.types import SearchQuery
-from memdir.server.agents.reading import Bounds, hit_of, ranked_records
+from memdir.server.agents.reading import Bounds, bounds, hit_of, query_of, ranked_records
 from memdir.server.agents.state import AgentMemoryState
 from memdir.server.engine import Engine
 from memdir.server.http.access import Caller
@@ -23,7 +24,29 @@ questions of `memdir bench agents`, see ADR 29."""
 _OVER_FETCH: Final = 3
 
 
-def semantic_hits(
+def search(
+    caller: Caller, room: AgentMemoryState, engine: Engine, request: wire.AgentSearchRequest
+) -> wire.AgentSearchResponse:
+    """Ranked by the five signals; by a sixth when meaning is asked for."""
+    began = time.perf_counter()
+    allowed = bounds(caller, request.container_tag)
+    query = query_of(request, allowed, caller.store.now_ms(), room.weights)
+    if allowed.container is None:
+        return wire.AgentSearchResponse(results=[], terms=stems_of(query), took_ms=0.0)
+    if request.semantic:
+        found = _semantic_hits(caller, room, engine, allowed, query)
+    else:
+        ranked = ranked_records(caller, room, allowed.container.id, query)
+        found = [(record.number, hit_of(one, record)) for one, record in ranked]
+    hits = [hit for _, hit in found]
+    if request.record and hits:
+        room.accessed(allowed.container.id, [number for number, _ in found])
+        room.used(allowed.container.id, [hit.memory.id for hit in hits])
+    took_ms = (time.perf_counter() - began) * 1000
+    return wire.AgentSearchResponse(results=hits, terms=stems_of(query), took_ms=round(took_ms, 3))
+
+
+def _semantic_hits(
     caller: Caller, room: AgentMemoryState, engine: Engine, allowed: Bounds, query: AgentQuery
 ) -> list[tuple[int, wire.AgentHit]]:
     """Best first, each with the memory's number. What only meaning finds has the signals of what shares no word."""
