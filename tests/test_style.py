@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -54,3 +55,32 @@ def test_tests_wait_on_events_and_not_on_time(path: Path) -> None:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "sleep"
     ]
     assert sleeps == []
+
+
+def test_modules_are_called_what_the_glossary_calls_things() -> None:
+    """docs/architecture.md, "Words": its last column are names that say nothing to a stranger."""
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    table = page.partition("## Words\n")[2].partition("\n## ")[0]
+    refused = set(re.findall(r"`(\w+)`", "".join(row.rsplit("|", 2)[1] for row in table.splitlines() if row.startswith("| "))))
+    assert len(refused) >= 15
+    assert [relative(path) for path in SOURCES if path.stem in refused] == []
+
+
+def test_the_ways_through_name_files_that_are_there() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    ways = page.partition("## Ten ways through\n")[2].partition("\n## ")[0]
+    assert ways.count("\n**") == 10
+    for way in ways.split("\n**")[1:]:
+        files = re.findall(r"`([\w/]+\.py)`", way)
+        assert 3 < len(files) <= 7
+        assert [file for file in files if not (ROOT / "src" / "memdir" / file).is_file()] == []
+
+
+def test_every_folder_says_what_it_is_for() -> None:
+    """And where to start to read. Folders of SQL steps have nothing but their package."""
+    silent = [
+        relative(path)
+        for path in SOURCES
+        if path.name == "__init__.py" and path.parent.name != "schema" and not ast.get_docstring(ast.parse(path.read_bytes()))
+    ]
+    assert silent == []

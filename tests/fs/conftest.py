@@ -11,9 +11,9 @@ import pytest
 
 from memdir.core.clock import FakeClock
 from memdir.fs.cache import large
+from memdir.fs.cache.disk_space import RESERVE_NAME
 from memdir.fs.cache.filesystem import SqliteFs
 from memdir.fs.cache.fsck import check
-from memdir.fs.cache.room import RESERVE_NAME
 from memdir.fs.memory import MemoryFs
 
 UID, GID = 1000, 1000

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from memdir.core.clock import FakeClock
-from memdir.fs.cache import flusher, journal, large, room
+from memdir.fs.cache import disk_space, flusher, journal, large
 from memdir.fs.cache.filesystem import SqliteFs
 from memdir.fs.types import ROOT_INO
 
@@ -24,7 +24,7 @@ def settle(seed: int) -> None:
     """The same in the child and in the process that knows what must be found. Every other workload keeps files in blobs."""
     flusher.Flusher.start = lambda self: None  # type: ignore[method-assign]
     journal.SEGMENT_MAX_BYTES = 8_000
-    room.RESERVE_BYTES = 4096
+    disk_space.RESERVE_BYTES = 4096
     if seed % 2:
         large.BLOB_MIN_BYTES = 2_000
 

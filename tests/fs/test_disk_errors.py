@@ -12,7 +12,7 @@ import pytest
 
 from memdir.core.clock import FakeClock
 from memdir.core.errors import MemdirError
-from memdir.fs.cache import flusher, flushing, journal, large, room
+from memdir.fs.cache import disk_space, flusher, flushing, journal, large
 from memdir.fs.cache.filesystem import SqliteFs
 from memdir.fs.cache.fsck import check
 from memdir.fs.errors import FsError
@@ -40,7 +40,7 @@ def _by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(flusher.Flusher, "start", lambda self: None)
     monkeypatch.setattr(flusher.Flusher, "_pause", lambda self: None)
     monkeypatch.setattr(flushing.Flushing, "_wait_for_round", lambda self: self._flusher._write())
-    monkeypatch.setattr(room, "RESERVE_BYTES", 4096)
+    monkeypatch.setattr(disk_space, "RESERVE_BYTES", 4096)
     monkeypatch.setattr(journal, "SEGMENT_MAX_BYTES", 8_000)
     monkeypatch.setattr(large, "BLOB_MIN_BYTES", 20_000)
 

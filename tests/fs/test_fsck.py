@@ -11,7 +11,7 @@ import apsw
 import pytest
 
 from memdir.core.errors import BusyError, CorruptError, NotFoundError
-from memdir.fs.cache import flusher, journal, room
+from memdir.fs.cache import disk_space, flusher, journal
 from memdir.fs.cache.filesystem import SqliteFs
 from memdir.fs.cache.fsck import check, repair
 from memdir.fs.types import ROOT_INO, AttrChange, Inode
@@ -214,7 +214,7 @@ def test_a_repair_that_is_killed_loses_nothing_that_it_would_have_kept(
     hot_journal: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(flusher.Flusher, "start", lambda self: None)
-    monkeypatch.setattr(room, "RESERVE_BYTES", 4096)
+    monkeypatch.setattr(disk_space, "RESERVE_BYTES", 4096)
     name = segment(hot_journal).name
     flip(segment(hot_journal), record_offsets(segment(hot_journal))[5] + 40)
     whole = segment(hot_journal).read_bytes()

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from memdir.core.clock import FakeClock
-from memdir.fs.cache import flusher, journal, large, room
+from memdir.fs.cache import disk_space, flusher, journal, large
 from memdir.fs.cache.filesystem import SqliteFs
 from memdir.fs.cache.fsck import check
 
@@ -39,7 +39,7 @@ def _restored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(flusher.Flusher, "start", flusher.Flusher.start)
     monkeypatch.setattr(journal, "SEGMENT_MAX_BYTES", journal.SEGMENT_MAX_BYTES)
     monkeypatch.setattr(large, "BLOB_MIN_BYTES", large.BLOB_MIN_BYTES)
-    monkeypatch.setattr(room, "RESERVE_BYTES", room.RESERVE_BYTES)
+    monkeypatch.setattr(disk_space, "RESERVE_BYTES", disk_space.RESERVE_BYTES)
 
 
 class Children:

@@ -12,7 +12,7 @@ import pytest
 
 from memdir.core.clock import FakeClock
 from memdir.core.sqlite import migration_steps
-from memdir.fs.cache import flusher, room
+from memdir.fs.cache import disk_space, flusher
 from memdir.fs.cache.filesystem import SqliteFs
 from memdir.fs.cache.fsck import check
 from memdir.fs.cache.tables import PAGE_BYTES, SCHEMA
@@ -69,7 +69,7 @@ def test_an_earlier_schema_opens_whenever_the_power_fails(
     version: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(flusher.Flusher, "start", lambda self: None)
-    monkeypatch.setattr(room, "RESERVE_BYTES", 4096)
+    monkeypatch.setattr(disk_space, "RESERVE_BYTES", 4096)
     old_cache(tmp_path / "old" / "cache", version)
     start = {"cache": None, "cache/cache.db": (tmp_path / "old" / "cache" / "cache.db").read_bytes()}
     (tmp_path / "disk").mkdir()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from memdir.core.clock import FakeClock
-from memdir.fs.cache import flusher, journal, room
+from memdir.fs.cache import disk_space, flusher, journal
 from memdir.fs.cache.filesystem import SqliteFs
 from memdir.fs.cache.fsck import check
 from memdir.fs.types import ROOT_INO
@@ -26,7 +26,7 @@ def _by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     """The flusher works when the story says so, and segments are short: the same seed gives the same story."""
     monkeypatch.setattr(flusher.Flusher, "start", lambda self: None)
     monkeypatch.setattr(flusher.Flusher, "_pause", lambda self: None)
-    monkeypatch.setattr(room, "RESERVE_BYTES", 4096)
+    monkeypatch.setattr(disk_space, "RESERVE_BYTES", 4096)
     monkeypatch.setattr(journal, "SEGMENT_MAX_BYTES", 6_000)
 
 

@@ -199,15 +199,15 @@ class Key:
     def covers(self, path): return True
 
 store = SqliteStore.open(Path(sys.argv[1]))
-caller, room = Caller(key=Key(), store=store), AgentMemoryState(store)
+caller, state = Caller(key=Key(), store=store), AgentMemoryState(store)
 for number in range(30):
-    agents.store(caller, room, StoreRequest(content=f"Fact {number} of the civet database", tags=["civet"], project="zoo"))
+    agents.store(caller, state, StoreRequest(content=f"Fact {number} of the civet database", tags=["civet"], project="zoo"))
 asked = AgentSearchRequest(q="civet db fact 7", project="zoo", record=False)
-print([(hit.memory.content, hit.score > 0) for hit in agent_search.search(caller, room, None, asked).results])
-assert agent_context.context(caller, room, ContextRequest(prompt="civet db fact", session_id="s")).memory_ids
+print([(hit.memory.content, hit.score > 0) for hit in agent_search.search(caller, state, None, asked).results])
+assert agent_context.context(caller, state, ContextRequest(prompt="civet db fact", session_id="s")).memory_ids
 loaded = sorted(name for name in sys.modules if name.startswith(("onnx", "tokenizers", "memdir.retrieval.embed", "torch")))
 print("LOADED", loaded)
-room.close()
+state.close()
 store.close()
 """
 
@@ -267,12 +267,12 @@ def test_what_a_busy_database_did_not_take_is_counted_once_later() -> None:
         agent_feed=None,
         passage_log=lambda: None,
     )
-    room = AgentMemoryState(cast("Store", store))
-    room._accesses.update([7, 7])
-    room._counts.update({(1, "searches"): 2, (2, "searches"): 1})
-    room.flush()
-    room.flush()
-    room.flush()
+    state = AgentMemoryState(cast("Store", store))
+    state._accesses.update([7, 7])
+    state._counts.update({(1, "searches"): 2, (2, "searches"): 1})
+    state.flush()
+    state.flush()
+    state.flush()
     assert (dict(accesses), dict(counted)) == ({7: 2}, {1: 2, 2: 1})
 
 
@@ -291,30 +291,30 @@ def test_what_a_session_was_told_is_known_at_once_and_written_once_when_the_data
         agent_feed=None,
         passage_log=lambda: None,
     )
-    room = AgentMemoryState(cast("Store", store))
-    room._closing.set()  # no thread writes meanwhile
-    room.told(1, "session", "codex", {"new": 7})
-    room.told(2, "session", "codex", {"of a container that goes": 7})
-    assert room.seen(1, "session") == {"old", "new"}
-    assert room.seen(1, "another") == {"old"}
-    room.flush()
-    assert (written, room.seen(1, "session")) == ([], {"old", "new"})
-    room.flush()
-    room.flush()
+    state = AgentMemoryState(cast("Store", store))
+    state._closing.set()  # no thread writes meanwhile
+    state.told(1, "session", "codex", {"new": 7})
+    state.told(2, "session", "codex", {"of a container that goes": 7})
+    assert state.seen(1, "session") == {"old", "new"}
+    assert state.seen(1, "another") == {"old"}
+    state.flush()
+    assert (written, state.seen(1, "session")) == ([], {"old", "new"})
+    state.flush()
+    state.flush()
     assert written == [(1, "session", "codex", {"new": 7})]
-    assert room.seen(1, "session") == {"old"}, "the store knows now"
+    assert state.seen(1, "session") == {"old"}, "the store knows now"
 
 
 @pytest.mark.promise("agent.limits")
 def test_a_container_takes_so_many_memories_a_minute() -> None:
     now_s = [0.0]
-    room = AgentMemoryState(
+    state = AgentMemoryState(
         cast("Store", SimpleNamespace(agent_feed=None, passage_log=lambda: None)), monotonic_s=lambda: now_s[0]
     )
-    room.take(1, STORES_PER_MINUTE)
+    state.take(1, STORES_PER_MINUTE)
     with pytest.raises(RateError, match="a minute") as refused:
-        room.take(1, 1)
+        state.take(1, 1)
     assert refused.value.retry_after_s >= 1
-    room.take(2, 1)
+    state.take(2, 1)
     now_s[0] += 1.0
-    room.take(1, STORES_PER_MINUTE // 60)
+    state.take(1, STORES_PER_MINUTE // 60)

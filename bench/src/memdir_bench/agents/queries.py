@@ -84,7 +84,7 @@ def answered(asked: Asked) -> Answered:
     haystack = Haystack(asked.count)
     questions = {kind: haystack.asks(kind, asked.questions) for kind in KINDS}
     store = SqliteStore.open(Path(asked.folder))
-    room = AgentMemoryState(store)
+    state = AgentMemoryState(store)
     answer = Answered()
     try:
         caller = Caller(key=KEY, store=store)
@@ -94,12 +94,12 @@ def answered(asked: Asked) -> Answered:
                 container_tag=CONTAINER, q=ask.text, project=ask.project, limit=TOP, **({"record": False} | more)
             )
             began_cpu, began = time.thread_time(), time.perf_counter()
-            found = search_memories(caller, room, cast("Engine", None), request)  # no model is asked
+            found = search_memories(caller, state, cast("Engine", None), request)  # no model is asked
             return (time.perf_counter() - began) * 1000, (time.thread_time() - began_cpu) * 1000, found
 
         container = store.containers.get(KEY.org_id, CONTAINER)
-        answer.first_ms = _first(room, container.id, search, questions["common"][0])
-        if not room.indexes.settle(_KEPT_S):
+        answer.first_ms = _first(state, container.id, search, questions["common"][0])
+        if not state.indexes.settle(_KEPT_S):
             raise BenchError(f"the index was not written within {_KEPT_S} s")
         answer.at_s = time.time()
         for kind, some in questions.items():
@@ -109,7 +109,7 @@ def answered(asked: Asked) -> Answered:
         def inside(ask: Ask) -> tuple[float, float]:
             began_cpu, began = time.thread_time(), time.perf_counter()
             query = AgentQuery(text=ask.text, now_ms=store.now_ms(), project=ask.project, limit=TOP)
-            agent_reading.ranked_records(caller, room, container.id, query)
+            agent_reading.ranked_records(caller, state, container.id, query)
             return (time.perf_counter() - began) * 1000, (time.thread_time() - began_cpu) * 1000
 
         least: dict[tuple[str, int], tuple[float, float]] = {}
@@ -125,29 +125,29 @@ def answered(asked: Asked) -> Answered:
         answer.service = [min(search(ask)[0] for _ in range(asked.rounds)) for ask in questions["needle"]]
         answer.recorded = [search(ask, record=True)[0] for ask in questions["mixed"]]
         answer.resident_mib = resident_mib(os.getpid())
-        answer.index_bytes = agent_reading.stats(caller, room, CONTAINER).index_bytes
+        answer.index_bytes = agent_reading.stats(caller, state, CONTAINER).index_bytes
         for at, ask in enumerate(questions["mixed"][: asked.stores]):
             answer.before_stores.append(inside(ask)[0])
             began = time.perf_counter()
-            agents.store(caller, room, wire.StoreRequest(container_tag=CONTAINER, content=f"{ask.text} {at}th {at * at}"))
+            agents.store(caller, state, wire.StoreRequest(container_tag=CONTAINER, content=f"{ask.text} {at}th {at * at}"))
             answer.stores.append((time.perf_counter() - began) * 1000)
             answer.after_stores.append(inside(ask)[0])
-        room.close()
-        room = AgentMemoryState(store)
-        answer.again_ms = _first(room, container.id, search, questions["mixed"][0])
+        state.close()
+        state = AgentMemoryState(store)
+        answer.again_ms = _first(state, container.id, search, questions["mixed"][0])
         folder = folder_of(store.folder, container.id, NAME)
         answer.file_bytes = sum(path.stat().st_size for path in folder.glob("*"))
     finally:
-        room.close()
+        state.close()
         store.close()
     return answer
 
 
-def _first(room: AgentMemoryState, container_id: int, search: Callable[..., object], ask: Ask) -> float:
+def _first(state: AgentMemoryState, container_id: int, search: Callable[..., object], ask: Ask) -> float:
     """The first search of a process, index and all."""
     began = time.perf_counter()
-    room.index(container_id).load()
-    room.indexes.look(container_id)
+    state.index(container_id).load()
+    state.indexes.look(container_id)
     search(ask)
     return (time.perf_counter() - began) * 1000
 

@@ -18,12 +18,12 @@ from memdir.core.errors import MemdirError
 from memdir.core.limits import KIB
 from memdir.core.sqlite import opening_error
 from memdir.fs.cache import record
+from memdir.fs.cache.disk_space import DiskSpace, frees, is_no_space, low_bytes
 from memdir.fs.cache.flusher import BATCH_BYTES, Flusher
 from memdir.fs.cache.flushing import DIRTY_MAX_BYTES, Flushing
 from memdir.fs.cache.folder import lock_folder, make_durable
 from memdir.fs.cache.journal import Journal, Torn
 from memdir.fs.cache.mark import clear_mark, read_mark, set_mark
-from memdir.fs.cache.room import DiskRoom, frees, is_no_space, low_bytes
 from memdir.fs.cache.tables import DATABASE_NAME, Tables
 from memdir.fs.errors import FsError
 from memdir.fs.posix.txn import Txn
@@ -64,7 +64,7 @@ class SqliteFs(Flushing):
         """How often the flusher tried to make room."""
         self._applied_lsn = meta.applied_lsn
         self._flusher = Flusher(self)
-        self._space = DiskRoom(folder)
+        self._space = DiskSpace(folder)
         self._torn: Torn | None = None
         self._journal = Journal(folder, fs_id=meta.fs_id, next_lsn=self._replay(meta))
 
@@ -296,7 +296,7 @@ def _opened_tables(folder: Path, *, uid: int, gid: int, now_ns: int) -> Tables:
     try:
         return Tables(folder, uid=uid, gid=gid, now_ns=now_ns)
     except FsError as error:
-        if not is_no_space(error) or not DiskRoom(folder).release(error):
+        if not is_no_space(error) or not DiskSpace(folder).release(error):
             raise
         return Tables(folder, uid=uid, gid=gid, now_ns=now_ns)
 

@@ -8,7 +8,7 @@ import threading
 from typing import Final, Protocol
 
 from memdir.core.limits import MIB
-from memdir.fs.cache.room import is_no_space
+from memdir.fs.cache.disk_space import is_no_space
 from memdir.fs.cache.tables import KEPT_PAGES
 from memdir.fs.errors import FsError
 

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 
 from memdir.core.limits import MIB
+from memdir.fs.cache.disk_space import Waiting, is_no_space
 from memdir.fs.cache.recovery import Recovery
-from memdir.fs.cache.room import Waiting, is_no_space
 from memdir.fs.cache.tables import KEPT_PAGES
 from memdir.fs.errors import FsError
 

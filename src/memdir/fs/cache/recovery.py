@@ -8,11 +8,11 @@ from typing import Final
 from memdir.core.errors import CorruptError
 from memdir.core.limits import MIB
 from memdir.fs.cache import record
+from memdir.fs.cache.disk_space import DiskSpace, is_no_space
 from memdir.fs.cache.flusher import Flusher
 from memdir.fs.cache.journal import Journal, Torn, replay, segment_paths
 from memdir.fs.cache.lending import Lending
 from memdir.fs.cache.mark import Left
-from memdir.fs.cache.room import DiskRoom, is_no_space
 from memdir.fs.cache.tables import Meta
 from memdir.fs.errors import FsError
 from memdir.fs.posix.notes import is_synced_type
@@ -28,7 +28,7 @@ class Recovery(Lending):
 
     _left: Left
     _journal: Journal
-    _space: DiskRoom
+    _space: DiskSpace
     _flusher: Flusher
     _torn: Torn | None
     _refused: FsError | None

@@ -16,8 +16,8 @@ from memdir.core.limits import MIB
 from memdir.core.sqlite import Database
 from memdir.fs.cache.batch import Batch
 from memdir.fs.cache.blobs import fallocate
+from memdir.fs.cache.disk_space import NO_SPACE
 from memdir.fs.cache.journal import FS_ID_BYTES
-from memdir.fs.cache.room import NO_SPACE
 from memdir.fs.errors import FsError
 from memdir.fs.memory import root_inode
 from memdir.fs.posix.absent import SMALL_MAX_BYTES

@@ -33,7 +33,7 @@ _TAG: Final = re.compile(r"<(?=\s*/?\s*(?:memdir-memory|supermemory|system|user-
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u200b\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 
-def context(caller: Caller, room: AgentMemoryState, request: wire.ContextRequest) -> wire.ContextResponse:
+def context(caller: Caller, state: AgentMemoryState, request: wire.ContextRequest) -> wire.ContextResponse:
     """The finished block, empty when there is nothing to tell. What is told is written down."""
     began_s = time.monotonic()
     allowed = bounds(caller, request.container_tag)
@@ -42,13 +42,13 @@ def context(caller: Caller, room: AgentMemoryState, request: wire.ContextRequest
     project = allowed.project or agent_files.project_folder(request.project)
     container_id = allowed.container.id
     if request.renewed and request.session_id is not None:
-        room.renewed(container_id, request.session_id)
+        state.renewed(container_id, request.session_id)
     starting = request.event == "SessionStart"
-    known = set() if starting or request.session_id is None else room.seen(container_id, request.session_id)
+    known = set() if starting or request.session_id is None else state.seen(container_id, request.session_id)
     records = (
         _recent(caller, allowed, project, request.limit)
         if starting
-        else _relevant(caller, room, allowed, project, request, known)
+        else _relevant(caller, state, allowed, project, request, known)
     )
     fresh = [record for record in records if record.id not in known]
     facts = _facts(caller, container_id, project, fresh) if starting and allowed.project is None else []
@@ -61,9 +61,9 @@ def context(caller: Caller, room: AgentMemoryState, request: wire.ContextRequest
     block = "\n".join([f"<{request.tag}>", head, _FENCE, "", *lines, f"</{request.tag}>"])
     if shown and request.session_id is not None:
         tokens = {record.id: 1 + len(text) // agent_files.TOKEN_CHARS for record, text in shown}
-        room.told(container_id, request.session_id, request.host, tokens)
+        state.told(container_id, request.session_id, request.host, tokens)
     if shown and not starting:
-        room.accessed(container_id, [record.number for record, _ in shown])
+        state.accessed(container_id, [record.number for record, _ in shown])
     return wire.ContextResponse(
         context=block, memory_ids=[record.id for record, _ in shown], left_out=len(records) - len(shown)
     )
@@ -75,7 +75,7 @@ def _recent(caller: Caller, allowed: Bounds, project: str | None, limit: int) ->
 
 
 def _relevant(
-    caller: Caller, room: AgentMemoryState, allowed: Bounds, project: str | None, request: wire.ContextRequest, known: set[str]
+    caller: Caller, state: AgentMemoryState, allowed: Bounds, project: str | None, request: wire.ContextRequest, known: set[str]
 ) -> list[AgentRecord]:
     """What the prompt is about: as many as are asked for beside those that the session has."""
     assert allowed.container is not None
@@ -88,10 +88,10 @@ def _relevant(
         project=project,
         only_project=allowed.project is not None,
         limit=request.limit + min(len(known), SEEN_MAX),
-        weights=room.weights,
+        weights=state.weights,
     )
     wait_s = LOAD_WAIT_S if request.within_ms is None else request.within_ms / 1000
-    return [record for _, record in ranked_records(caller, room, allowed.container.id, query, wait_s=wait_s)]
+    return [record for _, record in ranked_records(caller, state, allowed.container.id, query, wait_s=wait_s)]
 
 
 def _facts(caller: Caller, container_id: int, project: str | None, records: Sequence[AgentRecord]) -> list[str]:

@@ -43,10 +43,10 @@ def bounds(caller: Caller, tag: str) -> Bounds:
     return Bounds(container=container, project=inside or None)
 
 
-def get(caller: Caller, room: AgentMemoryState, tag: str, memory_id: str) -> wire.AgentMemory:
+def get(caller: Caller, state: AgentMemoryState, tag: str, memory_id: str) -> wire.AgentMemory:
     """One memory."""
     container, record = found(caller, tag, memory_id, "read")
-    room.used(container.id, [record.id])
+    state.used(container.id, [record.id])
     return memory_of(record)
 
 
@@ -100,11 +100,11 @@ def query_of(request: wire.AgentSearchRequest, allowed: Bounds, now_ms: int, usu
 
 
 def ranked_records(
-    caller: Caller, room: AgentMemoryState, container_id: int, query: AgentQuery, *, wait_s: float = LOAD_WAIT_S
+    caller: Caller, state: AgentMemoryState, container_id: int, query: AgentQuery, *, wait_s: float = LOAD_WAIT_S
 ) -> list[tuple[Ranked, AgentRecord]]:
     """What the index finds, with the records; one that went meanwhile is left out. UnreadError when a large container is not
     read within `wait_s`."""
-    ranked = room.index(container_id).search(query, wait_s=wait_s)
+    ranked = state.index(container_id).search(query, wait_s=wait_s)
     records = caller.store.agents.many(container_id, [one.number for one in ranked])
     return [(one, records[one.number]) for one in ranked if one.number in records]
 
@@ -127,7 +127,7 @@ def hit_of(one: Ranked, record: AgentRecord, *, semantic: float | None = None, s
     )
 
 
-def stats(caller: Caller, room: AgentMemoryState, tag: str) -> wire.AgentStats:
+def stats(caller: Caller, state: AgentMemoryState, tag: str) -> wire.AgentStats:
     """What a container holds. Of the whole container: not for keys that are bound to a project."""
     container = caller.found(tag, "read", at=agent_memories.FOLDER)
     if container is None:
@@ -135,7 +135,7 @@ def stats(caller: Caller, room: AgentMemoryState, tag: str) -> wire.AgentStats:
             memories=0, tokens=0, size_bytes=0, index_bytes=0, tags=[], projects=[], oldest_at=None, newest_at=None
         )
     totals = caller.store.agents.totals(container.id)
-    index = room.index(container.id)
+    index = state.index(container.id)
     return wire.AgentStats(
         memories=totals.memories,
         tokens=totals.size_bytes // agent_files.TOKEN_CHARS,
@@ -159,9 +159,9 @@ def _counted_tags(caller: Caller, container_id: int, counts: list[tuple[str, int
     return [wire.TagCount(tag=written.get(key, key), count=count) for key, count, _ in counts]
 
 
-def usage(caller: Caller, room: AgentMemoryState, tag: str, days: int) -> wire.Usage:
+def usage(caller: Caller, state: AgentMemoryState, tag: str, days: int) -> wire.Usage:
     """What hooks injected, and what became of it."""
-    room.flush()
+    state.flush()
     container = caller.found(tag, "read", at=agent_memories.FOLDER)
     sums = AgentUse() if container is None else caller.store.agent_usage.sums(container.id, days=days)
     return wire.Usage(days=days, **asdict(sums))

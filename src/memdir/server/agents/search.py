@@ -25,35 +25,35 @@ _OVER_FETCH: Final = 3
 
 
 def search(
-    caller: Caller, room: AgentMemoryState, engine: Engine, request: wire.AgentSearchRequest
+    caller: Caller, state: AgentMemoryState, engine: Engine, request: wire.AgentSearchRequest
 ) -> wire.AgentSearchResponse:
     """Ranked by the five signals; by a sixth when meaning is asked for."""
     began = time.perf_counter()
     allowed = bounds(caller, request.container_tag)
-    query = query_of(request, allowed, caller.store.now_ms(), room.weights)
+    query = query_of(request, allowed, caller.store.now_ms(), state.weights)
     if allowed.container is None:
         return wire.AgentSearchResponse(results=[], terms=stems_of(query), took_ms=0.0)
     if request.semantic:
-        found = _semantic_hits(caller, room, engine, allowed, query)
+        found = _semantic_hits(caller, state, engine, allowed, query)
     else:
-        ranked = ranked_records(caller, room, allowed.container.id, query)
+        ranked = ranked_records(caller, state, allowed.container.id, query)
         found = [(record.number, hit_of(one, record)) for one, record in ranked]
     hits = [hit for _, hit in found]
     if request.record and hits:
-        room.accessed(allowed.container.id, [number for number, _ in found])
-        room.used(allowed.container.id, [hit.memory.id for hit in hits])
+        state.accessed(allowed.container.id, [number for number, _ in found])
+        state.used(allowed.container.id, [hit.memory.id for hit in hits])
     took_ms = (time.perf_counter() - began) * 1000
     return wire.AgentSearchResponse(results=hits, terms=stems_of(query), took_ms=round(took_ms, 3))
 
 
 def _semantic_hits(
-    caller: Caller, room: AgentMemoryState, engine: Engine, allowed: Bounds, query: AgentQuery
+    caller: Caller, state: AgentMemoryState, engine: Engine, allowed: Bounds, query: AgentQuery
 ) -> list[tuple[int, wire.AgentHit]]:
     """Best first, each with the memory's number. What only meaning finds has the signals of what shares no word."""
     assert allowed.container is not None
     container_id = allowed.container.id
     wide = replace(query, limit=query.limit * _OVER_FETCH)
-    by_words = {record.id: (one, record) for one, record in ranked_records(caller, room, container_id, wide)}
+    by_words = {record.id: (one, record) for one, record in ranked_records(caller, state, container_id, wide)}
     folder = agent_memories.FOLDER
     if query.only_project and query.project is not None:
         folder = f"{folder}/{query.project}"
@@ -65,7 +65,7 @@ def _semantic_hits(
     close: dict[str, float] = {}
     for hit in found.hits:
         close.setdefault(hit.document_id, max(0.0, min(1.0, hit.score)))
-    index = room.index(container_id)
+    index = state.index(container_id)
     least_close = CLOSE_MIN if query.threshold is None else 0.0
     for document_id in (one for one, score in close.items() if score >= least_close):
         for record in caller.store.agents.of_document(document_id)[:1]:

@@ -52,11 +52,11 @@ def folder_of(project: str | None) -> str:
     return agent_memories.FOLDER if project is None else f"{agent_memories.FOLDER}/{project}"
 
 
-def store(caller: Caller, room: AgentMemoryState, request: wire.StoreRequest) -> wire.StoreResult:
+def store(caller: Caller, state: AgentMemoryState, request: wire.StoreRequest) -> wire.StoreResult:
     """Remember. Pieces that say what is there already are not stored again. With an idempotency key: once, and the same answer
     for a day."""
     if request.idempotency_key is None:
-        return _store(caller, room, request)
+        return _store(caller, state, request)
     if not 0 < len(request.idempotency_key) <= KEY_MAX_CHARS:
         raise InvalidError(f"an idempotency key has 1 to {KEY_MAX_CHARS} characters")
     caller.allow("write")
@@ -65,7 +65,7 @@ def store(caller: Caller, room: AgentMemoryState, request: wire.StoreRequest) ->
     if known is not None:
         return wire.StoreResult.model_validate_json(known.body)
     try:
-        result = _store(caller, room, request)
+        result = _store(caller, state, request)
     except BaseException:
         caller.store.answers.drop(**names)
         raise
@@ -77,7 +77,7 @@ def store(caller: Caller, room: AgentMemoryState, request: wire.StoreRequest) ->
     return result
 
 
-def _store(caller: Caller, room: AgentMemoryState, request: wire.StoreRequest) -> wire.StoreResult:
+def _store(caller: Caller, state: AgentMemoryState, request: wire.StoreRequest) -> wire.StoreResult:
     project = agent_files.project_folder(request.project)
     container = caller.ensured(request.container_tag, "write", at=folder_of(project))
     now_ms = caller.store.now_ms()
@@ -87,12 +87,12 @@ def _store(caller: Caller, room: AgentMemoryState, request: wire.StoreRequest) -
     )  # fmt: skip
     said, redactions = _safe(draft, request.secrets)
     pieces = said.cut()
-    room.take(container.id, len(pieces))
+    state.take(container.id, len(pieces))
     _check_room(caller, container, len(pieces))
     answers: list[AgentRecord | Draft] = []
     duplicates: list[wire.Duplicate] = []
     for piece in pieces:
-        known = _standing(caller, room, container, piece)
+        known = _standing(caller, state, container, piece)
         if known is None:
             answers.append(piece)
         else:
@@ -103,7 +103,7 @@ def _store(caller: Caller, room: AgentMemoryState, request: wire.StoreRequest) -
     fresh = iter(made)
     memories = [memory_of(next(fresh) if isinstance(one, Draft) else one) for one in answers]
     if made:
-        room.stored(container.id, len(made))
+        state.stored(container.id, len(made))
     return wire.StoreResult(memories=memories, duplicates=duplicates, redacted=redactions)
 
 
@@ -137,7 +137,7 @@ def bring_in(caller: Caller, request: wire.ImportRequest) -> wire.ImportOutcome:
     return wire.ImportOutcome(created=len(made), duplicates=known, refused=refused[:REFUSED_MAX])
 
 
-def edit(caller: Caller, room: AgentMemoryState, memory_id: str, request: wire.EditRequest) -> wire.AgentMemory:
+def edit(caller: Caller, state: AgentMemoryState, memory_id: str, request: wire.EditRequest) -> wire.AgentMemory:
     """Change text, tags or project. The file keeps its name, and what it said before its history."""
     container, record = found(caller, request.container_tag, memory_id, "write")
     _only_piece(caller, record, "changed")
@@ -152,19 +152,19 @@ def edit(caller: Caller, room: AgentMemoryState, memory_id: str, request: wire.E
     draft, _ = _safe(draft, request.secrets)
     if project != record.project:
         caller.allow_path(folder_of(project))
-    room.take(container.id, 1)
+    state.take(container.id, 1)
     changed = _rewrite(caller, container, record, draft)
-    room.used(container.id, [record.id])
+    state.used(container.id, [record.id])
     return memory_of(changed)
 
 
-def delete(caller: Caller, room: AgentMemoryState, tag: str, memory_id: str) -> wire.DeleteResult:
+def delete(caller: Caller, state: AgentMemoryState, tag: str, memory_id: str) -> wire.DeleteResult:
     """The file, with all its pieces, its record and the index entry, for good."""
     container, record = found(caller, tag, memory_id, "write", frees=True)
     if record.ordinal:
         _only_piece(caller, record, "deleted")
     caller.store.files.apply(container, Delete(path=record.path, purge=True))
-    room.used(container.id, [record.id])
+    state.used(container.id, [record.id])
     return wire.DeleteResult(id=memory_id)
 
 
@@ -208,12 +208,12 @@ def _check_room(caller: Caller, container: Container, count: int) -> None:
         raise QuotaError(f"a container holds at most {MEMORIES_MAX:,} memories", hint="delete some, or use another container")
 
 
-def _standing(caller: Caller, room: AgentMemoryState, container: Container, piece: Draft) -> tuple[AgentRecord, float] | None:
+def _standing(caller: Caller, state: AgentMemoryState, container: Container, piece: Draft) -> tuple[AgentRecord, float] | None:
     """The memory of the same project that says the same, and how alike they are."""
     known = caller.store.agents.saying(container.id, piece.content, piece.project)
     if known is not None:
         return known, 1.0
-    numbers = room.index(container.id).similar(piece.content)
+    numbers = state.index(container.id).similar(piece.content)
     records = caller.store.agents.many(container.id, numbers)
     best: tuple[AgentRecord, float] | None = None
     for number in sorted(records):

@@ -23,16 +23,16 @@ Tag = Annotated[str, Query(alias="containerTag")]
 
 async def room_of(request: Request) -> AgentMemoryState:
     """What the server keeps of agents' memories."""
-    room: AgentMemoryState = request.app.state.engine.agents
-    return room
+    state: AgentMemoryState = request.app.state.engine.agents
+    return state
 
 
 Rooming = Annotated[AgentMemoryState, Depends(room_of)]
 
 
 @router.post("/v1/agents/memories", response_model=wire.StoreResult, status_code=201)
-async def store(body: wire.StoreRequest, caller: Calling, dispatcher: Hubbing, room: Rooming) -> Response:
-    return model_response(await dispatcher.run(agents.store, caller, room, body), status=201)
+async def store(body: wire.StoreRequest, caller: Calling, dispatcher: Hubbing, state: Rooming) -> Response:
+    return model_response(await dispatcher.run(agents.store, caller, state, body), status=201)
 
 
 @router.post("/v1/agents/memories:import", response_model=wire.ImportOutcome)
@@ -66,48 +66,48 @@ async def page(
 
 @router.get("/v1/agents/memories/{memory_id}", response_model=wire.AgentMemory)
 async def get(
-    memory_id: str, caller: Calling, dispatcher: Hubbing, room: Rooming, container_tag: Tag = wire.AGENT_CONTAINER_DEFAULT
+    memory_id: str, caller: Calling, dispatcher: Hubbing, state: Rooming, container_tag: Tag = wire.AGENT_CONTAINER_DEFAULT
 ) -> Response:
-    return model_response(await dispatcher.run(agent_reading.get, caller, room, container_tag, memory_id))
+    return model_response(await dispatcher.run(agent_reading.get, caller, state, container_tag, memory_id))
 
 
 @router.patch("/v1/agents/memories/{memory_id}", response_model=wire.AgentMemory)
-async def edit(memory_id: str, body: wire.EditRequest, caller: Calling, dispatcher: Hubbing, room: Rooming) -> Response:
-    return model_response(await dispatcher.run(agents.edit, caller, room, memory_id, body))
+async def edit(memory_id: str, body: wire.EditRequest, caller: Calling, dispatcher: Hubbing, state: Rooming) -> Response:
+    return model_response(await dispatcher.run(agents.edit, caller, state, memory_id, body))
 
 
 @router.delete("/v1/agents/memories/{memory_id}", response_model=wire.DeleteResult)
 async def delete(
-    memory_id: str, caller: Calling, dispatcher: Hubbing, room: Rooming, container_tag: Tag = wire.AGENT_CONTAINER_DEFAULT
+    memory_id: str, caller: Calling, dispatcher: Hubbing, state: Rooming, container_tag: Tag = wire.AGENT_CONTAINER_DEFAULT
 ) -> Response:
-    return model_response(await dispatcher.run(agents.delete, caller, room, container_tag, memory_id))
+    return model_response(await dispatcher.run(agents.delete, caller, state, container_tag, memory_id))
 
 
 @router.post("/v1/agents/search", response_model=wire.AgentSearchResponse)
 async def search(
-    body: wire.AgentSearchRequest, caller: Calling, dispatcher: Hubbing, room: Rooming, engine: Searching
+    body: wire.AgentSearchRequest, caller: Calling, dispatcher: Hubbing, state: Rooming, engine: Searching
 ) -> Response:
-    return model_response(await dispatcher.run(search_memories, caller, room, engine, body))
+    return model_response(await dispatcher.run(search_memories, caller, state, engine, body))
 
 
 @router.post("/v1/agents/context", response_model=wire.ContextResponse)
-async def context(body: wire.ContextRequest, caller: Calling, dispatcher: Hubbing, room: Rooming) -> Response:
-    return model_response(await dispatcher.run(agent_context.context, caller, room, body))
+async def context(body: wire.ContextRequest, caller: Calling, dispatcher: Hubbing, state: Rooming) -> Response:
+    return model_response(await dispatcher.run(agent_context.context, caller, state, body))
 
 
 @router.get("/v1/agents/stats", response_model=wire.AgentStats)
 async def stats(
-    caller: Calling, dispatcher: Hubbing, room: Rooming, container_tag: Tag = wire.AGENT_CONTAINER_DEFAULT
+    caller: Calling, dispatcher: Hubbing, state: Rooming, container_tag: Tag = wire.AGENT_CONTAINER_DEFAULT
 ) -> Response:
-    return model_response(await dispatcher.run(agent_reading.stats, caller, room, container_tag))
+    return model_response(await dispatcher.run(agent_reading.stats, caller, state, container_tag))
 
 
 @router.get("/v1/agents/usage", response_model=wire.Usage)
 async def usage(
     caller: Calling,
     dispatcher: Hubbing,
-    room: Rooming,
+    state: Rooming,
     container_tag: Tag = wire.AGENT_CONTAINER_DEFAULT,
     days: Annotated[int, Query(ge=1, le=366)] = 7,
 ) -> Response:
-    return model_response(await dispatcher.run(agent_reading.usage, caller, room, container_tag, days))
+    return model_response(await dispatcher.run(agent_reading.usage, caller, state, container_tag, days))

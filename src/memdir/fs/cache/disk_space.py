@@ -63,7 +63,7 @@ class Waiting:
     file_bytes: int
 
 
-class DiskRoom:
+class DiskSpace:
     """Of one folder. Guarded by the filesystem's lock; `shortage` says why only what frees space is taken."""
 
     def __init__(self, folder: Path) -> None:
