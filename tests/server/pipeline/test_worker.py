@@ -14,7 +14,7 @@ from memdir.retrieval.types import SearchQuery
 from memdir.server.engine import Engine
 from memdir.server.indexing.in_flight import SearchesInFlight
 from memdir.server.indexing.pipeline import BINARY_NOTE
-from memdir.server.indexing.worker import EMBED_CHUNKS, EMBED_SLICE, Worker
+from memdir.server.indexing.worker import EMBED_CHUNKS, Worker
 from memdir.server.services.search.hits import current_hits
 from memdir.store.acting import acting_as
 from memdir.store.errors import SupersededError
@@ -287,7 +287,6 @@ def test_an_edit_waits_for_a_few_passages_of_the_import_that_is_being_embedded(
     put: Putting,
     events: Events,
     working: Working,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     class Interrupted(HashEmbedder):
         """Somebody saves a file while it is at the first passages."""
@@ -297,17 +296,19 @@ def test_an_edit_waits_for_a_few_passages_of_the_import_that_is_being_embedded(
                 put("/note.md", b"The spare key hangs at the bakery.\n")
             return super().embed_passages(texts)
 
-    monkeypatch.setattr("memdir.server.indexing.worker.REST_MAX_S", WAIT_S)
     dense = Interrupted("fake-dense")
     engine = FakeEngine(store, dense=dense)
-    for number in range(3 * EMBED_SLICE):
+    for number in range(4 * EMBED_CHUNKS):
         put(f"/import/{number}.md", b"entry %d" % number, priority=jobs.BULK)
     while claimed := store.jobs.claim("index"):
         indexed(store, engine, claimed[0])
     working(engine)
     events.until(drained(store))
     place = next(number for number, text in enumerate(dense.seen) if "spare key" in text)
-    assert (place, len(dense.seen)) == (EMBED_SLICE, 3 * EMBED_SLICE + 1)
+    assert place in (EMBED_CHUNKS, 2 * EMBED_CHUNKS), (
+        "the batch under way, and one that began before the words of the edit were in"
+    )
+    assert len(dense.seen) == 4 * EMBED_CHUNKS + 1
 
 
 def test_an_import_rests_after_a_few_passages_while_somebody_searches(
@@ -323,11 +324,11 @@ def test_an_import_rests_after_a_few_passages_while_somebody_searches(
                 search.close()
             return super().wait(timeout_s)
 
-    monkeypatch.setattr("memdir.server.indexing.worker.SEARCH_REST_MAX_S", WAIT_S)
+    monkeypatch.setattr("memdir.server.indexing.worker.YIELD_MAX_S", WAIT_S)
     rested: list[int] = []
     dense = HashEmbedder("fake-dense")
     engine = FakeEngine(store, dense=dense)
-    for number in range(2 * EMBED_SLICE):
+    for number in range(2 * EMBED_CHUNKS):
         put(f"/import/{number}.md", b"entry %d" % number, priority=jobs.BULK)
     while claimed := store.jobs.claim("index"):
         indexed(store, engine, claimed[0])
@@ -336,7 +337,7 @@ def test_an_import_rests_after_a_few_passages_while_somebody_searches(
         search.enter_context(engine.in_flight.search())
         working(engine)
         events.until(drained(store))
-    assert (rested, len(dense.seen)) == ([EMBED_SLICE], 2 * EMBED_SLICE)
+    assert (rested, len(dense.seen)) == ([EMBED_CHUNKS], 2 * EMBED_CHUNKS)
 
 
 def test_an_import_goes_on_although_somebody_always_searches(
@@ -372,16 +373,6 @@ def test_an_edit_does_not_wait_for_a_long_one_that_is_being_indexed(
     finally:
         released.set()
     events.until(drained(store))
-
-
-def test_facts_of_an_edit_have_their_vectors_before_more_documents_are_waited_for(
-    store: AnyStore, put: Putting, events: Events, working: Working, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("memdir.server.indexing.worker.GATHER_S", 2 * WAIT_S)
-    working(FakeEngine(store, dense=HashEmbedder("fake-dense")))
-    put("/memory/me.md", b"# Me\n\n- I prefer tea over coffee.\n- My bicycle is green.\n")
-    events.until(drained(store))
-    events.until(lambda: not store.memory_search.to_embed(1))
 
 
 def test_no_search_is_in_flight_when_the_last_has_ended() -> None:

@@ -1,10 +1,12 @@
-"""Taking documents through the pipeline, on threads of the server process or of a worker process.
+"""Takes documents through the pipeline, on threads of the server process or of a worker process.
 
 `index`: bytes → text → passages with words and static vectors, in one transaction: searchable. `embed`: the transformer's
 vectors, in batches over several documents: done. `memory`: what a document under the memory paths says. Each is a job in the
-database with a lease, so a crash at any step is repeated, never skipped; every step may be repeated. One indexing thread takes
-interactive jobs only, so that an edit never waits behind an import; the others take a bulk job first every now and then, so
-that an import goes on under any number of edits.
+database with a lease, so a crash at any step is repeated, never skipped; every step may be repeated.
+
+The order: edits before imports, but every fourth claim takes an import's job, so that it goes on under any number of edits; one
+thread indexes edits only, so that none waits for a long document of an import. Between two pieces of work a thread yields to
+searches in flight and to requests that wait for each other, for YIELD_MAX_S at most.
 """
 
 from __future__ import annotations
@@ -19,8 +21,6 @@ from contextlib import suppress
 from functools import partial
 from typing import Final, NoReturn
 
-import numpy as np
-
 from memdir.core.errors import BusyError, MemdirError, StorageError
 from memdir.retrieval.embed.port import LineEmbedder
 from memdir.server.engine import Engine
@@ -34,7 +34,6 @@ from memdir.store.errors import DiskFullError, SupersededError
 from memdir.store.jobs.queue import BULK, INTERACTIVE, NO_SIZE, Job
 from memdir.store.store import Store
 from memdir.store.text.passage_text import embedded_text
-from memdir.store.types import Matrix
 
 log = logging.getLogger(__name__)
 
@@ -45,28 +44,15 @@ TOGETHER_MAX_BYTES: Final = 64 << 10
 TOGETHER_S: Final = 2.0
 """Time limit of one computation over one of them; one that takes longer is done again alone, after the others."""
 EMBED_JOBS: Final = 32
-EMBED_CHUNKS: Final = 32
-"""Passages in one go: bounds how much a crash repeats."""
-EMBED_SLICE: Final = 4
-"""Of them between two looks whether an edit or a search waits: bounds how long it does, some 10 ms for short passages."""
-SEARCH_REST_MAX_S: Final = 0.05
-"""How long an import's work rests after a step, and between passages, while somebody waits for an answer."""
-REST_MAX_S: Final = 0.25
-"""How long an import's work rests after a step while an edit is on its way: an import goes on under any number of edits."""
+EMBED_CHUNKS: Final = 16
+"""Passages in one go: bounds how much a crash repeats, and how long the vectors of an edit wait (about .2 s)."""
 BULK_EVERY: Final = 4
 """Every such claim of a thread takes an import's work before an edit's."""
-LONG_EDIT_S: Final = 0.1
-"""How long the threads for imports leave edits to the thread for edits while it works: two that take what comes in would make
-small batches of what one takes together."""
-GATHER_S: Final = 0.05
-"""How long the memory step waits for more documents after it took few: one for sixteen costs little more than one for two. What
-it took is found before that."""
+YIELD_MAX_S: Final = 0.05
+"""How long work in the background waits, between two pieces of it, for searches and requests."""
 STOP_S: Final = 5.0
 _INTERRUPT_S: Final = 2.0
 """How long before the end of a stop computations are ended that take long; they are repeated after the next start."""
-GIVE_WAY: Final = 3.0
-"""While requests wait for each other, a thread rests this many times as long as its last step took: answering goes first."""
-_GIVE_WAY_MAX_S: Final = 2.0
 _BLOCKED_S: Final = 1.0
 _FULL_S: Final = 10.0
 _IDLE_S: Final = 60.0
@@ -138,9 +124,6 @@ class Worker:
         self._imports_elsewhere = imports_elsewhere
         self._priority_min = BULK if only_imports else INTERACTIVE
         self._stopping = threading.Event()
-        self._edits_rest = threading.Event()
-        """The thread for edits has nothing to index."""
-        self._edits_rest.set()
         self._leases = Leases(store, limit_s=limit_s)
         self._facts = KnownFacts(store)
         self._memory_vectors = MemoryVectors(store, engine)
@@ -202,10 +185,9 @@ class Worker:
     def _run(self, loop: _Loop) -> None:
         while not self._stopping.is_set():
             loop.wake.clear()
-            began = time.monotonic()
             try:
                 if loop.step(loop):
-                    self._give_way(loop, time.monotonic() - began)
+                    self._yield(loop)
                     continue
                 pause = self._store.jobs.next_due_s(
                     loop.kind, priority_max=self._priority_max(loop), priority_min=self._priority_min
@@ -220,17 +202,12 @@ class Worker:
             # A job that is due and was not taken waits for a model; the engine wakes us when it is there.
             loop.wake.wait(_IDLE_S if pause is None else min(_IDLE_S, pause or _BLOCKED_S))
 
-    def _give_way(self, loop: _Loop, took_s: float) -> None:
-        """Let others have the processors, after a step that took so long: what comes in while requests crowd is answered at
-        once and found a little later, and while somebody searches or an edit is being indexed imports rest."""
+    def _yield(self, loop: _Loop) -> None:
+        """Between two pieces of work: to requests that wait for each other, and, but for indexing an edit, to searches."""
         if self._crowded():
-            self._stopping.wait(min(_GIVE_WAY_MAX_S, GIVE_WAY * took_s))
+            self._stopping.wait(YIELD_MAX_S)
         if loop.bulk or loop.kind == "memory":
-            self._engine.in_flight.wait(SEARCH_REST_MAX_S)
-        deadline = time.monotonic() + REST_MAX_S
-        while loop.bulk and self._store.jobs.edits_wait("index") and time.monotonic() < deadline:
-            loop.wake.clear()  # a commit wakes it
-            loop.wake.wait(REST_MAX_S / 8)
+            self._engine.in_flight.wait(YIELD_MAX_S)
 
     def _index_some(self, loop: _Loop) -> bool:
         """Take some short documents, or one long one, through indexing together."""
@@ -252,7 +229,6 @@ class Worker:
         self._memory_vectors.begin_anew()
         if self._priority_min == INTERACTIVE and len(claimed) < TOGETHER_MAX:
             self._memory_vectors.step()
-            self._stopping.wait(GATHER_S)
         return True
 
     def _take(self, claimed: Sequence[Job], step: Step) -> None:
@@ -296,15 +272,11 @@ class Worker:
 
     def _claim(self, loop: _Loop, *, limit: int, size_max_bytes: int = NO_SIZE) -> list[Job]:
         loop.next_turn()
-        if loop.kind == "index" and loop.priority == BULK and not self._edits_rest.wait(LONG_EDIT_S):
-            loop.bulk_first = True
         claimed = self._store.jobs.claim(
             loop.kind, owner=self._leases.owner, limit=limit, priority_max=self._priority_max(loop),
             priority_min=self._priority_min, bulk_first=loop.bulk_first, size_max_bytes=size_max_bytes,
         )  # fmt: skip
         loop.bulk = bool(claimed) and claimed[0].priority == BULK
-        if loop.priority == INTERACTIVE:
-            (self._edits_rest.clear if claimed else self._edits_rest.set)()
         return claimed
 
     def _priority_max(self, loop: _Loop) -> int:
@@ -362,32 +334,24 @@ class Worker:
         batch = queue.missing(claimed, model=model, limit=EMBED_CHUNKS, shortest_first=shortest_first)
         if len(batch.served) == 1:  # several short ones are through before anybody could see it
             queue.announce(batch)
-        self._embed(model, batch.chunk_ids, bulk=claimed[0].priority == BULK)
+        self._embed(model, batch.chunk_ids)
         return queue.settle(claimed, batch, model=model)
 
-    def _embed(self, model: str, chunk_ids: Sequence[int], *, bulk: bool) -> None:
-        """Of an import only the first ones when an edit comes meanwhile: the rest has its turn again."""
+    def _embed(self, model: str, chunk_ids: Sequence[int]) -> None:
+        """Those of the passages that are still there."""
         dense = self._engine.dense
         assert dense is not None
         stored = self._engine.chunks.chunks(chunk_ids)
-        left = [chunk_id for chunk_id in chunk_ids if chunk_id in stored]
-        made: list[Matrix] = []
-        lines: list[bytes] = []
-        ids: list[int] = []
-        while left and not (bulk and ids and self._store.jobs.edits_wait("index", "embed")):
-            part, left = left[:EMBED_SLICE], left[EMBED_SLICE:]
-            chunks = [stored[chunk_id].chunk for chunk_id in part]
-            if isinstance(dense, LineEmbedder):
-                vectors, of_lines = dense.embed_chunks(chunks)
-                lines += of_lines
-            else:
-                vectors = dense.embed_passages([embedded_text(chunk) for chunk in chunks])
-            made.append(vectors)
-            ids += part
-            if bulk:
-                self._engine.in_flight.wait(SEARCH_REST_MAX_S)
-        if ids:
-            self._engine.chunks.add_vectors(ids, model=model, vectors=np.concatenate(made), lines=lines or None)
+        ids = [chunk_id for chunk_id in chunk_ids if chunk_id in stored]
+        if not ids:
+            return
+        chunks = [stored[chunk_id].chunk for chunk_id in ids]
+        lines: list[bytes] | None = None
+        if isinstance(dense, LineEmbedder):
+            vectors, lines = dense.embed_chunks(chunks)
+        else:
+            vectors = dense.embed_passages([embedded_text(chunk) for chunk in chunks])
+        self._engine.chunks.add_vectors(ids, model=model, vectors=vectors, lines=lines)
 
     def _embed_singly(self, claimed: Sequence[Job], model: str) -> list[Job]:
         """After a batch failed: find the document that spoils it. It stays searchable by words and static vectors."""

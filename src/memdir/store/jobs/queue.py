@@ -148,16 +148,6 @@ class JobStore:
         return row is None
 
     @acting_as(SYSTEM)
-    def edits_wait(self, *kinds: str) -> bool:
-        """Whether interactive work of these kinds is due or under way."""
-        row = self._db.one(
-            f"select 1 from job where kind in ({marks_for(kinds)}) and priority = ? and failed_at_ms is null "  # noqa: S608
-            "and not_before_ms <= ? limit 1",
-            (*kinds, INTERACTIVE, self._now_ms()),
-        )
-        return row is not None
-
-    @acting_as(SYSTEM)
     def edits_asked(self, container_ids: Sequence[int], *, until_ms: int) -> bool:
         """Whether edits in these containers that were asked for by then are still to be indexed and have not failed yet."""
         row = self._db.one(
