@@ -223,19 +223,27 @@ def test_a_local_write_after_a_quiet_move_is_told_under_the_new_path(fs: AnyFs) 
     assert "/b" in {intent.path for intent in fs.intents(0, 10)}
 
 
-def test_other_names_of_a_changed_file_are_told(fs: AnyFs) -> None:
+def test_contents_from_the_server_are_for_one_name(fs: AnyFs) -> None:
+    """Two names of one file are two files at the server: what stands at the other one stays what it was."""
+    inode = make(fs, b"a", b"1")
+    fs.link(inode.ino, ROOT_INO, b"b")
+    seq = fs.intents(0, 10)[-1].seq
+    arrived = put(fs, "/a", b"remote", fact(fs, "/a"))
+    assert (text(fs, arrived.ino), text(fs, inode.ino)) == (b"remote", b"1")
+    assert fact(fs, "/b").ino == inode.ino
+    assert fs.intents(seq, 10) == []
+
+
+def test_other_names_of_a_changed_mode_are_told(fs: AnyFs) -> None:
     inode = make(fs, b"a", b"1")
     fs.link(inode.ino, ROOT_INO, b"b")
     fs.link(inode.ino, ROOT_INO, b"c~")
     seq = fs.intents(0, 10)[-1].seq
     heard: list[int] = []
     fs.listen(lambda: heard.append(1))
-    put(fs, "/a", b"remote", fact(fs, "/a"))
-    told = fs.intents(seq, 10)
-    assert [intent.path for intent in told] == ["/b"]
     fs.set_mode("/b", mode=0o600, expected=fact(fs, "/b"))
-    assert [intent.path for intent in fs.intents(told[-1].seq, 10)] == ["/a"]
-    assert len(heard) == 2
+    assert [intent.path for intent in fs.intents(seq, 10)] == ["/a"]
+    assert len(heard) == 1
 
 
 def test_a_read_only_mount_takes_remote_changes_only(opened: Factory) -> None:

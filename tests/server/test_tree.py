@@ -155,7 +155,7 @@ def test_moving_a_folder_takes_all_below_it_in_one_change(store: AnyStore, conta
     after = {d.path: d.id for d in store.documents.files(container.id, prefix="/", after="", limit=99).entries}
     assert after["/n/ä/x.md"] == before["/a/x.md"]
     assert after["/n/ä/b/y.md"] == before["/a/b/y.md"]
-    assert set(after) == {"/a%/w.md", "/a-b/z.md", "/a0.md", "/n/ä", "/n/ä/b/y.md", "/n/ä/x.md"}
+    assert set(after) == {"/a%/w.md", "/a-b/z.md", "/a0.md", "/n/ä/b/y.md", "/n/ä/x.md"}
     moved = store.documents.at(container.id, "/n/ä/x.md")
     assert moved is not None
     assert moved.revision == outcome.seq
@@ -174,7 +174,7 @@ def test_odd_folder_names_move_exactly_what_is_below_them(
     put("/other/f.md")
     put(f"{odd}x/f.md")
     store.files.apply(container, Move(from_path=odd, path="/moved"))
-    assert sorted(p for p in paths(store, container) if p) == sorted(["/moved", "/moved/f.md", "/other/f.md", f"{odd}x/f.md"])
+    assert sorted(p for p in paths(store, container) if p) == sorted(["/moved/f.md", "/other/f.md", f"{odd}x/f.md"])
 
 
 def test_a_move_follows_rename_rules(store: AnyStore, container: Container, put: Putting) -> None:
@@ -200,7 +200,7 @@ def test_a_move_follows_rename_rules(store: AnyStore, container: Container, put:
     assert paths(store, container) == before
     store.files.apply(container, Move(from_path="/file", path="/other"))
     store.files.apply(container, Move(from_path="/dir", path="/empty"))
-    assert paths(store, container) == ["/empty", "/empty/f", "/other"]
+    assert paths(store, container) == ["/empty/f", "/other"]
 
 
 def test_a_move_past_the_longest_path_is_refused(store: AnyStore, container: Container, put: Putting) -> None:

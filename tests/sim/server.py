@@ -175,12 +175,12 @@ class SimServer:
 
     def move(
         self, source: str, path: str, *, if_match: int | None = None, replace: bool = True, key: str | None = None
-    ) -> tuple[int, int, v1.FileEntry, bool]:
+    ) -> tuple[int, int, v1.FileEntry | None, bool]:
         """The number of the change, how many entries moved, what stands at the new path, and whether nothing stood there."""
         asked = ("move", source, path, if_match, replace)
         return self._once(key, asked, lambda: self._move(source, path, if_match, replace))
 
-    def _move(self, source: str, path: str, if_match: int | None, replace: bool) -> tuple[int, int, v1.FileEntry, bool]:
+    def _move(self, source: str, path: str, if_match: int | None, replace: bool) -> tuple[int, int, v1.FileEntry | None, bool]:
         life, entries = self.life, self.life.entries
         if source == path or path.startswith(source + "/"):
             raise RejectedError(f"{source} cannot be moved to {path} (HTTP 400)")
@@ -203,14 +203,8 @@ class SimServer:
         for old in moved:
             new = path + old[len(source) :]
             entries[new] = entries.pop(old).model_copy(update={"path": new, "revision": life.seq})
-        if current is None:
-            life.documents += 1
-            entries[path] = v1.FileEntry.model_construct(
-                path=path, kind="dir", content_hash=EMPTY_HASH, size_bytes=0, mode=0o755, mtime_ns=0, revision=life.seq,
-                document_id=f"d{life.documents}", status="done", error=None,
-            )  # fmt: skip
         self._log("move", path, source=source)
-        return life.seq, len(moved), entries[path], standing is None
+        return life.seq, len(moved), entries.get(path), standing is None  # no entry: it stands only for what is in it
 
     def _once(self, key: str | None, asked: object, action: Callable[[], T]) -> T:
         """The recorded answer of an earlier try with this key; a refusal is not recorded."""

@@ -105,7 +105,7 @@ class Both:
         if isinstance(operation, Delete):
             return (*answer, False, None)
         entry = answer[0] if isinstance(operation, Put) else answer[2]
-        told = (entry.kind, entry.content_hash, entry.mode, entry.mtime_ns, entry.revision)
+        told = entry and (entry.kind, entry.content_hash, entry.mode, entry.mtime_ns, entry.revision)
         return (entry.revision, 1, answer[1], told) if isinstance(operation, Put) else (answer[0], answer[1], answer[3], told)
 
     def compare_feed(self, since: int) -> None:

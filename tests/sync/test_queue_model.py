@@ -10,6 +10,7 @@ import random
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import cycle
 from pathlib import Path
 from typing import Final
 
@@ -279,7 +280,7 @@ class Machine(RuleBasedStateMachine):
     def end(self, number: int, hows: list[str]) -> None:
         rows = self.take(number)
         with self.queue.transaction() as tx:
-            for row, how in zip(rows, hows, strict=False):
+            for row, how in zip(rows, cycle(hows), strict=False):
                 self.settle(row, how, tx)
         self.release(rows)
 

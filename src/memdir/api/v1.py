@@ -119,7 +119,8 @@ class MoveRequest(Wire):
 class MoveResult(Wire):
     seq: int
     moved_count: int
-    entry: FileEntry
+    entry: FileEntry | None = None
+    """Null for a folder that has no entry of its own and stands only for what is in it."""
 
 
 class DeleteResult(Wire):

@@ -42,6 +42,10 @@ class SyncTree(Protocol):
         is gone. An exchange, or a rename out of a local-only folder, gives one PUT or DELETE for each path below."""
         ...
 
+    def newest_intent(self) -> int:
+        """The number of the last intent so far, 0 before any."""
+        ...
+
     def intents_left(self, after_seq: int) -> int:
         """How many intents stand behind `after_seq`. Reads none of them: costs the same for any number."""
         ...

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final, cast
 
 from memdir.api.v1 import FileEntry
+from memdir.core.limits import INT64_MAX
 from memdir.core.sqlite import Connection, Database
 from memdir.fs.path import decode, encode
 from memdir.sync.model import Below, ConflictRecord, Fact, Stamp
@@ -128,16 +129,19 @@ class Facts:
         )
         return [decode(row[0]) for row in rows]
 
-    def set_base(self, tx: Connection, path: str, fact: Fact | None, stamp: Stamp | None = None) -> None:
-        """Note an agreement; None forgets the path."""
+    def set_base(
+        self, tx: Connection, path: str, fact: Fact | None, stamp: Stamp | None = None, *, since_intent: int = 0
+    ) -> None:
+        """Note an agreement; None forgets the path. `since_intent`: the newest intent of the filesystem when it came here."""
         if fact is None:
             tx.execute("delete from base where path = ?", (encode(path),))
             return
         tx.execute(
-            "insert or replace into base (path, kind, content_hash, mode, revision, ino, version) values (?,?,?,?,?,?,?)",
+            "insert or replace into base (path, kind, content_hash, mode, revision, ino, version, since_intent)"
+            " values (?,?,?,?,?,?,?,?)",
             (
                 encode(path), fact.kind, fact.content_hash, fact.mode, fact.revision,
-                stamp.ino if stamp else 0, stamp.version if stamp else 0,
+                stamp.ino if stamp else 0, stamp.version if stamp else 0, since_intent,
             ),
         )  # fmt: skip
 
@@ -237,12 +241,12 @@ class Facts:
         assert row is not None
         return Below(stays=bool(row[0]), goes=bool(row[1]))
 
-    def has_base(self, path: str) -> bool:
-        """Whether something was agreed on at or below `path`."""
+    def has_base(self, path: str, *, before_intent: int = INT64_MAX) -> bool:
+        """Whether something was agreed on at or below `path`, and stood there before that intent of the filesystem."""
         low, high = below(path)
         return self._db.one(
-            "select 1 from base where (path = ?1 or (path >= ?2 and path < ?3)) and kind != '' limit 1",
-            (encode(path), low, high),
+            "select 1 from base where (path = ?1 or (path >= ?2 and path < ?3)) and kind != '' and since_intent < ?4 limit 1",
+            (encode(path), low, high, before_intent),
         ) is not None  # fmt: skip
 
     def is_free(self, path: str) -> bool:

@@ -72,10 +72,9 @@ class AbsentOps(SyncOps):
             parent = self._make_parents(path, touched)
             txn = self._begin(quiet=True)
             inode = self._find(path)
-            if inode is not None and inode.is_file and inode.ino not in self._lent:
+            if inode is not None and self._takes_contents(inode):
                 draft = txn.edit(inode)
                 txn.contents.append((CUT, inode.ino, 0, 0))
-                self._note_other_paths(txn, inode, path)
             else:
                 draft = self._stage_at(txn, path, parent, inode, stat.S_IFREG | stat.S_IMODE(file.mode))
                 touched.name(parent, path)

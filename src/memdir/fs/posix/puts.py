@@ -43,14 +43,19 @@ class PutOps(AppliedOps):
         path = paths.checked(path)
         with self._lock:
             self._prepare(quiet=True)
-            self._check(path, expected)  # early, before the contents are fetched; again when they are all here
-        is_kept = expected is not None and expected.kind == "file" and expected.ino not in self._lent
-        staged = self._stage(content, keep_ino=expected.ino if expected is not None and is_kept else 0)
+            old = self._check(path, expected)  # early, before the contents are fetched; again when they are all here
+            keep_ino = old.ino if self._takes_contents(old) else 0
+        staged = self._stage(content, keep_ino=keep_ino)
         try:
             return self._put_staged(path, staged, mode, mtime_ns, expected)
         except BaseException:
             self._unstage(staged)
             raise
+
+    def _takes_contents(self, inode: Inode) -> bool:
+        """Whether contents from the server may replace those of `inode` itself. Not where it has other names: at the server
+        these are files of their own, and what stands there stays."""
+        return inode.is_file and inode.nlink == 1 and inode.ino not in self._lent
 
     def _stage(self, content: Iterable[bytes], *, keep_ino: int, keep_max_bytes: int = IN_PLACE_MAX_BYTES) -> Staged:
         """Take in contents, without the lock. Large ones go into a blob: of the inode `keep_ino`, or of a new one when there is
@@ -114,12 +119,11 @@ class PutOps(AppliedOps):
             parent = self._make_parents(path, touched)
             txn = self._begin(quiet=True)
             inode = self._find(path)
-            if inode is not None and inode.ino == staged.ino and inode.ino in self._lent:
-                raise LocalChangedError(f"{path} was opened while its contents came")
-            if inode is not None and inode.is_file and staged.size_bytes <= IN_PLACE_MAX_BYTES and inode.ino not in self._lent:
+            if inode is not None and inode.ino == staged.ino and not self._takes_contents(inode):
+                raise LocalChangedError(f"{path} was opened or linked while its contents came")
+            if inode is not None and self._takes_contents(inode) and staged.size_bytes <= IN_PLACE_MAX_BYTES:
                 draft = txn.edit(inode)
                 self._stage_contents(txn, inode, draft, staged)
-                self._note_other_paths(txn, inode, path)
             else:
                 draft = self._stage_at(txn, path, parent, inode, stat.S_IFREG | mode, ino=staged.ino)
                 self._stage_contents(txn, None, draft, staged)

@@ -39,6 +39,10 @@ class SyncOps(PutOps):
                 self._refresh_rules()
             return self._intents.read(after_seq, limit)
 
+    def newest_intent(self) -> int:
+        with self._lock:
+            return self._intents.next_seq - 1
+
     def intents_left(self, after_seq: int) -> int:
         with self._lock:
             return self._intents.left(after_seq)

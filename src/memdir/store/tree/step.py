@@ -285,19 +285,15 @@ class Step:
             self._drop(replaced)
         seq = next_seq(self._connection, self._container.id)
         count = self._rebase(source, target, seq)
-        if current is None:
-            document_id = new_id()
-            put = Put(path=target, kind="dir", mode=0o755)
-            self._insert(document_id, put, target, seq, EMPTY_HASH, 0)
-        else:
-            document_id = current.id
+        if current is not None:
             self._after_move(op, current, replaced)
         changes.add_move(
             self._connection, container_id=self._container.id, seq=seq, path=target, from_path=source, at_ms=self._now_ms
         )
         self._reconsider_memories(source, target, op.priority)
         self._reconsider_agent_memories(source, target, op.priority)
-        return Outcome(seq=seq, count=count, created=replaced is None, document=self._tree.by_id(document_id))
+        # A folder that stood only for what is in it still does: the feed tells a rename and nothing more.
+        return Outcome(seq=seq, count=count, created=replaced is None, document=self._tree.at(target))
 
     def _move_target(self, op: Move, target: str, is_folder: bool) -> Document | None:
         """What the move replaces, as rename(2) would: a file by a file, an empty folder by a folder."""

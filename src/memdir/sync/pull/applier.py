@@ -56,7 +56,19 @@ class Applier:
     def __init__(self, ctx: Context) -> None:
         self._ctx = ctx
 
-    def pull(self, row: Row, entry: LocalFact | None, local: Fact | None, remote: Fact, mode: int) -> None:
+    def agree(self, row: Row, entry: LocalFact | None, remote: Fact | None, since_intent: int) -> None:
+        """Both sides have the same, or nothing."""
+        ctx = self._ctx
+        with ctx.queue.transaction() as tx:
+            if remote is not None and entry is not None:
+                ctx.facts.set_base(tx, row.path, remote, stamp_of(entry), since_intent=since_intent)
+            elif ctx.facts.base(row.path) is not None:
+                ctx.facts.set_base(tx, row.path, None)
+            if entry is None:
+                ctx.facts.forget_conflict(tx, row.path)
+            ctx.queue.finished(tx, row)
+
+    def pull(self, row: Row, entry: LocalFact | None, local: Fact | None, remote: Fact, mode: int, since_intent: int) -> None:
         """Make `path` what `remote` says, with `mode`. LocalChangedError, OutdatedError, FsError, ClientError."""
         ctx = self._ctx
         applied = self._put(row.path, entry, local, remote, mode)
@@ -65,7 +77,7 @@ class Applier:
         ctx.counters.pulled += 1
         ctx.counters.last_synced_ms = ctx.now_ms()
         with ctx.queue.transaction() as tx:
-            ctx.facts.set_base(tx, row.path, remote, stamp_of(applied))
+            ctx.facts.set_base(tx, row.path, remote, stamp_of(applied), since_intent=since_intent)
             if mode != remote.mode and remote.kind != "symlink":
                 ctx.queue.again(tx, row)  # the mode from here still has to go there
             else:
@@ -98,14 +110,14 @@ class Applier:
         file = RemoteFile(path=path, size=size, content_hash=remote.content_hash, mode=mode, mtime_ns=mtime_ns)
         return self._ctx.tree.put_absent(path, file, expected=entry)
 
-    def give_up(self, row: Row, entry: LocalFact, remote: Fact | None) -> None:
+    def give_up(self, row: Row, entry: LocalFact, remote: Fact | None, since_intent: int) -> None:
         """The contents of an absent file are nowhere any more, so it can be neither read nor pushed. What the server has at
         the path takes its place; when it has nothing there, the deletion there was meant for it."""
         ctx = self._ctx
         ctx.counters.lost += 1
         if remote is not None:
             log.error("%s: its contents were replaced at the server before they were fetched; taking what is there", row.path)
-            self.pull(row, entry, None, remote, remote.mode)
+            self.pull(row, entry, None, remote, remote.mode, since_intent)
             return
         log.error("%s: its contents were deleted at the server before they were fetched; the name goes, too", row.path)
         self.delete(row, entry)

@@ -25,7 +25,8 @@ class Arrivals:
 
     def __init__(self, ctx: Context) -> None:
         self._ctx = ctx
-        self._put: list[tuple[FileEntry, LocalFact]] = []
+        self._put: list[tuple[FileEntry, LocalFact, int]] = []
+        """What was put, and the newest intent of the filesystem before."""
 
     def take(self, entries: Sequence[FileEntry]) -> None:
         """Put what is new here: nothing stands at its path, nothing was ever agreed on there and nothing waits."""
@@ -37,8 +38,9 @@ class Arrivals:
             if entry.kind == "dir":
                 self._put_folder(entry)
         files = [entry for entry in new if entry.kind == "file" and is_lazy(entry.path, entry.size_bytes)]
+        since = ctx.tree.newest_intent()
         facts = ctx.tree.put_new_absent([_remote_file(entry) for entry in files])
-        self._put += [(entry, fact) for entry, fact in zip(files, facts, strict=True) if fact is not None]
+        self._put += [(entry, fact, since) for entry, fact in zip(files, facts, strict=True) if fact is not None]
 
     def _is_new(self, entry: FileEntry) -> bool:
         ctx, path = self._ctx, entry.path
@@ -47,20 +49,21 @@ class Arrivals:
         return ctx.tree.fact(path) is None
 
     def _put_folder(self, entry: FileEntry) -> None:
+        since = self._ctx.tree.newest_intent()
         try:
             fact = self._ctx.tree.put_dir(entry.path, mode=entry.mode, expected=None)
         except (LocalChangedError, FsError):
             return  # somebody was faster, or a file stands above it: then it is planned like everything else
-        self._put.append((entry, fact))
+        self._put.append((entry, fact, since))
 
     def settle(self, tx: Connection) -> set[str]:
         """Note what was put as agreed on; the paths that need no further look. What was changed here since it was put is agreed
         on all the same, as what it was: the change is planned on top of that."""
         ctx = self._ctx
         settled: set[str] = set()
-        for entry, fact in self._put:
+        for entry, fact, since in self._put:
             agreed = Fact(kind=entry.kind, content_hash=entry.content_hash, mode=entry.mode & 0o777, revision=entry.revision)
-            ctx.facts.set_base(tx, entry.path, agreed, stamp_of(fact))
+            ctx.facts.set_base(tx, entry.path, agreed, stamp_of(fact), since_intent=since)
             if ctx.tree.fact(entry.path) == fact:
                 settled.add(entry.path)
             else:

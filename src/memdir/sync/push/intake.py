@@ -14,7 +14,7 @@ from typing import Final
 from memdir.core.sqlite import Connection
 from memdir.fs.errors import FsError
 from memdir.fs.tree import LocalChangedError
-from memdir.fs.types import Intent, IntentKind
+from memdir.fs.types import Intent, IntentKind, LocalFact
 from memdir.sync.context import Context
 from memdir.sync.local_view import stamp_of
 from memdir.sync.push.queue import QUIET_S
@@ -57,6 +57,14 @@ def unread_count(ctx: Context) -> int:
     return ctx.tree.intents_left(ctx.facts.number(_INTENTS_KEY))
 
 
+def noted_fact(ctx: Context, path: str) -> LocalFact | None:
+    """What stands at `path`. LocalChangedError when nothing does, and an intent that was not taken in may say where it went."""
+    entry = ctx.tree.fact(path)
+    if entry is None and unread_count(ctx):
+        raise LocalChangedError(f"{path} went, and it was not noted yet where to")
+    return entry
+
+
 def find_unseen(ctx: Context) -> None:
     """After a mount without sync: look at every path that was agreed on and is gone."""
     if not ctx.facts.text(UNSEEN_KEY):
@@ -91,7 +99,7 @@ def agree_on_cut_short(ctx: Context) -> None:
 
 def _record(ctx: Context, tx: Connection, intent: Intent) -> None:
     if intent.kind is IntentKind.MOVE and intent.source is not None:
-        _record_move(ctx, tx, intent.source, intent.path)
+        _record_move(ctx, tx, intent)
     elif ctx.is_excluded(intent.path):
         return
     elif intent.kind is IntentKind.DELETE:
@@ -100,15 +108,21 @@ def _record(ctx: Context, tx: Connection, intent: Intent) -> None:
         ctx.queue.add(tx, intent.path, delay_s=QUIET_S)
 
 
-def _record_move(ctx: Context, tx: Connection, source: str, path: str) -> None:
+def _record_move(ctx: Context, tx: Connection, intent: Intent) -> None:
     """Rows that wait below the old name wait below the new one. The rename itself is for the server only when it knows
-    something at the old name, or will: by an earlier rename, or by what is on its way just now."""
+    something at the old name that stood there then, or will: by an earlier rename, or by what is on its way just now. What
+    stands at the old name again is looked at: its row may have gone with the others."""
+    source, path = intent.source, intent.path
+    assert source is not None
     ctx.queue.rekey(tx, source, path, delay_s=QUIET_S)
+    ctx.queue.add_all(tx, list(walk(ctx, source)))
     if ctx.artifacts.was_in(source):
         ctx.queue.add_all(tx, list(walk(ctx, path)))  # none of it was pushed where it stood
     if not ctx.is_excluded(path):
         ctx.queue.add(tx, path, delay_s=QUIET_S)
-    if not (ctx.facts.has_base(source) or ctx.queue.is_inflight(source) or ctx.queue.touches_move(source)):
+    if not (
+        ctx.facts.has_base(source, before_intent=intent.seq) or ctx.queue.is_inflight(source) or ctx.queue.touches_move(source)
+    ):
         return
     if ctx.queue.add_move(tx, source, path):
         ctx.queue.add_all(tx, ctx.facts.known_under(source))  # what stood there before the rename that was led on

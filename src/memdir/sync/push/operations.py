@@ -26,6 +26,8 @@ class Push:
     remote: Fact | None
     unchanged_since: int | None = None
     """Not None: what stands below goes, too, when the server changed nothing of it behind this sequence number."""
+    since_intent: int = 0
+    """The newest intent of the filesystem when `entry` was read."""
 
 
 def changes_kind(push: Push) -> bool:

@@ -28,7 +28,6 @@ from memdir.core.limits import FILE_SYNC_MAX_BYTES, KIB, MIB
 from memdir.core.sqlite import Connection, DiskFullError
 from memdir.fs.errors import FsError
 from memdir.fs.tree import LocalChangedError
-from memdir.fs.types import LocalFact
 from memdir.sync.conflicts.merger import Merger
 from memdir.sync.contents.fetcher import ContentsGoneError, Fetcher
 from memdir.sync.context import Context, is_wire_name
@@ -38,6 +37,7 @@ from memdir.sync.model import PLAIN_EPOCH, Fact, Row, Step
 from memdir.sync.planner import plan_in_tree
 from memdir.sync.pull.applier import Applier, OutdatedError
 from memdir.sync.pull.scanner import OTHER_LIFE_KEY, RESCAN_KEY
+from memdir.sync.push.intake import noted_fact
 from memdir.sync.push.moves import CLAIM_MAX
 from memdir.sync.push.operations import (
     Push,
@@ -189,7 +189,8 @@ class Pusher:
         if ctx.is_excluded(path) or ctx.stays_here(path):
             self._finish(row)
             return None
-        entry = ctx.tree.fact(path)
+        since_intent = ctx.tree.newest_intent()  # before the entry: what these did is in it
+        entry = noted_fact(ctx, path)
         if not is_wire_name(path):
             if entry is None:
                 self._finish(row)
@@ -212,15 +213,17 @@ class Pusher:
         match action.step:
             case Step.PUSH | Step.DELETE_REMOTE:
                 seq = seen_seq if action.recursive else None
-                return self._ready_push(Push(row=row, entry=entry, fact=local, remote=remote, unchanged_since=seq))
+                return self._ready_push(
+                    Push(row=row, entry=entry, fact=local, remote=remote, unchanged_since=seq, since_intent=since_intent)
+                )
             case Step.ADOPT | Step.NOTHING:
-                self._agree(row, entry, remote)
+                self._applier.agree(row, entry, remote, since_intent)
             case Step.KEEP | Step.WAIT | Step.RELEASE:
                 folders.carry_out(row, action.step)
             case Step.PULL:
                 assert remote is not None
                 assert action.mode is not None
-                self._applier.pull(row, entry, local, remote, action.mode)
+                self._applier.pull(row, entry, local, remote, action.mode, since_intent)
             case Step.PULL_MODE:
                 assert entry is not None
                 assert remote is not None
@@ -266,7 +269,7 @@ class Pusher:
             if self._ctx.facts.number(OTHER_LIFE_KEY):
                 self._park(push.row, GONE_REASON)
             else:
-                self._applier.give_up(push.row, entry, remote)
+                self._applier.give_up(push.row, entry, remote, push.since_intent)
             return None
         now = self._ctx.tree.fact(entry.path)
         if now is None or now.version != entry.version or now.absent_hash is not None:
@@ -281,17 +284,6 @@ class Pusher:
         log.warning("parked %r: %s", row.path, reason)
         with self._ctx.queue.transaction() as tx:
             self._ctx.queue.parked(tx, row, reason)
-
-    def _agree(self, row: Row, entry: LocalFact | None, remote: Fact | None) -> None:
-        ctx = self._ctx
-        with ctx.queue.transaction() as tx:
-            if remote is not None and entry is not None:
-                ctx.facts.set_base(tx, row.path, remote, stamp_of(entry))
-            elif ctx.facts.base(row.path) is not None:
-                ctx.facts.set_base(tx, row.path, None)
-            if entry is None:
-                ctx.facts.forget_conflict(tx, row.path)
-            ctx.queue.finished(tx, row)
 
     # --- pushing -------------------------------------------------------------------------------------------------
 
@@ -393,7 +385,8 @@ class Pusher:
             ctx.facts.forget_conflict(tx, push.row.path)
         elif entry is not None and entry.content_hash == push.fact.content_hash:
             agreed = dataclasses.replace(push.fact, revision=revision)
-            ctx.facts.set_base(tx, push.row.path, agreed, stamp_of(push.entry) if push.entry else None)
+            stamp = stamp_of(push.entry) if push.entry else None
+            ctx.facts.set_base(tx, push.row.path, agreed, stamp, since_intent=push.since_intent)
         else:
             ctx.queue.failed(tx, push.row, "the server acknowledged other bytes than were sent")
             return

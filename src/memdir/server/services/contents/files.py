@@ -82,8 +82,8 @@ def move(caller: Caller, request: v1.MoveRequest) -> v1.MoveResult:
             idempotency_key=request.idempotency_key,
         ),
     )
-    assert outcome.document is not None
-    return v1.MoveResult(seq=outcome.seq, moved_count=outcome.count, entry=entry_of(outcome.document))
+    entry = None if outcome.document is None else entry_of(outcome.document)
+    return v1.MoveResult(seq=outcome.seq, moved_count=outcome.count, entry=entry)
 
 
 def delete(caller: Caller, tag: str, operation: Delete) -> v1.DeleteResult:
