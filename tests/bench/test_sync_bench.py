@@ -95,7 +95,7 @@ def test_a_part_that_cannot_be_measured_stops_none_of_the_others(monkeypatch: py
 
         def __exit__(self, *_: object) -> None: ...
 
-    monkeypatch.setattr(command, "stand", lambda _: Nothing())
+    monkeypatch.setattr(command, "fixture", lambda _: Nothing())
     monkeypatch.setattr(
         command, "PARTS", {"visible": broken, "idle": lambda *_: iter([figure("idle_1_requests", 2, "1/min")]), "grow": broken}
     )
