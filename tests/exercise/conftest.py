@@ -20,7 +20,8 @@ BLOB_MIN_BYTES = 5000
 def own(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OwnMount]:
     """A mount of this test, in each profile and form of storage. At the end it has unmounted well, and fsck finds nothing."""
     profile, _, blobs = request.param.partition("-")
-    mount = OwnMount(tmp_path, profile=profile, **({"blob_min_bytes": BLOB_MIN_BYTES} if blobs else {}))
+    more = {"blob_min_bytes": BLOB_MIN_BYTES} if blobs else {}
+    mount = OwnMount(tmp_path, profile=profile, reads_intents=True, **more)
     try:
         yield mount
         mount.stop()

@@ -15,6 +15,7 @@ import os
 import stat
 import sys
 import threading
+from collections import deque
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +35,16 @@ _MNT_DETACH, _UMOUNT_NOFOLLOW = 2, 8
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
+EVENTS_MAX = 10_000
+INTENTS_READ = 1000
+"""At a time."""
+
+
 class Observer:
-    """Remembers what the observed profile tells."""
+    """Remembers the last EVENTS_MAX things that the observed profile told."""
 
     def __init__(self) -> None:
-        self.events: list[list[int]] = []
+        self.events: deque[list[int]] = deque(maxlen=EVENTS_MAX)
 
     def opened(self, ino: int, pid: int, flags: int) -> None:
         self.events.append([1, ino, pid, flags & os.O_ACCMODE])
@@ -107,6 +113,13 @@ class Server:
         self.session = FuseSession(vfs, Path(config["mountpoint"]), FuseOptions(observer=self.observer, **options))
         self.fs.connect(self.session.invalidator)
         vfs.connect(self.session.invalidator)
+        if config.get("reads_intents"):
+            self.fs.listen(self._read_intents)
+
+    def _read_intents(self) -> None:
+        """As the sync engine of a daemon does, so that they do not pile up."""
+        if self.fs.intents_left(0) >= INTENTS_READ:
+            self.fs.acknowledge(self.fs.newest_intent())
 
     def run_command(self, command: dict[str, Any]) -> object:
         """One command; its arguments are those of the method."""
@@ -212,7 +225,7 @@ class Server:
         return None if fact is None else self.fs.read(fact, 0, fact.size).decode()
 
     def do_events(self) -> list[list[int]]:
-        return self.observer.events
+        return list(self.observer.events)
 
     def do_stats(self) -> dict[str, object]:
         stats = self.session.stats()

@@ -20,11 +20,11 @@ PATHS = ("/a", "/b", "/d/a", "/d/b", "/d/e/a", "/f/a", "/f/e/a", "/g/a")
 
 
 def standing(store: Store, container: Container, at_ms: int, prefix: str = "/", *, page: int = 3) -> Tree:
-    renames = store.past.renames(container.id, after_ms=at_ms)
+    renames = store.history.renames(container.id, after_ms=at_ms)
     found: Tree = {}
     cursor: tuple[str, str] | None = (DOCUMENTS, "")
     while cursor is not None:
-        lives, cursor = store.past.at(container.id, prefix=prefix, at_ms=at_ms, cursor=cursor, limit=page, renames=renames)
+        lives, cursor = store.history.at(container.id, prefix=prefix, at_ms=at_ms, cursor=cursor, limit=page, renames=renames)
         for life in lives:
             assert life.path not in found, "one content a path"
             assert (life.version is None) == (life.stands_at is not None)
@@ -123,8 +123,8 @@ def test_more_renames_than_are_taken_back_are_refused(store: Store, container: C
     put("/a", b"x")
     for number in range(3):
         store.files.apply(container, Move(from_path="/a" if number % 2 == 0 else "/b", path="/b" if number % 2 == 0 else "/a"))
-    assert len(store.past.renames(container.id, after_ms=0)) == 3
-    assert path_then("/b", store.past.renames(container.id, after_ms=0)) == "/a"
+    assert len(store.history.renames(container.id, after_ms=0)) == 3
+    assert path_then("/b", store.history.renames(container.id, after_ms=0)) == "/a"
     assert MOVES_MAX >= 1000
 
 
@@ -134,7 +134,7 @@ def test_a_folders_changes_are_told_newest_first_in_pages(store: Store, containe
     put("/d/b", b"3", mode=0o755)
     store.files.apply(container, Move(from_path="/d/a", path="/x"))
     store.files.apply(container, Delete(path="/d", recursive=True))
-    rows, more = store.past.happened(container.id, prefix="/d", before=1 << 62, limit=3)
+    rows, more = store.history.happened(container.id, prefix="/d", before=1 << 62, limit=3)
     assert [(row.kind, row.path, row.from_path) for row in rows] == [
         ("delete", "/d", None),
         ("move", "/x", "/d/a"),
@@ -142,7 +142,7 @@ def test_a_folders_changes_are_told_newest_first_in_pages(store: Store, containe
     ]
     assert rows[2].mode == 0o755
     assert more == rows[-1].seq
-    rows, more = store.past.happened(container.id, prefix="/d", before=more, limit=3)
+    rows, more = store.history.happened(container.id, prefix="/d", before=more, limit=3)
     assert ([(row.kind, row.path) for row in rows], more) == ([("put", "/d/a")], None)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import importlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -11,6 +13,26 @@ from memdir.core.errors import UsageError
 
 if TYPE_CHECKING:
     from memdir.cli.output import Output
+
+
+def _runs(part: str) -> Callable[[argparse.Namespace, Output], int]:
+    """What runs the command of the folder `part`: its `command.main`."""
+
+    def run(args: argparse.Namespace, out: Output) -> int:
+        main: Callable[..., int] = importlib.import_module(f"memdir_bench.{part}.command").main
+        return main(args, as_json=out.json)
+
+    return run
+
+
+def _add_output(parser: Parser) -> None:
+    parser.add_argument("--output", metavar="FILE", type=Path, help="write the JSON there too")
+
+
+def _numbers(least: int, most: int) -> Callable[[str], tuple[int, ...]]:
+    """A parser of numbers with commas between them."""
+    one = bounded_int(least, most)
+    return lambda text: tuple(one(part.strip()) for part in text.split(","))
 
 
 def _configure(_parser: Parser) -> None:
@@ -60,13 +82,7 @@ def _configure_posix(parser: Parser) -> None:
         help="also the wait for one create, one lookup beside an indexing server, a remote change, a mount after SIGKILL",
     )  # fmt: skip
     parser.add_argument("--quick", action="store_true", help="little work, two rounds: whether all runs, not how fast it is")
-    parser.add_argument("--output", metavar="FILE", type=Path, help="write the JSON there too")
-
-
-def _run_posix(args: argparse.Namespace, out: Output) -> int:
-    from memdir_bench.posix.command import main
-
-    return main(args, as_json=out.json)
+    _add_output(parser)
 
 
 POSIX = Command(
@@ -86,7 +102,7 @@ POSIX = Command(
     ],
     exit_codes=[(0, "measured; each goal says whether it was met"), (2, "memdir or the native folder could not be measured")],
     configure=_configure_posix,
-    run=_run_posix,
+    run=_runs("posix"),
 )
 
 
@@ -106,13 +122,7 @@ def _configure_server(parser: Parser) -> None:
     parser.add_argument("--seconds", metavar="N", type=bounded_int(1, 3600), help="of each measurement (default: 5)")
     parser.add_argument("--grow", action="store_true", help="also how the cost grows from 1,000 to 100,000 documents")
     parser.add_argument("--quick", action="store_true", help="little of everything: whether all runs, not how fast it is")
-    parser.add_argument("--output", metavar="FILE", type=Path, help="write the JSON there too")
-
-
-def _run_server(args: argparse.Namespace, out: Output) -> int:
-    from memdir_bench.server.command import main
-
-    return main(args, as_json=out.json)
+    _add_output(parser)
 
 
 SERVER = Command(
@@ -130,7 +140,7 @@ SERVER = Command(
     ],
     exit_codes=[(0, "measured; each goal says whether it was met"), (2, "a part could not be measured")],
     configure=_configure_server,
-    run=_run_server,
+    run=_runs("server"),
 )
 
 
@@ -145,13 +155,7 @@ def _configure_sync(parser: Parser) -> None:
     parser.add_argument("--grow", action="store_true", help="also how all of it grows from 100 to 50,000 files")
     parser.add_argument("--dir", metavar="DIR", type=Path, help="where mounts and server lie (default: TMPDIR)")
     parser.add_argument("--quick", action="store_true", help="little of everything: whether all runs, not how fast it is")
-    parser.add_argument("--output", metavar="FILE", type=Path, help="write the JSON there too")
-
-
-def _run_sync(args: argparse.Namespace, out: Output) -> int:
-    from memdir_bench.sync.command import main
-
-    return main(args, as_json=out.json)
+    _add_output(parser)
 
 
 SYNC = Command(
@@ -170,29 +174,23 @@ SYNC = Command(
     ],
     exit_codes=[(0, "measured; each goal says whether it was met"), (2, "a part could not be measured")],
     configure=_configure_sync,
-    run=_run_sync,
+    run=_runs("sync"),
 )
 
 
 _PASSAGES_MAX: Final = 5_000_000
 
 
-def _sizes(text: str) -> tuple[int, ...]:
-    """Numbers of passages, with commas between them."""
-    one = bounded_int(20, _PASSAGES_MAX)
-    return tuple(one(part.strip()) for part in text.split(","))
-
-
 def _configure_scale(parser: Parser) -> None:
     parser.add_argument(
-        "--sizes", metavar="N,N…", type=_sizes, default=(1_000, 10_000, 100_000, 1_000_000),
+        "--sizes", metavar="N,N…", type=_numbers(20, _PASSAGES_MAX), default=(1_000, 10_000, 100_000, 1_000_000),
         help="passages in the container (default: 1000,10000,100000,1000000)",
     )  # fmt: skip
     parser.add_argument(
         "--database-url", metavar="URL", help="an empty PostgreSQL database to measure beside SQLite, for one size"
     )
     parser.add_argument(
-        "--prose", metavar="N,N…", type=_sizes, default=(),
+        "--prose", metavar="N,N…", type=_numbers(20, _PASSAGES_MAX), default=(),
         help="instead: so many documents of real prose out of /usr/share/doc, through a server (5000,20000,100000)",
     )  # fmt: skip
     parser.add_argument("--no-pipeline", action="store_true", help="without the 2,000 short memories through a server")
@@ -201,15 +199,13 @@ def _configure_scale(parser: Parser) -> None:
         "--keep", metavar="DIR", type=Path, help="keep the filled stores there, and copy those that are there already"
     )
     parser.add_argument("--quick", action="store_true", help="few questions: whether all runs, not how fast it is")
-    parser.add_argument("--output", metavar="FILE", type=Path, help="write the JSON there too")
+    _add_output(parser)
 
 
 def _run_scale(args: argparse.Namespace, out: Output) -> int:
-    from memdir_bench.scale.command import main
-
     if args.database_url is not None and len(args.sizes) > 1:
         raise UsageError("a PostgreSQL database takes one size", hint="say --sizes 100000, with an empty database for each")
-    return main(args, as_json=out.json)
+    return _runs("scale")(args, out)
 
 
 SCALE = Command(
@@ -242,13 +238,7 @@ def _configure_retrieval(parser: Parser) -> None:
     parser.add_argument("--hops", action="store_true", help="questions whose answer needs two files, of a generated memory")
     parser.add_argument("--mixed", action="store_true", help="notes beside code, asked in other words than the notes'")
     parser.add_argument("--cache", metavar="DIR", type=Path, help="where vectors are kept between runs (default: the cache)")
-    parser.add_argument("--output", metavar="FILE", type=Path, help="write the JSON there too")
-
-
-def _run_retrieval(args: argparse.Namespace, out: Output) -> int:
-    from memdir_bench.retrieval.command import main
-
-    return main(args, as_json=out.json)
+    _add_output(parser)
 
 
 RETRIEVAL = Command(
@@ -266,14 +256,8 @@ RETRIEVAL = Command(
     ],
     exit_codes=[(0, "measured; each goal says whether it was met"), (2, "there was nothing to measure, or it could not be")],
     configure=_configure_retrieval,
-    run=_run_retrieval,
+    run=_runs("retrieval"),
 )
-
-
-def _memory_counts(text: str) -> tuple[int, ...]:
-    """Numbers of memories, with commas between them."""
-    one = bounded_int(10, 2_000_000)
-    return tuple(one(part.strip()) for part in text.split(","))
 
 
 def _configure_agents(parser: Parser) -> None:
@@ -282,17 +266,11 @@ def _configure_agents(parser: Parser) -> None:
         help="accuracy, scale, day (default: all)",
     )  # fmt: skip
     parser.add_argument(
-        "--sizes", metavar="N,N…", type=_memory_counts, help="memories in the container (default: 10,1000,50000)"
+        "--sizes", metavar="N,N…", type=_numbers(10, 2_000_000), help="memories in the container (default: 10,1000,50000)"
     )
     parser.add_argument("--dir", metavar="DIR", type=Path, help="where the stores lie (default: TMPDIR)")
     parser.add_argument("--quick", action="store_true", help="little of everything: whether all runs, not how good it is")
-    parser.add_argument("--output", metavar="FILE", type=Path, help="write the JSON there too")
-
-
-def _run_agents(args: argparse.Namespace, out: Output) -> int:
-    from memdir_bench.agents.command import main
-
-    return main(args, as_json=out.json)
+    _add_output(parser)
 
 
 AGENTS = Command(
@@ -314,5 +292,5 @@ AGENTS = Command(
     ],
     exit_codes=[(0, "measured; each goal says whether it was met"), (2, "a part could not be measured")],
     configure=_configure_agents,
-    run=_run_agents,
+    run=_runs("agents"),
 )

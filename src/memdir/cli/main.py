@@ -91,7 +91,7 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
 }
 """Command -> module in memdir.cli, the `Command` in it, one line for the overview."""
 
-ADDED: Final = {"bench": "pip install memdir-bench"}
+PLUGINS: Final = {"bench": "pip install memdir-bench"}
 """First words of commands that a distribution beside memdir brings, and how to get it. Its entry point of the group
 `memdir.commands` is a dictionary like COMMANDS, with the whole names of modules."""
 
@@ -136,8 +136,8 @@ def all_commands() -> dict[str, tuple[str, str, str]]:
     from importlib.metadata import entry_points
 
     found = dict(COMMANDS)
-    for added in entry_points(group="memdir.commands"):
-        found.update(added.load())
+    for plugin in entry_points(group="memdir.commands"):
+        found.update(plugin.load())
     return found
 
 
@@ -145,7 +145,7 @@ def load_command(name: str) -> Command:
     """Import the module of a command and return its definition."""
     import importlib
 
-    module_name, attribute, _ = COMMANDS[name] if name in COMMANDS else all_commands()[name]
+    module_name, attribute, _ = COMMANDS.get(name) or all_commands()[name]
     if name in COMMANDS:
         module_name = f"memdir.cli.{module_name}"
     found = getattr(importlib.import_module(module_name), attribute)
@@ -185,7 +185,7 @@ def _dispatch(arguments: list[str]) -> int:
 
     if first not in COMMANDS and mount_helper.is_helper_call(arguments):
         return mount_helper.run(arguments)
-    known = all_commands() if first in ADDED else COMMANDS
+    known = all_commands() if first in PLUGINS else COMMANDS
     name, rest = _find_command(arguments, known)
     if name is None:
         print(_group_overview(rest[0], known))
@@ -223,11 +223,11 @@ def _find_command(arguments: list[str], commands: Mapping[str, tuple[str, str, s
         words.append(arguments[len(words)])
     group, rest = _group(" ".join(words), commands), arguments[len(words) :]
     if not group:
-        if word in ADDED:
-            raise UsageError(f"the commands of `memdir {word}` are not installed", hint=ADDED[word])
+        if word in PLUGINS:
+            raise UsageError(f"the commands of `memdir {word}` are not installed", hint=PLUGINS[word])
         known = [
             *(name for name in commands if " " not in name),
-            *sorted({name.split()[0] for name in commands if " " in name} | {*ADDED}),
+            *sorted({name.split()[0] for name in commands if " " in name} | {*PLUGINS}),
         ]
         if word.startswith("-"):
             raise UsageError(f"the option {word} stands before the command", hint="write `memdir COMMAND [OPTIONS]`")

@@ -72,7 +72,7 @@ class MountService:
         self._started_s = started_s
         self._control = control
         self._disk_trouble = disk_trouble
-        self._attention = PendingWork(syncing)
+        self._pending_work = PendingWork(syncing)
         self._grep = Grep(record.name, tree, syncing)
         self._tree = tree
         self._waiting = threading.Event()
@@ -86,7 +86,7 @@ class MountService:
             "grep": self._grep.run,
             "sync": self._sync,
             "ignored": self._ignored,
-            **self._attention.operations(),
+            **self._pending_work.operations(),
             "confirm": self._confirm,
             "memory_paths": self._memory_paths,
             "upload_again": self._upload_again,
@@ -206,7 +206,7 @@ class MountService:
         return answer
 
     def queue_view(self) -> Json:
-        return self._attention.queue_view()
+        return self._pending_work.queue_view()
 
     def errors_view(self) -> Mapping[str, str]:
         """Parked paths, and those the server could not read, and why."""

@@ -375,6 +375,16 @@ def test_an_edit_does_not_wait_for_a_long_one_that_is_being_indexed(
     events.until(drained(store))
 
 
+def test_facts_of_an_edit_have_their_vectors_before_more_documents_are_waited_for(
+    store: AnyStore, put: Putting, events: Events, working: Working, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memdir.server.indexing.worker.GATHER_S", 2 * WAIT_S)
+    working(FakeEngine(store, dense=HashEmbedder("fake-dense")))
+    put("/memory/me.md", b"# Me\n\n- I prefer tea over coffee.\n- My bicycle is green.\n")
+    events.until(drained(store))
+    events.until(lambda: not store.memory_search.to_embed(1))
+
+
 def test_no_search_is_in_flight_when_the_last_has_ended() -> None:
     in_flight = SearchesInFlight()
     with ExitStack() as first, ExitStack() as second:

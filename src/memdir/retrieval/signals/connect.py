@@ -66,8 +66,8 @@ class CoRead(Protocol):
 class Connector:
     """Finds connections. Stateless; any thread may call."""
 
-    def __init__(self, ties: EntityLinks, co_read: CoRead | None = None) -> None:
-        self._links = ties
+    def __init__(self, links: EntityLinks, co_read: CoRead | None = None) -> None:
+        self._links = links
         self._co_read = co_read
 
     def connections(self, scope: Scope, query: Query, seeds: Sequence[Seed], *, least: float = 0.0) -> list[Connection]:

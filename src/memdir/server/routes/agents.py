@@ -1,4 +1,4 @@
-"""`/v1/agents`: memories of coding agents. Thin over `server.agents.writing`, `agentreading` and `agentcontext`."""
+"""`/v1/agents`: memories of coding agents. Thin over `server.agents`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memdir.server.agents import reading as agent_reading
 from memdir.server.agents import writing as agents
 from memdir.server.agents.search import search as search_memories
 from memdir.server.agents.state import AgentMemoryState
-from memdir.server.routes.files import Calling, Hubbing, model_response
+from memdir.server.routes.files import Calling, Dispatching, model_response
 from memdir.server.routes.service import Searching
 
 router = APIRouter()
@@ -21,29 +21,29 @@ router = APIRouter()
 Tag = Annotated[str, Query(alias="containerTag")]
 
 
-async def room_of(request: Request) -> AgentMemoryState:
+async def agent_state_of(request: Request) -> AgentMemoryState:
     """What the server keeps of agents' memories."""
     state: AgentMemoryState = request.app.state.engine.agents
     return state
 
 
-Rooming = Annotated[AgentMemoryState, Depends(room_of)]
+AgentState = Annotated[AgentMemoryState, Depends(agent_state_of)]
 
 
 @router.post("/v1/agents/memories", response_model=wire.StoreResult, status_code=201)
-async def store(body: wire.StoreRequest, caller: Calling, dispatcher: Hubbing, state: Rooming) -> Response:
+async def store(body: wire.StoreRequest, caller: Calling, dispatcher: Dispatching, state: AgentState) -> Response:
     return model_response(await dispatcher.run(agents.store, caller, state, body), status=201)
 
 
 @router.post("/v1/agents/memories:import", response_model=wire.ImportOutcome)
-async def bring_in(body: wire.ImportRequest, caller: Calling, dispatcher: Hubbing) -> Response:
+async def bring_in(body: wire.ImportRequest, caller: Calling, dispatcher: Dispatching) -> Response:
     return model_response(await dispatcher.run(agents.bring_in, caller, body))
 
 
 @router.get("/v1/agents/memories", response_model=wire.MemoriesPage)
 async def page(
     caller: Calling,
-    dispatcher: Hubbing,
+    dispatcher: Dispatching,
     container_tag: Tag = wire.AGENT_CONTAINER_DEFAULT,
     project: Annotated[str | None, Query(max_length=MEMORY_PROJECT_MAX_CHARS)] = None,
     tag: Annotated[str | None, Query(min_length=1, max_length=MEMORY_TAG_MAX_CHARS)] = None,
@@ -66,38 +66,46 @@ async def page(
 
 @router.get("/v1/agents/memories/{memory_id}", response_model=wire.AgentMemory)
 async def get(
-    memory_id: str, caller: Calling, dispatcher: Hubbing, state: Rooming, container_tag: Tag = wire.AGENT_CONTAINER_DEFAULT
+    memory_id: str,
+    caller: Calling,
+    dispatcher: Dispatching,
+    state: AgentState,
+    container_tag: Tag = wire.AGENT_CONTAINER_DEFAULT,
 ) -> Response:
     return model_response(await dispatcher.run(agent_reading.get, caller, state, container_tag, memory_id))
 
 
 @router.patch("/v1/agents/memories/{memory_id}", response_model=wire.AgentMemory)
-async def edit(memory_id: str, body: wire.EditRequest, caller: Calling, dispatcher: Hubbing, state: Rooming) -> Response:
+async def edit(memory_id: str, body: wire.EditRequest, caller: Calling, dispatcher: Dispatching, state: AgentState) -> Response:
     return model_response(await dispatcher.run(agents.edit, caller, state, memory_id, body))
 
 
 @router.delete("/v1/agents/memories/{memory_id}", response_model=wire.DeleteResult)
 async def delete(
-    memory_id: str, caller: Calling, dispatcher: Hubbing, state: Rooming, container_tag: Tag = wire.AGENT_CONTAINER_DEFAULT
+    memory_id: str,
+    caller: Calling,
+    dispatcher: Dispatching,
+    state: AgentState,
+    container_tag: Tag = wire.AGENT_CONTAINER_DEFAULT,
 ) -> Response:
     return model_response(await dispatcher.run(agents.delete, caller, state, container_tag, memory_id))
 
 
 @router.post("/v1/agents/search", response_model=wire.AgentSearchResponse)
 async def search(
-    body: wire.AgentSearchRequest, caller: Calling, dispatcher: Hubbing, state: Rooming, engine: Searching
+    body: wire.AgentSearchRequest, caller: Calling, dispatcher: Dispatching, state: AgentState, engine: Searching
 ) -> Response:
     return model_response(await dispatcher.run(search_memories, caller, state, engine, body))
 
 
 @router.post("/v1/agents/context", response_model=wire.ContextResponse)
-async def context(body: wire.ContextRequest, caller: Calling, dispatcher: Hubbing, state: Rooming) -> Response:
+async def context(body: wire.ContextRequest, caller: Calling, dispatcher: Dispatching, state: AgentState) -> Response:
     return model_response(await dispatcher.run(agent_context.context, caller, state, body))
 
 
 @router.get("/v1/agents/stats", response_model=wire.AgentStats)
 async def stats(
-    caller: Calling, dispatcher: Hubbing, state: Rooming, container_tag: Tag = wire.AGENT_CONTAINER_DEFAULT
+    caller: Calling, dispatcher: Dispatching, state: AgentState, container_tag: Tag = wire.AGENT_CONTAINER_DEFAULT
 ) -> Response:
     return model_response(await dispatcher.run(agent_reading.stats, caller, state, container_tag))
 
@@ -105,8 +113,8 @@ async def stats(
 @router.get("/v1/agents/usage", response_model=wire.Usage)
 async def usage(
     caller: Calling,
-    dispatcher: Hubbing,
-    state: Rooming,
+    dispatcher: Dispatching,
+    state: AgentState,
     container_tag: Tag = wire.AGENT_CONTAINER_DEFAULT,
     days: Annotated[int, Query(ge=1, le=366)] = 7,
 ) -> Response:

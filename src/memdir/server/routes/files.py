@@ -44,13 +44,13 @@ Calling = Annotated[Caller, Depends(caller_of)]
 Tag = Annotated[str, Query(alias="containerTag")]
 
 
-async def hub_of(request: Request) -> Dispatcher:
+async def dispatcher_of(request: Request) -> Dispatcher:
     """The server's dispatcher."""
     dispatcher: Dispatcher = request.app.state.dispatcher
     return dispatcher
 
 
-Hubbing = Annotated[Dispatcher, Depends(hub_of)]
+Dispatching = Annotated[Dispatcher, Depends(dispatcher_of)]
 
 
 def path_of(request: Request) -> str:
@@ -86,7 +86,7 @@ def only_new(if_none_match: str | None) -> bool:
 @router.get("/v1/files", response_model=v1.FilesPage)
 async def list_files(
     caller: Calling,
-    dispatcher: Hubbing,
+    dispatcher: Dispatching,
     container_tag: Tag,
     prefix: str = "/",
     after: str = "",
@@ -113,7 +113,10 @@ async def put_file(
     if_none_match: Annotated[str | None, Header()] = None,
     idempotency_key: Annotated[str | None, Header()] = None,
 ) -> Response:
-    caller, dispatcher = await caller_of(request), await hub_of(request)  # as dependencies, they would cost more than the work
+    caller, dispatcher = (
+        await caller_of(request),
+        await dispatcher_of(request),
+    )  # as dependencies, they would cost more than the work
     wanted = Put(
         path=path_of(request),
         kind=kind,
@@ -144,7 +147,7 @@ async def get_file(
     container_tag: Tag,
     if_none_match: Annotated[str | None, Header()] = None,
 ) -> Response:
-    caller, dispatcher = await caller_of(request), await hub_of(request)
+    caller, dispatcher = await caller_of(request), await dispatcher_of(request)
     document, found = await dispatcher.run(files.content, caller, container_tag, path_of(request))
     headers = content_headers(document)
     if if_none_match is not None and headers["etag"] in [tag.strip() for tag in if_none_match.split(",")]:
@@ -155,7 +158,7 @@ async def get_file(
 
 
 @router.head("/v1/files/{path:path}", response_class=Response, responses={200: {"headers": ETAG}})
-async def head_file(request: Request, caller: Calling, dispatcher: Hubbing, container_tag: Tag) -> Response:
+async def head_file(request: Request, caller: Calling, dispatcher: Dispatching, container_tag: Tag) -> Response:
     document = await dispatcher.run(files.find, caller, container_tag, path_of(request))
     return Response(headers=content_headers(document), media_type="application/octet-stream")
 
@@ -164,7 +167,7 @@ async def head_file(request: Request, caller: Calling, dispatcher: Hubbing, cont
 async def delete_file(
     request: Request,
     caller: Calling,
-    dispatcher: Hubbing,
+    dispatcher: Dispatching,
     container_tag: Tag,
     recursive: bool = False,
     purge: bool = False,
@@ -187,7 +190,7 @@ async def delete_file(
 async def move_file(
     body: v1.MoveRequest,
     caller: Calling,
-    dispatcher: Hubbing,
+    dispatcher: Dispatching,
     idempotency_key: Annotated[str | None, Header()] = None,
 ) -> Response:
     if body.idempotency_key is None and idempotency_key is not None:
@@ -196,14 +199,14 @@ async def move_file(
 
 
 @router.post("/v1/files:batch", response_model=v1.BatchResult)
-async def batch(body: v1.BatchRequest, caller: Calling, dispatcher: Hubbing) -> Response:
+async def batch(body: v1.BatchRequest, caller: Calling, dispatcher: Dispatching) -> Response:
     return model_response(await dispatcher.run(files.batch, caller, body))
 
 
 @router.get("/v1/changes", response_model=v1.ChangesPage, responses=_OTHER_HISTORY)
 async def changes(
     caller: Calling,
-    dispatcher: Hubbing,
+    dispatcher: Dispatching,
     container_tag: Tag,
     since: Annotated[int, Query(ge=0, le=INT64_MAX)] = 0,
     wait: Annotated[float, Query(ge=0, le=CHANGES_WAIT_MAX_S, allow_inf_nan=False)] = 0.0,

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Request, Response
 
 from memdir.api import indexes as wire
 from memdir.retrieval.derived_indexes import Rebuilds
-from memdir.server.routes.files import Calling, Hubbing, model_response
+from memdir.server.routes.files import Calling, Dispatching, model_response
 from memdir.server.services.admin import indexes
 
 router = APIRouter()
@@ -24,10 +24,10 @@ Rebuilding = Annotated[Rebuilds, Depends(rebuilds_of)]
 
 
 @router.post("/v1/indexes:rebuild", response_model=wire.IndexesView, status_code=202)
-async def rebuild(body: wire.RebuildRequest, caller: Calling, dispatcher: Hubbing, rebuilds: Rebuilding) -> Response:
+async def rebuild(body: wire.RebuildRequest, caller: Calling, dispatcher: Dispatching, rebuilds: Rebuilding) -> Response:
     return model_response(await dispatcher.run(indexes.rebuild, caller, rebuilds, body), status=202)
 
 
 @router.get("/v1/indexes", response_model=wire.IndexesView)
-async def view(caller: Calling, dispatcher: Hubbing, rebuilds: Rebuilding) -> Response:
+async def view(caller: Calling, dispatcher: Dispatching, rebuilds: Rebuilding) -> Response:
     return model_response(await dispatcher.run(indexes.view, caller, rebuilds))

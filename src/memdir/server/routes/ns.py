@@ -9,7 +9,7 @@ from starlette.datastructures import UploadFile
 
 from memdir.api import ns
 from memdir.api.v3 import LIST_LIMIT_MAX, PAGE_MAX
-from memdir.server.routes.files import BYTES, Calling, Hubbing, model_response
+from memdir.server.routes.files import BYTES, Calling, Dispatching, model_response
 from memdir.server.routes.service import Searching
 from memdir.server.routes.v3 import FORM_FIELD_MAX_BYTES, take
 from memdir.server.services.namespaces import documents as namespace_documents
@@ -45,24 +45,24 @@ def _included(include: list[str] | None, allowed: tuple[str, ...]) -> list[str]:
 
 @router.get("/ns", response_model=ns.NamespaceList)
 async def list_namespaces(
-    caller: Calling, dispatcher: Hubbing, page: Page = 1, limit: Limit = _LIMIT_DEFAULT, q: str | None = None
+    caller: Calling, dispatcher: Dispatching, page: Page = 1, limit: Limit = _LIMIT_DEFAULT, q: str | None = None
 ) -> Response:
     return model_response(await dispatcher.run(namespaces.page, caller, number=page, limit=limit, text=q))
 
 
 @router.get("/ns/{namespace}", response_model=ns.NamespaceDetails)
-async def get_namespace(namespace: str, caller: Calling, dispatcher: Hubbing) -> Response:
+async def get_namespace(namespace: str, caller: Calling, dispatcher: Dispatching) -> Response:
     return model_response(await dispatcher.run(namespaces.get, caller, namespace))
 
 
 @router.patch("/ns/{namespace}", response_model=ns.NamespaceDetails)
-async def change_namespace(namespace: str, body: ns.ChangeNamespace, caller: Calling, dispatcher: Hubbing) -> Response:
+async def change_namespace(namespace: str, body: ns.ChangeNamespace, caller: Calling, dispatcher: Dispatching) -> Response:
     return model_response(await dispatcher.run(namespaces.change, caller, namespace, body))
 
 
 @router.delete("/ns/{namespace}", response_model=ns.NamespaceDeleted)
 async def delete_namespace(
-    namespace: str, caller: Calling, dispatcher: Hubbing, move_to: Annotated[str | None, Query(alias="moveTo")] = None
+    namespace: str, caller: Calling, dispatcher: Dispatching, move_to: Annotated[str | None, Query(alias="moveTo")] = None
 ) -> Response:
     return model_response(await dispatcher.run(namespaces.delete, caller, namespace, move_to))
 
@@ -71,22 +71,22 @@ async def delete_namespace(
 
 
 @router.post("/ns/{namespace}/document", response_model=ns.DocumentRef)
-async def add(namespace: str, body: ns.AddDocument, caller: Calling, dispatcher: Hubbing) -> Response:
+async def add(namespace: str, body: ns.AddDocument, caller: Calling, dispatcher: Dispatching) -> Response:
     return model_response(await dispatcher.run(namespace_documents.add, caller, namespace, body))
 
 
 @router.delete("/ns/{namespace}/document", response_model=ns.DocumentsDeleted)
-async def delete(namespace: str, body: ns.DeleteDocuments, caller: Calling, dispatcher: Hubbing) -> Response:
+async def delete(namespace: str, body: ns.DeleteDocuments, caller: Calling, dispatcher: Dispatching) -> Response:
     return model_response(await dispatcher.run(namespace_documents.delete, caller, namespace, body.ids))
 
 
 @router.post("/ns/{namespace}/document/batch", response_model=ns.BatchAdded)
-async def add_many(namespace: str, body: ns.AddDocuments, caller: Calling, dispatcher: Hubbing) -> Response:
+async def add_many(namespace: str, body: ns.AddDocuments, caller: Calling, dispatcher: Dispatching) -> Response:
     return model_response(await dispatcher.run(namespace_documents.add_many, caller, namespace, body))
 
 
 @router.post("/ns/{namespace}/document/file", response_model=ns.DocumentRef, openapi_extra=_form("file"))
-async def upload(namespace: str, request: Request, caller: Calling, dispatcher: Hubbing) -> Response:
+async def upload(namespace: str, request: Request, caller: Calling, dispatcher: Dispatching) -> Response:
     async with request.form(max_files=1, max_fields=20, max_part_size=FORM_FIELD_MAX_BYTES) as form:
         fields = namespace_documents.file_fields({name: value for name, value in form.items() if isinstance(value, str)})
         sent, blob = await take(dispatcher, caller.store.blobs, _file(form.get("file")))
@@ -101,7 +101,7 @@ def _file(part: object) -> UploadFile:
 
 
 @router.post("/ns/{namespace}/document/file/{name}", response_model=ns.DocumentRef, openapi_extra=_form("file"))
-async def replace_with_file(namespace: str, name: str, request: Request, caller: Calling, dispatcher: Hubbing) -> Response:
+async def replace_with_file(namespace: str, name: str, request: Request, caller: Calling, dispatcher: Dispatching) -> Response:
     async with request.form(max_files=1, max_fields=20, max_part_size=FORM_FIELD_MAX_BYTES) as form:
         fields = namespace_documents.file_fields({key: value for key, value in form.items() if isinstance(value, str)})
         sent, blob = await take(dispatcher, caller.store.blobs, _file(form.get("file")))
@@ -111,7 +111,7 @@ async def replace_with_file(namespace: str, name: str, request: Request, caller:
 
 
 @router.patch("/ns/{namespace}/document/file/{name}", response_model=ns.DocumentRef, openapi_extra=_form())
-async def update_file(namespace: str, name: str, request: Request, caller: Calling, dispatcher: Hubbing) -> Response:
+async def update_file(namespace: str, name: str, request: Request, caller: Calling, dispatcher: Dispatching) -> Response:
     """Without a file only what stands beside it is changed."""
     async with request.form(max_files=1, max_fields=20, max_part_size=FORM_FIELD_MAX_BYTES) as form:
         fields = namespace_documents.file_fields({key: value for key, value in form.items() if isinstance(value, str)})
@@ -125,18 +125,18 @@ async def update_file(namespace: str, name: str, request: Request, caller: Calli
 
 
 @router.get("/ns/{namespace}/document/{name}", response_model=ns.Document)
-async def get(namespace: str, name: str, caller: Calling, dispatcher: Hubbing, include: Include = None) -> Response:
+async def get(namespace: str, name: str, caller: Calling, dispatcher: Dispatching, include: Include = None) -> Response:
     wanted = _included(include, ("chunks", "memories"))
     return model_response(await dispatcher.run(namespace_documents.get, caller, namespace, name, wanted), sparse=True)
 
 
 @router.patch("/ns/{namespace}/document/{name}", response_model=ns.DocumentRef)
-async def change(namespace: str, name: str, body: ns.ChangeDocument, caller: Calling, dispatcher: Hubbing) -> Response:
+async def change(namespace: str, name: str, body: ns.ChangeDocument, caller: Calling, dispatcher: Dispatching) -> Response:
     return model_response(await dispatcher.run(namespace_documents.change, caller, namespace, name, body))
 
 
 @router.delete("/ns/{namespace}/document/{name}", response_model=ns.DocumentsDeleted)
-async def delete_one(namespace: str, name: str, caller: Calling, dispatcher: Hubbing) -> Response:
+async def delete_one(namespace: str, name: str, caller: Calling, dispatcher: Dispatching) -> Response:
     """404 when there is none, unlike the call for several."""
     await dispatcher.run(namespace_documents.named, caller, namespace, name)
     return model_response(await dispatcher.run(namespace_documents.delete, caller, namespace, [name]))
@@ -159,27 +159,27 @@ Placing = Annotated[dict[str, Any], Depends(_place)]
 
 
 @router.post("/ns/{namespace}/list/documents/memory-counts", response_model=ns.MemoryCounts)
-async def memory_counts(namespace: str, body: ns.CountMemories, caller: Calling, dispatcher: Hubbing) -> Response:
+async def memory_counts(namespace: str, body: ns.CountMemories, caller: Calling, dispatcher: Dispatching) -> Response:
     return model_response(await dispatcher.run(namespace_documents.memory_counts, caller, namespace, body.ids))
 
 
 @router.post("/ns/{namespace}/list/documents", response_model=ns.Listed)
 async def list_documents(
-    namespace: str, caller: Calling, dispatcher: Hubbing, place: Placing, body: ns.ListRequest | None = None
+    namespace: str, caller: Calling, dispatcher: Dispatching, place: Placing, body: ns.ListRequest | None = None
 ) -> Response:
     return await _listed(dispatcher, namespace_documents.page, caller, namespace, body, place)
 
 
 @router.post("/ns/{namespace}/list/chunks", response_model=ns.Listed)
 async def list_chunks(
-    namespace: str, caller: Calling, dispatcher: Hubbing, place: Placing, body: ns.ListRequest | None = None
+    namespace: str, caller: Calling, dispatcher: Dispatching, place: Placing, body: ns.ListRequest | None = None
 ) -> Response:
     return await _listed(dispatcher, namespace_documents.chunks, caller, namespace, body, place)
 
 
 @router.post("/ns/{namespace}/list/memories", response_model=ns.Listed)
 async def list_memories(
-    namespace: str, caller: Calling, dispatcher: Hubbing, place: Placing, body: ns.ListRequest | None = None
+    namespace: str, caller: Calling, dispatcher: Dispatching, place: Placing, body: ns.ListRequest | None = None
 ) -> Response:
     return await _listed(dispatcher, namespace_memories.page, caller, namespace, body, place)
 
@@ -194,13 +194,13 @@ async def _listed(
 
 
 @router.post("/ns/{namespace}/search", response_model=ns.SearchResults)
-async def search(namespace: str, body: ns.Search, caller: Calling, dispatcher: Hubbing, engine: Searching) -> Response:
+async def search(namespace: str, body: ns.Search, caller: Calling, dispatcher: Dispatching, engine: Searching) -> Response:
     return model_response(await dispatcher.run(namespace_memories.search, caller, engine, namespace, body), sparse=True)
 
 
 @router.post("/ns/{namespace}/profile", response_model=ns.Profile)
 async def profile(
-    namespace: str, caller: Calling, dispatcher: Hubbing, engine: Searching, body: ns.ProfileRequest | None = None
+    namespace: str, caller: Calling, dispatcher: Dispatching, engine: Searching, body: ns.ProfileRequest | None = None
 ) -> Response:
     return model_response(
         await dispatcher.run(namespace_memories.profile, caller, engine, namespace, body or ns.ProfileRequest())
@@ -208,28 +208,28 @@ async def profile(
 
 
 @router.get("/ns/{namespace}/profile/buckets", response_model=ns.Buckets)
-async def get_buckets(namespace: str, caller: Calling, dispatcher: Hubbing) -> Response:
+async def get_buckets(namespace: str, caller: Calling, dispatcher: Dispatching) -> Response:
     return model_response(await dispatcher.run(namespace_memories.buckets, caller, namespace))
 
 
 @router.put("/ns/{namespace}/profile/buckets", response_model=ns.Buckets)
-async def set_buckets(namespace: str, body: ns.Buckets, caller: Calling, dispatcher: Hubbing) -> Response:
+async def set_buckets(namespace: str, body: ns.Buckets, caller: Calling, dispatcher: Dispatching) -> Response:
     return model_response(await dispatcher.run(namespace_memories.change_buckets, caller, namespace, put=body.buckets))
 
 
 @router.delete("/ns/{namespace}/profile/buckets", response_model=ns.Buckets)
-async def delete_buckets(namespace: str, body: ns.DeleteBuckets, caller: Calling, dispatcher: Hubbing) -> Response:
+async def delete_buckets(namespace: str, body: ns.DeleteBuckets, caller: Calling, dispatcher: Dispatching) -> Response:
     return model_response(await dispatcher.run(namespace_memories.change_buckets, caller, namespace, drop=body.buckets))
 
 
 @router.delete("/ns/{namespace}/memories", response_model=ns.Forgotten)
-async def forget(namespace: str, body: ns.ForgetMemories, caller: Calling, dispatcher: Hubbing) -> Response:
+async def forget(namespace: str, body: ns.ForgetMemories, caller: Calling, dispatcher: Dispatching) -> Response:
     return model_response(await dispatcher.run(namespace_memories.forget, caller, namespace, body.ids))
 
 
 @router.delete("/ns/{namespace}/memories/semantic", response_model=ns.Forgotten)
 async def forget_matching(
-    namespace: str, body: ns.ForgetMatching, caller: Calling, dispatcher: Hubbing, engine: Searching
+    namespace: str, body: ns.ForgetMatching, caller: Calling, dispatcher: Dispatching, engine: Searching
 ) -> Response:
     return model_response(await dispatcher.run(namespace_memories.forget_matching, caller, engine, namespace, body))
 
@@ -239,7 +239,7 @@ async def get_memory(
     namespace: str,
     name: str,
     caller: Calling,
-    dispatcher: Hubbing,
+    dispatcher: Dispatching,
     include: Include = None,
     related_limit: Annotated[int, Query(alias="relatedLimit", ge=1, le=ns.RELATED_MAX)] = ns.RELATED_MAX,
 ) -> Response:
@@ -250,5 +250,5 @@ async def get_memory(
 
 
 @router.get("/organization", response_model=ns.Organization)
-async def organization(caller: Calling, dispatcher: Hubbing) -> Response:
+async def organization(caller: Calling, dispatcher: Dispatching) -> Response:
     return model_response(await dispatcher.run(namespaces.organization, caller))

@@ -12,7 +12,7 @@ from memdir.api import v1
 from memdir.core.limits import BATCH_MAX_BYTES, BATCH_MAX_ITEMS, FILE_SYNC_MAX_BYTES
 from memdir.server.engine import Engine
 from memdir.server.http.pages import Walker
-from memdir.server.routes.files import Calling, Hubbing, model_response
+from memdir.server.routes.files import Calling, Dispatching, model_response
 from memdir.server.services.search import v1 as search
 
 router = APIRouter()
@@ -58,5 +58,5 @@ async def capabilities() -> Response:
 
 
 @router.post("/v1/search", response_model=v1.SearchResponse)
-async def search_lines(body: v1.SearchRequest, caller: Calling, dispatcher: Hubbing, engine: Searching) -> Response:
+async def search_lines(body: v1.SearchRequest, caller: Calling, dispatcher: Dispatching, engine: Searching) -> Response:
     return model_response(await search.search(caller, dispatcher, engine, body))

@@ -14,7 +14,7 @@ from memdir.api import v1
 from memdir.core.errors import BusyError
 from memdir.server.archive.members import MEDIA_TYPES, PIECE_BYTES
 from memdir.server.dispatcher import Dispatcher
-from memdir.server.routes.files import BYTES, Calling, Hubbing, Tag, model_response
+from memdir.server.routes.files import BYTES, Calling, Dispatching, Tag, model_response
 from memdir.server.services.transfer import exporting, importing
 
 router = APIRouter()
@@ -31,7 +31,7 @@ _ARCHIVE: Final[dict[str, Any]] = {media: {"schema": BYTES} for media in MEDIA_T
 )
 async def export(
     caller: Calling,
-    dispatcher: Hubbing,
+    dispatcher: Dispatching,
     container_tag: Tag,
     form: Annotated[v1.ArchiveFormat, Query(alias="format")] = "tar",
     prefix: str = "/",
@@ -60,7 +60,7 @@ async def _sent(dispatcher: Dispatcher, stream: exporting.ExportStream) -> Async
 async def take_over(
     request: Request,
     caller: Calling,
-    dispatcher: Hubbing,
+    dispatcher: Dispatching,
     container_tag: Tag,
     merge: v1.MergePolicy = "fail",
     links: Literal["inside", "all"] = "inside",

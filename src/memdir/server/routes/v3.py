@@ -13,7 +13,7 @@ from starlette.datastructures import UploadFile
 from memdir.api import v1, v3
 from memdir.server.dispatcher import Dispatcher
 from memdir.server.http.etags import is_known
-from memdir.server.routes.files import BYTES, ETAG, NOT_MODIFIED, Calling, Hubbing, model_response
+from memdir.server.routes.files import BYTES, ETAG, NOT_MODIFIED, Calling, Dispatching, model_response
 from memdir.server.routes.service import Searching, Walking
 from memdir.server.services.admin import containers, sessions
 from memdir.server.services.contents import batches as many
@@ -47,17 +47,17 @@ _FORM: dict[str, Any] = {
 
 
 @router.get("/v3/session", response_model=v3.Session)
-async def session(caller: Calling, dispatcher: Hubbing) -> Response:
+async def session(caller: Calling, dispatcher: Dispatching) -> Response:
     return model_response(await dispatcher.run(sessions.session, caller))
 
 
 @router.post("/v3/documents", response_model=v3.Added)
-async def add(body: v3.AddDocument, caller: Calling, dispatcher: Hubbing) -> Response:
+async def add(body: v3.AddDocument, caller: Calling, dispatcher: Dispatching) -> Response:
     return model_response(await dispatcher.run(documents.add, caller, body))
 
 
 @router.post("/v3/documents/batch", response_model=v3.AddedBatch)
-async def add_many(body: v3.AddDocuments, caller: Calling, dispatcher: Hubbing) -> Response:
+async def add_many(body: v3.AddDocuments, caller: Calling, dispatcher: Dispatching) -> Response:
     return model_response(await dispatcher.run(many.add_many, caller, body))
 
 
@@ -66,7 +66,7 @@ async def add_many(body: v3.AddDocuments, caller: Calling, dispatcher: Hubbing) 
     response_model=v3.Added,
     openapi_extra={"requestBody": {"required": True, "content": {"multipart/form-data": {"schema": _FORM}}}},
 )
-async def add_file(request: Request, caller: Calling, dispatcher: Hubbing) -> Response:
+async def add_file(request: Request, caller: Calling, dispatcher: Dispatching) -> Response:
     """Multipart: `file`, `containerTag`, `filepath`, `metadata` (JSON text), `customId`."""
     async with request.form(max_files=1, max_fields=20, max_part_size=FORM_FIELD_MAX_BYTES) as form:
         file = form.get("file")
@@ -110,14 +110,14 @@ def _file_request(fields: dict[str, str]) -> v3.AddDocument:
 
 
 @router.post("/v3/documents/list", response_model=v3.DocumentPage)
-async def page(body: v3.ListDocuments, caller: Calling, dispatcher: Hubbing, walker: Walking) -> Response:
+async def page(body: v3.ListDocuments, caller: Calling, dispatcher: Dispatching, walker: Walking) -> Response:
     return model_response(await dispatcher.run(documents.page, caller, body, walker))
 
 
 @router.get("/v3/documents/processing", response_model=v3.Processing)
 async def processing(
     caller: Calling,
-    dispatcher: Hubbing,
+    dispatcher: Dispatching,
     container_tag: Annotated[str | None, Query(alias="containerTag")] = None,
     container_tags: Annotated[str | None, Query(alias="containerTags")] = None,
     view: Literal["active", "pending", "all"] = "pending",
@@ -133,13 +133,13 @@ async def processing(
 
 
 @router.delete("/v3/documents/bulk", response_model=v3.Deleted)
-async def delete_many(body: v3.DeleteDocuments, caller: Calling, dispatcher: Hubbing) -> Response:
+async def delete_many(body: v3.DeleteDocuments, caller: Calling, dispatcher: Dispatching) -> Response:
     return model_response(await dispatcher.run(documents.delete_many, caller, body))
 
 
 @router.get("/v3/documents/{name}", response_model=v3.DocumentView, responses=TAGGED | AMBIGUOUS)
 async def get(
-    name: str, caller: Calling, dispatcher: Hubbing, within: Within = None, if_none_match: IfNoneMatch = None
+    name: str, caller: Calling, dispatcher: Dispatching, within: Within = None, if_none_match: IfNoneMatch = None
 ) -> Response:
     """By id or custom id; `containerTag` says where, when several containers use the custom id."""
     found, tag = await dispatcher.run(documents.get_tagged, caller, name, tag=within)
@@ -155,7 +155,7 @@ async def change(
     name: str,
     body: v3.ChangeDocument,
     caller: Calling,
-    dispatcher: Hubbing,
+    dispatcher: Dispatching,
     within: Within = None,
     if_match: IfMatch = None,
 ) -> Response:
@@ -163,19 +163,21 @@ async def change(
 
 
 @router.delete("/v3/documents/{name}", status_code=204, response_class=Response)
-async def delete(name: str, caller: Calling, dispatcher: Hubbing, within: Within = None, if_match: IfMatch = None) -> Response:
+async def delete(
+    name: str, caller: Calling, dispatcher: Dispatching, within: Within = None, if_match: IfMatch = None
+) -> Response:
     await dispatcher.run(documents.delete, caller, name, tag=within, if_match=if_match)
     return Response(status_code=204)
 
 
 @router.get("/v3/container-tags/list", response_model=list[v3.ContainerTag])
-async def list_containers(caller: Calling, dispatcher: Hubbing) -> list[v3.ContainerTag]:
+async def list_containers(caller: Calling, dispatcher: Dispatching) -> list[v3.ContainerTag]:
     """The containers that the key may read. One that is called `list` is found by its other calls only."""
     return await dispatcher.run(containers.listing, caller)
 
 
 @router.get("/v3/container-tags/{tag}", response_model=v3.ContainerSettings, responses=TAGGED)
-async def settings(tag: str, caller: Calling, dispatcher: Hubbing, if_none_match: IfNoneMatch = None) -> Response:
+async def settings(tag: str, caller: Calling, dispatcher: Dispatching, if_none_match: IfNoneMatch = None) -> Response:
     found = await dispatcher.run(containers.settings, caller, tag)
     version = containers.settings_tag(found)
     if is_known(if_none_match, version):
@@ -185,18 +187,18 @@ async def settings(tag: str, caller: Calling, dispatcher: Hubbing, if_none_match
 
 @router.patch("/v3/container-tags/{tag}", response_model=v3.ContainerSettings, responses={200: {"headers": ETAG}})
 async def change_settings(
-    tag: str, body: Annotated[dict[str, Any], Body()], caller: Calling, dispatcher: Hubbing, if_match: IfMatch = None
+    tag: str, body: Annotated[dict[str, Any], Body()], caller: Calling, dispatcher: Dispatching, if_match: IfMatch = None
 ) -> Response:
     changed = await dispatcher.run(containers.change_settings, caller, tag, body, if_match=if_match)
     return JSONResponse(changed, headers={"etag": containers.settings_tag(changed)})
 
 
 @router.delete("/v3/container-tags/{tag}", status_code=204, response_class=Response)
-async def delete_container(tag: str, caller: Calling, dispatcher: Hubbing) -> Response:
+async def delete_container(tag: str, caller: Calling, dispatcher: Dispatching) -> Response:
     await dispatcher.run(containers.delete, caller, tag)
     return Response(status_code=204)
 
 
 @router.post("/v3/search", response_model=v3.DocumentResults)
-async def search(body: v3.SearchDocuments, caller: Calling, dispatcher: Hubbing, engine: Searching) -> Response:
+async def search(body: v3.SearchDocuments, caller: Calling, dispatcher: Dispatching, engine: Searching) -> Response:
     return model_response(await dispatcher.run(results.search_documents, caller, engine, body))

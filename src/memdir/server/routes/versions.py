@@ -10,7 +10,16 @@ from fastapi.responses import StreamingResponse
 
 from memdir.api import v1
 from memdir.core.limits import CHANGES_PAGE_MAX, INT64_MAX
-from memdir.server.routes.files import CONTENT, PUT_ANSWERS, Calling, Hubbing, Tag, content_headers, model_response, streamed
+from memdir.server.routes.files import (
+    CONTENT,
+    PUT_ANSWERS,
+    Calling,
+    Dispatching,
+    Tag,
+    content_headers,
+    model_response,
+    streamed,
+)
 from memdir.server.services.contents import versions
 from memdir.server.services.contents.files import entry_of
 
@@ -23,7 +32,7 @@ Limit = Annotated[int, Query(ge=1, le=CHANGES_PAGE_MAX)]
 @router.get("/v1/versions", response_model=v1.VersionsPage)
 async def history(
     caller: Calling,
-    dispatcher: Hubbing,
+    dispatcher: Dispatching,
     container_tag: Tag,
     path: str | None = None,
     name: Annotated[str | None, Query(alias="id")] = None,
@@ -37,7 +46,7 @@ async def history(
 @router.get("/v1/versions:deleted", response_model=v1.VersionsPage)
 async def deleted(
     caller: Calling,
-    dispatcher: Hubbing,
+    dispatcher: Dispatching,
     container_tag: Tag,
     prefix: str = "/",
     before: Before = None,
@@ -51,7 +60,7 @@ async def deleted(
 @router.get("/v1/versions:at", response_model=v1.PastPage)
 async def at(
     caller: Calling,
-    dispatcher: Hubbing,
+    dispatcher: Dispatching,
     container_tag: Tag,
     moment: Annotated[datetime, Query(alias="at")],
     prefix: str = "/",
@@ -67,7 +76,7 @@ async def at(
 @router.get("/v1/versions:changes", response_model=v1.HistoryPage)
 async def happened(
     caller: Calling,
-    dispatcher: Hubbing,
+    dispatcher: Dispatching,
     container_tag: Tag,
     prefix: str = "/",
     before: Before = None,
@@ -80,7 +89,7 @@ async def happened(
 
 @router.post("/v1/versions:restore", response_model=v1.FileEntry, responses=PUT_ANSWERS)
 async def restore(
-    body: v1.RestoreRequest, caller: Calling, dispatcher: Hubbing, idempotency_key: Annotated[str | None, Header()] = None
+    body: v1.RestoreRequest, caller: Calling, dispatcher: Dispatching, idempotency_key: Annotated[str | None, Header()] = None
 ) -> Response:
     """201 when a deleted document came back."""
     if body.idempotency_key is None and idempotency_key is not None:
@@ -93,12 +102,12 @@ async def restore(
 
 
 @router.delete("/v1/versions", response_model=v1.PurgeResult)
-async def purge(caller: Calling, dispatcher: Hubbing, container_tag: Tag, path: str) -> Response:
+async def purge(caller: Calling, dispatcher: Dispatching, container_tag: Tag, path: str) -> Response:
     return model_response(await dispatcher.run(versions.purge, caller, container_tag, path))
 
 
 @router.get("/v1/versions/{version}", response_class=Response, responses={200: CONTENT})
-async def content(version: Number, caller: Calling, dispatcher: Hubbing, container_tag: Tag) -> Response:
+async def content(version: Number, caller: Calling, dispatcher: Dispatching, container_tag: Tag) -> Response:
     found, pieces = await dispatcher.run(versions.content, caller, container_tag, version)
     return StreamingResponse(
         streamed(dispatcher, pieces), headers=content_headers(found), media_type="application/octet-stream"

@@ -9,7 +9,7 @@ from memdir.store.passages.entity_links import PASSAGE_AT, SAME_NAME_MAX, SHARED
 
 
 class PostgresEntityLinks(EntityLinks):
-    """`EntityLinks` where each statement is a journey."""
+    """`EntityLinks` where each statement is a round trip."""
 
     def _mentioning(self, container_id: int, asked: Sequence[int]) -> Iterable[Row]:
         return self._db.all(

@@ -58,10 +58,10 @@ def unread_count(ctx: Context) -> int:
 
 
 def noted_fact(ctx: Context, path: str) -> LocalFact | None:
-    """What stands at `path`. LocalChangedError when nothing does, and an intent that was not taken in may say where it went."""
+    """What stands at `path`. LocalChangedError when nothing does and intents are unread: one of them may be its rename."""
     entry = ctx.tree.fact(path)
     if entry is None and unread_count(ctx):
-        raise LocalChangedError(f"{path} went, and it was not noted yet where to")
+        raise LocalChangedError(f"{path} is gone, and what took it away was not read yet")
     return entry
 
 
@@ -115,7 +115,7 @@ def _record_move(ctx: Context, tx: Connection, intent: Intent) -> None:
     source, path = intent.source, intent.path
     assert source is not None
     ctx.queue.rekey(tx, source, path, delay_s=QUIET_S)
-    ctx.queue.add_all(tx, list(walk(ctx, source)))
+    ctx.queue.add_all(tx, walk(ctx, source))
     if ctx.artifacts.was_in(source):
         ctx.queue.add_all(tx, list(walk(ctx, path)))  # none of it was pushed where it stood
     if not ctx.is_excluded(path):

@@ -189,7 +189,7 @@ class Pusher:
         if ctx.is_excluded(path) or ctx.stays_here(path):
             self._finish(row)
             return None
-        since_intent = ctx.tree.newest_intent()  # before the entry: what these did is in it
+        since_intent = ctx.tree.newest_intent()  # read first: the entry shows what all of them did
         entry = noted_fact(ctx, path)
         if not is_wire_name(path):
             if entry is None:

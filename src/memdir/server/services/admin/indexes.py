@@ -38,7 +38,7 @@ def asked(store: Store, rebuilds: Rebuilds, container_ids: Sequence[int], what: 
     rebuilds.ask(builds)
     for name in what:
         if name in JOBS:
-            store.again.ask(container_ids, JOBS[name])
+            store.reprocessing.ask(container_ids, JOBS[name])
     for container_id in container_ids:
         store.notify(container_id)
     return [name for name in what if name not in rebuilds.names and name not in JOBS]
@@ -55,7 +55,7 @@ def _all(store: Store, org_id: str) -> list[int]:
 
 def _view(store: Store, rebuilds: Rebuilds, container_ids: Sequence[int], skipped: list[str]) -> wire.IndexesView:
     state = rebuilds.state()
-    left = store.again.left(container_ids, _LEFT)
+    left = store.reprocessing.left(container_ids, _LEFT)
     current = None
     if state.current is not None:
         container = store.containers.by_id(state.current.container_id)

@@ -80,7 +80,7 @@ def _renames(caller: Caller, document: Document) -> list[v1.Rename]:
     found: list[v1.Rename] = []
     if document.path is None:
         return found
-    renames = caller.store.past.renames_of(
+    renames = caller.store.history.renames_of(
         document.container_id, document.path, since_ms=document.created_at_ms, limit=RENAMES_MAX
     )
     for move in renames:
@@ -95,7 +95,7 @@ def past(caller: Caller, tag: str, *, prefix: str, at: datetime, after: str | No
     prefix = caller.narrowed(prefix)
     container = caller.container(tag, "read", at=prefix)
     at_ms = int(at.timestamp() * 1000)
-    store = caller.store.past
+    store = caller.store.history
     renames = store.renames(container.id, after_ms=at_ms)
     lives, more = store.at(container.id, prefix=prefix, at_ms=at_ms, cursor=_cursor(after), limit=limit, renames=renames)
     told_ms = store.told_since_ms(container.id)
@@ -136,7 +136,7 @@ def happened(caller: Caller, tag: str, *, prefix: str, before: int | None, limit
     """Changes at and below `prefix`, newest first. What came from, or went to, where the key must not look came and went."""
     prefix = caller.narrowed(prefix)
     container = caller.container(tag, "read", at=prefix)
-    rows, more = caller.store.past.happened(
+    rows, more = caller.store.history.happened(
         container.id, prefix=prefix, before=INT64_MAX if before is None else before, limit=limit
     )
     return v1.HistoryPage(entries=[_happened_entry(caller, row) for row in rows], next_before=more)
