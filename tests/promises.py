@@ -313,7 +313,7 @@ _PARTS = _group(
         "worker": "A worker takes documents through chunking, embedding and indexing, with statuses.",
         "exact-ranges": "Chunks carry exact byte and line ranges.",
         "local-model": "The embedding model is local, arrives as a package and runs without torch.",
-        "lexical": "FTS5 works beside the vectors, and the two are fused.",
+        "lexical": "An index of words works beside the vectors, and the two are fused.",
         "imports": "The import rules of the architecture are enforced.",
         "promises": "tests/promises.py lists every promise, and a test fails when one has no test.",
     },
@@ -661,7 +661,7 @@ _RETRIEVAL = _group(
     "issue 6, what must work",
     "retrieval",
     {
-        "bm25": "The lexical top 10 are those of exhaustive BM25, in the same order.",
+        "bm25": "What words find, and in which order, is that of exhaustive BM25 but for rounded lengths (docs/adr/0023).",
         "languages": "Words are found in any inflection of detected languages, CJK by parts of words; case and accents aside.",
         "multilingual": "With the multilingual extra a question in one language finds the answer in another.",
         "endpoint": "An embedding endpoint of the user's own can take the place of the local model.",
@@ -693,7 +693,7 @@ _RETRIEVAL_PROOF = _group(
         "scope": "Nothing outside a scope is ever found.",
         "containers": "Two containers never meet, not even in a score.",
         "killed": "Killed anywhere in the middle of indexing, the index is whole or builds itself again.",
-        "same": "The same query over the same corpus gives the same answer, byte for byte.",
+        "same": "The same question to the same index gives the same answer, byte for byte, also after a start.",
     },
 )
 

@@ -139,7 +139,10 @@ def test_commands_started_inside_a_dead_mount_explain_themselves(shell: Shell) -
         ["/bin/sh", "-c", 'read go; "$@"', "sh", sys.executable, "-P", "-m", "memdir.cli", "grep", "x"],
         cwd=notes, env=shell.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     ) as inside:  # fmt: skip
-        os.kill(shell.json("status", "notes")["pid"], signal.SIGKILL)
+        daemon = os.pidfd_open(shell.json("status", "notes")["pid"])
+        signal.pidfd_send_signal(daemon, signal.SIGKILL)
+        assert select.select([daemon], [], [], TIMEOUT_S)[0], "it takes a moment to be gone"
+        os.close(daemon)
         out, err = inside.communicate("\n", timeout=60)
     assert (inside.returncode, out) == (2, "")
     assert f"memdir mount notes --path {notes}" in err

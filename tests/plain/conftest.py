@@ -55,17 +55,25 @@ class PlainMount(Mount):
         self.records = Records(self.folder)
         self.engine = self._open()
 
+    def files_at_server(self) -> dict[str, bytes]:
+        """Without those that the server is known to have dropped."""
+        known = {path: self.records.at(path) for path in self.files()}
+        return {
+            path: content for path, content in self.files().items() if (one := known[path]) is None or one.status != "dropped"
+        }
+
     def files(self) -> dict[str, bytes]:
         return {path: content for path, (kind, content) in self.tree().items() if kind != "dir"}
 
 
 def settled(*mounts: PlainMount, rounds: int = 12) -> None:
-    """Every mount has what the others have, and nothing waits. Time passes for the server's own work and for scans."""
+    """Every mount has what the others have, and nothing waits. Time passes for the server's own work and for scans. A document
+    that vanished while the server worked on it stays on the mount that saw that last: nobody's file goes because of it."""
     for _ in range(rounds):
         for mount in mounts:
             mount.clock.advance(40.0)
             mount.sync(rounds=80)
-        trees = [mount.files() for mount in mounts]
+        trees = [mount.files_at_server() for mount in mounts]
         quiet = not any(mount.engine.status().queue_length for mount in mounts)
         if quiet and all(tree == trees[0] for tree in trees) and not any(mount.records.without_place() for mount in mounts):
             return

@@ -15,6 +15,7 @@ from memdir.core.clock import FakeClock
 from memdir.ingest.chunker import chunk
 from memdir.ingest.text import decode
 from memdir.retrieval.embed import Embedder, LineEmbedder, MiniLmEmbedder, StaticEmbedder
+from memdir.retrieval.lexical.choice import word_indexes, words_among
 from memdir.store.acting import SYSTEM
 from memdir.store.postgres.store import PostgresStore
 from memdir.store.sqlite.store import SqliteStore
@@ -56,6 +57,8 @@ class World:
         self.clock = clock
         self.db = store.db
         self.chunks = store.chunks()
+        beside = word_indexes(store)
+        self.words = words_among(() if beside is None else (beside,), self.chunks)
         self.memories = store.memories
         self.documents: dict[tuple[int, str], Document] = {}
         self.sequence: dict[tuple[int, str], int] = {}
@@ -162,7 +165,9 @@ def world_on(engine: str, folder: Path, request: pytest.FixtureRequest) -> Itera
             url = stack.enter_context(server.database())
             store = PostgresStore.open(url, folder, clock=clock, acting=SYSTEM)
         stack.callback(store.close)
-        yield World(store, clock)
+        made = World(store, clock)
+        stack.callback(made.words.close)
+        yield made
 
 
 @pytest.fixture(params=ENGINES)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from memdir.retrieval.lexical.segment import key_of
+from memdir.retrieval.hashes import key_of
 from memdir.store.passages.log import IndexedPassage, ListedPassage, PassageEvent
 from memdir.store.text.analysis import index_terms, query_terms
 from memdir.store.types import Scope
@@ -120,14 +120,14 @@ class _Counted:
         return len(self.text) + len(self.context)
 
     def frequency(self, words: Sequence[tuple[str, ...]]) -> float:
-        """Tenths of `words`, one behind the other; of one word that of its commonest form."""
+        """How often `words` are there, one behind the other; of one word its commonest form."""
         if len(words) == 1:
-            return max(10 * self.text.count(form) + 7 * self.context.count(form) for form in words[0]) / 10
+            return max(self.text.count(form) + self.context.count(form) for form in words[0])
         total = 0
-        for terms, tenths in ((self.text, 10), (self.context, 7)):
+        for terms in (self.text, self.context):
             for first in range(len(terms) - len(words) + 1):
-                total += tenths * all(terms[first + at] in forms for at, forms in enumerate(words))
-        return total / 10
+                total += all(terms[first + at] in forms for at, forms in enumerate(words))
+        return total
 
 
 def exhaustive(log: FakeLog, scope: Scope, phrases: Sequence[str], limit: int) -> list[tuple[int, float]]:

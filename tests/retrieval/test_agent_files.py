@@ -141,7 +141,7 @@ def emptied(path: Path) -> None:
 
 
 def older(path: Path) -> None:
-    from memdir.retrieval.lexical.arrays import FileSink, read_arrays
+    from memdir.retrieval.agents.arrays import FileSink, read_arrays
 
     arrays = dict(read_arrays(path, verify=True))
     arrays["about"] = arrays["about"] + 1

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import pytest
 
 from memdir.retrieval.agents import ranking, scoring, snapshot
+from memdir.retrieval.agents.arrays import MemorySink
 from memdir.retrieval.agents.common_words import EVERYDAY
 from memdir.retrieval.agents.expansion import EXPANSIONS, expand
 from memdir.retrieval.agents.postings import DAY_MS, Table
@@ -19,7 +20,6 @@ from memdir.retrieval.agents.relevance import is_telling
 from memdir.retrieval.agents.similar import similarity
 from memdir.retrieval.agents.spelling import MENDED_MAX, mended
 from memdir.retrieval.agents.terms import LONG_WORDS, asked, counted, is_stop_word, stem, tag_key, words
-from memdir.retrieval.lexical.arrays import MemorySink
 from memdir.store.agents.feed import Indexed
 
 NOW_MS = 1_760_000_000_000

@@ -85,7 +85,7 @@ def filled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 def ask(world: World, static: StaticEmbedder, text: str, **more: object) -> SearchOutcome:
-    return Searcher(world.chunks, static, None).search(SearchQuery(text=text, scope=EVERYWHERE, **more))  # type: ignore[arg-type]
+    return Searcher(world.chunks, static, None, words=world.words).search(SearchQuery(text=text, scope=EVERYWHERE, **more))  # type: ignore[arg-type]
 
 
 def place(hits: Sequence[Hit], path: str) -> int | None:
@@ -139,7 +139,7 @@ def test_questions_of_one_file_keep_their_first_answer(filled: World, static: St
 
 
 def test_a_hop_stays_in_the_scope(filled: World, static: StaticEmbedder) -> None:
-    searcher = Searcher(filled.chunks, static, None)
+    searcher = Searcher(filled.chunks, static, None, words=filled.words)
     question = next(iter(TWO_FILES))
     for folder in ("/incidents", "/people"):
         hits = searcher.search(SearchQuery(text=question, scope=Scope(container_id=1, folder=folder), threshold=0.0)).hits

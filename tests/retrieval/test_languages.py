@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memdir.retrieval.lexical.index import SegmentedIndex
+from memdir.retrieval.lexical.index import WordIndexes
 from memdir.retrieval.words import prepare
 from memdir.store.types import Scope
 from tests.retrieval.lexical_world import FakeLog
@@ -32,7 +32,7 @@ def test_words_are_found_in_other_forms_in_their_language(tmp_path: Path) -> Non
     log = FakeLog()
     for name, text in PASSAGES.items():
         log.put(1, name, f"/{name}.md", [(text, "")])
-    index = SegmentedIndex(log, tmp_path)
+    index = WordIndexes(log, tmp_path)
     asked = {
         "fox runs": "en",
         "HAUS": "de",

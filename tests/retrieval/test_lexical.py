@@ -1,27 +1,28 @@
-"""The index of words finds what exhaustive BM25 finds, whatever happens to passages, segments and files."""
+"""The index of words finds what exhaustive BM25 finds, whatever happens to passages and files."""
 
 from __future__ import annotations
 
 import random
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+from memdir.retrieval.hashes import key_of
 from memdir.retrieval.lexical import container as container_module
-from memdir.retrieval.lexical.container import ContainerIndex
-from memdir.retrieval.lexical.index import SegmentedIndex
-from memdir.retrieval.lexical.search import search
-from memdir.retrieval.lexical.terms import wanted
-from memdir.retrieval.lexical.view import Parts
+from memdir.retrieval.lexical.container import ContainerWords
+from memdir.retrieval.lexical.files import INSIDE
+from memdir.retrieval.lexical.index import WordIndexes
+from memdir.store.text.analysis import query_terms
 from memdir.store.types import Chosen, Scope
 from tests.retrieval.lexical_world import WORDS, FakeLog, exhaustive, some_text
 
 FOLDERS = ("", "/a", "/b", "/a/b", "/ab", "/a-")
 
 
-def agree(index: SegmentedIndex, log: FakeLog, rng: random.Random, container_id: int, *, times: int = 3) -> None:
+def agree(index: WordIndexes, log: FakeLog, rng: random.Random, container_id: int, *, times: int = 3) -> None:
     """Some queries, in the container and in places of it."""
     documents = sorted({passage.document_id for passage in log.of(container_id)})
     for _ in range(times):
@@ -37,9 +38,9 @@ def agree(index: SegmentedIndex, log: FakeLog, rng: random.Random, container_id:
         phrases += ["machine learning", "boiler pressure"] if rng.random() < 0.4 else []
         limit = rng.choice((1, 3, 10, 1000))
         found = index.search(scope, phrases, limit)
-        expected = exhaustive(log, scope, phrases, limit)
-        assert [chunk_id for chunk_id, _ in found] == [chunk_id for chunk_id, _ in expected], (scope, phrases, limit)
-        assert [score for _, score in found] == pytest.approx([score for _, score in expected], rel=1e-9)
+        expected = dict(exhaustive(log, scope, phrases, 1000))
+        assert len(found) == min(limit, len(expected)), (scope, phrases, limit)
+        assert {chunk_id for chunk_id, _ in found} <= expected.keys(), (scope, phrases, limit)
 
 
 def change(log: FakeLog, rng: random.Random, *, passages: int = 4) -> None:
@@ -65,17 +66,16 @@ def change(log: FakeLog, rng: random.Random, *, passages: int = 4) -> None:
 @pytest.mark.promise("retrieval.bm25", "retrieved.brute-force", "retrieved.scope", "retrieved.containers")
 @settings(max_examples=4, deadline=None, phases=[Phase.generate])  # a smaller seed is no smaller case
 @given(seed=st.integers(0, 2**32))
-def test_the_index_is_exhaustive_bm25_after_any_changes(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
+def test_the_index_finds_what_exhaustive_bm25_finds_after_any_changes(
+    tmp_path_factory: pytest.TempPathFactory, seed: int
+) -> None:
     rng = random.Random(seed)
     folder = tmp_path_factory.mktemp("index")
     log = FakeLog()
-    index = SegmentedIndex(log, folder)
+    index = WordIndexes(log, folder)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(container_module, "FLUSH_WORDS", 60)
-        patch.setattr(container_module, "FLUSH_AT_CLOSE_WORDS", rng.choice((1, 50)))
-        patch.setattr(container_module, "INLINE_WORDS", rng.choice((20, 500)))
-        patch.setattr(container_module, "WASTE_MIN", 1)
-        patch.setattr(container_module, "FANOUT", 2)
+        patch.setattr(container_module, "PAGE", rng.choice((1, 3, 500)))
+        patch.setattr(container_module, "WASTE_MIN", rng.choice((3, 500)))
         for _ in range(12):
             for _ in range(rng.randrange(1, 5)):
                 change(log, rng)
@@ -86,7 +86,7 @@ def test_the_index_is_exhaustive_bm25_after_any_changes(tmp_path_factory: pytest
                 index.settle(1)
             elif what < 0.55:
                 index.close()
-                index = SegmentedIndex(log, folder)
+                index = WordIndexes(log, folder)
             elif what < 0.65:
                 index.rebuild(rng.choice((1, 2)))
             for container_id in (1, 2):
@@ -96,67 +96,93 @@ def test_the_index_is_exhaustive_bm25_after_any_changes(tmp_path_factory: pytest
         index.close()
 
 
-@pytest.mark.promise("retrieved.same")
-def test_scores_do_not_depend_on_how_the_index_came_about(tmp_path: Path) -> None:
-    """To the last bit: built at once, or bit by bit with deletions between, in files or in memory."""
-    rng = random.Random(7)
-    texts = [some_text(rng) for _ in range(400)]
+@pytest.mark.promise("retrieval.bm25")
+def test_passages_are_scored_as_exhaustive_bm25_scores_them(tmp_path: Path) -> None:
+    """Those in files and those that came since; but for lengths above forty words, which tantivy keeps in one byte, and words
+    in several forms, of which only the order is compared elsewhere."""
+    rng = random.Random(9)
     log = FakeLog()
-    grown = SegmentedIndex(log, tmp_path)
-    for number, text in enumerate(texts):
-        log.put(1, f"d{number}", f"/{number % 7}/{number}.md", [(text, "")])
-        log.put(1, "gone", "/gone.md", [(some_text(rng), "")])
-        if number % 10 == 0:
-            grown.search(Scope(container_id=1), ["boiler"], 1)
-        if number % 100 == 50:
-            grown.settle(1)
-    log.delete(1, "gone")
+    index = WordIndexes(log, tmp_path)
+    for number in range(300):
+        log.put(1, f"d{number}", f"/{number}.md", [(some_text(rng), rng.choice(("", some_text(rng, 4))))])
+        if number == 280:
+            index.settle(1)
+    plain = [word for word in WORDS if len(query_terms(word)) == len(query_terms(word)[0]) == 1]
+    pairs: list[tuple[float, float]] = []
     whole = Scope(container_id=1)
-    fresh = SegmentedIndex(log, None)
-    for _ in range(30):
-        phrases = [rng.choice(WORDS) for _ in range(4)]
-        assert grown.search(whole, phrases, 50) == fresh.search(whole, phrases, 50)
-    grown.close()
+    for _ in range(60):
+        phrases = [rng.choice(plain) for _ in range(rng.randrange(1, 6))]
+        expected = dict(exhaustive(log, whole, phrases, 1000))
+        pairs += [(expected[chunk_id], score) for chunk_id, score in index.search(whole, phrases, 1000)]
+    index.close()
+    ours, theirs = np.array(pairs).T
+    assert np.corrcoef(ours, theirs)[0, 1] > 0.98
+    assert np.median(np.abs(ours - theirs) / theirs) < 0.05
+
+
+@pytest.mark.promise("retrieved.same")
+def test_the_same_question_is_answered_the_same(tmp_path: Path) -> None:
+    """While nothing changes, before and after a start."""
+    rng = random.Random(7)
+    log = FakeLog()
+    for number in range(400):
+        log.put(1, f"d{number}", f"/{number % 7}/{number}.md", [(some_text(rng), "")])
+    asked = [[rng.choice(WORDS) for _ in range(4)] for _ in range(30)]
+    answers = []
+    for _ in range(2):
+        index = WordIndexes(log, tmp_path)
+        answers += [[index.search(Scope(container_id=1), phrases, 50) for phrases in asked] for _ in range(2)]
+        index.settle(1)
+        index.close()
+    assert answers[1:] == answers[:-1]
 
 
 @pytest.mark.promise("retrieval.incremental")
-def test_a_change_reads_only_what_changed(tmp_path: Path) -> None:
+def test_a_change_reads_only_what_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(8)
     log = FakeLog()
     for number in range(300):
         log.put(1, f"d{number}", f"/old/{number}.md", [(some_text(rng), "")])
-    index = SegmentedIndex(log, tmp_path)
+    index = WordIndexes(log, tmp_path)
     index.settle(1)
+    monkeypatch.setattr(WordIndexes, "follow", lambda self, container_id: None)
     log.reads = 0
     log.put(1, "d5", "/old/5.md", [("zanzibar", ""), ("pemba", "")])
     assert len(index.search(Scope(container_id=1), ["zanzibar"], 10)) == 1
     assert log.reads == 2
+    index.settle(1)
+    assert log.reads == 4
     for number in range(300):
         log.move(1, f"d{number}", f"/new/{number}.md")
     assert len(index.search(Scope(container_id=1, folder="/new"), ["zanzibar"], 10)) == 1
     assert index.search(Scope(container_id=1, folder="/old"), ["zanzibar"], 10) == []
     log.delete(1, "d5")
     assert index.search(Scope(container_id=1), ["zanzibar"], 10) == []
+    assert log.reads == 4, "a move reads nothing until the background writes new places down"
     index.settle(1)
-    assert log.reads == 2
+    assert log.reads == 4 + 299
     index.close()
-    again = SegmentedIndex(log, tmp_path)
+    again = WordIndexes(log, tmp_path)
     agree(again, log, rng, 1)
-    assert log.reads <= 2 + 300
+    assert log.reads == 4 + 299
     again.close()
 
 
 @pytest.mark.promise("retrieval.scope-cost")
-def test_a_search_below_ten_files_looks_at_their_passages_only() -> None:
-    """Where they stood when the index was made, and where they were moved to since."""
+def test_a_folder_is_a_list_of_its_passages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """tantivy goes through the shortest list of those that must all hold a passage: that of a folder of ten files is short."""
+    monkeypatch.setattr(WordIndexes, "follow", lambda self, container_id: None)
     log = FakeLog()
-    for number in range(2000):
+    for number in range(1000):
         log.put(1, f"d{number}", f"/{number // 10}/{number}.md", [("walnut", ""), (f"number {number}", "")])
-    index = ContainerIndex(1, log, None)
-    index.compare()
-    scope = Scope(container_id=1, folder="/7")
-    assert sum(part.size for view in index.current() for part in Parts().of(view, scope)) == 20
+    own = ContainerWords(1, log, None)
+    own.compare()
+    assert own.snapshot.searcher.doc_freq(INSIDE, key_of("/7/")) == 20
     for number in range(500, 505):
         log.move(1, f"d{number}", f"/7/{number}.md")
-    assert sum(part.size for view in index.current() for part in Parts().of(view, scope)) == 30
-    assert len(search(index.current(), Parts(), scope, wanted(["walnut"]), 100)) == 15
+    own.step()
+    assert len(own.snapshot.moved) == 5
+    while own.tidy():
+        pass
+    assert own.snapshot.searcher.doc_freq(INSIDE, key_of("/7/")) == 30
+    assert own.snapshot.moved == {}

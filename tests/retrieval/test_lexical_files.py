@@ -6,17 +6,21 @@ import random
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from memdir.core.errors import CorruptError
 from memdir.retrieval.derived_index import folder_of
 from memdir.retrieval.lexical import container as container_module
-from memdir.retrieval.lexical.index import NAME, SegmentedIndex
+from memdir.retrieval.lexical import index as index_module
+from memdir.retrieval.lexical.files import WORDS as WORDS_FIELD
+from memdir.retrieval.lexical.files import verify, waste
+from memdir.retrieval.lexical.index import NAME, WordIndexes
 from memdir.store.types import Scope
-from tests.retrieval.lexical_killed import DIED, filled
-from tests.retrieval.lexical_world import WORDS, FakeLog, exhaustive
+from tests.retrieval.lexical_killed import filled
+from tests.retrieval.lexical_world import WORDS, FakeLog
 from tests.retrieval.test_lexical import agree
 
 ROOT = Path(__file__).parent.parent.parent
@@ -24,92 +28,95 @@ WHOLE = Scope(container_id=1)
 
 
 @pytest.mark.promise("retrieved.killed")
-def test_a_death_at_any_step_leaves_an_index_that_answers_right(tmp_path: Path) -> None:
+@pytest.mark.parametrize("turns", [1, 2, 3, 5, 8, 13])
+def test_a_death_at_any_moment_leaves_an_index_that_answers_right(tmp_path: Path, turns: int) -> None:
     """The log that the survivor sees is that of the beginning: what the dead process had indexed since is not in the store."""
-    run = subprocess.run(
-        [sys.executable, "-m", "tests.retrieval.lexical_killed", str(tmp_path)],
-        cwd=ROOT, capture_output=True, text=True, check=True, timeout=120,
-    )  # fmt: skip
-    codes = [int(line.split()[1]) for line in run.stdout.splitlines()]
-    assert len(codes) > 12
-    assert codes == [*[DIED] * (len(codes) - 1), 0]
+    with subprocess.Popen(
+        [sys.executable, "-m", "tests.retrieval.lexical_killed", str(tmp_path)], cwd=ROOT, stdout=subprocess.PIPE
+    ) as child:
+        assert child.stdout is not None
+        for turn in range(turns):
+            assert child.stdout.readline() == b"%d\n" % turn
+        child.kill()
     log = filled(random.Random(3))
-    expected = exhaustive(log, WHOLE, WORDS[:5], 30)
-    for allowed in range(len(codes)):
-        index = SegmentedIndex(log, tmp_path / str(allowed))
-        assert index.check(1) == [], allowed
-        assert [chunk_id for chunk_id, _ in index.search(WHOLE, WORDS[:5], 30)] == [chunk_id for chunk_id, _ in expected], (
-            allowed
-        )
-        folder = folder_of(tmp_path / str(allowed), 1, NAME)
-        assert not list(folder.glob("*.tmp")) if folder.is_dir() else True
-        index.close()
+    index = WordIndexes(log, tmp_path)
+    agree(index, log, random.Random(1), 1)
+    assert index.check(1, full=True) == []
+    index.settle(1)
+    index.close()
+    again = WordIndexes(log, tmp_path)
+    assert again.check(1, full=True) == []
+    again.close()
+
+
+def segment_files(folder: Path) -> list[Path]:
+    return sorted((file for file in folder.iterdir() if not file.name.startswith(".")), key=lambda file: file.stat().st_size)
 
 
 def flipped(folder: Path) -> None:
-    segment = max(folder.glob("*.segment"), key=lambda path: path.stat().st_size)
-    data = bytearray(segment.read_bytes())
-    data[-1000] ^= 0xFF
-    segment.write_bytes(data)
+    largest = segment_files(folder)[-1]
+    data = bytearray(largest.read_bytes())
+    data[len(data) // 3] ^= 0xFF
+    largest.write_bytes(data)
 
 
 def shortened(folder: Path) -> None:
-    segment = next(folder.glob("*.segment"))
-    segment.write_bytes(segment.read_bytes()[:-100])
+    largest = segment_files(folder)[-1]
+    largest.write_bytes(largest.read_bytes()[:-100])
 
 
 def lost(folder: Path) -> None:
-    next(folder.glob("*.segment")).unlink()
+    next(folder.glob("*.idx")).unlink()
 
 
 def garbled(folder: Path) -> None:
-    (folder / "manifest.json").write_text('{"segments": [1]}')
+    (folder / "meta.json").write_text('{"segments": [1]}')
 
 
 def older(folder: Path) -> None:
-    manifest = folder / "manifest.json"
-    manifest.write_text(manifest.read_text().replace('"terms": ', '"terms": 9'))
+    """Made by another analysis of words."""
+    meta = folder / "meta.json"
+    meta.write_text(meta.read_text().replace(WORDS_FIELD, "words7"))
 
 
 @pytest.fixture
-def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeLog:
+def built(tmp_path: Path) -> FakeLog:
     """An index in files below `tmp_path`."""
-    monkeypatch.setattr(container_module, "FLUSH_AT_CLOSE_WORDS", 1)
     log = filled(random.Random(4))
-    index = SegmentedIndex(log, tmp_path)
+    index = WordIndexes(log, tmp_path)
     index.settle(1)
     index.close()
-    assert list(folder_of(tmp_path, 1, NAME).glob("*.segment"))
+    assert list(folder_of(tmp_path, 1, NAME).glob("*.idx"))
     return log
 
 
 @pytest.mark.parametrize("damage", [flipped, shortened, lost, garbled, older])
 def test_damaged_files_are_found_and_made_again(tmp_path: Path, built: FakeLog, damage: Callable[[Path], None]) -> None:
     damage(folder_of(tmp_path, 1, NAME))
-    index = SegmentedIndex(built, tmp_path)
-    assert [finding.kind for finding in index.check(1)] == ["index-damaged"]
+    index = WordIndexes(built, tmp_path)
+    assert [finding.kind for finding in index.check(1)] == ([] if damage is older else ["index-damaged"])
     agree(index, built, random.Random(1), 1)
     index.close()
-    again = SegmentedIndex(built, tmp_path)
+    again = WordIndexes(built, tmp_path)
     assert again.check(1, full=True) == []
     again.close()
 
 
 def test_a_few_bytes_overwritten_anywhere_are_found(tmp_path: Path, built: FakeLog) -> None:
-    for path in folder_of(tmp_path, 1, NAME).iterdir():
+    folder = folder_of(tmp_path, 1, NAME)
+    for path in [file for file in segment_files(folder) if file.name != "meta.json"]:
         whole = path.read_bytes()
-        for at in range(0, len(whole) - 64, max(1, len(whole) // 50)):
+        for at in range(0, max(1, len(whole) - 64), max(1, len(whole) // 20)):
             path.write_bytes(whole[:at] + b"overwritten     " * 4 + whole[at + 64 :])
-            index = SegmentedIndex(built, tmp_path)
-            assert [finding.kind for finding in index.check(1)] == ["index-damaged"], (path.name, at)
-            index.close()
-            path.write_bytes(whole)
-    assert SegmentedIndex(built, tmp_path).check(1, full=True) == []
+            with pytest.raises(CorruptError):
+                verify(folder)
+        path.write_bytes(whole)
+    assert WordIndexes(built, tmp_path).check(1, full=True) == []
 
 
 def test_deleted_files_come_back(tmp_path: Path, built: FakeLog) -> None:
     shutil.rmtree(tmp_path / "indexes")
-    index = SegmentedIndex(built, tmp_path)
+    index = WordIndexes(built, tmp_path)
     assert index.containers() == []
     agree(index, built, random.Random(2), 1)
     index.close()
@@ -123,7 +130,7 @@ def test_deleted_files_come_back(tmp_path: Path, built: FakeLog) -> None:
 def test_a_store_that_went_back_in_time_is_believed(tmp_path: Path, built: FakeLog) -> None:
     """Restored from a backup: the same ids stand for other texts."""
     other = filled(random.Random(5))
-    index = SegmentedIndex(other, tmp_path)
+    index = WordIndexes(other, tmp_path)
     agree(index, other, random.Random(3), 1)
     assert index.check(1, full=True) == []
     index.close()
@@ -132,7 +139,7 @@ def test_a_store_that_went_back_in_time_is_believed(tmp_path: Path, built: FakeL
 
 def test_an_index_that_disagrees_is_found_by_its_check(tmp_path: Path, built: FakeLog) -> None:
     """Passages that vanish without a word in the log, as no store of ours lets them."""
-    index = SegmentedIndex(built, tmp_path)
+    index = WordIndexes(built, tmp_path)
     assert index.check(1) == []
     del built.held[7]
     (finding,) = index.check(1)
@@ -143,50 +150,54 @@ def test_an_index_that_disagrees_is_found_by_its_check(tmp_path: Path, built: Fa
     index.close()
 
 
-def test_a_large_container_is_answered_by_the_database_until_its_index_is_whole(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from memdir.retrieval.lexical import container
-    from memdir.retrieval.lexical import index as index_module
-
+def test_a_large_container_is_made_ready_in_the_background(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(index_module, "LOADED_AT_ONCE", 5)
-    monkeypatch.setattr(container, "FLUSH_AT_CLOSE_WORDS", 1)
+    followed: list[int] = []
+    monkeypatch.setattr(WordIndexes, "follow", lambda self, container_id: followed.append(container_id))
     log = filled(random.Random(6))
-    index = SegmentedIndex(log, tmp_path, fallback=lambda scope, phrases, limit: [(-1, 1.0)])
-    assert index.search(WHOLE, WORDS[:3], 5) == [(-1, 1.0)]
+    index = WordIndexes(log, tmp_path)
+    assert index.search(WHOLE, WORDS[:3], 5) == []
+    assert followed == [1]
     index.settle(1)
     answer = index.search(WHOLE, WORDS[:3], 5)
     agree(index, log, random.Random(4), 1)
     index.close()
-    again = SegmentedIndex(log, tmp_path, fallback=lambda scope, phrases, limit: [(-1, 1.0)])
-    assert again.search(WHOLE, WORDS[:3], 5) == answer, "what files hold is not answered by others after a start"
+    again = WordIndexes(log, tmp_path)
+    assert again.search(WHOLE, WORDS[:3], 5) == answer, "what files hold is there after a start"
     again.close()
 
 
-def test_a_search_does_not_wait_for_the_many_passages_of_another_change(monkeypatch: pytest.MonkeyPatch) -> None:
-    from memdir.retrieval.lexical import index as index_module
-
+def test_of_many_new_passages_a_search_reads_the_newest(monkeypatch: pytest.MonkeyPatch) -> None:
     log = filled(random.Random(6))
-    asked: list[int] = []
-
-    def newer(_scope: Scope, _phrases: Sequence[str], _limit: int, above: int) -> list[tuple[int, float]]:
-        asked.append(above)
-        return [(above + 1, 1e6)]
-
-    index = SegmentedIndex(log, None, newer=newer)
-    answer = index.search(WHOLE, WORDS[:3], 5)
-    monkeypatch.setattr(index_module, "AT_ONCE_PASSAGES", 5)
-    monkeypatch.setattr(SegmentedIndex, "follow", lambda self, container_id: None)
+    monkeypatch.setattr(container_module, "FRESH_PASSAGES", 5)
+    monkeypatch.setattr(WordIndexes, "follow", lambda self, container_id: None)
+    index = WordIndexes(log, None)
+    index.search(WHOLE, WORDS[:3], 5)
     log.put(1, "few", "/few", [(f"zebra {number}", "") for number in range(4)])
-    answer = index.search(WHOLE, WORDS[:3], 5)
-    assert asked == [], "little is read by the search itself"
-    newest = max(log.held)
-    log.put(1, "many", "/many", [(f"boiler {number}", "") for number in range(20)])
-    reads = log.reads
-    assert index.search(WHOLE, WORDS[:3], 5) == [(newest + 1, 1e6), *answer[:4]], "the store answers for what is new"
-    assert asked == [newest]
-    assert log.reads == reads
+    assert len(index.search(WHOLE, ["zebra"], 50)) == 4, "little is read by the search itself"
     index.settle(1)
-    assert index.search(WHOLE, WORDS[:3], 5) != answer
+    log.put(1, "many", "/many", [(f"quokka {number}", "") for number in range(20)])
+    log.move(1, "few", "/moved")
+    reads = log.reads
+    found = index.search(WHOLE, ["quokka"], 50)
+    assert sorted(chunk_id for chunk_id, _ in found) == sorted(log.held)[-5:]
+    assert log.reads == reads + 5
+    assert len(index.search(Scope(container_id=1, folder="/moved", exact=True), ["zebra"], 50)) == 4
+    index.settle(1)
+    assert len(index.search(WHOLE, ["quokka"], 50)) == 20
+    agree(index, log, random.Random(4), 1)
+    index.close()
+
+
+def test_an_index_of_which_most_is_gone_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was deleted is not kept in files for long."""
+    monkeypatch.setattr(container_module, "WASTE_MIN", 10)
+    log = filled(random.Random(6))
+    index = WordIndexes(log, tmp_path)
+    index.settle(1)
+    for number in range(25):
+        log.delete(1, f"d{number}")
+    index.settle(1)
+    assert waste(folder_of(tmp_path, 1, NAME)) == (0, 5)
     agree(index, log, random.Random(4), 1)
     index.close()

@@ -42,7 +42,7 @@ class Searching:
     def __init__(self, world: World, static: StaticEmbedder) -> None:
         self.world = world
         self.index = MemoryIndex(world.store.memory_search, world.chunks)
-        self.searcher = Searcher(world.chunks, static, None)
+        self.searcher = Searcher(world.chunks, static, None, words=world.words)
 
     def found(
         self, text: str, *, container_id: int = 1, limit: int = 10, threshold: float | None = None, **how: object

@@ -75,7 +75,7 @@ def test_a_question_in_one_language_finds_the_answer_in_another(
     for number, (_, texts) in enumerate(PAIRS[:6]):
         sqlite_world.put(f"/{number}.txt", texts[number] + "\n", static)
     sqlite_world.embed(model)
-    searcher = Searcher(sqlite_world.chunks, static, model)
+    searcher = Searcher(sqlite_world.chunks, static, model, words=sqlite_world.words)
     for number, (question, texts) in enumerate(PAIRS[:6]):
         hit = searcher.search(SearchQuery(text=question, scope=Scope(container_id=1))).hits[0]
         assert (hit.path, hit.text) == (f"/{number}.txt", texts[number])
@@ -102,7 +102,7 @@ def test_an_endpoint_takes_the_place_of_the_model_and_search_goes_on_without_it(
     missing = sqlite_world.chunks.missing_vectors(model=model.name, limit=10)
     vectors = model.embed_passages([stored.chunk.text for stored in missing])
     sqlite_world.chunks.add_vectors([stored.id for stored in missing], model=model.name, vectors=vectors)
-    searcher = Searcher(sqlite_world.chunks, static, model)
+    searcher = Searcher(sqlite_world.chunks, static, model, words=sqlite_world.words)
 
     def found(question: str) -> str | None:
         hits = searcher.search(SearchQuery(text=question, scope=Scope(container_id=1), explain=True)).hits

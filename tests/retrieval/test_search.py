@@ -33,7 +33,7 @@ def filled(
 
 @pytest.fixture
 def searcher(filled: World, static: StaticEmbedder, minilm: MiniLmEmbedder) -> Searcher:
-    return Searcher(filled.chunks, static, minilm)
+    return Searcher(filled.chunks, static, minilm, words=filled.words)
 
 
 def ask(searcher: Searcher, text: str, folder: str = "/", *, exact: bool = False, **more: object) -> SearchOutcome:
@@ -169,7 +169,7 @@ def test_words_decide_where_the_transformer_cannot_read(
     for path, (text, _) in STRANGE.items():
         sqlite_world.put(path, text + "\n", static)
     sqlite_world.embed(minilm)
-    searcher = Searcher(sqlite_world.chunks, static, minilm)
+    searcher = Searcher(sqlite_world.chunks, static, minilm, words=sqlite_world.words)
     for path, (_, question) in STRANGE.items():
         assert [hit.path for hit in ask(searcher, question).hits] == [path]
     assert [question for question in (*STRANGE_UNRELATED, *UNRELATED) if ask(searcher, question).hits] == []
@@ -207,7 +207,7 @@ def test_a_hit_scores_the_same_among_few_passages_and_among_many(
     for number in range(60):
         sqlite_world.put(f"/stars/{number}.txt", f"Galaxy {number} has {number * 7} stars.\n", static, container_id=2)
     sqlite_world.embed(minilm)
-    searcher = Searcher(sqlite_world.chunks, static, minilm)
+    searcher = Searcher(sqlite_world.chunks, static, minilm, words=sqlite_world.words)
     for question in questions:
         scores = []
         for container_id in (1, 2):
@@ -230,7 +230,7 @@ def test_a_line_about_something_else_than_its_passage_is_found(
     world.put("/clinic/rooms.md", "# Clinic\n\nThe waiting room is painted in May.\nPatients park in the yard.\n", static)
     world.put("/shop/safety.md", "# Safety rules\n\nKeep the exit free.\nWear shoes with a steel cap.\n", static)
     world.embed(minilm)
-    hits = ask(Searcher(world.chunks, static, minilm), "scald on her hand").hits
+    hits = ask(Searcher(world.chunks, static, minilm, words=world.words), "scald on her hand").hits
     assert hits[0].path == "/bakery/dough-log.md"
     assert "Mia burnt her wrist" in hits[0].text
 
@@ -246,14 +246,18 @@ def test_the_name_of_a_file_counts(world: World, static: StaticEmbedder, minilm:
     world.put("/docs/passport.txt", "Expires 2029-03-01, issued in Graz.\n", static)
     world.put("/docs/library-card.txt", "Expires 2027-01-01, issued in Wien.\n", static)
     world.embed(minilm)
-    hits = Searcher(world.chunks, static, minilm).search(SearchQuery(text="passport", scope=Scope(container_id=1))).hits
+    hits = (
+        Searcher(world.chunks, static, minilm, words=world.words)
+        .search(SearchQuery(text="passport", scope=Scope(container_id=1)))
+        .hits
+    )
     assert hits[0].path == "/docs/passport.txt"
 
 
 def test_abbreviations_are_understood_both_ways(world: World, static: StaticEmbedder) -> None:
     world.put("/a.md", "The k8s cluster has three nodes.", static)
     world.put("/b.md", "Our kubernetes upgrade is planned for May.", static)
-    searcher = Searcher(world.chunks, static, None)
+    searcher = Searcher(world.chunks, static, None, words=world.words)
     for question in ("k8s", "Kubernetes"):
         assert {hit.path for hit in ask(searcher, question, threshold=0.0).hits} == {"/a.md", "/b.md"}
 
@@ -266,7 +270,9 @@ def test_a_fresh_passage_is_found_before_the_transformer_has_seen_it(
     world.embed(minilm)
     world.put("/fresh.md", "The dentist moved the appointment to Tuesday.", static)
     hits = (
-        Searcher(world.chunks, static, minilm).search(SearchQuery(text="dentist appointment", scope=Scope(container_id=1))).hits
+        Searcher(world.chunks, static, minilm, words=world.words)
+        .search(SearchQuery(text="dentist appointment", scope=Scope(container_id=1)))
+        .hits
     )
     assert hits[0].path == "/fresh.md"
 
@@ -279,7 +285,7 @@ def test_words_find_a_passage_that_the_transformer_has_not_seen_among_many_it_ha
     world.put("/auth.md", "The refresh token looked expired: a clock ran ahead.\n", static)
     world.embed(minilm)
     world.put("/fresh.json", f'{{"k":"{filler}the zanzibar password is under the mat {"sit amet " * 1000}"}}', static)
-    hits = ask(Searcher(world.chunks, static, minilm), "zanzibar password").hits
+    hits = ask(Searcher(world.chunks, static, minilm, words=world.words), "zanzibar password").hits
     assert [hit.path for hit in hits][:1] == ["/fresh.json"]
     assert "zanzibar" in hits[0].text
     assert hits[0].score > 0.9
@@ -292,13 +298,13 @@ def test_a_memory_that_is_all_about_one_thing_still_answers(
     for number in range(50):
         world.put(f"/deep/{number}.md", f"Entry {number}: the umbrella stands behind the wardrobe.", static)
     world.embed(minilm)
-    searcher = Searcher(world.chunks, static, minilm)
+    searcher = Searcher(world.chunks, static, minilm, words=world.words)
     assert len(ask(searcher, "where is protection from rain", limit=10).hits) == 10
     assert ask(searcher, "quarterly interest rate of the central bank").total == 0
 
 
 def test_moves_edits_and_deletes_are_seen_at_once(world: World, static: StaticEmbedder, minilm: MiniLmEmbedder) -> None:
-    searcher = Searcher(world.chunks, static, minilm)
+    searcher = Searcher(world.chunks, static, minilm, words=world.words)
     world.put("/a/cat.md", "The cat sleeps on the piano.", static)
     world.put("/a/dog.md", "The dog digs in the garden.", static)
     world.embed(minilm)
@@ -329,7 +335,7 @@ def test_lines_are_exact_in_other_encodings_and_long_lines(
         world.put(path, data, static)
     world.embed(minilm)
     for path, (data, encoding) in sources.items():
-        hits = ask(Searcher(world.chunks, static, minilm), "Birnen", path, exact=True).hits
+        hits = ask(Searcher(world.chunks, static, minilm, words=world.words), "Birnen", path, exact=True).hits
         assert "Die Birnen sind süß." in hits[0].text
         assert len(hits[0].text) < 200
         assert data[hits[0].start_byte : hits[0].end_byte].decode(encoding) == hits[0].text
@@ -345,7 +351,7 @@ def test_a_sentence_that_is_wrapped_is_shown_whole(world: World, static: StaticE
         static,
     )
     world.embed(minilm)
-    hit = ask(Searcher(world.chunks, static, minilm), "boat to the island in a storm").hits[0]
+    hit = ask(Searcher(world.chunks, static, minilm, words=world.words), "boat to the island in a storm").hits[0]
     assert (hit.start_line, hit.end_line) == (2, 3)
 
 
@@ -357,7 +363,7 @@ def test_the_example_memory_answers_its_questions(world: World, static: StaticEm
         if file.is_file():
             world.put("/" + file.relative_to(root).as_posix(), file.read_bytes(), static)
     world.embed(minilm)
-    searcher = Searcher(world.chunks, static, minilm)
+    searcher = Searcher(world.chunks, static, minilm, words=world.words)
     asked = [question for question in questions if question["kind"] == "meaning"]
     found = lines = shown = 0
     for question in asked:
@@ -395,7 +401,7 @@ def test_static_neighbours_are_looked_for_only_while_the_transformer_has_not_see
         sqlite_world.put(f"/{number}.md", text, static)
     sqlite_world.embed(minilm)
     vectors = _Noting(sqlite_world.chunks)
-    searcher = Searcher(sqlite_world.chunks, static, minilm, vectors=vectors)
+    searcher = Searcher(sqlite_world.chunks, static, minilm, words=sqlite_world.words, vectors=vectors)
     query = SearchQuery(text="what boils in the morning", scope=Scope(container_id=1), threshold=0.0)
     assert {hit.path for hit in searcher.search(query).hits} == {"/0.md", "/1.md", "/2.md"}
     assert vectors.asked == [minilm.name]

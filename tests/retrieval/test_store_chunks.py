@@ -25,7 +25,7 @@ def whole(container_id: int = 1) -> Scope:
 
 def found(world: World, text: str, scope: Scope | None = None) -> set[str]:
     """Paths that hold any of the words."""
-    hits = world.chunks.lexical(scope or whole(), prepare(text).phrases, 100)
+    hits = world.words.search(scope or whole(), prepare(text).phrases, 100)
     return {stored.path or "" for stored in world.chunks.chunks([chunk_id for chunk_id, _ in hits]).values()}
 
 
@@ -98,7 +98,7 @@ def test_the_scope_is_applied_before_the_cut(world: World, static: StaticEmbedde
     for number in range(40):
         world.put(f"/many/{number}.md", "walnut walnut walnut", static)
     world.put("/few/one.md", "a text with many other words and one walnut", static)
-    hits = world.chunks.lexical(Scope(container_id=1, folder="/few"), ["walnut"], 1)
+    hits = world.words.search(Scope(container_id=1, folder="/few"), ["walnut"], 1)
     assert len(hits) == 1
 
 
@@ -185,7 +185,7 @@ def test_a_delete_leaves_nothing_behind(world: World, static: StaticEmbedder) ->
 def test_containers_do_not_see_each_other(world: World, static: StaticEmbedder) -> None:
     world.put("/a.md", "walnut", static)
     world.put("/a.md", "walnut", static, container_id=2)
-    assert len(world.chunks.lexical(whole(1), ["walnut"], 10)) == 1
+    assert len(world.words.search(whole(1), ["walnut"], 10)) == 1
     query = static.embed_query("walnut")
     near = {number: world.chunks.nearest(whole(number), query, model=static.name, limit=10) for number in (1, 2)}
     mine, other = (set(near[number].ids.tolist()) for number in (1, 2))

@@ -122,7 +122,7 @@ def test_files_are_made_anew_beside_a_running_server_and_every_search_meanwhile_
         code, answer, said = run.result()
         assert (code, answer["builds"], answer["failed"]) == (0, answer["builds_done"], []), said
         assert answer["builds"] > 0
-        files.append({file.name for file in (folder / "indexes" / str(container) / "lexical").glob("*.segment")})
+        files.append({file.name for file in (folder / "indexes" / str(container) / "lexical").glob("*.idx")})
     assert files[0], "12,000 words are kept in a file"
     assert not files[0] & files[1]
     assert found(client, tag) == before

@@ -13,7 +13,7 @@ from typing import Any, Final
 from memdir.core.errors import MemdirError
 from memdir.retrieval.agents.index import AgentIndexes
 from memdir.retrieval.derived_index import INDEXES_FOLDER, DerivedIndex, Progress, Told, untold, write_synced
-from memdir.retrieval.lexical.choice import segmented_index
+from memdir.retrieval.lexical.choice import word_indexes
 from memdir.store.database import fetch
 from memdir.store.store import Store
 from memdir.store.upkeep.engine import Finding
@@ -55,7 +55,7 @@ def derived_indexes(store: Store, *, agents: AgentIndexes | None = None) -> tupl
     from memdir.retrieval.vectors.index import index_beside
 
     agents = agents or AgentIndexes(store)
-    found = (segmented_index(store), index_beside(store, named_by=NAME), agents if agents.in_files else None)
+    found = (word_indexes(store), index_beside(store, named_by=NAME), agents if agents.in_files else None)
     return tuple(index for index in found if index is not None)
 
 

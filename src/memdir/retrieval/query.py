@@ -17,7 +17,7 @@ from memdir.retrieval import lines
 from memdir.retrieval.candidates import Candidate, in_order
 from memdir.retrieval.embed.port import Doubting, Embedder, unpack_lines
 from memdir.retrieval.fuse import Rows, Scales, Scores, Signals, Tuning, doubted, fed_back, fuse, raised
-from memdir.retrieval.lexical.choice import EngineIndex
+from memdir.retrieval.lexical.choice import words_among
 from memdir.retrieval.lexical.port import LexicalIndex
 from memdir.retrieval.near_duplicates import without_copies
 from memdir.retrieval.question_vectors import Question, Questions
@@ -77,7 +77,7 @@ class Searcher:
         None: the database's own index of words. `vectors` None: the chunk store itself compares them. `questions`: of another
         searcher with the same models."""
         self._chunks = chunks
-        self._words = words or EngineIndex(chunks)
+        self._words = words or words_among((), chunks)
         self._vectors: VectorIndex = chunks if vectors is None else vectors
         self._static = static
         self._dense = dense

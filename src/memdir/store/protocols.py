@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from memdir.store.database import Guard
 from memdir.store.passages.entity_links import EntityLinks
@@ -29,8 +29,18 @@ class Cut:
             raise ValueError(f"{len(self.chunks)} chunks but {len(self.vectors)} vectors")
 
 
+@runtime_checkable
+class WordSearch(Protocol):
+    """What has an index of words of its own."""
+
+    def lexical(self, scope: Scope, phrases: Sequence[str], limit: int) -> list[tuple[int, float]]:
+        """Chunk ids and BM25 (higher is better) for any of `phrases`, each a word or several words that stand side by side;
+        best first, ties by id. The scope is applied before the limit."""
+        ...
+
+
 class ChunkStore(Protocol):
-    """Chunks, their words and their vectors. Derived data: every row carries the document revision it came from."""
+    """Chunks and their vectors. Derived data: every row carries the document revision it came from."""
 
     @property
     def entity_links(self) -> EntityLinks:
@@ -67,15 +77,6 @@ class ChunkStore(Protocol):
 
     def missing_vectors(self, *, model: str, limit: int) -> Sequence[StoredChunk]:
         """Chunks without a vector of `model`, newest documents first."""
-        ...
-
-    def lexical(self, scope: Scope, phrases: Sequence[str], limit: int) -> list[tuple[int, float]]:
-        """Chunk ids and BM25 (higher is better) for any of `phrases`, each a word or several words that stand side by side;
-        best first, ties by id. The scope is applied before the limit."""
-        ...
-
-    def lexical_above(self, scope: Scope, phrases: Sequence[str], limit: int, above: int) -> list[tuple[int, float]]:
-        """The same of chunks whose id is greater than `above`."""
         ...
 
     def nearest(self, scope: Scope, query: Matrix, *, model: str, limit: int) -> Nearest:

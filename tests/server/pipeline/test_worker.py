@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from memdir.retrieval.lexical.choice import word_indexes, words_among
 from memdir.retrieval.query import Searcher
 from memdir.retrieval.types import SearchQuery
 from memdir.server.engine import Engine
@@ -280,6 +281,9 @@ def test_a_long_log_does_not_keep_the_notes_beside_it_waiting(
     assert place < EMBED_CHUNKS
 
 
+_NOTE_IS_CUT = "select 1 from chunk c join document d on d.id = c.document_id where d.path = '/note.md'"
+
+
 @pytest.mark.promise("pipeline.priorities")
 def test_an_edit_waits_for_a_few_passages_of_the_import_that_is_being_embedded(
     store: AnyStore,
@@ -289,11 +293,13 @@ def test_an_edit_waits_for_a_few_passages_of_the_import_that_is_being_embedded(
     working: Working,
 ) -> None:
     class Interrupted(HashEmbedder):
-        """Somebody saves a file while it is at the first passages."""
+        """Somebody saves a file while it is at the first passages; its words are in before the second ones are through."""
 
         def embed_passages(self, texts: list[str]) -> Matrix:
             if not self.seen:
                 put("/note.md", b"The spare key hangs at the bakery.\n")
+            elif len(self.seen) == EMBED_CHUNKS:
+                events.until(lambda: store.db.one(_NOTE_IS_CUT) is not None)
             return super().embed_passages(texts)
 
     dense = Interrupted("fake-dense")
@@ -454,10 +460,13 @@ def test_what_a_search_shows_is_read_by_the_transformer_before_the_rest_of_an_im
     engine = FakeEngine(store, dense=dense)
     for job in store.jobs.claim("index", limit=200):
         indexed(store, engine, job)
-    engine.searcher = Searcher(engine.chunks, engine.static, None)  # type: ignore[attr-defined]
+    beside = word_indexes(store)
+    words = words_among((beside,) if beside else (), engine.chunks)
+    engine.searcher = Searcher(engine.chunks, engine.static, None, words=words)  # type: ignore[attr-defined]
     query = SearchQuery(text="walnut planted", scope=Scope(container_id=container.id), limit=1, threshold=0.0)
     caller = SimpleNamespace(store=store)
     found, _ = current_hits(caller, engine, query)  # type: ignore[arg-type]
+    words.close()
     assert [document.path for _, document in found] == ["/99.md"]
     working(engine)
     events.until(drained(store))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from memdir.core.errors import MemdirError
 from memdir.store.database import fetch
 from memdir.store.passages.entity_links import tied
-from memdir.store.text.passage_text import grams, text_hash
+from memdir.store.text.passage_text import text_hash
 from memdir.store.tree.operations import Put
 from memdir.store.types import Chunk, Container, Document, Matrix
 from memdir_bench.scale.material import PASSAGES_PER_FILE, Block, Material, path_of
@@ -110,13 +110,13 @@ def _written(store: Store, documents: list[Document], texts: list[str], vectors:
 
 _CHUNK: Final = (
     "insert into chunk (id, document_id, container_id, revision, ordinal, start_byte, end_byte, start_line, end_line, "
-    "text, context, grams, text_hash) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    "text, context, text_hash) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 
 
 def _row(chunk_id: int, document: Document, chunk: Chunk) -> tuple[object, ...]:
     place = (chunk.ordinal, chunk.start_byte, chunk.end_byte, chunk.start_line, chunk.end_line)
-    said = (chunk.text, chunk.context, grams(chunk), text_hash(chunk))
+    said = (chunk.text, chunk.context, text_hash(chunk))
     return (chunk_id, document.id, document.container_id, document.revision, *place, *said)
 
 

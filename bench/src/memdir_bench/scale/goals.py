@@ -8,8 +8,9 @@ from memdir_bench.figures import Better, Figure
 
 GOALS: Final[dict[str, tuple[float, Better]]] = {
     "1000000.lexical_p95": (15, "lower"),
-    "1000000.lexical_top10_equal": (1, "higher"),
-    "100000.lexical_top10_equal": (1, "higher"),
+    # Not 1: tantivy rounds the lengths of passages, and what was deleted counts until segments are merged (docs/adr/0023).
+    "1000000.lexical_top10_equal": (0.95, "higher"),
+    "100000.lexical_top10_equal": (0.95, "higher"),
     "100000.hybrid_p50": (6, "lower"),
     "100000.hybrid_p95": (10, "lower"),
     "1000000.hybrid_p50": (8, "lower"),

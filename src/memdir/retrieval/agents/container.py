@@ -20,12 +20,12 @@ import numpy as np
 from memdir.core.errors import BusyError, CorruptError
 from memdir.core.paths import ensure_private_dir
 from memdir.retrieval.agents import snapshot
+from memdir.retrieval.agents.arrays import FileSink, MemorySink, read_arrays
 from memdir.retrieval.agents.postings import Table
 from memdir.retrieval.agents.ranking import AgentQuery, Ranked, search, unmatched
 from memdir.retrieval.agents.snapshot import Moment
 from memdir.retrieval.agents.terms import counted
 from memdir.retrieval.derived_index import Progress, Told, remove, sweep, untold
-from memdir.retrieval.lexical.arrays import FileSink, MemorySink, read_arrays
 from memdir.store.agents.feed import AgentFeed
 
 log = logging.getLogger(__name__)

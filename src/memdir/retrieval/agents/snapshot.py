@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from memdir.core.errors import CorruptError
+from memdir.retrieval.agents.arrays import Arrays, MemorySink, Sink
 from memdir.retrieval.agents.postings import Column, Frozen, Postings, Rows, Table, growth, listed
 from memdir.retrieval.agents.terms import TERMS_VERSION
-from memdir.retrieval.lexical.arrays import Arrays, MemorySink, Sink
-from memdir.retrieval.lexical.segment import key_of
+from memdir.retrieval.hashes import key_of
 
 FORMAT: Final = 1
 _PIECE: Final = 2_000

@@ -1,128 +1,93 @@
-"""The index of one container: segments in files, the newest ones in memory, and what has changed since they were made.
+"""The index of one container: it follows the store's log of passages, and nothing in its files is believed without the store.
 
-It follows the store's log of passages. A passage never changes, so what the log tells may be applied twice: passages that are
-known are passed over. Where the log does not reach back far enough, and after every start, the container's list of passages is
-compared with what is here, and only the difference is read; an index that is made for the first time is the same with nothing
-here. So nothing that a file says is believed without the store, whatever happened to either of them.
+A passage never changes, so what the log tells may be applied twice: passages that are known are passed over. Where the log does
+not reach back far enough, and after every start, the container's list of passages is compared with what is here, and only the
+difference is read; an index that is made for the first time is the same with nothing here.
+
+Only the background commits. A search looks at what the log told since and adds it by itself: new passages are scored one by
+one, those that went are left out, documents that moved are where they are now.
 """
 
 from __future__ import annotations
 
 import logging
+import shutil
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+from tantivy import DocAddress, Document, IndexWriter, Query, Schema, Searcher
 
 from memdir.retrieval.derived_index import Progress, Told, untold
-from memdir.retrieval.lexical import changes
-from memdir.retrieval.lexical.build import Part, merged, segment_of
-from memdir.retrieval.lexical.changes import Difference
-from memdir.retrieval.lexical.files import Files
-from memdir.retrieval.lexical.segment import Segment
-from memdir.retrieval.lexical.view import View
-from memdir.store.passages.log import PassageLog
+from memdir.retrieval.hashes import key_of
+from memdir.retrieval.lexical import files
+from memdir.retrieval.lexical.files import INSIDE, NUMBERS, WORDS
+from memdir.retrieval.lexical.terms import Terms, places, taken_apart
+from memdir.store.passages.log import PassageEvent, PassageLog
 
 log = logging.getLogger(__name__)
 
-PAGE: Final = 4_000
-"""Passages that are read and put into one segment at a time."""
-FLUSH_WORDS: Final = 1_000_000
-"""Words in memory (about 10 bytes each) that are written to a file."""
-FLUSH_AT_CLOSE_WORDS: Final = 10_000
-"""Fewer are read from the store again at the next start, which takes about as long as syncing a file."""
-INLINE_WORDS: Final = 30_000
-"""Segments in memory of up to this many words together are merged by whoever finds too many of them, in some 10 ms."""
-FANOUT: Final = 5
-"""Segments of one size that are merged; a search looks into at most FANOUT - 1 of each size."""
-WASTE_SHARE: Final = 0.2
-WASTE_MIN: Final = 64
-"""A segment with more rows than both that are gone or moved is written anew."""
+PAGE: Final = 500
+"""Passages that are read, taken apart and committed together: some 200 ms."""
+LISTED: Final = 4_000
+"""Passages that are compared with the store at a time."""
+FRESH_EVENTS: Final = 1_000
+FRESH_PASSAGES: Final = 50
+"""What a search adds by itself: the newest of so many events and new passages (.4 ms each, once). The rest of an import follows
+in the background."""
+KEPT_MAX: Final = 1_000
+"""Passages that were taken apart for a search and wait for the background."""
+WASTE_MIN: Final = 1_000
+WASTE_SHARE: Final = 0.5
+"""An index is made anew when more passages than both went and still stand in its files."""
+_HEAP_BYTES: Final = 20_000_000
+
+Numbers = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class State:
-    """What a search sees. `event_id`: up to where the log was followed; -1: not yet compared with the store."""
+class Snapshot:
+    """What a search sees; never changes."""
 
-    views: tuple[View, ...] = ()
-    event_id: int = -1
-    names: dict[int, str] = field(default_factory=dict)
-    """The file of each segment that has one, by `id(segment)`."""
+    searcher: Searcher
+    moved: Mapping[int, str | None] = field(default_factory=dict)
+    """Documents, by key, that stand elsewhere than the index says."""
+    gone: frozenset[int] = frozenset()
+    fresh: tuple[Terms, ...] = ()
+    """Passages that are not in the index yet."""
 
-    def in_file(self, view: View) -> bool:
-        return id(view.segment) in self.names
+
+@dataclass(slots=True)
+class Difference:
+    """Between the store and a snapshot."""
+
+    missing: list[int] = field(default_factory=list)
+    gone: list[int] = field(default_factory=list)
+    moved: dict[int, str | None] = field(default_factory=dict)
+    seen: int = 0
+    """Passages of the store."""
 
 
-class ContainerIndex:
-    """Any thread may call any method. One at a time follows the log, one at a time merges; searches wait for the first only."""
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What events come to. A passage that came back after it went is in both."""
 
-    def __init__(self, container_id: int, feed: PassageLog, files: Files | None) -> None:
-        """`files` None: it is kept in memory only."""
-        self._container_id = container_id
-        self._feed = feed
-        self._files = files
-        self._following = threading.Lock()
-        self._merging = threading.Lock()
-        loaded = files.load() if files is not None else []
-        self._state = State(
-            views=tuple(View(segment=segment) for _, segment in loaded),
-            names={id(segment): name for name, segment in loaded},
-        )
+    added: set[int]
+    dropped: set[int]
+    moved: set[str]
+    """Documents."""
 
-    @property
-    def state(self) -> State:
-        """As it is, without following the log."""
-        return self._state
-
-    @property
-    def is_ready(self) -> bool:
-        """Whether it was compared with the store since it was opened."""
-        return self._state.event_id >= 0
-
-    @property
-    def held(self) -> int:
-        """How many passages are here, whether or not they were compared with the store."""
-        return sum(view.live for view in self._state.views)
-
-    @property
-    def newest(self) -> int:
-        """The highest id of a passage that is here; ids only grow."""
-        return max((int(view.segment.chunk_ids[-1]) for view in self._state.views if view.segment.size), default=0)
-
-    def lacks(self, most: int) -> bool:
-        """Whether the log tells of so many changes that are not here that `most` passages may be missing: each comes with a
-        change for every model."""
-        return self._feed.bounds()[1] - self._state.event_id > 2 * most
-
-    @property
-    def is_due(self) -> bool:
-        """Whether `maintain` has something to do."""
-        return bool(self._due(self._state, closing=False))
-
-    def current(self) -> tuple[View, ...]:
-        """As of every commit before this call."""
-        first, last = self._feed.bounds()
-        if self._state.event_id >= last:
-            return self._state.views
-        with self._following:
-            if self._state.event_id < last:
-                if self._state.event_id < 0 or first > self._state.event_id + 1:
-                    self._compare(untold)
-                else:
-                    self._follow(last)
-            return self._state.views
-
-    def compare(self, told: Told = untold) -> None:
-        """Compare all with the store, and take over what differs."""
-        with self._following:
-            self._compare(told)
-
-    def _follow(self, last: int) -> None:
-        state = self._state
+    @classmethod
+    def of(cls, events: Sequence[PassageEvent]) -> _Told:
         added: set[int] = set()
         dropped: set[int] = set()
         moved: set[str] = set()
-        for event in self._feed.events(self._container_id, after=state.event_id, until=last):
+        for event in events:
             if event.kind == "add" and event.chunk_id is not None:
                 added.add(event.chunk_id)
             elif event.kind == "drop" and event.chunk_id is not None:
@@ -130,146 +95,306 @@ class ContainerIndex:
                 added.discard(event.chunk_id)
             elif event.kind == "path" and event.document_id is not None:
                 moved.add(event.document_id)
-        views = changes.without(state.views, dropped)
-        if moved:
-            views = changes.placed(views, self._feed.paths(sorted(moved)))
-        self._state = replace(state, views=views)
-        self._add(sorted(added - changes.known(views, added)), untold, 0)
-        self._state = replace(self._state, event_id=last)
+        return cls(added, dropped, moved)
+
+
+class ContainerWords:
+    """Any thread may call any method. One at a time writes; searches wait for nobody."""
+
+    def __init__(self, container_id: int, feed: PassageLog, folder: Path | None) -> None:
+        """`folder` None: it is kept in memory only."""
+        self._container_id = container_id
+        self._feed = feed
+        self._folder = folder
+        self._writing = threading.Lock()
+        self._taken_apart: dict[int, Terms] = {}
+        self._writer: IndexWriter | None = None
+        self._event_id = -1
+        self._open()
+
+    def _open(self) -> None:
+        self._index = files.opened(self._folder)
+        self._index.config_reader("manual")
+        self._index.reload()
+        self._snapshot = Snapshot(searcher=self._index.searcher())
+
+    @property
+    def schema(self) -> Schema:
+        return self._index.schema
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """As it is, without following the log."""
+        return self._snapshot
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it was compared with the store since it was opened, and the log still reaches back to there."""
+        return self._event_id >= 0 and self._feed.bounds()[0] <= self._event_id + 1
+
+    @property
+    def held(self) -> int:
+        """How many passages are here, whether or not they were compared with the store."""
+        return int(self._snapshot.searcher.num_docs)
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether `step` has something to do."""
+        return self._event_id < self._feed.bounds()[1]
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the background has something to do."""
+        return self.is_behind or bool(self._snapshot.moved) or self._writer is not None
+
+    # --- following the store ---------------------------------------------------------------------------------------
+
+    def current(self) -> Snapshot:
+        """With every change that was told before this call; of a great many the newest."""
+        snapshot, done = self._snapshot, self._event_id
+        _, last = self._feed.bounds()
+        if done < 0 or done >= last:
+            return snapshot
+        told = _Told.of(self._feed.events(self._container_id, after=max(done, last - FRESH_EVENTS), until=last))
+        return replace(
+            snapshot,
+            moved={**snapshot.moved, **self._stand(told.moved)} if told.moved else snapshot.moved,
+            gone=frozenset(told.dropped),
+            fresh=tuple(self._terms(self._new(told, snapshot.searcher)[-FRESH_PASSAGES:])),
+        )
+
+    def _terms(self, chunk_ids: Sequence[int]) -> list[Terms]:
+        """Passages taken apart, but for those that were for a search before."""
+        found = []
+        for passage in self._feed.passages(self._container_id, chunk_ids) if chunk_ids else ():
+            known = self._taken_apart.get(passage.chunk_id)
+            terms = taken_apart(passage) if known is None else replace(known, passage=passage)
+            found.append(terms)
+            self._taken_apart[passage.chunk_id] = terms
+        if len(self._taken_apart) > KEPT_MAX:
+            self._taken_apart = {}
+        return found
+
+    def step(self, told: Told = untold) -> bool:
+        """Follow the log for a while, or compare everything. Returns whether there is more."""
+        with self._writing:
+            _, last = self._feed.bounds()
+            if not self.is_ready:
+                self._compare(told)
+            elif self._event_id < last:
+                self._follow(min(last, self._event_id + 2 * PAGE))
+            return self._event_id < last
+
+    def compare(self, told: Told = untold) -> None:
+        """Compare all with the store, and take over what differs."""
+        with self._writing:
+            self._compare(told)
+
+    def _follow(self, until: int) -> None:
+        told = _Told.of(self._feed.events(self._container_id, after=self._event_id, until=until))
+        self._apply(self._new(told, self._snapshot.searcher), told.dropped, self._stand(told.moved))
+        self._event_id = until
+
+    def _new(self, told: _Told, searcher: Searcher) -> list[int]:
+        """Passages to be read, in order. One that went and came back may stand elsewhere now."""
+        return sorted({*self._unknown(told.added - told.dropped, searcher), *(told.added & told.dropped)})
+
+    def _stand(self, moved: Collection[str]) -> dict[int, str | None]:
+        """Where documents stand now, by key."""
+        paths = self._feed.paths(sorted(moved)) if moved else {}
+        return {key_of(document_id): path for document_id, path in paths.items()}
 
     def _compare(self, told: Told) -> None:
         """As of the log's end when it begins; who follows from there applies some changes twice, which changes nothing."""
         _, last = self._feed.bounds()
-        self._state = state = replace(self._state, event_id=-1)
-        difference = Difference(state.views)
+        self._event_id = -1
+        difference = self.difference()
+        self._apply((), difference.gone, difference.moved)
+        done = difference.seen - len(difference.missing)
+        for at in range(0, len(difference.missing), PAGE):
+            page = difference.missing[at : at + PAGE]
+            self._apply(page, (), {})
+            told(Progress(done=done + at + len(page), total=difference.seen))
+        self._event_id = last
+
+    def difference(self) -> Difference:
+        """What the store has otherwise now."""
+        snapshot = self._snapshot
+        ids, digests, documents, stands = _numbers(snapshot.searcher, ("chunk", "digest", "document", "place"))
+        order = np.argsort(ids)
+        ids, digests, documents, stands = ids[order], digests[order], documents[order], stands[order]
+        known = np.zeros(len(ids), dtype=bool)
+        found = Difference()
         after = -1
-        while page := self._feed.listing(self._container_id, after=after, limit=PAGE):
+        while page := self._feed.listing(self._container_id, after=after, limit=LISTED):
             after = page[-1].chunk_id
-            difference.see(page)
-        self._state = replace(state, views=changes.placed(difference.left(), difference.paths))
-        self._add(difference.missing, told, difference.seen - len(difference.missing))
-        self._state = replace(self._state, event_id=last)
+            found.seen += len(page)
+            rows = np.searchsorted(ids, np.array([one.chunk_id for one in page], dtype=np.uint64))
+            for one, row in zip(page, rows.tolist(), strict=True):
+                if row == len(ids) or ids[row] != one.chunk_id or digests[row] != one.digest:
+                    found.missing.append(one.chunk_id)
+                    continue
+                known[row] = True
+                key = int(documents[row])
+                place = _place(snapshot.moved[key]) if key in snapshot.moved else int(stands[row])
+                if place != _place(one.path):
+                    found.moved[key] = one.path
+        found.gone = ids[~known].tolist()
+        return found
 
-    def _add(self, chunk_ids: Sequence[int], told: Told, done: int) -> None:
-        """Read passages that are not here. What is too much for memory goes to files at once."""
-        total = done + len(chunk_ids)
-        for at in range(0, len(chunk_ids), PAGE):
-            passages = self._feed.passages(self._container_id, chunk_ids[at : at + PAGE])
-            if passages:
-                views = (*self._state.views, View(segment=segment_of(passages)))
-                self._state = replace(self._state, views=changes.merged_small(views, self._state.names, INLINE_WORDS, FANOUT))
-            if len(chunk_ids) > PAGE:
-                while due := self._due(self._state, closing=False):
-                    self._replace(due, self._state)
-                told(Progress(done=min(total, done + at + PAGE), total=total))
+    # --- writing ---------------------------------------------------------------------------------------------------
 
-    def maintain(self, *, closing: bool = False) -> bool:
-        """One step of looking after the segments: write those in memory to a file, or merge some. Returns whether there was
-        something to do. Searches and `current` go on meanwhile."""
-        with self._merging:
-            state = self._state
-            due = self._due(state, closing=closing) if state.event_id >= 0 else []
-            if not due:
-                return False
-            self._replace(due, None)
-            return True
+    def _apply(self, added: Sequence[int], dropped: Collection[int], moved: Mapping[int, str | None]) -> None:
+        """Commit these changes, and show them to searches."""
+        documents = [(one.passage.chunk_id, _document(one)) for one in self._terms(added)]
+        if documents or dropped:
+            with self._committed() as writer:
+                self._delete(writer, [*dropped, *(chunk_id for chunk_id, _ in documents)])
+                for _, document in documents:
+                    writer.add_document(document)
+        if documents or dropped or moved:
+            self._show({**self._snapshot.moved, **moved} if moved else self._snapshot.moved)
+        for chunk_id in added:
+            self._taken_apart.pop(chunk_id, None)
 
-    def _due(self, state: State, *, closing: bool) -> list[View]:
-        """Views that should become one now; none: all is well."""
-        fresh = [view for view in state.views if not state.in_file(view)]
-        if not fresh and not state.names:
+    @contextmanager
+    def _committed(self) -> Iterator[IndexWriter]:
+        """What is written inside is committed, or forgotten when it fails."""
+        writer = self._writer = self._writer or self._index.writer(_HEAP_BYTES, 1)
+        try:
+            yield writer
+            writer.commit()
+        except BaseException:
+            self._writer = None
+            raise
+
+    def _unknown(self, chunk_ids: Collection[int], searcher: Searcher) -> list[int]:
+        """Those of the passages that are not in the index, in order."""
+        if not chunk_ids:
             return []
-        words = sum(len(view.segment.positions) for view in fresh)
-        if self._files is not None and words >= (FLUSH_AT_CLOSE_WORDS if closing else FLUSH_WORDS):
-            return fresh
-        for group in (fresh, [view for view in state.views if state.in_file(view)]):
-            for view in group:
-                waste = view.segment.size - view.live + len(view.moved)
-                if waste > max(WASTE_MIN, WASTE_SHARE * view.segment.size):
-                    return [view]
-            if same := changes.of_one_size(group, FANOUT):
-                return same
-        return []
+        ids = sorted(chunk_ids)
+        query = Query.const_score_query(Query.term_set_query(self.schema, "chunk", ids), 0.0)
+        hits = searcher.search(query, len(ids), count=False).hits
+        known = set(_chunk_ids(searcher, hits))
+        return [chunk_id for chunk_id in ids if chunk_id not in known]
 
-    def _replace(self, old: Sequence[View], locked: State | None) -> None:
-        """One segment in place of several. `locked`: the log is not followed meanwhile, by the caller's doing."""
-        state = self._state
-        to_file = self._files is not None and (
-            any(state.in_file(view) for view in old) or sum(len(view.segment.positions) for view in old) >= FLUSH_AT_CLOSE_WORDS
-        )
-        name, segment = self._made([view for view in old if view.live], to_file=to_file)
-        if locked is not None:
-            self._install(old, name, segment)
-        else:
-            with self._following:
-                self._install(old, name, segment)
+    def _delete(self, writer: IndexWriter, chunk_ids: Sequence[int]) -> None:
+        """By query: a number alone, as a term, is not found by the writer."""
+        if chunk_ids:
+            writer.delete_documents_by_query(Query.term_set_query(self.schema, "chunk", chunk_ids))
 
-    def _made(self, views: Sequence[View], *, to_file: bool) -> tuple[str, Segment | None]:
-        """One segment of views, and the name of its file ('': in memory); None of no views."""
-        parts = [Part(segment=view.segment, alive=view.alive, moved=dict(view.moved)) for view in views]
-        if not parts:
-            return "", None
-        if not to_file or self._files is None:
-            return "", merged(parts)
-        name, sink = self._files.sink()
-        with sink:
-            return name, merged(parts, sink)
+    def _show(self, moved: Mapping[int, str | None]) -> None:
+        self._index.reload()
+        self._snapshot = Snapshot(searcher=self._index.searcher(), moved=moved)
 
-    def _install(self, old: Sequence[View], name: str, segment: Segment | None) -> None:
-        state = self._state
-        members = {id(view.segment): view for view in old}
-        now = [view for view in state.views if id(view.segment) in members]
-        kept = [view for view in state.views if id(view.segment) not in members]
-        if len(now) == len(old) and segment is not None:
-            kept.append(changes.caught_up(segment, [(members[id(view.segment)], view) for view in now]))
-        elif len(now) != len(old):  # they were taken away meanwhile: the new one is nobody's
-            kept = list(state.views)
-            segment = None
-            if name and self._files is not None:
-                self._files.discard(name)
-        names = {id(view.segment): state.names[id(view.segment)] for view in kept if state.in_file(view)}
-        if segment is not None and name:
-            names[id(segment)] = name
-        state = replace(state, views=tuple(kept), names=names)
-        if self._files is not None and names != self._state.names:
-            self._files.commit([(names[id(view.segment)], view.segment) for view in kept if id(view.segment) in names])
-        self._state = state
+    def tidy(self) -> bool:
+        """One step of putting in order: documents that moved are written with their new places, and an index of which most is
+        gone is made anew. Returns whether there was something to do."""
+        moved = dict(list(self._snapshot.moved.items())[:PAGE])
+        if moved:
+            self._write_moved(moved)
+            return True
+        gone, total = files.waste(self._folder) if self._folder is not None else (0, 0)
+        if gone <= max(WASTE_MIN, WASTE_SHARE * total):
+            return False
+        self.rebuild()
+        return True
+
+    def _write_moved(self, moved: Mapping[int, str | None]) -> None:
+        with self._writing:
+            searcher = self._snapshot.searcher
+            query = Query.const_score_query(Query.term_set_query(self.schema, "document", list(moved)), 0.0)
+            ids = sorted(_chunk_ids(searcher, searcher.search(query, max(1, self.held), count=False).hits))
+            with self._committed() as writer:
+                self._delete(writer, ids)
+                for at in range(0, len(ids), PAGE):
+                    for passage in self._feed.passages(self._container_id, ids[at : at + PAGE]):
+                        writer.add_document(_document(taken_apart(passage)))
+            self._show({key: path for key, path in self._snapshot.moved.items() if (key, path) not in moved.items()})
 
     def rebuild(self, told: Told = untold) -> None:
-        """Make all anew from the store. What is here answers until the new one is whole."""
-        with self._merging:
-            made = ContainerIndex(self._container_id, self._feed, None)
-            made.compare(told)
-            with self._following:
-                views = made.current()
-                name, segment = self._made([view for view in views if view.live], to_file=True)
-                kept = () if segment is None else (View(segment=segment),)
-                names = {id(segment): name} if segment is not None and name else {}
-                if self._files is not None:
-                    self._files.commit([(name, segment)] if segment is not None else [])
-                self._state = State(views=kept, event_id=made.state.event_id, names=names)
+        """Make all anew from the store, in one commit: what is here answers until then, and after a death."""
+        with self._writing:
+            _, last = self._feed.bounds()
+            total, done, after = self._feed.count(self._container_id), 0, -1
+            with self._committed() as writer:
+                writer.delete_all_documents()
+                while page := self._feed.listing(self._container_id, after=after, limit=PAGE):
+                    after = page[-1].chunk_id
+                    for passage in self._feed.passages(self._container_id, [one.chunk_id for one in page]):
+                        writer.add_document(_document(taken_apart(passage)))
+                    done += len(page)
+                    told(Progress(done=min(done, total), total=total))
+            self._show({})
+            self._event_id = last
+
+    def wrong(self, chunk_ids: Sequence[int]) -> list[int]:
+        """Those of the passages that are here with other words than the store's make."""
+        searcher = self._snapshot.searcher
+        found = []
+        for passage in self._feed.passages(self._container_id, chunk_ids):
+            hits = searcher.search(Query.term_query(self.schema, "chunk", passage.chunk_id, index_option="basic"), 1).hits
+            held = searcher.fast_field_values("terms", [address for _, address in hits])
+            if held and held[0] != key_of(taken_apart(passage).written):
+                found.append(passage.chunk_id)
+        return found
 
     def verify(self) -> None:
         """CorruptError when the files are not what was written. Nobody writes them meanwhile."""
-        with self._following:
-            if self._files is not None:
-                Files(self._files.folder).read(verify=True)
+        with self._writing:
+            if self._folder is not None:
+                files.verify(self._folder)
 
     def reset(self) -> None:
-        """Take all away, files too. The next `current` or `compare` brings it back."""
-        with self._merging, self._following:
-            self._state = State()
-            if self._files is not None:
-                self._files.clear()
+        """Take the files away. Whoever opens the container next makes them again."""
+        self.rest()
+        with self._writing:
+            self._event_id = -1
+            if self._folder is not None:
+                shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder = None
+            self._open()
+
+    def rest(self) -> None:
+        """Nobody writes for a while: wait for merges under way, and let go of the threads and files that writing needs."""
+        with self._writing:
+            if self._writer is not None:
+                self._writer.wait_merging_threads()
+                self._writer = None
+                self._show(self._snapshot.moved)
 
     def close(self) -> None:
-        """Write what is worth it."""
-        while self.is_ready and self.maintain(closing=True):
-            pass
+        """Let go of the files, when merges under way have ended."""
+        self.rest()
 
 
-def memory_bytes(index: ContainerIndex) -> int:
-    """What an index holds in memory; files that are mapped are the system's to keep or not."""
-    state = index.state
-    own = sum(view.segment.size_bytes for view in state.views if not state.in_file(view))
-    return own + sum(view.segment.size if view.alive is not None else 0 for view in state.views)
+def _numbers(searcher: Searcher, names: Sequence[str]) -> list[Numbers]:
+    """Columns of numbers of every passage, in one order."""
+    hits = searcher.search(Query.all_query(), max(1, int(searcher.num_docs)), count=False).hits
+    addresses = [address for _, address in hits]
+    return [np.array(searcher.fast_field_values(name, addresses), dtype=np.uint64) for name in names]
+
+
+def _chunk_ids(searcher: Searcher, hits: Sequence[tuple[Any, DocAddress]]) -> list[int]:
+    return [int(one) for one in searcher.fast_field_values("chunk", [address for _, address in hits]) if one is not None]
+
+
+def _place(path: str | None) -> int:
+    return 0 if path is None else key_of(path)
+
+
+def _document(terms: Terms) -> Document:
+    passage = terms.passage
+    values: dict[str, Any] = {
+        "chunk": passage.chunk_id, "document": terms.document, "place": _place(passage.path),
+        "digest": passage.digest, "terms": key_of(terms.written),
+    }  # fmt: skip
+    document = Document()
+    for name in NUMBERS:
+        document.add_unsigned(name, values[name])
+    for place in places(passage.path):
+        document.add_unsigned(INSIDE, place)
+    for part in terms.written.split("\n"):
+        if part:
+            document.add_text(WORDS, part)
+    return document

@@ -1,118 +1,107 @@
-"""The files of one container's index: a manifest and the segments it names."""
+"""The files of one container's index: tantivy's own, opened only when each is what was written."""
 
 from __future__ import annotations
 
-import itertools
 import json
 import logging
-from collections.abc import Sequence
+import shutil
+import struct
+import zlib
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
+
+from tantivy import Index, Schema, SchemaBuilder
 
 from memdir.core.errors import CorruptError
 from memdir.core.paths import ensure_private_dir
-from memdir.retrieval import derived_index as index
-from memdir.retrieval.lexical.arrays import FileSink, read_arrays
-from memdir.retrieval.lexical.segment import Segment
-from memdir.retrieval.lexical.terms import TERMS_VERSION
+from memdir.store.text.analysis import ANALYSIS_VERSION
 
 log = logging.getLogger(__name__)
 
-MANIFEST: Final = "manifest.json"
-_FORMAT: Final = 1
-_SUFFIX: Final = ".segment"
+WORDS: Final = f"words{1000 + ANALYSIS_VERSION}"
+"""The field of the words. Its name says how they were made: an index of another analysis does not fit and is made anew."""
+NUMBERS: Final = ("chunk", "document", "place", "digest", "terms")
+"""Fields of numbers, one of each passage: its id, and keys of its document's id, its path, its text and its terms."""
+INSIDE: Final = "inside"
+"""Keys of a document's path and of each folder above it, with a slash behind these."""
+_META: Final = "meta.json"
 _HINT: Final = "it is made again from the store by itself"
+_FOOTER_MAGIC: Final = 1337
+_FOOTER_MAX_BYTES: Final = 4_096
 
 
-class Files:
-    """One thread at a time may write; the manifest's generation goes up by one with each change."""
+def schema() -> Schema:
+    """Every passage is a document of tantivy's; nothing of it is stored but numbers."""
+    builder = SchemaBuilder()
+    for name in NUMBERS:
+        builder.add_unsigned_field(name, indexed=name in ("chunk", "document"), fast=True)
+    builder.add_unsigned_field(INSIDE, indexed=True)
+    builder.add_text_field(WORDS, tokenizer_name="whitespace", index_option="position")
+    return builder.build()
 
-    def __init__(self, folder: Path) -> None:
-        """The folder is made when something is written."""
-        self.folder = folder
-        self._generation = 0
-        self._numbers = itertools.count()
-        self._named: frozenset[str] = frozenset()
 
-    def load(self, *, verify: bool = True) -> list[tuple[str, Segment]]:
-        """Segments and their names. Whatever is not whole, or of another version, is taken away, and nothing is there."""
-        try:
-            found = self.read(verify=verify)
-        except CorruptError as error:
-            log.warning("%s; the words of its passages are read again", error.message)
-            self.clear()
-            return []
-        index.sweep(self.folder)
-        self._named = frozenset(path.name for path in self.folder.glob(f"*{_SUFFIX}")) if self.folder.is_dir() else frozenset()
-        self._tidy({name for name, _ in found})
-        return found
+def opened(folder: Path | None) -> Index:
+    """The index in a folder, an empty one when there is none or it cannot be used; None: in memory only."""
+    if folder is None:
+        return Index(schema())
+    try:
+        verify(folder)
+        ensure_private_dir(folder)
+        return Index(schema(), str(folder))
+    except (CorruptError, ValueError, OSError) as error:
+        log.warning("the index in %s is made anew: %s", folder, error)
+    shutil.rmtree(folder, ignore_errors=True)
+    ensure_private_dir(folder)
+    return Index(schema(), str(folder))
 
-    def read(self, *, verify: bool) -> list[tuple[str, Segment]]:
-        """What the manifest names; CorruptError when that is not there or not what was written. Changes nothing."""
-        path = self.folder / MANIFEST
-        if not path.exists():
-            return []
-        manifest = self._manifest(path)
-        if (manifest.get("format"), manifest.get("terms")) != (_FORMAT, TERMS_VERSION):
-            raise CorruptError(f"{path} is of another version", hint=_HINT)
-        found = []
-        for one in manifest["segments"]:
-            arrays = read_arrays(self.folder / one["name"], verify=verify)
-            try:
-                segment = Segment.of(arrays)
-            except KeyError as error:
-                raise CorruptError(f"{self.folder / one['name']} lacks {error}", hint=_HINT) from error
-            if segment.size != one["rows"]:
-                raise CorruptError(f"{self.folder / one['name']} has {segment.size} of {one['rows']} rows", hint=_HINT)
-            found.append((one["name"], segment))
-        self._generation = int(manifest["generation"])
-        self._numbers = itertools.count(1 + max((int(name.removesuffix(_SUFFIX)) for name, _ in found), default=-1))
-        return found
 
-    def _manifest(self, path: Path) -> dict[str, Any]:
-        try:
-            manifest = json.loads(path.read_bytes())
-            names = [one["name"].removesuffix(_SUFFIX) for one in manifest["segments"]]
-            ours = all(name.isdigit() for name in names) and isinstance(manifest["generation"], int)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise CorruptError(f"{path} cannot be read: {error}", hint=_HINT) from error
-        if not ours:
-            raise CorruptError(f"{path} is no manifest of ours", hint=_HINT)
-        assert isinstance(manifest, dict)
-        return manifest
+def verify(folder: Path) -> None:
+    """CorruptError when a file of a segment is missing or not what was written. Each ends with a description that holds a
+    CRC-32 of the rest, its length and a magic number (tantivy, `directory/footer.rs`). No index is none that is damaged."""
+    for segment in segments(folder):
+        name = str(segment["segment_id"]).replace("-", "")
+        files = sorted(folder.glob(f"{name}.*"))
+        if not any(file.suffix == ".idx" for file in files):
+            raise CorruptError(f"{folder / name}: its files are gone", hint=_HINT)
+        for file in files:
+            if not _is_whole(file):
+                raise CorruptError(f"{file} is damaged", hint=_HINT)
 
-    def sink(self) -> tuple[str, FileSink]:
-        """Where the next segment is written, and its name. It counts once `commit` names it."""
-        ensure_private_dir(self.folder)
-        name = f"{next(self._numbers):08d}{_SUFFIX}"
-        return name, FileSink(self.folder / name)
 
-    def commit(self, segments: Sequence[tuple[str, Segment]]) -> None:
-        """These are the segments from now on; files of others go."""
-        ensure_private_dir(self.folder)
-        manifest = {
-            "format": _FORMAT,
-            "terms": TERMS_VERSION,
-            "generation": self._generation + 1,
-            "segments": [{"name": name, "rows": segment.size} for name, segment in segments],
-        }
-        index.write_synced(self.folder / MANIFEST, [json.dumps(manifest, sort_keys=True).encode()])
-        self._generation += 1
-        self._tidy({name for name, _ in segments})
+def segments(folder: Path) -> list[dict[str, object]]:
+    """What the index says of its segments: `segment_id`, `max_doc`, `deletes`."""
+    try:
+        meta = json.loads((folder / _META).read_bytes())
+        found = [{name: one[name] for name in ("segment_id", "max_doc", "deletes")} for one in meta["segments"]]
+    except FileNotFoundError:
+        return []
+    except (ValueError, KeyError, TypeError) as error:
+        raise CorruptError(f"{folder / _META} cannot be read: {error}", hint=_HINT) from error
+    return found
 
-    def discard(self, name: str) -> None:
-        """Take a segment away that no manifest has named."""
-        index.remove(self.folder / name)
 
-    def _tidy(self, names: set[str]) -> None:
-        """Take away what the manifest names no more (or what a process that died did not get to name)."""
-        for name in sorted(self._named - names):
-            index.remove(self.folder / name)
-        self._named = frozenset(names)
+def waste(folder: Path) -> tuple[int, int]:
+    """Passages that went and still take room in the files, and passages in the files in all."""
+    gone = total = 0
+    for segment in segments(folder):
+        deletes = segment["deletes"]
+        gone += int(deletes["num_deleted_docs"]) if isinstance(deletes, dict) else 0
+        total += int(str(segment["max_doc"]))
+    return gone, total
 
-    def clear(self) -> None:
-        """Take all files away, the manifest first."""
-        if self.folder.is_dir():
-            index.remove(self.folder / MANIFEST)
-            index.remove(self.folder)
-        self._named = frozenset()
+
+def _is_whole(file: Path) -> bool:
+    try:
+        content = memoryview(file.read_bytes())
+    except OSError:
+        return False
+    if len(content) < 8:
+        return False
+    size, magic = struct.unpack("<II", content[-8:])
+    if magic != _FOOTER_MAGIC or not 0 < size <= min(_FOOTER_MAX_BYTES, len(content) - 8):
+        return False
+    try:
+        footer = json.loads(bytes(content[-8 - size : -8]))
+    except ValueError:
+        return False
+    return isinstance(footer, dict) and footer.get("crc") == zlib.crc32(content[: -8 - size])

@@ -1,27 +1,19 @@
-"""Our own index of words: one for each container, made when it is first needed and looked after in the background."""
+"""Indexes of words: one for each container, made when it is first needed and looked after in the background."""
 
 from __future__ import annotations
 
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
-
-import numpy as np
 
 from memdir.core.errors import CorruptError
 from memdir.retrieval import derived_index as index
 from memdir.retrieval.derived_index import Told, untold
-from memdir.retrieval.lexical.build import segment_of
-from memdir.retrieval.lexical.changes import Difference
-from memdir.retrieval.lexical.container import PAGE, ContainerIndex, memory_bytes
-from memdir.retrieval.lexical.files import Files
-from memdir.retrieval.lexical.search import search
-from memdir.retrieval.lexical.segment import Rows, Segment
-from memdir.retrieval.lexical.terms import wanted
-from memdir.retrieval.lexical.view import Parts, View
+from memdir.retrieval.lexical.container import LISTED, ContainerWords
+from memdir.retrieval.lexical.search import found_in
 from memdir.store.passages.log import PassageLog
 from memdir.store.types import Scope
 from memdir.store.upkeep.engine import Finding
@@ -29,67 +21,52 @@ from memdir.store.upkeep.engine import Finding
 log = logging.getLogger(__name__)
 
 NAME: Final = "lexical"
-AT_ONCE_PASSAGES: Final = 50
-"""Up to so many passages that are new are read by the search that needs them (.4 ms each); more in the background, and the
-store answers for them meanwhile."""
 LOADED_AT_ONCE: Final = 2_000
-"""The same for the first search after a start."""
+"""Up to so many passages that are new since the last start are read by the first search; more in the background, and searches
+see what is there."""
 COMPARED_AT_ONCE: Final = 50_000
 """After a start, files of so many passages are compared with the store (7 us each) by the first search."""
-OPEN_MAX: Final = 256
+OPEN_MAX: Final = 64
 """Containers held open at a time; the least used is closed first."""
-MEMORY_MAX_BYTES: Final = 256 << 20
-"""Of all containers in memory; files that are mapped do not count."""
 _PHRASES_MAX: Final = 128
+_COMMIT_EVERY_S: Final = 1.0
+"""The background rests between two rounds: a commit costs some 10 ms whatever is in it, and many small ones have to be merged.
+Searches add what came meanwhile by themselves."""
+_REST_S: Final = 5.0
+"""Without a change for so long, what writing needs is let go."""
 _IDLE_S: Final = 60.0
 
-Ranked = list[tuple[int, float]]
-Fallback = Callable[[Scope, Sequence[str], int], Ranked]
-Newer = Callable[[Scope, Sequence[str], int, int], Ranked]
-"""The same of passages with an id above the last argument."""
 
-
-class SegmentedIndex:
-    """`LexicalIndex` and `DerivedIndex`. Until the index of a large container is whole, `fallback` answers."""
+class WordIndexes:
+    """`LexicalIndex` and `DerivedIndex`."""
 
     name = NAME
 
-    def __init__(
-        self, feed: PassageLog, data_folder: Path | None, *, fallback: Fallback | None = None, newer: Newer | None = None
-    ) -> None:
-        """`data_folder` None: nothing is kept in files. Without a `fallback` a search waits until the index is whole, without
-        `newer` until it has all that was written."""
-        self._newer = newer
+    def __init__(self, feed: PassageLog, data_folder: Path | None) -> None:
+        """`data_folder` None: nothing is kept in files."""
         self._feed = feed
         self._folder = data_folder
-        self._fallback = fallback
-        self._parts = Parts()
         self._lock = threading.Lock()
-        self._open: OrderedDict[int, ContainerIndex] = OrderedDict()
+        self._open: OrderedDict[int, ContainerWords] = OrderedDict()
         self._wake = threading.Condition()
         self._wanted: OrderedDict[int, None] = OrderedDict()
         self._closing = False
         self._thread: threading.Thread | None = None
 
     def search(self, scope: Scope, phrases: Sequence[str], limit: int) -> list[tuple[int, float]]:
-        """Best first, ties by path."""
-        asked = wanted(phrases[:_PHRASES_MAX])
-        if not asked:
-            return []
+        """Best first, ties by id."""
         own = self._container(scope.container_id)
-        if own.is_ready:
-            if self._newer is not None and own.lacks(AT_ONCE_PASSAGES):
-                self.follow(scope.container_id)
-                views, newest = own.state.views, own.newest
-                found = search(views, self._parts, scope, asked, limit) + self._newer(scope, phrases, limit, newest)
-                return sorted(found, key=lambda one: (-one[1], one[0]))[:limit]
-        elif self._fallback is not None and self._takes_long(own, scope.container_id):
-            self.follow(scope.container_id)
-            return self._fallback(scope, phrases, limit)
-        views = own.current()
+        if not own.is_ready and not self._takes_long(own, scope.container_id):
+            try:
+                own.compare()
+            except (OSError, ValueError):
+                # A full disk, say (tantivy raises ValueError): what is there is searched, and the background tries again.
+                log.exception("the index of words of container %d could not be brought up to date", scope.container_id)
         if own.is_due:
             self.follow(scope.container_id)
-        return search(views, self._parts, scope, asked, limit)
+        if limit <= 0:
+            return []
+        return found_in(own.current(), own.schema, scope, phrases[:_PHRASES_MAX], limit)
 
     def follow(self, container_id: int) -> None:
         """A container has changed: bring its index up to date in the background. Returns at once."""
@@ -103,14 +80,16 @@ class SegmentedIndex:
             self._wake.notify_all()
 
     def settle(self, container_id: int) -> None:
-        """Bring the index of a container up to date and its segments in order, now."""
+        """Bring the index of a container up to date and its files in order, now."""
         own = self._container(container_id)
-        own.current()
-        while own.maintain():
+        while own.step():
             pass
+        while own.tidy():
+            pass
+        own.rest()
 
     def close(self) -> None:
-        """End the work in the background and write what is worth it."""
+        """End the work in the background and let the files go."""
         with self._wake:
             self._closing = True
             self._wake.notify_all()
@@ -122,80 +101,91 @@ class SegmentedIndex:
             self._open.clear()
 
     def _work(self) -> None:
+        restless: set[int] = set()
         while True:
             with self._wake:
-                while not self._wanted and not self._closing:
-                    self._wake.wait(_IDLE_S)
+                if not self._wanted and not self._closing:
+                    self._wake.wait(_REST_S if restless else _IDLE_S)
                 if self._closing:
                     return
-                container_id, _ = self._wanted.popitem(last=False)
+                wanted, self._wanted = list(self._wanted), OrderedDict()
             try:
-                self._step(container_id)
+                for container_id in wanted:
+                    restless.add(container_id)
+                    self._bring_up_to_date(container_id)
+                if not wanted:
+                    self._rest(restless)
             except Exception:
-                # A full disk, say: searches go on from memory and the store; the next change tries again.
-                log.exception("the index of words of container %d could not be brought up to date", container_id)
+                log.exception("the index of words of one of the containers %s could not be brought up to date", wanted)
+            with self._wake:
+                self._wake.wait_for(lambda: self._closing, _COMMIT_EVERY_S)
 
-    def _step(self, container_id: int) -> None:
+    def _bring_up_to_date(self, container_id: int) -> None:
         own = self._container(container_id)
-        own.current()
-        while not self._closing and own.maintain():
+        while not self._closing and (own.step() or own.tidy()):
             pass
 
-    def _takes_long(self, own: ContainerIndex, container_id: int) -> bool:
+    def _rest(self, restless: set[int]) -> None:
+        while restless:
+            with self._lock:
+                own = self._open.get(restless.pop())
+            if own is not None:
+                own.rest()
+
+    def _takes_long(self, own: ContainerWords, container_id: int) -> bool:
         """Whether a search would wait long for an index that was not compared with the store yet."""
         passages = self._feed.count(container_id)
         return passages > COMPARED_AT_ONCE or passages - own.held > LOADED_AT_ONCE
 
-    def _container(self, container_id: int) -> ContainerIndex:
+    def _container(self, container_id: int) -> ContainerWords:
         with self._lock:
             own = self._open.get(container_id)
             if own is None:
-                own = self._open[container_id] = ContainerIndex(container_id, self._feed, self._files(container_id))
-                self._shrink()
+                own = self._open[container_id] = ContainerWords(container_id, self._feed, self._folder_of(container_id))
+                if len(self._open) > OPEN_MAX:
+                    self._open.popitem(last=False)[1].close()
             self._open.move_to_end(container_id)
             return own
 
-    def _shrink(self) -> None:
-        """Forget the least used containers. What they had in memory only is read from the store again."""
-        total = sum(map(memory_bytes, self._open.values()))
-        while len(self._open) > 1 and (len(self._open) > OPEN_MAX or total > MEMORY_MAX_BYTES):
-            _, oldest = self._open.popitem(last=False)
-            total -= memory_bytes(oldest)
-
-    def _files(self, container_id: int) -> Files | None:
-        return None if self._folder is None else Files(index.folder_of(self._folder, container_id, NAME))
+    def _folder_of(self, container_id: int) -> Path | None:
+        return None if self._folder is None else index.folder_of(self._folder, container_id, NAME)
 
     # What a caretaker asks for.
 
     def check(self, container_id: int, *, full: bool = False) -> Sequence[Finding]:
         """See `retrieval.derived_index.DerivedIndex`. With `full` every passage is taken apart again and compared."""
+        from memdir.retrieval.lexical import files
+
+        folder = self._folder_of(container_id)
         with self._lock:
             known = self._open.get(container_id)
-        files = self._files(container_id)
         try:
             if known is not None:
                 known.verify()
-            elif files is not None:
-                files.read(verify=True)
+            elif folder is not None:
+                files.verify(folder)
         except CorruptError as error:
             return [Finding(kind="index-damaged", detail=error.message)]
         own = self._container(container_id)
-        views = own.current()
-        difference = Difference(views)
-        after = -1
+        while own.step():
+            pass
+        before = own.snapshot
+        difference = own.difference()
         wrong: list[int] = []
-        while page := self._feed.listing(container_id, after=after, limit=PAGE):
+        after = -1
+        while page := self._feed.listing(container_id, after=after, limit=LISTED):
             after = page[-1].chunk_id
-            difference.see(page)
-            sample = [one.chunk_id for one in (page if full else page[:1])]
-            wrong += _differing(views, segment_of(self._feed.passages(container_id, sample)))
-        changed = set(own.current()) != set(views)
-        gone = sum(view.live for view in views) - sum(view.live for view in difference.left())
-        if changed or not (gone or difference.missing or difference.paths or wrong):
+            wrong += own.wrong([one.chunk_id for one in (page if full else page[:1])])
+        if (
+            own.snapshot is not before
+            or own.is_behind
+            or not (difference.gone or difference.missing or difference.moved or wrong)
+        ):
             return []
         detail = (
-            f"container {container_id}: the index of words lacks {len(difference.missing)} passages, holds {gone} that are "
-            f"gone, {len(wrong)} with other words, and {len(difference.paths)} documents at another place"
+            f"container {container_id}: the index of words lacks {len(difference.missing)} passages, holds "
+            f"{len(difference.gone)} that are gone, {len(wrong)} with other words, and "
+            f"{len(difference.moved)} documents at another place"
         )
         return [Finding(kind="index-differs", detail=detail)]
 
@@ -203,39 +193,16 @@ class SegmentedIndex:
         """See `retrieval.derived_index.DerivedIndex`."""
         own = self._container(container_id)
         own.rebuild(told)
-        return sum(view.live for view in own.current())
+        own.rest()
+        return own.held
 
     def drop(self, container_id: int) -> None:
         """See `retrieval.derived_index.DerivedIndex`."""
-        self._container(container_id).reset()
+        own = self._container(container_id)
         with self._lock:
             self._open.pop(container_id, None)
+        own.reset()
 
     def containers(self) -> Sequence[int]:
         """See `retrieval.derived_index.DerivedIndex`."""
         return [] if self._folder is None else index.containers_in(self._folder, NAME)
-
-
-def _differing(views: Iterable[View], fresh: Segment) -> list[int]:
-    """Passages of a fresh segment whose words a view has otherwise."""
-    wrong = []
-    for view in views:
-        rows = view.segment.rows_of(fresh.chunk_ids)
-        if view.alive is not None:
-            rows[rows >= 0] = np.where(view.alive[rows[rows >= 0]], rows[rows >= 0], -1)
-        wanted_of, found_of = _contents(fresh, np.flatnonzero(rows >= 0)), _contents(view.segment, rows[rows >= 0])
-        pairs = zip(fresh.chunk_ids[rows >= 0].tolist(), wanted_of, found_of, strict=True)
-        wrong += [chunk_id for chunk_id, one, other in pairs if one != other]
-    return wrong
-
-
-def _contents(segment: Segment, rows: Rows) -> list[tuple[int, int, int]]:
-    """Of each row its length, how many words it has, and a sum over words and frequencies that every change shows in."""
-    inside = np.isin(segment.rows, rows)
-    word = np.repeat(segment.keys, np.diff(segment.starts))[inside]
-    place = segment.rows[inside]
-    mixed = word * (np.uint64(2) * segment.code_tf[segment.codes[inside]].astype(np.uint64) + np.uint64(1))
-    sums = np.zeros(segment.size, dtype=np.uint64)
-    np.add.at(sums, place, mixed)
-    many = np.bincount(place, minlength=segment.size)
-    return [(int(segment.lengths[row]), int(many[row]), int(sums[row])) for row in rows.tolist()]

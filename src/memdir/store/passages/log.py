@@ -62,12 +62,8 @@ class PassageLog(Protocol):
         """Those of the passages that are (still) in the container."""
         ...
 
-    def page(self, container_id: int, *, after: int, limit: int) -> Sequence[IndexedPassage]:
-        """Passages of a container with an id above `after`, in order of their ids."""
-        ...
-
     def listing(self, container_id: int, *, after: int, limit: int) -> Sequence[ListedPassage]:
-        """The same without their texts."""
+        """Passages of a container with an id above `after`, in order of their ids, without their texts."""
         ...
 
     def paths(self, document_ids: Sequence[str]) -> dict[str, str | None]:

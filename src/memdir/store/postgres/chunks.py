@@ -13,7 +13,7 @@ from memdir.store.passages.reading import PassageReader, place_condition
 from memdir.store.postgres.entity_links import PostgresEntityLinks
 from memdir.store.postgres.nearest import counted, nearest
 from memdir.store.postgres.rows import chosen_condition, kept_text, shown_text, vector_text
-from memdir.store.postgres.words import lexical, weighed
+from memdir.store.postgres.words import counted_terms, lexical
 from memdir.store.protocols import Cut
 from memdir.store.text.passage_text import text_hash
 from memdir.store.text.words import path_shares, stem
@@ -104,10 +104,6 @@ class PostgresChunkStore(PassageReader):
     def lexical(self, scope: Scope, phrases: Sequence[str], limit: int) -> list[tuple[int, float]]:
         """Chunk ids and BM25 (higher is better) for any of `phrases`, best first, ties by id."""
         return lexical(self._db, scope, phrases, limit)
-
-    def lexical_above(self, scope: Scope, phrases: Sequence[str], limit: int, above: int) -> list[tuple[int, float]]:
-        """As `lexical`, which is always up to date here."""
-        return [found for found in lexical(self._db, scope, phrases, limit) if found[0] > above]
 
     def nearest(self, scope: Scope, query: Matrix, *, model: str, limit: int) -> Nearest:
         """The passages in scope that are closest to `query`: all of a small scope are compared, of a large one those that
@@ -288,21 +284,21 @@ def _insert_words(transaction: Transaction, container_id: int, chunks: dict[int,
     lengths: list[int] = []
     owners: list[int] = []
     words: list[str] = []
-    tenths: list[int] = []
+    often: list[int] = []
     for chunk_id, chunk in chunks.items():
-        length, counts = weighed(chunk)
+        length, counts = counted_terms(chunk)
         lengths.append(length)
         owners += [chunk_id] * len(counts)
         words += counts
-        tenths += counts.values()
+        often += counts.values()
     transaction.execute(
         "insert into chunk_words (chunk_id, length, words, counts) select o.id, o.length, coalesce(k.words, '{}'), "
         "coalesce(k.counts, '{}') from unnest(cast(? as bigint[]), cast(? as integer[])) as o (id, length) left join ("
-        "select s.id, array_agg(s.key) as words, array_agg(cast(least(s.tenths, 32767) as smallint)) as counts from ("
-        "select n.id, term_key(?, n.word) as key, sum(n.tenths) as tenths "
-        "from unnest(cast(? as bigint[]), cast(? as text[]), cast(? as integer[])) as n (id, word, tenths) group by 1, 2) s "
+        "select s.id, array_agg(s.key) as words, array_agg(cast(least(s.often, 32767) as smallint)) as counts from ("
+        "select n.id, term_key(?, n.word) as key, sum(n.often) as often "
+        "from unnest(cast(? as bigint[]), cast(? as text[]), cast(? as integer[])) as n (id, word, often) group by 1, 2) s "
         "group by s.id) k on k.id = o.id",
-        (list(chunks), lengths, container_id, owners, words, tenths),
+        (list(chunks), lengths, container_id, owners, words, often),
     )
 
 

@@ -33,8 +33,6 @@ ENOUGH: Final = 2_000
 PHRASES_MAX: Final = 64
 """Of one query; `retrieval.words` makes no more."""
 COUNT_MAX: Final = 32_767
-_TENTHS: Final = (10, 7)
-"""What a word counts in the text and in the headings above it."""
 _PHRASE_MAX: Final = 8
 """Words of a phrase that are compared; further ones are passed over."""
 _K1: Final = 1.2
@@ -50,16 +48,10 @@ Words = tuple[tuple[str, ...], ...]
 """A word, or several that stand side by side; each in any of its forms, as terms."""
 
 
-def weighed(chunk: Chunk) -> tuple[int, dict[str, int]]:
-    """How many terms a passage has, and how often each is there, in tenths."""
-    counts: Counter[str] = Counter()
-    length = 0
-    for text, tenths in zip((chunk.text, chunk.context), _TENTHS, strict=True):
-        found = index_terms(text)
-        length += len(found)
-        for term in found:
-            counts[term] += tenths
-    return length, {term: min(count, COUNT_MAX) for term, count in counts.items()}
+def counted_terms(chunk: Chunk) -> tuple[int, dict[str, int]]:
+    """How many terms a passage has with the headings above it, and how often each is there."""
+    counts = Counter(term for text in (chunk.text, chunk.context) for term in index_terms(text))
+    return counts.total(), {term: min(count, COUNT_MAX) for term, count in counts.items()}
 
 
 def wanted(phrases: Sequence[str]) -> list[Words]:
@@ -243,9 +235,9 @@ def _without_torn_phrases(
             query.bindings,
         )
         for chunk_id, score, length, text, context in held:
-            often = sum(tenths * _side_by_side(kept, part.words) for kept, tenths in zip((text, context), _TENTHS, strict=True))
+            often = sum(_side_by_side(kept, part.words) for kept in (text, context))
             norm = _K1 * (1 - _B + _B * length / max(around.mean_length, 1.0))
-            scores[chunk_id] += part.idf * (_K1 + 1) * (often / 10) / (often / 10 + norm) - score
+            scores[chunk_id] += part.idf * (_K1 + 1) * often / (often + norm) - score
     left = [(chunk_id, score) for chunk_id, score in scores.items() if score > _NOTHING]
     return sorted(left, key=lambda row: (-row[1], row[0]))
 
@@ -293,7 +285,7 @@ class _Query:
         # f (k + 1) / (f + K) with the frequency f named once, because finding it is what costs.
         weight = f"cast({self.bind(part.idf * (_K1 + 1))} as float8)"
         length = f"(cast({self._base} as float8) + cast({self._slope} as float8) * w.length)"
-        return f"{weight} * (1 - {length} / ({often} / cast(10 as float8) + {length}))"
+        return f"{weight} * (1 - {length} / (cast({often} as float8) + {length}))"
 
     def _often(self, forms: list[int]) -> str:
         """`greatest` passes over nulls."""

@@ -1,4 +1,5 @@
-"""Chunks in SQLite: rows, words (FTS5) and vectors. Vectors are read and compared one by one; an index does it faster."""
+"""Chunks in SQLite: rows and vectors. Vectors are read and compared one by one; an index does it faster. Words are
+searched in an index beside the database."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from memdir.store.passages.vectors import COUNTED_MAX, NOTHING_NEAR, closest, ha
 from memdir.store.protocols import Cut
 from memdir.store.sqlite.database import SqliteDatabase
 from memdir.store.sqlite.vectors import EventLog
-from memdir.store.text.passage_text import BM25_WEIGHTS, grams, text_hash
+from memdir.store.text.passage_text import text_hash
 from memdir.store.text.words import path_shares, stem
 from memdir.store.types import Chunk, Document, Matrix, Nearest, Scope
 
@@ -56,7 +57,7 @@ class SqliteChunkStore(PassageReader):
     ) -> Sequence[int]:
         """Put `chunks` in place of the document's earlier ones.
 
-        A passage whose embedded text did not change keeps its id, its words and all its vectors; only its position
+        A passage whose embedded text did not change keeps its id and all its vectors; only its position
         is written anew. A new passage takes over vectors that any model already made of the same text. Returns the ids
         in order, () when the document is gone or has other content by now, or `guard` says no.
         """
@@ -106,23 +107,6 @@ class SqliteChunkStore(PassageReader):
         reader = self._db.reader
         found = self._vectors_of(reader, text_hashes, only_model=model_id)
         return {digest: _unpack(by_model[model_id][0]).tobytes() for digest, by_model in found.items()}
-
-    def lexical(self, scope: Scope, phrases: Sequence[str], limit: int) -> list[tuple[int, float]]:
-        """Chunk ids and BM25 (higher is better) for any of `phrases`, best first, ties by id."""
-        return self.lexical_above(scope, phrases, limit, 0)
-
-    def lexical_above(self, scope: Scope, phrases: Sequence[str], limit: int, above: int) -> list[tuple[int, float]]:
-        """The same of chunks whose id is greater than `above`: no others are read."""
-        if not phrases:
-            return []
-        where, bindings = scope_condition(scope)
-        rows = self._db.all(
-            f"select c.id, -bm25(chunk_words, {BM25_WEIGHTS[0]}, {BM25_WEIGHTS[1]}, {BM25_WEIGHTS[2]}) as score "  # noqa: S608
-            f"from chunk_words join chunk c on c.id = chunk_words.rowid {where} and chunk_words match ? "
-            "and chunk_words.rowid > ? order by score desc, c.id limit ?",
-            (*bindings, match_expression(phrases), above, limit),
-        )
-        return [(row[0], row[1]) for row in rows]
 
     def nearest(self, scope: Scope, query: Matrix, *, model: str, limit: int) -> Nearest:
         """The passages in scope that are closest to `query`: every one is read and compared, some 5 us each."""
@@ -238,11 +222,6 @@ def scope_condition(scope: Scope) -> tuple[str, tuple[object, ...]]:
     return f"{where} and c.document_id {member}", (*bindings, json.dumps(sorted(scope.chosen.ids)))
 
 
-def match_expression(phrases: Sequence[str]) -> str:
-    """For FTS5: every part as a quoted string, joined by OR. Several words in quotes are a phrase."""
-    return " OR ".join(dict.fromkeys('"' + phrase.replace('"', '""') + '"' for phrase in phrases))
-
-
 def _is_current(connection: apsw.Connection, document: Document) -> bool:
     """Derived data depends on the bytes alone: a document that only moved is still the same."""
     row = connection.execute("select revision, content_hash from document where id = ?", (document.id,)).fetchone()
@@ -302,7 +281,7 @@ def _existing(connection: apsw.Connection, document_ids: Sequence[str]) -> dict[
 def _insert(connection: apsw.Connection, document: Document, ordinal: int, chunk: Chunk, digest: bytes) -> int:
     connection.execute(
         "insert into chunk (document_id, container_id, revision, ordinal, start_byte, end_byte, start_line, end_line, "
-        "text, context, grams, text_hash) select id, container_id, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? from document where id = ?",
+        "text, context, text_hash) select id, container_id, ?, ?, ?, ?, ?, ?, ?, ?, ? from document where id = ?",
         (
             document.revision,
             ordinal,
@@ -312,7 +291,6 @@ def _insert(connection: apsw.Connection, document: Document, ordinal: int, chunk
             chunk.end_line,
             chunk.text,
             chunk.context,
-            grams(chunk),
             digest,
             document.id,
         ),

@@ -51,10 +51,6 @@ class SqlitePassageLog:
             found += map(_passage, self._db.all(sql, (*part, container_id)))
         return found
 
-    def page(self, container_id: int, *, after: int, limit: int) -> Sequence[IndexedPassage]:
-        sql = f"select {_WHOLE} where c.container_id = ? and c.id > ? order by c.id limit ?"
-        return [_passage(row) for row in self._db.all(sql, (container_id, after, limit))]
-
     def listing(self, container_id: int, *, after: int, limit: int) -> Sequence[ListedPassage]:
         sql = f"select {_LISTED} where c.container_id = ? and c.id > ? order by c.id limit ?"
         return [

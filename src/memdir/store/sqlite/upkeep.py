@@ -6,15 +6,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final
 
-import apsw
-
 from memdir.core.sqlite import Database
 from memdir.store.database import Transaction, fetch
 from memdir.store.upkeep.engine import Finding, Table
 
-_WORDS_CHECK: Final = "insert into chunk_words (chunk_words, rank) values ('integrity-check', 1)"
-_WORDS_REBUILD: Final = "insert into chunk_words (chunk_words) values ('rebuild')"
-_WORDS_OPTIMIZE: Final = "insert into chunk_words (chunk_words) values ('optimize')"
 _FINDINGS_MAX: Final = 100
 
 
@@ -70,7 +65,7 @@ class SqliteUpkeep:
         return self._db.snapshot()
 
     def damage(self) -> Iterator[Finding]:
-        """Pages, indexes, references, and the words against the passages."""
+        """Pages, indexes and references."""
         for line in self._db.integrity_errors():
             yield Finding(kind="database", detail=f"the database file is damaged: {line}")
         rows = self._db.all(
@@ -78,17 +73,6 @@ class SqliteUpkeep:
         )
         for table, parent, count in rows:
             yield Finding(kind="reference", detail=f"{count} rows of {table} refer to a {parent} that does not exist")
-        if not self._words_are_right():
-            yield Finding(kind="words", detail="the index of words does not fit the passages")
-
-    def _words_are_right(self) -> bool:
-        """An index with external content is compared with it when `rank` is 1 (sqlite.org/fts5.html, "integrity-check")."""
-        try:
-            with self._db.write() as connection:
-                connection.execute(_WORDS_CHECK)
-        except apsw.CorruptError:
-            return False
-        return True
 
     def mend(self, finding: Finding) -> bool:
         """Rows whose parent is gone go as they would have gone with it; indexes are made again."""
@@ -100,10 +84,6 @@ class SqliteUpkeep:
                         connection.execute(f"delete from {table} where rowid = ?", (rowid,))  # noqa: S608  names of the schema
                 self._delete_without_rowid(connection, {row[0] for row in rows if row[1] is None})
                 return not fetch(connection, "select 1 from pragma_foreign_key_check limit 1")
-        if finding.kind == "words":
-            with self._db.write() as connection:
-                connection.execute(_WORDS_REBUILD)
-            return True
         with self._db.write() as connection:
             connection.execute("reindex")
         return not self._db.integrity_errors()
@@ -121,9 +101,7 @@ class SqliteUpkeep:
         """SQLite does so by itself."""
 
     def compact(self, *, full: bool) -> bool:
-        """Merge the index of words; with `full` write the file anew."""
-        with self._db.write() as connection:
-            connection.execute(_WORDS_OPTIMIZE)
+        """With `full` write the file anew."""
         return self._db.compact(full=full)
 
     def size_bytes(self) -> int:

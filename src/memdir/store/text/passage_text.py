@@ -10,12 +10,6 @@ from typing import Final
 from memdir.core.secrets import masked
 from memdir.store.types import Chunk
 
-GRAMS_MAX_CHARS: Final = 8000
-"""Of one chunk; a chunk holds about 1,200 characters, so this is never reached by what people write."""
-
-BM25_WEIGHTS: Final = (1.0, 0.7, 0.8)
-"""Of text, context and grams: a word in a heading counts, a word in the passage counts more."""
-
 _UNSPACED: Final = re.compile(
     "[\u0e00-\u0eff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
     "\uf900-\ufaff\U00020000-\U0003ffff]+"
@@ -75,15 +69,3 @@ def name_parts(text: str) -> list[str]:
     if _HUMP.search(text) is None:
         return []
     return [part for name in _CAMEL.findall(text) for part in _PART.findall(name) if len(part) > 1]
-
-
-def grams(chunk: Chunk) -> str:
-    """Words to index beside the text: CJK characters and bigrams, parts of compound names."""
-    text = _whole_text(chunk)
-    words: list[str] = []
-    for run in unspaced_runs(text):
-        words.extend(bigrams(run))
-        if len(run) > 1:
-            words.extend(run)
-    words.extend(name_parts(text))
-    return " ".join(words)[:GRAMS_MAX_CHARS]

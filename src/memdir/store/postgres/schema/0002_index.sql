@@ -66,8 +66,7 @@ comment on table chunk_words is 'The words of a passage for BM25';
 comment on column chunk_words.chunk_id is 'The passage';
 comment on column chunk_words.length is 'How many words it has, repeated ones counted';
 comment on column chunk_words.words is 'word_key() of each different word';
-comment on column chunk_words.counts is
-    'How often each is there, in tenths: 10 for one in the text, less for one in the headings or a part of a name';
+comment on column chunk_words.counts is 'How often each is there';
 -- fastupdate would make searches read a list of recent rows from end to end.
 create index chunk_words_by_word on chunk_words using gin (words) with (fastupdate = off);
 

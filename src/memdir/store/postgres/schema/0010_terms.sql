@@ -3,7 +3,7 @@ create function term_key(container bigint, term text) returns bigint language sq
 comment on function term_key(bigint, text) is
     'A term of store/analysis.py in a container: who asks for terms of one container cannot meet those of another';
 comment on column chunk_words.words is 'term_key() of each different term';
-comment on column chunk_words.counts is 'How often each is there, in tenths: 10 for one in the text, 7 for one in the headings';
+comment on column chunk_words.counts is 'How often each is there';
 comment on column chunk_words.length is 'How many terms it has, repeated ones counted';
 
 -- Words were stemmed as English ones. All passages are taken apart again in the background.
