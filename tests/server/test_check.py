@@ -44,7 +44,7 @@ def filled(store: AnyStore, container: Container, put: Putting) -> AnyStore:
         run(
             store,
             "insert into chunk (document_id, container_id, revision, ordinal, start_byte, end_byte, start_line, end_line, "
-            "text, context, grams, text_hash) select id, container_id, revision, 0, 0, 4, 1, 1, 'note', '', '', x'00' "
+            "text, context, text_hash) select id, container_id, revision, 0, 0, 4, 1, 1, 'note', '', x'00' "
             "from document where path = '/e/1.md'",
             "insert into vector_model values (1, 'one'), (2, 'other')",
             "insert into chunk_vector (model_id, chunk_id, vector) select 1, id, x'0000' from chunk",
@@ -99,14 +99,6 @@ def leave(store: AnyStore) -> None:
     os.utime(file, (1, 1))
 
 
-def forget_word(store: AnyStore) -> None:
-    run(
-        store,
-        "insert into chunk_words (chunk_words, rowid, text, context, grams) "
-        "select 'delete', id, text, context, grams from chunk limit 1",
-    )
-
-
 ONE = "(select content_hash from document where path = '/e/1.md')"
 JOB = "insert into job (document_id, kind, container_id, priority, not_before_ms, created_at_ms) values "
 MEMORY = (
@@ -156,15 +148,14 @@ SQLITE_DAMAGE: tuple[tuple[str, Damage, bool], ...] = (
         "passage-lacks",
         sql(
             "insert into chunk (document_id, container_id, revision, ordinal, start_byte, end_byte, start_line, end_line, "
-            "text, context, grams, text_hash) "
-            "select document_id, container_id, revision, 1, 4, 4, 1, 1, 'more', '', '', x'01' from chunk",
+            "text, context, text_hash) "
+            "select document_id, container_id, revision, 1, 4, 4, 1, 1, 'more', '', x'01' from chunk",
             "insert into chunk_vector (model_id, chunk_id, vector) select 1, max(id), x'0000' from chunk",
             "insert into chunk_vector (model_id, chunk_id, vector) select 2, min(id), x'0000' from chunk",
         ),
         True,
     ),
     ("job", sql(JOB + "('gone', 'index', 1, 0, 0, 0)"), True),
-    ("words", forget_word, True),
 )
 """Said in SQLite's words, or of tables that are SQLite's own."""
 
@@ -264,7 +255,6 @@ def test_every_table_that_names_a_content_is_known_to_hold_it_or_not_to(store: A
 def test_tables_come_after_those_they_refer_to(store: AnyStore) -> None:
     names = [table.name for table in store.upkeep().tables()]
     assert names.index("container") < names.index("document") < names.index("job")
-    assert not [name for name in names if name.startswith("chunk_words_")], "of SQLite's index"
     by_name = {table.name: table for table in store.upkeep().tables()}
     assert by_name["container"].numbered == "id"
     assert by_name["change"].key == ("container_id", "seq")

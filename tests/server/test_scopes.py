@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import apsw
 import httpx
 import pytest
 
@@ -192,30 +191,6 @@ def test_an_organisation_goes_when_it_is_empty(store: AnyStore) -> None:
     assert [org.name for org in store.orgs.all()] == ["local"]
     with pytest.raises(InvalidError):
         store.orgs.remove(ORG_LOCAL)
-
-
-def test_what_was_there_before_goes_on_working_after_the_migration(tmp_path: Any) -> None:
-    """A database as 0002 left it, with a key and a container of an organisation nobody had written down."""
-    from importlib.resources import files
-
-    schema = files("memdir.store.sqlite.schema")
-    folder = tmp_path / "old"
-    folder.mkdir(mode=0o700)
-    db = apsw.Connection(str(folder / "memdir.db"))
-    for name in ("0001_core.sql", "0002_index.sql"):
-        db.execute((schema / name).read_text())
-    db.execute("pragma user_version = 2")
-    db.execute(
-        "insert into api_key (id, org_id, name, secret_hash, scopes, created_at_ms) values ('k', 'team', 'old', ?, ?, 1)",
-        (secret_hash("md_old"), '{"containers": ["*"], "actions": ["read", "write"]}'),
-    )
-    db.close()
-    store = SqliteStore.open(folder)
-    found = store.keys.authenticate("md_old")
-    assert found is not None
-    assert (found.prefix, found.expires_at_ms, found.actions) == ("/", None, ("read", "write"))
-    assert [org.id for org in store.orgs.all()] == ["local", "team"]
-    store.close()
 
 
 # the feed of somebody who sees one folder

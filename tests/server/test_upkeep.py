@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import random
+import shutil
 import subprocess
 import sys
 import warnings
@@ -24,7 +24,7 @@ from memdir.store.contents.blobs import INLINE_MAX_BYTES
 from memdir.store.postgres.store import PostgresStore
 from memdir.store.sqlite.store import DATABASE_NAME, MIGRATIONS, SqliteStore
 from memdir.store.store import Store
-from memdir.store.tree.operations import Delete
+from memdir.store.tree.operations import Delete, Put
 from memdir.store.types import Chunk, Container
 from memdir.store.upkeep.check import Check
 from memdir.store.upkeep.vacuum import vacuum
@@ -32,50 +32,27 @@ from tests.server.conftest import AnyStore, Putting, start
 from tests.server.test_files_http import put as put_http
 
 LARGE = b"L" * (INLINE_MAX_BYTES + 1)
-VERSIONS = range(1, len(migration_steps(MIGRATIONS)))
+STEPS = migration_steps(MIGRATIONS)
+NEXT_STEP = """
+create table later (id integer primary key, path text) strict;
+insert into later (path) select path from document;
+alter table blob add column later text;
+update blob set later = hash;
+"""
 
 
 # migration
 
 
-def old_store(folder: Path, version: int) -> None:
-    """A store as that version of the schema had it: a container with a small and a large file."""
-    folder.mkdir(parents=True)
-    small, large = hashlib.sha256(b"ok").hexdigest(), hashlib.sha256(LARGE).hexdigest()
-    place = folder / "blobs" / large[:2] / large
-    place.parent.mkdir(parents=True)
-    place.write_bytes(LARGE)
-    connection = apsw.Connection(str(folder / DATABASE_NAME))
-    connection.execute("pragma journal_mode=wal")
-    for step in migration_steps(MIGRATIONS)[:version]:
-        connection.execute(step)
-    connection.execute(f"pragma user_version={version}")
-    connection.execute(
-        "insert into container (org_id, tag, epoch, last_seq, created_at_ms, updated_at_ms) values ('local', 't', 'e', 2, 1, 1)"
-    )
-    placed = ", place" if version >= 3 else ""
-    connection.execute("insert into blob (hash, size_bytes, ref_count, data) values (?, 2, 1, ?)", (small, b"ok"))
-    connection.execute(
-        f"insert into blob (hash, size_bytes, ref_count, data{placed}) values (?, ?, 1, null{', ?' if placed else ''})",
-        (large, len(LARGE), *([f"{large[:2]}/{large}"] if placed else [])),
-    )
-    for seq, (path, digest) in enumerate((("/small", small), ("/large", large)), start=1):
-        connection.execute(
-            "insert into document (id, container_id, path, kind, status, content_hash, size_bytes, mode, mtime_ns, revision, "
-            "indexed_hash, metadata, created_at_ms, updated_at_ms) values (?, 1, ?, 'file', 'done', ?, 2, 420, 0, ?, ?, "
-            '\'{"a": [1, "x"]}\', 1, 1)',
-            (f"d{seq}", path, digest, seq, digest),
-        )
-        connection.execute(
-            "insert into change (container_id, seq, kind, path, document_id, entry_kind, content_hash, size_bytes, mode, "
-            "mtime_ns, at_ms) values (1, ?, 'put', ?, ?, 'file', ?, 2, 420, 0, 1)",
-            (seq, path, f"d{seq}", digest),
-        )
-    connection.execute(
-        "insert into job (document_id, kind, container_id, priority, not_before_ms, created_at_ms) "
-        "values ('d1', 'embed', 1, 0, 0, 1)"
-    )
-    connection.close()
+def old_store(folder: Path) -> None:
+    """A store of the released schema: a container with a small and a large file."""
+    store = SqliteStore.open(folder)
+    container = store.containers.ensure("local", "t")
+    for path, content in (("/small", b"ok"), ("/large", LARGE)):
+        with store.blobs.upload() as upload:
+            upload.write(content)
+            store.files.apply(container, Put(path=path, blob=upload.finish(), metadata={"a": [1, "x"]}))
+    store.close()
 
 
 def is_whole(folder: Path) -> None:
@@ -95,20 +72,27 @@ def is_whole(folder: Path) -> None:
 
 
 @pytest.mark.promise("store.migrates")
-@pytest.mark.parametrize("version", VERSIONS)
-def test_a_store_of_every_released_schema_opens_also_when_the_migration_is_killed(tmp_path: Path, version: int) -> None:
-    """A process dies as if by SIGKILL before a statement of the migration: the first, the last, and some between."""
-    chance = random.Random(version)
-    old_store(tmp_path / "count", version)
+@pytest.mark.parametrize("released", range(1, len(STEPS) + 1))
+def test_a_store_of_every_released_schema_opens_also_when_the_migration_is_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, released: int
+) -> None:
+    """A process dies as if by SIGKILL before a statement of the migration: the first, the last, and some between. One step more
+    than there are stands for those to come."""
+    chance = random.Random(released)
+    made = tmp_path / "made"
+    monkeypatch.setattr(sqlite, "migration_steps", lambda _: STEPS[:released])
+    old_store(made)
+    monkeypatch.setattr(sqlite, "migration_steps", lambda _: [*STEPS, NEXT_STEP])
+    shutil.copytree(made, tmp_path / "count")
     last = dying(tmp_path / "count", 1 << 30)
     is_whole(tmp_path / "count")
     for moment in {0, last - 1, *(chance.randrange(last) for _ in range(8))}:
         folder = tmp_path / str(moment)
-        old_store(folder, version)
+        shutil.copytree(made, folder)
         dying(folder, moment)
-        between = schema_version(folder / DATABASE_NAME)
-        assert version <= between <= len(migration_steps(MIGRATIONS))
+        assert released <= schema_version(folder / DATABASE_NAME) <= len(STEPS) + 1
         is_whole(folder)
+        assert schema_version(folder / DATABASE_NAME) == len(STEPS) + 1
 
 
 def dying(folder: Path, statements: int) -> int:
@@ -149,7 +133,7 @@ def dying(folder: Path, statements: int) -> int:
 
 
 def test_a_store_of_a_newer_memdir_is_refused(tmp_path: Path) -> None:
-    old_store(tmp_path / "s", 1)
+    old_store(tmp_path / "s")
     connection = apsw.Connection(str(tmp_path / "s" / DATABASE_NAME))
     connection.execute("pragma user_version=999")
     connection.close()

@@ -26,7 +26,7 @@ from tantivy import DocAddress, Document, IndexWriter, Query, Schema, Searcher
 from memdir.retrieval.derived_index import Progress, Told, untold
 from memdir.retrieval.hashes import key_of
 from memdir.retrieval.lexical import files
-from memdir.retrieval.lexical.files import INSIDE, NUMBERS, WORDS
+from memdir.retrieval.lexical.files import INSIDE, NUMBERS, WORDS, schema
 from memdir.retrieval.lexical.terms import Terms, places, taken_apart
 from memdir.store.passages.log import PassageEvent, PassageLog
 
@@ -42,8 +42,8 @@ FRESH_PASSAGES: Final = 50
 in the background."""
 KEPT_MAX: Final = 1_000
 """Passages that were taken apart for a search and wait for the background."""
-WASTE_MIN: Final = 1_000
-WASTE_SHARE: Final = 0.5
+WASTE_MIN: Final = 50
+WASTE_SHARE: Final = 0.3
 """An index is made anew when more passages than both went and still stand in its files."""
 _HEAP_BYTES: Final = 20_000_000
 
@@ -60,6 +60,8 @@ class Snapshot:
     gone: frozenset[int] = frozenset()
     fresh: tuple[Terms, ...] = ()
     """Passages that are not in the index yet."""
+    mean: float = 1.0
+    """Terms of a passage, about: what was deleted since the index was opened is still in it."""
 
 
 @dataclass(slots=True)
@@ -74,7 +76,7 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class Changes:
     """What events come to. A passage that came back after it went is in both."""
 
     added: set[int]
@@ -83,7 +85,7 @@ class _Told:
     """Documents."""
 
     @classmethod
-    def of(cls, events: Sequence[PassageEvent]) -> _Told:
+    def of(cls, events: Sequence[PassageEvent]) -> Changes:
         added: set[int] = set()
         dropped: set[int] = set()
         moved: set[str] = set()
@@ -96,6 +98,43 @@ class _Told:
             elif event.kind == "path" and event.document_id is not None:
                 moved.add(event.document_id)
         return cls(added, dropped, moved)
+
+
+def compared(feed: PassageLog, container_id: int, snapshot: Snapshot) -> Difference:
+    """What the store has otherwise now."""
+    ids, digests, documents, stands = _numbers(snapshot.searcher, ("chunk", "digest", "document", "place"))
+    order = np.argsort(ids)
+    ids, digests, documents, stands = ids[order], digests[order], documents[order], stands[order]
+    known = np.zeros(len(ids), dtype=bool)
+    found = Difference()
+    after = -1
+    while page := feed.listing(container_id, after=after, limit=LISTED):
+        after = page[-1].chunk_id
+        found.seen += len(page)
+        rows = np.searchsorted(ids, np.array([one.chunk_id for one in page], dtype=np.uint64))
+        for one, row in zip(page, rows.tolist(), strict=True):
+            if row == len(ids) or ids[row] != one.chunk_id or digests[row] != one.digest:
+                found.missing.append(one.chunk_id)
+                continue
+            known[row] = True
+            key = int(documents[row])
+            place = _place(snapshot.moved[key]) if key in snapshot.moved else int(stands[row])
+            if place != _place(one.path):
+                found.moved[key] = one.path
+    found.gone = ids[~known].tolist()
+    return found
+
+
+def with_other_words(feed: PassageLog, container_id: int, snapshot: Snapshot, chunk_ids: Sequence[int]) -> list[int]:
+    """Those of the passages that an index has with other words than the store's make."""
+    searcher = snapshot.searcher
+    found = []
+    for passage in feed.passages(container_id, chunk_ids):
+        hits = searcher.search(Query.term_query(schema(), "chunk", passage.chunk_id, index_option="basic"), 1).hits
+        held = searcher.fast_field_values("terms", [address for _, address in hits])
+        if held and held[0] != key_of(taken_apart(passage).written):
+            found.append(passage.chunk_id)
+    return found
 
 
 class ContainerWords:
@@ -116,7 +155,9 @@ class ContainerWords:
         self._index = files.opened(self._folder)
         self._index.config_reader("manual")
         self._index.reload()
-        self._snapshot = Snapshot(searcher=self._index.searcher())
+        searcher = self._index.searcher()
+        (lengths,) = _numbers(searcher, ("length",))
+        self._snapshot = Snapshot(searcher=searcher, mean=float(lengths.mean()) if len(lengths) else 1.0)
 
     @property
     def schema(self) -> Schema:
@@ -155,7 +196,7 @@ class ContainerWords:
         _, last = self._feed.bounds()
         if done < 0 or done >= last:
             return snapshot
-        told = _Told.of(self._feed.events(self._container_id, after=max(done, last - FRESH_EVENTS), until=last))
+        told = Changes.of(self._feed.events(self._container_id, after=max(done, last - FRESH_EVENTS), until=last))
         return replace(
             snapshot,
             moved={**snapshot.moved, **self._stand(told.moved)} if told.moved else snapshot.moved,
@@ -191,11 +232,11 @@ class ContainerWords:
             self._compare(told)
 
     def _follow(self, until: int) -> None:
-        told = _Told.of(self._feed.events(self._container_id, after=self._event_id, until=until))
+        told = Changes.of(self._feed.events(self._container_id, after=self._event_id, until=until))
         self._apply(self._new(told, self._snapshot.searcher), told.dropped, self._stand(told.moved))
         self._event_id = until
 
-    def _new(self, told: _Told, searcher: Searcher) -> list[int]:
+    def _new(self, told: Changes, searcher: Searcher) -> list[int]:
         """Passages to be read, in order. One that went and came back may stand elsewhere now."""
         return sorted({*self._unknown(told.added - told.dropped, searcher), *(told.added & told.dropped)})
 
@@ -208,7 +249,7 @@ class ContainerWords:
         """As of the log's end when it begins; who follows from there applies some changes twice, which changes nothing."""
         _, last = self._feed.bounds()
         self._event_id = -1
-        difference = self.difference()
+        difference = compared(self._feed, self._container_id, self._snapshot)
         self._apply((), difference.gone, difference.moved)
         done = difference.seen - len(difference.missing)
         for at in range(0, len(difference.missing), PAGE):
@@ -217,43 +258,21 @@ class ContainerWords:
             told(Progress(done=done + at + len(page), total=difference.seen))
         self._event_id = last
 
-    def difference(self) -> Difference:
-        """What the store has otherwise now."""
-        snapshot = self._snapshot
-        ids, digests, documents, stands = _numbers(snapshot.searcher, ("chunk", "digest", "document", "place"))
-        order = np.argsort(ids)
-        ids, digests, documents, stands = ids[order], digests[order], documents[order], stands[order]
-        known = np.zeros(len(ids), dtype=bool)
-        found = Difference()
-        after = -1
-        while page := self._feed.listing(self._container_id, after=after, limit=LISTED):
-            after = page[-1].chunk_id
-            found.seen += len(page)
-            rows = np.searchsorted(ids, np.array([one.chunk_id for one in page], dtype=np.uint64))
-            for one, row in zip(page, rows.tolist(), strict=True):
-                if row == len(ids) or ids[row] != one.chunk_id or digests[row] != one.digest:
-                    found.missing.append(one.chunk_id)
-                    continue
-                known[row] = True
-                key = int(documents[row])
-                place = _place(snapshot.moved[key]) if key in snapshot.moved else int(stands[row])
-                if place != _place(one.path):
-                    found.moved[key] = one.path
-        found.gone = ids[~known].tolist()
-        return found
-
     # --- writing ---------------------------------------------------------------------------------------------------
 
     def _apply(self, added: Sequence[int], dropped: Collection[int], moved: Mapping[int, str | None]) -> None:
         """Commit these changes, and show them to searches."""
-        documents = [(one.passage.chunk_id, _document(one)) for one in self._terms(added)]
+        terms = self._terms(added)
+        documents = [(one.passage.chunk_id, _document(one)) for one in terms]
         if documents or dropped:
             with self._committed() as writer:
                 self._delete(writer, [*dropped, *(chunk_id for chunk_id, _ in documents)])
                 for _, document in documents:
                     writer.add_document(document)
         if documents or dropped or moved:
-            self._show({**self._snapshot.moved, **moved} if moved else self._snapshot.moved)
+            held, new = self.held, len(terms)
+            mean = (self._snapshot.mean * held + sum(one.length for one in terms)) / max(1, held + new)
+            self._show({**self._snapshot.moved, **moved} if moved else self._snapshot.moved, mean=mean)
         for chunk_id in added:
             self._taken_apart.pop(chunk_id, None)
 
@@ -283,9 +302,11 @@ class ContainerWords:
         if chunk_ids:
             writer.delete_documents_by_query(Query.term_set_query(self.schema, "chunk", chunk_ids))
 
-    def _show(self, moved: Mapping[int, str | None]) -> None:
+    def _show(self, moved: Mapping[int, str | None], *, mean: float | None = None) -> None:
         self._index.reload()
-        self._snapshot = Snapshot(searcher=self._index.searcher(), moved=moved)
+        self._snapshot = Snapshot(
+            searcher=self._index.searcher(), moved=moved, mean=self._snapshot.mean if mean is None else mean
+        )
 
     def tidy(self) -> bool:
         """One step of putting in order: documents that moved are written with their new places, and an index of which most is
@@ -319,31 +340,17 @@ class ContainerWords:
             total, done, after = self._feed.count(self._container_id), 0, -1
             with self._committed() as writer:
                 writer.delete_all_documents()
+                length = 0
                 while page := self._feed.listing(self._container_id, after=after, limit=PAGE):
                     after = page[-1].chunk_id
                     for passage in self._feed.passages(self._container_id, [one.chunk_id for one in page]):
-                        writer.add_document(_document(taken_apart(passage)))
+                        terms = taken_apart(passage)
+                        length += terms.length
+                        writer.add_document(_document(terms))
                     done += len(page)
                     told(Progress(done=min(done, total), total=total))
-            self._show({})
+            self._show({}, mean=length / max(1, done))
             self._event_id = last
-
-    def wrong(self, chunk_ids: Sequence[int]) -> list[int]:
-        """Those of the passages that are here with other words than the store's make."""
-        searcher = self._snapshot.searcher
-        found = []
-        for passage in self._feed.passages(self._container_id, chunk_ids):
-            hits = searcher.search(Query.term_query(self.schema, "chunk", passage.chunk_id, index_option="basic"), 1).hits
-            held = searcher.fast_field_values("terms", [address for _, address in hits])
-            if held and held[0] != key_of(taken_apart(passage).written):
-                found.append(passage.chunk_id)
-        return found
-
-    def verify(self) -> None:
-        """CorruptError when the files are not what was written. Nobody writes them meanwhile."""
-        with self._writing:
-            if self._folder is not None:
-                files.verify(self._folder)
 
     def reset(self) -> None:
         """Take the files away. Whoever opens the container next makes them again."""
@@ -387,7 +394,7 @@ def _document(terms: Terms) -> Document:
     passage = terms.passage
     values: dict[str, Any] = {
         "chunk": passage.chunk_id, "document": terms.document, "place": _place(passage.path),
-        "digest": passage.digest, "terms": key_of(terms.written),
+        "digest": passage.digest, "terms": key_of(terms.written), "length": terms.length,
     }  # fmt: skip
     document = Document()
     for name in NUMBERS:

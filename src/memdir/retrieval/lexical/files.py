@@ -20,12 +20,13 @@ log = logging.getLogger(__name__)
 
 WORDS: Final = f"words{1000 + ANALYSIS_VERSION}"
 """The field of the words. Its name says how they were made: an index of another analysis does not fit and is made anew."""
-NUMBERS: Final = ("chunk", "document", "place", "digest", "terms")
-"""Fields of numbers, one of each passage: its id, and keys of its document's id, its path, its text and its terms."""
+NUMBERS: Final = ("chunk", "document", "place", "digest", "terms", "length")
+"""Fields of numbers, one of each passage: its id, keys of its document's id, its path, its text and its terms, their count."""
 INSIDE: Final = "inside"
 """Keys of a document's path and of each folder above it, with a slash behind these."""
 _META: Final = "meta.json"
 _HINT: Final = "it is made again from the store by itself"
+_TRIES: Final = 10
 _FOOTER_MAGIC: Final = 1337
 _FOOTER_MAX_BYTES: Final = 4_096
 
@@ -55,17 +56,39 @@ def opened(folder: Path | None) -> Index:
     return Index(schema(), str(folder))
 
 
+def reading(folder: Path) -> Index | None:
+    """The index in a folder that another process may be writing; None when there is none, or one of another analysis."""
+    if not Index.exists(str(folder)):
+        return None
+    try:
+        return Index(schema(), str(folder))
+    except ValueError:
+        return None
+
+
 def verify(folder: Path) -> None:
     """CorruptError when a file of a segment is missing or not what was written. Each ends with a description that holds a
-    CRC-32 of the rest, its length and a magic number (tantivy, `directory/footer.rs`). No index is none that is damaged."""
-    for segment in segments(folder):
-        name = str(segment["segment_id"]).replace("-", "")
-        files = sorted(folder.glob(f"{name}.*"))
-        if not any(file.suffix == ".idx" for file in files):
-            raise CorruptError(f"{folder / name}: its files are gone", hint=_HINT)
-        for file in files:
-            if not _is_whole(file):
-                raise CorruptError(f"{file} is damaged", hint=_HINT)
+    CRC-32 of the rest, its length and a magic number (tantivy, `directory/footer.rs`). No index is none that is damaged.
+    Another process may be writing: what it took away meanwhile is looked for once more."""
+    for attempt in range(_TRIES):
+        before = segments(folder)
+        try:
+            for segment in before:
+                _verify(folder, str(segment["segment_id"]).replace("-", ""))
+        except CorruptError:
+            if segments(folder) == before or attempt == _TRIES - 1:
+                raise
+        else:
+            return
+
+
+def _verify(folder: Path, name: str) -> None:
+    files = sorted(folder.glob(f"{name}.*"))
+    if not any(file.suffix == ".idx" for file in files):
+        raise CorruptError(f"{folder / name}: its files are gone", hint=_HINT)
+    for file in files:
+        if not _is_whole(file):
+            raise CorruptError(f"{file} is damaged", hint=_HINT)
 
 
 def segments(folder: Path) -> list[dict[str, object]]:

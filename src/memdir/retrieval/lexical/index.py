@@ -12,7 +12,9 @@ from typing import Final
 from memdir.core.errors import CorruptError
 from memdir.retrieval import derived_index as index
 from memdir.retrieval.derived_index import Told, untold
-from memdir.retrieval.lexical.container import LISTED, ContainerWords
+from memdir.retrieval.hashes import key_of
+from memdir.retrieval.lexical import files
+from memdir.retrieval.lexical.container import LISTED, Changes, ContainerWords, Snapshot, compared, with_other_words
 from memdir.retrieval.lexical.search import found_in
 from memdir.store.passages.log import PassageLog
 from memdir.store.types import Scope
@@ -134,7 +136,7 @@ class WordIndexes:
 
     def _takes_long(self, own: ContainerWords, container_id: int) -> bool:
         """Whether a search would wait long for an index that was not compared with the store yet."""
-        passages = self._feed.count(container_id)
+        passages = self._feed.count(container_id, most=COMPARED_AT_ONCE + 1)
         return passages > COMPARED_AT_ONCE or passages - own.held > LOADED_AT_ONCE
 
     def _container(self, container_id: int) -> ContainerWords:
@@ -153,39 +155,35 @@ class WordIndexes:
     # What a caretaker asks for.
 
     def check(self, container_id: int, *, full: bool = False) -> Sequence[Finding]:
-        """See `retrieval.derived_index.DerivedIndex`. With `full` every passage is taken apart again and compared."""
-        from memdir.retrieval.lexical import files
-
+        """See `retrieval.derived_index.DerivedIndex`. With `full` every passage is taken apart again and compared. Writes
+        nothing: a server may be at work with the files."""
         folder = self._folder_of(container_id)
         with self._lock:
             known = self._open.get(container_id)
         try:
-            if known is not None:
-                known.verify()
-            elif folder is not None:
+            if folder is not None:
                 files.verify(folder)
         except CorruptError as error:
             return [Finding(kind="index-damaged", detail=error.message)]
-        own = self._container(container_id)
-        while own.step():
-            pass
-        before = own.snapshot
-        difference = own.difference()
+        snapshot = known.snapshot if known is not None else _on_disk(folder)
+        if snapshot is None:
+            return []
+        first, last = self._feed.bounds()
+        told = Changes.of(self._feed.events(container_id, after=first - 1, until=last))
+        difference = compared(self._feed, container_id, snapshot)
+        moved = difference.moved.keys() - set(map(key_of, told.moved))
+        missing, gone = set(difference.missing) - told.added, set(difference.gone) - told.dropped
         wrong: list[int] = []
         after = -1
         while page := self._feed.listing(container_id, after=after, limit=LISTED):
             after = page[-1].chunk_id
-            wrong += own.wrong([one.chunk_id for one in (page if full else page[:1])])
-        if (
-            own.snapshot is not before
-            or own.is_behind
-            or not (difference.gone or difference.missing or difference.moved or wrong)
-        ):
+            ids = [one.chunk_id for one in (page if full else page[:1])]
+            wrong += with_other_words(self._feed, container_id, snapshot, ids)
+        if not (gone or missing or moved or wrong):
             return []
         detail = (
-            f"container {container_id}: the index of words lacks {len(difference.missing)} passages, holds "
-            f"{len(difference.gone)} that are gone, {len(wrong)} with other words, and "
-            f"{len(difference.moved)} documents at another place"
+            f"container {container_id}: the index of words lacks {len(missing)} passages, holds {len(gone)} that are gone, "
+            f"{len(wrong)} with other words, and {len(moved)} documents at another place"
         )
         return [Finding(kind="index-differs", detail=detail)]
 
@@ -206,3 +204,12 @@ class WordIndexes:
     def containers(self) -> Sequence[int]:
         """See `retrieval.derived_index.DerivedIndex`."""
         return [] if self._folder is None else index.containers_in(self._folder, NAME)
+
+
+def _on_disk(folder: Path | None) -> Snapshot | None:
+    opened = None if folder is None else files.reading(folder)
+    if opened is None:
+        return None
+    opened.config_reader("manual")
+    opened.reload()
+    return Snapshot(searcher=opened.searcher())

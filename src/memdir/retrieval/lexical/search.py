@@ -93,7 +93,8 @@ def _word(searcher: Searcher, schema: Schema, forms: Sequence[str]) -> Query | N
 def _fresh(snapshot: Snapshot, scope: Scope, wanted: Sequence[Words]) -> list[tuple[int, float]]:
     """Passages that are not in the index yet, scored with its frequencies."""
     inside = [one for one in snapshot.fresh if _is_inside(one, scope, snapshot.moved)]
-    mean = sum(one.length for one in snapshot.fresh) / len(snapshot.fresh)
+    held = int(snapshot.searcher.num_docs)
+    mean = (snapshot.mean * held + sum(one.length for one in snapshot.fresh)) / (held + len(snapshot.fresh))
     scores = dict.fromkeys((one.passage.chunk_id for one in inside), 0.0)
     for words in wanted:
         weight = sum(_idf(snapshot.searcher, forms) for forms in words) * (_K1 + 1)

@@ -54,8 +54,8 @@ class PassageLog(Protocol):
         """Events of one container in order."""
         ...
 
-    def count(self, container_id: int) -> int:
-        """How many passages a container has."""
+    def count(self, container_id: int, *, most: int = -1) -> int:
+        """How many passages a container has; of more than `most`, that number."""
         ...
 
     def passages(self, container_id: int, chunk_ids: Sequence[int]) -> Sequence[IndexedPassage]:

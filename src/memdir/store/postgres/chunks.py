@@ -28,7 +28,7 @@ _NAMED_DOCUMENTS_MAX: Final = 2_000
 
 
 class PostgresChunkStore(PassageReader):
-    """`store.protocols.ChunkStore` over the tables of schema/0002_index.sql."""
+    """`store.protocols.ChunkStore` over the tables of schema/0001_schema.sql."""
 
     def __init__(self, db: Database) -> None:
         super().__init__(db)

@@ -19,7 +19,7 @@ from memdir.store.postgres.words import SAMPLE, SAMPLED, sample
 from memdir.store.types import Matrix, Nearest, Scope
 
 INDEXED_DIMS: Final = (256, 384, 512, 768, 1024, 1536)
-"""Numbers of dimensions that have a graph, as in schema/0002_index.sql; models with another number are compared."""
+"""Numbers of dimensions that have a graph, as in schema/0001_schema.sql; models with another number are compared."""
 EXACT_MAX: Final = 10_000
 """Passages in scope up to which all are compared: about 15 ms at 384 dimensions."""
 _STEP_COST: Final = 4.0

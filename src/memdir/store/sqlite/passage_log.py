@@ -38,8 +38,8 @@ class SqlitePassageLog:
         )
         return [PassageEvent(kind=kind, chunk_id=chunk_id, document_id=document_id) for kind, chunk_id, document_id in rows]
 
-    def count(self, container_id: int) -> int:
-        row = self._db.one("select count(*) from chunk where container_id = ?", (container_id,))
+    def count(self, container_id: int, *, most: int = -1) -> int:
+        row = self._db.one("select count(*) from (select 1 from chunk where container_id = ? limit ?)", (container_id, most))
         assert row is not None
         return int(row[0])
 

@@ -1,7 +1,7 @@
 """Changing a container's tree: put, move, delete. One call is one transaction: rows, blobs, history, jobs, counters.
 
 Folders are implicit: `/a/b.md` needs no entry `/a`. What stands at a path is a row, or a folder because something stands
-below it. Preconditions are judged inside the transaction. See `schema/0001_core.sql` for the tables.
+below it. Preconditions are judged inside the transaction. See `schema/0001_schema.sql` for the tables.
 """
 
 from __future__ import annotations
