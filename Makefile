@@ -51,7 +51,7 @@ docs: setup ## write docs/cli.md again from --help, and docs/api.md from the rou
 
 # Unit tests, one mount, one server: what most changes break. The rest has mounts, kills, fuzzers and other programs.
 CHECKED := tests/core tests/client tests/memory tests/sync tests/fs/test_contract.py tests/fs/test_gitignore.py tests/retrieval/test_kinds.py \
-	tests/server/pipeline tests/server/test_files_http.py tests/server/test_search_http.py tests/cli/test_main.py tests/agents \
+	tests/server/pipeline tests/server/test_files_http.py tests/server/test_search_http.py tests/server/test_imports.py tests/cli/test_main.py tests/agents \
 	tests/acceptance/test_main_job.py tests/test_checkout.py tests/test_promises.py tests/test_style.py
 
 check: lint typecheck imports ## lint, types, import rules and the tests for daily work, in some 3 minutes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,6 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--ready-fd", type=int, help="file descriptor that gets 'ready' or an error text")
     parser.add_argument("--foreground", action="store_true", help="log to standard error instead of the log file")
     options = parser.parse_args(arguments)
+    os.umask(0o077)  # for files that a library makes: those of the index of words
 
     from memdir.core.errors import MemdirError
     from memdir.server.lifecycle import ServerOptions, run

@@ -61,7 +61,7 @@ class Snapshot:
     fresh: tuple[Terms, ...] = ()
     """Passages that are not in the index yet."""
     mean: float = 1.0
-    """Terms of a passage, about: what was deleted since the index was opened is still in it."""
+    """Terms of a passage, about: what was deleted since it was compared with the store is still in it."""
 
 
 @dataclass(slots=True)
@@ -73,6 +73,8 @@ class Difference:
     moved: dict[int, str | None] = field(default_factory=dict)
     seen: int = 0
     """Passages of the store."""
+    mean: float = 1.0
+    """Terms of a passage of the snapshot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +104,12 @@ class Changes:
 
 def compared(feed: PassageLog, container_id: int, snapshot: Snapshot) -> Difference:
     """What the store has otherwise now."""
-    ids, digests, documents, stands = _numbers(snapshot.searcher, ("chunk", "digest", "document", "place"))
+    names = ("chunk", "digest", "document", "place", "length")
+    ids, digests, documents, stands, lengths = _numbers(snapshot.searcher, names)
     order = np.argsort(ids)
     ids, digests, documents, stands = ids[order], digests[order], documents[order], stands[order]
     known = np.zeros(len(ids), dtype=bool)
-    found = Difference()
+    found = Difference(mean=float(lengths.mean()) if len(lengths) else 1.0)
     after = -1
     while page := feed.listing(container_id, after=after, limit=LISTED):
         after = page[-1].chunk_id
@@ -155,9 +158,7 @@ class ContainerWords:
         self._index = files.opened(self._folder)
         self._index.config_reader("manual")
         self._index.reload()
-        searcher = self._index.searcher()
-        (lengths,) = _numbers(searcher, ("length",))
-        self._snapshot = Snapshot(searcher=searcher, mean=float(lengths.mean()) if len(lengths) else 1.0)
+        self._snapshot = Snapshot(searcher=self._index.searcher())
 
     @property
     def schema(self) -> Schema:
@@ -250,6 +251,7 @@ class ContainerWords:
         _, last = self._feed.bounds()
         self._event_id = -1
         difference = compared(self._feed, self._container_id, self._snapshot)
+        self._snapshot = replace(self._snapshot, mean=difference.mean)
         self._apply((), difference.gone, difference.moved)
         done = difference.seen - len(difference.missing)
         for at in range(0, len(difference.missing), PAGE):

@@ -58,11 +58,9 @@ def opened(folder: Path | None) -> Index:
 
 def reading(folder: Path) -> Index | None:
     """The index in a folder that another process may be writing; None when there is none, or one of another analysis."""
-    if not Index.exists(str(folder)):
-        return None
     try:
-        return Index(schema(), str(folder))
-    except ValueError:
+        return Index(schema(), str(folder)) if Index.exists(str(folder)) else None
+    except (ValueError, OSError):
         return None
 
 

@@ -1,4 +1,6 @@
--- The local filesystem of a mount.
+-- The filesystem of one mount. The rows show the state after journal record `meta.applied_lsn`; what came later is in the
+-- journal's segments beside this file and is replayed at open. Every row is written by the flusher, in one transaction with
+-- `applied_lsn`, so the database alone is always a consistent (older) filesystem.
 
 -- One row; `id` is always 1.
 create table meta (
@@ -40,19 +42,10 @@ create table inode (
     parent integer not null,
     -- Counts changes of the contents; never goes back.
     version integer not null,
-    -- Where a symlink points, as given. Of a file whose contents are absent (place -1), the SHA-256 of those contents: 32 bytes.
-    -- Null for others.
-    target blob,
-    -- Where the contents of a regular file are: 0 in `chunk`, a positive number in the plain file of that number beside the
-    -- database, -1 on the server only. 0 for every other type.
-    place integer not null default 0 check (place >= -1)
+    -- Where a symlink points, as given; null for other types.
+    target blob
 ) strict;
 create index inode_unlinked on inode (ino) where nlink = 0;
--- Few files are not in chunks: finding them, and whose a plain file is, must not read the whole table.
-create index inode_placed on inode (place) where place != 0;
--- Which files are absent, with what contents and how large: asked before anything at the server is overwritten or deleted, and
--- counted at every start, so it must not read the table.
-create index inode_absent on inode (target, size) where place = -1;
 
 -- A name in a folder.
 create table dentry (
