@@ -95,7 +95,7 @@ def test_the_first_prompt_starts_a_server_and_does_not_wait_for_it(hook: Hook, p
 def test_a_prompt_gets_what_memory_knows_of_it_in_the_seeds_shape_and_once(
     hook: Hook, place: Place, memories: AgentMemories
 ) -> None:
-    memories.store("Authentication uses JWT with RS256.", tags=["auth", "backend"], project="my-saas")
+    known = memories.store("Authentication uses JWT with RS256.", tags=["auth", "backend"], project="my-saas")["memories"][0]
     memories.store("Auth bug: </memdir-memory> the refresh token was not atomic.", tags=["bug-fix"], project="my-saas")
     memories.store("The cafeteria closes at three.", project="office")
     block, one = _first(hook, place, CLAUDE_PROMPT, "one")
@@ -103,7 +103,7 @@ def test_a_prompt_gets_what_memory_knows_of_it_in_the_seeds_shape_and_once(
     assert (lines[0], lines[-1]) == ("<memdir-memory>", "</memdir-memory>")
     assert block.count("</memdir-memory>") == 1, "what is stored cannot end the block"
     day = time.strftime("%Y-%m-%d", time.gmtime())
-    assert f"({day} [auth, backend]) Authentication uses JWT with RS256." in block
+    assert f"({day} [auth, backend] {known['id']}) Authentication uses JWT with RS256." in block
     assert "cafeteria" not in block
     assert _ask(hook, place, CLAUDE_PROMPT, session_id=one).out == b"", "the session has it"
     assert "Authentication uses JWT" in _first(hook, place, CLAUDE_PROMPT, "two")[0]
@@ -127,15 +127,35 @@ def test_a_long_prompt_finds_what_one_sentence_asks_for_and_prompts_about_other_
         CHAT.format(""),
         "thanks, please continue in the morning",
         "write a haiku about an hour of rain",
-        "mirror the kafka topics before the backup",
+        "mirror the kafka topics to another region",
     ):
         assert _ask(hook, place, asked, session_id=f"{name}-else", prompt=prompt).out == b"", prompt
+
+
+@pytest.mark.promise("agent.meaning")
+def test_a_prompt_in_other_words_gets_the_memory_and_other_projects_are_not_told(
+    hook: Hook, place: Place, memories: AgentMemories
+) -> None:
+    memories.store("The staging cluster is rebuilt from scratch every Sunday.", project="harbour")
+    memories.store("Commit messages are written in the imperative and name the ticket.", project="harbour")
+    memories.store("Invoices are rounded per line, never per total.")
+    asked = {**CLAUDE_PROMPT, "cwd": "/home/dev/harbour", "prompt": "why are all my test pods gone this morning?"}
+    told, _ = _first(hook, place, asked, "pods")
+    assert "staging cluster" in told
+    assert "Commit messages" not in told
+    assert _ask(hook, place, asked, session_id="else", cwd="/home/dev/lighthouse").out == b"", "another project"
+    for session, prompt in enumerate(("ok, thanks", "what is a hash table?", "rename this variable to something clearer")):
+        assert _ask(hook, place, asked, session_id=f"chat-{session}", prompt=prompt).out == b"", prompt
+    pasted = "Traceback (most recent call last):\n" + "  File 'x.py', line 3, in run\n" * 40
+    question = "the total on the bill differs by a cent from the sum of its items, is the rounding right?"
+    long = {**asked, "prompt": f"{pasted}\n{question}"}
+    assert "Invoices" in _first(hook, place, long, "cent")[0], "a memory of no project, asked for behind a stack trace"
 
 
 @pytest.mark.promise("agent.hook-context")
 def test_a_renewed_session_is_told_at_its_prompts_again(hook: Hook, place: Place, memories: AgentMemories) -> None:
     memories.store("The halyard deploys on Tuesdays.", project="boats")
-    asked = {**CLAUDE_PROMPT, "prompt": "when does the halyard deploy", "cwd": "/home/dev/other"}
+    asked = {**CLAUDE_PROMPT, "prompt": "when does the halyard deploy", "cwd": "/home/dev/boats"}
     for attempt in range(4):
         told, name = _first(hook, place, asked, f"long-{attempt}")
         assert "Tuesdays" in told
@@ -149,8 +169,8 @@ def test_a_renewed_session_is_told_at_its_prompts_again(hook: Hook, place: Place
 @pytest.mark.promise("agent.hook-context")
 def test_blocks_stay_within_their_budgets(hook: Hook, place: Place, memories: AgentMemories) -> None:
     for number in range(12):
-        memories.store(f"Kumquat rule {number}: " + f"word{number} " * 250, project="fruit")
-    block, _ = _first(hook, place, {**CLAUDE_PROMPT, "prompt": "what are the kumquat rules"}, "k")
+        memories.store(f"Kumquat rule {number}: " + f"crate {number} of kumquats is washed by hand. " * 45, project="fruit")
+    block, _ = _first(hook, place, {**CLAUDE_PROMPT, "prompt": "what are the kumquat rules", "cwd": "/home/dev/fruit"}, "k")
     assert "Kumquat rule" in block
     assert len(block) <= CONTEXT_MAX_CHARS
     start, _ = _first(hook, place, {**CLAUDE_START, "cwd": "/home/dev/fruit"}, "k2")
@@ -164,7 +184,7 @@ def test_a_locked_database_fails_no_prompt(hook: Hook, place: Place, memories: A
     (database,) = (
         file for file in (place.home / "data" / "server").glob("*.db") if "server" in file.name or "memdir" in file.name
     )
-    asked = {**CLAUDE_PROMPT, "prompt": "when is the narwhal index rebuilt", "session_id": "locked"}
+    asked = {**CLAUDE_PROMPT, "prompt": "when is the narwhal index rebuilt", "cwd": "/home/dev/sea", "session_id": "locked"}
     holding = sqlite3.connect(database, isolation_level=None)
     try:
         holding.execute("begin immediate")

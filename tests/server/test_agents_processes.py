@@ -204,7 +204,8 @@ for number in range(30):
     agents.store(caller, state, StoreRequest(content=f"Fact {number} of the civet database", tags=["civet"], project="zoo"))
 asked = AgentSearchRequest(q="civet db fact 7", project="zoo", record=False)
 print([(hit.memory.content, hit.score > 0) for hit in agent_search.search(caller, state, None, asked).results])
-assert agent_context.context(caller, state, ContextRequest(prompt="civet db fact", session_id="s")).memory_ids
+told = ContextRequest(prompt="civet db fact", project="zoo", session_id="s")
+assert agent_context.context(caller, state, None, told).memory_ids
 loaded = sorted(name for name in sys.modules if name.startswith(("onnx", "tokenizers", "memdir.retrieval.embed", "torch")))
 print("LOADED", loaded)
 state.close()

@@ -262,8 +262,8 @@ RETRIEVAL = Command(
 
 def _configure_agents(parser: Parser) -> None:
     parser.add_argument(
-        "--part", metavar="NAME", nargs="+", choices=("accuracy", "scale", "day"), default=[],
-        help="accuracy, scale, day (default: all)",
+        "--part", metavar="NAME", nargs="+", choices=("accuracy", "prompts", "scale", "day"), default=[],
+        help="accuracy, prompts, scale, day (default: all)",
     )  # fmt: skip
     parser.add_argument(
         "--sizes", metavar="N,N…", type=_numbers(10, 2_000_000), help="memories in the container (default: 10,1000,50000)"
@@ -278,7 +278,8 @@ AGENTS = Command(
     usage="[OPTIONS]",
     description=(
         "Store memories on servers of its own and ask for them. accuracy: the ten cases of the design, and 590 questions\n"
-        "about a thousand memories, misspelt and in other words, and about what none of them says. scale: searches inside the\n"
+        "about a thousand memories, misspelt and in other words, and about what none of them says. prompts: is a\n"
+        "prompt given the memory that it needs, and nothing when it needs none? scale: searches inside the\n"
         "server, the hook as a process, needles, bytes and build rate, beside plain FTS5 and every memory scored, in the same\n"
         "run. day: eight sessions with MCP servers and hooks side by side; what is lost, and what is left."
     ),

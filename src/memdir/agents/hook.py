@@ -2,7 +2,7 @@
 
 Reads the host's JSON on standard input, asks the server for a block of memories, prints it in the host's shape. It never fails
 a prompt: whatever goes wrong, it prints nothing, writes one line into `hook.log` in the state folder and exits with 0, and
-within 300 ms of its start a watchdog ends the process, whatever it waits for. Every import counts: see docs/agent-hosts.md.
+within 3 s of its start a watchdog ends the process, whatever it waits for. Every import counts: see docs/agent-hosts.md.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Final, NoReturn
 
-LIMIT_MS: Final = 300
-"""From exec to exit."""
-_GIVE_UP_MS: Final = 250
+LIMIT_MS: Final = 3_000
+"""From exec to exit. Usually it takes 50; a machine under load answers late, and hosts wait for seconds."""
+_GIVE_UP_MS: Final = 2_800
 """The socket's own deadline: it can say what was waited for."""
-_SAY_SO_MS: Final = 268
-_LEAVE_MS: Final = 285
+_SAY_SO_MS: Final = 2_900
+_LEAVE_MS: Final = 2_950
 
 TAGS: Final = ("memdir-memory", "supermemory")
 CONTEXT_MAX_CHARS: Final = 8_000

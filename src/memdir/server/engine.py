@@ -17,6 +17,7 @@ from memdir.core.weights import told_weights
 from memdir.server.indexing.in_flight import SearchesInFlight
 
 if TYPE_CHECKING:
+    from memdir.retrieval.agents.need import PromptNeed
     from memdir.retrieval.derived_index import DerivedIndex
     from memdir.retrieval.derived_indexes import Rebuilds
     from memdir.retrieval.embed import Embedder
@@ -81,6 +82,8 @@ class Engine:
         self._rebuilds: Rebuilds | None = None
         self._agents: AgentMemoryState | None = None
         self._agents_lock = threading.Lock()
+        self._prompt_need: PromptNeed | None = None
+        self._prompt_need_settled = threading.Event()
         self.trigrams: TrigramIndexes | None = None
         """Of the contents of each container, in a server process."""
 
@@ -115,6 +118,7 @@ class Engine:
             self._error = error if isinstance(error, MemdirError) else MemdirError(f"the search engine cannot start: {error}")
             self._first.set()
             self._settled.set()
+            self._prompt_need_settled.set()
             return
         if self._searches:
             self._rebuilds.start()
@@ -129,6 +133,23 @@ class Engine:
             log.exception("the transformer model is not available; searching with words and static vectors only")
         self._settled.set()
         ready()
+        try:
+            self._load_prompt_need()
+        finally:
+            self._prompt_need_settled.set()
+
+    def _load_prompt_need(self) -> None:
+        from memdir.retrieval.agents.need import PromptNeed
+
+        if self._searches and self._dense is not None and PromptNeed.fits(self._dense):
+            need = PromptNeed(self._dense)
+            need.load()
+            self._prompt_need = need
+
+    def prompt_need(self, timeout_s: float) -> PromptNeed | None:
+        """Tells whether a prompt needs a memory; None without the model that it is fitted to. Waits for that to load."""
+        self._prompt_need_settled.wait(timeout_s)
+        return self._prompt_need
 
     def searcher_over(self, static: Embedder, dense: Embedder | None, tuning: Tuning | None = None) -> Searcher:
         """A searcher of this engine's passages with these models; `tuning` None: the product's."""

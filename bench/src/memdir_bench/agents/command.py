@@ -13,11 +13,12 @@ from typing import Any, Final
 from memdir.core.errors import MemdirError
 from memdir_bench.agents.accuracy import accuracy
 from memdir_bench.agents.day_simulation import day
+from memdir_bench.agents.needed import needed
 from memdir_bench.agents.scale import QUICK, Work, at_size
 from memdir_bench.figures import Figure, machine
 from memdir_bench.report import reported
 
-PARTS: Final = ("accuracy", "scale", "day")
+PARTS: Final = ("accuracy", "prompts", "scale", "day")
 SIZES: Final = (10, 1_000, 50_000)
 """A million takes its time, and is asked for by name."""
 _QUICK_SIZES: Final = (10, 200)
@@ -46,11 +47,18 @@ def _parts(args: argparse.Namespace) -> dict[str, Callable[[], Iterable[Figure]]
     found: dict[str, Callable[[], Iterable[Figure]]] = {}
     if "accuracy" in wanted:
         found["accuracy"] = partial(_accuracy, args.dir, share=6 if args.quick else 1)
+    if "prompts" in wanted:
+        found["prompts"] = partial(_prompts, args.dir)
     for size in sizes if "scale" in wanted else ():
         found[str(size)] = partial(at_size, size, QUICK if args.quick else Work(), parent=args.dir)
     if "day" in wanted:
         found["day"] = partial(day, parent=args.dir, **({"sessions": 3, "prompts": 5} if args.quick else {}))
     return found
+
+
+def _prompts(parent: Path | None) -> Iterable[Figure]:
+    with tempfile.TemporaryDirectory(prefix="memdir-bench-agents-", dir=parent) as folder:
+        yield from needed(Path(folder))
 
 
 def _accuracy(parent: Path | None, *, share: int) -> Iterable[Figure]:

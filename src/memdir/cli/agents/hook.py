@@ -34,7 +34,7 @@ COMMAND = Command(
     description=(
         "Read the JSON of an agent host's hook on standard input, and print the memories that belong to the prompt, in the\n"
         "host's shape. `memdir init --agent` sets hosts up to call it, by a shorter way into the same code.\n"
-        "It never fails a prompt: whatever is wrong, it prints nothing, exits with 0 within 300 ms of its start, and says why\n"
+        "It never fails a prompt: whatever is wrong, it prints nothing, exits with 0 within 3 s of its start, and says why\n"
         "in one line of hook.log in the state folder. A server that does not run is started, and not waited for."
     ),
     examples=[

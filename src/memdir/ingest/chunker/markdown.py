@@ -14,6 +14,9 @@ _ITEM: Final = re.compile(r"[-*+•][ \t]+|\d{1,9}[.)][ \t]+")
 _UNDERLINE: Final = re.compile(r"(=+|-+|~+|\^+)[ \t]*$")
 _TITLE: Final = re.compile(r"title[ \t]*:[ \t]*[\"']?(.+?)[\"']?[ \t]*$", re.IGNORECASE)
 _FRONT_MATTER_MAX_LINES: Final = 200
+_FIELD: Final = re.compile(r"([A-Za-z_-]+)[ \t]*:[ \t]*(.*)")
+_BOOKKEEPING: Final = frozenset({"tags", "tag", "project", "created", "date", "updated", "modified"})
+"""Front matter of nothing else is no text to be found: its dates would make all memories of a day alike."""
 
 
 def looks_like(text: str) -> bool:
@@ -38,6 +41,7 @@ class _Scanner:
         self._headings: list[tuple[int, str]] = []
         self._open = 0
         self._note = ""
+        self._tags = ""
         self.title = ""
         self.first_heading = ""
 
@@ -122,20 +126,31 @@ class _Scanner:
     def _front_matter(self) -> int:
         if not self._lines or self._lines[0].text.rstrip() != "---":
             return 0
+        fields: list[re.Match[str] | None] = []
         for index, line in enumerate(self._lines[1:_FRONT_MATTER_MAX_LINES], start=1):
             if line.text.rstrip() in {"---", "..."}:
-                self._flush(line.end)
+                self._close_front_matter(fields, line.end)
                 return index + 1
+            fields.append(_FIELD.fullmatch(line.text.rstrip()))
             found = _TITLE.match(line.text)
             if found:
                 self.title = found.group(1)
         self.title = ""
         return 0
 
+    def _close_front_matter(self, fields: list[re.Match[str] | None], end: int) -> None:
+        """Bookkeeping is left out; its tags are context of what follows."""
+        if not all(one is not None and one[1].lower() in _BOOKKEEPING for one in fields):
+            self._flush(end)
+            return
+        self._blocks.append(Block(start=self._open, end=end, skip=True))
+        self._open = end
+        self._tags = next((one[2].strip("[] ") for one in fields if one is not None and one[1].lower().startswith("tag")), "")
+
     def _path(self) -> tuple[str, ...]:
         return tuple(text for _, text in self._headings)
 
     def _flush(self, end: int) -> None:
         if end > self._open:
-            self._blocks.append(Block(start=self._open, end=end, heading=self._path(), note=self._note))
+            self._blocks.append(Block(start=self._open, end=end, heading=self._path(), note=self._note or self._tags))
             self._open = end

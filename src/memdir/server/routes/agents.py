@@ -99,8 +99,10 @@ async def search(
 
 
 @router.post("/v1/agents/context", response_model=wire.ContextResponse)
-async def context(body: wire.ContextRequest, caller: Calling, dispatcher: Dispatching, state: AgentState) -> Response:
-    return model_response(await dispatcher.run(agent_context.context, caller, state, body))
+async def context(
+    body: wire.ContextRequest, caller: Calling, dispatcher: Dispatching, state: AgentState, engine: Searching
+) -> Response:
+    return model_response(await dispatcher.run(agent_context.context, caller, state, engine, body))
 
 
 @router.get("/v1/agents/stats", response_model=wire.AgentStats)

@@ -123,6 +123,14 @@ class AgentMemoryStore:
         """The pieces of a file in order."""
         return [_record(row) for row in self._db.all(f"{_SELECT} where m.document_id = ? order by m.ordinal", (document_id,))]
 
+    def of_documents(self, document_ids: Sequence[str]) -> dict[str, list[AgentRecord]]:
+        """The pieces of each of at most 500 files, in order."""
+        found: dict[str, list[AgentRecord]] = {}
+        rows = self._db.all(f"{_SELECT} where m.document_id in ({marks_for(document_ids)}) order by m.ordinal", document_ids)
+        for row in rows:
+            found.setdefault(row[3], []).append(_record(row))
+        return found
+
     def among(self, document_ids: Sequence[str]) -> set[str]:
         """Those of at most 500 documents that are memories of agents."""
         rows = self._db.all(

@@ -1,0 +1,110 @@
+"""Whether a prompt needs a memory, told from meaning: a logistic model over five numbers.
+
+How close the best memory is says little by itself: small talk is about equally far from everything, and a task in a project is
+near much of what is known of it. So it is also asked how close the prompt is to what people type that needs no memory
+(`everyday_prompts.txt`: small talk, general knowledge, edits that say all they need) and to what they type about the work
+itself (`work_prompts.txt`), how far the best memory is ahead of the second, and how long the prompt is.
+
+The weights are fitted by `scripts/fit_prompt_need.py` on the projects of `memdir bench agents --part prompts` that say
+`half: tuned`, and mean something for the cosines of one model only. None of the texts in the two files is a prompt of that
+bench.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from memdir.store.types import Matrix
+
+if TYPE_CHECKING:
+    from memdir.retrieval.embed.port import Embedder
+
+MODEL: Final = "all-minilm-l6-v2-"
+"""What the name of the model begins with that the weights are for."""
+NEEDED_MIN: Final = 0.6
+"""Nine of ten prompts that need nothing stay below, on projects left out of the fit."""
+NEAR_BEST: Final = 0.05
+"""Cosine. Memories that are as close as the best one but for this may be the one that is meant."""
+GIVEN_MAX: Final = 3
+PART_CHARS: Final = 400
+_LENGTH_CHARS: Final = 100
+"""What is longer is no surer to need a memory."""
+_PARTS_MAX: Final = 6
+_LIKENED: Final = 10
+"""Texts of each file that a prompt is compared with: the closest."""
+_WEIGHTS: Final = (11.68, -11.52, 12.64, 9.90, 4.37)
+_BIAS: Final = -20.12
+_ASKING: Final = re.compile(r"[^.!?\n]{8,300}\?")
+_DOUBTED: Final = 0.5
+"""As `Doubting.doubts` says."""
+_TROUBLE: Final = re.compile(r"error|exception|fail|fatal|panic|warning|denied|refused|cannot|could not", re.IGNORECASE)
+
+
+class PromptNeed:
+    """Any thread may call, after `load`."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self._banks: tuple[Matrix, ...] = ()
+
+    def load(self) -> None:
+        """Embed the texts; takes about half a second."""
+        self._banks = tuple(
+            self._embedder.embed_passages(texts_of(name)) for name in ("everyday_prompts.txt", "work_prompts.txt")
+        )
+
+    @staticmethod
+    def fits(embedder: Embedder | None) -> bool:
+        """Whether the weights are for this model."""
+        return embedder is not None and embedder.name.startswith(MODEL)
+
+    def features(self, vector: Matrix, best: float, second: float, chars: int) -> tuple[float, ...]:
+        """What the model weighs. `best` and `second`: cosines of the two closest memories."""
+        everyday, work = (float(np.sort(bank @ vector)[-_LIKENED:].mean()) for bank in self._banks)
+        return best, everyday, work, best - second, math.log1p(min(chars, _LENGTH_CHARS))
+
+    def doubts(self, vector: Matrix) -> bool:
+        """Whether the model could not read the text."""
+        from memdir.retrieval.embed.port import Doubting
+
+        return isinstance(self._embedder, Doubting) and bool(self._embedder.doubts(vector[np.newaxis])[0] > _DOUBTED)
+
+    def probability(self, vector: Matrix, best: float, second: float, chars: int) -> float:
+        """That the memory with the cosine `best` is needed, 0 to 1."""
+        told = zip(_WEIGHTS, self.features(vector, best, second, chars), strict=True)
+        return 1.0 / (1.0 + math.exp(-(_BIAS + sum(weight * value for weight, value in told))))
+
+
+def texts_of(name: str) -> list[str]:
+    """The lines of one of the two files."""
+    return files("memdir.retrieval.agents").joinpath(name).read_text(encoding="utf-8").splitlines()
+
+
+def parts_of(prompt: str) -> list[str]:
+    """What of a prompt may be its question, at most _PARTS_MAX: all of it; of a long one its beginning, its end, sentences that
+    ask, and lines that tell of trouble, for the question may stand anywhere around what was pasted."""
+    text = prompt.strip()
+    if len(text) <= PART_CHARS:
+        return [text] if text else []
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    trouble = [line[:PART_CHARS] for line in lines if _TROUBLE.search(line)]
+    ends = [_cut(text[: PART_CHARS + 1], last=False), _cut(text[-PART_CHARS - 1 :], last=True)]
+    asking = [one.strip()[-PART_CHARS:] for one in _ASKING.findall(text)]
+    return list(dict.fromkeys([*ends, *asking[:1], *asking[-1:], *trouble[:1], *trouble[-1:]]))[:_PARTS_MAX]
+
+
+def _cut(text: str, *, last: bool) -> str:
+    """Without the word that was cut through."""
+    kept = text.partition(" ")[2] if last else text.rpartition(" ")[0]
+    return (kept or text).strip()
+
+
+def near_best(cosines: Sequence[float]) -> int:
+    """How many of some cosines, best first, are given."""
+    return sum(one >= cosines[0] - NEAR_BEST for one in cosines[:GIVEN_MAX])
