@@ -21,7 +21,7 @@ STEPS = 50
 
 
 def rows(project: Project, model: MiniLmEmbedder, need: PromptNeed) -> tuple[np.ndarray, np.ndarray]:
-    """Features of each prompt, shape (prompts, 5), of its surest part by the first feature; and whether it needs a memory."""
+    """Features of each prompt, shape (prompts, 4), of its surest part by the first feature; and whether it needs a memory."""
     known = model.embed_passages([f"{', '.join(tags)}\n{text}" for tags, text in project.memories.values()])
     found, wanted = [], []
     for prompt in project.prompts:
@@ -29,7 +29,7 @@ def rows(project: Project, model: MiniLmEmbedder, need: PromptNeed) -> tuple[np.
         for part in parts_of(prompt.text):
             vector = model.embed_query(part)
             best, second = sorted((known @ vector).tolist(), reverse=True)[:2]
-            some.append(need.features(vector, best, second, len(part)))
+            some.append(need.features(vector, best, second))
         found.append(max(some))
         wanted.append(prompt.needs is not None)
     return np.array(found), np.array(wanted, dtype=float)

@@ -174,6 +174,11 @@ class Engine:
         """Whether loading is over, one way or the other."""
         return self._settled.is_set()
 
+    @property
+    def loaded(self) -> bool:
+        """Whether no thread of its start runs any more."""
+        return self._prompt_need_settled.is_set()
+
     def wait_settled(self, timeout_s: float) -> bool:
         """Wait until loading is over, at most `timeout_s` and SETTLE_WAIT_S."""
         return self._settled.wait(min(max(0.0, timeout_s), SETTLE_WAIT_S))

@@ -1,9 +1,9 @@
-"""Whether a prompt needs a memory, told from meaning: a logistic model over five numbers.
+"""Whether a prompt needs a memory, told from meaning: a logistic model over four numbers.
 
 How close the best memory is says little by itself: small talk is about equally far from everything, and a task in a project is
 near much of what is known of it. So it is also asked how close the prompt is to what people type that needs no memory
 (`everyday_prompts.txt`: small talk, general knowledge, edits that say all they need) and to what they type about the work
-itself (`work_prompts.txt`), how far the best memory is ahead of the second, and how long the prompt is.
+itself (`work_prompts.txt`), and how far the best memory is ahead of the second.
 
 The weights are fitted by `scripts/fit_prompt_need.py` on the projects of `memdir bench agents --part prompts` that say
 `half: tuned`, and mean something for the cosines of one model only. None of the texts in the two files is a prompt of that
@@ -33,13 +33,11 @@ NEAR_BEST: Final = 0.05
 """Cosine. Memories that are as close as the best one but for this may be the one that is meant."""
 GIVEN_MAX: Final = 3
 PART_CHARS: Final = 400
-_LENGTH_CHARS: Final = 100
-"""What is longer is no surer to need a memory."""
 _PARTS_MAX: Final = 6
 _LIKENED: Final = 10
 """Texts of each file that a prompt is compared with: the closest."""
-_WEIGHTS: Final = (11.68, -11.52, 12.64, 9.90, 4.37)
-_BIAS: Final = -20.12
+_WEIGHTS: Final = (12.23, -14.26, 15.64, 3.90)
+_BIAS: Final = -3.18
 _ASKING: Final = re.compile(r"[^.!?\n]{8,300}\?")
 _DOUBTED: Final = 0.5
 """As `Doubting.doubts` says."""
@@ -64,10 +62,10 @@ class PromptNeed:
         """Whether the weights are for this model."""
         return embedder is not None and embedder.name.startswith(MODEL)
 
-    def features(self, vector: Matrix, best: float, second: float, chars: int) -> tuple[float, ...]:
+    def features(self, vector: Matrix, best: float, second: float) -> tuple[float, ...]:
         """What the model weighs. `best` and `second`: cosines of the two closest memories."""
         everyday, work = (float(np.sort(bank @ vector)[-_LIKENED:].mean()) for bank in self._banks)
-        return best, everyday, work, best - second, math.log1p(min(chars, _LENGTH_CHARS))
+        return best, everyday, work, best - second
 
     def doubts(self, vector: Matrix) -> bool:
         """Whether the model could not read the text."""
@@ -75,9 +73,9 @@ class PromptNeed:
 
         return isinstance(self._embedder, Doubting) and bool(self._embedder.doubts(vector[np.newaxis])[0] > _DOUBTED)
 
-    def probability(self, vector: Matrix, best: float, second: float, chars: int) -> float:
+    def probability(self, vector: Matrix, best: float, second: float) -> float:
         """That the memory with the cosine `best` is needed, 0 to 1."""
-        told = zip(_WEIGHTS, self.features(vector, best, second, chars), strict=True)
+        told = zip(_WEIGHTS, self.features(vector, best, second), strict=True)
         return 1.0 / (1.0 + math.exp(-(_BIAS + sum(weight * value for weight, value in told))))
 
 

@@ -45,7 +45,7 @@ def needed(
         if not near:
             continue
         second = near[1][1] if len(near) > 1 else 0.0
-        sure = need.probability(vector, near[0][1], second, len(part))
+        sure = need.probability(vector, near[0][1], second)
         if sure >= surest:
             surest, found = sure, near[: near_best([cosine for _, cosine in near])]
     return [record for record, _ in found] if known else None
