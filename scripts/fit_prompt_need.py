@@ -1,6 +1,7 @@
 """Fit the weights of `memdir.retrieval.agents.need` on the tuned half of the projects of `memdir bench agents --part prompts`.
 
-Prints them, and what a fit without each project in turn makes of that project.
+Prompts that need a memory of their project, against those that need none and, at a quarter of their weight, those that need one
+of another project. Prints the weights, and what a fit without each project in turn makes of it.
 Usage: .venv/bin/python scripts/fit_prompt_need.py
 """
 
@@ -14,36 +15,54 @@ import numpy as np
 
 from memdir.retrieval.agents.need import NEEDED_MIN, PromptNeed, parts_of
 from memdir.retrieval.embed.minilm import MiniLmEmbedder
-from memdir_bench.agents.projects import Project, projects
+from memdir_bench.agents.projects import Project, Prompt, projects
 
 RIDGE = 3e-3
 STEPS = 50
+ELSEWHERE = 0.25
+"""Weight of a prompt about another project, of which there are many."""
 
 
-def rows(project: Project, model: MiniLmEmbedder, need: PromptNeed) -> tuple[np.ndarray, np.ndarray]:
-    """Features of each prompt, shape (prompts, 4), of its surest part by the first feature; and whether it needs a memory."""
-    known = model.embed_passages([f"{', '.join(tags)}\n{text}" for tags, text in project.memories.values()])
-    found, wanted = [], []
-    for prompt in project.prompts:
-        some = []
-        for part in parts_of(prompt.text):
-            vector = model.embed_query(part)
-            best, second = sorted((known @ vector).tolist(), reverse=True)[:2]
-            some.append(need.features(vector, best, second))
-        found.append(max(some))
-        wanted.append(prompt.needs is not None)
-    return np.array(found), np.array(wanted, dtype=float)
+class Rows:
+    """Every prompt asked in every project: in whose, features of shape (asked, 2), weights, and whether one is needed."""
+
+    def __init__(self, known: list[Project], model: MiniLmEmbedder, need: PromptNeed) -> None:
+        self.names = [project.name for project in known]
+        asked_in, asked_of, features, weights, wanted = [], [], [], [], []
+        for own, project in enumerate(known):
+            memories = model.embed_passages([f"{', '.join(tags)}\n{text}" for tags, text in project.memories.values()])
+            for other, whose in enumerate(known):
+                for prompt in whose.prompts:
+                    if other != own and prompt.needs is None:
+                        continue
+                    asked_in.append(own)
+                    asked_of.append(other)
+                    features.append(_features(prompt, memories, model, need))
+                    weights.append(1.0 if own == other else ELSEWHERE)
+                    wanted.append(own == other and prompt.needs is not None)
+        self.asked_in, self.asked_of = np.array(asked_in), np.array(asked_of)
+        self.features, self.weights, self.wanted = np.array(features), np.array(weights), np.array(wanted, dtype=float)
 
 
-def fitted(features: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+def _features(prompt: Prompt, memories: np.ndarray, model: MiniLmEmbedder, need: PromptNeed) -> tuple[float, ...]:
+    """Of its surest part by the first feature."""
+    found = []
+    for part in parts_of(prompt.text):
+        vector = model.embed_query(part)
+        found.append(need.features(vector, float((memories @ vector).max())))
+    return max(found)
+
+
+def fitted(rows: Rows, chosen: np.ndarray) -> np.ndarray:
     """Weights, then the bias: logistic regression by Newton's method, with a ridge on standardised features."""
+    features, wanted, counts = rows.features[chosen], rows.wanted[chosen], rows.weights[chosen]
     mean, spread = features.mean(0), features.std(0)
     table = np.c_[(features - mean) / spread, np.ones(len(features))]
     weights = np.zeros(table.shape[1])
     for _ in range(STEPS):
         sure = 1 / (1 + np.exp(-table @ weights))
-        slope = table.T @ (sure - wanted) / len(wanted) + RIDGE * np.r_[weights[:-1], 0]
-        curve = (table * (sure * (1 - sure))[:, None]).T @ table / len(wanted) + RIDGE * np.eye(len(weights))
+        slope = table.T @ (counts * (sure - wanted)) / counts.sum() + RIDGE * np.r_[weights[:-1], 0]
+        curve = (table * (counts * sure * (1 - sure))[:, None]).T @ table / counts.sum() + RIDGE * np.eye(len(weights))
         weights -= np.linalg.solve(curve, slope)
     return np.r_[weights[:-1] / spread, weights[-1] - (weights[:-1] * mean / spread).sum()]
 
@@ -54,15 +73,17 @@ def main() -> None:
         model = MiniLmEmbedder(Path(folder))
         need = PromptNeed(model)
         need.load()
-        known = {project.name: rows(project, model, need) for project in projects() if not project.held}
-    for left_out, (features, wanted) in known.items():
-        others = [own for name, own in known.items() if name != left_out]
-        weights = fitted(np.concatenate([own[0] for own in others]), np.concatenate([own[1] for own in others]))
-        sure = 1 / (1 + np.exp(-(features @ weights[:-1] + weights[-1])))
-        passed, silent = (sure[wanted == 1] >= NEEDED_MIN).mean(), (sure[wanted == 0] < NEEDED_MIN).mean()
-        told = f"without {left_out}: {passed:.2f} of those that need one pass, {silent:.2f} of the others do not"
-        sys.stdout.write(f"{told}\n")
-    weights = fitted(*(np.concatenate([own[at] for own in known.values()]) for at in (0, 1)))
+        rows = Rows([project for project in projects() if not project.held], model, need)
+    own = rows.asked_in == rows.asked_of
+    for number, name in enumerate(rows.names):
+        weights = fitted(rows, (rows.asked_in != number) & (rows.asked_of != number))
+        given = 1 / (1 + np.exp(-(rows.features @ weights[:-1] + weights[-1]))) >= NEEDED_MIN
+        here = rows.asked_in == number
+        passed, silent = given[here & (rows.wanted == 1)].mean(), 1 - given[here & own & (rows.wanted == 0)].mean()
+        elsewhere = 1 - given[here & ~own].mean()
+        told = f"{passed:.2f} of those that need one pass; silent for {silent:.2f} that need none"
+        sys.stdout.write(f"without {name}: {told}, for {elsewhere:.2f} of other projects\n")
+    weights = fitted(rows, np.ones(len(own), dtype=bool))
     listed = ", ".join(f"{weight:.2f}" for weight in weights[:-1])
     sys.stdout.write(f"weights {listed} bias {weights[-1]:.2f}\n")
 

@@ -139,7 +139,7 @@ class AgentMemories:
         only_tags: bool = False,
         limit: int = 5,
         threshold: float | None = None,
-        semantic: bool = False,
+        semantic: bool = True,
         weights: Mapping[str, float] | None = None,
         record: bool = True,
     ) -> Found:

@@ -131,8 +131,8 @@ class AgentSearchRequest(Wire):
     limit: Annotated[int, Field(ge=1, le=AGENT_LIMIT_MAX)] = 5
     threshold: Annotated[float, Field(ge=0, le=1)] | None = None
     """Hits with a lower score are left out; None: the server's own threshold."""
-    semantic: bool = False
-    """Let vectors join in (slower, needs the server's model)."""
+    semantic: bool = True
+    """Let meaning join in, where the server's model is there and can read the question."""
     weights: Weights | None = None
     """Those that are left out are the server's (`MEMDIR_AGENT_WEIGHTS`), else the seed's."""
     record: bool = True

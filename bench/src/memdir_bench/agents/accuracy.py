@@ -50,7 +50,7 @@ def seed_cases(client: httpx.Client) -> Iterator[Figure]:
     ids = _stored(client, "seed", seedcases.MEMORIES)
     right = false = 0
     for case in seedcases.CASES:
-        hits = searched(client, "seed", case.query, project=seedcases.PROJECT, tags=list(case.tags), limit=5)
+        hits = searched(client, "seed", case.query, project=seedcases.PROJECT, tags=list(case.tags), limit=5, semantic=False)
         if case.expected is None:
             false += len(hits)
         elif hits and hits[0]["memory"]["id"] == ids[case.expected]:
@@ -69,11 +69,11 @@ def thousand(client: httpx.Client, share: int) -> Iterator[Figure]:
     told = memories()
     places = imported(client, THOUSAND, [one.item(datetime.now(UTC)) for one in told])
     asked = questions(told)[::share]
-    yield from _of_all(asked, _ranks(client, asked, places))
+    yield from _of_all(asked, _ranks(client, asked, places, semantic=False))
 
 
 def by_meaning(client: httpx.Client, share: int) -> Iterator[Figure]:
-    """The same questions with `--semantic`, when the pipeline is done with the memories."""
+    """The same questions by words and meaning, when the pipeline is done with the memories."""
     told = memories()
     asked = questions(told)[::share]
     places = {(one.content, one.project): place for place, one in enumerate(told)}
@@ -149,7 +149,8 @@ def imported(client: httpx.Client, container: str, items: list[dict[str, Any]]) 
 
 
 def searched(client: httpx.Client, container: str, query: str, **more: Any) -> list[dict[str, Any]]:
-    """Hits, best first; the search is not counted as an access, so that one does not change the next."""
+    """Hits, best first, by words and meaning unless `semantic` is False; the search is not counted as an access, so that one
+    does not change the next."""
     body = {"containerTag": container, "q": query, "record": False} | more
     found: list[dict[str, Any]] = asked_of(client, "/v1/agents/search", body)["results"]
     return found

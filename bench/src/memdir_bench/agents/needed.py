@@ -9,7 +9,7 @@ from typing import Final
 
 import httpx
 
-from memdir_bench.agents.accuracy import asked_of
+from memdir_bench.agents.accuracy import asked_of, searched
 from memdir_bench.agents.goals import figure
 from memdir_bench.agents.projects import Project, Prompt, projects
 from memdir_bench.figures import Figure
@@ -19,6 +19,7 @@ from memdir_bench.server.runs import settle
 from memdir_bench.smoke import progress
 
 CONTAINER: Final = "needed"
+_TOP: Final = 5
 Given = list[tuple[Prompt, list[str]]]
 """Prompts, with the ids of the memories that each was given, in order; another project's has its name before it."""
 
@@ -32,9 +33,14 @@ def needed(folder: Path) -> Iterator[Figure]:
         settle(one, CONTAINER)
         one.rested_s()
         given = {project.name: _given(client, project, names) for project in known}
+        elsewhere = {one.name: _elsewhere(client, one, known) for one in known}
+        found = {project.name: _found(client, project, names) for project in known}
     for half in (False, True):
-        own = [answer for project in known if project.held == half for answer in given[project.name]]
-        yield from _figures("held" if half else "tuned", own)
+        own = [project.name for project in known if project.held == half]
+        name = "held" if half else "tuned"
+        yield from _figures(name, [answer for project in own for answer in given[project]])
+        yield _share(f"{name}_elsewhere_silent", [silent for project in own for silent in elsewhere[project]])
+        yield from _search_figures(name, [answer for project in own for answer in found[project]])
 
 
 def _stored(client: httpx.Client, known: Sequence[Project]) -> dict[str, tuple[str, str]]:
@@ -57,6 +63,31 @@ def _given(client: httpx.Client, project: Project, names: dict[str, tuple[str, s
         told = [names[one] for one in asked_of(client, "/v1/agents/context", body)["memoryIds"]]
         found.append((prompt, [name if own == project.name else f"{own}/{name}" for own, name in told]))
     return found
+
+
+def _elsewhere(client: httpx.Client, project: Project, known: Sequence[Project]) -> list[bool]:
+    """Whether nothing is given in a project for prompts that need a memory of another one of its half."""
+    others = [other for other in known if other.held == project.held and other is not project]
+    asked = [prompt.text for other in others for prompt in other.prompts if prompt.needs is not None]
+    bodies = [{"containerTag": CONTAINER, "prompt": text, "project": project.name} for text in asked]
+    return [not asked_of(client, "/v1/agents/context", body)["memoryIds"] for body in bodies]
+
+
+def _found(client: httpx.Client, project: Project, names: dict[str, tuple[str, str]]) -> Given:
+    """What a search finds that looks through all projects."""
+    found: Given = []
+    for prompt in project.prompts:
+        hits = searched(client, CONTAINER, prompt.text, project=project.name, limit=_TOP)
+        told = [names[hit["memory"]["id"]] for hit in hits]
+        found.append((prompt, [name if own == project.name else f"{own}/{name}" for own, name in told]))
+    return found
+
+
+def _search_figures(half: str, found: Given) -> Iterator[Figure]:
+    need = [(prompt, told) for prompt, told in found if prompt.needs is not None]
+    yield _share(f"{half}_search_first", [told[:1] == [prompt.needs] for prompt, told in need])
+    yield _share(f"{half}_search_top5", [prompt.needs in told for prompt, told in need])
+    yield _share(f"{half}_search_silent", [not told for prompt, told in found if prompt.needs is None])
 
 
 def _figures(half: str, given: Given) -> Iterator[Figure]:

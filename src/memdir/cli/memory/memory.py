@@ -94,7 +94,7 @@ def _configure_search(parser: Parser) -> None:
     parser.add_argument(
         "--weights", metavar="NAME=NUMBER,…", type=_weights, help=f"of the signals: {', '.join(WEIGHT_MAX)}; the others stay"
     )
-    parser.add_argument("--semantic", action="store_true", help="let meaning join in (uses the server's model)")
+    parser.add_argument("--words", action="store_true", help="by words alone, without the server's model")
     parser.add_argument("--explain", action="store_true", help="show the five signals of each memory")
     add_project(parser)
     add_container(parser)
@@ -122,7 +122,7 @@ def _search(args: argparse.Namespace, out: Output) -> int:
         only_tags=args.only_tags,
         limit=args.limit,
         threshold=args.threshold,
-        semantic=args.semantic,
+        semantic=not args.words,
         weights=args.weights,
     )
     if out.json:

@@ -1,13 +1,11 @@
-"""Whether a prompt needs a memory, told from meaning: a logistic model over four numbers.
+"""Whether a prompt needs a memory, told from meaning: a logistic model over two numbers.
 
-How close the best memory is says little by itself: small talk is about equally far from everything, and a task in a project is
-near much of what is known of it. So it is also asked how close the prompt is to what people type that needs no memory
-(`everyday_prompts.txt`: small talk, general knowledge, edits that say all they need) and to what they type about the work
-itself (`work_prompts.txt`), and how far the best memory is ahead of the second.
+How close the best memory is says little by itself: small talk is about equally far from everything, and some of it is close to
+something. So it is also asked how close the prompt is to what people type that needs no memory (`everyday_prompts.txt`: small
+talk, general knowledge, edits that say all they need).
 
 The weights are fitted by `scripts/fit_prompt_need.py` on the projects of `memdir bench agents --part prompts` that say
-`half: tuned`, and mean something for the cosines of one model only. None of the texts in the two files is a prompt of that
-bench.
+`half: tuned`, and mean something for the cosines of one model only. None of the texts in the file is a prompt of that bench.
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ if TYPE_CHECKING:
 
 MODEL: Final = "all-minilm-l6-v2-"
 """What the name of the model begins with that the weights are for."""
-NEEDED_MIN: Final = 0.6
+NEEDED_MIN: Final = 0.5
 """Nine of ten prompts that need nothing stay below, on projects left out of the fit."""
 NEAR_BEST: Final = 0.05
 """Cosine. Memories that are as close as the best one but for this may be the one that is meant."""
@@ -35,9 +33,9 @@ GIVEN_MAX: Final = 3
 PART_CHARS: Final = 400
 _PARTS_MAX: Final = 6
 _LIKENED: Final = 10
-"""Texts of each file that a prompt is compared with: the closest."""
-_WEIGHTS: Final = (12.23, -14.26, 15.64, 3.90)
-_BIAS: Final = -3.18
+"""Everyday prompts that a prompt is compared with: the closest."""
+_WEIGHTS: Final = (16.40, -6.29)
+_BIAS: Final = -4.07
 _ASKING: Final = re.compile(r"[^.!?\n]{8,300}\?")
 _DOUBTED: Final = 0.5
 """As `Doubting.doubts` says."""
@@ -49,23 +47,21 @@ class PromptNeed:
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
-        self._banks: tuple[Matrix, ...] = ()
+        self._everyday: Matrix = np.zeros((0, embedder.dim), dtype=np.float32)
 
     def load(self) -> None:
         """Embed the texts; takes about half a second."""
-        self._banks = tuple(
-            self._embedder.embed_passages(texts_of(name)) for name in ("everyday_prompts.txt", "work_prompts.txt")
-        )
+        text = files("memdir.retrieval.agents").joinpath("everyday_prompts.txt").read_text(encoding="utf-8")
+        self._everyday = self._embedder.embed_passages(text.splitlines())
 
     @staticmethod
     def fits(embedder: Embedder | None) -> bool:
         """Whether the weights are for this model."""
         return embedder is not None and embedder.name.startswith(MODEL)
 
-    def features(self, vector: Matrix, best: float, second: float) -> tuple[float, ...]:
-        """What the model weighs. `best` and `second`: cosines of the two closest memories."""
-        everyday, work = (float(np.sort(bank @ vector)[-_LIKENED:].mean()) for bank in self._banks)
-        return best, everyday, work, best - second
+    def features(self, vector: Matrix, best: float) -> tuple[float, float]:
+        """What the model weighs. `best`: the cosine of the closest memory."""
+        return best, float(np.sort(self._everyday @ vector)[-_LIKENED:].mean())
 
     def doubts(self, vector: Matrix) -> bool:
         """Whether the model could not read the text."""
@@ -73,15 +69,10 @@ class PromptNeed:
 
         return isinstance(self._embedder, Doubting) and bool(self._embedder.doubts(vector[np.newaxis])[0] > _DOUBTED)
 
-    def probability(self, vector: Matrix, best: float, second: float) -> float:
+    def probability(self, vector: Matrix, best: float) -> float:
         """That the memory with the cosine `best` is needed, 0 to 1."""
-        told = zip(_WEIGHTS, self.features(vector, best, second), strict=True)
+        told = zip(_WEIGHTS, self.features(vector, best), strict=True)
         return 1.0 / (1.0 + math.exp(-(_BIAS + sum(weight * value for weight, value in told))))
-
-
-def texts_of(name: str) -> list[str]:
-    """The lines of one of the two files."""
-    return files("memdir.retrieval.agents").joinpath(name).read_text(encoding="utf-8").splitlines()
 
 
 def parts_of(prompt: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""The memories closest to a prompt by meaning, and whether it needs them. Start with `needed`."""
+"""The memories closest to a text by meaning, and whether a prompt needs them. Start with `needed`."""
 
 from __future__ import annotations
 
@@ -40,19 +40,20 @@ def needed(
         vector = model.embed_query(part)
         if need.doubts(vector):
             continue
-        near = nearest(caller, engine, model, container_id, vector, project=project)
+        near = [
+            one for one in nearest(caller, engine, model, container_id, vector, project) if one[0].project in (None, project)
+        ]
         known += len(near)
         if not near:
             continue
-        second = near[1][1] if len(near) > 1 else 0.0
-        sure = need.probability(vector, near[0][1], second)
+        sure = need.probability(vector, near[0][1])
         if sure >= surest:
             surest, found = sure, near[: near_best([cosine for _, cosine in near])]
     return [record for record, _ in found] if known else None
 
 
-def nearest(caller: Caller, engine: Engine, model: Embedder, container_id: int, vector: Matrix, *, project: str | None) -> Near:
-    """Of the memories of a project and of no project."""
+def nearest(caller: Caller, engine: Engine, model: Embedder, container_id: int, vector: Matrix, project: str | None) -> Near:
+    """Of all memories, those of a project looked for apart, too."""
     found: dict[str, tuple[AgentRecord, float]] = {}
     folders = [FOLDER] if project is None else [f"{FOLDER}/{project}", FOLDER]
     for folder in folders:
@@ -65,11 +66,11 @@ def nearest(caller: Caller, engine: Engine, model: Embedder, container_id: int, 
             own = pieces.get(passage.document_id, [])
             record = next((one for one in own if one.content in passage.chunk.text or passage.chunk.text in one.content), None)
             record = record or (own[0] if own else None)
-            if record is not None and record.project in (None, project):
+            if record is not None:
                 known = found.get(record.id)
                 if known is None or known[1] < cosine_of[chunk_id]:
                     found[record.id] = record, cosine_of[chunk_id]
-    for record, cosine in _fresh(caller, model, container_id, vector, project=project, known=found):
+    for record, cosine in _fresh(caller, model, container_id, vector, project, found):
         found[record.id] = record, cosine
     return sorted(found.values(), key=lambda one: (-one[1], one[0].number))
 
@@ -79,7 +80,6 @@ def _fresh(
     model: Embedder,
     container_id: int,
     vector: Matrix,
-    *,
     project: str | None,
     known: dict[str, tuple[AgentRecord, float]],
 ) -> Near:

@@ -1,4 +1,4 @@
-"""Searching the memories of agents: by five signals, and by meaning as a sixth when it is asked for."""
+"""Searching the memories of agents: by five signals, and by meaning as a sixth unless only words are asked for."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from dataclasses import replace
 from typing import Final
 
 from memdir.api import agents as wire
+from memdir.retrieval.agents.need import NEEDED_MIN, near_best
 from memdir.retrieval.agents.ranking import AgentQuery, stems_of
-from memdir.retrieval.types import SearchQuery
-from memdir.server.agents.reading import Bounds, bounds, hit_of, query_of, ranked_records
+from memdir.retrieval.agents.terms import tag_key
+from memdir.server.agents.by_meaning import Near, nearest
+from memdir.server.agents.reading import bounds, hit_of, query_of, ranked_records
 from memdir.server.agents.state import AgentMemoryState
 from memdir.server.engine import Engine
 from memdir.server.http.access import Caller
-from memdir.store.agents import memories as agent_memories
-from memdir.store.types import Scope
 
-WEIGHT: Final = 0.2
+WEIGHT: Final = 0.5
 """Of meaning; the five signals share the rest."""
-CLOSE_MIN: Final = 0.7
-"""Without a threshold of the caller: what only meaning finds is at least as close. Both numbers are fitted on one half of the
-questions of `memdir bench agents`, see ADR 29."""
+CLOSE: Final = 0.6
+"""The cosine that counts as all of it."""
 _OVER_FETCH: Final = 3
+_LOAD_WAIT_S: Final = 10.0
 
 
 def search(
-    caller: Caller, state: AgentMemoryState, engine: Engine, request: wire.AgentSearchRequest
+    caller: Caller, state: AgentMemoryState, engine: Engine | None, request: wire.AgentSearchRequest
 ) -> wire.AgentSearchResponse:
     """Ranked by the five signals; by a sixth when meaning is asked for."""
     began = time.perf_counter()
@@ -33,8 +33,9 @@ def search(
     query = query_of(request, allowed, caller.store.now_ms(), state.weights)
     if allowed.container is None:
         return wire.AgentSearchResponse(results=[], terms=stems_of(query), took_ms=0.0)
-    if request.semantic:
-        found = _semantic_hits(caller, state, engine, allowed, query)
+    meant = _meant(caller, engine, allowed.container.id, query) if request.semantic else None
+    if meant is not None:
+        found = _with_meaning(caller, state, allowed.container.id, query, *meant)
     else:
         ranked = ranked_records(caller, state, allowed.container.id, query)
         found = [(record.number, hit_of(one, record)) for one, record in ranked]
@@ -46,35 +47,43 @@ def search(
     return wire.AgentSearchResponse(results=hits, terms=stems_of(query), took_ms=round(took_ms, 3))
 
 
-def _semantic_hits(
-    caller: Caller, state: AgentMemoryState, engine: Engine, allowed: Bounds, query: AgentQuery
+def _meant(caller: Caller, engine: Engine | None, container_id: int, query: AgentQuery) -> tuple[Near, int] | None:
+    """The memories closest in meaning, and how many of them answer by it alone. None where the model cannot tell."""
+    need = None if engine is None else engine.prompt_need(_LOAD_WAIT_S)
+    if engine is None or engine.dense is None or need is None:
+        return None
+    with engine.in_flight.search():
+        vector = engine.dense.embed_query(query.text)
+        if need.doubts(vector):
+            return None
+        near = nearest(caller, engine, engine.dense, container_id, vector, query.project)
+    if query.only_project:
+        near = [one for one in near if one[0].project == query.project]
+    if query.only_tags:
+        wanted = set(map(tag_key, query.tags))
+        near = [one for one in near if wanted & set(map(tag_key, one[0].tags))]
+    if not near:
+        return near, 0
+    if query.threshold is not None:
+        return near, len(near)
+    cosines = [cosine for _, cosine in near]
+    return near, near_best(cosines) if need.probability(vector, cosines[0]) >= NEEDED_MIN else 0
+
+
+def _with_meaning(
+    caller: Caller, state: AgentMemoryState, container_id: int, query: AgentQuery, near: Near, answering: int
 ) -> list[tuple[int, wire.AgentHit]]:
     """Best first, each with the memory's number. What only meaning finds has the signals of what shares no word."""
-    assert allowed.container is not None
-    container_id = allowed.container.id
     wide = replace(query, limit=query.limit * _OVER_FETCH)
-    by_words = {record.id: (one, record) for one, record in ranked_records(caller, state, container_id, wide)}
-    folder = agent_memories.FOLDER
-    if query.only_project and query.project is not None:
-        folder = f"{folder}/{query.project}"
-    searcher = engine.searcher
-    with engine.in_flight.search():
-        found = searcher.search(
-            SearchQuery(text=query.text, scope=Scope(container_id=container_id, folder=folder), limit=wide.limit)
-        )
-    close: dict[str, float] = {}
-    for hit in found.hits:
-        close.setdefault(hit.document_id, max(0.0, min(1.0, hit.score)))
+    found = {record.id: (one, record) for one, record in ranked_records(caller, state, container_id, wide)}
     index = state.index(container_id)
-    least_close = CLOSE_MIN if query.threshold is None else 0.0
-    for document_id in (one for one, score in close.items() if score >= least_close):
-        for record in caller.store.agents.of_document(document_id)[:1]:
-            tagged = not query.only_tags or set(query.tags) & set(record.tags)
-            if record.id not in by_words and tagged and record.container_id == container_id:
-                by_words[record.id] = (index.unmatched(record.number, query), record)
+    for record, _ in near[:answering]:
+        if record.id not in found:
+            found[record.id] = index.unmatched(record.number, query), record
+    closeness = {record.id: max(0.0, min(1.0, cosine / CLOSE)) for record, cosine in near}
     scored = []
-    for one, record in by_words.values():
-        semantic = close.get(record.document_id, 0.0)
+    for one, record in found.values():
+        semantic = closeness.get(record.id, 0.0)
         scored.append((one, record, semantic, (1 - WEIGHT) * one.score + WEIGHT * semantic))
     scored.sort(key=lambda entry: (-entry[3], entry[1].number))
     least = query.threshold or 0.0
