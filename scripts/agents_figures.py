@@ -55,7 +55,7 @@ def accuracy(found: Figures) -> str:
     """A row for each kind of question, by words and by meaning; then what was answered and should not have been."""
     if "all_top1" not in found:
         return ""
-    ways = {"": "", "semantic_": ", `--semantic`"} if "semantic_all_top1" in found else {"": ""}
+    ways = {"": "", "semantic_": ", by words and meaning"} if "semantic_all_top1" in found else {"": ""}
     rows = [
         "| question | asked | top-1 | 95 % | the same fact, any project | MRR | in the first ten |",
         "|---|---|---|---|---|---|---|",

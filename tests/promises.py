@@ -749,7 +749,7 @@ _AGENTS = _group(
         "exhaustive": "The top 10 are those of scoring every memory.",
         "expansion": "About fifty abbreviations are expanded both ways; words are stemmed as Porter says.",
         "no-model": "Storing, and finding by words, load no model, and the same memories and question give the same answer.",
-        "semantic": "With `--semantic` a memory is found in other words, and other topics still find nothing.",
+        "semantic": "A search finds a memory in other words, unless only words are asked for, and other topics find nothing.",
         "chunks": "Long texts are cut into pieces of at most 512 tokens that overlap by 64, none below 64.",
         "duplicates": "A memory that is (nearly) there already is not stored twice, and the answer says which one it is.",
         "secrets": "A secret is refused or redacted, and never stands in a file, record, index or log.",

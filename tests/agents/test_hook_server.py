@@ -139,8 +139,8 @@ def test_a_prompt_in_other_words_gets_the_memory_and_other_projects_are_not_told
     memories.store("The staging cluster is rebuilt from scratch every Sunday.", project="harbour")
     memories.store("Commit messages are written in the imperative and name the ticket.", project="harbour")
     memories.store("Invoices are rounded per line, never per total.")
-    asked = {**CLAUDE_PROMPT, "cwd": "/home/dev/harbour", "prompt": "why are all my test pods gone this morning?"}
-    told, _ = _first(hook, place, asked, "pods")
+    asked = {**CLAUDE_PROMPT, "cwd": "/home/dev/harbour", "prompt": "my deployment on staging has vanished, who removed it?"}
+    told, _ = _first(hook, place, asked, "gone")
     assert "staging cluster" in told
     assert "Commit messages" not in told
     assert _ask(hook, place, asked, session_id="else", cwd="/home/dev/lighthouse").out == b"", "another project"
