@@ -123,6 +123,14 @@ def test_what_is_stored_is_found_listed_read_and_deleted_by_the_tools(around: Ar
         assert [one["id"] for one in profile["recentMemories"]] == [memory["id"]]
         assert {one["name"] for one in profile["projects"]} == {"shop", "site"}
 
+        corrected = "The flaky login test was cured by freezing the clock."
+        assert (await data(client, "memory_update", id=memory["id"], content=corrected))["memory"]["content"] == corrected
+        found = await data(client, "memory_search", query="flaky login test")
+        assert [one["content"] for one in found["results"] if one["id"] == memory["id"]] == [corrected]
+        assert set(found["results"][0]["tags"]) == {"auth", "bug-fix", "login"}, "they stay"
+        for filler in ("ok", "fixed it", "All tests pass."):
+            assert "nothing that a later session could use" in await text(client, "memory_store", is_error=True, content=filler)
+
         assert (await data(client, "memory_delete", id=memory["id"]))["deleted"] is True
         assert (await data(client, "memory_search", query="flaky login test"))["results"] == []
         for name in ("memory_read", "memory_delete"):

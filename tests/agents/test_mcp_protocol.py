@@ -29,7 +29,7 @@ from memdir.core.errors import UsageError
 from memdir.core.limits import MEMORY_MAX_CHARS, MEMORY_TAGS_MAX
 from memdir.core.paths import under_home
 
-NAMES = ["memory_store", "memory_search", "memory_list", "memory_read", "memory_delete", "memory_profile"]
+NAMES = ["memory_store", "memory_search", "memory_list", "memory_read", "memory_delete", "memory_profile", "memory_update"]
 NOWHERE = {"MEMDIR_SERVER_URL": "http://127.0.0.1:9", "MEMDIR_API_KEY": "md_nobody"}
 """A memory server that cannot be reached: what needs none must not notice."""
 MODES = ["legacy", "2026-07-28"]
@@ -81,8 +81,8 @@ def test_the_tools_come_in_one_order_with_titles_annotations_and_both_schemas(un
         assert hints is not None
         assert hints.open_world_hint is False
         assert hints.idempotent_hint is True
-        assert hints.read_only_hint is (tool.name not in ("memory_store", "memory_delete"))
-        assert hints.destructive_hint is (tool.name == "memory_delete")
+        assert hints.read_only_hint is (tool.name not in ("memory_store", "memory_delete", "memory_update"))
+        assert hints.destructive_hint is (tool.name in ("memory_delete", "memory_update"))
 
 
 def test_every_argument_is_bounded() -> None:
@@ -122,8 +122,13 @@ def test_bad_arguments_are_told_in_the_result_where_a_model_reads_them(
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_memory_server_that_is_not_there_is_told_with_what_to_do(unreachable: Any, name: str) -> None:
-    needed = {"memory_store": {"content": "a"}, "memory_search": {"query": "a"}, "memory_read": {"id": "A"}}
-    result = called(unreachable, name, needed.get(name, {"id": "A"} if name == "memory_delete" else {}))
+    needed: dict[str, dict[str, str]] = {
+        "memory_store": {"content": "a"},
+        "memory_search": {"query": "a"},
+        "memory_read": {"id": "A"},
+    }
+    needed |= {"memory_delete": {"id": "A"}, "memory_update": {"id": "A", "content": "a"}}
+    result = called(unreachable, name, needed.get(name, {}))
     assert result.is_error
     assert "cannot be reached" in words(result)
     assert "memdir doctor" in words(result)

@@ -76,7 +76,7 @@ def test_an_edit_changes_the_file_and_what_is_found(server: ServerProcess, clien
     assert changed["path"].startswith("/memory/platform/")
     assert file_of(client, tag, memory["path"]) is None
     assert "valkey" in (file_of(client, tag, changed["path"]) or "")
-    assert memories.search("memcached")["results"] == []
+    assert memories.search("memcached", semantic=False)["results"] == []
     assert memories.search("valkey")["results"][0]["memory"]["tags"] == ["cache"]
 
 

@@ -67,7 +67,9 @@ def test_the_commands_do_what_their_help_says(own: ServerProcess, tmp_path: Path
         assert signal in found.stdout
     assert "searched for" in found.stderr
     assert memdir(own, "memory", "search", "kubernetes helm terraform").returncode == 1
-    weighed = memdir(own, "memory", "search", "--words", "--weights", "bm25=1,tags=0,recency=0", "--tags", "auth,x", "--json", "jwt")
+    weighed = memdir(
+        own, "memory", "search", "--words", "--weights", "bm25=1,tags=0,recency=0", "--tags", "auth,x", "--json", "jwt"
+    )
     assert json.loads(weighed.stdout)["results"][0]["score"] == pytest.approx(1.05), "bm25 and frequency, which stayed"
     assert "no weight 'speed'" in memdir(own, "memory", "search", "--weights", "speed=1", "jwt").stderr
     assert memory_id in memdir(own, "memory", "list", "--project", "my-saas").stdout

@@ -43,6 +43,11 @@ DELETE: Final = """\
 Delete one memory for good, by its id: when it is wrong, outdated or was stored by mistake, or when the user asks to forget \
 it. Its file goes, too."""
 
+UPDATE: Final = """\
+Replace what a memory says, by its id, when it is no longer true or was corrected: the new text must stand alone. Its file \
+keeps the former text in its history, and only the new one is found. Better than storing a second memory that contradicts the \
+first."""
+
 PROFILE: Final = """\
 What is known about the user and the current project in short: lasting facts, recent ones, the project's latest memories, and \
 which projects and tags there are. Good at the beginning of a session."""

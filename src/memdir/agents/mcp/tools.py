@@ -1,4 +1,4 @@
-"""The six tools: what each takes (bounded), what it says about itself, and what it does.
+"""The seven tools: what each takes (bounded), what it says about itself, and what it does.
 
 The order of `TOOLS` is what a host sees and caches: new ones go to the end. Arguments are checked here and not by the
 protocol's library, so that a model is told what to mend in a result that it reads.
@@ -92,6 +92,18 @@ class ReadArguments(Arguments):
 
 class DeleteArguments(Arguments):
     id: Identifier
+
+
+class UpdateArguments(Arguments):
+    id: Identifier
+    content: Annotated[str, Field(min_length=1, max_length=MEMORY_MAX_CHARS, description="all of what it says from now on")]
+    tags: Annotated[
+        Annotated[list[wire.Tag], Field(max_length=MEMORY_TAGS_MAX)] | SkipJsonSchema[None],
+        Field(description="default: as they are"),
+    ] = None
+    redact_secrets: Annotated[bool, Field(description="take passwords and keys out of the content instead of refusing it")] = (
+        False
+    )
 
 
 class ProfileArguments(Arguments):
@@ -218,6 +230,14 @@ def _delete(around: Around, given: DeleteArguments) -> Outcome:
     return Outcome(text=f"Deleted memory {given.id}, its file too.", data=answers.Deleted(id=given.id, deleted=True))
 
 
+def _update(around: Around, given: UpdateArguments) -> Outcome:
+    secrets = "redact" if given.redact_secrets else "refuse"
+    changed = around.link.ask(lambda memories: memories.edit(given.id, content=given.content, tags=given.tags, secrets=secrets))
+    memory = answers.memory(wire.AgentMemory.model_validate(changed), max_chars=answers.READ_MAX_CHARS)
+    data = answers.Read(memory=memory)
+    return Outcome(text=f"Updated; the former text is in its file's history.\n\n{answers.read_text(data)}", data=data)
+
+
 def _profile(around: Around, given: ProfileArguments) -> Outcome:
     data = profile(around, around.project_or(given.project))
     return Outcome(text=answers.profile_text(data), data=data)
@@ -326,6 +346,10 @@ TOOLS: Final[tuple[Tool, ...]] = (
     Tool(
         name="memory_profile", title="Memory profile", description=guide.PROFILE, arguments=ProfileArguments,
         answer=answers.Profile, run=_profile, reads_only=True,
+    ),
+    Tool(
+        name="memory_update", title="Correct a memory", description=guide.UPDATE, arguments=UpdateArguments,
+        answer=answers.Read, run=_update, reads_only=False, destroys=True,
     ),
 )  # fmt: skip
 

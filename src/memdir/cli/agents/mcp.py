@@ -85,8 +85,8 @@ COMMAND = Command(
     usage="[OPTIONS]",
     description=(
         "Serve agent memories over the Model Context Protocol: the tools memory_store, memory_search, memory_list,\n"
-        "memory_read, memory_delete and memory_profile. A host starts it and talks to it over standard input and output; it\n"
-        "ends with its host. The memory server is started when it does not run. See docs/mcp.md."
+        "memory_read, memory_delete, memory_profile and memory_update. A host starts it and talks to it over standard\n"
+        "input and output; it ends with its host. The memory server is started when it does not run. See docs/mcp.md."
     ),
     examples=[
         ("memdir mcp --project shop", "when the project is not the folder's"),

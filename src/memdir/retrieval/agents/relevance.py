@@ -15,12 +15,17 @@ import math
 from collections.abc import Container, Sequence
 from typing import Final
 
-from memdir.retrieval.agents.terms import LONG_WORDS, Asked
+from memdir.retrieval.agents.terms import LONG_WORDS, Asked, asked, words
 
 COVERED_MIN: Final = 0.47
 EVERYDAY_WEIGHT: Final = 0.2
 WORK_WEIGHT: Final = 0.4
 SENTENCE_WORDS: Final = 2.0
+_FILLERS: Final = frozenset(
+    """ok okay yes no fine good great thanks done ready success lgtm green fixed fix works work worked working pass passes passed
+    updated changed added removed finished completed bug issue problem test tests build file code looks now again""".split()
+)
+_FILLER_WORDS_MAX: Final = 6
 _WEIGHTIEST: Final = 8
 """Of a sentence as many words count."""
 
@@ -28,6 +33,13 @@ _WEIGHTIEST: Final = 8
 def is_telling(asked: Sequence[Asked]) -> bool:
     """Whether there is anything to look for but everyday words: "thanks, that looks good" is about nothing."""
     return any(not one.is_everyday for one in asked)
+
+
+def is_filler(content: str) -> bool:
+    """Whether a memory would say nothing by itself: "ok", "fixed it", "all tests pass"."""
+    if len(words(content)) > _FILLER_WORDS_MAX:
+        return False
+    return all(one.word in _FILLERS for one in asked(content))
 
 
 def coverage(asked: Sequence[Asked], rarities: Sequence[float], held: Container[int], *, rarest: float) -> float:

@@ -10,6 +10,7 @@ from typing import Final
 from memdir.api import agents as wire
 from memdir.core.clock import iso_ms
 from memdir.core.errors import MemdirError, NotFoundError
+from memdir.retrieval.agents.relevance import is_filler
 from memdir.retrieval.agents.similar import NEAR_MIN, similarity
 from memdir.server.agents.state import AgentMemoryState
 from memdir.server.errors import QuotaError, RefusedSecretError
@@ -86,6 +87,11 @@ def _store(caller: Caller, state: AgentMemoryState, request: wire.StoreRequest) 
         created_at_ms=now_ms, updated_at_ms=now_ms,
     )  # fmt: skip
     said, redactions = _safe(draft, request.secrets)
+    if is_filler(said.content):
+        raise InvalidError(
+            "this says nothing that a later session could use, and was not stored",
+            hint="say what was decided, found or is preferred, and about what",
+        )
     pieces = said.cut()
     state.take(container.id, len(pieces))
     _check_room(caller, container, len(pieces))
