@@ -22,9 +22,10 @@ EVERYDAY_WEIGHT: Final = 0.2
 WORK_WEIGHT: Final = 0.4
 SENTENCE_WORDS: Final = 2.0
 _FILLERS: Final = frozenset(
-    """ok okay yes no fine good great thanks done ready success lgtm green fixed fix works work worked working pass passes passed
-    updated changed added removed finished completed bug issue problem test tests build file code looks now again""".split()
-)
+    ("ok", "okay", "yes", "no", "fine", "good", "great", "thanks", "done", "ready", "success", "lgtm", "green", "fixed", "fix",
+     "works", "work", "worked", "working", "pass", "passes", "passed", "updated", "changed", "added", "removed", "finished",
+     "completed", "bug", "issue", "problem", "test", "tests", "build", "file", "code", "looks", "now", "again")
+)  # fmt: skip
 _FILLER_WORDS_MAX: Final = 6
 _WEIGHTIEST: Final = 8
 """Of a sentence as many words count."""
