@@ -260,16 +260,21 @@ def test_containers_and_keys_never_meet(server: ServerProcess, client: httpx.Cli
     memories, other = memories_of(server, tag), memories_of(server, f"{tag}-b")
     memory = memories.store("The gecko password policy is strict.", project="one")["memories"][0]
     other.store("The gecko enclosure is warm.", project="two")
-    assert [hit["memory"]["id"] for hit in memories.search("gecko")["results"]] == [memory["id"]]
+    nobodys = memories.store("The gecko enclosure is kept warm, at thirty degrees.")["memories"][0]
+    assert {hit["memory"]["id"] for hit in memories.search("gecko")["results"]} == {memory["id"], nobodys["id"]}
     answer = client.get(f"/v1/agents/memories/{memory['id']}", params={"containerTag": f"{tag}-b"})
     assert answer.status_code == 404
     key = {"name": f"narrow-{tag[-12:]}", "actions": ["read"], "containers": [tag], "prefix": "/memory/two"}
     made = client.post("/v1/keys", json=key)
     assert made.status_code < 300, made.text
     secret = made.json()["key"]
+    prompt = "how warm is the gecko's enclosure kept?"
+    assert memories.context(prompt=prompt, project="two")["memoryIds"] == [nobodys["id"]]
     with httpx.Client(base_url=server.url, headers={"Authorization": f"Bearer {secret}"}, trust_env=False) as narrow:
         found = narrow.post("/v1/agents/search", json={"containerTag": tag, "q": "gecko"})
         assert found.json().get("results") == [], found.text
+        told = narrow.post("/v1/agents/context", json={"containerTag": tag, "prompt": prompt, "project": "two"})
+        assert told.json().get("memoryIds") == [], f"of no project: {told.text}"
         stored = narrow.post("/v1/agents/memories", json={"containerTag": tag, "content": "x y z"})
         assert stored.status_code == 403
 

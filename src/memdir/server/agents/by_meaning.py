@@ -27,10 +27,10 @@ Near = list[tuple[AgentRecord, float]]
 
 
 def needed(
-    caller: Caller, engine: Engine | None, container_id: int, prompt: str, *, project: str | None, wait_s: float
+    caller: Caller, engine: Engine | None, container_id: int, prompt: str, *, projects: Sequence[str | None], wait_s: float
 ) -> list[AgentRecord] | None:
-    """What a prompt needs of the memories of a project and of no project, best first; None when that cannot be told: the model
-    is not there (within `wait_s`) or cannot read the language, or no memory was embedded yet."""
+    """What a prompt needs of the memories of some projects (None: of no project), best first. None when that cannot be told:
+    the model is not there (within `wait_s`) or cannot read the language, or no memory was embedded yet."""
     need = None if engine is None else engine.prompt_need(wait_s)
     if engine is None or engine.dense is None or need is None:
         return None
@@ -40,9 +40,8 @@ def needed(
         vector = model.embed_query(part)
         if need.doubts(vector):
             continue
-        near = [
-            one for one in nearest(caller, engine, model, container_id, vector, project) if one[0].project in (None, project)
-        ]
+        found_near = nearest(caller, engine, model, container_id, vector, projects[0])
+        near = [one for one in found_near if one[0].project in projects]
         known += len(near)
         if not near:
             continue

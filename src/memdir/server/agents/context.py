@@ -94,7 +94,8 @@ def _relevant(
     assert allowed.container is not None
     text = request.prompt[:QUERY_MAX_CHARS]
     wait_s = LOAD_WAIT_S if request.within_ms is None else request.within_ms / 1000
-    meant = needed(caller, engine, allowed.container.id, text, project=project, wait_s=wait_s * _LOADING_SHARE)
+    projects = (project,) if allowed.project is not None else (project, None)
+    meant = needed(caller, engine, allowed.container.id, text, projects=projects, wait_s=wait_s * _LOADING_SHARE)
     if meant is not None:
         return meant
     if not is_telling(asked(text)):
@@ -108,7 +109,7 @@ def _relevant(
         weights=state.weights,
     )
     found = ranked_records(caller, state, allowed.container.id, query, wait_s=wait_s)
-    return [record for _, record in found if record.project in (None, project)]
+    return [record for _, record in found if record.project in projects]
 
 
 def _facts(caller: Caller, container_id: int, project: str | None, records: Sequence[AgentRecord]) -> list[str]:
