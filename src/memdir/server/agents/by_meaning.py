@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _NEAREST: Final = 40
 """Passages that are looked at: several may be of one memory, or of another project."""
 _FRESH_MS: Final = 120_000
+_NEWEST: Final = 50
 _FRESH_MAX: Final = 8
 """Memories of the last two minutes that have no vector yet are embedded while the prompt waits, so many at most: 5 ms each."""
 
@@ -83,11 +84,10 @@ def _fresh(
     known: dict[str, tuple[AgentRecord, float]],
 ) -> Near:
     """What was stored a moment ago and has no vector yet."""
-    newest: list[AgentRecord] = []
-    for own in dict.fromkeys(("", project or "")):
-        newest += caller.store.agents.page(container_id, project=own, after=None, limit=_FRESH_MAX)
+    newest = caller.store.agents.page(container_id, after=None, limit=_NEWEST)
     since_ms = caller.store.now_ms() - _FRESH_MS
-    fresh = [record for record in newest if record.updated_at_ms >= since_ms and record.id not in known][:_FRESH_MAX]
+    fresh = [record for record in newest if record.created_at_ms >= since_ms and record.id not in known]
+    fresh = [record for record in fresh if record.project in (None, project)][:_FRESH_MAX]
     return list(zip(fresh, _cosines(model, fresh, vector), strict=True))
 
 

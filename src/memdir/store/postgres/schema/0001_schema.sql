@@ -894,6 +894,7 @@ comment on column agent_memory.tags is 'JSON array';
 comment on column agent_memory.project is 'Null: of none';
 comment on column agent_memory.metadata is 'JSON object';
 create index agent_memory_newest on agent_memory (container_id, created_at_ms, number);
+create index agent_memory_of_project on agent_memory (container_id, project, created_at_ms, number);
 create index agent_memory_folded on agent_memory (container_id, folded);
 -- The memories of a container in the order of their numbers: an index of them is read so, page by page.
 create index agent_memory_by_number on agent_memory (container_id, number);

@@ -401,6 +401,7 @@ create table agent_memory (
     unique (document_id, ordinal)
 ) strict;
 create index agent_memory_newest on agent_memory (container_id, created_at_ms, number);
+create index agent_memory_of_project on agent_memory (container_id, project, created_at_ms, number);
 create index agent_memory_folded on agent_memory (container_id, folded);
 -- The memories of a container in the order of their numbers (the row id, which every index ends with): an index of them is read
 -- so, page by page.
