@@ -83,7 +83,7 @@ class Engine:
         self._agents: AgentMemoryState | None = None
         self._agents_lock = threading.Lock()
         self._prompt_need: PromptNeed | None = None
-        self._prompt_need_settled = threading.Event()
+        self._prompt_need_lock = threading.Lock()
         self.trigrams: TrigramIndexes | None = None
         """Of the contents of each container, in a server process."""
 
@@ -118,7 +118,6 @@ class Engine:
             self._error = error if isinstance(error, MemdirError) else MemdirError(f"the search engine cannot start: {error}")
             self._first.set()
             self._settled.set()
-            self._prompt_need_settled.set()
             return
         if self._searches:
             self._rebuilds.start()
@@ -133,23 +132,20 @@ class Engine:
             log.exception("the transformer model is not available; searching with words and static vectors only")
         self._settled.set()
         ready()
-        try:
-            self._load_prompt_need()
-        finally:
-            self._prompt_need_settled.set()
-
-    def _load_prompt_need(self) -> None:
-        from memdir.retrieval.agents.need import PromptNeed
-
-        if self._searches and self._dense is not None and PromptNeed.fits(self._dense):
-            need = PromptNeed(self._dense)
-            need.load()
-            self._prompt_need = need
 
     def prompt_need(self, timeout_s: float) -> PromptNeed | None:
-        """Tells whether a prompt needs a memory; None without the model that it is fitted to. Waits for that to load."""
-        self._prompt_need_settled.wait(timeout_s)
-        return self._prompt_need
+        """Tells whether a prompt needs a memory; None without the model that it is fitted to. Waits for that to load; the first
+        call takes about half a second more."""
+        from memdir.retrieval.agents.need import PromptNeed
+
+        if not self.wait_settled(timeout_s) or self._dense is None or not PromptNeed.fits(self._dense):
+            return None
+        with self._prompt_need_lock:
+            if self._prompt_need is None:
+                need = PromptNeed(self._dense)
+                need.load()
+                self._prompt_need = need
+            return self._prompt_need
 
     def searcher_over(self, static: Embedder, dense: Embedder | None, tuning: Tuning | None = None) -> Searcher:
         """A searcher of this engine's passages with these models; `tuning` None: the product's."""
@@ -173,11 +169,6 @@ class Engine:
     def settled(self) -> bool:
         """Whether loading is over, one way or the other."""
         return self._settled.is_set()
-
-    @property
-    def loaded(self) -> bool:
-        """Whether no thread of its start runs any more."""
-        return self._prompt_need_settled.is_set()
 
     def wait_settled(self, timeout_s: float) -> bool:
         """Wait until loading is over, at most `timeout_s` and SETTLE_WAIT_S."""

@@ -308,7 +308,7 @@ async def _serve(options: ServerOptions, paths: AppPaths, store: Store, listener
             await asyncio.to_thread(thread.stop)
             for thread in (auditor, imports, worker, collector, housekeeper, engine, trigrams)
         ]
-        if not all(stopped) or not engine.loaded:
+        if not all(stopped) or not engine.settled:
             leave()
         dispatcher.shutdown()
         await asyncio.to_thread(engine.close)

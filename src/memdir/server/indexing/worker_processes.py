@@ -84,7 +84,7 @@ def _work(options: WorkerOptions, paths: AppPaths, stopping: threading.Event) ->
         broken = False
         while not stopping.wait(_LOOK_S) and not broken:
             broken = engine.settled and not engine.ready
-        if not worker.stop() or not engine.loaded:
+        if not worker.stop() or not engine.settled:
             leave()
         engine.close()
         if broken:
