@@ -154,7 +154,7 @@ class ArchiveReader:
             if document["format"] > FORMAT:
                 raise VersionError(f"{self._name} was made by a newer memdir, {document['memdir']}", hint="upgrade memdir")
             return Manifest(**{name: document[name] for name in Manifest.__slots__})
-        except (KeyError, ValueError, TypeError, EOFError, *_BROKEN) as error:
+        except (KeyError, ValueError, TypeError, EOFError, OSError, *_BROKEN) as error:
             raise self._damaged(f"it is no backup of memdir ({error})") from None
 
     def _damaged(self, why: str) -> CorruptError:
