@@ -1,8 +1,9 @@
-"""Fit the weights of `memdir.retrieval.agents.need` on the tuned half of the projects of `memdir bench agents --part prompts`.
+"""Fit the weights of `memdir.retrieval.agents.prompt_classifier` on the tuned half of the projects of
+`memdir bench agents --part prompts`.
 
 Prompts that need a memory of their project, against those that need none and, at a quarter of their weight, those that need one
 of another project. Prints the weights, and what a fit without each project in turn makes of it.
-Usage: .venv/bin/python scripts/fit_prompt_need.py
+Usage: .venv/bin/python scripts/fit_prompt_classifier.py
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from memdir.retrieval.agents.need import NEEDED_MIN, PromptNeed, parts_of
+from memdir.retrieval.agents.prompt_classifier import NEEDED_MIN, PromptClassifier, excerpts
 from memdir.retrieval.embed.minilm import MiniLmEmbedder
 from memdir_bench.agents.projects import Project, Prompt, projects
 
@@ -26,7 +27,7 @@ ELSEWHERE = 0.25
 class Rows:
     """Every prompt asked in every project: in whose, features of shape (asked, 2), weights, and whether one is needed."""
 
-    def __init__(self, known: list[Project], model: MiniLmEmbedder, need: PromptNeed) -> None:
+    def __init__(self, known: list[Project], model: MiniLmEmbedder, classifier: PromptClassifier) -> None:
         self.names = [project.name for project in known]
         asked_in, asked_of, features, weights, wanted = [], [], [], [], []
         for own, project in enumerate(known):
@@ -37,19 +38,19 @@ class Rows:
                         continue
                     asked_in.append(own)
                     asked_of.append(other)
-                    features.append(_features(prompt, memories, model, need))
+                    features.append(_features(prompt, memories, model, classifier))
                     weights.append(1.0 if own == other else ELSEWHERE)
                     wanted.append(own == other and prompt.needs is not None)
         self.asked_in, self.asked_of = np.array(asked_in), np.array(asked_of)
         self.features, self.weights, self.wanted = np.array(features), np.array(weights), np.array(wanted, dtype=float)
 
 
-def _features(prompt: Prompt, memories: np.ndarray, model: MiniLmEmbedder, need: PromptNeed) -> tuple[float, ...]:
+def _features(prompt: Prompt, memories: np.ndarray, model: MiniLmEmbedder, classifier: PromptClassifier) -> tuple[float, ...]:
     """Of its surest part by the first feature."""
     found = []
-    for part in parts_of(prompt.text):
+    for part in excerpts(prompt.text):
         vector = model.embed_query(part)
-        found.append(need.features(vector, float((memories @ vector).max())))
+        found.append(classifier.features(vector, float((memories @ vector).max())))
     return max(found)
 
 
@@ -71,9 +72,8 @@ def main() -> None:
     """See the module."""
     with tempfile.TemporaryDirectory() as folder:
         model = MiniLmEmbedder(Path(folder))
-        need = PromptNeed(model)
-        need.load()
-        rows = Rows([project for project in projects() if not project.held], model, need)
+        classifier = PromptClassifier(model)
+        rows = Rows([project for project in projects() if not project.held], model, classifier)
     own = rows.asked_in == rows.asked_of
     for number, name in enumerate(rows.names):
         weights = fitted(rows, (rows.asked_in != number) & (rows.asked_of != number))

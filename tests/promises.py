@@ -764,7 +764,7 @@ _AGENTS = _group(
         "meaning": "A prompt gets the memory that it needs in other words, of its project or of none; small talk gets none.",
         "hook-in-time": "The hook gives up after 3 s.",
         "hosts": "Documented examples of every host's format are answered as that host expects.",
-        "mcp-tools": "The six tools have annotations, titles, schemas, structured results; bad input is a tool error.",
+        "mcp-tools": "The seven tools have annotations, titles, schemas, structured results; bad input is a tool error.",
         "mcp-transports": "stdio and Streamable HTTP serve clients of the previous and of the current protocol.",
         "mcp-guarded": "Over HTTP a wrong Host, Origin or token is refused.",
         "mcp-parent": "The server ends with its parent.",

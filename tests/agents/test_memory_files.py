@@ -12,6 +12,7 @@ import pytest
 
 from memdir.cli.main import main
 from tests.server.conftest import ServerProcess, start
+from tests.server.test_search_http import done
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -229,6 +230,7 @@ def test_a_server_that_is_gone_is_an_error_and_leaves_no_file(
 def test_cost_counts_what_was_really_injected(running: ServerProcess, run: Run) -> None:
     filled(running, "counted")
     with running.client() as client:
+        done(client, "counted")
         for session in ("a", "b"):
             body = {
                 "containerTag": "counted",

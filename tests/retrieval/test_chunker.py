@@ -186,6 +186,14 @@ def test_front_matter_gives_the_title() -> None:
     assert cut("---\ntitle: Tax return 2025\n---\n\nPaid in March.\n")[0].context.startswith("Tax return 2025")
 
 
+def test_front_matter_of_bookkeeping_alone_is_no_text_and_its_tags_are_context() -> None:
+    for tags in ("tags: [ropes, knots]", "Tags: ropes, knots", "tags:\n- ropes\n- knots"):
+        (item,) = cut(f"---\n{tags}\nproject: boats\ncreated: 2026-11-25T10:00:00.000Z\n---\n\nThe halyard is red.\n")
+        assert (item.text.strip(), item.context) == ("The halyard is red.", "ropes, knots")
+    for told in ("author: Ana", "tags: a\n  note: said by Ana", "tags: a\nsaid by Ana"):
+        assert "Ana" in cut(f"---\n{told}\ncreated: 2026-11-25\n---\n\nThe halyard is red.\n")[0].text
+
+
 def test_table_rows_know_their_header() -> None:
     rows = "".join(f"{n},Oslo,{n * 3},a remark that fills the row with words\n" for n in range(200))
     chunks = cut("station,city,level,remark\n" + rows, "/x.csv")

@@ -15,6 +15,8 @@ from typing import Any, Final
 
 Value = str | list[str]
 
+BOOKKEEPING: Final = frozenset({"tags", "tag", "project", "created", "date", "updated", "modified"})
+"""Fields, folded, that file a text and are not part of what it says."""
 _FENCE: Final = "---"
 _LINES_MAX: Final = 1000
 """A longer block is no front matter."""

@@ -17,7 +17,7 @@ from memdir.core.weights import told_weights
 from memdir.server.indexing.in_flight import SearchesInFlight
 
 if TYPE_CHECKING:
-    from memdir.retrieval.agents.need import PromptNeed
+    from memdir.retrieval.agents.prompt_classifier import PromptClassifier
     from memdir.retrieval.derived_index import DerivedIndex
     from memdir.retrieval.derived_indexes import Rebuilds
     from memdir.retrieval.embed import Embedder
@@ -82,8 +82,8 @@ class Engine:
         self._rebuilds: Rebuilds | None = None
         self._agents: AgentMemoryState | None = None
         self._agents_lock = threading.Lock()
-        self._prompt_need: PromptNeed | None = None
-        self._prompt_need_lock = threading.Lock()
+        self._prompt_classifier: PromptClassifier | None = None
+        self._prompt_classifier_lock = threading.Lock()
         self.trigrams: TrigramIndexes | None = None
         """Of the contents of each container, in a server process."""
 
@@ -133,19 +133,17 @@ class Engine:
         self._settled.set()
         ready()
 
-    def prompt_need(self, timeout_s: float) -> PromptNeed | None:
+    def prompt_classifier(self, wait_s: float) -> PromptClassifier | None:
         """Tells whether a prompt needs a memory; None without the model that it is fitted to. Waits for that to load; the first
         call takes about half a second more."""
-        from memdir.retrieval.agents.need import PromptNeed
+        from memdir.retrieval.agents.prompt_classifier import PromptClassifier
 
-        if not self.wait_settled(timeout_s) or self._dense is None or not PromptNeed.fits(self._dense):
+        if not self.wait_settled(wait_s) or self._dense is None or not PromptClassifier.fits(self._dense):
             return None
-        with self._prompt_need_lock:
-            if self._prompt_need is None:
-                need = PromptNeed(self._dense)
-                need.load()
-                self._prompt_need = need
-            return self._prompt_need
+        with self._prompt_classifier_lock:
+            if self._prompt_classifier is None:
+                self._prompt_classifier = PromptClassifier(self._dense)
+            return self._prompt_classifier
 
     def searcher_over(self, static: Embedder, dense: Embedder | None, tuning: Tuning | None = None) -> Searcher:
         """A searcher of this engine's passages with these models; `tuning` None: the product's."""

@@ -13,7 +13,7 @@ from typing import Any, Final
 from memdir.core.errors import MemdirError
 from memdir_bench.agents.accuracy import accuracy
 from memdir_bench.agents.day_simulation import day
-from memdir_bench.agents.needed import needed
+from memdir_bench.agents.hook_relevance import hook_relevance
 from memdir_bench.agents.scale import QUICK, Work, at_size
 from memdir_bench.figures import Figure, machine
 from memdir_bench.report import reported
@@ -46,9 +46,9 @@ def _parts(args: argparse.Namespace) -> dict[str, Callable[[], Iterable[Figure]]
     sizes = args.sizes or (_QUICK_SIZES if args.quick else SIZES)
     found: dict[str, Callable[[], Iterable[Figure]]] = {}
     if "accuracy" in wanted:
-        found["accuracy"] = partial(_accuracy, args.dir, share=6 if args.quick else 1)
+        found["accuracy"] = partial(_in_folder, args.dir, partial(accuracy, share=6 if args.quick else 1))
     if "prompts" in wanted:
-        found["prompts"] = partial(_prompts, args.dir)
+        found["prompts"] = partial(_in_folder, args.dir, hook_relevance)
     for size in sizes if "scale" in wanted else ():
         found[str(size)] = partial(at_size, size, QUICK if args.quick else Work(), parent=args.dir)
     if "day" in wanted:
@@ -56,11 +56,6 @@ def _parts(args: argparse.Namespace) -> dict[str, Callable[[], Iterable[Figure]]
     return found
 
 
-def _prompts(parent: Path | None) -> Iterable[Figure]:
+def _in_folder(parent: Path | None, part: Callable[[Path], Iterable[Figure]]) -> Iterable[Figure]:
     with tempfile.TemporaryDirectory(prefix="memdir-bench-agents-", dir=parent) as folder:
-        yield from needed(Path(folder))
-
-
-def _accuracy(parent: Path | None, *, share: int) -> Iterable[Figure]:
-    with tempfile.TemporaryDirectory(prefix="memdir-bench-agents-", dir=parent) as folder:
-        yield from accuracy(Path(folder), share=share)
+        yield from part(Path(folder))

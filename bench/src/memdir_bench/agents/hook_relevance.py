@@ -1,9 +1,9 @@
-"""Whether a prompt is given the memory that it needs, and nothing when it needs none: through a real server."""
+"""Whether the hook gives a prompt the memory that it needs, and nothing when it needs none: through a real server."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -18,13 +18,13 @@ from memdir_bench.server.fixtures import fixture
 from memdir_bench.server.runs import settle
 from memdir_bench.smoke import progress
 
-CONTAINER: Final = "needed"
+CONTAINER: Final = "prompts"
 _TOP: Final = 5
 Given = list[tuple[Prompt, list[str]]]
 """Prompts, with the ids of the memories that each was given, in order; another project's has its name before it."""
 
 
-def needed(folder: Path) -> Iterator[Figure]:
+def hook_relevance(folder: Path) -> Iterator[Figure]:
     """All projects in one container; each half apart. `held` is the one that counts."""
     known = list(projects())
     with fixture(folder) as one, one.client() as client:
@@ -32,9 +32,9 @@ def needed(folder: Path) -> Iterator[Figure]:
         names = _stored(client, known)
         settle(one, CONTAINER)
         one.rested_s()
-        given = {project.name: _given(client, project, names) for project in known}
-        elsewhere = {one.name: _elsewhere(client, one, known) for one in known}
-        found = {project.name: _found(client, project, names) for project in known}
+        given = {project.name: _answered(_given, client, project, names) for project in known}
+        elsewhere = {project.name: _elsewhere(client, project, known) for project in known}
+        found = {project.name: _answered(_found, client, project, names) for project in known}
     for half in (False, True):
         own = [project.name for project in known if project.held == half]
         name = "held" if half else "tuned"
@@ -56,31 +56,36 @@ def _stored(client: httpx.Client, known: Sequence[Project]) -> dict[str, tuple[s
     return names
 
 
-def _given(client: httpx.Client, project: Project, names: dict[str, tuple[str, str]]) -> Given:
+def _answered(
+    ask: Callable[[httpx.Client, Project, str], list[str]],
+    client: httpx.Client,
+    project: Project,
+    names: dict[str, tuple[str, str]],
+) -> Given:
     found: Given = []
     for prompt in project.prompts:
-        body = {"containerTag": CONTAINER, "prompt": prompt.text, "project": project.name}
-        told = [names[one] for one in asked_of(client, "/v1/agents/context", body)["memoryIds"]]
+        told = [names[one] for one in ask(client, project, prompt.text)]
         found.append((prompt, [name if own == project.name else f"{own}/{name}" for own, name in told]))
     return found
+
+
+def _given(client: httpx.Client, project: Project, text: str) -> list[str]:
+    """Ids of what a hook is given in a project."""
+    body = {"containerTag": CONTAINER, "prompt": text, "project": project.name}
+    given: list[str] = asked_of(client, "/v1/agents/context", body)["memoryIds"]
+    return given
+
+
+def _found(client: httpx.Client, project: Project, text: str) -> list[str]:
+    """Ids of what a search finds that looks through all projects."""
+    return [hit["memory"]["id"] for hit in searched(client, CONTAINER, text, project=project.name, limit=_TOP)]
 
 
 def _elsewhere(client: httpx.Client, project: Project, known: Sequence[Project]) -> list[bool]:
     """Whether nothing is given in a project for prompts that need a memory of another one of its half."""
     others = [other for other in known if other.held == project.held and other is not project]
     asked = [prompt.text for other in others for prompt in other.prompts if prompt.needs is not None]
-    bodies = [{"containerTag": CONTAINER, "prompt": text, "project": project.name} for text in asked]
-    return [not asked_of(client, "/v1/agents/context", body)["memoryIds"] for body in bodies]
-
-
-def _found(client: httpx.Client, project: Project, names: dict[str, tuple[str, str]]) -> Given:
-    """What a search finds that looks through all projects."""
-    found: Given = []
-    for prompt in project.prompts:
-        hits = searched(client, CONTAINER, prompt.text, project=project.name, limit=_TOP)
-        told = [names[hit["memory"]["id"]] for hit in hits]
-        found.append((prompt, [name if own == project.name else f"{own}/{name}" for own, name in told]))
-    return found
+    return [not _given(client, project, text) for text in asked]
 
 
 def _search_figures(half: str, found: Given) -> Iterator[Figure]:

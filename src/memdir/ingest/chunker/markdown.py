@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from memdir.core.frontmatter import BOOKKEEPING, listed, parse
 from memdir.ingest.chunker.blocks import Block, Line, Outline, clip, lines_of
 
 _ATX: Final = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*$")
@@ -13,10 +14,8 @@ _FENCE: Final = re.compile(r"[ \t]{0,3}(`{3,}|~{3,})")
 _ITEM: Final = re.compile(r"[-*+•][ \t]+|\d{1,9}[.)][ \t]+")
 _UNDERLINE: Final = re.compile(r"(=+|-+|~+|\^+)[ \t]*$")
 _TITLE: Final = re.compile(r"title[ \t]*:[ \t]*[\"']?(.+?)[\"']?[ \t]*$", re.IGNORECASE)
+_FIELD_OR_ITEM: Final = re.compile(r"\w[^:]*:|\s*- ")
 _FRONT_MATTER_MAX_LINES: Final = 200
-_FIELD: Final = re.compile(r"([A-Za-z_-]+)[ \t]*:[ \t]*(.*)")
-_BOOKKEEPING: Final = frozenset({"tags", "tag", "project", "created", "date", "updated", "modified"})
-"""Front matter of nothing else is no text to be found: its dates would make all memories of a day alike."""
 
 
 def looks_like(text: str) -> bool:
@@ -126,26 +125,27 @@ class _Scanner:
     def _front_matter(self) -> int:
         if not self._lines or self._lines[0].text.rstrip() != "---":
             return 0
-        fields: list[re.Match[str] | None] = []
         for index, line in enumerate(self._lines[1:_FRONT_MATTER_MAX_LINES], start=1):
             if line.text.rstrip() in {"---", "..."}:
-                self._close_front_matter(fields, line.end)
+                self._close_front_matter(self._lines[1:index], line.end)
                 return index + 1
-            fields.append(_FIELD.fullmatch(line.text.rstrip()))
             found = _TITLE.match(line.text)
             if found:
                 self.title = found.group(1)
         self.title = ""
         return 0
 
-    def _close_front_matter(self, fields: list[re.Match[str] | None], end: int) -> None:
-        """Bookkeeping is left out; its tags are context of what follows."""
-        if not all(one is not None and one[1].lower() in _BOOKKEEPING for one in fields):
+    def _close_front_matter(self, lines: list[Line], end: int) -> None:
+        """Front matter of bookkeeping alone is left out, or its dates would make all notes of a day alike; its tags are context
+        of what follows."""
+        written = [line.text.rstrip() for line in lines]
+        fields = {name.casefold(): value for name, value in parse("\n".join(["---", *written, "---"]))[0].items()}
+        if not fields.keys() <= BOOKKEEPING or not all(_FIELD_OR_ITEM.match(text) for text in written):
             self._flush(end)
             return
         self._blocks.append(Block(start=self._open, end=end, skip=True))
         self._open = end
-        self._tags = next((one[2].strip("[] ") for one in fields if one is not None and one[1].lower().startswith("tag")), "")
+        self._tags = ", ".join(listed(fields.get("tags") or fields.get("tag")))
 
     def _path(self) -> tuple[str, ...]:
         return tuple(text for _, text in self._headings)

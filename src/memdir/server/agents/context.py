@@ -15,8 +15,8 @@ from memdir.retrieval.agents.container import LOAD_WAIT_S
 from memdir.retrieval.agents.ranking import AgentQuery
 from memdir.retrieval.agents.relevance import is_telling
 from memdir.retrieval.agents.terms import asked
-from memdir.server.agents.by_meaning import needed
 from memdir.server.agents.reading import Bounds, bounds, ranked_records
+from memdir.server.agents.semantic import SemanticSearch, needed
 from memdir.server.agents.state import AgentMemoryState
 from memdir.server.engine import Engine
 from memdir.server.http.access import Caller
@@ -95,9 +95,10 @@ def _relevant(
     text = request.prompt[:QUERY_MAX_CHARS]
     wait_s = LOAD_WAIT_S if request.within_ms is None else request.within_ms / 1000
     projects = (project,) if allowed.project is not None else (project, None)
-    meant = needed(caller, engine, allowed.container.id, text, projects=projects, wait_s=wait_s * _LOADING_SHARE)
-    if meant is not None:
-        return meant
+    semantic = SemanticSearch.of(caller, engine, allowed.container.id, project, wait_s=wait_s * _LOADING_SHARE)
+    wanted = None if semantic is None else needed(semantic, text, projects)
+    if wanted is not None:
+        return wanted
     if not is_telling(asked(text)):
         return []
     query = AgentQuery(

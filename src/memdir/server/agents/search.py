@@ -7,21 +7,20 @@ from dataclasses import replace
 from typing import Final
 
 from memdir.api import agents as wire
-from memdir.retrieval.agents.need import NEEDED_MIN, near_best
 from memdir.retrieval.agents.ranking import AgentQuery, stems_of
 from memdir.retrieval.agents.terms import tag_key
-from memdir.server.agents.by_meaning import Near, nearest
 from memdir.server.agents.reading import bounds, hit_of, query_of, ranked_records
+from memdir.server.agents.semantic import Neighbours, SemanticSearch
 from memdir.server.agents.state import AgentMemoryState
-from memdir.server.engine import Engine
+from memdir.server.engine import SETTLE_WAIT_S, Engine
 from memdir.server.http.access import Caller
+from memdir.store.agents.memories import AgentRecord
 
 WEIGHT: Final = 0.5
 """Of meaning; the five signals share the rest."""
 CLOSE: Final = 0.6
 """The cosine that counts as all of it."""
 _OVER_FETCH: Final = 3
-_LOAD_WAIT_S: Final = 10.0
 
 
 def search(
@@ -33,9 +32,9 @@ def search(
     query = query_of(request, allowed, caller.store.now_ms(), state.weights)
     if allowed.container is None:
         return wire.AgentSearchResponse(results=[], terms=stems_of(query), took_ms=0.0)
-    meant = _meant(caller, engine, allowed.container.id, query) if request.semantic else None
-    if meant is not None:
-        found = _with_meaning(caller, state, allowed.container.id, query, *meant)
+    near = _neighbours(caller, engine, allowed.container.id, query) if request.semantic else None
+    if near is not None:
+        found = _with_neighbours(caller, state, allowed.container.id, query, near)
     else:
         ranked = ranked_records(caller, state, allowed.container.id, query)
         found = [(record.number, hit_of(one, record)) for one, record in ranked]
@@ -47,40 +46,30 @@ def search(
     return wire.AgentSearchResponse(results=hits, terms=stems_of(query), took_ms=round(took_ms, 3))
 
 
-def _meant(caller: Caller, engine: Engine | None, container_id: int, query: AgentQuery) -> tuple[Near, int] | None:
-    """The memories closest in meaning, and how many of them answer by it alone. None where the model cannot tell."""
-    need = None if engine is None else engine.prompt_need(_LOAD_WAIT_S)
-    if engine is None or engine.dense is None or need is None:
-        return None
-    with engine.in_flight.search():
-        vector = engine.dense.embed_query(query.text)
-        if need.doubts(vector):
-            return None
-        near = nearest(caller, engine, engine.dense, container_id, vector, query.project)
-    if query.only_project:
-        near = [one for one in near if one[0].project == query.project]
-    if query.only_tags:
-        wanted = set(map(tag_key, query.tags))
-        near = [one for one in near if wanted & set(map(tag_key, one[0].tags))]
-    if not near:
-        return near, 0
-    if query.threshold is not None:
-        return near, len(near)
-    cosines = [cosine for _, cosine in near]
-    return near, near_best(cosines) if need.probability(vector, cosines[0]) >= NEEDED_MIN else 0
+def _neighbours(caller: Caller, engine: Engine | None, container_id: int, query: AgentQuery) -> Neighbours | None:
+    """The memories closest in meaning. None where the model cannot tell."""
+    tags = set(map(tag_key, query.tags))
+
+    def chosen(record: AgentRecord) -> bool:
+        return (not query.only_project or query.project in (None, record.project)) and (
+            not query.only_tags or not tags.isdisjoint(map(tag_key, record.tags))
+        )
+
+    semantic = SemanticSearch.of(caller, engine, container_id, query.project, wait_s=SETTLE_WAIT_S)
+    return None if semantic is None else semantic.nearest(query.text, chosen)
 
 
-def _with_meaning(
-    caller: Caller, state: AgentMemoryState, container_id: int, query: AgentQuery, near: Near, answering: int
+def _with_neighbours(
+    caller: Caller, state: AgentMemoryState, container_id: int, query: AgentQuery, near: Neighbours
 ) -> list[tuple[int, wire.AgentHit]]:
     """Best first, each with the memory's number. What only meaning finds has the signals of what shares no word."""
     wide = replace(query, limit=query.limit * _OVER_FETCH)
     found = {record.id: (one, record) for one, record in ranked_records(caller, state, container_id, wide)}
     index = state.index(container_id)
-    for record, _ in near[:answering]:
+    for record in near.needed if query.threshold is None else [record for record, _ in near.memories]:
         if record.id not in found:
             found[record.id] = index.unmatched(record.number, query), record
-    closeness = {record.id: max(0.0, min(1.0, cosine / CLOSE)) for record, cosine in near}
+    closeness = {record.id: max(0.0, min(1.0, cosine / CLOSE)) for record, cosine in near.memories}
     scored = []
     for one, record in found.values():
         semantic = closeness.get(record.id, 0.0)

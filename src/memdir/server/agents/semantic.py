@@ -1,98 +1,123 @@
-"""The memories closest to a text by meaning, and whether a prompt needs them. Start with `needed`."""
+"""Searching the memories of agents by meaning, and what of them a prompt needs. Start with `needed`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
-from memdir.retrieval.agents.need import NEEDED_MIN, near_best, parts_of
+from memdir.retrieval.agents.prompt_classifier import NEEDED_MIN, excerpts
 from memdir.server.http.access import Caller
 from memdir.store.agents.memories import FOLDER, AgentRecord
 from memdir.store.types import Matrix, Scope
 
 if TYPE_CHECKING:
-    from memdir.retrieval.embed.port import Embedder
+    from memdir.retrieval.agents.prompt_classifier import PromptClassifier
     from memdir.server.engine import Engine
 
-_NEAREST: Final = 40
-"""Passages that are looked at: several may be of one memory, or of another project."""
-_FRESH_MS: Final = 120_000
+_NEEDED_WITHIN: Final = 0.05
+"""Cosine. Memories that are as close as the closest but for this may be the one that is meant."""
+_NEEDED_MAX: Final = 3
+_PASSAGES: Final = 40
+"""The closest ones are looked at: several may be of one memory, or of another project."""
 _NEWEST: Final = 50
+_FRESH_MS: Final = 120_000
 _FRESH_MAX: Final = 8
-"""Memories of the last two minutes that have no vector yet are embedded while the prompt waits, so many at most: 5 ms each."""
-
-Near = list[tuple[AgentRecord, float]]
-"""Memories with their cosines, best first."""
+"""Memories of the last two minutes that have no vector yet are embedded while the caller waits, so many at most: 5 ms each."""
 
 
-def needed(
-    caller: Caller, engine: Engine | None, container_id: int, prompt: str, *, projects: Sequence[str | None], wait_s: float
-) -> list[AgentRecord] | None:
-    """What a prompt needs of the memories of some projects (None: of no project), best first. None when that cannot be told:
-    the model is not there (within `wait_s`) or cannot read the language, or no memory was embedded yet."""
-    need = None if engine is None else engine.prompt_need(wait_s)
-    if engine is None or engine.dense is None or need is None:
-        return None
-    model = engine.dense
-    surest, found, known = NEEDED_MIN, Near(), 0
-    for part in parts_of(prompt):
-        vector = model.embed_query(part)
-        if need.doubts(vector):
-            continue
-        found_near = nearest(caller, engine, model, container_id, vector, projects[0])
-        near = [one for one in found_near if one[0].project in projects]
-        known += len(near)
-        if not near:
-            continue
-        sure = need.probability(vector, near[0][1])
-        if sure >= surest:
-            surest, found = sure, near[: near_best([cosine for _, cosine in near])]
-    return [record for record, _ in found] if known else None
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Neighbours:
+    """The memories closest to a text with their cosines, best first, and the probability that the closest is needed."""
+
+    memories: Sequence[tuple[AgentRecord, float]]
+    probability: float
+
+    @property
+    def needed(self) -> list[AgentRecord]:
+        """None, or those that are about as close as the closest."""
+        if self.probability < NEEDED_MIN:
+            return []
+        least = self.memories[0][1] - _NEEDED_WITHIN
+        return [record for record, cosine in self.memories[:_NEEDED_MAX] if cosine >= least]
 
 
-def nearest(caller: Caller, engine: Engine, model: Embedder, container_id: int, vector: Matrix, project: str | None) -> Near:
-    """Of all memories, those of a project looked for apart, too."""
-    found: dict[str, tuple[AgentRecord, float]] = {}
-    folders = [FOLDER] if project is None else [f"{FOLDER}/{project}", FOLDER]
-    for folder in folders:
-        scope = Scope(container_id=container_id, folder=folder)
-        near = engine.vectors.nearest(scope, vector, model=model.name, limit=_NEAREST)
-        cosine_of = dict(zip(near.ids.tolist(), near.cosines.tolist(), strict=True))
-        passages = engine.chunks.chunks(list(cosine_of))
-        pieces = caller.store.agents.of_documents([one.document_id for one in passages.values()])
+class SemanticSearch:
+    """Of one request, through the memories of one container. Those of `project` are looked for apart, too."""
+
+    def __init__(
+        self, caller: Caller, engine: Engine, classifier: PromptClassifier, container_id: int, project: str | None
+    ) -> None:
+        self._caller = caller
+        self._engine = engine
+        self._classifier = classifier
+        self._container_id = container_id
+        self._folders = [FOLDER] if project is None else [f"{FOLDER}/{project}", FOLDER]
+        self._fresh: dict[str, Matrix] = {}
+        """Vectors of memories that the index does not have yet, by id."""
+
+    @classmethod
+    def of(
+        cls, caller: Caller, engine: Engine | None, container_id: int, project: str | None, *, wait_s: float
+    ) -> SemanticSearch | None:
+        """None where the model that the classifier is fitted to does not come within `wait_s`."""
+        classifier = None if engine is None else engine.prompt_classifier(wait_s)
+        return None if engine is None or classifier is None else cls(caller, engine, classifier, container_id, project)
+
+    def nearest(self, text: str, chosen: Callable[[AgentRecord], bool]) -> Neighbours | None:
+        """Among the memories that are `chosen`. None for a text that the model cannot read."""
+        with self._engine.in_flight.search():
+            vector = self._classifier.embedder.embed_query(text)
+            if not self._classifier.can_read(vector):
+                return None
+            found = self._indexed(vector, chosen)
+            found |= self._not_indexed(vector, chosen, found)
+        memories = sorted(found.values(), key=lambda one: (-one[1], one[0].number))
+        return Neighbours(
+            memories=memories, probability=self._classifier.probability(vector, memories[0][1]) if memories else 0.0
+        )
+
+    def _indexed(self, vector: Matrix, chosen: Callable[[AgentRecord], bool]) -> dict[str, tuple[AgentRecord, float]]:
+        model = self._classifier.embedder.name
+        cosines: dict[int, float] = {}
+        for folder in self._folders:
+            scope = Scope(container_id=self._container_id, folder=folder)
+            near = self._engine.vectors.nearest(scope, vector, model=model, limit=_PASSAGES)
+            cosines.update(zip(near.ids.tolist(), near.cosines.tolist(), strict=True))
+        passages = self._engine.chunks.chunks(list(cosines))
+        pieces = self._caller.store.agents.of_documents([one.document_id for one in passages.values()])
+        found: dict[str, tuple[AgentRecord, float]] = {}
         for chunk_id, passage in passages.items():
-            own = pieces.get(passage.document_id, [])
-            record = next((one for one in own if one.content in passage.chunk.text or passage.chunk.text in one.content), None)
-            record = record or (own[0] if own else None)
-            if record is not None:
-                known = found.get(record.id)
-                if known is None or known[1] < cosine_of[chunk_id]:
-                    found[record.id] = record, cosine_of[chunk_id]
-    for record, cosine in _fresh(caller, model, container_id, vector, project, found):
-        found[record.id] = record, cosine
-    return sorted(found.values(), key=lambda one: (-one[1], one[0].number))
+            record = _piece(pieces.get(passage.document_id, []), passage.chunk.text)
+            if record is not None and chosen(record):
+                best = max(cosines[chunk_id], found[record.id][1] if record.id in found else -1.0)
+                found[record.id] = record, best
+        return found
+
+    def _not_indexed(
+        self, vector: Matrix, chosen: Callable[[AgentRecord], bool], known: dict[str, tuple[AgentRecord, float]]
+    ) -> dict[str, tuple[AgentRecord, float]]:
+        """What was stored a moment ago and has no vector yet."""
+        store = self._caller.store
+        since_ms = store.now_ms() - _FRESH_MS
+        newest = store.agents.page(self._container_id, after=None, limit=_NEWEST)
+        fresh = [one for one in newest if one.created_at_ms >= since_ms and one.id not in known and chosen(one)][:_FRESH_MAX]
+        lacking = [one for one in fresh if one.id not in self._fresh]
+        if lacking:
+            vectors = self._classifier.embedder.embed_passages([one.content for one in lacking])
+            self._fresh.update(zip((one.id for one in lacking), vectors, strict=True))
+        return {one.id: (one, float(self._fresh[one.id] @ vector)) for one in fresh}
 
 
-def _fresh(
-    caller: Caller,
-    model: Embedder,
-    container_id: int,
-    vector: Matrix,
-    project: str | None,
-    known: dict[str, tuple[AgentRecord, float]],
-) -> Near:
-    """What was stored a moment ago and has no vector yet."""
-    newest = caller.store.agents.page(container_id, after=None, limit=_NEWEST)
-    since_ms = caller.store.now_ms() - _FRESH_MS
-    fresh = [record for record in newest if record.created_at_ms >= since_ms and record.id not in known]
-    fresh = [record for record in fresh if record.project in (None, project)][:_FRESH_MAX]
-    return list(zip(fresh, _cosines(model, fresh, vector), strict=True))
+def _piece(pieces: Sequence[AgentRecord], passage: str) -> AgentRecord | None:
+    """The piece of a file that a passage is of."""
+    own = (one for one in pieces if one.content in passage or passage in one.content)
+    return next(own, pieces[0] if pieces else None)
 
 
-def _cosines(model: Embedder, records: Sequence[AgentRecord], vector: Matrix) -> list[float]:
-    if not records:
-        return []
-    found: list[float] = (model.embed_passages([record.content for record in records]) @ vector).astype(np.float64).tolist()
-    return found
+def needed(search: SemanticSearch, prompt: str, projects: Sequence[str | None]) -> list[AgentRecord] | None:
+    """What a prompt needs of the memories of some projects (None: of no project), best first. None when that cannot be told:
+    the model cannot read the language, or no memory was embedded yet."""
+    found = [search.nearest(text, lambda record: record.project in projects) for text in excerpts(prompt)]
+    told = [one for one in found if one is not None and one.memories]
+    return max(told, key=lambda one: one.probability).needed if told else None

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from memdir.core.clock import iso_ms
-from memdir.core.frontmatter import listed, mapping, parse, render, single
+from memdir.core.frontmatter import BOOKKEEPING, listed, mapping, parse, render, single
 from memdir.core.limits import INT64_MAX, MEMORY_PROJECT_MAX_CHARS, MEMORY_TAG_MAX_CHARS, MEMORY_TAGS_MAX
 from memdir.core.secrets import kinds, redacted
 from memdir.store.text.passage_text import storable
@@ -25,7 +25,7 @@ _TIME_MAX_MS: Final = INT64_MAX // 1_000_000
 _SLUG_WORDS: Final = 6
 _SLUG_MAX_CHARS: Final = 48
 _UNSAFE: Final = re.compile(r"[\x00-\x1f\x7f/\\]+")
-_OWN: Final = frozenset({"tags", "tag", "project", "created", "date", "updated", "modified", "metadata"})
+_OWN: Final = BOOKKEEPING | {"metadata"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
