@@ -95,8 +95,10 @@ def _relevant(
     text = request.prompt[:QUERY_MAX_CHARS]
     wait_s = LOAD_WAIT_S if request.within_ms is None else request.within_ms / 1000
     projects = (project,) if allowed.project is not None else (project, None)
-    semantic = SemanticSearch.of(caller, engine, allowed.container.id, project, wait_s=wait_s * _LOADING_SHARE)
-    wanted = None if semantic is None else needed(semantic, text, projects)
+    semantic = SemanticSearch.of(
+        caller, engine, allowed.container.id, project, lambda record: record.project in projects, wait_s=wait_s * _LOADING_SHARE
+    )
+    wanted = None if semantic is None else needed(semantic, text)
     if wanted is not None:
         return wanted
     if not is_telling(asked(text)):

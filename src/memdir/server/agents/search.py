@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
 from memdir.api import agents as wire
-from memdir.retrieval.agents.ranking import AgentQuery, stems_of
+from memdir.retrieval.agents.ranking import AgentQuery, Ranked, stems_of
 from memdir.retrieval.agents.terms import tag_key
 from memdir.server.agents.reading import bounds, hit_of, query_of, ranked_records
 from memdir.server.agents.semantic import Neighbours, SemanticSearch
@@ -32,12 +33,13 @@ def search(
     query = query_of(request, allowed, caller.store.now_ms(), state.weights)
     if allowed.container is None:
         return wire.AgentSearchResponse(results=[], terms=stems_of(query), took_ms=0.0)
-    near = _neighbours(caller, engine, allowed.container.id, query) if request.semantic else None
+    wide = replace(query, limit=query.limit * _OVER_FETCH)
+    by_words = ranked_records(caller, state, allowed.container.id, wide if request.semantic else query)
+    near = _neighbours(caller, engine, allowed.container.id, query, by_words) if request.semantic else None
     if near is not None:
-        found = _with_neighbours(caller, state, allowed.container.id, query, near)
+        found = _with_neighbours(state, allowed.container.id, query, by_words, near)
     else:
-        ranked = ranked_records(caller, state, allowed.container.id, query)
-        found = [(record.number, hit_of(one, record)) for one, record in ranked]
+        found = [(record.number, hit_of(one, record)) for one, record in by_words[: query.limit]]
     hits = [hit for _, hit in found]
     if request.record and hits:
         state.accessed(allowed.container.id, [number for number, _ in found])
@@ -46,7 +48,9 @@ def search(
     return wire.AgentSearchResponse(results=hits, terms=stems_of(query), took_ms=round(took_ms, 3))
 
 
-def _neighbours(caller: Caller, engine: Engine | None, container_id: int, query: AgentQuery) -> Neighbours | None:
+def _neighbours(
+    caller: Caller, engine: Engine | None, container_id: int, query: AgentQuery, by_words: Sequence[tuple[Ranked, AgentRecord]]
+) -> Neighbours | None:
     """The memories closest in meaning. None where the model cannot tell."""
     tags = set(map(tag_key, query.tags))
 
@@ -55,24 +59,29 @@ def _neighbours(caller: Caller, engine: Engine | None, container_id: int, query:
             not query.only_tags or not tags.isdisjoint(map(tag_key, record.tags))
         )
 
-    semantic = SemanticSearch.of(caller, engine, container_id, query.project, wait_s=SETTLE_WAIT_S)
-    return None if semantic is None else semantic.nearest(query.text, chosen)
+    hits = [record for _, record in by_words]
+    semantic = SemanticSearch.of(caller, engine, container_id, query.project, chosen, by_words=hits, wait_s=SETTLE_WAIT_S)
+    return None if semantic is None else semantic.nearest(query.text)
 
 
 def _with_neighbours(
-    caller: Caller, state: AgentMemoryState, container_id: int, query: AgentQuery, near: Neighbours
+    state: AgentMemoryState,
+    container_id: int,
+    query: AgentQuery,
+    by_words: Sequence[tuple[Ranked, AgentRecord]],
+    near: Neighbours,
 ) -> list[tuple[int, wire.AgentHit]]:
     """Best first, each with the memory's number. What only meaning finds has the signals of what shares no word."""
-    wide = replace(query, limit=query.limit * _OVER_FETCH)
-    found = {record.id: (one, record) for one, record in ranked_records(caller, state, container_id, wide)}
+    found = {record.id: (one, record) for one, record in by_words}
     index = state.index(container_id)
     for record in near.needed if query.threshold is None else [record for record, _ in near.memories]:
         if record.id not in found:
             found[record.id] = index.unmatched(record.number, query), record
-    closeness = {record.id: max(0.0, min(1.0, cosine / CLOSE)) for record, cosine in near.memories}
+    cosines = {record.id: cosine for record, cosine in near.memories}
+    least_near = min(cosines.values(), default=0.0)  # of what is farther away
     scored = []
     for one, record in found.values():
-        semantic = closeness.get(record.id, 0.0)
+        semantic = max(0.0, min(1.0, cosines.get(record.id, least_near) / CLOSE))
         scored.append((one, record, semantic, (1 - WEIGHT) * one.score + WEIGHT * semantic))
     scored.sort(key=lambda entry: (-entry[3], entry[1].number))
     least = query.threshold or 0.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from memdir.retrieval.agents.prompt_classifier import NEEDED_MIN, excerpts
@@ -21,9 +22,9 @@ _NEEDED_MAX: Final = 3
 _PASSAGES: Final = 40
 """The closest ones are looked at: several may be of one memory, or of another project."""
 _NEWEST: Final = 50
-_FRESH_MS: Final = 120_000
-_FRESH_MAX: Final = 8
-"""Memories of the last two minutes that have no vector yet are embedded while the caller waits, so many at most: 5 ms each."""
+_NOT_EMBEDDED_MAX: Final = 8
+"""Of the memories found by words, and of the newest, those that the worker did not embed yet are embedded while the caller
+waits: some 5 ms each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,41 +44,58 @@ class Neighbours:
 
 
 class SemanticSearch:
-    """Of one request, through the memories of one container. Those of `project` are looked for apart, too."""
+    """Of one request, through those memories of a container that are `chosen`. Those of `project` are looked for apart, too."""
 
     def __init__(
-        self, caller: Caller, engine: Engine, classifier: PromptClassifier, container_id: int, project: str | None
+        self,
+        caller: Caller,
+        engine: Engine,
+        classifier: PromptClassifier,
+        container_id: int,
+        project: str | None,
+        chosen: Callable[[AgentRecord], bool],
+        by_words: Sequence[AgentRecord],
     ) -> None:
         self._caller = caller
         self._engine = engine
         self._classifier = classifier
         self._container_id = container_id
         self._folders = [FOLDER] if project is None else [f"{FOLDER}/{project}", FOLDER]
-        self._fresh: dict[str, Matrix] = {}
-        """Vectors of memories that the index does not have yet, by id."""
+        self._chosen = chosen
+        self._by_words = by_words
 
     @classmethod
     def of(
-        cls, caller: Caller, engine: Engine | None, container_id: int, project: str | None, *, wait_s: float
+        cls,
+        caller: Caller,
+        engine: Engine | None,
+        container_id: int,
+        project: str | None,
+        chosen: Callable[[AgentRecord], bool],
+        *,
+        by_words: Sequence[AgentRecord] = (),
+        wait_s: float,
     ) -> SemanticSearch | None:
-        """None where the model that the classifier is fitted to does not come within `wait_s`."""
+        """None where the model that the classifier is fitted to does not come within `wait_s`. `by_words` were found already."""
         classifier = None if engine is None else engine.prompt_classifier(wait_s)
-        return None if engine is None or classifier is None else cls(caller, engine, classifier, container_id, project)
+        if engine is None or classifier is None:
+            return None
+        return cls(caller, engine, classifier, container_id, project, chosen, by_words)
 
-    def nearest(self, text: str, chosen: Callable[[AgentRecord], bool]) -> Neighbours | None:
-        """Among the memories that are `chosen`. None for a text that the model cannot read."""
+    def nearest(self, text: str) -> Neighbours | None:
+        """The memories closest to a text. None when the model cannot read it."""
         with self._engine.in_flight.search():
             vector = self._classifier.embedder.embed_query(text)
             if not self._classifier.can_read(vector):
                 return None
-            found = self._indexed(vector, chosen)
-            found |= self._not_indexed(vector, chosen, found)
+            found = self._embedded(vector)
+            found |= {record.id: (record, float(own @ vector)) for record, own in self._not_embedded}
         memories = sorted(found.values(), key=lambda one: (-one[1], one[0].number))
         return Neighbours(
             memories=memories, probability=self._classifier.probability(vector, memories[0][1]) if memories else 0.0
         )
 
-    def _indexed(self, vector: Matrix, chosen: Callable[[AgentRecord], bool]) -> dict[str, tuple[AgentRecord, float]]:
+    def _embedded(self, vector: Matrix) -> dict[str, tuple[AgentRecord, float]]:
         model = self._classifier.embedder.name
         cosines: dict[int, float] = {}
         for folder in self._folders:
@@ -89,24 +107,21 @@ class SemanticSearch:
         found: dict[str, tuple[AgentRecord, float]] = {}
         for chunk_id, passage in passages.items():
             record = _piece(pieces.get(passage.document_id, []), passage.chunk.text)
-            if record is not None and chosen(record):
+            if record is not None and self._chosen(record):
                 best = max(cosines[chunk_id], found[record.id][1] if record.id in found else -1.0)
                 found[record.id] = record, best
         return found
 
-    def _not_indexed(
-        self, vector: Matrix, chosen: Callable[[AgentRecord], bool], known: dict[str, tuple[AgentRecord, float]]
-    ) -> dict[str, tuple[AgentRecord, float]]:
-        """What was stored a moment ago and has no vector yet."""
+    @cached_property
+    def _not_embedded(self) -> list[tuple[AgentRecord, Matrix]]:
+        """With their vectors."""
         store = self._caller.store
-        since_ms = store.now_ms() - _FRESH_MS
         newest = store.agents.page(self._container_id, after=None, limit=_NEWEST)
-        fresh = [one for one in newest if one.created_at_ms >= since_ms and one.id not in known and chosen(one)][:_FRESH_MAX]
-        lacking = [one for one in fresh if one.id not in self._fresh]
-        if lacking:
-            vectors = self._classifier.embedder.embed_passages([one.content for one in lacking])
-            self._fresh.update(zip((one.id for one in lacking), vectors, strict=True))
-        return {one.id: (one, float(self._fresh[one.id] @ vector)) for one in fresh}
+        some = {one.id: one for one in (*self._by_words, *newest) if self._chosen(one)}.values()
+        waiting = store.jobs.waiting([one.document_id for one in some])
+        lacking = [one for one in some if one.document_id in waiting][:_NOT_EMBEDDED_MAX]
+        vectors = self._classifier.embedder.embed_passages([one.content for one in lacking]) if lacking else ()
+        return list(zip(lacking, vectors, strict=True))
 
 
 def _piece(pieces: Sequence[AgentRecord], passage: str) -> AgentRecord | None:
@@ -115,9 +130,9 @@ def _piece(pieces: Sequence[AgentRecord], passage: str) -> AgentRecord | None:
     return next(own, pieces[0] if pieces else None)
 
 
-def needed(search: SemanticSearch, prompt: str, projects: Sequence[str | None]) -> list[AgentRecord] | None:
-    """What a prompt needs of the memories of some projects (None: of no project), best first. None when that cannot be told:
-    the model cannot read the language, or no memory was embedded yet."""
-    found = [search.nearest(text, lambda record: record.project in projects) for text in excerpts(prompt)]
+def needed(search: SemanticSearch, prompt: str) -> list[AgentRecord] | None:
+    """What a prompt needs, best first. None when that cannot be told: the model cannot read the language, or no memory was
+    embedded yet."""
+    found = [search.nearest(text) for text in excerpts(prompt)]
     told = [one for one in found if one is not None and one.memories]
     return max(told, key=lambda one: one.probability).needed if told else None

@@ -308,6 +308,16 @@ class JobStore:
         return max(0.0, (due_ms - self._now_ms()) / 1000)
 
     @acting_as(SYSTEM)
+    def waiting(self, document_ids: Sequence[str]) -> set[str]:
+        """Those of at most 500 documents that are not indexed or not embedded yet; not what was given up."""
+        rows = self._db.all(
+            f"select document_id from job where document_id in ({marks_for(document_ids)}) "  # noqa: S608
+            "and kind in ('index', 'embed') and failed_at_ms is null",
+            document_ids,
+        )
+        return {row[0] for row in rows}
+
+    @acting_as(SYSTEM)
     def count(self, kind: str | None = None) -> int:
         """Jobs waiting or running; not those that were given up."""
         row = self._db.one("select count(*) from job where kind = coalesce(?, kind) and failed_at_ms is null", (kind,))
