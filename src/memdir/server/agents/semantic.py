@@ -76,7 +76,7 @@ class SemanticSearch:
         by_words: Sequence[AgentRecord] = (),
         wait_s: float,
     ) -> SemanticSearch | None:
-        """None where the model that the classifier is fitted to does not come within `wait_s`. `by_words` were found already."""
+        """None where the model that the classifier is fitted to does not come within `wait_s`. `by_words`: found already."""
         classifier = None if engine is None else engine.prompt_classifier(wait_s)
         if engine is None or classifier is None:
             return None
