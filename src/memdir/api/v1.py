@@ -332,7 +332,7 @@ class JobEntry(Wire):
     """A piece of work on a document."""
 
     document_id: str
-    kind: Literal["index", "embed", "memory"]
+    kind: Literal["index", "extract", "embed", "memory"]
     container_tag: str
     path: str | None
     state: Literal["waiting", "running", "failed"]

@@ -16,6 +16,7 @@ from memdir.store.agents.feed import AgentFeed
 from memdir.store.agents.memories import AgentMemoryStore
 from memdir.store.agents.usage import AgentUsageStore
 from memdir.store.contents.blobs import BlobStore
+from memdir.store.contents.extractions import ExtractionStore
 from memdir.store.contents.originals import OriginalStore
 from memdir.store.database import Database
 from memdir.store.jobs.dead_letters import DeadLetters
@@ -83,6 +84,7 @@ class Store(ABC):
         self.history = HistoryStore(db)
         self.reading = PassageStore(db)
         self.originals = OriginalStore(db)
+        self.extractions = ExtractionStore(db, clock)
         self.exports = ExportStore(db, clock, blobs)
 
     @abstractmethod

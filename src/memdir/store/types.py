@@ -58,6 +58,8 @@ class Document:
     """`memory`, or `superrag`: for search only."""
     url: str | None = None
     """The content is this one address."""
+    transcription: str | None = None
+    """The kind of the text beside it, or `error`; None: there is none, the file is its own text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

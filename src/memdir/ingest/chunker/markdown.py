@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from memdir.core.frontmatter import BOOKKEEPING, listed, parse
+from memdir.core.frontmatter import BOOKKEEPING, TRANSCRIPTION, listed, parse
 from memdir.ingest.chunker.blocks import Block, Line, Outline, clip, lines_of
 
 _ATX: Final = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*$")
@@ -140,7 +140,8 @@ class _Scanner:
         of what follows."""
         written = [line.text.rstrip() for line in lines]
         fields = {name.casefold(): value for name, value in parse("\n".join(["---", *written, "---"]))[0].items()}
-        if not fields.keys() <= BOOKKEEPING or not all(_FIELD_OR_ITEM.match(text) for text in written):
+        is_filed = fields.keys() <= BOOKKEEPING or fields.keys() >= TRANSCRIPTION
+        if not is_filed or not all(_FIELD_OR_ITEM.match(text) for text in written):
             self._flush(end)
             return
         self._blocks.append(Block(start=self._open, end=end, skip=True))

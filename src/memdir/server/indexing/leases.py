@@ -59,7 +59,7 @@ class Lease:
 
     def check(self) -> None:
         """A checkpoint between two parts of a step. SupersededError when the work is not wanted any more."""
-        self._check_refused()
+        self.check_refused()
         if not self._store.jobs.holds(self.job):
             raise SupersededError
 
@@ -67,7 +67,7 @@ class Lease:
         """Run plain Python over the document's content, which holds no lock and writes nothing. It ends at once when the work
         is not wanted any more (SupersededError), takes too long (StepTimeoutError) or the worker stops (StoppingError): what
         `watch` notices, so that a short one asks the database nothing."""
-        self._check_refused()
+        self.check_refused()
         computing = Interruptible()
         self._deadline_s = time.monotonic() + self._limit_s
         self._computing = computing
@@ -76,7 +76,8 @@ class Lease:
         finally:
             self._computing = None
 
-    def _check_refused(self) -> None:
+    def check_refused(self) -> None:
+        """What `watch` has noticed, if anything: a checkpoint that asks the database nothing."""
         if self._refused is not None:
             raise self._refused
 

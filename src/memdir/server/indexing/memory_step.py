@@ -11,7 +11,7 @@ from memdir.memory.extract import extract
 from memdir.memory.reconcile import fact_of, reconcile, same_text
 from memdir.server.indexing.known_facts import KnownFacts
 from memdir.server.indexing.leases import Lease
-from memdir.server.indexing.pipeline import Failed, Small, Work, content, each, small_contents
+from memdir.server.indexing.pipeline import Failed, Small, Work, content, decoded, each, small_contents
 from memdir.store.errors import SupersededError
 from memdir.store.memories.memories import Decided
 from memdir.store.paths import is_memory_source
@@ -76,12 +76,10 @@ def _forget(store: Store, work: _Reading) -> None:
 def _read(store: Store, small: Small, work: _Reading) -> None:
     document = work.document
     data = content(store, small, document) if document.kind == "file" else b""
-    work.candidates = work.lease.compute(lambda: _candidates(data, document.path or ""))
-
-
-def _candidates(data: bytes, path: str) -> Sequence[MemoryCandidate]:
-    text = decode(data)
-    return () if text is None else extract(text.text, path, byte_at=text.byte_at)
+    text = decoded(store, document) if document.transcription is not None else work.lease.compute(lambda: decode(data))
+    if text is not None:
+        path = document.path or ""
+        work.candidates = work.lease.compute(lambda: extract(text.text, path, byte_at=text.byte_at))
 
 
 def _unrelated(works: Sequence[_Reading]) -> Iterator[list[_Reading]]:

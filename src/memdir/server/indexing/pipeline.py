@@ -17,9 +17,11 @@ from memdir.ingest import chunker
 from memdir.ingest.text import TEXT_MAX_BYTES, DecodedText, decode, media_type
 from memdir.retrieval.text_kinds import is_generated
 from memdir.server.engine import Engine
+from memdir.server.indexing.extraction import format_of, is_current, text_of, transcription_of
 from memdir.server.indexing.leases import Lease, PermanentError
 from memdir.store.agents import files as agent_files
 from memdir.store.agents.memories import is_agent_path
+from memdir.store.contents.extractions import Extracted
 from memdir.store.errors import SupersededError
 from memdir.store.jobs.progress import Indexed
 from memdir.store.passages.ignored_files import GENERATED, IGNORED
@@ -55,6 +57,10 @@ class _Cutting(Work):
 
     data: bytes = b""
     text: DecodedText | None = None
+    extracted: Extracted | None = None
+    """What is kept of a file that is no text."""
+    to_extract: bool = False
+    """It must be read in a process apart first."""
     title: str | None = None
     chunks: Sequence[Chunk] = ()
 
@@ -88,7 +94,9 @@ def index_all(store: Store, engine: Engine, leases: Sequence[Lease]) -> Failed:
             works.append(_Cutting(lease=lease, document=document))
     works = _advanced(store, works, "extracting", failed)
     agents = store.agents.among([work.document.id for work in works])
-    works = each(works, partial(_read, store, small_contents(store, works), agents), failed)
+    known = store.extractions.known([work.document.content_hash for work in works])
+    works = each(works, partial(_read, store, small_contents(store, works), agents, known), failed)
+    works = _without_unread(store, works, failed)
     works = _advanced(store, works, "chunking", failed)
     works = each(works, _cut, failed)
     if not works:
@@ -128,18 +136,35 @@ def _advanced(store: Store, works: Sequence[_Cutting], status: str, failed: Fail
     return [work for work in works if work.document.id in held or work.document.id not in told]
 
 
-def _read(store: Store, small: Small, agents: Collection[str], work: _Cutting) -> None:
+def _read(store: Store, small: Small, agents: Collection[str], known: Mapping[str, Extracted], work: _Cutting) -> None:
     document = work.document
     work.data = content(store, small, document)
-    work.text = work.lease.compute(lambda: decode(work.data))
+    if format_of(document, work.data) is not None:
+        work.extracted = known.get(document.content_hash)
+        work.to_extract = not is_current(work.extracted)
+        if work.extracted is not None and not work.to_extract:
+            work.text = text_of(store, document, work.extracted)
+    else:
+        work.text = work.lease.compute(lambda: decode(work.data))
     if document.id in agents or is_agent_path(document.path):
         reread_agent_memory(store, document, None if work.text is None else work.text.text)
+
+
+def _without_unread(store: Store, works: Sequence[_Cutting], failed: Failed) -> list[_Cutting]:
+    """Those that can be indexed now; the others are asked to be read."""
+    unread = [work for work in works if work.to_extract]
+    if unread:
+        done = store.progress.to_extract([(work.document, work.lease.job) for work in unread])
+        failed += [(work.lease, SupersededError()) for work in unread if work.document.id not in done]
+    return [work for work in works if not work.to_extract]
 
 
 def _cut(work: _Cutting) -> None:
     text = work.text
     if text is not None:
-        work.chunks, work.title = work.lease.compute(lambda: chunker.cut(text, work.name))
+        name = work.name if work.extracted is None else f"{work.name}.md"
+        work.chunks, work.title = work.lease.compute(lambda: chunker.cut(text, name))
+        work.title = work.title if work.extracted is None else work.extracted.title or None
 
 
 def _cuts(store: Store, engine: Engine, works: Sequence[_Cutting]) -> list[Cut]:
@@ -168,17 +193,25 @@ def _indexed(engine: Engine, work: _Cutting, container: Container | None, ignore
     follow_up = []
     last = None
     if work.text is not None:
-        last = IGNORED if document.id in ignored else GENERATED if is_generated(document.path, work.text.text) else None
+        generated = work.extracted is None and is_generated(document.path, work.text.text)
+        last = IGNORED if document.id in ignored else GENERATED if generated else None
     if chunks and last is None and (engine.dense is not None or not engine.settled):
         follow_up.append("embed")
     if container is not None and is_memory_source(document.path, document.task_type, container.memory_paths):
         follow_up.append("memory")
+    known = work.extracted
+    note = BINARY_NOTE if work.text is None else LAST_NOTES.get(last or "") or chunker.note(work.text, chunks)
+    if known is not None and known.error is not None:
+        note = known.error
+    # What an engine that is not installed could read has not failed.
+    is_failed = known is not None and known.error is not None and not known.needs
     return Indexed(
         document=document,
         job=work.lease.job,
-        status="embedding" if "embed" in follow_up else "done",
-        error=BINARY_NOTE if work.text is None else LAST_NOTES.get(last or "") or chunker.note(work.text, chunks),
-        media_type=media_type(document.path, work.data),
+        status="failed" if is_failed else "embedding" if "embed" in follow_up else "done",
+        error=note,
+        media_type=media_type(document.path, work.data) if known is None else known.media_type,
+        transcription=None if known is None else transcription_of(known),
         title=work.title,
         searched_last=last,
         follow_up=follow_up,
@@ -211,8 +244,13 @@ def head(store: Store, document: Document) -> bytes:
 
 
 def decoded(store: Store, document: Document) -> DecodedText | None:
-    """The document's text, None when it is not text."""
-    return decode(head(store, document)) if document.kind == "file" else None
+    """The document's text, or the one beside it; None when there is none."""
+    if document.kind != "file":
+        return None
+    if document.transcription is not None:
+        known = store.extractions.known([document.content_hash]).get(document.content_hash)
+        return None if known is None else text_of(store, document, known)
+    return decode(head(store, document))
 
 
 def small_contents(store: Store, works: Sequence[Work]) -> Small:

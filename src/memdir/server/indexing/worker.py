@@ -22,8 +22,10 @@ from functools import partial
 from typing import Final, NoReturn
 
 from memdir.core.errors import BusyError, MemdirError, StorageError
+from memdir.ingest.sandbox import Sandbox
 from memdir.retrieval.embed.port import LineEmbedder
 from memdir.server.engine import Engine
+from memdir.server.indexing.extraction import extract
 from memdir.server.indexing.known_facts import KnownFacts
 from memdir.server.indexing.leases import COMPUTE_S, Lease, Leases, PermanentError, StepTimeoutError, StoppingError
 from memdir.server.indexing.memory_step import remember_all
@@ -43,6 +45,8 @@ TOGETHER_MAX_BYTES: Final = 64 << 10
 """Documents that are claimed together, and how much they hold: bounds how long others wait for them (indexing: some 15 ms)."""
 TOGETHER_S: Final = 2.0
 """Time limit of one computation over one of them; one that takes longer is done again alone, after the others."""
+EXTRACTING: Final = 2
+"""Files of imports, and large ones, that are read at the same time: a film does not hold up a letter."""
 EMBED_JOBS: Final = 32
 EMBED_CHUNKS: Final = 16
 """Passages in one go: bounds how much a crash repeats, and how long the vectors of an edit wait (about .2 s)."""
@@ -140,11 +144,14 @@ class Worker:
         self._leases = Leases(store, limit_s=limit_s)
         self._facts = KnownFacts(store)
         self._memory_vectors = MemoryVectors(store, engine)
+        self._sandbox = Sandbox()
         loops: list[_Loop] = []
         if count and not only_imports:
             loops.append(_Loop("index-now", "index", INTERACTIVE, self._index_some))
+            loops.append(_Loop("extract-now", "extract", INTERACTIVE, self._extract_one))
         if count:
             loops.append(_Loop("memory", "memory", BULK, self._remember_some))
+            loops += [_Loop("extract", "extract", BULK, self._extract_one) for _ in range(EXTRACTING)]
         for _ in range(count):
             loops += [_Loop("index", "index", BULK, self._index_some), _Loop("embed", "embed", BULK, self._embed_some)]
         self._loops = loops
@@ -187,6 +194,7 @@ class Worker:
         self._leases.stop()
         ended = self._join(deadline)
         self._leases.close()
+        self._sandbox.close()
         return ended
 
     def _join(self, deadline_s: float) -> bool:
@@ -230,6 +238,17 @@ class Worker:
         claimed = self._claim(loop, limit=TOGETHER_MAX, size_max_bytes=TOGETHER_MAX_BYTES)
         self._take(claimed, partial(index_all, self._store, self._engine))
         return bool(claimed)
+
+    def _extract_one(self, loop: _Loop) -> bool:
+        """Read one file that is no text, in a process apart."""
+        claimed = self._claim(loop, limit=1)
+        self._take(claimed, self._extract)
+        return bool(claimed)
+
+    def _extract(self, leases: Sequence[Lease]) -> Failed:
+        for lease in leases:
+            extract(self._store, self._sandbox, lease)
+        return []
 
     def _remember_some(self, loop: _Loop) -> bool:
         """Facts of some documents; then vectors of memories that have none: of many documents when the last are read, of an

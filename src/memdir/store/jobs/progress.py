@@ -29,6 +29,8 @@ class Indexed:
     """Why it is found by words only and behind everything else: see `store.passages.ignored_files`."""
     follow_up: Sequence[str]
     """Kinds of work to ask for."""
+    transcription: str | None = None
+    """The kind of the text beside it, or `error`."""
 
 
 class ProgressStore:
@@ -61,6 +63,7 @@ class ProgressStore:
 
         def work(connection: Transaction) -> set[str]:
             recorded = [result for result in ordered if _record(connection, result)]
+            _number_siblings(connection, recorded)
             if len(jobs.finish(connection, [result.job for result in recorded])) < len(recorded):
                 raise SupersededError
             now_ms = self._clock.now_ns() // 1_000_000
@@ -71,14 +74,61 @@ class ProgressStore:
         ordered = sorted(results, key=lambda result: result.document.id)
         return repeated(self._db, work)
 
+    def to_extract(self, claimed: Sequence[tuple[Document, Job]]) -> set[str]:
+        """Documents that must be read in a process apart before they can be indexed: their jobs end, and that is asked for.
+        What is searched of an earlier content stays. Returns the documents that it was done for."""
+        earlier = STATUSES[: STATUSES.index("extracting") + 1]
+        jobs_of = {document.id: job for document, job in claimed}
+
+        def work(connection: Transaction) -> set[str]:
+            hold(self._db, connection, sorted(jobs_of))
+            ended = [job for job in jobs_of.values() if job.document_id in jobs.finish(connection, [job])]
+            now_ms = self._clock.now_ns() // 1_000_000
+            for job in ended:
+                connection.execute(
+                    "update document set status = 'extracting', error = null "  # noqa: S608
+                    f"where id = ? and status in ({marks_for(earlier)})",
+                    (job.document_id, *earlier),
+                )
+                jobs.enqueue(
+                    connection, document_id=job.document_id, container_id=job.container_id, kind="extract",
+                    priority=job.priority, now_ms=now_ms,
+                )  # fmt: skip
+            return {job.document_id for job in ended}
+
+        return repeated(self._db, work)
+
+    def extracted(self, job: Job) -> None:
+        """What was read is kept: the job ends, and the document is asked to be indexed with it."""
+
+        def work(connection: Transaction) -> None:
+            hold(self._db, connection, [job.document_id])
+            jobs.finish(connection, [job])
+            jobs.enqueue(
+                connection, document_id=job.document_id, container_id=job.container_id, kind="index", priority=job.priority,
+                now_ms=self._clock.now_ns() // 1_000_000,
+            )  # fmt: skip
+
+        repeated(self._db, work)
+
+    def reading(self, job: Job, note: str) -> None:
+        """Say how far the reading of a long document is, as its note."""
+        with self._db.write() as connection:
+            connection.execute(
+                f"update document set error = ? where id = ? and status = 'extracting' and {HELD}",  # noqa: S608
+                (note, job.document_id, job.document_id, job.kind, job.generation, job.claims),
+            )
+
 
 def _record(connection: Transaction, result: Indexed) -> bool:
     document, job = result.document, result.job
     connection.execute(
-        "update document set status = ?, error = ?, indexed_hash = content_hash, media_type = ?, title = ?, searched_last = ? "  # noqa: S608
+        "update document set status = ?, error = ?, indexed_hash = content_hash, media_type = ?, title = ?, searched_last = ?, "  # noqa: S608
+        "transcription = ? "
         f"where id = ? and content_hash = ? and {HELD}",
         (
             *(result.status, result.error, result.media_type, result.title and storable(result.title), result.searched_last),
+            result.transcription,
             *(document.id, document.content_hash),
             *(job.document_id, job.kind, job.generation, job.claims),
         ),
@@ -87,6 +137,17 @@ def _record(connection: Transaction, result: Indexed) -> bool:
     if not recorded:
         jobs.free(connection, job)
     return recorded
+
+
+def _number_siblings(connection: Transaction, results: Sequence[Indexed]) -> None:
+    """Documents with a text beside them get the next number of their container: clients ask from the last one they know."""
+    for result in results:
+        if result.transcription is None:
+            continue
+        container_id = result.document.container_id
+        counted = "update container set siblings_version = siblings_version + 1 where id = ? returning siblings_version"
+        ((version,),) = fetch(connection, counted, (container_id,))
+        connection.execute("update document set sibling_version = ? where id = ?", (version, result.document.id))
 
 
 def _wanted(results: Sequence[Indexed]) -> dict[tuple[int, str, int], list[str]]:

@@ -286,10 +286,12 @@ class JobStore:
 
     @acting_as(SYSTEM)
     def imports(self, *, at_least: int) -> bool:
-        """Whether an import is to be read: `at_least` jobs of imports, or one of them over a document of VERY_LONG_BYTES."""
+        """Whether an import is to be read: `at_least` jobs of imports, or one of them over a document of VERY_LONG_BYTES. What
+        is read in a process apart anyway does not count."""
         row = self._db.one(
             "select count(*), coalesce(max(size_bytes), 0) from (select d.size_bytes from job j "
-            "join document d on d.id = j.document_id where j.priority = ? and j.failed_at_ms is null limit ?) few",
+            "join document d on d.id = j.document_id where j.priority = ? and j.kind <> 'extract' "
+            "and j.failed_at_ms is null limit ?) few",
             (BULK, at_least),
         )
         return row is not None and (row[0] >= at_least or row[1] >= VERY_LONG_BYTES)
@@ -312,7 +314,7 @@ class JobStore:
         """Those of at most 500 documents that are not indexed or not embedded yet; not what was given up."""
         rows = self._db.all(
             f"select document_id from job where document_id in ({marks_for(document_ids)}) "  # noqa: S608
-            "and kind in ('index', 'embed') and failed_at_ms is null",
+            "and kind in ('index', 'extract', 'embed') and failed_at_ms is null",
             document_ids,
         )
         return {row[0] for row in rows}
@@ -401,7 +403,7 @@ def _bury(connection: Transaction, job: Job, attempts: int, reason: str, now_ms:
     """Give a job up and let its document say so: without passages it failed; without the transformer's vectors, or without
     memories, it is as good as it gets."""
     text = reason[:REASON_MAX_CHARS].encode("utf-8", "replace").decode().replace("\0", "\ufffd")
-    if job.kind == "index":
+    if job.kind in ("index", "extract"):
         change, note = "status = 'failed', error = ?", text
     elif job.kind == "embed":
         change, note = "status = 'done', error = ?", f"found by words only, the model failed: {text}"

@@ -17,7 +17,8 @@ from memdir.store.types import Document, Scope
 
 DOCUMENT_COLUMNS: Final = (
     "d.id, d.container_id, k.tag, d.custom_id, d.path, d.kind, d.title, d.media_type, d.status, d.error, d.content_hash, "
-    "d.size_bytes, d.mode, d.mtime_ns, d.revision, d.metadata, d.created_at_ms, d.updated_at_ms, d.task_type, d.url"
+    "d.size_bytes, d.mode, d.mtime_ns, d.revision, d.metadata, d.created_at_ms, d.updated_at_ms, d.task_type, d.url, "
+    "d.transcription"
 )
 SELECT_DOCUMENT: Final = f"select {DOCUMENT_COLUMNS} from document d join container k on k.id = d.container_id "  # noqa: S608
 STATUSES: Final = ("queued", "extracting", "chunking", "embedding", "indexing", "done")
@@ -49,6 +50,7 @@ def document_of(row: Row) -> Document:
         updated_at_ms=row[17],
         task_type=row[18],
         url=row[19],
+        transcription=row[20],
     )
 
 

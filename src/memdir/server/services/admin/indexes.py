@@ -12,7 +12,7 @@ from memdir.store.store import Store
 
 JOBS: Final = {"chunks": "index", "memories": "memory"}
 """What the pipeline makes, and the job that does it."""
-_LEFT: Final = ("index", "embed", "memory")
+_LEFT: Final = ("index", "extract", "embed", "memory")
 
 
 def rebuild(caller: Caller, rebuilds: Rebuilds, request: wire.RebuildRequest) -> wire.IndexesView:

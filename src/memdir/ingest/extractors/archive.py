@@ -1,0 +1,115 @@
+"""Archives (zip, tar, gzip, bzip2, xz): what is in them, and the text of the files that can be read, within limits."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from memdir.ingest.extractors import embedded
+from memdir.ingest.extractors.output import ExtractionError, Output
+
+ENTRIES_MAX: Final = 2_000
+"""Listed and opened; more are counted."""
+MEMBER_MAX_BYTES: Final = 16 << 20
+TOTAL_MAX_BYTES: Final = 128 << 20
+_DAMAGED: Final = (
+    zipfile.BadZipFile,
+    tarfile.TarError,
+    OSError,
+    EOFError,
+    lzma.LZMAError,
+    zlib.error,
+    ValueError,
+    NotImplementedError,
+)
+_DAMAGED_HINT: Final = "pack it again"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Member:
+    name: str
+    size_bytes: int
+    data: bytes | None
+    """None: a folder, a link, or too large to be opened."""
+    note: str = ""
+
+
+def extract(path: Path, out: Output) -> None:
+    """ExtractionError when it is damaged from the beginning."""
+    out.engine = "python zipfile, tarfile"
+    members: list[_Member] = []
+    total = 0
+    try:
+        for member in _members(path):
+            members.append(member)
+            total += len(member.data or b"")
+            out.progress(len(members), 0)
+            if len(members) >= ENTRIES_MAX or total >= TOTAL_MAX_BYTES:
+                out.truncated = True
+                break
+    except _DAMAGED as error:
+        if not members:
+            raise ExtractionError("it is damaged or cut off", hint=_DAMAGED_HINT) from error
+        out.fact("damaged", "it ends in the middle")
+    out.fact("entries", len(members))
+    for member in members:
+        out.item(f"{member.name} ({member.size_bytes} bytes{member.note})")
+    out.end_list()
+    for member in members:
+        if member.data:
+            try:
+                embedded.add(member.data, member.name, out, title="File")
+            except _DAMAGED:
+                out.paragraph(f"File: {member.name} (damaged)")
+
+
+def _members(path: Path) -> Iterator[_Member]:
+    with path.open("rb") as handle:
+        head = handle.read(6)
+    if head.startswith(b"PK"):
+        yield from _zipped(path)
+        return
+    try:
+        archive = tarfile.open(path, "r|*")  # noqa: SIM115  closed below, when it is one
+    except tarfile.ReadError:
+        archive = None  # one packed file
+    if archive is not None:
+        with archive:
+            yield from _tarred(archive)
+        return
+    opener = gzip.open if head.startswith(b"\x1f\x8b") else bz2.open if head.startswith(b"BZh") else lzma.open
+    with opener(path, "rb") as stream:
+        data = bytes(stream.read(MEMBER_MAX_BYTES + 1))
+    name = "contents"
+    large = len(data) > MEMBER_MAX_BYTES
+    yield _Member(name=name, size_bytes=len(data), data=data[:MEMBER_MAX_BYTES], note=" and more" if large else "")
+
+
+def _zipped(path: Path) -> Iterator[_Member]:
+    with zipfile.ZipFile(path) as archive:
+        for info in archive.infolist():
+            name = info.filename
+            if info.is_dir():
+                yield _Member(name=name, size_bytes=0, data=None)
+            elif info.flag_bits & 1:
+                yield _Member(name=name, size_bytes=info.file_size, data=None, note=", encrypted")
+            elif info.file_size > MEMBER_MAX_BYTES:
+                yield _Member(name=name, size_bytes=info.file_size, data=None, note=", not opened")
+            else:
+                with archive.open(info) as handle:
+                    yield _Member(name=name, size_bytes=info.file_size, data=handle.read(MEMBER_MAX_BYTES))
+
+
+def _tarred(archive: tarfile.TarFile) -> Iterator[_Member]:
+    for info in archive:
+        handle = archive.extractfile(info) if info.isreg() and info.size <= MEMBER_MAX_BYTES else None
+        note = ", not opened" if info.isreg() and handle is None else ""
+        yield _Member(name=info.name, size_bytes=info.size, data=handle.read() if handle else None, note=note)

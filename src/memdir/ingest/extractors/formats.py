@@ -1,0 +1,184 @@
+"""Tells what kind of file some bytes are, by their content; the name decides only between kinds that look alike.
+
+Signatures: the formats' own specifications, as collected in the file(1) magic and the WHATWG MIME Sniffing standard.
+"""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from memdir.ingest.chunker import mail
+
+HEAD_BYTES: Final = 16 << 10
+"""How much of a file `family_of` needs to see."""
+_OOXML: Final = "application/vnd.openxmlformats-officedocument."
+_ODF: Final = "application/vnd.oasis.opendocument."
+_NAMES_MAX: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Format:
+    """`kind` is the word in the sibling's name, `module` the extractor's name below memdir.ingest.extractors."""
+
+    kind: str
+    media_type: str
+    module: str
+
+
+def _made(kind: str, media_type: str, module: str) -> Format:
+    return Format(kind=kind, media_type=media_type, module=module)
+
+
+PDF: Final = _made("pdf", "application/pdf", "pdf")
+DOCX: Final = _made("office", _OOXML + "wordprocessingml.document", "word")
+PPTX: Final = _made("office", _OOXML + "presentationml.presentation", "slides")
+XLSX: Final = _made("office", _OOXML + "spreadsheetml.sheet", "sheets")
+XLS: Final = _made("office", "application/vnd.ms-excel", "sheets")
+ODS: Final = _made("office", _ODF + "spreadsheet", "sheets")
+ODT: Final = _made("office", _ODF + "text", "opendocument")
+ODP: Final = _made("office", _ODF + "presentation", "opendocument")
+RTF: Final = _made("office", "application/rtf", "rtf")
+EPUB: Final = _made("web", "application/epub+zip", "ebook")
+HTML: Final = _made("web", "text/html", "web")
+MAIL: Final = _made("mail", "message/rfc822", "email")
+MBOX: Final = _made("mail", "application/mbox", "email")
+OUTLOOK: Final = _made("mail", "application/vnd.ms-outlook", "outlook")
+ZIP: Final = _made("archive", "application/zip", "archive")
+TAR: Final = _made("archive", "application/x-tar", "archive")
+GZIP: Final = _made("archive", "application/gzip", "archive")
+BZIP2: Final = _made("archive", "application/x-bzip2", "archive")
+XZ: Final = _made("archive", "application/x-xz", "archive")
+OLD_WORD: Final = _made("office", "application/msword", "old_office")
+OLD_SLIDES: Final = _made("office", "application/vnd.ms-powerpoint", "old_office")
+_OLE: Final = _made("office", "application/x-ole-storage", "ole")
+
+
+def _image(media_type: str) -> Format:
+    return _made("image", media_type, "image")
+
+
+def _audio(media_type: str) -> Format:
+    return _made("audio", media_type, "speech")
+
+
+def _video(media_type: str) -> Format:
+    return _made("video", media_type, "video")
+
+
+_SIGNATURES: Final = (
+    (b"\x89PNG\r\n\x1a\n", _image("image/png")),
+    (b"\xff\xd8\xff", _image("image/jpeg")),
+    (b"GIF87a", _image("image/gif")),
+    (b"GIF89a", _image("image/gif")),
+    (b"II*\x00", _image("image/tiff")),
+    (b"MM\x00*", _image("image/tiff")),
+    (b"OggS", _audio("audio/ogg")),
+    (b"ID3", _audio("audio/mpeg")),
+    (b"fLaC", _audio("audio/flac")),
+    (b"#!AMR", _audio("audio/amr")),
+    (b"\x1a\x45\xdf\xa3", _video("video/x-matroska")),
+    (b"FLV\x01", _video("video/x-flv")),
+    (b"\x00\x00\x01\xba", _video("video/mpeg")),
+    (b"PK\x03\x04", ZIP),
+    (b"PK\x05\x06", ZIP),
+    (b"\x1f\x8b", GZIP),
+    (b"BZh", BZIP2),
+    (b"\xfd7zXZ\x00", XZ),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", _OLE),
+    (b"{\\rtf", RTF),
+)
+_RIFF: Final = {b"WAVE": _audio("audio/wav"), b"AVI ": _video("video/x-msvideo"), b"WEBP": _image("image/webp")}
+_BRANDS: Final = {
+    b"M4A ": _audio("audio/mp4"),
+    b"M4B ": _audio("audio/mp4"),
+    b"heic": _image("image/heic"),
+    b"heix": _image("image/heic"),
+    b"mif1": _image("image/heic"),
+    b"avif": _image("image/avif"),
+    b"qt  ": _video("video/quicktime"),
+}
+_MPEG_AUDIO: Final = re.compile(rb"\xff[\xe2\xe3\xf2\xf3\xf6\xf7\xfa\xfb\xf1\xf9]")
+_BMP: Final = re.compile(rb"BM.{4}\x00{4}.{4}[\x0c\x28\x38\x40\x6c\x7c]\x00\x00\x00", re.DOTALL)
+_HTML: Final = re.compile(
+    rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.{0,4000}?-->\s*)*<(?:!doctype\s+html|html|head|body)\b", re.I | re.S
+)
+_ENVELOPE: Final = re.compile(rb"From \S+ +\w{3} \w{3} [ \d]\d \d\d:\d\d")
+
+
+def family_of(head: bytes, name: str) -> Format | None:
+    """The format as far as the first HEAD_BYTES tell, None for text that is indexed as it is and for what nobody can read.
+
+    A ZIP may turn out to be an office document, a compound file a mail: `refined` looks inside, in the process that may.
+    """
+    for signature, found in _SIGNATURES:
+        if head.startswith(signature):
+            return found
+    if b"%PDF-" in head[:1024]:
+        return PDF
+    if head[:4] == b"RIFF":
+        return _RIFF.get(head[8:12])
+    if head[4:8] == b"ftyp":
+        return _BRANDS.get(head[8:12], _video("video/mp4"))
+    if head[257:262] == b"ustar":
+        return TAR
+    if _BMP.match(head):
+        return _image("image/bmp")
+    if _MPEG_AUDIO.match(head) and b"\x00" in head[:4096]:
+        return _audio("audio/mpeg")
+    return _text_family(head, name)
+
+
+def _text_family(head: bytes, name: str) -> Format | None:
+    suffix = name.rpartition(".")[2].lower() if "." in name else ""
+    bare = head.removeprefix(b"\xef\xbb\xbf")
+    if b"\x00" in head[:8000] and not head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return None
+    if _HTML.match(bare) or (suffix in {"html", "htm", "xhtml"} and b"<" in bare):
+        return HTML
+    if _ENVELOPE.match(bare):
+        return MBOX
+    if suffix in {"eml", "mht", "mhtml"} or mail.looks_like(bare[:8000].decode("utf-8", "replace").replace("\r\n", "\n")):
+        return HTML if suffix in {"mht", "mhtml"} else MAIL
+    return None
+
+
+def refined(found: Format, path: Path) -> Format:
+    """The same, after a look inside of containers. Reads the file: only for the process apart."""
+    if found == ZIP:
+        return _zipped(path)
+    return _compound(path) if found == _OLE else found
+
+
+def _zipped(path: Path) -> Format:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = set(archive.namelist()[:_NAMES_MAX])
+            declared = archive.read("mimetype")[:200].strip().decode("ascii", "replace") if "mimetype" in names else ""
+    except (zipfile.BadZipFile, OSError, RuntimeError, ValueError, KeyError, NotImplementedError):
+        return ZIP
+    for found in (EPUB, ODT, ODS, ODP):
+        if declared.removesuffix("-template") == found.media_type:
+            return found
+    for member, found in (("word/document.xml", DOCX), ("ppt/presentation.xml", PPTX), ("xl/workbook.xml", XLSX)):
+        if member in names:
+            return found
+    return XLSX if "xl/workbook.bin" in names else ZIP
+
+
+def _compound(path: Path) -> Format:
+    import olefile
+
+    try:
+        with olefile.OleFileIO(str(path)) as storage:
+            streams = {"/".join(entry).lower() for entry in storage.listdir()}
+    except Exception:  # noqa: BLE001  a damaged storage raises whatever its bytes lead to
+        return OLD_WORD
+    if any(name.startswith("__properties_version1") for name in streams):
+        return OUTLOOK
+    if streams & {"workbook", "book"}:
+        return XLS
+    return OLD_SLIDES if "powerpoint document" in streams else OLD_WORD

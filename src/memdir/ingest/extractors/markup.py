@@ -1,0 +1,47 @@
+"""HTML to Markdown by html-to-markdown: headings, lists, tables, code and the words of links; no scripts, no navigation."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from html_to_markdown import ConversionOptions, PreprocessingOptions, convert
+
+from memdir.ingest.extractors.output import ExtractionError
+
+DEPTH_MAX: Final = 400
+_NO_TEXT: Final = ["script", "style", "noscript", "template", "svg", "iframe", "object", "head > link"]
+_AROUND: Final = [
+    "nav",
+    "[role=navigation]",
+    "[role=search]",
+    "body > header nav",
+    "body > footer",
+    "[role=contentinfo]",
+    ".navheader",
+    ".navfooter",
+    ".sphinxsidebar",
+    ".related",
+    ".headerlink",
+    "#cookie-banner",
+]
+"""What stands around the text of a page. The classes are those of DocBook and Sphinx, which made most saved manuals."""
+_ESCAPED: Final = re.compile(r"\\([_*.#\-+!()>&~`\[\]])")
+
+
+def markdown(html: str, *, page: bool = False) -> str:
+    """`page`: a web page, of which what stands around its text is left out. ExtractionError when nothing can read it."""
+    options = ConversionOptions(
+        extract_metadata=False,
+        skip_images=True,
+        max_depth=DEPTH_MAX,
+        exclude_selectors=_NO_TEXT + (_AROUND if page else []),
+        preprocessing=PreprocessingOptions(enabled=page, preset="standard", remove_navigation=page, remove_forms=False),
+        autolinks=False,
+        compact_tables=True,
+    )
+    try:
+        result = convert(html, options)
+    except Exception as error:
+        raise ExtractionError("its HTML cannot be read", hint="open it in a browser and save it again") from error
+    return result.content or ""

@@ -1,0 +1,114 @@
+"""OpenDocument texts and slides (.odt, .odp): ISO/IEC 26300, the parts of `content.xml` that carry words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+
+from memdir.ingest.extractors import packages
+from memdir.ingest.extractors.output import ExtractionError, Output
+
+_NAMESPACE: Final = "urn:oasis:names:tc:opendocument:xmlns:"
+_TEXT: Final = f"{{{_NAMESPACE}text:1.0}}"
+_TABLE: Final = f"{{{_NAMESPACE}table:1.0}}"
+_DRAW: Final = f"{{{_NAMESPACE}drawing:1.0}}"
+_OFFICE: Final = f"{{{_NAMESPACE}office:1.0}}"
+_PRESENTATION: Final = f"{{{_NAMESPACE}presentation:1.0}}"
+_SKIPPED: Final = frozenset({f"{_TEXT}tracked-changes", f"{_TEXT}sequence-decls", f"{_OFFICE}forms"})
+_REPEATED_MAX: Final = 1_000
+_DEPTH_MAX: Final = 200
+
+
+def extract(path: Path, out: Output) -> None:
+    """ExtractionError when it is encrypted or damaged."""
+    out.engine = f"lxml {version('lxml')}"
+    packages.properties(path, out)
+    with packages.opened(path) as archive:
+        manifest = packages.parsed(archive, "META-INF/manifest.xml")
+        if manifest is not None and any(str(node.tag).endswith("}encryption-data") for node in manifest.iter()):
+            raise ExtractionError("it is encrypted with a password", hint="save a copy without the password beside it")
+        root = packages.parsed(archive, "content.xml")
+    body = None if root is None else root.find(f"{_OFFICE}body")
+    if body is None:
+        raise ExtractionError("it is damaged: there is no content in it", hint=packages.DAMAGED_HINT)
+    pages = list(body.iter(f"{_DRAW}page"))
+    if pages:
+        out.fact("slides", len(pages))
+        for number, page in enumerate(pages, start=1):
+            out.heading(2, f"Slide {number}")
+            _blocks(page, out, 0)
+            out.progress(number, len(pages))
+    else:
+        _blocks(body, out, 0)
+
+
+def _blocks(parent: Any, out: Output, depth: int) -> None:
+    if depth > _DEPTH_MAX:
+        raise ExtractionError(f"its parts are nested deeper than {_DEPTH_MAX}", hint=packages.DAMAGED_HINT)
+    for node in parent:
+        if node.tag in _SKIPPED or not isinstance(node.tag, str):
+            continue
+        if node.tag == f"{_TEXT}h":
+            out.heading(int(node.get(f"{_TEXT}outline-level") or 1) + 1, _words(node))
+        elif node.tag == f"{_TEXT}p":
+            out.paragraph(_words(node))
+            _framed(node, out, depth)
+        elif node.tag == f"{_TEXT}list":
+            _items(node, out, 0)
+            out.end_list()
+        elif node.tag == f"{_TABLE}table":
+            out.table(_rows(node))
+        elif node.tag == f"{_PRESENTATION}notes":
+            notes = "\n".join(_words(paragraph) for paragraph in node.iter(f"{_TEXT}p"))
+            out.paragraph(f"Notes: {notes}" if notes.strip() else "")
+        else:
+            _blocks(node, out, depth + 1)
+
+
+def _framed(paragraph: Any, out: Output, depth: int) -> None:
+    """Text boxes that are anchored in a paragraph stand behind it."""
+    for box in paragraph.iter(f"{_DRAW}text-box"):
+        _blocks(box, out, depth + 1)
+
+
+def _items(node: Any, out: Output, depth: int) -> None:
+    for item in node:
+        for child in item:
+            if child.tag == f"{_TEXT}list" and depth < _DEPTH_MAX:
+                _items(child, out, depth + 1)
+            elif child.tag in (f"{_TEXT}p", f"{_TEXT}h"):
+                out.item(_words(child), depth=depth)
+
+
+def _rows(table: Any) -> Iterator[list[str]]:
+    for row in table.iter(f"{_TABLE}table-row"):
+        cells: list[str] = []
+        for cell in row:
+            if cell.tag not in (f"{_TABLE}table-cell", f"{_TABLE}covered-table-cell"):
+                continue
+            text = " ".join(_words(paragraph) for paragraph in cell.iter(f"{_TEXT}p"))
+            again = int(cell.get(f"{_TABLE}number-columns-repeated") or 1) if text else 1
+            cells += [text] * min(again, _REPEATED_MAX)
+        yield cells
+
+
+def _words(node: Any) -> str:
+    """The text of a paragraph: `text:s` is spaces, `text:tab` a tab; notes stand in brackets; boxes in it are told apart."""
+    pieces = [node.text or ""]
+    for child in node:
+        if child.tag == f"{_TEXT}s":
+            pieces.append(" " * min(int(child.get(f"{_TEXT}c") or 1), _REPEATED_MAX))
+        elif child.tag == f"{_TEXT}tab":
+            pieces.append("\t")
+        elif child.tag == f"{_TEXT}line-break":
+            pieces.append("\n")
+        elif child.tag == f"{_TEXT}note":
+            pieces.append(f" ({' '.join(_words(part) for part in child.iter(f'{_TEXT}p'))})")
+        elif child.tag == f"{_OFFICE}annotation":
+            pieces.append(f" [comment: {' '.join(_words(part) for part in child.iter(f'{_TEXT}p'))}]")
+        elif isinstance(child.tag, str) and child.tag not in (f"{_DRAW}frame", f"{_DRAW}text-box"):
+            pieces.append(_words(child))
+        pieces.append(child.tail or "")
+    return "".join(pieces)

@@ -1,0 +1,102 @@
+"""ZIP packages of office files: their properties, and XML read without entities."""
+
+from __future__ import annotations
+
+import contextlib
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any, Final
+
+from lxml import etree
+
+from memdir.ingest.extractors.output import ExtractionError, Output
+
+_DC: Final = "{http://purl.org/dc/elements/1.1/}"
+_TERMS: Final = "{http://purl.org/dc/terms/}"
+_META: Final = "{urn:oasis:names:tc:opendocument:xmlns:meta:1.0}"
+PART_MAX_BYTES: Final = 128 << 20
+"""Of one part, uncompressed; a part that says or holds more is refused before it fills the memory."""
+DAMAGED_HINT: Final = "open it in its program and save it again"
+
+
+def parser() -> Any:
+    """Without entities, network and DTD: billion laughs and external files come to nothing. Nesting is bounded by libxml2."""
+    return etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, recover=True)
+
+
+def parsed(archive: zipfile.ZipFile, name: str) -> Any:
+    """The root element of a part; None when there is no such part or nothing in it."""
+    try:
+        data = part(archive, name)
+    except KeyError:
+        return None
+    return etree.fromstring(data, parser()) if data.strip() else None
+
+
+def part(archive: zipfile.ZipFile, name: str) -> bytes:
+    """The bytes of a part. KeyError when it is missing, ExtractionError beyond PART_MAX_BYTES or when it cannot be unpacked."""
+    info = archive.getinfo(name)
+    if info.flag_bits & 1:
+        raise ExtractionError("it is encrypted with a password", hint="save a copy without the password beside it")
+    try:
+        with archive.open(info) as handle:
+            data = handle.read(PART_MAX_BYTES + 1)
+    except (zipfile.BadZipFile, OSError, EOFError, NotImplementedError) as error:
+        raise ExtractionError("it is damaged: a part cannot be unpacked", hint=DAMAGED_HINT) from error
+    if len(data) > PART_MAX_BYTES:
+        raise ExtractionError(f"a part of it unpacks to more than {PART_MAX_BYTES >> 20} MiB", hint="split the document")
+    return data
+
+
+@contextlib.contextmanager
+def opened(path: Path) -> Iterator[zipfile.ZipFile]:
+    """The package. ExtractionError when it is none."""
+    try:
+        archive = zipfile.ZipFile(path)
+    except (zipfile.BadZipFile, OSError, ValueError) as error:
+        raise ExtractionError("it is damaged or cut off", hint=DAMAGED_HINT) from error
+    with archive:
+        yield archive
+
+
+@contextlib.contextmanager
+def reading(path: Path) -> Iterator[IO[bytes]]:
+    """The file for a library that unpacks by itself, after a look at what it would unpack to."""
+    with opened(path) as archive:
+        for info in archive.infolist():
+            if info.file_size > PART_MAX_BYTES and info.filename.endswith((".xml", ".rels")):
+                raise ExtractionError(
+                    f"a part of it unpacks to more than {PART_MAX_BYTES >> 20} MiB", hint="split the document"
+                )
+            if info.flag_bits & 1:
+                raise ExtractionError("it is encrypted with a password", hint="save a copy without the password beside it")
+    with path.open("rb") as handle:
+        try:
+            yield handle
+        except ExtractionError:
+            raise
+        except (
+            KeyError,
+            ValueError,
+            AttributeError,
+            TypeError,
+            IndexError,
+            zipfile.BadZipFile,
+            etree.LxmlError,
+            SyntaxError,
+        ) as error:
+            raise ExtractionError("it is damaged: its parts do not fit together", hint=DAMAGED_HINT) from error
+
+
+def properties(path: Path, out: Output) -> None:
+    """Title, author and date of an office file."""
+    with opened(path) as archive:
+        root = parsed(archive, "docProps/core.xml")
+        root = parsed(archive, "meta.xml") if root is None else root
+    if root is None:
+        return
+    out.title = root.findtext(f".//{_DC}title") or ""
+    out.fact("author", root.findtext(f".//{_DC}creator"))
+    out.fact("written", root.findtext(f".//{_TERMS}modified") or root.findtext(f".//{_DC}date"))
+    out.fact("subject", root.findtext(f".//{_DC}subject"))

@@ -1,0 +1,64 @@
+"""Spreadsheets (.xlsx, .xlsb, .xls, .ods) by calamine: each sheet a table, each row with its number."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+
+import python_calamine as calamine
+
+from memdir.ingest.extractors import packages
+from memdir.ingest.extractors.output import ExtractionError, Output
+
+_SHEETS_MAX: Final = 1_000
+_TOLD_EVERY: Final = 5_000
+_ZIP: Final = b"PK\x03\x04"
+
+
+def extract(path: Path, out: Output) -> None:
+    """ExtractionError when it is encrypted or damaged."""
+    out.engine = f"calamine {version('python-calamine')}"
+    with path.open("rb") as handle:
+        zipped = handle.read(4) == _ZIP
+    if zipped:
+        packages.properties(path, out)
+    try:
+        book = calamine.load_workbook(str(path))
+        names = book.sheet_names[:_SHEETS_MAX]
+        out.fact("sheets", len(book.sheet_names))
+        for number, name in enumerate(names, start=1):
+            sheet = book.get_sheet_by_name(name)
+            if sheet.start is not None:
+                out.heading(2, f"Sheet: {name}")
+                out.table(_rows(sheet, out))
+            out.progress(number, len(names))
+    except calamine.PasswordError:
+        raise ExtractionError("it is encrypted with a password", hint="save a copy without the password beside it") from None
+    except (calamine.CalamineError, OSError, ValueError) as error:
+        raise ExtractionError("it is damaged: no sheet can be opened", hint=packages.DAMAGED_HINT) from error
+
+
+def _rows(sheet: Any, out: Output) -> Iterator[list[str]]:
+    first = sheet.start[0] + 1
+    head = True
+    for number, row in enumerate(sheet.to_python(skip_empty_area=True), start=first):
+        cells = [_shown(cell) for cell in row]
+        if any(cells):
+            yield ["row" if head else str(number), *cells]
+            head = False
+        if number % _TOLD_EVERY == 0:
+            out.progress(0, 0)
+
+
+def _shown(value: Any) -> str:
+    """As the program shows it: no `.0` of whole numbers, no midnight of dates."""
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+    if isinstance(value, datetime.datetime):
+        return value.date().isoformat() if value.time() == datetime.time() else value.isoformat(" ")
+    return str(value)

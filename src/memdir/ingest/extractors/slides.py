@@ -1,0 +1,64 @@
+"""Slides (.pptx) by python-pptx: each under its number and title, with tables, charts and the speaker's notes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from pptx import Presentation
+from pptx.exc import PackageNotFoundError
+
+from memdir.ingest.extractors import packages
+from memdir.ingest.extractors.output import ExtractionError, Output
+
+
+def extract(path: Path, out: Output) -> None:
+    """ExtractionError when it is damaged."""
+    out.engine = f"python-pptx {version('python-pptx')}"
+    packages.properties(path, out)
+    with packages.reading(path) as handle:
+        try:
+            slides = Presentation(handle).slides
+        except PackageNotFoundError:
+            raise ExtractionError("it is damaged: no slide can be opened", hint=packages.DAMAGED_HINT) from None
+        out.fact("slides", len(slides))
+        for number, slide in enumerate(slides, start=1):
+            title = slide.shapes.title
+            named = title.text_frame.text if title is not None and title.has_text_frame else ""
+            out.heading(2, f"Slide {number}: {named}" if named.strip() else f"Slide {number}")
+            _shapes((shape for shape in slide.shapes if title is None or shape.shape_id != title.shape_id), out)
+            if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
+                notes = slide.notes_slide.notes_text_frame.text
+                out.paragraph(f"Notes: {notes}" if notes.strip() else "")
+            out.progress(number, len(slides))
+
+
+def _shapes(shapes: Iterable[Any], out: Output) -> None:
+    for shape in shapes:
+        if hasattr(shape, "shapes"):
+            _shapes(shape.shapes, out)
+        elif getattr(shape, "has_table", False):
+            out.table([cell.text for cell in row.cells] for row in shape.table.rows)
+        elif getattr(shape, "has_chart", False):
+            _chart(shape.chart, out)
+        elif shape.has_text_frame:
+            paragraphs = [paragraph for paragraph in shape.text_frame.paragraphs if paragraph.text.strip()]
+            if len(paragraphs) == 1:
+                out.paragraph(paragraphs[0].text)
+            else:
+                for paragraph in paragraphs:
+                    out.item(paragraph.text, depth=paragraph.level)
+                out.end_list()
+
+
+def _chart(chart: Any, out: Output) -> None:
+    if chart.has_title and chart.chart_title.has_text_frame:
+        out.paragraph(chart.chart_title.text_frame.text)
+    for plot in chart.plots:
+        series = list(plot.series)
+        rows = [["", *(str(item.name) for item in series)]]
+        for at, category in enumerate(plot.categories):
+            rows.append([str(category), *(str(item.values[at]) if at < len(item.values) else "" for item in series)])
+        out.table(rows)

@@ -1,0 +1,128 @@
+"""Films: their subtitles, what is said in them, and the text that can be seen, each with its time."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final
+
+from memdir.ingest.extractors import ocr, speech
+from memdir.ingest.extractors.output import ExtractionError, Output
+
+_EVERY_S: Final = 2.0
+"""How far apart the frames are that are looked at."""
+_FRAMES_MAX: Final = 2_000
+_CHANGED: Final = 6.0
+"""Mean difference of grey values, of 255, of two frames in 32 x 32 points; below it they show the same."""
+_SAME_TEXT: Final = 0.9
+_SIDE: Final = 32
+
+
+def extract(path: Path, out: Output) -> None:
+    """ExtractionError when nothing in it can be read here."""
+    if find_spec("av") is None:
+        raise _missing("nothing here opens films", speech.HINT)
+    engines = []
+    lost = []
+    with speech.opened(path) as media:
+        length_s = speech.seconds(media)
+        out.fact("duration", speech.stamp(length_s))
+        out.title = media.metadata.get("title", "")
+        is_video, has_sound = bool(media.streams.video), bool(media.streams.audio)
+        has_subtitles = bool(media.streams.subtitles)
+    if not is_video and has_sound:
+        out.kind = "audio"
+        speech.extract(path, out)
+        return
+    if has_subtitles:
+        engines.append("pyav")
+        _section(out, "Subtitles", _subtitles(path))
+    if has_sound and speech.is_available():
+        engines.append(speech.engine())
+        with speech.opened(path) as media:
+            _section(out, "Speech", ((start, text) for start, text, _ in speech.transcribed(media, out, length_s)))
+    elif has_sound:
+        lost.append(f"speech: {speech.HINT}")
+    if is_video and ocr.is_available():
+        engines.append(ocr.engine() or "")
+        _section(out, "Text on the screen", _shown(path, out, length_s))
+    elif is_video:
+        lost.append(f"text on the screen: {ocr.HINT}")
+    if not engines:
+        raise _missing("nothing here reads speech or text in pictures", "; ".join(lost))
+    out.engine = ", ".join(engines)
+    out.fact("unread", "; ".join(lost))
+    out.needs = "" if not lost else "speech" if lost[0].startswith("speech") else "ocr"
+
+
+def _missing(what: str, hint: str) -> ExtractionError:
+    error = ExtractionError(f"it is a film, and {what}", hint=hint)
+    error.needs = "speech"
+    return error
+
+
+def _section(out: Output, title: str, lines: Iterator[tuple[float, str]]) -> None:
+    begun = False
+    for start_s, text in lines:
+        if not begun:
+            out.heading(2, title)
+            begun = True
+        out.paragraph(f"[{speech.stamp(start_s)}] {text}")
+
+
+def _subtitles(path: Path) -> Iterator[tuple[float, str]]:
+    with speech.opened(path) as media:
+        stream = media.streams.subtitles[0]
+        for packet in media.demux(stream):
+            if packet.pts is None:
+                continue
+            for subtitle in packet.decode():
+                text = _dialogue(subtitle)
+                if text:
+                    yield float(packet.pts * stream.time_base), text
+
+
+def _dialogue(subtitle: Any) -> str:
+    said = getattr(subtitle, "dialogue", None) or getattr(subtitle, "text", None) or b""
+    text = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
+    return " ".join(text.replace("\\N", " ").split())
+
+
+def _shown(path: Path, out: Output, length_s: int) -> Iterator[tuple[float, str]]:
+    last = ""
+    for at_s, frame in _distinct_frames(path):
+        text = " / ".join(line for line in ocr.recognised(frame).split("\n") if line.strip())
+        out.progress(int(at_s), length_s)
+        if text and difflib.SequenceMatcher(None, last[:500], text[:500]).ratio() < _SAME_TEXT:
+            yield at_s, text
+        last = text or last
+
+
+def _distinct_frames(path: Path) -> Iterator[tuple[float, Any]]:
+    import av
+    import numpy as np
+
+    before: Any = None
+    due_s = 0.0
+    count = 0
+    with speech.opened(path) as media:
+        stream = media.streams.video[0]
+        stream.thread_type = "AUTO"
+        try:
+            for frame in media.decode(stream):
+                if frame.time is None or frame.time < due_s:
+                    continue
+                due_s = frame.time + _EVERY_S
+                image = frame.to_image()
+                small = np.asarray(image.convert("L").resize((_SIDE, _SIDE)), dtype=np.float32)
+                if before is None or float(np.abs(small - before).mean()) > _CHANGED:
+                    before = small
+                    count += 1
+                    yield float(frame.time), image
+                if count >= _FRAMES_MAX:
+                    return
+        except av.FFmpegError:
+            if not count:
+                raise ExtractionError("its pictures cannot be decoded: damaged or cut off", hint="convert it again") from None

@@ -1,0 +1,78 @@
+"""Word documents (.docx) by mammoth, which knows styles, lists, notes, comments and tracked changes; its HTML made Markdown."""
+
+from __future__ import annotations
+
+import zipfile
+from importlib.metadata import version
+from io import BytesIO
+from pathlib import Path
+from typing import IO, Final
+
+import mammoth
+from lxml import etree
+
+from memdir.ingest.extractors import markup, packages
+from memdir.ingest.extractors.output import Output
+
+_W: Final = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_M: Final = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
+_DOCUMENT: Final = "word/document.xml"
+_STYLES: Final = """
+p[style-name='Title'] => h1:fresh
+p[style-name='Subtitle'] => h2:fresh
+comment-reference => sup
+"""
+
+
+def extract(path: Path, out: Output) -> None:
+    """ExtractionError when it is encrypted or damaged."""
+    out.engine = f"mammoth {version('mammoth')}"
+    packages.properties(path, out)
+    with packages.reading(path) as handle:
+        html = mammoth.convert_to_html(
+            _with_formulas(handle),
+            style_map=_STYLES,
+            convert_image=mammoth.images.img_element(lambda _image: {}),
+            ignore_empty_paragraphs=True,
+        ).value
+    out.paragraph(markup.markdown(html))
+    _margins(path, out)
+
+
+def _with_formulas(handle: IO[bytes]) -> IO[bytes]:
+    """The same document with the letters of its formulas as text, which mammoth passes over."""
+    with zipfile.ZipFile(handle) as archive:
+        root = packages.parsed(archive, _DOCUMENT)
+        formulas = [] if root is None else list(root.iter(f"{_M}oMath"))
+        if not formulas:
+            return handle
+        for formula in formulas:
+            text = "".join(node.text or "" for node in formula.iter(f"{_M}t"))
+            tail = formula.tail
+            formula.clear()
+            formula.tail = tail
+            formula.tag = f"{_W}r"
+            etree.SubElement(formula, f"{_W}t").text = text
+        copy = BytesIO()
+        with zipfile.ZipFile(copy, "w") as written:
+            for info in archive.infolist():
+                data = etree.tostring(root) if info.filename == _DOCUMENT else packages.part(archive, info.filename)
+                written.writestr(info.filename, data)
+    return copy
+
+
+def _margins(path: Path, out: Output) -> None:
+    """Headers and footers, each text once."""
+    seen = []
+    with zipfile.ZipFile(path) as archive:
+        for name in sorted(archive.namelist()):
+            if not name.startswith(("word/header", "word/footer")) or not name.endswith(".xml"):
+                continue
+            root = packages.parsed(archive, name)
+            for paragraph in root.iter(f"{_W}p") if root is not None else ():
+                text = "".join(node.text or "" for node in paragraph.iter(f"{_W}t")).strip()
+                if text and text not in seen and not text.isdigit():
+                    seen.append(text)
+    if seen:
+        out.heading(2, "Headers and footers")
+        out.paragraph("\n\n".join(seen))

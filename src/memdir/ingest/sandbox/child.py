@@ -1,0 +1,82 @@
+"""One document in one process: confined, read, its text written to a file, the rest told over a pipe."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import time
+import traceback
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+from memdir.ingest.extractors.formats import Format, refined
+from memdir.ingest.extractors.output import TITLE_MAX_CHARS, ExtractionError, Output, OutputFullError, clean
+from memdir.ingest.sandbox.confinement import bound, end_with_parent
+from memdir.ingest.sandbox.messages import SOURCE_FILE, TEXT_FILE
+
+_TOLD_EVERY_S: Final = 0.2
+TOO_LARGE_HINT: Final = "split it or make it smaller"
+
+
+def run(request: dict[str, Any], pipe: int, server_pid: int) -> None:
+    """Does not return."""
+    os.setsid()
+    end_with_parent(server_pid)
+    _tell(pipe, {"pid": os.getpid()})
+    folder = Path(request["folder"])
+    os.chdir(folder)
+    os.environ["TMPDIR"] = os.environ["HOME"] = str(folder)
+    bound(memory_bytes=request["memory_bytes"], cpu_s=request["cpu_s"])
+    try:
+        _tell(pipe, _extracted(request, folder, pipe))
+    except ExtractionError as error:
+        _tell(pipe, {"error": error.reason, "hint": error.hint, "needs": error.needs})
+    except MemoryError:
+        _tell(pipe, {"error": _needs_memory(request), "hint": TOO_LARGE_HINT})
+    except RecursionError:
+        _tell(pipe, {"error": "its parts are nested too deeply", "hint": TOO_LARGE_HINT})
+    except OSError as error:
+        full = error.errno in (errno.EFBIG, errno.ENOMEM)
+        _tell(pipe, {"error": _needs_memory(request) if full else f"it cannot be read: {error}", "hint": TOO_LARGE_HINT})
+    except Exception:  # noqa: BLE001  a library met bytes that it was not written for
+        _tell(pipe, {"error": "it is damaged, or of a form that its library does not know", "detail": traceback.format_exc()})
+    os._exit(0)
+
+
+def _needs_memory(request: dict[str, Any]) -> str:
+    return f"reading it needs more than {request['memory_bytes'] >> 20} MiB of memory"
+
+
+def _extracted(request: dict[str, Any], folder: Path, pipe: int) -> dict[str, Any]:
+    source = folder / SOURCE_FILE
+    found = refined(Format(kind=request["kind"], media_type=request["media_type"], module=request["module"]), source)
+    told_s = 0.0
+
+    def progress(done: int, total: int) -> None:
+        nonlocal told_s
+        if time.monotonic() - told_s >= _TOLD_EVERY_S:
+            told_s = time.monotonic()
+            _tell(pipe, {"done": done, "total": total})
+
+    _tell(pipe, {"kind": found.kind})
+    out = Output(kind=found.kind, media_type=found.media_type, progress=progress)
+    try:
+        import_module(f"memdir.ingest.extractors.{found.module}").extract(source, out)
+    except OutputFullError:
+        out.truncated = True
+    (folder / TEXT_FILE).write_text(out.text(), encoding="utf-8")
+    return {
+        "kind": out.kind,
+        "media_type": out.media_type,
+        "engine": out.engine,
+        "title": " ".join(clean(out.title).split())[:TITLE_MAX_CHARS],
+        "facts": out.facts,
+        "truncated": out.truncated,
+        "needs": out.needs,
+    }
+
+
+def _tell(pipe: int, message: dict[str, Any]) -> None:
+    os.write(pipe, json.dumps(message).encode() + b"\n")

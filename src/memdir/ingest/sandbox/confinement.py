@@ -1,0 +1,75 @@
+"""What a child may not do: sockets (seccomp), more memory, larger files and more of them (setrlimit), outliving its parent.
+
+seccomp(2), prctl(2); the filter is classic BPF over `struct seccomp_data` (linux/seccomp.h).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import resource
+import signal
+import struct
+from typing import Final
+
+FILE_MAX_BYTES: Final = 512 << 20
+_FILES_MAX: Final = 256
+_PR_SET_PDEATHSIG: Final = 1
+_PR_SET_NO_NEW_PRIVS: Final = 38
+_PR_SET_SECCOMP: Final = 22
+_FILTER_MODE: Final = 2
+_ALLOW: Final = 0x7FFF0000
+_REFUSE: Final = 0x00050000 | 13  # SECCOMP_RET_ERRNO | EACCES
+_LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
+_ARCHITECTURES: Final = {"x86_64": (0xC000003E, 41), "aarch64": (0xC00000B7, 198)}
+"""AUDIT_ARCH_* and the number of socket(2); io_uring_setup(2) has one number everywhere."""
+_IO_URING_SETUP: Final = 425
+_X32: Final = 0x40000000
+
+
+def close_network() -> bool:
+    """From now on this process and its children open no socket. False where the kernel or the processor has no such filter."""
+    known = _ARCHITECTURES.get(platform.machine())
+    if known is None:
+        return False
+    architecture, socket_number = known
+    program = (
+        (_LOAD, 0, 0, 4),  # seccomp_data.arch
+        (_EQUAL, 1, 0, architecture),
+        (_RETURN, 0, 0, _REFUSE),
+        (_LOAD, 0, 0, 0),  # seccomp_data.nr
+        (_AT_LEAST, 3, 0, _X32),
+        (_EQUAL, 2, 0, socket_number),
+        (_EQUAL, 1, 0, _IO_URING_SETUP),
+        (_RETURN, 0, 0, _ALLOW),
+        (_RETURN, 0, 0, _REFUSE),
+    )
+    code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *step) for step in program))
+    header = ctypes.create_string_buffer(struct.pack("@HP", len(program), ctypes.addressof(code)))
+    prctl = ctypes.CDLL(None, use_errno=True).prctl
+    prctl.argtypes = [ctypes.c_int] + [ctypes.c_ulong] * 4
+    return not prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) and not prctl(
+        _PR_SET_SECCOMP, _FILTER_MODE, ctypes.addressof(header), 0, 0
+    )
+
+
+def end_with_parent(parent_pid: int) -> None:
+    """The kernel kills this process when the one that forked it ends."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+    if os.getppid() != parent_pid:
+        os._exit(1)
+
+
+def bound(*, memory_bytes: int, cpu_s: int) -> None:
+    """Limits of this process, which those that it starts inherit. Memory is address space."""
+    for limit, value in (
+        (resource.RLIMIT_AS, memory_bytes),
+        (resource.RLIMIT_CPU, cpu_s),
+        (resource.RLIMIT_FSIZE, FILE_MAX_BYTES),
+        (resource.RLIMIT_NOFILE, _FILES_MAX),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        hard = resource.getrlimit(limit)[1]
+        wanted = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(limit, (wanted, wanted))

@@ -1,0 +1,288 @@
+"""The server's side: starts the fork server when it is needed, watches each child, and kills it when it takes too long."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from memdir.core.errors import StorageError
+from memdir.ingest.extractors.formats import Format
+from memdir.ingest.extractors.ocr import ENV_LANGUAGES
+from memdir.ingest.extractors.output import TEXT_MAX_CHARS, ExtractionError
+from memdir.ingest.extractors.speech import ENV_MODEL
+from memdir.ingest.sandbox.messages import LINE_MAX_BYTES, SOURCE_FILE, TEXT_FILE
+
+log = logging.getLogger(__name__)
+
+SOURCE_MAX_BYTES: Final = 2 << 30
+_DOCUMENT_MAX_BYTES: Final = 256 << 20
+_KEPT_ENVIRONMENT: Final = ("PATH", "LANG", "LC_ALL", "TESSDATA_PREFIX", "VIRTUAL_ENV", ENV_LANGUAGES, ENV_MODEL)
+"""No keys, no addresses of databases."""
+_LOOK_S: Final = 0.5
+"""How often a wait looks whether the server ends."""
+_IDLE_S: Final = 120.0
+"""A fork server without work ends after this, and gives its memory back."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Of one child. `silent_s` bounds the time from one page, sheet, message or second of sound to the next."""
+
+    silent_s: float = 10.0
+    total_s: float = 600.0
+    memory_bytes: int = 512 << 20
+    source_bytes: int = _DOCUMENT_MAX_BYTES
+
+
+DEFAULT_LIMITS: Final = Limits()
+_LIMITS: Final = {
+    # A page of a scan is rendered and recognised in the child.
+    "pdf": Limits(silent_s=20.0, total_s=1800.0, memory_bytes=1536 << 20),
+    "image": Limits(silent_s=20.0, total_s=600.0, memory_bytes=1536 << 20),
+    # Weights, samples and frames; one window of ten minutes is decoded before the first sentence comes.
+    "audio": Limits(silent_s=180.0, total_s=4 * 3600.0, memory_bytes=3 << 30, source_bytes=SOURCE_MAX_BYTES),
+    "video": Limits(silent_s=180.0, total_s=4 * 3600.0, memory_bytes=3 << 30, source_bytes=SOURCE_MAX_BYTES),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extraction:
+    """The text of a file and what is known of it; `text` is Markdown."""
+
+    kind: str
+    media_type: str
+    engine: str
+    title: str
+    text: str
+    facts: Mapping[str, str | int]
+    truncated: bool
+    needs: str
+
+
+@dataclass(slots=True)
+class _Told:
+    """What a child has said so far."""
+
+    pid: int = 0
+    kind: str = ""
+    answer: dict[str, Any] | None = None
+    buffer: bytes = b""
+    heard_s: float = field(default_factory=time.monotonic)
+
+
+class Sandbox:
+    """Reads documents in children. Thread-safe; each call waits for its own child."""
+
+    def __init__(self, limits: Mapping[str, Limits] | None = None) -> None:
+        """`limits` by kind, instead of those here."""
+        self._limits = _LIMITS if limits is None else limits
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._control: socket.socket | None = None
+        self._children = 0
+        self._idle: threading.Timer | None = None
+
+    def extract(
+        self,
+        pieces: Iterable[bytes],
+        found: Format,
+        *,
+        progress: Callable[[int, int], None] = lambda _done, _total: None,
+        checkpoint: Callable[[], None] = lambda: None,
+    ) -> Extraction:
+        """The text of the document whose bytes are `pieces`.
+
+        `progress` is told (done, total; total 0: not known) of units that depend on the kind. `checkpoint` is called at least
+        every _LOOK_S seconds; what it raises ends the child and is raised. ExtractionError, with the kind as far as it is
+        known in `error.kind`, when the document cannot be read; StorageError when no child can be started.
+        """
+        limits = self._limits.get(found.kind, DEFAULT_LIMITS)
+        with tempfile.TemporaryDirectory(prefix="memdir-extract-") as name:
+            folder = Path(name)
+            _write(folder / SOURCE_FILE, pieces, limits.source_bytes)
+            reading, writing = os.pipe()
+            try:
+                request = {
+                    "folder": str(folder),
+                    "kind": found.kind,
+                    "media_type": found.media_type,
+                    "module": found.module,
+                    "memory_bytes": limits.memory_bytes,
+                    "cpu_s": int(limits.total_s * 2),
+                }
+                self._send(json.dumps(request).encode(), writing)
+                os.close(writing)
+                writing = -1
+                told = _watched(reading, limits, progress, checkpoint)
+            finally:
+                os.close(reading)
+                if writing >= 0:
+                    os.close(writing)
+                self._ended()
+            return _result(told, folder)
+
+    def close(self) -> None:
+        """End the fork server and its children."""
+        with self._lock:
+            self._stop()
+
+    def _send(self, request: bytes, pipe: int) -> None:
+        with self._lock:
+            self._children += 1
+            if self._idle is not None:
+                self._idle.cancel()
+                self._idle = None
+            for last in (False, True):
+                if self._process is None or self._process.poll() is not None:
+                    self._start()
+                assert self._control is not None
+                try:
+                    socket.send_fds(self._control, [request], [pipe])
+                except OSError as error:
+                    self._stop()
+                    if last:
+                        raise StorageError(f"documents cannot be read: {error}") from error
+                else:
+                    return
+
+    def _start(self) -> None:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        environment = {name: os.environ[name] for name in _KEPT_ENVIRONMENT if name in os.environ}
+        environment |= {"MALLOC_ARENA_MAX": "2", "OMP_NUM_THREADS": "2", "HF_HUB_OFFLINE": "1"}
+        try:
+            with theirs:
+                self._process = subprocess.Popen(
+                    [sys.executable, "-I", "-m", "memdir.ingest.sandbox.fork_server"],
+                    stdin=theirs.fileno(),
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    env=environment,
+                    cwd="/",
+                )
+        except OSError as error:
+            ours.close()
+            raise StorageError(f"documents cannot be read: {error}") from error
+        self._control = ours
+
+    def _ended(self) -> None:
+        with self._lock:
+            self._children -= 1
+            if not self._children and self._process is not None:
+                self._idle = threading.Timer(_IDLE_S, self._rest)
+                self._idle.daemon = True
+                self._idle.start()
+
+    def _rest(self) -> None:
+        with self._lock:
+            if not self._children:
+                self._stop()
+
+    def _stop(self) -> None:
+        if self._idle is not None:
+            self._idle.cancel()
+            self._idle = None
+        if self._control is not None:
+            self._control.close()
+            self._control = None
+        if self._process is not None:
+            try:
+                self._process.wait(2.0)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+            self._process = None
+
+
+def _write(path: Path, pieces: Iterable[bytes], most: int) -> None:
+    size = 0
+    with path.open("wb") as handle:
+        for piece in pieces:
+            size += len(piece)
+            if size > most:
+                raise ExtractionError(f"it is larger than {most >> 20} MiB", hint="split it; it is kept byte for byte")
+            handle.write(piece)
+
+
+def _watched(reading: int, limits: Limits, progress: Callable[[int, int], None], checkpoint: Callable[[], None]) -> _Told:
+    """Everything that the child says until it ends, or until it is ended."""
+    told = _Told()
+    began_s = time.monotonic()
+    try:
+        while told.answer is None:
+            checkpoint()
+            now_s = time.monotonic()
+            if now_s - began_s > limits.total_s:
+                raise _slow(told, f"reading it takes longer than {limits.total_s:g} s")
+            if now_s - told.heard_s > limits.silent_s:
+                raise _slow(told, f"a part of it takes longer than {limits.silent_s:g} s")
+            if not select.select([reading], [], [], _LOOK_S)[0]:
+                continue
+            data = os.read(reading, 64 << 10)
+            if not data:
+                break
+            _heard(told, data, progress)
+    finally:
+        if told.pid:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(told.pid, signal.SIGKILL)
+    return told
+
+
+def _heard(told: _Told, data: bytes, progress: Callable[[int, int], None]) -> None:
+    told.heard_s = time.monotonic()
+    *lines, told.buffer = (told.buffer + data).split(b"\n")
+    if len(told.buffer) > LINE_MAX_BYTES:
+        raise _slow(told, "the process that read it said too much")
+    for line in lines:
+        message = json.loads(line)
+        if "pid" in message:
+            told.pid = int(message["pid"])
+        elif "done" in message:
+            progress(int(message["done"]), int(message["total"]))
+        elif "engine" in message or "error" in message:
+            told.answer = message
+        else:
+            told.kind = str(message["kind"])
+
+
+def _slow(told: _Told, reason: str) -> ExtractionError:
+    error = ExtractionError(reason, hint="split it or make it smaller")
+    error.kind = told.kind
+    return error
+
+
+def _result(told: _Told, folder: Path) -> Extraction:
+    answer = told.answer or {"error": "the process that read it died: damaged, or made to do harm"}
+    if "error" in answer:
+        if "detail" in answer:
+            log.info("a %s could not be read:\n%s", told.kind, answer["detail"])
+        error = ExtractionError(str(answer["error"]), hint=str(answer.get("hint", "")))
+        error.kind = told.kind
+        error.needs = str(answer.get("needs", ""))
+        raise error
+    with open(folder / TEXT_FILE, encoding="utf-8") as handle:
+        text = handle.read(TEXT_MAX_CHARS)
+    return Extraction(
+        kind=str(answer["kind"]),
+        media_type=str(answer["media_type"]),
+        engine=str(answer["engine"]),
+        title=str(answer["title"]),
+        text=text,
+        facts=dict(answer["facts"]),
+        truncated=bool(answer["truncated"]),
+        needs=str(answer["needs"]),
+    )

@@ -1,0 +1,136 @@
+"""The step before indexing for files that are no text: read in a process apart, once for the same bytes, and kept."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping
+from typing import Final
+
+from memdir.core.errors import NotFoundError
+from memdir.core.siblings import ERROR, first_lines
+from memdir.ingest.extractors import VERSION, ocr, speech
+from memdir.ingest.extractors.formats import HEAD_BYTES, Format, family_of
+from memdir.ingest.extractors.output import ExtractionError
+from memdir.ingest.sandbox import Extraction, Sandbox
+from memdir.ingest.text import DecodedText, decode
+from memdir.server.indexing.leases import Lease
+from memdir.store.contents.extractions import Extracted
+from memdir.store.errors import SupersededError
+from memdir.store.store import Store
+from memdir.store.types import Document
+
+log = logging.getLogger(__name__)
+
+_TOLD_EVERY_S: Final = 2.0
+_REASON_MAX_CHARS: Final = 1_000
+
+
+def format_of(document: Document, head: bytes) -> Format | None:
+    """What the document must be read as in a process apart; None for text, and for what nobody can read."""
+    name = (document.path or document.custom_id or "").rpartition("/")[2]
+    return family_of(head[:HEAD_BYTES], name)
+
+
+def is_current(known: Extracted | None) -> bool:
+    """Whether what is kept is as good as what could be read now."""
+    if known is None or known.version != VERSION:
+        return False
+    return not (known.needs == "ocr" and ocr.is_available()) and not (known.needs == "speech" and speech.is_available())
+
+
+def text_of(store: Store, document: Document, known: Extracted) -> DecodedText | None:
+    """The text beside the document, byte for byte; None when it could not be read."""
+    body = store.extractions.text(known.content_hash)
+    if body is None:
+        return None
+    name = (document.path or document.custom_id or document.id).rpartition("/")[2]
+    return decode((first_lines(name) + body).encode("utf-8", "surrogateescape"))
+
+
+def error_text(known: Extracted) -> str:
+    """What stands in the error beside a file, without its first lines."""
+    return (
+        f"kind: {known.kind}\n---\n\n# This file could not be read\n\n{known.error}\n\nThe file itself is kept byte for byte.\n"
+    )
+
+
+def transcription_of(known: Extracted) -> str:
+    """The kind in the sibling's name."""
+    return ERROR if known.error is not None else known.kind
+
+
+def extract(store: Store, sandbox: Sandbox, lease: Lease) -> None:
+    """Read one document, keep its text or why there is none, and ask for it to be indexed."""
+    document = store.documents.get(lease.job.document_id)
+    if document is None or document.kind != "file":
+        store.jobs.finish([lease.job])
+        return
+    known = store.extractions.known([document.content_hash]).get(document.content_hash)
+    if not is_current(known):
+        _read(store, sandbox, document, lease)
+    store.progress.extracted(lease.job)
+
+
+def _read(store: Store, sandbox: Sandbox, document: Document, lease: Lease) -> None:
+    try:
+        head = next(iter(store.blobs.pieces(document.content_hash)), b"")
+    except NotFoundError as error:
+        raise SupersededError from error
+    found = format_of(document, head)
+    if found is None:
+        return
+    try:
+        told_s = time.monotonic()
+
+        def progress(done: int, total: int) -> None:
+            nonlocal told_s
+            if time.monotonic() - told_s >= _TOLD_EVERY_S and done:
+                told_s = time.monotonic()
+                store.progress.reading(lease.job, f"reading: {done} of {total}" if total else f"reading: {done}")
+
+        result = sandbox.extract(
+            store.blobs.pieces(document.content_hash), found, progress=progress, checkpoint=lease.check_refused
+        )
+    except NotFoundError as error:
+        raise SupersededError from error
+    except ExtractionError as error:
+        reason = f"{error.reason}. {error.hint}".rstrip(". ")[:_REASON_MAX_CHARS]
+        extracted = Extracted(
+            content_hash=document.content_hash, version=VERSION, kind=error.kind or found.kind, media_type=found.media_type,
+            title="", size_bytes=0, error=reason[:1].upper() + reason[1:], needs=error.needs,
+        )  # fmt: skip
+        log.info("document %s cannot be read: %s", document.id, reason)
+        store.extractions.put(extracted, None)
+        return
+    body = _body(document, result)
+    extracted = Extracted(
+        content_hash=document.content_hash, version=VERSION, kind=result.kind, media_type=result.media_type,
+        title=result.title, size_bytes=len(body.encode()), needs=result.needs,
+    )  # fmt: skip
+    store.extractions.put(extracted, body)
+
+
+def _body(document: Document, result: Extraction) -> str:
+    """The text beside a file from its second field on: front matter, then what was read."""
+    fields: dict[str, str | int] = {
+        "sha256": document.content_hash,
+        "kind": result.kind,
+        "media_type": result.media_type,
+        "engine": result.engine,
+        **({"title": result.title} if result.title else {}),
+        **result.facts,
+        **({"truncated": "yes: the end is left out"} if result.truncated else {}),
+    }
+    return f"{_front_matter(fields)}---\n\n{result.text or '(no text in it)' + chr(10)}"
+
+
+def _front_matter(fields: Mapping[str, str | int]) -> str:
+    lines = []
+    for name, value in fields.items():
+        if isinstance(value, int):
+            lines.append(f"{name}: {value}\n")
+        else:
+            quoted = value.replace("\\", "\\\\").replace('"', '\\"')
+            lines.append(f'{name}: "{quoted}"\n')
+    return "".join(lines)
