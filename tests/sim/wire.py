@@ -31,12 +31,26 @@ class SimRemote:
     # --- facts ---------------------------------------------------------------------------------------------------
 
     def changes(
-        self, container: str, *, since: int, token: str = "", wait_s: float = 0.0, profile_since: int | None = None
+        self,
+        container: str,
+        *,
+        since: int,
+        token: str = "",
+        wait_s: float = 0.0,
+        profile_since: int | None = None,
+        siblings_since: int | None = None,
     ) -> v1.ChangesPage:
-        del container, wait_s, profile_since
+        del container, wait_s, profile_since, siblings_since
         page = self._reach("changes", lambda: self._server.feed(since, token))
         assert isinstance(page, v1.ChangesPage)
         return page
+
+    def siblings(self, container: str, *, since: int) -> v1.SiblingsPage:
+        del container
+        return v1.SiblingsPage(siblings=[], last_version=since, has_more=False)
+
+    def sibling_text(self, container: str, content_hash: str) -> bytes:
+        raise AssertionError(f"{container} has no text beside {content_hash}")
 
     def list_files(self, container: str, *, prefix: str = "/", after: str | None = None, limit: int = 0) -> v1.FilesPage:
         del container, limit

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from memdir.api import v1
-from memdir.client.http import Client, _batch_body, inline
+from memdir.client.batches import batch_body
+from memdir.client.http import Client, inline
 from memdir.fs.memory import MemoryFs
 from memdir.sync.compute_lock import ComputeLock
 from memdir.sync.contents.retention import KeepingPolicy
@@ -35,7 +36,7 @@ def test_a_batch_says_the_same_as_its_model(content: bytes | None) -> None:
         v1.BatchOperation(op="move", path="/d", from_path="/e"),
     ]
     for bulk in (False, True):
-        made = v1.BatchRequest.model_validate_json(_batch_body('tag "x" ö', operations, bulk=bulk))
+        made = v1.BatchRequest.model_validate_json(batch_body('tag "x" ö', operations, bulk=bulk))
         assert made == v1.BatchRequest(container_tag='tag "x" ö', operations=operations, bulk=bulk)
 
 

@@ -128,6 +128,10 @@ class SearchHit(Wire):
     """How many other files say the same; they take no place of their own."""
     weak: bool | None = None
     """With `nearest`: nothing is sure enough, and this is among the nearest there is."""
+    sibling: str | None = None
+    """Of a file that is no text: the path of the text beside it, which the lines and bytes are of."""
+    place: str | None = None
+    """Where in such a file: `Page 12`, `Slide 3: Costs`, `Sheet: 2026`, or the time in a recording, `0:14:05`."""
     matched: list[LineRange] | None = None
     """With `group`, `context`, `before`, `after` or `budgetTokens`: the lines of the hits that are in it, in their order."""
 

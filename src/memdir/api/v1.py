@@ -90,8 +90,37 @@ class ChangesPage(Wire):
     last_seq: int
     has_more: bool
     profile_version: int
+    siblings_version: int = 0
+    """Number of the last change of any text beside a file: see `SiblingsPage`."""
     token: str = ""
     """Drawn for the change to go on from: the last one of `changes` when there is more, else number `lastSeq`."""
+
+
+class SiblingEntry(Wire):
+    """The text that stands beside a file, or why there is none."""
+
+    version: int
+    path: str
+    """Of the file."""
+    content_hash: str
+    """Of the file's contents: the text is the same wherever they are."""
+    kind: str | None
+    """As in the sibling's name: pdf, office, web, mail, image, audio, video, archive; error; null: there is none any more."""
+    text_hash: str
+    """Another one for another text; empty without a text."""
+    size_bytes: int
+    """Of the same, in UTF-8."""
+    text: str | None = None
+    """When it is short; else GET /v1/siblings/text."""
+
+
+class SiblingsPage(Wire):
+    """GET /v1/siblings?containerTag=&since=VERSION: files whose text was read, in the order in which that happened."""
+
+    siblings: list[SiblingEntry]
+    last_version: int
+    """Where to go on."""
+    has_more: bool
 
 
 class FilesPage(Wire):

@@ -7,7 +7,6 @@ The key is sent in a header and never logged or put into an error.
 from __future__ import annotations
 
 import base64
-import json
 import ssl
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from urllib.parse import quote
 from pydantic import BaseModel, ValidationError
 
 from memdir.api import v1
+from memdir.client.batches import batch_body
 from memdir.client.errors import ClientError, OfflineError, ServerError, from_status
 from memdir.client.light_httpx import httpx
 from memdir.client.local import ServerInfo
@@ -170,7 +170,7 @@ class Client:
 
     def batch(self, container: str, operations: Sequence[v1.BatchOperation], *, bulk: bool = False) -> list[v1.BatchItemResult]:
         """Several operations in order; each result stands for itself. `bulk`: of many files, read after edits."""
-        body = _batch_body(container, operations, bulk=bulk)
+        body = batch_body(container, operations, bulk=bulk)
         headers = {"Content-Type": "application/json"}
         results = self._call(v1.BatchResult, "POST", "/v1/files:batch", headers=headers, content=body).results
         if len(results) != len(operations):
@@ -247,7 +247,14 @@ class Client:
     # --- feed, search, profile -----------------------------------------------------------------------------------
 
     def changes(
-        self, container: str, *, since: int, token: str = "", wait_s: float = 0.0, profile_since: int | None = None
+        self,
+        container: str,
+        *,
+        since: int,
+        token: str = "",
+        wait_s: float = 0.0,
+        profile_since: int | None = None,
+        siblings_since: int | None = None,
     ) -> v1.ChangesPage:
         """Changes behind `since`; with `wait_s` the call may take that long."""
         wait_s = min(wait_s, CHANGES_WAIT_MAX_S)
@@ -256,6 +263,8 @@ class Client:
             params["token"] = token
         if profile_since is not None:
             params["profileSince"] = str(profile_since)
+        if siblings_since is not None:
+            params["siblingsSince"] = str(siblings_since)
         timeout = httpx.Timeout(wait_s + 15.0, connect=CONNECT_TIMEOUT_S)
         return self._call(v1.ChangesPage, "GET", "/v1/changes", params=params, timeout=timeout)
 
@@ -263,6 +272,16 @@ class Client:
         """Ranked lines."""
         timeout = httpx.Timeout(request.wait_ms / 1000 + 15.0, connect=CONNECT_TIMEOUT_S)
         return self._call(v1.SearchResponse, "POST", "/v1/search", json=_body(request), timeout=timeout)
+
+    def siblings(self, container: str, *, since: int) -> v1.SiblingsPage:
+        """Texts beside files that came, changed or went behind number `since`."""
+        return self._call(v1.SiblingsPage, "GET", "/v1/siblings", params={"containerTag": container, "since": str(since)})
+
+    def sibling_text(self, container: str, content_hash: str) -> bytes:
+        """The text beside files with these contents, without its first lines."""
+        return self._request(
+            "GET", "/v1/siblings/text", params={"containerTag": container, "contentHash": content_hash}
+        ).content
 
     def processing_count(self, container: str) -> int:
         """How many documents of the container are neither done nor failed."""
@@ -389,19 +408,6 @@ def _conditions(expect: Expect | None, idempotency_key: str | None) -> dict[str,
     if idempotency_key is not None:
         headers["Idempotency-Key"] = idempotency_key
     return headers
-
-
-def _batch_body(container: str, operations: Sequence[v1.BatchOperation], *, bulk: bool = False) -> bytes:
-    """A BatchRequest as JSON. Contents are put in as they are: base64 needs no escapes, and looking for some in megabytes would
-    keep every other thread from the interpreter for the while."""
-    pieces = [b'{"containerTag":', json.dumps(container).encode("ascii"), b',"bulk":true' if bulk else b"", b',"operations":[']
-    for number, operation in enumerate(operations):
-        rest = operation.model_dump_json(by_alias=True, exclude_none=True, exclude={"content_base64"}).encode("utf-8")
-        pieces.append(b"," + rest if number else rest)
-        if operation.content_base64 is not None:
-            pieces[-1] = pieces[-1][:-1]  # its last brace
-            pieces += [b',"contentBase64":"', operation.content_base64.encode("ascii"), b'"}']
-    return b"".join([*pieces, b"]}"])
 
 
 def _body(model: BaseModel) -> Any:

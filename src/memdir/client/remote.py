@@ -57,10 +57,25 @@ class Remote(Protocol):
     # --- facts ---------------------------------------------------------------------------------------------------
 
     def changes(
-        self, container: str, *, since: int, token: str = "", wait_s: float = 0.0, profile_since: int | None = None
+        self,
+        container: str,
+        *,
+        since: int,
+        token: str = "",
+        wait_s: float = 0.0,
+        profile_since: int | None = None,
+        siblings_since: int | None = None,
     ) -> v1.ChangesPage:
         """Changes behind `since` in their order; waits up to `wait_s` for the first. CursorGoneError when it reaches not so
         far back; ConflictError when `token` (of the page that led to `since`) belongs to another history."""
+        ...
+
+    def siblings(self, container: str, *, since: int) -> v1.SiblingsPage:
+        """Texts beside files that came, changed or went behind number `since`."""
+        ...
+
+    def sibling_text(self, container: str, content_hash: str) -> bytes:
+        """The text beside files with these contents, without its first lines. NotFoundError."""
         ...
 
     def list_files(self, container: str, *, prefix: str = "/", after: str | None = None, limit: int = ...) -> v1.FilesPage:

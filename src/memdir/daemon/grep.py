@@ -27,7 +27,7 @@ from memdir.core.limits import (
 )
 from memdir.core.patterns.matcher import Pattern, is_binary
 from memdir.core.patterns.select import Choice
-from memdir.core.siblings import sibling_of
+from memdir.core.siblings import sibling_of, source_of
 from memdir.daemon.exact import Elsewhere, ExactSearch
 from memdir.daemon.line_positions import placed
 from memdir.daemon.syncing import Syncing
@@ -130,6 +130,7 @@ class Grep:
         there, or are symlinks, come back as `unresolved` and are not searched."""
         started_s = time.monotonic()
         query, paths, limit = _checked_args(args)
+        paths = [self._source_of(path) for path in paths]
         wait_ms = args.get("wait_ms", WAIT_MS)
         wait_s = (WAIT_MS if wait_ms is None else max(0, min(int(wait_ms), _WAIT_MAX_MS))) / 1000
         scopes = [path for path in paths if path in ("/", _PROFILE) or self._is_searched(path)]
@@ -146,6 +147,14 @@ class Grep:
         answer["unresolved"] = [path for path in paths if path not in scopes]
         answer["timing_ms"] = round((time.monotonic() - started_s) * 1000, 3)
         return answer
+
+    def _source_of(self, path: str) -> str:
+        """The file that a text beside it was read from; other paths as they are."""
+        folder, _, name = path.rpartition("/")
+        source = source_of(name)
+        if source is None or self._tree.fact(path) is not None:
+            return path
+        return f"{folder}/{source[0]}"
 
     def _is_searched(self, path: str) -> bool:
         entry = self._tree.fact(path)
@@ -331,6 +340,8 @@ class Grep:
             "why": hit.why,
             "weak": bool(hit.weak),
             "alike": hit.alike,
+            "sibling": hit.sibling,
+            "place": hit.place,
             "matched": None
             if hit.matched is None
             else [[one.start_line + start - hit.start_line, one.end_line + start - hit.start_line] for one in hit.matched],
@@ -338,6 +349,8 @@ class Grep:
 
     def _place_of(self, hit: SearchHit) -> tuple[str, int, int] | None:
         """What is not here, very large, or no text and has none beside it, is taken as the server says."""
+        if hit.sibling is not None:
+            return None if self._tree.fact(hit.path) is None else (hit.path, hit.start_line, hit.end_line)
         sibling = sibling_of(hit.path)
         entries = [self._tree.fact(path) for path in (sibling, hit.path) if path is not None]
         if entries[-1] is None:

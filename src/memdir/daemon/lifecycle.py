@@ -34,7 +34,7 @@ from memdir.daemon.syncing import Syncing
 from memdir.fs.cache.filesystem import SqliteFs
 from memdir.fs.cache.tables import is_missing
 from memdir.fs.fuse.session import FuseOptions, FuseSession, FuseStats, MountBusyError, Profile, clear_dead_mount
-from memdir.fs.views import ProfileView, StatusView, ViewVfs
+from memdir.fs.views import ProfileView, SiblingVfs, StatusView, ViewVfs
 from memdir.sync.untracked_changes import note_unseen_changes
 
 log = logging.getLogger(__name__)
@@ -93,7 +93,9 @@ class MountDaemon:
             record, self._fs, self._syncing, started_s=time.monotonic(), control=self, disk_trouble=lambda: self._fs.trouble
         )
         status = StatusView(status=self._service.status_view, queue=self._service.queue_view, errors=self._service.errors_view)
-        vfs = ViewVfs(self._fs, [profile, status])
+        views = ViewVfs(self._fs, [profile, status])
+        siblings = SiblingVfs(views) if record.siblings else None
+        self._syncing.siblings = siblings
         options = FuseOptions(
             profile=Profile(record.profile),
             passthrough=self._fs if record.passthrough else None,
@@ -102,9 +104,11 @@ class MountDaemon:
             contents=self._syncing.contents,
             contents_timeout_s=record.fetch_timeout_s,
         )
-        self._session = FuseSession(vfs, Path(record.path), options)
+        self._session = FuseSession(siblings or views, Path(record.path), options)
         self._fs.connect(self._session.invalidator)
-        vfs.connect(self._session.invalidator)
+        views.connect(self._session.invalidator)
+        if siblings is not None:
+            siblings.connect(self._session.invalidator)
         self._session.mount()
         self._undo.append(self._session.close)
         self._control = ControlServer(Path(record.socket_file), self._service.operations())

@@ -58,6 +58,7 @@ class MountSpec:
     read_only: bool = False
     profile: str = "fast"
     passthrough: bool = False
+    siblings: bool = True
     imported: bool = False
     created_dir: bool = False
     drain_timeout_s: float = 30.0
@@ -87,6 +88,7 @@ class MountRecord:
     read_only: bool = False
     profile: str = "fast"
     passthrough: bool = False
+    siblings: bool = True
     imported: bool = False
     created_dir: bool = False
     """The mountpoint was made by `memdir mount`, and may be removed again when it is empty after the unmount."""
@@ -294,6 +296,7 @@ class MountRegistry:
             read_only=spec.read_only,
             profile=spec.profile,
             passthrough=spec.passthrough,
+            siblings=spec.siblings,
             imported=spec.imported or (chosen is not None and chosen.imported and chosen.path == path),
             created_dir=spec.created_dir or (chosen is not None and chosen.created_dir and chosen.path == path),
             drain_timeout_s=spec.drain_timeout_s,

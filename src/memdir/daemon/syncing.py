@@ -17,7 +17,7 @@ from memdir.daemon.memory_paths import MemoryPaths
 from memdir.daemon.registry import MountRecord
 from memdir.daemon.remotes import Remotes
 from memdir.daemon.waiting_readers import LateContents
-from memdir.fs.views import ProfileView, is_virtual
+from memdir.fs.views import ProfileView, SiblingVfs, is_virtual
 
 if TYPE_CHECKING:
     from memdir.client.local import ServerInfo
@@ -36,6 +36,8 @@ _CUT_JOIN_S: Final = 1.0
 _REACH_TRIES: Final = 3
 """A connection that another thread has just given up may fail the first."""
 _PROFILE_RETRY_S: Final = 5.0
+_SIBLING_RETRY_S: Final = 1.0
+"""The text of a file may come before the file itself."""
 
 
 class Syncing:
@@ -55,11 +57,14 @@ class Syncing:
         self._record = record
         self._tree = tree
         self._profile = profile
+        self.siblings: SiblingVfs | None = None
+        """What shows the texts beside files; set before `start`."""
         self._profile_file = Path(record.cache_dir) / _PROFILE_FILE
         self._engine: Engine | None = None
         self.contents = LateContents(self._engine_fetcher)
         self._started = threading.Event()
         self._profile_wanted = threading.Event()
+        self._siblings_wanted = threading.Event()
         self._stopping = threading.Event()
         self._threads: list[threading.Thread] = []
         self._server_started = False
@@ -156,6 +161,7 @@ class Syncing:
         join_s = _CUT_JOIN_S if self._stopping.is_set() else _JOIN_S
         self._stopping.set()
         self._profile_wanted.set()
+        self._siblings_wanted.set()
         for thread in self._threads:
             thread.join(timeout=join_s)
         left = self._engine.stop() if self._engine is not None else 0
@@ -176,6 +182,7 @@ class Syncing:
                 factory=self._client,
                 is_virtual=is_virtual,
                 on_profile=lambda _: self._profile_wanted.set(),
+                on_siblings=self._siblings_wanted.set,
                 keeping=KeepingPolicy(cache_bytes=self._record.cache_limit_bytes, prefetch_bytes=self._record.prefetch_bytes),
                 max_delete=parse_max_delete(self._record.max_delete),
                 credentials_stamp=lambda: stamp(self._paths),
@@ -196,6 +203,12 @@ class Syncing:
         self._started.set()
         self.contents.open()
         self._profile_wanted.set()
+        if self.siblings is not None:
+            thread = threading.Thread(
+                target=self._siblings_loop, args=(engine, self.siblings), name="sync-siblings", daemon=True
+            )
+            self._threads.append(thread)
+            thread.start()
         self._profile_loop(engine)
 
     def _client(self) -> Remote:
@@ -251,6 +264,26 @@ class Syncing:
                 write_private(self._profile_file, text.encode("utf-8", "surrogateescape"))
             except OSError as error:
                 log.warning("the profile could not be kept for the next start: %s", error)
+
+    def _siblings_loop(self, engine: Engine, shown: SiblingVfs) -> None:
+        """Bring the texts beside files whenever there are new ones; after a failure, and while files are to come, again."""
+        siblings = engine.siblings(shown.show)
+        pause_s: float | None = 0.0
+        try:
+            siblings.begin()
+            while not self._stopping.is_set():
+                self._siblings_wanted.wait(pause_s)
+                self._siblings_wanted.clear()
+                if self._stopping.is_set():
+                    return
+                try:
+                    pause_s = None if siblings.refresh() else _SIBLING_RETRY_S
+                except MemdirError as error:
+                    pause_s = _PROFILE_RETRY_S
+                    log.debug("the texts beside files could not be brought: %s", error.message)
+        except Exception:
+            if not self._stopping.is_set():
+                log.exception("texts beside files are not shown any more")
 
     def _show_stored_profile(self) -> None:
         try:

@@ -33,6 +33,7 @@ from memdir.sync.pull.epochs import Marks
 from memdir.sync.pull.puller import Puller
 from memdir.sync.pull.repair import Repair
 from memdir.sync.pull.scanner import Scanner
+from memdir.sync.pull.siblings import Show, Siblings
 from memdir.sync.push.intake import agree_on_cut_short, find_unseen, take_in_all, walk
 from memdir.sync.push.max_delete import MaxDelete
 from memdir.sync.push.processing import Inflight
@@ -81,7 +82,8 @@ class Engine:
         rng: random.Random | None = None,
         host: str | None = None,
         is_virtual: Callable[[str], bool] | None = None,
-        on_profile: Callable[[int], None] | None = None,
+        on_profile: Callable[[int], None] = lambda _: None,
+        on_siblings: Callable[[], None] = lambda: None,
         keeping: KeepingPolicy | None = None,
         max_delete: MaxDelete | None = None,
         credentials_stamp: Callable[[], object] | None = None,
@@ -112,11 +114,10 @@ class Engine:
             lazy=keeping is not None,
         )
         self.left = Left(self._ctx)
-        self._on_profile = on_profile
         self._renames = Renames(self._ctx)
         marks = Marks(self._db)
         self._scanner = Scanner(self._ctx, marks, max_delete or MaxDelete())
-        self._puller = Puller(self._ctx, self._renames, self._scanner, marks, self._profile_grew)
+        self._puller = Puller(self._ctx, self._renames, self._scanner, marks, on_profile, on_siblings)
         self._repair = Repair(self._ctx, self._puller, rng)
         self.fetcher = Fetcher(self._ctx, self._puller.read_all)
         self.keeper = Keeper(self._ctx, self.fetcher, keeping or KeepingPolicy(prefetch_bytes=None))
@@ -431,6 +432,10 @@ class Engine:
             self._changed.notify_all()
             return self._events
 
+    def siblings(self, show: Show) -> Siblings:
+        """What keeps the texts beside files, and tells `show` of them."""
+        return Siblings(self._ctx, self._db, show)
+
     def _link_opened(self) -> None:
         self.keeper.poke()
         self._ctx.queue.hurry_all()
@@ -439,7 +444,3 @@ class Engine:
         if feed is not None and feed is not threading.current_thread() and not self._stopping.is_set():
             self._start_feed()  # the old thread ends with its call
         self._announce()
-
-    def _profile_grew(self, version: int) -> None:
-        if self._on_profile is not None:
-            self._on_profile(version)

@@ -44,6 +44,11 @@ def _configure(parser: Parser) -> None:
         help="fast (default), or observed: the daemon sees every open and close, at some cost",
     )  # fmt: skip
     parser.add_argument(
+        "--no-siblings",
+        action="store_true",
+        help="show no texts beside PDFs, pictures, recordings and other files that are none; search finds them all the same",
+    )
+    parser.add_argument(
         "--passthrough", action="store_true",
         help="let the kernel read and write large files by itself: root, Linux 6.9 or newer; implies --profile observed",
     )  # fmt: skip
@@ -132,6 +137,7 @@ def _mount(registry: MountRegistry, name: str, place: str, args: argparse.Namesp
         read_only=args.read_only,
         profile="observed" if args.passthrough else args.profile,
         passthrough=args.passthrough,
+        siblings=not args.no_siblings,
         created_dir=created,
         drain_timeout_s=args.drain_timeout,
         cache_limit_bytes=args.cache_size,
@@ -244,6 +250,7 @@ def _say_already_mounted(record: MountRecord, args: argparse.Namespace, out: Out
             ("--read-only", args.read_only != record.read_only),
             ("--profile", args.profile != record.profile and not args.passthrough),
             ("--passthrough", args.passthrough and not record.passthrough),
+            ("--no-siblings", args.no_siblings and record.siblings),
             ("--cache-size", args.cache_size != record.cache_limit_bytes),
             ("--max-delete", args.max_delete != record.max_delete),
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -335,6 +336,9 @@ def _row(hit: dict[str, Any], path: str, *, explain: bool) -> dict[str, Any]:
         row["weak"] = True
     if hit.get("matched"):
         row["matched"] = hit["matched"]
+    if hit.get("sibling"):
+        row["sibling"] = os.path.join(os.path.dirname(path), os.path.basename(hit["sibling"]))
+        row["place"] = hit.get("place")
     if explain:
         row["signals"] = hit.get("signals") or {}
         row["why"] = hit.get("why")

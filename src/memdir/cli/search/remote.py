@@ -153,6 +153,8 @@ def _hit(result: dict[str, Any]) -> dict[str, Any]:
         "signals": result.get("signals"),
         "matched": [[one["startLine"], one["endLine"]] for one in result.get("matched") or ()] or None,
         "why": result.get("why"),
+        "sibling": result.get("sibling"),
+        "place": result.get("place"),
     }
 
 

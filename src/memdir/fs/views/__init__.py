@@ -4,12 +4,15 @@ from memdir.fs.views.names import HIDDEN_NAME, PROFILE_NAME, is_virtual
 from memdir.fs.views.nodes import VirtualDir, VirtualFile, VirtualNode
 from memdir.fs.views.overlay import View, ViewVfs
 from memdir.fs.views.profile import ProfileView, render_profile
+from memdir.fs.views.siblings import Sibling, SiblingVfs
 from memdir.fs.views.status import StatusView
 
 __all__ = [
     "HIDDEN_NAME",
     "PROFILE_NAME",
     "ProfileView",
+    "Sibling",
+    "SiblingVfs",
     "StatusView",
     "View",
     "ViewVfs",

@@ -48,6 +48,15 @@ def text_of(store: Store, document: Document, known: Extracted) -> DecodedText |
     return decode((first_lines(name) + body).encode("utf-8", "surrogateescape"))
 
 
+def text_bytes(store: Store, document: Document) -> bytes:
+    """What the lines and bytes of the document's passages are of: the text beside it, else its own bytes. NotFoundError."""
+    if document.transcription is None:
+        return store.blobs.content(document.content_hash)
+    known = store.extractions.known([document.content_hash]).get(document.content_hash)
+    text = None if known is None else text_of(store, document, known)
+    return b"" if text is None else text.text.encode()
+
+
 def error_text(known: Extracted) -> str:
     """What stands in the error beside a file, without its first lines."""
     return (

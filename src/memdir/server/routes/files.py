@@ -14,7 +14,7 @@ from memdir.api import v1
 from memdir.core.limits import CHANGES_PAGE_MAX, CHANGES_WAIT_MAX_S, INT64_MAX
 from memdir.server.dispatcher import Dispatcher
 from memdir.server.http.access import Caller, caller_of
-from memdir.server.services.contents import files
+from memdir.server.services.contents import files, siblings
 from memdir.store.contents.blobs import INLINE_MAX_BYTES
 from memdir.store.errors import InvalidError
 from memdir.store.jobs.queue import BULK, INTERACTIVE
@@ -212,6 +212,7 @@ async def changes(
     wait: Annotated[float, Query(ge=0, le=CHANGES_WAIT_MAX_S, allow_inf_nan=False)] = 0.0,
     limit: Annotated[int, Query(ge=1, le=CHANGES_PAGE_MAX)] = CHANGES_PAGE_MAX,
     profile_since: Annotated[int | None, Query(alias="profileSince", ge=0, le=INT64_MAX)] = None,
+    siblings_since: Annotated[int | None, Query(alias="siblingsSince", ge=0, le=INT64_MAX)] = None,
     token: Annotated[str, Query(max_length=64)] = "",
 ) -> Response:
     """Wakes on an event. Answers at once, too, when `since` lies ahead of the container: it was restored."""
@@ -222,10 +223,36 @@ async def changes(
             page = await dispatcher.run(files.changes_page, caller, container, since=since, limit=limit, token=token)
             news = page.changes or page.last_seq < since
             news = news or (profile_since is not None and page.profile_version > profile_since)
+            news = news or (siblings_since is not None and page.siblings_version > siblings_since)
             left_s = deadline - time.monotonic()
             if news or left_s <= 0 or dispatcher.closing:
                 return model_response(page)
             await watch.wait(left_s)
+
+
+@router.get("/v1/siblings", response_model=v1.SiblingsPage)
+async def siblings_page(
+    caller: Calling,
+    dispatcher: Dispatching,
+    container_tag: Tag,
+    since: Annotated[int, Query(ge=0, le=INT64_MAX)] = 0,
+    limit: Annotated[int, Query(ge=1, le=siblings.PAGE_MAX)] = siblings.PAGE_MAX,
+) -> Response:
+    """The texts beside files that came, changed or went behind `since`; short ones whole."""
+    return model_response(await dispatcher.run(siblings.page, caller, container_tag, since, limit))
+
+
+@router.get("/v1/siblings/text", response_class=Response, responses={200: {"content": {"text/markdown": {"schema": BYTES}}}})
+async def sibling_text(
+    caller: Calling,
+    dispatcher: Dispatching,
+    container_tag: Tag,
+    content_hash: Annotated[str, Query(alias="contentHash", pattern="^[0-9a-f]{64}$")],
+) -> Response:
+    """The text beside files with these contents, without its first lines, which name the file."""
+    text = await dispatcher.run(siblings.text, caller, container_tag, content_hash)
+    headers = {"content-security-policy": "sandbox; default-src 'none'", "content-disposition": "attachment"}
+    return Response(text, headers=headers, media_type="text/markdown; charset=utf-8")
 
 
 def model_response(model: v1.Wire, *, status: int = 200, sparse: bool = False) -> Response:

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from memdir.core.clock import Clock
-from memdir.store.database import Database, fetch, marks_for
+from memdir.store.database import Database, Row, fetch, marks_for
+from memdir.store.paths import below
 
-_COLUMNS: Final = "content_hash, version, kind, media_type, title, size_bytes, error, needs"
+_COLUMNS: Final = "content_hash, version, kind, media_type, title, size_bytes, error, needs, at_ms"
 _MANY_MAX: Final = 500
 _LEVEL: Final = 6
 
@@ -27,18 +28,18 @@ class Extracted:
     size_bytes: int
     error: str | None = None
     needs: str = ""
+    at_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiblingRow:
-    """A document that has text, or an error, beside it."""
+    """A document that has text, or an error, beside it, or had one."""
 
     sibling_version: int
     path: str
     content_hash: str
-    transcription: str
-    size_bytes: int
-    error: str | None
+    transcription: str | None
+    extracted: Extracted | None
 
 
 class ExtractionStore:
@@ -57,17 +58,7 @@ class ExtractionStore:
                 f"select {_COLUMNS} from extraction where content_hash in ({marks_for(part)})",  # noqa: S608
                 part,
             )
-            for row in rows:
-                found[row[0]] = Extracted(
-                    content_hash=row[0],
-                    version=row[1],
-                    kind=row[2],
-                    media_type=row[3],
-                    title=row[4],
-                    size_bytes=row[5],
-                    error=row[6],
-                    needs=row[7],
-                )
+            found.update((row[0], _extracted(row)) for row in rows)
         return found
 
     def text(self, content_hash: str) -> str | None:
@@ -95,20 +86,38 @@ class ExtractionStore:
     def beside(self, container_id: int, *, since: int, limit: int) -> list[SiblingRow]:
         """Documents whose text, or its absence, is newer than number `since`, in the order of these numbers."""
         rows = self._db.all(
-            "select d.sibling_version, d.path, d.content_hash, d.transcription, e.size_bytes, e.error from document d "
-            "join extraction e on e.content_hash = d.content_hash where d.container_id = ? and d.sibling_version > ? "
-            "and d.sibling_version > 0 and d.path is not null and d.transcription is not null "
-            "order by d.sibling_version limit ?",
+            "select sibling_version, path, content_hash, transcription from document where container_id = ? "
+            "and sibling_version > ? and sibling_version > 0 and path is not null order by sibling_version limit ?",
             (container_id, since, limit),
         )
+        known = self.known([row[2] for row in rows])
         return [
             SiblingRow(
-                sibling_version=row[0], path=row[1], content_hash=row[2], transcription=row[3], size_bytes=row[4], error=row[5]
+                sibling_version=row[0], path=row[1], content_hash=row[2], transcription=row[3], extracted=known.get(row[2])
             )
             for row in rows
         ]
 
-    def last_version(self, container_id: int) -> int:
-        """The number of the last change of any text beside a file."""
-        row = self._db.one("select siblings_version from container where id = ?", (container_id,))
-        return 0 if row is None else int(row[0])
+    def is_beside(self, container_id: int, content_hash: str, folder: str) -> bool:
+        """Whether a file with these contents, in the folder or below it, has a text beside it."""
+        first, end = below(folder)
+        row = self._db.one(
+            "select 1 from document where content_hash = ? and container_id = ? and transcription is not null "
+            "and (path = ? or (path >= ? and path < ?)) limit 1",
+            (content_hash, container_id, folder, first, end),
+        )
+        return row is not None
+
+
+def _extracted(row: Row) -> Extracted:
+    return Extracted(
+        content_hash=row[0],
+        version=row[1],
+        kind=row[2],
+        media_type=row[3],
+        title=row[4],
+        size_bytes=row[5],
+        error=row[6],
+        needs=row[7],
+        at_ms=row[8],
+    )

@@ -142,7 +142,7 @@ def _record(connection: Transaction, result: Indexed) -> bool:
 def _number_siblings(connection: Transaction, results: Sequence[Indexed]) -> None:
     """Documents with a text beside them get the next number of their container: clients ask from the last one they know."""
     for result in results:
-        if result.transcription is None:
+        if result.transcription is None and result.document.transcription is None:
             continue
         container_id = result.document.container_id
         counted = "update container set siblings_version = siblings_version + 1 where id = ? returning siblings_version"

@@ -46,6 +46,7 @@ class ChangeFeed:
     last_seq: int
     profile_version: int
     rows: list[ChangeRow]
+    siblings_version: int = 0
     last_row_seq: int | None = None
     """Where to go on when the page was full; None: the feed ends here."""
     last_token: str = ""
@@ -113,7 +114,7 @@ class ChangeStore:
 
 
 _SINCE: Final = (
-    "select k.epoch, k.last_seq, k.profile_version, k.first_seq, "
+    "select k.epoch, k.last_seq, k.profile_version, k.first_seq, k.siblings_version, "
     "(select p.token from change p where p.container_id = k.id and p.seq = ?), "
     "(select p.token from change p where p.container_id = k.id and p.seq = k.last_seq), c.token, "
     "c.seq, c.kind, c.path, c.from_path, c.document_id, "
@@ -127,14 +128,14 @@ CAME_IN_MAX: Final = 1000
 def _feed(rows: list[Row], since: int, since_token: str) -> ChangeFeed | None:
     if not rows:
         return None
-    epoch, last_seq, profile_version, first_seq, known_token, last_token = rows[0][:6]
+    epoch, last_seq, profile_version, first_seq, siblings_version, known_token, last_token = rows[0][:7]
     if since_token and since > 0:
         _check_token(since, since_token, known_token, last_seq)
     if since + 1 < first_seq and since < last_seq:
         raise HistoryGoneError(f"changes are told from number {first_seq} on", hint="compare everything again")
     changes = []
     for row in rows:
-        token, number, kind, path, from_path, document_id, entry_kind, digest, size, mode, mtime, status, error = row[6:]
+        token, number, kind, path, from_path, document_id, entry_kind, digest, size, mode, mtime, status, error = row[7:]
         if number is None:
             continue
         entry = None
@@ -151,7 +152,12 @@ def _feed(rows: list[Row], since: int, since_token: str) -> ChangeFeed | None:
             )
         changes.append(ChangeRow(seq=number, kind=kind, path=path, from_path=from_path, entry=entry, token=token))
     return ChangeFeed(
-        epoch=epoch, last_seq=last_seq, profile_version=profile_version, rows=changes, last_token=last_token or ""
+        epoch=epoch,
+        last_seq=last_seq,
+        profile_version=profile_version,
+        rows=changes,
+        last_token=last_token or "",
+        siblings_version=siblings_version,
     )
 
 

@@ -84,6 +84,7 @@ class PlainRemote:
         token: str = "",  # noqa: ARG002  the epoch says it: our numbers begin anew with every life of the container
         wait_s: float = 0.0,
         profile_since: int | None = None,
+        siblings_since: int | None = None,  # noqa: ARG002  such a server puts texts beside files as files
     ) -> v1.ChangesPage:
         """The feed made of readings of the server; waits between them."""
         self._check(container)
@@ -98,6 +99,16 @@ class PlainRemote:
             records.wait(min(left_s, POLL_BUSY_S if records.unsettled(1) else POLL_S))
             if self._closed.is_set():
                 raise OfflineError("the connection was closed")
+
+    def siblings(self, container: str, *, since: int) -> v1.SiblingsPage:
+        """None: such a server puts texts beside files as files."""
+        self._check(container)
+        return v1.SiblingsPage(siblings=[], last_version=since, has_more=False)
+
+    def sibling_text(self, container: str, content_hash: str) -> bytes:
+        """NotFoundError."""
+        self._check(container)
+        raise NotFoundError(f"no text is kept of {content_hash}")
 
     def _page(self, since: int) -> v1.ChangesPage:
         records = self._records

@@ -30,16 +30,23 @@ _PAGES_MAX: Final = 100_000
 
 
 class Puller:
-    """`on_profile` is called with the profile's version whenever it grew."""
+    """`on_profile` is called with the profile's version whenever it grew, `on_siblings` when new texts stand beside files."""
 
     def __init__(
-        self, ctx: Context, renames: Renames, scanner: Scanner, marks: Marks, on_profile: Callable[[int], None]
+        self,
+        ctx: Context,
+        renames: Renames,
+        scanner: Scanner,
+        marks: Marks,
+        on_profile: Callable[[int], None],
+        on_siblings: Callable[[], None] = lambda: None,
     ) -> None:
         self._ctx = ctx
         self._marks = marks
         self._renames = renames
         self._scanner = scanner
         self._on_profile = on_profile
+        self._on_siblings = on_siblings
         self._applying = threading.RLock()
         self._closed = False
         self.caught_up = threading.Event()
@@ -73,10 +80,16 @@ class Puller:
             return True
         token = self._marks.token(since)
         profile_since = ctx.facts.number("profile_version")
+        siblings_since = ctx.facts.number("siblings_told")
         try:
             page = ctx.link.call(
                 lambda client: client.changes(
-                    ctx.container, since=since, token=token, wait_s=wait_s, profile_since=profile_since
+                    ctx.container,
+                    since=since,
+                    token=token,
+                    wait_s=wait_s,
+                    profile_since=profile_since,
+                    siblings_since=siblings_since,
                 )
             )
         except CursorGoneError:
@@ -124,7 +137,8 @@ class Puller:
             self._scan(FORKED)
             return True
         profile_grew = page.profile_version > ctx.facts.number("profile_version")
-        if page.changes or profile_grew or page.last_seq > since:
+        siblings_grew = page.siblings_version > ctx.facts.number("siblings_told")
+        if page.changes or profile_grew or siblings_grew or page.last_seq > since:
             with ctx.queue.transaction() as tx:
                 if ctx.facts.held_count():
                     for change in page.changes:
@@ -136,6 +150,7 @@ class Puller:
                 ctx.facts.set_value(tx, "watermark", watermark)
                 self._marks.note(tx, watermark, page.token)
                 ctx.facts.set_value(tx, "profile_version", page.profile_version)
+                ctx.facts.set_value(tx, "siblings_told", page.siblings_version)
                 ctx.facts.drop_tombstones(tx, watermark)
                 for move in ctx.queue.moves(1000):
                     if 0 < move.answered_seq <= watermark and not _brings(page, move.source, move.path):
@@ -144,6 +159,8 @@ class Puller:
                 ctx.queue.settle()  # what was renamed here has its new name even after a power cut
         if profile_grew:
             self._on_profile(page.profile_version)
+        if siblings_grew:
+            self._on_siblings()
         if not page.has_more:
             self.caught_up.set()
         return page.has_more

@@ -115,7 +115,8 @@ class Scanner:
                 ctx.sent.forget(tx)
                 self._marks.forget_after(tx, common)
                 ctx.facts.set_value(tx, OTHER_LIFE_KEY, 1)
-                ctx.facts.set_value(tx, "profile_version", 0)
+                for counter in ("profile_version", "siblings_told", "siblings_version"):
+                    ctx.facts.set_value(tx, counter, 0)
             ctx.facts.set_value(tx, "epoch", listing.epoch)
             ctx.facts.set_value(tx, "watermark", listing.last_seq)
             ctx.facts.set_value(tx, RESCAN_KEY, "")

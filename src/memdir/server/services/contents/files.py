@@ -278,6 +278,7 @@ def changes_page(caller: Caller, container: Container, *, since: int, limit: int
         last_seq=feed.last_seq,
         has_more=last < feed.last_seq,
         profile_version=feed.profile_version,
+        siblings_version=feed.siblings_version,
         token=feed.rows[-1].token if last < feed.last_seq and feed.rows else feed.last_token,
     )
 

@@ -12,6 +12,7 @@ from memdir.core.limits import MIB
 from memdir.retrieval import grouping
 from memdir.retrieval.grouping import LeftOut, Place, Span
 from memdir.server.http.access import Caller
+from memdir.server.indexing.extraction import text_bytes
 
 READ_MAX_BYTES: Final = 16 * MIB
 """Hits in a larger file stay as they are."""
@@ -76,7 +77,7 @@ def _content(caller: Caller, document_id: str) -> bytes | None:
     if document is None or document.size_bytes > READ_MAX_BYTES:
         return None
     try:
-        data = caller.store.blobs.content(document.content_hash)
+        data = text_bytes(caller.store, document)
         data.decode()
     except (NotFoundError, UnicodeDecodeError):
         return None

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
 from memdir.api import v1
 from memdir.core.errors import NotFoundError
+from memdir.core.siblings import sibling_path
 from memdir.retrieval.types import Hit
 from memdir.server.engine import Engine
 from memdir.server.http.access import Caller
+from memdir.server.indexing.extraction import text_bytes
 from memdir.server.services.search.hits import Found
 from memdir.server.services.search.memory_search import Recalled, recalled, was_read_in
 from memdir.store.types import Document, Scope
 
 HIT_TEXT_MAX_CHARS: Final = 2000
+_LOOK_CHARS: Final = 200
+_TIME: Final = re.compile(r"^\[(\d+:\d\d:\d\d)\] ", re.MULTILINE)
+_ANCHOR: Final = re.compile(r"^(?:#+ )?((?:Page|Slide) \d+(?:: .{1,100})?|Sheet: .{1,100})$", re.MULTILINE)
 Placed = tuple[Recalled, Document, str]
 """A memory, the document with a place that says it, and the lines there."""
 
@@ -36,7 +42,21 @@ def search_hit(hit: Hit, document: Document) -> v1.SearchHit:
         why=hit.why,
         alike=hit.alike or None,
         weak=True if hit.weak else None,
+        sibling=sibling_path(document.path or "", document.transcription) if document.transcription else None,
+        place=place_in_source(hit) if document.transcription else None,
     )
+
+
+def place_in_source(hit: Hit) -> str | None:
+    """The page, slide, sheet or time of a hit in the text beside a file: the anchor before its lines."""
+    chunk = hit.stored.chunk
+    end = chunk.text.find(hit.text[:_LOOK_CHARS])
+    before = chunk.text[: len(chunk.text) if end < 0 else end + len(hit.text)]
+    times = _TIME.findall(before)
+    if times:
+        return str(times[-1])
+    headings = _ANCHOR.findall(before) or _ANCHOR.findall(chunk.context.replace(" > ", "\n"))
+    return str(headings[-1]) if headings else None
 
 
 def placed_memories(
@@ -99,6 +119,6 @@ def merged(
 
 def _content(caller: Caller, document: Document) -> bytes:
     try:
-        return caller.store.blobs.content(document.content_hash)
+        return text_bytes(caller.store, document)
     except NotFoundError:  # deleted meanwhile
         return b""

@@ -1,0 +1,280 @@
+"""`SiblingVfs`: beside each file that is no text stands its text, `report.pdf.pdf-transcription.md`, or why there is none.
+
+A sibling is a view of its source, found by the source's inode: it moves, is copied and vanishes with it without anybody
+following that. It can be read and nothing else; removing one hides it until its source has another text, so that a folder with
+siblings can be removed like any other.
+"""
+
+from __future__ import annotations
+
+import errno
+import stat
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from memdir.core.siblings import first_lines, sibling_name, source_of
+from memdir.fs.errors import FsError
+from memdir.fs.path import decode, encode
+from memdir.fs.types import ROOT_INO, DirEntry, Inode, Owner, ReadResult
+from memdir.fs.vfs import Invalidator, Vfs
+
+_INO_BASE: Final = 1 << 61
+"""Above all other virtual inodes. Below it: the source's number, and which state of the sibling it is."""
+_STATE_BITS: Final = 20
+_COOKIE_BIT: Final = 1 << 61
+"""A sibling is listed directly before its source, at the source's cookie with this bit."""
+_FOREIGN_COOKIE: Final = 1 << 62
+"""Cookies from here on belong to other views."""
+_SUFFIX: Final = b".md"
+_TEXTS_MAX_BYTES: Final = 32 << 20
+"""Of texts that are kept while they are read; the one that is read is always."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sibling:
+    """What stands beside a file: `kind` as in its name, `size_bytes` of what `load` gives, the text without its first lines."""
+
+    key: str
+    """Names the text: another key, another text."""
+    kind: str
+    size_bytes: int
+    load: Callable[[], bytes]
+
+
+@dataclass(slots=True)
+class _Shown:
+    sibling: Sibling
+    state: int
+    """Grows when the text or its first lines became new: new contents are a new inode, so that no cached page is stale."""
+    name: bytes = b""
+    """Of the source, when it was last looked up."""
+    hidden: bool = False
+
+
+class SiblingVfs:
+    """A `Vfs`: `base`, with siblings. `show` and `hide` may be called from any thread."""
+
+    def __init__(self, base: Vfs) -> None:
+        self._base = base
+        self._shown: dict[int, _Shown] = {}
+        self._texts: OrderedDict[tuple[int, int], bytes] = OrderedDict()
+        self._lock = threading.Lock()
+        self._invalidators: list[Invalidator] = []
+        # What never meets a sibling, or is refused for it as for any virtual inode, goes straight through.
+        self.statfs, self.close = base.statfs, base.close
+        self.setattr, self.write, self.fallocate = base.setattr, base.write, base.fallocate
+        self.setxattr, self.removexattr = base.setxattr, base.removexattr
+        self.readlink, self.getxattr, self.listxattr = base.readlink, base.getxattr, base.listxattr
+
+    def connect(self, invalidator: Invalidator) -> None:
+        """Tell `invalidator` of siblings that came, changed or went. The base has its own `connect`."""
+        self._invalidators.append(invalidator)
+
+    def show(self, path: str, sibling: Sibling | None) -> bool:
+        """What stands beside the file at `path` from now on; None: nothing. False when there is no such file."""
+        parent, ino = ROOT_INO, ROOT_INO
+        parts = encode(path.strip("/")).split(b"/")
+        for part in parts:
+            parent = ino
+            found = self._found(parent, part)
+            if found is None:
+                return False
+            ino = found.ino
+        if not stat.S_ISREG(self._base.get(ino).mode):
+            return False
+        with self._lock:
+            before = self._shown.get(ino)
+            if before is not None and sibling is not None and before.sibling.key == sibling.key:
+                return True
+            if sibling is None:
+                self._shown.pop(ino, None)
+            else:
+                self._shown[ino] = _Shown(sibling, 1 if before is None else before.state + 1)
+        for one in (before.sibling if before is not None else None, sibling):
+            name = None if one is None else sibling_name(decode(parts[-1]), one.kind)
+            if name is not None:
+                for invalidator in self._invalidators:
+                    invalidator.entry_changed(parent, encode(name))
+        return True
+
+    def text(self, path: str) -> bytes | None:
+        """All of the sibling at `path`; None when there is none."""
+        parent, inode = ROOT_INO, None
+        for part in encode(path.strip("/")).split(b"/"):
+            try:
+                inode = self.find(parent, part)
+            except FsError:
+                return None
+            if inode is None:
+                return None
+            parent = inode.ino
+        return None if inode is None or inode.ino < _INO_BASE else self._text(inode.ino)
+
+    def _found(self, parent: int, name: bytes) -> Inode | None:
+        try:
+            return self._base.find(parent, name)
+        except FsError:
+            return None
+
+    def _of(self, parent: int, name: bytes) -> Inode | None:
+        """The sibling with this name."""
+        if not self._shown or not name.endswith(_SUFFIX):
+            return None
+        source = source_of(decode(name))
+        if source is None:
+            return None
+        inode = self._found(parent, encode(source[0]))
+        return None if inode is None else self._inode(inode, encode(source[0]), source[1])
+
+    def _inode(self, source: Inode, name: bytes, kind: str | None = None) -> Inode | None:
+        with self._lock:
+            shown = self._shown.get(source.ino)
+            if shown is None or shown.hidden or (kind is not None and kind != shown.sibling.kind):
+                return None
+            if shown.name != name:
+                shown.state += bool(shown.name)
+                shown.name = name
+            return Inode(
+                ino=_number(source.ino, shown.state), mode=stat.S_IFREG | (source.mode & 0o444), uid=source.uid, gid=source.gid,
+                nlink=1, size=len(encode(first_lines(decode(name)))) + shown.sibling.size_bytes, atime_ns=source.mtime_ns,
+                mtime_ns=source.mtime_ns, ctime_ns=source.ctime_ns, parent=source.parent,
+            )  # fmt: skip
+
+    def _text(self, ino: int) -> bytes:
+        source = (ino - _INO_BASE) >> _STATE_BITS
+        with self._lock:
+            shown = self._shown.get(source)
+            if shown is None:
+                raise FsError(errno.ENOENT)
+            key = (source, shown.state)
+            text = self._texts.get(key)
+            if text is not None:
+                self._texts.move_to_end(key)
+                return text
+            sibling, name = shown.sibling, shown.name
+        text = encode(first_lines(decode(name))) + sibling.load()
+        with self._lock:
+            self._texts[key] = text
+            while len(self._texts) > 1 and sum(map(len, self._texts.values())) > _TEXTS_MAX_BYTES:
+                self._texts.popitem(last=False)
+        return text
+
+    # fs.vfs.Vfs
+
+    def get(self, ino: int) -> Inode:
+        if ino < _INO_BASE:
+            return self._base.get(ino)
+        source = (ino - _INO_BASE) >> _STATE_BITS
+        with self._lock:
+            shown = self._shown.get(source)
+            name = b"" if shown is None else shown.name
+        inode = self._inode(self._base.get(source), name) if shown is not None else None
+        if inode is None:
+            raise FsError(errno.ENOENT)
+        return inode
+
+    def lookup(self, parent: int, name: bytes) -> Inode:
+        inode = self.find(parent, name)
+        if inode is None:
+            raise FsError(errno.ENOENT)
+        return inode
+
+    def find(self, parent: int, name: bytes) -> Inode | None:
+        if parent >= _INO_BASE:
+            raise FsError(errno.ENOTDIR)
+        return self._of(parent, name) or self._base.find(parent, name)
+
+    def retain(self, ino: int, count: int = 1) -> None:
+        if ino < _INO_BASE:
+            self._base.retain(ino, count)
+
+    def forget(self, ino: int, count: int) -> None:
+        if ino < _INO_BASE:
+            self._base.forget(ino, count)
+
+    def readdir(self, ino: int, after_cookie: int = 0) -> Sequence[DirEntry]:
+        if not self._shown or after_cookie >= _FOREIGN_COOKIE:
+            return self._base.readdir(ino, after_cookie)
+        resumed = after_cookie & _COOKIE_BIT
+        real = self._base.readdir(ino, (after_cookie & ~_COOKIE_BIT) - 1 if resumed else after_cookie)
+        listed: list[DirEntry] = []
+        names = {entry.name for entry in real}
+        for entry in real:
+            sibling = self._inode(entry.inode, entry.name) if entry.inode.ino in self._shown else None
+            if sibling is not None and not (resumed and entry.cookie == after_cookie & ~_COOKIE_BIT):
+                name = sibling_name(decode(entry.name), self._shown[entry.inode.ino].sibling.kind)
+                if name is not None and encode(name) not in names:
+                    listed.append(DirEntry(entry.cookie | _COOKIE_BIT, encode(name), sibling))
+            listed.append(entry)
+        return listed
+
+    def read(self, ino: int, offset: int, size: int) -> ReadResult:
+        if ino < _INO_BASE:
+            return self._base.read(ino, offset, size)
+        return self._text(ino)[offset : offset + size]
+
+    def allocated_bytes(self, ino: int) -> int:
+        return self._base.allocated_bytes(ino) if ino < _INO_BASE else 0
+
+    def seek_data(self, ino: int, offset: int, *, hole: bool) -> int:
+        if ino < _INO_BASE:
+            return self._base.seek_data(ino, offset, hole=hole)
+        size = self.get(ino).size
+        if not 0 <= offset < size:
+            raise FsError(errno.ENXIO)
+        return size if hole else offset
+
+    def fsync(self, ino: int) -> None:
+        if ino < _INO_BASE:
+            self._base.fsync(ino)
+
+    def unlink(self, parent: int, name: bytes) -> None:
+        sibling = self._of(parent, name)
+        if sibling is None:
+            self._base.unlink(parent, name)
+            return
+        with self._lock:
+            shown = self._shown.get((sibling.ino - _INO_BASE) >> _STATE_BITS)
+            if shown is not None:
+                shown.hidden = True
+        if self._found(parent, name) is not None:  # a copy of it that somebody made, and that it stands before
+            self._base.unlink(parent, name)
+
+    def create(self, parent: int, name: bytes, mode: int, owner: Owner, rdev: int = 0) -> Inode:
+        self._refuse(parent, name)
+        return self._base.create(parent, name, mode, owner, rdev)
+
+    def mkdir(self, parent: int, name: bytes, mode: int, owner: Owner) -> Inode:
+        self._refuse(parent, name)
+        return self._base.mkdir(parent, name, mode, owner)
+
+    def symlink(self, parent: int, name: bytes, target: bytes, owner: Owner) -> Inode:
+        self._refuse(parent, name)
+        return self._base.symlink(parent, name, target, owner)
+
+    def link(self, ino: int, parent: int, name: bytes) -> Inode:
+        self._refuse(parent, name)
+        if ino >= _INO_BASE:
+            raise FsError(errno.EROFS)
+        return self._base.link(ino, parent, name)
+
+    def rmdir(self, parent: int, name: bytes) -> None:
+        if self._of(parent, name) is not None:
+            raise FsError(errno.ENOTDIR)
+        self._base.rmdir(parent, name)
+
+    def rename(self, parent: int, name: bytes, new_parent: int, new_name: bytes, flags: int = 0) -> None:
+        self._refuse(parent, name)
+        self._refuse(new_parent, new_name)
+        self._base.rename(parent, name, new_parent, new_name, flags)
+
+    def _refuse(self, parent: int, name: bytes) -> None:
+        if parent >= _INO_BASE or self._of(parent, name) is not None:
+            raise FsError(errno.EROFS)
+
+
+def _number(source: int, state: int) -> int:
+    return _INO_BASE + (source << _STATE_BITS) + (state & ((1 << _STATE_BITS) - 1))
