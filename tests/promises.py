@@ -789,6 +789,21 @@ _AGENTS = _group(
     },
 )
 
+_EXTRACTION = _group(
+    "issue 23, every file becomes readable",
+    "extract",
+    {
+        "kinds": "PDF, office files, web pages, books, mail, pictures and archives are read, whatever they are called.",
+        "speech": "What is said in a recording is read, with the time of each sentence.",
+        "harmless": "Damaged files and bombs end within their limits, with a reason, and the next file is read as before.",
+        "confined": "A document is read without network and secrets, in bounded time and memory, and alone.",
+        "found": "What stands in such a file is found by meaning, shown with the path of the file, and read beside it.",
+        "siblings": "The text beside a file moves, is copied and vanishes with it, on every mount, and is never synced.",
+        "once": "The same bytes are read once.",
+        "upgraded": "A store made before is brought up to date, and its files are read.",
+    },
+)
+
 PROMISES: tuple[Promise, ...] = (
     *_DEMO,
     *_LAZY,
@@ -830,6 +845,7 @@ PROMISES: tuple[Promise, ...] = (
     *_RETRIEVAL_BENCH,
     *_AGENTS,
     *_REAL,
+    *_EXTRACTION,
 )
 
 if OPEN - {promise.id for promise in PROMISES}:

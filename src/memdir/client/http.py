@@ -279,9 +279,8 @@ class Client:
 
     def sibling_text(self, container: str, content_hash: str) -> bytes:
         """The text beside files with these contents, without its first lines."""
-        return self._request(
-            "GET", "/v1/siblings/text", params={"containerTag": container, "contentHash": content_hash}
-        ).content
+        params = {"containerTag": container, "contentHash": content_hash}
+        return self._request("GET", "/v1/siblings/text", params=params).content
 
     def processing_count(self, container: str) -> int:
         """How many documents of the container are neither done nor failed."""

@@ -98,15 +98,12 @@ class MountRecord:
     prefetch_bytes: int | None = PREFETCH_DEFAULT_BYTES
     """How many are fetched before anybody asks; None: all."""
     fetch_timeout_s: float = FETCH_TIMEOUT_DEFAULT_S
-    """How long a reader waits for contents while nothing comes."""
     hint_folder: str | None = None
-    """Where agents are told of the mount (`agenthint`); None: nowhere."""
+    """Where agents are told of the mount (`agenthint`), with `hint_create` also where no file is yet; None: nowhere."""
     hint_create: bool = False
-    """Also where there is no file for it yet."""
     memory_paths: tuple[str, ...] | None = None
     """What the container's memory paths shall be, until the server has been told; None: as they are there."""
     max_delete: str = ""
-    """How much may go at once without a question (`sync.push.max_delete`); empty for the default."""
     used: bool = False
     """It was mounted at least once, so a filesystem must be in its folder."""
     detached: bool = False

@@ -14,10 +14,10 @@ from memdir.ingest.extractors.output import ExtractionError, Output
 _EVERY_S: Final = 2.0
 """How far apart the frames are that are looked at."""
 _FRAMES_MAX: Final = 2_000
-_CHANGED: Final = 6.0
-"""Mean difference of grey values, of 255, of two frames in 32 x 32 points; below it they show the same."""
+_CHANGED: Final = 24.0
+"""Largest difference of grey values, of 255, of two frames in 64 x 64 points; below it they show the same."""
 _SAME_TEXT: Final = 0.9
-_SIDE: Final = 32
+_SIDE: Final = 64
 
 
 def extract(path: Path, out: Output) -> None:
@@ -117,7 +117,7 @@ def _distinct_frames(path: Path) -> Iterator[tuple[float, Any]]:
                 due_s = frame.time + _EVERY_S
                 image = frame.to_image()
                 small = np.asarray(image.convert("L").resize((_SIDE, _SIDE)), dtype=np.float32)
-                if before is None or float(np.abs(small - before).mean()) > _CHANGED:
+                if before is None or float(np.abs(small - before).max()) > _CHANGED:
                     before = small
                     count += 1
                     yield float(frame.time), image

@@ -19,7 +19,7 @@ _CHARSET: Final = re.compile(rb"""<(?:meta[^>]+charset|\?xml[^>]+encoding)\s*=\s
 _ADDRESS: Final = re.compile(r"""<link[^>]+rel=["']canonical["'][^>]*href=["']([^"']+)""", re.I)
 _HEADERS: Final = re.compile(rb"(?:From|MIME-Version|Subject|Date|Content-Type|Snapshot-Content-Location):[ \t]", re.I)
 _SAVED_FROM: Final = re.compile(r"<!-- saved from url=\(\d+\)(\S+) -->")
-_LANGUAGE: Final = re.compile(r"""<html[^>]+lang=["']([\w-]{2,12})""", re.I)
+_LANGUAGE: Final = re.compile(r"""<html[^>]+lang=["']?([\w-]{2,12})""", re.I)
 
 
 def extract(path: Path, out: Output) -> None:

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -32,6 +32,7 @@ SOURCE_MAX_BYTES: Final = 2 << 30
 _DOCUMENT_MAX_BYTES: Final = 256 << 20
 _KEPT_ENVIRONMENT: Final = ("PATH", "LANG", "LC_ALL", "TESSDATA_PREFIX", "VIRTUAL_ENV", ENV_LANGUAGES, ENV_MODEL)
 """No keys, no addresses of databases."""
+FORK_SERVER: Final = ("-m", "memdir.ingest.sandbox.fork_server")
 _LOOK_S: Final = 0.5
 """How often a wait looks whether the server ends."""
 _IDLE_S: Final = 120.0
@@ -91,6 +92,8 @@ class Sandbox:
         """`limits` by kind, instead of those here."""
         self._limits = _LIMITS if limits is None else limits
         self._lock = threading.Lock()
+        self._reading = threading.Condition()
+        self._read_now: set[str] = set()
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
         self._children = 0
@@ -135,6 +138,20 @@ class Sandbox:
                 self._ended()
             return _result(told, folder)
 
+    @contextlib.contextmanager
+    def alone(self, content_hash: str) -> Iterator[None]:
+        """Wait until no other thread is inside with the same contents: the second finds what the first has read."""
+        with self._reading:
+            while content_hash in self._read_now:
+                self._reading.wait()
+            self._read_now.add(content_hash)
+        try:
+            yield
+        finally:
+            with self._reading:
+                self._read_now.discard(content_hash)
+                self._reading.notify_all()
+
     def close(self) -> None:
         """End the fork server and its children."""
         with self._lock:
@@ -166,7 +183,7 @@ class Sandbox:
         try:
             with theirs:
                 self._process = subprocess.Popen(
-                    [sys.executable, "-I", "-m", "memdir.ingest.sandbox.fork_server"],
+                    [sys.executable, "-I", *FORK_SERVER],
                     stdin=theirs.fileno(),
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,

@@ -75,9 +75,10 @@ def extract(store: Store, sandbox: Sandbox, lease: Lease) -> None:
     if document is None or document.kind != "file":
         store.jobs.finish([lease.job])
         return
-    known = store.extractions.known([document.content_hash]).get(document.content_hash)
-    if not is_current(known):
-        _read(store, sandbox, document, lease)
+    with sandbox.alone(document.content_hash):
+        known = store.extractions.known([document.content_hash]).get(document.content_hash)
+        if not is_current(known):
+            _read(store, sandbox, document, lease)
     store.progress.extracted(lease.job)
 
 
@@ -104,10 +105,11 @@ def _read(store: Store, sandbox: Sandbox, document: Document, lease: Lease) -> N
     except NotFoundError as error:
         raise SupersededError from error
     except ExtractionError as error:
-        reason = f"{error.reason}. {error.hint}".rstrip(". ")[:_REASON_MAX_CHARS]
+        sentences = [part[:1].upper() + part[1:] for part in (error.reason, error.hint) if part]
+        reason = ". ".join(sentences)[:_REASON_MAX_CHARS]
         extracted = Extracted(
             content_hash=document.content_hash, version=VERSION, kind=error.kind or found.kind, media_type=found.media_type,
-            title="", size_bytes=0, error=reason[:1].upper() + reason[1:], needs=error.needs,
+            title="", size_bytes=0, error=reason, needs=error.needs,
         )  # fmt: skip
         log.info("document %s cannot be read: %s", document.id, reason)
         store.extractions.put(extracted, None)

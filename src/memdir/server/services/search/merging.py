@@ -55,7 +55,7 @@ def place_in_source(hit: Hit) -> str | None:
     times = _TIME.findall(before)
     if times:
         return str(times[-1])
-    headings = _ANCHOR.findall(before) or _ANCHOR.findall(chunk.context.replace(" > ", "\n"))
+    headings = _ANCHOR.findall(before) or _ANCHOR.findall(chunk.context.replace(" › ", "\n"))
     return str(headings[-1]) if headings else None
 
 

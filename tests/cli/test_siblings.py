@@ -1,0 +1,134 @@
+"""Files of every kind dropped into a real mount: found by meaning, and their text beside them, here and on another mount."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_end_to_end import Shell, shell
+from tests.ingest import documents
+from tests.ingest.documents import KINDS, PHRASE, SPOKEN
+
+__all__ = ["shell"]
+pytestmark = pytest.mark.mount
+
+WAIT_S = 60.0
+
+
+def until(true: Callable[[], bool], what: str) -> None:
+    """Wait for the daemon and the server, which are other processes."""
+    deadline_s = time.monotonic() + WAIT_S
+    while not true():
+        assert time.monotonic() < deadline_s, what
+        time.sleep(0.05)
+
+
+def mounted(shell: Shell, name: str, folder: str, *options: str) -> Path:
+    shell.ok("mount", name, "--path", folder, *options)
+    return shell.cwd / folder
+
+
+@pytest.mark.promise("extract.found")
+def test_one_file_of_each_kind_is_found_and_read(shell: Shell) -> None:
+    mount = mounted(shell, "notes", "m")
+    for kind in KINDS:
+        (mount / kind.name).write_bytes(kind.make())
+    (mount / "memo.wav").write_bytes(documents.speech())
+    (mount / "plain.md").write_text("# Something else\n\nNo birds here.\n")
+    siblings = {kind.name: mount / f"{kind.name}.{kind.sibling}-transcription.md" for kind in KINDS}
+    siblings["memo.wav"] = mount / "memo.wav.audio-transcription.md"
+    for name, sibling in siblings.items():
+        until(sibling.exists, f"{name} has no text beside it; {sorted(os.listdir(mount))}")
+        text = sibling.read_text()
+        assert len(text.encode()) == sibling.stat().st_size
+        assert text.startswith(f'---\nsource: "{name}"\n')
+        assert (PHRASE if name != "memo.wav" else "Thursday") in " ".join(text.split()), name
+    for kind in KINDS:
+        rows = json.loads(shell.ok("grep", "--json", "what does the heron do on Tuesdays", str(mount / kind.name)))
+        assert [row["path"] for row in rows[:1]] == [str(mount / kind.name)], kind.name
+        row = rows[0]
+        assert row["sibling"] == str(siblings[kind.name])
+        lines = siblings[kind.name].read_text().splitlines()
+        assert PHRASE.split()[1] in " ".join(lines[row["start_line"] - 1 : row["end_line"]]), (kind.name, row)
+        if kind.place is not None:
+            assert row["place"] == kind.place
+    found = shell.ok("grep", "when is the bridge meeting", str(mount / "memo.wav.audio-transcription.md"))
+    assert "memo.wav:" in found
+    assert SPOKEN.split()[-1].rstrip(".") in found
+
+
+@pytest.mark.promise("extract.siblings")
+def test_a_sibling_follows_its_file_on_every_mount(shell: Shell) -> None:
+    first, second = mounted(shell, "notes", "a"), mounted(shell, "notes", "b")
+    (first / "river.pdf").write_bytes(documents.pdf())
+    name = "river.pdf.pdf-transcription.md"
+    for mount in (first, second):
+        until((mount / name).exists, f"no text in {mount}")
+        assert name in os.listdir(mount)
+        with pytest.raises(OSError, match="Read-only"):
+            (mount / name).write_text("mine")
+    # Renamed and copied here, with the text at once where the contents are known.
+    (first / "work").mkdir()
+    (first / "river.pdf").rename(first / "work" / "birds.pdf")
+    assert not (first / name).exists()
+    moved = first / "work" / "birds.pdf.pdf-transcription.md"
+    assert moved.read_text().startswith('---\nsource: "birds.pdf"\n')
+    until((second / "work" / moved.name).exists, "the rename did not arrive with the text")
+    until(lambda: not (second / name).exists(), "the old text stayed")
+    shutil.copyfile(first / "work" / "birds.pdf", first / "copy.pdf")
+    until((first / "copy.pdf.pdf-transcription.md").exists, "the copy has no text")
+    # Other contents, other text; what cannot be read says why, until it can.
+    (first / "copy.pdf").write_bytes(documents.encrypted_pdf())
+    error = second / "copy.pdf.error.md"
+    until(error.exists, "no error beside the file")
+    assert "encrypted with a password" in error.read_text()
+    assert not (second / "copy.pdf.pdf-transcription.md").exists()
+    (first / "copy.pdf").write_bytes(documents.scanned_pdf())
+    until(lambda: not error.exists(), "the error stayed")
+    until((second / "copy.pdf.pdf-transcription.md").exists, "no text after the error")
+    # Gone with the file, also with its folder; nothing was ever pushed.
+    shutil.rmtree(first / "work")
+    until(lambda: not (second / "work").exists(), "the folder did not go")
+    (second / "copy.pdf").unlink()
+    until(lambda: os.listdir(first) == ["profile.md"], f"left: {os.listdir(first)}")
+    history = (
+        shell.ok("history", "--deleted", str(first)) if shell.run("history", "--deleted", str(first)).returncode == 0 else ""
+    )
+    assert "transcription" not in history
+
+
+def test_a_mount_may_be_without_them(shell: Shell) -> None:
+    mount = mounted(shell, "notes", "m", "--no-siblings")
+    (mount / "river.pdf").write_bytes(documents.pdf())
+    until(lambda: PHRASE in shell.run("grep", "heron at the weir", str(mount)).stdout, "not found")
+    assert sorted(os.listdir(mount)) == ["profile.md", "river.pdf"]
+
+
+def test_what_is_named_like_a_text_beside_a_file_is_never_synced(shell: Shell) -> None:
+    first, second = mounted(shell, "notes", "a"), mounted(shell, "notes", "b")
+    (first / "kept.pdf.pdf-transcription.md").write_text("copied from elsewhere")
+    (first / "real.md").write_text("real")
+    until((second / "real.md").exists, "nothing arrived")
+    assert not (second / "kept.pdf.pdf-transcription.md").exists()
+    (first / "kept.pdf.pdf-transcription.md").unlink()
+
+
+def test_texts_are_there_without_the_server(shell: Shell) -> None:
+    mount = mounted(shell, "notes", "m")
+    (mount / "river.pdf").write_bytes(documents.pdf())
+    sibling = mount / "river.pdf.pdf-transcription.md"
+    until(sibling.exists, "no text")
+    shell.ok("unmount", str(mount))
+    shell.ok("server", "stop")
+    shell.environment["MEMDIR_SERVER_URL"] = "http://127.0.0.1:9"
+    shell.environment["MEMDIR_API_KEY"] = "none"
+    shell.ok("mount", "notes", "--path", "m")
+    until(sibling.exists, "no text after a new start")
+    assert PHRASE in sibling.read_text()
+    del shell.environment["MEMDIR_SERVER_URL"], shell.environment["MEMDIR_API_KEY"]

@@ -1,0 +1,1 @@
+"""Files that are no text, read in processes apart."""

@@ -1,0 +1,340 @@
+"""Documents of many kinds, written by libraries that do not read them: each says where its phrase stands."""
+
+from __future__ import annotations
+
+import ctypes
+import io
+import struct
+import tarfile
+import wave
+import zipfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from email.message import EmailMessage
+
+PHRASE = "The heron feeds at the northern weir every Tuesday"
+ROWS = (("Item", "Amount", "Paid"), ("Walnut boards", "1284.5", "TRUE"), ("Brass hinges", "12", "FALSE"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """How a file of a kind is called, made, and found again."""
+
+    name: str
+    sibling: str
+    make: Callable[[], bytes]
+    place: str | None = None
+    """The anchor that stands before the phrase."""
+
+
+def pdf() -> bytes:
+    from reportlab.lib.pagesizes import A4
+    from reportlab.pdfgen.canvas import Canvas
+
+    out = io.BytesIO()
+    canvas = Canvas(out, pagesize=A4)
+    canvas.setTitle("Birds of the river")
+    canvas.drawString(72, 720, "An introduction to the river and its banks.")
+    canvas.showPage()
+    canvas.drawString(72, 720, f"{PHRASE}.")
+    canvas.showPage()
+    canvas.save()
+    return out.getvalue()
+
+
+def scanned_pdf() -> bytes:
+    from reportlab.lib.pagesizes import A4
+    from reportlab.lib.utils import ImageReader
+    from reportlab.pdfgen.canvas import Canvas
+
+    out = io.BytesIO()
+    canvas = Canvas(out, pagesize=A4)
+    canvas.drawImage(ImageReader(io.BytesIO(png())), 0, 400, width=595, height=240)
+    canvas.save()
+    return out.getvalue()
+
+
+def encrypted_pdf() -> bytes:
+    from reportlab.lib.pdfencrypt import StandardEncryption
+    from reportlab.pdfgen.canvas import Canvas
+
+    out = io.BytesIO()
+    canvas = Canvas(out, encrypt=StandardEncryption("secret", ownerPassword="owner"))
+    canvas.drawString(72, 720, PHRASE)
+    canvas.save()
+    return out.getvalue()
+
+
+def docx() -> bytes:
+    import docx
+
+    document = docx.Document()
+    document.core_properties.title = "Birds of the river"
+    document.add_heading("Observations", 1)
+    document.add_paragraph("An introduction.")
+    document.add_paragraph(f"{PHRASE}.")
+    table = document.add_table(rows=0, cols=3)
+    for row in ROWS:
+        for cell, text in zip(table.add_row().cells, row, strict=True):
+            cell.text = text
+    out = io.BytesIO()
+    document.save(out)
+    return out.getvalue()
+
+
+def xlsx() -> bytes:
+    import xlsxwriter
+
+    out = io.BytesIO()
+    book = xlsxwriter.Workbook(out, {"in_memory": True})
+    sheet = book.add_worksheet("Costs")
+    for number, row in enumerate([*ROWS, (PHRASE, "", "")]):
+        for column, text in enumerate(row):
+            if number and column == 1 and text:
+                sheet.write_number(number, column, float(text))
+            elif number and column == 2 and text:
+                sheet.write_boolean(number, column, text == "TRUE")
+            else:
+                sheet.write_string(number, column, text)
+    book.close()
+    return out.getvalue()
+
+
+def pptx() -> bytes:
+    from pptx import Presentation
+
+    deck = Presentation()
+    for title, body in (("Welcome", "To the river"), ("Herons", PHRASE)):
+        slide = deck.slides.add_slide(deck.slide_layouts[1])
+        slide.shapes.title.text = title
+        slide.placeholders[1].text = body
+    deck.slides[1].notes_slide.notes_text_frame.text = "Mention the ice of 1963"
+    out = io.BytesIO()
+    deck.save(out)
+    return out.getvalue()
+
+
+def zipped(members: dict[str, bytes], *, first: str | None = None) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        if first is not None:
+            archive.writestr(zipfile.ZipInfo("mimetype"), first)
+        for name, data in members.items():
+            archive.writestr(name, data)
+    return out.getvalue()
+
+
+def _open_document(kind: str, body: str) -> bytes:
+    names = "".join(
+        f' xmlns:{one}="urn:oasis:names:tc:opendocument:xmlns:{full}:1.0"'
+        for one, full in (("office", "office"), ("text", "text"), ("table", "table"), ("draw", "drawing"))
+    )
+    content = (
+        f'<?xml version="1.0"?><office:document-content{names}><office:body>{body}</office:body></office:document-content>'
+    )
+    mime = f"application/vnd.oasis.opendocument.{kind}"
+    return zipped({"content.xml": content.encode(), "META-INF/manifest.xml": b"<manifest/>"}, first=mime)
+
+
+def odt() -> bytes:
+    cells = "".join(
+        "<table:table-row>"
+        + "".join(f"<table:table-cell><text:p>{cell}</text:p></table:table-cell>" for cell in row)
+        + "</table:table-row>"
+        for row in ROWS
+    )
+    return _open_document(
+        "text",
+        f'<office:text><text:h text:outline-level="1">Observations</text:h><text:p>{PHRASE}.</text:p>'
+        f"<table:table>{cells}</table:table></office:text>",
+    )
+
+
+def odp() -> bytes:
+    pages = "".join(
+        f"<draw:page><draw:frame><draw:text-box><text:p>{text}</text:p></draw:text-box></draw:frame></draw:page>"
+        for text in ("Welcome", PHRASE)
+    )
+    return _open_document("presentation", f"<office:presentation>{pages}</office:presentation>")
+
+
+def html() -> bytes:
+    return (
+        "<!doctype html><html lang=en><head><title>Birds of the river</title></head><body>"
+        "<nav><a href=/>Home of the nav</a></nav>"
+        f"<main><h1>Observations</h1><p>{PHRASE}.</p><table><tr><th>Item</th><th>Amount</th></tr>"
+        "<tr><td>Walnut boards</td><td>1284.5</td></tr></table></main></body></html>"
+    ).encode()
+
+
+def epub() -> bytes:
+    book = (
+        '<package xmlns="http://www.idpf.org/2007/opf" xmlns:dc="http://purl.org/dc/elements/1.1/"><metadata>'
+        "<dc:title>Birds of the river</dc:title><dc:language>en</dc:language></metadata><manifest>"
+        '<item id="b" href="two.xhtml"/><item id="a" href="one.xhtml"/></manifest>'
+        '<spine><itemref idref="a"/><itemref idref="b"/></spine></package>'
+    )
+    container = (
+        '<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><rootfiles>'
+        '<rootfile full-path="in/book.opf"/></rootfiles></container>'
+    )
+    page = "<html><body><h1>{}</h1><p>{}</p></body></html>"
+    return zipped(
+        {
+            "META-INF/container.xml": container.encode(),
+            "in/book.opf": book.encode(),
+            "in/one.xhtml": page.format("First", "An introduction.").encode(),
+            "in/two.xhtml": page.format("Second", f"{PHRASE}.").encode(),
+        },
+        first="application/epub+zip",
+    )
+
+
+def rtf() -> bytes:
+    return (r"{\rtf1\ansi\deff0 {\fonttbl {\f0 Times;}}\f0\fs24 An introduction.\par " + PHRASE + r".\par}").encode()
+
+
+def mail(subject: str = "Herons", *, attached: dict[str, bytes] | None = None) -> bytes:
+    message = EmailMessage()
+    message["From"] = "Ana Ruiz <ana@example.org>"
+    message["To"] = "Marta <marta@example.org>"
+    message["Subject"] = subject
+    message["Date"] = "Wed, 25 Nov 2026 10:30:00 +0100"
+    message.set_content(f"Dear Marta,\n\n{PHRASE}. Größe: 3 m.\n", cte="base64")
+    for name, data in (attached or {}).items():
+        message.add_attachment(data, maintype="application", subtype="octet-stream", filename=name)
+    return message.as_bytes()
+
+
+def mbox() -> bytes:
+    messages = (mail("First"), mail("Second"))
+    return b"".join(b"From ana@example.org Wed Nov 25 10:30:00 2026\n" + message + b"\n" for message in messages)
+
+
+def png(text: str = PHRASE) -> bytes:
+    from PIL import Image, ImageDraw, ImageFont
+
+    image = Image.new("RGB", (1240, 500), "white")
+    ImageDraw.Draw(image).text((60, 120), f"{text}.", font=ImageFont.load_default(36), fill="black")
+    out = io.BytesIO()
+    image.save(out, "PNG")
+    return out.getvalue()
+
+
+def archive() -> bytes:
+    return zipped({"notes/heron.txt": PHRASE.encode(), "letter.docx": docx(), "raw.bin": bytes(range(256))})
+
+
+def tar() -> bytes:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz") as made:
+        info = tarfile.TarInfo("notes/heron.txt")
+        info.size = len(PHRASE)
+        made.addfile(info, io.BytesIO(PHRASE.encode()))
+    return out.getvalue()
+
+
+SPOKEN = "The meeting about the harbour bridge was moved to Thursday morning."
+
+
+def speech(text: str = SPOKEN) -> bytes:
+    """WAV, by espeak-ng (its C API, speak_lib.h)."""
+    import espeakng_loader
+
+    library = ctypes.CDLL(espeakng_loader.get_library_path())
+    rate = library.espeak_Initialize(2, 0, espeakng_loader.get_data_path().encode(), 0)  # 2: AUDIO_OUTPUT_SYNCHRONOUS
+    samples: list[bytes] = []
+    kind = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_short), ctypes.c_int, ctypes.c_void_p)
+
+    def heard(data: ctypes._Pointer[ctypes.c_short], count: int, _events: int | None) -> int:
+        if count:
+            samples.append(ctypes.string_at(data, 2 * count))
+        return 0
+
+    callback = kind(heard)
+    library.espeak_SetSynthCallback(callback)
+    library.espeak_SetVoiceByName(b"en-us")
+    library.espeak_SetParameter(1, 140, 0)  # 1: espeakRATE, words a minute
+    spoken = text.encode()
+    library.espeak_Synth(spoken, len(spoken) + 1, 0, 1, 0, 1, None, None)
+    library.espeak_Synchronize()
+    return wav(b"".join(samples), rate=rate)
+
+
+def wav(samples: bytes, *, rate: int = 16_000) -> bytes:
+    out = io.BytesIO()
+    with wave.open(out, "wb") as made:
+        made.setnchannels(1)
+        made.setsampwidth(2)
+        made.setframerate(rate)
+        made.writeframes(samples)
+    return out.getvalue()
+
+
+def film(frames: Sequence[bytes], *, seconds_each: int = 3) -> bytes:
+    """A silent film (MPEG-4) of pictures."""
+    import av
+    import numpy as np
+    from PIL import Image
+
+    out = io.BytesIO()
+    with av.open(out, "w", format="mp4") as made:
+        stream = made.add_stream("mpeg4", rate=2)
+        stream.width, stream.height, stream.pix_fmt, stream.bit_rate = 1240, 500, "yuv420p", 4_000_000
+        for data in frames:
+            picture = np.asarray(Image.open(io.BytesIO(data)).convert("RGB"))
+            for _ in range(2 * seconds_each):
+                made.mux(stream.encode(av.VideoFrame.from_ndarray(picture, format="rgb24")))
+        made.mux(stream.encode(None))
+    return out.getvalue()
+
+
+KINDS = (
+    Kind(name="river.pdf", sibling="pdf", make=pdf, place="Page 2"),
+    Kind(name="scan.pdf", sibling="pdf", make=scanned_pdf, place="Page 1"),
+    Kind(name="river.docx", sibling="office", make=docx),
+    Kind(name="costs.xlsx", sibling="office", make=xlsx, place="Sheet: Costs"),
+    Kind(name="deck.pptx", sibling="office", make=pptx, place="Slide 2: Herons"),
+    Kind(name="river.odt", sibling="office", make=odt),
+    Kind(name="deck.odp", sibling="office", make=odp, place="Slide 2"),
+    Kind(name="river.rtf", sibling="office", make=rtf),
+    Kind(name="page.html", sibling="web", make=html),
+    Kind(name="book.epub", sibling="web", make=epub),
+    Kind(name="letter.eml", sibling="mail", make=mail),
+    Kind(name="inbox.mbox", sibling="mail", make=mbox),
+    Kind(name="board.png", sibling="image", make=png),
+    Kind(name="bundle.zip", sibling="archive", make=archive),
+    Kind(name="bundle.tar.gz", sibling="archive", make=tar),
+)
+
+
+def billion_laughs() -> bytes:
+    entities = '<!ENTITY l0 "lol">' + "".join(f'<!ENTITY l{level} "&l{level - 1};&l{level - 1};">' for level in range(1, 40))
+    return f'<?xml version="1.0"?><!DOCTYPE d [{entities}]><d>&l39;</d>'.encode()
+
+
+def huge_png() -> bytes:
+    """Says that it is 60,000 by 60,000 pixels."""
+    import zlib
+
+    header = struct.pack(">IIBBBBB", 60_000, 60_000, 8, 2, 0, 0, 0)
+    chunks = [(b"IHDR", header), (b"IDAT", zlib.compress(bytes(1000))), (b"IEND", b"")]
+    made = b"\x89PNG\r\n\x1a\n"
+    for name, data in chunks:
+        made += struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+    return made
+
+
+def zip_bomb(name: str = "zeros.txt", *, mib: int = 600) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as made, made.open(name, "w", force_zip64=True) as member:
+        for _ in range(mib):
+            member.write(bytes(1 << 20))
+    return out.getvalue()
+
+
+def nested_zip(depth: int = 60) -> bytes:
+    data = PHRASE.encode()
+    for level in range(depth):
+        data = zipped({f"{level}.zip" if level else "a.txt": data})
+    return data

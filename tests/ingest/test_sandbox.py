@@ -1,0 +1,255 @@
+"""Every kind of file is read; what is made to do harm does none, and the next file is read as before."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from memdir.ingest.extractors.formats import HEAD_BYTES, Format, family_of
+from memdir.ingest.extractors.output import ExtractionError
+from memdir.ingest.sandbox import Extraction, Limits, Sandbox
+from tests.ingest import documents
+from tests.ingest.documents import KINDS, PHRASE, Kind
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[Sandbox]:
+    made = Sandbox()
+    yield made
+    made.close()
+
+
+def family(data: bytes, name: str) -> Format:
+    found = family_of(data[:HEAD_BYTES], name)
+    assert found is not None, name
+    return found
+
+
+def read(sandbox: Sandbox, data: bytes, name: str) -> Extraction:
+    return sandbox.extract([data], family(data, name))
+
+
+@pytest.mark.promise("extract.kinds")
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_each_kind_is_read_whatever_it_is_called(sandbox: Sandbox, kind: Kind) -> None:
+    data = kind.make()
+    found = read(sandbox, data, kind.name)
+    assert found.kind == kind.sibling
+    assert PHRASE in " ".join(found.text.split())
+    if kind.place is not None:
+        assert f"## {kind.place}\n" in found.text.split(PHRASE.split()[1])[0]
+    assert read(sandbox, data, "misnamed.xyz").kind == kind.sibling or kind.name.endswith((".eml", ".html"))
+
+
+@pytest.mark.parametrize("make", [documents.docx, documents.odt, documents.xlsx], ids=["docx", "odt", "xlsx"])
+def test_tables_of_office_files_are_kept_cell_by_cell(sandbox: Sandbox, make: object) -> None:
+    assert callable(make)
+    text = read(sandbox, make(), "table").text
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("|")]
+    for row in documents.ROWS:
+        assert any(list(row) == cells[-3:] for cells in rows), (row, rows)
+
+
+def test_a_row_of_a_sheet_has_its_number(sandbox: Sandbox) -> None:
+    assert "| 3 | Brass hinges | 12 | FALSE |" in read(sandbox, documents.xlsx(), "a").text
+
+
+def test_speakers_notes_and_titles_are_told(sandbox: Sandbox) -> None:
+    assert "Mention the ice of 1963" in read(sandbox, documents.pptx(), "a").text
+    assert read(sandbox, documents.pdf(), "a").title == "Birds of the river"
+    assert read(sandbox, documents.pdf(), "a").facts["pages"] == 2
+    page = read(sandbox, documents.html(), "a.html")
+    assert (page.title, page.facts["language"]) == ("Birds of the river", "en")
+    assert "Home of the nav" not in page.text
+
+
+def test_a_mail_has_sender_time_text_and_what_is_attached(sandbox: Sandbox) -> None:
+    data = documents.mail(attached={"costs.xlsx": documents.xlsx(), "heron.txt": b"wingspan two metres"})
+    found = read(sandbox, data, "a.eml")
+    assert "- From: Ana Ruiz <ana@example.org>\n" in found.text
+    assert "- Date: 2026-11-25 10:30 +0100\n" in found.text
+    assert "Größe: 3 m." in found.text
+    assert "Attachment: costs.xlsx" in found.text
+    assert "Brass hinges" in found.text
+    assert "wingspan two metres" in found.text
+    assert found.title == "Herons"
+
+
+def test_a_mailbox_has_every_message(sandbox: Sandbox) -> None:
+    found = read(sandbox, documents.mbox(), "inbox")
+    assert found.facts["messages"] == 2
+    assert found.text.count("- From: Ana Ruiz") == 2
+    assert re.findall(r"^## (\w+)$", found.text, re.MULTILINE) == ["First", "Second"]
+
+
+@pytest.mark.promise("extract.speech")
+def test_speech_is_understood_and_timed(sandbox: Sandbox) -> None:
+    found = read(sandbox, documents.speech(), "memo.wav")
+    words = set(re.findall(r"[a-z]+", found.text.lower()))
+    assert {"meeting", "bridge", "thursday", "morning"} <= words, found.text
+    assert found.text.startswith("[0:00:0")
+    assert str(found.facts["duration"]).startswith("0:00:0")
+
+
+def test_silence_says_nothing(sandbox: Sandbox) -> None:
+    assert read(sandbox, documents.wav(bytes(64_000)), "a.wav").text == ""
+
+
+def test_text_on_the_screen_is_read_once_with_its_time(sandbox: Sandbox) -> None:
+    data = documents.film([documents.png(), documents.png("Second picture of the talk")])
+    found = read(sandbox, data, "talk.mp4")
+    assert found.kind == "video"
+    assert len(re.findall("heron", found.text)) == 1
+    times = re.findall(r"^\[0:00:0(\d)\]", found.text, re.MULTILINE)
+    assert len(times) == 2
+    assert int(times[1]) >= 2
+
+
+def test_text_stays_text() -> None:
+    for name, data in (("a.md", b"# T\n"), ("a.py", b"import os\n"), ("a.csv", b"a,b\n1,2\n"), ("a.bin", bytes(range(256)))):
+        assert family_of(data, name) is None, name
+
+
+ODT = "application/vnd.oasis.opendocument.text"
+REFUSED = (
+    ("encrypted.pdf", documents.encrypted_pdf, "password"),
+    ("huge.png", documents.huge_png, "pixels"),
+    ("bomb.docx", lambda: documents.zipped({"word/document.xml": b"<a>" * 1000, "[Content_Types].xml": b"x"}), ""),
+    ("laughs.odt", lambda: documents.zipped({"content.xml": documents.billion_laughs()}, first=ODT), ""),
+    ("old.doc", lambda: b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(4000), "before 2007"),
+)
+
+
+@pytest.mark.promise("extract.harmless")
+@pytest.mark.parametrize(("name", "make", "said"), REFUSED, ids=[row[0] for row in REFUSED])
+def test_what_cannot_be_read_says_why(sandbox: Sandbox, name: str, make: object, said: str) -> None:
+    assert callable(make)
+    with pytest.raises(ExtractionError) as caught:
+        read(sandbox, make(), name)
+    assert said in caught.value.reason
+
+
+BOMBS = (
+    ("zeros.zip", documents.zip_bomb),
+    ("zeros.docx", lambda: documents.zip_bomb("word/document.xml")),
+    ("zeros.odt.xml", lambda: documents.zip_bomb("content.xml")),
+    ("nested.zip", documents.nested_zip),
+    ("deep.html", lambda: b"<html><body>" + b"<div>" * 200_000 + b"deep"),
+    ("wide.html", lambda: b"<html><body>" + b"<table><tr><td>" * 20_000),
+    ("brackets.rtf", lambda: b"{\\rtf1 " + b"{" * 500_000),
+    ("headers.eml", lambda: b"From: a@b\nSubject: x\nDate: y\n" + b"X: y\n" * 300_000 + b"\nbody\n"),
+    (
+        "parts.eml",
+        lambda: b"From: a@b\nSubject: x\nDate: y\nContent-Type: multipart/mixed; boundary=b\n\n" + b"--b\n\n" * 50_000,
+    ),
+)
+
+
+@pytest.mark.promise("extract.harmless")
+@pytest.mark.parametrize(("name", "make"), BOMBS, ids=[row[0] for row in BOMBS])
+def test_a_bomb_ends_within_its_limits(sandbox: Sandbox, name: str, make: object) -> None:
+    assert callable(make)
+    data = make()
+    with suppress(ExtractionError):
+        assert len(read(sandbox, data, name).text) <= 16 << 20
+    assert PHRASE in read(sandbox, documents.rtf(), "a.rtf").text, "the next one is read as before"
+
+
+@pytest.mark.promise("extract.harmless")
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_damaged_files_are_read_as_far_as_they_go_or_refused(sandbox: Sandbox, kind: Kind) -> None:
+    data = kind.make()
+    generator = random.Random(kind.name)
+    for number in range(10):
+        if number % 2:
+            harmed = data[: generator.randrange(16, len(data))]
+        else:
+            harmed = bytearray(data)
+            for _ in range(generator.randrange(1, 40)):
+                harmed[generator.randrange(len(harmed))] = generator.randrange(256)
+        found = family_of(bytes(harmed[:HEAD_BYTES]), kind.name)
+        if found is not None:
+            with suppress(ExtractionError):
+                sandbox.extract([bytes(harmed)], found)
+
+
+def _only(module: str) -> Format:
+    return Format(kind="office", media_type="x/y", module=module)
+
+
+HOSTILE = {
+    "spins": "def extract(path, out):\n    while True:\n        pass\n",
+    "eats": "def extract(path, out):\n    x = []\n    while True:\n        x.append(bytearray(1 << 20))\n",
+    "dies": "import os\ndef extract(path, out):\n    os.kill(os.getpid(), 11)\n",
+    "calls": (
+        "import socket\nfrom memdir.ingest.extractors.output import ExtractionError\ndef extract(path, out):\n"
+        "    try:\n        socket.socket()\n    except PermissionError:\n        out.paragraph('refused')\n"
+    ),
+    "looks": "import os\ndef extract(path, out):\n    out.paragraph(' '.join(sorted(os.environ)))\n",
+    "writes": "def extract(path, out):\n    with open('big', 'wb') as f:\n        f.truncate(1 << 40)\n",
+}
+
+
+@pytest.fixture
+def hostile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sandbox]:
+    """A sandbox whose fork server finds more extractors: its code starts with one that adds a folder."""
+    folder = tmp_path / "more"
+    folder.mkdir()
+    for name, code in HOSTILE.items():
+        (folder / f"{name}.py").write_text(code)
+    from memdir.ingest.sandbox import parent
+
+    start = (
+        "import memdir.ingest.extractors as e; e.__path__.append({!r}); "
+        "from memdir.ingest.sandbox import fork_server as f; f.main()"
+    )
+    monkeypatch.setattr(parent, "FORK_SERVER", ("-c", start.format(str(folder))))
+    monkeypatch.setenv("MEMDIR_API_KEY", "canary")
+    made = Sandbox({"office": Limits(silent_s=1.0, total_s=5.0, memory_bytes=400 << 20)})
+    yield made
+    made.close()
+
+
+@pytest.mark.promise("extract.confined")
+def test_a_child_is_confined(hostile: Sandbox) -> None:
+    for module, said in (("spins", "longer than 1 s"), ("eats", "400 MiB"), ("dies", "died"), ("writes", "400 MiB")):
+        with pytest.raises(ExtractionError) as caught:
+            hostile.extract([b"x"], _only(module))
+        assert said in caught.value.reason, module
+    assert hostile.extract([b"x"], _only("calls")).text == "refused\n", "no socket of any kind"
+    assert "MEMDIR_API_KEY" not in hostile.extract([b"x"], _only("looks")).text
+
+
+def test_a_server_that_ends_takes_the_child_along(hostile: Sandbox) -> None:
+    class EndingError(Exception):
+        pass
+
+    asked = threading.Event()
+
+    def checkpoint() -> None:
+        if asked.is_set():
+            raise EndingError
+        asked.set()
+
+    with pytest.raises(EndingError):
+        hostile.extract([b"x"], _only("spins"), checkpoint=checkpoint)
+
+
+def test_a_file_beyond_the_limit_is_not_even_written() -> None:
+    sandbox = Sandbox({"office": Limits(source_bytes=10)})
+    with pytest.raises(ExtractionError, match="larger"):
+        sandbox.extract([b"x" * 6, b"x" * 6], _only("rtf"))
+    sandbox.close()
+
+
+def test_nothing_is_left_in_the_temporary_folder(sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    read(sandbox, documents.pdf(), "a.pdf")
+    assert os.listdir(tmp_path) == []

@@ -1,0 +1,144 @@
+"""Files that are no text on their way through the pipeline: read apart, once for the same bytes, and indexed by their text."""
+
+from __future__ import annotations
+
+import pytest
+
+from memdir.core.siblings import ERROR
+from memdir.ingest import extractors
+from memdir.ingest.sandbox import Sandbox
+from memdir.server.indexing import extraction
+from memdir.store.tree.operations import Delete
+from memdir.store.types import Container
+from tests.ingest import documents
+from tests.ingest.documents import PHRASE
+from tests.server.conftest import AnyStore, Putting
+from tests.server.fakes import FakeEngine, HashEmbedder
+from tests.server.pipeline.conftest import Events, Working, document_at, status, texts
+
+
+@pytest.fixture
+def read_count(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The kinds of the documents that were given to a sandbox, in their order."""
+    asked: list[str] = []
+    given = Sandbox.extract
+
+    def extract(self: Sandbox, *arguments: object, **options: object) -> object:
+        asked.append(arguments[1].kind)  # type: ignore[attr-defined]
+        return given(self, *arguments, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Sandbox, "extract", extract)
+    return asked
+
+
+def test_a_pdf_is_indexed_by_its_text(
+    store: AnyStore, container: Container, put: Putting, events: Events, working: Working
+) -> None:
+    put("/river.pdf", documents.pdf())
+    engine = FakeEngine(store, dense=HashEmbedder("fake-dense"))
+    working(engine)
+    events.until(lambda: status(store, container, "/river.pdf") == "done")
+    document = document_at(store, container, "/river.pdf")
+    assert (document.title, document.error, document.media_type) == ("Birds of the river", None, "application/pdf")
+    assert document.transcription == "pdf"
+    assert any(PHRASE in text for text in texts(engine, document))
+    known = store.extractions.known([document.content_hash])[document.content_hash]
+    text = extraction.text_of(store, document, known)
+    assert text is not None
+    assert text.text.startswith('---\nsource: "river.pdf"\nsha256: "' + document.content_hash)
+    assert not any("sha256" in text for text in texts(engine, document)), "front matter is no passage"
+
+
+@pytest.mark.promise("extract.once")
+def test_the_same_bytes_are_read_once(
+    store: AnyStore, container: Container, put: Putting, events: Events, working: Working, read_count: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    data = documents.docx()
+    put("/a.docx", data)
+    working(FakeEngine(store))
+    events.until(lambda: status(store, container, "/a.docx") == "done")
+    put("/b.docx", data)
+    events.until(lambda: status(store, container, "/b.docx") == "done")
+    assert read_count == ["archive"], "a ZIP until somebody looks inside"
+    assert document_at(store, container, "/b.docx").transcription == "office"
+    monkeypatch.setattr(extraction, "VERSION", extractors.VERSION + 1)
+    store.reprocessing.ask([container.id], "index")
+    store.notify(container.id)
+    events.until(lambda: len(read_count) == 2 and store.jobs.count() == 0)
+    assert read_count == ["archive", "archive"], "newer extractors read it again, and once for both"
+
+
+def test_what_cannot_be_read_fails_with_its_reason_and_nothing_is_found_in_it(
+    store: AnyStore, container: Container, put: Putting, events: Events, working: Working
+) -> None:
+    put("/a.pdf", documents.encrypted_pdf())
+    working(FakeEngine(store))
+    events.until(lambda: status(store, container, "/a.pdf") == "failed")
+    document = document_at(store, container, "/a.pdf")
+    assert document.error == "It is encrypted with a password. Save a copy without the password beside it"
+    assert document.transcription == ERROR
+    put("/a.pdf", documents.pdf())
+    events.until(lambda: status(store, container, "/a.pdf") == "done")
+    assert (document_at(store, container, "/a.pdf").error, document_at(store, container, "/a.pdf").transcription) == (
+        None,
+        "pdf",
+    )
+
+
+def test_siblings_are_numbered_as_they_come_and_go(
+    store: AnyStore, container: Container, put: Putting, events: Events, working: Working
+) -> None:
+    put("/a.pdf", documents.pdf())
+    put("/b.rtf", documents.rtf())
+    working(FakeEngine(store))
+    events.until(lambda: store.jobs.count() == 0)
+    rows = store.extractions.beside(container.id, since=0, limit=10)
+    assert sorted((row.path, row.transcription) for row in rows) == [("/a.pdf", "pdf"), ("/b.rtf", "office")]
+    last = rows[-1].sibling_version
+    assert store.changes.since(container.id, 0, limit=1).siblings_version == last  # type: ignore[union-attr]
+    put("/a.pdf", b"plain text now")
+    events.until(lambda: document_at(store, container, "/a.pdf").media_type == "text/plain")
+    events.until(lambda: store.jobs.count() == 0)
+    (row,) = store.extractions.beside(container.id, since=last, limit=10)
+    assert (row.path, row.transcription, row.extracted) == ("/a.pdf", None, None)
+
+
+def test_a_text_goes_with_the_last_file_of_its_contents(
+    store: AnyStore, container: Container, put: Putting, events: Events, working: Working
+) -> None:
+    put("/b.rtf", documents.rtf())
+    working(FakeEngine(store))
+    events.until(lambda: store.jobs.count() == 0)
+    digest = document_at(store, container, "/b.rtf").content_hash
+    assert store.extractions.text(digest) is not None
+    store.files.apply(container, Delete(path="/b.rtf", purge=True))
+    assert store.extractions.text(digest) is None
+
+
+def test_an_engine_that_comes_later_reads_what_was_left(
+    store: AnyStore, container: Container, put: Putting, events: Events, working: Working, read_count: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    given = Sandbox.extract
+
+    def without(self: Sandbox, *arguments: object, **options: object) -> object:
+        result = given(self, *arguments, **options)  # type: ignore[arg-type]
+        return type(result)(**{**{name: getattr(result, name) for name in result.__slots__}, "needs": "ocr"})
+
+    monkeypatch.setattr(Sandbox, "extract", without)
+    monkeypatch.setattr("memdir.ingest.extractors.ocr.is_available", lambda: False)
+    put("/b.rtf", documents.rtf())
+    working(FakeEngine(store))
+    events.until(lambda: store.jobs.count() == 0)
+    monkeypatch.setattr(Sandbox, "extract", given)
+    store.reprocessing.ask([container.id], "index")
+    store.notify(container.id)
+    events.until(lambda: store.jobs.count() == 0)
+    assert read_count == ["office"], "nothing has changed"
+    monkeypatch.setattr("memdir.ingest.extractors.ocr.is_available", lambda: True)
+    store.reprocessing.ask([container.id], "index")
+    store.notify(container.id)
+    events.until(lambda: store.jobs.count() == 0)
+    digest = document_at(store, container, "/b.rtf").content_hash
+    assert store.extractions.known([digest])[digest].needs == ""
