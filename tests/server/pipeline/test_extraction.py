@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import psycopg
 import pytest
 
 from memdir.core.siblings import ERROR
+from memdir.core.sqlite import migration_steps
 from memdir.ingest import extractors
 from memdir.ingest.sandbox import Sandbox
 from memdir.server.indexing import extraction
+from memdir.store.acting import SYSTEM, acting_as
+from memdir.store.postgres import migrations
+from memdir.store.sqlite.store import SqliteStore
 from memdir.store.tree.operations import Delete
 from memdir.store.types import Container
 from tests.ingest import documents
 from tests.ingest.documents import PHRASE
+from tests.postgres import Postgres
 from tests.server.conftest import AnyStore, Putting
 from tests.server.fakes import FakeEngine, HashEmbedder
 from tests.server.pipeline.conftest import Events, Working, document_at, status, texts
@@ -142,3 +150,63 @@ def test_an_engine_that_comes_later_reads_what_was_left(
     events.until(lambda: store.jobs.count() == 0)
     digest = document_at(store, container, "/b.rtf").content_hash
     assert store.extractions.known([digest])[digest].needs == ""
+
+
+def _made_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stores are made as by the version before files were read: the schema's first step alone."""
+    for place in ("memdir.core.sqlite.migration_steps", "memdir.store.postgres.migrations.migration_steps"):
+        monkeypatch.setattr(place, lambda package: migration_steps(package)[:1])
+
+
+_MADE = """
+insert into container (org_id, tag, epoch, created_at_ms, updated_at_ms) values ('local', 'old', 'e', 0, 0);
+insert into document (id, container_id, path, kind, media_type, status, content_hash, size_bytes, mode, mtime_ns, revision,
+created_at_ms, updated_at_ms)
+select 'd' || kind.number, k.id, '/f' || kind.number, 'file', kind.media_type, 'done', 'h', 1, 420, 0, 1, 0, 0
+from container k cross join (
+    select 1 as number, 'application/pdf' as media_type union all select 2, 'text/plain' union all select 3, 'audio/mpeg'
+) as kind;
+insert into job (document_id, kind, container_id, priority, not_before_ms, created_at_ms)
+select 'd2', 'embed', id, 0, 0, 0 from container
+"""
+_INSERTS = _MADE.split(";")
+
+
+@pytest.mark.promise("extract.upgraded")
+def test_a_store_made_before_keeps_what_it_has_and_its_files_are_asked_to_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as before:
+        _made_before(before)
+        old = SqliteStore.open(tmp_path)
+        with old.db.write() as connection:
+            for statement in _INSERTS:
+                connection.execute(statement)
+        old.close()
+    store = SqliteStore.open(tmp_path)
+    with acting_as(SYSTEM):
+        container = store.containers.find("local", "old")
+        assert container is not None
+        assert document_at(store, container, "/f1").transcription is None
+        assert store.jobs.count("index") == 2
+        assert store.jobs.count("embed") == 1
+        assert {job.document_id for job in store.jobs.claim("index", limit=9)} == {"d1", "d3"}
+    store.close()
+
+
+@pytest.mark.promise("extract.upgraded")
+def test_so_on_postgres(postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
+    with postgres.database(empty=True) as url:
+        with monkeypatch.context() as before:
+            _made_before(before)
+            assert migrations.migrate(url) == (0, 1)
+        with psycopg.connect(url) as connection:
+            connection.execute("set search_path to memdir")
+            connection.execute("select set_config('memdir.org', 'local', false)")
+            for statement in _INSERTS:
+                connection.execute(statement)
+        assert migrations.migrate(url) == (1, 2)
+        with psycopg.connect(url) as connection:
+            connection.execute("select set_config('memdir.org', '*', false)")
+            rows = connection.execute("select document_id, kind from memdir.job order by 1").fetchall()
+        assert rows == [("d1", "index"), ("d2", "embed"), ("d3", "index")]

@@ -64,6 +64,7 @@ def _all_checks(paths: AppPaths, registry: MountRegistry, *, quick: bool) -> Ite
     ]
     if not quick:
         local.append(("models", lambda: doctor_checks.check_models(paths)))
+        local.append(("readers", doctor_checks.check_readers))
     for name, check in local:
         yield from _guarded(name, check)
     if not quick:

@@ -156,6 +156,20 @@ def check_disk(paths: AppPaths) -> Check:
     return Check(name="disk", status="ok", detail=detail)
 
 
+def check_readers() -> list[Check]:
+    """What reads text in pictures and speech; without them such files are kept and an error beside them says so."""
+    from memdir.ingest.extractors import ocr, speech
+
+    seen = ocr.engine()
+    heard = speech.engine() if speech.is_available() else None
+    return [
+        Check(name="readers", status="ok", detail=f"{what}: {found}")
+        if found
+        else Check(name="readers", status="warn", detail=f"nothing reads {what}", repair=hint)
+        for what, found, hint in (("text in pictures", seen, ocr.HINT), ("speech", heard, speech.HINT))
+    ]
+
+
 def check_clock(registry: MountRegistry) -> Check:
     """Times of files and logs come from it; order never does."""
     now_s = time.time()

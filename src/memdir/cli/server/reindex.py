@@ -33,7 +33,7 @@ def _configure(parser: Parser) -> None:
     parser.add_argument("--container", metavar="NAME", help="only of one memory (default: of all)")
     parser.add_argument(
         "--what", metavar="NAME,NAME…", type=_what, default=("lexical", "vectors", "trigrams", "agents"),
-        help="lexical, vectors, trigrams, agents, chunks, memories (default: the first four)",
+        help="lexical, vectors, trigrams, agents, chunks, memories, transcriptions (default: the first four)",
     )  # fmt: skip
     parser.add_argument("--no-wait", action="store_true", help="ask the running server and return at once")
     configure_storage(parser)
@@ -128,6 +128,7 @@ COMMAND = Command(
     examples=[
         ("memdir server reindex", "all indexes, of all memories"),
         ("memdir server reindex --container notes --what chunks,memories", "cut and read every file of a memory again"),
+        ("memdir server reindex --what transcriptions", "read PDFs, pictures, recordings again that could not be read"),
         ("memdir server reindex --json", "builds, builds_done, documents_left, skipped, failed"),
     ],
     exit_codes=[(0, "done, or asked for with --no-wait"), (1, "some could not be built")],

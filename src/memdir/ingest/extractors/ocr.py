@@ -17,7 +17,7 @@ from memdir.ingest.extractors.output import ExtractionError
 if TYPE_CHECKING:
     from PIL import Image
 
-HINT: Final = "`apt install tesseract-ocr` or `pip install 'memdir[ocr]'`, then `memdir server reprocess`"
+HINT: Final = "`apt install tesseract-ocr` or `pip install 'memdir[ocr]'`, then `memdir server reindex --what transcriptions`"
 ENV_LANGUAGES: Final = "MEMDIR_OCR_LANGUAGES"
 """Tesseract's names, joined by `+`; all that are installed when it is not set."""
 _PAGE_S: Final = 60.0

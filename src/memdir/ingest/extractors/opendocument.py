@@ -1,4 +1,4 @@
-"""OpenDocument texts and slides (.odt, .odp): ISO/IEC 26300, the parts of `content.xml` that carry words."""
+"""OpenDocument texts, slides and tables: ISO/IEC 26300, the parts of `content.xml` that carry words."""
 
 from __future__ import annotations
 
@@ -59,6 +59,8 @@ def _blocks(parent: Any, out: Output, depth: int) -> None:
             _items(node, out, 0)
             out.end_list()
         elif node.tag == f"{_TABLE}table":
+            if parent.tag == f"{_OFFICE}spreadsheet":
+                out.heading(2, f"Sheet: {node.get(f'{_TABLE}name')}")
             out.table(_rows(node))
         elif node.tag == f"{_PRESENTATION}notes":
             notes = "\n".join(_words(paragraph) for paragraph in node.iter(f"{_TEXT}p"))

@@ -10,7 +10,8 @@ from typing import Any, Final
 
 import python_calamine as calamine
 
-from memdir.ingest.extractors import packages
+from memdir.ingest.extractors import opendocument, packages
+from memdir.ingest.extractors.formats import ODS
 from memdir.ingest.extractors.output import ExtractionError, Output
 
 _SHEETS_MAX: Final = 1_000
@@ -27,18 +28,33 @@ def extract(path: Path, out: Output) -> None:
         packages.properties(path, out)
     try:
         book = calamine.load_workbook(str(path))
-        names = book.sheet_names[:_SHEETS_MAX]
-        out.fact("sheets", len(book.sheet_names))
-        for number, name in enumerate(names, start=1):
-            sheet = book.get_sheet_by_name(name)
-            if sheet.start is not None:
-                out.heading(2, f"Sheet: {name}")
-                out.table(_rows(sheet, out))
-            out.progress(number, len(names))
     except calamine.PasswordError:
         raise ExtractionError("it is encrypted with a password", hint="save a copy without the password beside it") from None
     except (calamine.CalamineError, OSError, ValueError) as error:
-        raise ExtractionError("it is damaged: no sheet can be opened", hint=packages.DAMAGED_HINT) from error
+        if out.media_type == ODS.media_type:  # calamine wants it without spaces between the cells
+            opendocument.extract(path, out)
+            return
+        raise _damaged() from error
+    names = book.sheet_names[:_SHEETS_MAX]
+    out.fact("sheets", len(book.sheet_names))
+    unread = 0
+    for number, name in enumerate(names, start=1):
+        try:
+            sheet = book.get_sheet_by_name(name)
+        except (calamine.CalamineError, OSError, ValueError):
+            unread += 1
+            out.paragraph(f"(Sheet {name} could not be read.)")
+            continue
+        if sheet.start is not None:
+            out.heading(2, f"Sheet: {name}")
+            out.table(_rows(sheet, out))
+        out.progress(number, len(names))
+    if unread and unread == len(names):
+        raise _damaged()
+
+
+def _damaged() -> ExtractionError:
+    return ExtractionError("it is damaged: no sheet can be opened", hint=packages.DAMAGED_HINT)
 
 
 def _rows(sheet: Any, out: Output) -> Iterator[list[str]]:

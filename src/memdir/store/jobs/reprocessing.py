@@ -25,10 +25,12 @@ class Reprocessing:
         self._clock = clock
 
     @acting_as(SYSTEM)
-    def ask(self, container_ids: Sequence[int], kind: str) -> int:
-        """Ask for `index` or `memory` of every file of some containers, behind everything that is more urgent. Returns how many
-        files those are."""
+    def ask(self, container_ids: Sequence[int], kind: str, *, transcribed: bool = False) -> int:
+        """Ask for `index` or `memory` of every file of some containers, behind everything that is more urgent; `transcribed`:
+        of those that have a text, or an error, beside them, and what could not be read is forgotten. Returns how many files
+        those are."""
         count = 0
+        only = "and transcription is not null " if transcribed else ""
         now_ms = self._clock.now_ns() // 1_000_000
         for container_id in container_ids:
             after = ""
@@ -36,10 +38,15 @@ class Reprocessing:
                 with self._db.write() as connection:
                     rows = fetch(
                         connection,
-                        "select id from document where container_id = ? and kind = 'file' and id > ? order by id limit ?",
+                        f"select id, content_hash from document where container_id = ? and kind = 'file' {only}"  # noqa: S608
+                        "and id > ? order by id limit ?",
                         (container_id, after, _PAGE),
                     )
-                    for (document_id,) in rows:
+                    for document_id, content_hash in rows:
+                        if transcribed:
+                            connection.execute(
+                                "delete from extraction where content_hash = ? and error is not null", (content_hash,)
+                            )
                         jobs.enqueue(
                             connection, document_id=document_id, container_id=container_id, kind=kind, priority=jobs.BULK,
                             now_ms=now_ms,

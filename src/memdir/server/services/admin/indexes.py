@@ -10,7 +10,7 @@ from memdir.retrieval.derived_indexes import Build, Rebuilds
 from memdir.server.http.access import Caller
 from memdir.store.store import Store
 
-JOBS: Final = {"chunks": "index", "memories": "memory"}
+JOBS: Final = {"chunks": "index", "memories": "memory", "transcriptions": "index"}
 """What the pipeline makes, and the job that does it."""
 _LEFT: Final = ("index", "extract", "embed", "memory")
 
@@ -38,7 +38,7 @@ def asked(store: Store, rebuilds: Rebuilds, container_ids: Sequence[int], what: 
     rebuilds.ask(builds)
     for name in what:
         if name in JOBS:
-            store.reprocessing.ask(container_ids, JOBS[name])
+            store.reprocessing.ask(container_ids, JOBS[name], transcribed=name == "transcriptions")
     for container_id in container_ids:
         store.notify(container_id)
     return [name for name in what if name not in rebuilds.names and name not in JOBS]
