@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from memdir_bench.ingest import documents
+from memdir_bench.ingest.documents import KINDS, PHRASE, SPOKEN
 from tests.cli.test_end_to_end import Shell, shell
-from tests.ingest import documents
-from tests.ingest.documents import KINDS, PHRASE, SPOKEN
 
 __all__ = ["shell"]
 pytestmark = pytest.mark.mount

@@ -19,7 +19,10 @@ from memdir.store.errors import ConflictError, HistoryGoneError, InvalidError
 from memdir.store.sqlite.store import SqliteStore
 from memdir.store.tree.operations import Delete, Move, Outcome
 from memdir.store.types import Container
+from memdir_bench.ingest import documents
+from memdir_bench.ingest.documents import PHRASE
 from tests.server.conftest import AnyStore, Putting
+from tests.server.test_siblings_http import read
 
 HOUR_MS = 3_600_000
 
@@ -396,3 +399,20 @@ def test_the_session_tells_what_the_key_opens(scoped: Callable[..., httpx.Client
     assert session["org"] == {"id": "local", "name": "local"}
     assert session["key"]["containers"] == [tag]
     assert (session["key"]["actions"], session["key"]["prefix"], session["key"]["expiresAt"]) == (["read"], "/p", None)
+
+
+def test_texts_are_told_only_to_those_who_may_read_the_file(
+    client: httpx.Client, scoped: Callable[..., httpx.Client], tag: str
+) -> None:
+    for path, content in (("/mine/a.pdf", documents.pdf()), ("/yours/b.rtf", documents.rtf())):
+        client.put(f"/v1/files{path}", params={"containerTag": tag}, content=content).raise_for_status()
+    mine, yours = sorted(read(client, tag, 2), key=lambda one: one["path"])
+    narrow = scoped(containers=[tag], actions=["read"], prefix="/yours")
+    seen = narrow.get("/v1/siblings", params={"containerTag": tag}).json()
+    assert [one["path"] for one in seen["siblings"]] == ["/yours/b.rtf"]
+    for sibling, status in ((mine, 404), (yours, 200)):
+        answer = narrow.get("/v1/siblings/text", params={"containerTag": tag, "contentHash": sibling["contentHash"]})
+        assert answer.status_code == status, answer.text
+        assert (PHRASE in answer.text) == (status == 200)
+    other = client.get("/v1/siblings/text", params={"containerTag": tag, "contentHash": "0" * 64})
+    assert other.status_code == 404

@@ -1,7 +1,8 @@
 """memdir's benchmarks: what every figure in its documentation was measured with.
 
 A distribution of its own, which `memdir bench` finds by an entry point; the product imports nothing of it. Each folder is a
-command: `posix` (the filesystem beside others), `sync`, `server`, `scale` (growth of search), `retrieval` (rankings), `agents`.
+command: `posix` (the filesystem beside others), `sync`, `server`, `scale` (growth of search), `retrieval` (rankings), `agents`,
+`ingest` (files that are no text).
 Begin with `commands` (their options), then a folder's `command` module; `figures` is what all of them print.
 """
 
@@ -14,6 +15,11 @@ COMMANDS: Final = {
     "bench retrieval": ("memdir_bench.commands", "RETRIEVAL", "how well search ranks, on collections with judgements"),
     "bench scale": ("memdir_bench.commands", "SCALE", "how search grows from a thousand to a million passages"),
     "bench agents": ("memdir_bench.commands", "AGENTS", "how well and how fast the memories of agents are found"),
+    "bench ingest": (
+        "memdir_bench.commands",
+        "INGEST",
+        "how much of PDFs, office files, pictures and speech is read, and how fast",
+    ),
     "bench posix": ("memdir_bench.commands", "POSIX", "compare filesystem speed with native and other mounts"),
 }
 """Command -> module, the `Command` in it, one line for the overview of `memdir --help`."""

@@ -295,3 +295,26 @@ AGENTS = Command(
     configure=_configure_agents,
     run=_runs("agents"),
 )
+
+
+def _configure_ingest(parser: Parser) -> None:
+    parser.add_argument("--quick", action="store_true", help="little of everything: whether all runs, not how good it is")
+    _add_output(parser)
+
+
+INGEST = Command(
+    name="bench ingest",
+    usage="[OPTIONS]",
+    description=(
+        "Write documents with other libraries than those that read them, read them as a server does, and compare:\n"
+        "words in their order, rows of tables, messages, characters of printed pages, words of synthesised speech; seconds,\n"
+        "memory, and how long the worst of some bombs takes."
+    ),
+    examples=[
+        ("memdir bench ingest --quick", "does it work here? half a minute"),
+        ("memdir bench ingest --output ingest.json", "all figures: some minutes"),
+    ],
+    exit_codes=[(0, "measured; each goal says whether it was met"), (2, "it could not be measured")],
+    configure=_configure_ingest,
+    run=_runs("ingest"),
+)

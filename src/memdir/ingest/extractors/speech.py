@@ -89,7 +89,7 @@ def transcribed(media: Any, out: Output, length_s: int) -> Iterator[tuple[float,
     heard_s = 0
     for samples in _windows(media):
         segments, told = _model().transcribe(
-            samples, beam_size=1, vad_filter=True, condition_on_previous_text=False, language=_language(out)
+            samples, beam_size=5, vad_filter=True, condition_on_previous_text=False, language=_language(out)
         )
         if "language" not in out.facts:
             out.fact("language", told.language)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import resource
 import time
 import traceback
 from importlib import import_module
@@ -75,6 +76,7 @@ def _extracted(request: dict[str, Any], folder: Path, pipe: int) -> dict[str, An
         "facts": out.facts,
         "truncated": out.truncated,
         "needs": out.needs,
+        "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10,
     }
 
 

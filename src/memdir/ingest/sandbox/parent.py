@@ -72,6 +72,8 @@ class Extraction:
     facts: Mapping[str, str | int]
     truncated: bool
     needs: str
+    peak_bytes: int
+    """Of memory, in the child."""
 
 
 @dataclass(slots=True)
@@ -302,4 +304,5 @@ def _result(told: _Told, folder: Path) -> Extraction:
         facts=dict(answer["facts"]),
         truncated=bool(answer["truncated"]),
         needs=str(answer["needs"]),
+        peak_bytes=int(answer["peak_bytes"]),
     )

@@ -6,11 +6,13 @@ import ctypes
 import io
 import struct
 import tarfile
+import textwrap
 import wave
 import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from email.message import EmailMessage
+from xml.sax.saxutils import escape
 
 PHRASE = "The heron feeds at the northern weir every Tuesday"
 ROWS = (("Item", "Amount", "Paid"), ("Walnut boards", "1284.5", "TRUE"), ("Brass hinges", "12", "FALSE"))
@@ -28,16 +30,23 @@ class Kind:
 
 
 def pdf() -> bytes:
+    """Two pages; the phrase is on the second."""
+    return pdf_of(["An introduction to the river and its banks.", f"{PHRASE}."], lines_a_page=1)
+
+
+def pdf_of(paragraphs: Sequence[str], *, lines_a_page: int = 40) -> bytes:
+    """By reportlab, lines of at most 90 characters."""
     from reportlab.lib.pagesizes import A4
     from reportlab.pdfgen.canvas import Canvas
 
     out = io.BytesIO()
     canvas = Canvas(out, pagesize=A4)
     canvas.setTitle("Birds of the river")
-    canvas.drawString(72, 720, "An introduction to the river and its banks.")
-    canvas.showPage()
-    canvas.drawString(72, 720, f"{PHRASE}.")
-    canvas.showPage()
+    lines = [line for paragraph in paragraphs for line in textwrap.wrap(paragraph, 90)]
+    for first in range(0, len(lines), lines_a_page):
+        for number, line in enumerate(lines[first : first + lines_a_page]):
+            canvas.drawString(72, 760 - 16 * number, line)
+        canvas.showPage()
     canvas.save()
     return out.getvalue()
 
@@ -66,17 +75,29 @@ def encrypted_pdf() -> bytes:
 
 
 def docx() -> bytes:
+    """A heading, two paragraphs and a table."""
+    return docx_table_of(ROWS, before=("An introduction.", f"{PHRASE}."))
+
+
+def docx_of(paragraphs: Sequence[str]) -> bytes:
+    """By python-docx."""
+    return docx_table_of((), before=paragraphs)
+
+
+def docx_table_of(rows: Sequence[Sequence[str]], *, before: Sequence[str] = ()) -> bytes:
+    """By python-docx: paragraphs under a heading, then a table."""
     import docx
 
     document = docx.Document()
     document.core_properties.title = "Birds of the river"
     document.add_heading("Observations", 1)
-    document.add_paragraph("An introduction.")
-    document.add_paragraph(f"{PHRASE}.")
-    table = document.add_table(rows=0, cols=3)
-    for row in ROWS:
-        for cell, text in zip(table.add_row().cells, row, strict=True):
-            cell.text = text
+    for paragraph in before:
+        document.add_paragraph(paragraph)
+    if rows:
+        table = document.add_table(rows=len(rows), cols=len(rows[0]))
+        for row, texts in zip(table.rows, rows, strict=True):
+            for cell, text in zip(row.cells, texts, strict=True):
+                cell.text = text
     out = io.BytesIO()
     document.save(out)
     return out.getvalue()
@@ -100,15 +121,37 @@ def xlsx() -> bytes:
     return out.getvalue()
 
 
+def xlsx_of(rows: Sequence[Sequence[str]]) -> bytes:
+    """By XlsxWriter: every cell a text."""
+    import xlsxwriter
+
+    out = io.BytesIO()
+    book = xlsxwriter.Workbook(out, {"in_memory": True})
+    sheet = book.add_worksheet("Rows")
+    for number, row in enumerate(rows):
+        for column, text in enumerate(row):
+            sheet.write_string(number, column, text)
+    book.close()
+    return out.getvalue()
+
+
 def pptx() -> bytes:
+    """Two slides; the second has the phrase and notes."""
+    return pptx_of((), slides=(("Welcome", "To the river"), ("Herons", PHRASE)), notes="Mention the ice of 1963")
+
+
+def pptx_of(paragraphs: Sequence[str], *, slides: Sequence[tuple[str, str]] = (), notes: str = "") -> bytes:
+    """By python-pptx; of `paragraphs` each is the body of a slide without a title."""
     from pptx import Presentation
 
     deck = Presentation()
-    for title, body in (("Welcome", "To the river"), ("Herons", PHRASE)):
+    slide = None
+    for title, body in (*slides, *(("", paragraph) for paragraph in paragraphs)):
         slide = deck.slides.add_slide(deck.slide_layouts[1])
         slide.shapes.title.text = title
         slide.placeholders[1].text = body
-    deck.slides[1].notes_slide.notes_text_frame.text = "Mention the ice of 1963"
+    if notes and slide is not None:
+        slide.notes_slide.notes_text_frame.text = notes
     out = io.BytesIO()
     deck.save(out)
     return out.getvalue()
@@ -137,15 +180,27 @@ def _open_document(kind: str, body: str) -> bytes:
 
 
 def odt() -> bytes:
+    """A heading, the phrase and a table."""
+    return odt_table_of(ROWS, before=(f"{PHRASE}.",))
+
+
+def odt_of(paragraphs: Sequence[str]) -> bytes:
+    """Paragraphs under a heading."""
+    return odt_table_of((), before=paragraphs)
+
+
+def odt_table_of(rows: Sequence[Sequence[str]], *, before: Sequence[str] = ()) -> bytes:
+    """Paragraphs under a heading, then a table."""
     cells = "".join(
         "<table:table-row>"
-        + "".join(f"<table:table-cell><text:p>{cell}</text:p></table:table-cell>" for cell in row)
+        + "".join(f"<table:table-cell><text:p>{escape(cell)}</text:p></table:table-cell>" for cell in row)
         + "</table:table-row>"
-        for row in ROWS
+        for row in rows
     )
+    said = "".join(f"<text:p>{escape(paragraph)}</text:p>" for paragraph in before)
     return _open_document(
         "text",
-        f'<office:text><text:h text:outline-level="1">Observations</text:h><text:p>{PHRASE}.</text:p>'
+        f'<office:text><text:h text:outline-level="1">Observations</text:h>{said}'
         f"<table:table>{cells}</table:table></office:text>",
     )
 
@@ -159,39 +214,58 @@ def odp() -> bytes:
 
 
 def html() -> bytes:
+    """A page with navigation around its text."""
+    table = "<table><tr><th>Item</th><th>Amount</th></tr><tr><td>Walnut boards</td><td>1284.5</td></tr></table>"
+    return page_of(f"<p>{PHRASE}.</p>{table}")
+
+
+def page_of(body: str) -> bytes:
+    """A web page with navigation around `body`."""
     return (
         "<!doctype html><html lang=en><head><title>Birds of the river</title></head><body>"
-        "<nav><a href=/>Home of the nav</a></nav>"
-        f"<main><h1>Observations</h1><p>{PHRASE}.</p><table><tr><th>Item</th><th>Amount</th></tr>"
-        "<tr><td>Walnut boards</td><td>1284.5</td></tr></table></main></body></html>"
+        f"<nav><a href=/>Home of the nav</a></nav><main><h1>Observations</h1>{body}</main></body></html>"
     ).encode()
 
 
 def epub() -> bytes:
+    """Two chapters; the phrase is in the second, which stands first in the package."""
+    return epub_of(("An introduction.", f"{PHRASE}."))
+
+
+def epub_of(paragraphs: Sequence[str]) -> bytes:
+    """A chapter for each paragraph; the manifest names them backwards."""
+    numbers = range(len(paragraphs))
+    items = "".join(f'<item id="c{number}" href="{number}.xhtml"/>' for number in reversed(numbers))
+    order = "".join(f'<itemref idref="c{number}"/>' for number in numbers)
     book = (
         '<package xmlns="http://www.idpf.org/2007/opf" xmlns:dc="http://purl.org/dc/elements/1.1/"><metadata>'
-        "<dc:title>Birds of the river</dc:title><dc:language>en</dc:language></metadata><manifest>"
-        '<item id="b" href="two.xhtml"/><item id="a" href="one.xhtml"/></manifest>'
-        '<spine><itemref idref="a"/><itemref idref="b"/></spine></package>'
+        "<dc:title>Birds of the river</dc:title><dc:language>en</dc:language></metadata>"
+        f"<manifest>{items}</manifest><spine>{order}</spine></package>"
     )
     container = (
         '<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><rootfiles>'
         '<rootfile full-path="in/book.opf"/></rootfiles></container>'
     )
-    page = "<html><body><h1>{}</h1><p>{}</p></body></html>"
-    return zipped(
-        {
-            "META-INF/container.xml": container.encode(),
-            "in/book.opf": book.encode(),
-            "in/one.xhtml": page.format("First", "An introduction.").encode(),
-            "in/two.xhtml": page.format("Second", f"{PHRASE}.").encode(),
-        },
-        first="application/epub+zip",
-    )
+    chapters = {
+        f"in/{number}.xhtml": f"<html><body><p>{escape(paragraph)}</p></body></html>".encode()
+        for number, paragraph in enumerate(paragraphs)
+    }
+    members = {"META-INF/container.xml": container.encode(), "in/book.opf": book.encode(), **chapters}
+    return zipped(members, first="application/epub+zip")
 
 
 def rtf() -> bytes:
-    return (r"{\rtf1\ansi\deff0 {\fonttbl {\f0 Times;}}\f0\fs24 An introduction.\par " + PHRASE + r".\par}").encode()
+    """Two paragraphs."""
+    return rtf_of(("An introduction.", f"{PHRASE}."))
+
+
+def rtf_of(paragraphs: Sequence[str]) -> bytes:
+    """Characters beyond ASCII as \\u escapes (RTF 1.9)."""
+    body = r"\par ".join(
+        "".join(one if one.isascii() and one not in "{}\\" else f"\\u{ord(one)}?" for one in paragraph)
+        for paragraph in paragraphs
+    )
+    return (r"{\rtf1\ansi\deff0 {\fonttbl {\f0 Times;}}\f0\fs24 " + body + r"\par}").encode("ascii")
 
 
 def mail(subject: str = "Herons", *, attached: dict[str, bytes] | None = None) -> bytes:
@@ -209,6 +283,20 @@ def mail(subject: str = "Herons", *, attached: dict[str, bytes] | None = None) -
 def mbox() -> bytes:
     messages = (mail("First"), mail("Second"))
     return b"".join(b"From ana@example.org Wed Nov 25 10:30:00 2026\n" + message + b"\n" for message in messages)
+
+
+def page(lines: Sequence[str], *, dpi: int = 150) -> bytes:
+    """A printed page in a plain face of 11 points, as a scanner sees it (PNG)."""
+    from PIL import Image, ImageDraw, ImageFont
+
+    size = round(11 * dpi / 72)
+    image = Image.new("L", (round(8.27 * dpi), round(11.69 * dpi)), 255)
+    draw, font = ImageDraw.Draw(image), ImageFont.load_default(size)
+    for number, line in enumerate(lines):
+        draw.text((dpi * 0.8, dpi * 0.8 + number * size * 1.5), line, font=font, fill=0)
+    out = io.BytesIO()
+    image.save(out, "PNG")
+    return out.getvalue()
 
 
 def png(text: str = PHRASE) -> bytes:
@@ -237,7 +325,7 @@ def tar() -> bytes:
 SPOKEN = "The meeting about the harbour bridge was moved to Thursday morning."
 
 
-def speech(text: str = SPOKEN) -> bytes:
+def speech(text: str = SPOKEN, *, voice: str = "en-us", words_a_minute: int = 140) -> bytes:
     """WAV, by espeak-ng (its C API, speak_lib.h)."""
     import espeakng_loader
 
@@ -253,8 +341,8 @@ def speech(text: str = SPOKEN) -> bytes:
 
     callback = kind(heard)
     library.espeak_SetSynthCallback(callback)
-    library.espeak_SetVoiceByName(b"en-us")
-    library.espeak_SetParameter(1, 140, 0)  # 1: espeakRATE, words a minute
+    library.espeak_SetVoiceByName(voice.encode())
+    library.espeak_SetParameter(1, words_a_minute, 0)  # 1: espeakRATE
     spoken = text.encode()
     library.espeak_Synth(spoken, len(spoken) + 1, 0, 1, 0, 1, None, None)
     library.espeak_Synchronize()
@@ -338,3 +426,24 @@ def nested_zip(depth: int = 60) -> bytes:
     for level in range(depth):
         data = zipped({f"{level}.zip" if level else "a.txt": data})
     return data
+
+
+ODT = "application/vnd.oasis.opendocument.text"
+
+
+def bombs() -> dict[str, Callable[[], bytes]]:
+    """Files that are small and ask for much, by name."""
+    header = b"From: a@b\nSubject: x\nDate: y\n"
+    return {
+        "zeros.zip": zip_bomb,
+        "zeros.docx": lambda: zip_bomb("word/document.xml"),
+        "zeros.odt": lambda: zip_bomb("content.xml"),
+        "nested.zip": nested_zip,
+        "laughs.odt": lambda: zipped({"content.xml": billion_laughs()}, first=ODT),
+        "huge.png": huge_png,
+        "deep.html": lambda: b"<html><body>" + b"<div>" * 200_000 + b"deep",
+        "wide.html": lambda: b"<html><body>" + b"<table><tr><td>" * 20_000,
+        "brackets.rtf": lambda: b"{\\rtf1 " + b"{" * 500_000,
+        "headers.eml": lambda: header + b"X: y\n" * 300_000 + b"\nbody\n",
+        "parts.eml": lambda: header + b"Content-Type: multipart/mixed; boundary=b\n\n" + b"--b\n\n" * 50_000,
+    }

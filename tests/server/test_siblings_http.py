@@ -1,0 +1,67 @@
+"""Files that are no text over HTTP: uploaded, read, searched, and their texts told to those who may read the files."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import httpx
+import pytest
+
+from memdir_bench.ingest import documents
+from memdir_bench.ingest.documents import PHRASE
+from tests.server.conftest import ON_BOTH
+
+pytestmark = ON_BOTH
+
+WAIT_S = 30.0
+
+
+def read(client: httpx.Client, tag: str, count: int) -> list[dict[str, Any]]:
+    """The siblings of a container, when there are that many; by the feed's own waiting."""
+    deadline_s = time.monotonic() + WAIT_S
+    known = 0
+    while time.monotonic() < deadline_s:
+        page = client.get("/v1/siblings", params={"containerTag": tag}).json()
+        if len(page["siblings"]) >= count:
+            return list(page["siblings"])
+        known = client.get(
+            "/v1/changes", params={"containerTag": tag, "since": 1_000, "siblingsSince": known, "wait": 5}
+        ).json()["siblingsVersion"]
+    raise AssertionError(f"{count} texts did not come: {page}")
+
+
+def put(client: httpx.Client, tag: str, path: str, content: bytes) -> None:
+    client.put(f"/v1/files{path}", params={"containerTag": tag}, content=content).raise_for_status()
+
+
+def test_an_uploaded_pdf_is_searched_and_shown_by_its_text(client: httpx.Client, tag: str) -> None:
+    answer = client.post(
+        "/v3/documents/file", data={"containerTag": tag, "filepath": "/river.pdf"}, files={"file": ("r.pdf", documents.pdf())}
+    )
+    assert answer.status_code in (200, 201), answer.text
+    document_id = answer.json()["id"]
+    (sibling,) = read(client, tag, 1)
+    assert (sibling["path"], sibling["kind"]) == ("/river.pdf", "pdf")
+    assert f"## Page 2\n\n{PHRASE}." in sibling["text"]
+    text = client.get("/v1/siblings/text", params={"containerTag": tag, "contentHash": sibling["contentHash"]})
+    assert (text.text, text.headers["content-type"]) == (sibling["text"], "text/markdown; charset=utf-8")
+    assert len(text.content) == sibling["sizeBytes"]
+    document = client.get(f"/v3/documents/{document_id}").json()
+    assert (document["type"], document["title"]) == ("pdf", "Birds of the river")
+    assert PHRASE in document["content"]
+    hits = client.post(
+        "/v1/search", json={"containerTag": tag, "q": "what does the heron do on Tuesday", "waitMs": 5000}
+    ).json()
+    hit = hits["results"][0]
+    assert (hit["path"], hit["sibling"], hit["place"]) == ("/river.pdf", "/river.pdf.pdf-transcription.md", "Page 2")
+    lines = ('---\nsource: "river.pdf"\n' + sibling["text"]).split("\n")
+    assert hit["text"] in "\n".join(lines[hit["startLine"] - 1 : hit["endLine"]])
+    assert client.get("/v1/files/river.pdf", params={"containerTag": tag}).content.startswith(b"%PDF-")
+
+
+@pytest.mark.parametrize("content_hash", ["", "zz", "A" * 64])
+def test_what_is_no_hash_is_refused(client: httpx.Client, tag: str, content_hash: str) -> None:
+    put(client, tag, "/a.md", b"text")
+    answer = client.get("/v1/siblings/text", params={"containerTag": tag, "contentHash": content_hash})
+    assert answer.status_code in (400, 422)
