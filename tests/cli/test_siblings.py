@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -26,7 +27,7 @@ def until(true: Callable[[], bool], what: str) -> None:
     deadline_s = time.monotonic() + WAIT_S
     while not true():
         assert time.monotonic() < deadline_s, what
-        time.sleep(0.05)
+        threading.Event().wait(0.05)
 
 
 def mounted(shell: Shell, name: str, folder: str, *options: str) -> Path:
@@ -55,7 +56,12 @@ def test_one_file_of_each_kind_is_found_and_read(shell: Shell) -> None:
         row = rows[0]
         assert row["sibling"] == str(siblings[kind.name])
         lines = siblings[kind.name].read_text().splitlines()
-        assert PHRASE.split()[1] in " ".join(lines[row["start_line"] - 1 : row["end_line"]]), (kind.name, row)
+        assert PHRASE.split()[1] in " ".join(lines[row["sibling_lines"][0] - 1 : row["sibling_lines"][1]]), (kind.name, row)
+        if kind.name == "page.html":
+            source = (mount / kind.name).read_text().splitlines()
+            assert PHRASE in " ".join(source[row["start_line"] - 1 : row["end_line"]]), "lines of the page itself"
+        else:
+            assert row["sibling_lines"] == [row["start_line"], row["end_line"]]
         if kind.place is not None:
             assert row["place"] == kind.place
     found = shell.ok("grep", "when is the bridge meeting", str(mount / "memo.wav.audio-transcription.md"))
@@ -110,13 +116,20 @@ def test_a_mount_may_be_without_them(shell: Shell) -> None:
     assert sorted(os.listdir(mount)) == ["profile.md", "river.pdf"]
 
 
-def test_what_is_named_like_a_text_beside_a_file_is_never_synced(shell: Shell) -> None:
+def test_a_copy_of_a_text_beside_a_file_is_never_synced_and_what_somebody_wrote_is(shell: Shell) -> None:
     first, second = mounted(shell, "notes", "a"), mounted(shell, "notes", "b")
-    (first / "kept.pdf.pdf-transcription.md").write_text("copied from elsewhere")
+    (first / "kept.pdf.pdf-transcription.md").write_text('---\nsource: "kept.pdf"\nkind: "pdf"\n---\n\ncopied from elsewhere\n')
+    (first / "scan.pdf.pdf-transcription.md").write_text("# What I could make out\n")
+    (first / "river.pdf").write_bytes(documents.pdf())
+    (first / "river.pdf.pdf-transcription.md").write_text("# My own\n")
     (first / "real.md").write_text("real")
-    until((second / "real.md").exists, "nothing arrived")
+    for name in ("real.md", "scan.pdf.pdf-transcription.md", "river.pdf.pdf-transcription.md"):
+        until((second / name).exists, f"{name} did not arrive")
     assert not (second / "kept.pdf.pdf-transcription.md").exists()
-    (first / "kept.pdf.pdf-transcription.md").unlink()
+    until(lambda: PHRASE in shell.run("grep", "heron at the weir", str(first / "river.pdf")).stdout, "not read")
+    assert (second / "river.pdf.pdf-transcription.md").read_text() == "# My own\n", "a file stands before a sibling"
+    (second / "river.pdf.pdf-transcription.md").unlink()
+    assert PHRASE in (second / "river.pdf.pdf-transcription.md").read_text()
 
 
 def test_texts_are_there_without_the_server(shell: Shell) -> None:

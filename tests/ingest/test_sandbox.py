@@ -89,6 +89,14 @@ def test_a_mailbox_has_every_message(sandbox: Sandbox) -> None:
     assert re.findall(r"^## (\w+)$", found.text, re.MULTILINE) == ["First", "Second"]
 
 
+def test_an_event_has_its_time_people_and_words(sandbox: Sandbox) -> None:
+    text = read(sandbox, documents.calendar(), "a.ics").text
+    assert text.startswith("## Bird walk, spring\n\n- Start: 2026-04-05 08:30 Europe/Madrid\n")
+    assert "- Organizer: Ana Ruiz <ana@example.org>\n" in text
+    assert "Bring boots" in text
+    assert "Alarm text" not in text
+
+
 @pytest.mark.promise("extract.speech")
 def test_speech_is_understood_and_timed(sandbox: Sandbox) -> None:
     found = read(sandbox, documents.speech(), "memo.wav")

@@ -249,7 +249,7 @@ def test_a_delete_while_contents_are_listed_is_no_damage(
 
 def test_every_table_that_names_a_content_is_known_to_hold_it_or_not_to(store: AnyStore) -> None:
     naming = {table.name for table in store.upkeep().tables() if "content_hash" in table.columns}
-    assert naming == {*BLOB_HOLDERS, "change", "agent_memory"}, "the latter two say what was read, and keep nothing"
+    assert naming == {*BLOB_HOLDERS, "change", "agent_memory", "extraction"}, "the latter say what was read, and keep nothing"
 
 
 def test_tables_come_after_those_they_refer_to(store: AnyStore) -> None:

@@ -96,6 +96,8 @@ ROWS: dict[tuple[str, str], Row] = {
     ("POST", "/v1/files:move"): row(404, 403, 403, 403),
     ("POST", "/v1/files:batch"): row(200, 403, 200, 403),  # each operation has a status of its own, see below
     ("GET", "/v1/changes"): row(200, 403, 200, params=AT),
+    ("GET", "/v1/siblings"): row(OWN, 403, 200, params=AT),
+    ("GET", "/v1/siblings/text"): row(404, 403, 404, params=AT | {"contentHash": "0" * 64}),
     ("POST", "/v1/search"): row(200, 403, 403),
     ("GET", "/v1/export"): row(OWN, 403, 200, params=AT),
     ("POST", "/v1/import"): row({200, 409}, 403, 403, 403, params=AT | {"merge": "replace"}, content=archive()),

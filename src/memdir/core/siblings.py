@@ -14,6 +14,8 @@ from memdir.core.limits import NAME_MAX_BYTES
 KINDS: Final = ("pdf", "office", "web", "mail", "image", "audio", "video", "archive")
 ERROR: Final = "error"
 """The kind of what could not be read."""
+COPY_HEAD: Final = b'---\nsource: "'
+"""How every text begins that memdir puts beside a file."""
 _SUFFIXES: Final = {
     "pdf": ("pdf",),
     "image": ("png", "jpg", "jpeg", "gif", "webp", "bmp", "tif", "tiff", "heic"),
@@ -36,10 +38,10 @@ def source_of(name: str) -> tuple[str, str] | None:
     return None if found is None else (found[1], found[2] or found[3])
 
 
-def is_transcription(path: str) -> bool:
-    """Whether a path is named like a text beside a file: such a file is never synced, its source is."""
-    found = source_of(path.rpartition("/")[2])
-    return found is not None and found[1] != ERROR and "." in found[0].strip(".")
+def is_copy(path: str, head: bytes) -> bool:
+    """Whether a file with that name, and these first bytes, is a copy of a text that memdir put beside a file: such a copy is
+    never synced, its source is. What somebody wrote under such a name is a file like others."""
+    return source_of(path.rpartition("/")[2]) is not None and head.startswith(COPY_HEAD)
 
 
 def sibling_path(path: str, kind: str) -> str | None:

@@ -341,6 +341,7 @@ class Grep:
             "weak": bool(hit.weak),
             "alike": hit.alike,
             "sibling": hit.sibling,
+            "sibling_lines": [hit.start_line, hit.end_line],
             "place": hit.place,
             "matched": None
             if hit.matched is None
@@ -350,7 +351,7 @@ class Grep:
     def _place_of(self, hit: SearchHit) -> tuple[str, int, int] | None:
         """What is not here, very large, or no text and has none beside it, is taken as the server says."""
         if hit.sibling is not None:
-            return None if self._tree.fact(hit.path) is None else (hit.path, hit.start_line, hit.end_line)
+            return self._place_in_source(hit)
         sibling = sibling_of(hit.path)
         entries = [self._tree.fact(path) for path in (sibling, hit.path) if path is not None]
         if entries[-1] is None:
@@ -367,6 +368,19 @@ class Grep:
         return (
             (hit.path, hit.start_line, hit.end_line) if sibling is not None and data is not None and is_binary(data) else None
         )
+
+    def _place_in_source(self, hit: SearchHit) -> tuple[str, int, int] | None:
+        """Of a page or a mail, whose text stands in it word for word, the lines there; else those of the text beside it."""
+        entry = self._tree.fact(hit.path)
+        if entry is None:
+            return None
+        readable = entry.kind == "file" and entry.absent_hash is None and entry.size <= _CHECKED_MAX_BYTES
+        if readable and str(hit.sibling).endswith((".web-transcription.md", ".mail-transcription.md")):
+            data = contents_of(self._tree, entry)
+            lines = None if data is None or is_binary(data) else placed(data, hit.text, hit.start_line, hit.end_line)
+            if lines is not None:
+                return hit.path, *lines
+        return hit.path, hit.start_line, hit.end_line
 
     def _in_place(self, query: str, scopes: list[str], limit: int, note: str, *, offline: bool) -> Json:
         tree = self._with_profile() if scopes == [_PROFILE] else self._tree

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from memdir.core.clock import Clock
-from memdir.fs.tree import SyncTree
+from memdir.core.siblings import COPY_HEAD, is_copy, source_of
+from memdir.fs.tree import LocalChangedError, SyncTree
+from memdir.fs.types import LocalFact
 from memdir.sync.artifacts import Artifacts
 from memdir.sync.facts import Facts
 from memdir.sync.link import Link
@@ -70,8 +72,20 @@ class Context:
         return path == "/" or self.is_virtual(path)
 
     def stays_here(self, path: str) -> bool:
-        """Whether tools made what stands at `path`, and the server never had it. What is gone is gone there as well."""
-        return not self.facts.is_agreed(path) and self.tree.fact(path) is not None and self.artifacts.holding(path) is not None
+        """Whether tools made what stands at `path`, or it is a copy of a text beside a file, and the server never had it. What
+        is gone is gone there as well."""
+        if self.facts.is_agreed(path):
+            return False
+        fact = self.tree.fact(path)
+        return fact is not None and (self.artifacts.holding(path) is not None or self._is_copy(fact))
+
+    def _is_copy(self, fact: LocalFact) -> bool:
+        if fact.kind != "file" or source_of(fact.path.rpartition("/")[2]) is None or fact.absent_hash is not None:
+            return False
+        try:
+            return is_copy(fact.path, self.tree.read(fact, 0, len(COPY_HEAD)))
+        except LocalChangedError:
+            return False  # it is looked at again
 
 
 def is_view(path: str) -> bool:

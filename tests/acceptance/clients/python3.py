@@ -16,6 +16,12 @@ import supermemory
 from supermemory import AsyncSupermemory, Supermemory
 from waiting import WAIT_S, until
 
+DOT = bytes.fromhex(
+    "89504e470d0a1a0a0000000d4948445200000001000000010802000000907753de0000000c49444154789c63606060000000040001f61738550000"
+    "000049454e44ae426082"
+)
+"""A picture of one black point."""
+
 
 class Tour:
     """One client at work in one container."""
@@ -89,9 +95,7 @@ class Tour:
         assert (found.filepath, found.metadata) == ("/up/anchor.md", {"kind": "upload", "n": 1})
         many = docs.upload_file(file=b"plain bytes", container_tags=json.dumps([self.tag]))
         assert self.done(many.id).content == "plain bytes"
-        png = docs.upload_file(
-            file=("dot.png", b"\x89PNG\r\n\x1a\n" + b"\0" * 64), container_tag=self.tag, mime_type="image/png"
-        )
+        png = docs.upload_file(file=("dot.png", DOT), container_tag=self.tag, mime_type="image/png")
         assert self.done(png.id).type == "image"
         refused(
             supermemory.BadRequestError,

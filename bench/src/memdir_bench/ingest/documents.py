@@ -309,6 +309,23 @@ def png(text: str = PHRASE) -> bytes:
     return out.getvalue()
 
 
+def calendar() -> bytes:
+    """An event whose description is folded, with an alarm in it."""
+    return (
+        "BEGIN:VCALENDAR\r\nBEGIN:VEVENT\r\nSUMMARY:Bird walk\\, spring\r\nDTSTART;TZID=Europe/Madrid:20260405T083000\r\n"
+        f"DESCRIPTION:{PHRASE[:20]}\r\n {PHRASE[20:]}.\\nBring boots.\r\n"
+        "BEGIN:VALARM\r\nDESCRIPTION:Alarm text\r\nEND:VALARM\r\nORGANIZER;CN=Ana Ruiz:mailto:ana@example.org\r\n"
+        "END:VEVENT\r\nEND:VCALENDAR\r\n"
+    ).encode()
+
+
+def card() -> bytes:
+    """An address card."""
+    return (
+        f"BEGIN:VCARD\r\nVERSION:4.0\r\nFN:Ana Ruiz\r\nTEL;TYPE=cell:+34 600 100 200\r\nNOTE:{PHRASE}\r\nEND:VCARD\r\n"
+    ).encode()
+
+
 def archive() -> bytes:
     return zipped({"notes/heron.txt": PHRASE.encode(), "letter.docx": docx(), "raw.bin": bytes(range(256))})
 
@@ -390,6 +407,8 @@ KINDS = (
     Kind(name="book.epub", sibling="web", make=epub),
     Kind(name="letter.eml", sibling="mail", make=mail),
     Kind(name="inbox.mbox", sibling="mail", make=mbox),
+    Kind(name="walk.ics", sibling="mail", make=calendar),
+    Kind(name="ana.vcf", sibling="mail", make=card),
     Kind(name="board.png", sibling="image", make=png),
     Kind(name="bundle.zip", sibling="archive", make=archive),
     Kind(name="bundle.tar.gz", sibling="archive", make=tar),

@@ -338,6 +338,7 @@ def _row(hit: dict[str, Any], path: str, *, explain: bool) -> dict[str, Any]:
         row["matched"] = hit["matched"]
     if hit.get("sibling"):
         row["sibling"] = os.path.join(os.path.dirname(path), os.path.basename(hit["sibling"]))
+        row["sibling_lines"] = hit["sibling_lines"]
         row["place"] = hit.get("place")
     if explain:
         row["signals"] = hit.get("signals") or {}

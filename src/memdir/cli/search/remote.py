@@ -154,6 +154,7 @@ def _hit(result: dict[str, Any]) -> dict[str, Any]:
         "matched": [[one["startLine"], one["endLine"]] for one in result.get("matched") or ()] or None,
         "why": result.get("why"),
         "sibling": result.get("sibling"),
+        "sibling_lines": [result["startLine"], result["endLine"]],
         "place": result.get("place"),
     }
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from memdir.core.siblings import is_transcription
-
 PROFILE_NAME: Final = b"profile.md"
 HIDDEN_NAME: Final = b".memdir"
 
@@ -14,9 +12,8 @@ _HIDDEN_PATH: Final = "/.memdir"
 
 
 def is_virtual(path: str) -> bool:
-    """Whether the absolute `path` in a mount is a view: `/profile.md` itself, `/.memdir` and all below it, and what is
-    named like the text beside a file.
+    """Whether the absolute `path` in a mount is a view: `/profile.md` itself, `/.memdir` and all below it.
 
     Such paths are never synced. A real file of that name, arrived from a server, is shadowed and stays what it is.
     """
-    return path in (_PROFILE_PATH, _HIDDEN_PATH) or path.startswith(_HIDDEN_PATH + "/") or is_transcription(path)
+    return path in (_PROFILE_PATH, _HIDDEN_PATH) or path.startswith(_HIDDEN_PATH + "/")

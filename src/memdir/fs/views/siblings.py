@@ -2,7 +2,7 @@
 
 A sibling is a view of its source, found by the source's inode: it moves, is copied and vanishes with it without anybody
 following that. It can be read and nothing else; removing one hides it until its source has another text, so that a folder with
-siblings can be removed like any other.
+siblings can be removed like any other. A file with the name of a sibling stands before it.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ class SiblingVfs:
     def find(self, parent: int, name: bytes) -> Inode | None:
         if parent >= _INO_BASE:
             raise FsError(errno.ENOTDIR)
-        return self._of(parent, name) or self._base.find(parent, name)
+        return self._base.find(parent, name) or self._of(parent, name)
 
     def retain(self, ino: int, count: int = 1) -> None:
         if ino < _INO_BASE:
@@ -201,12 +201,11 @@ class SiblingVfs:
         resumed = after_cookie & _COOKIE_BIT
         real = self._base.readdir(ino, (after_cookie & ~_COOKIE_BIT) - 1 if resumed else after_cookie)
         listed: list[DirEntry] = []
-        names = {entry.name for entry in real}
         for entry in real:
             sibling = self._inode(entry.inode, entry.name) if entry.inode.ino in self._shown else None
             if sibling is not None and not (resumed and entry.cookie == after_cookie & ~_COOKIE_BIT):
                 name = sibling_name(decode(entry.name), self._shown[entry.inode.ino].sibling.kind)
-                if name is not None and encode(name) not in names:
+                if name is not None and self._found(ino, encode(name)) is None:
                     listed.append(DirEntry(entry.cookie | _COOKIE_BIT, encode(name), sibling))
             listed.append(entry)
         return listed
@@ -232,7 +231,7 @@ class SiblingVfs:
             self._base.fsync(ino)
 
     def unlink(self, parent: int, name: bytes) -> None:
-        sibling = self._of(parent, name)
+        sibling = None if self._found(parent, name) is not None else self._of(parent, name)
         if sibling is None:
             self._base.unlink(parent, name)
             return
@@ -240,8 +239,6 @@ class SiblingVfs:
             shown = self._shown.get((sibling.ino - _INO_BASE) >> _STATE_BITS)
             if shown is not None:
                 shown.hidden = True
-        if self._found(parent, name) is not None:  # a copy of it that somebody made, and that it stands before
-            self._base.unlink(parent, name)
 
     def create(self, parent: int, name: bytes, mode: int, owner: Owner, rdev: int = 0) -> Inode:
         self._refuse(parent, name)
@@ -262,7 +259,7 @@ class SiblingVfs:
         return self._base.link(ino, parent, name)
 
     def rmdir(self, parent: int, name: bytes) -> None:
-        if self._of(parent, name) is not None:
+        if self._is_shown(parent, name):
             raise FsError(errno.ENOTDIR)
         self._base.rmdir(parent, name)
 
@@ -272,8 +269,12 @@ class SiblingVfs:
         self._base.rename(parent, name, new_parent, new_name, flags)
 
     def _refuse(self, parent: int, name: bytes) -> None:
-        if parent >= _INO_BASE or self._of(parent, name) is not None:
+        if parent >= _INO_BASE or self._is_shown(parent, name):
             raise FsError(errno.EROFS)
+
+    def _is_shown(self, parent: int, name: bytes) -> bool:
+        """Whether the name stands for a sibling: a file of that name stands before it."""
+        return bool(self._shown) and self._of(parent, name) is not None and self._found(parent, name) is None
 
 
 def _number(source: int, state: int) -> int:

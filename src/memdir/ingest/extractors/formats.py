@@ -46,6 +46,8 @@ EPUB: Final = _made("web", "application/epub+zip", "ebook")
 HTML: Final = _made("web", "text/html", "web")
 MAIL: Final = _made("mail", "message/rfc822", "email")
 MBOX: Final = _made("mail", "application/mbox", "email")
+CALENDAR: Final = _made("mail", "text/calendar", "calendar")
+CARDS: Final = _made("mail", "text/vcard", "calendar")
 OUTLOOK: Final = _made("mail", "application/vnd.ms-outlook", "outlook")
 ZIP: Final = _made("archive", "application/zip", "archive")
 TAR: Final = _made("archive", "application/x-tar", "archive")
@@ -139,6 +141,9 @@ def _text_family(head: bytes, name: str) -> Format | None:
         return None
     if _HTML.match(bare) or (suffix in {"html", "htm", "xhtml"} and b"<" in bare):
         return HTML
+    for signature, found in ((b"BEGIN:VCALENDAR", CALENDAR), (b"BEGIN:VCARD", CARDS)):
+        if bare[:200].lstrip().upper().startswith(signature):
+            return found
     if _ENVELOPE.match(bare):
         return MBOX
     if suffix in {"eml", "mht", "mhtml"} or mail.looks_like(bare[:8000].decode("utf-8", "replace").replace("\r\n", "\n")):

@@ -17,7 +17,20 @@ from importlib import import_module
 from memdir.ingest.sandbox.confinement import close_network
 from memdir.ingest.sandbox.messages import REQUEST_MAX_BYTES
 
-_PRELOADED = ("pdf", "word", "slides", "sheets", "opendocument", "ebook", "rtf", "email", "outlook", "image", "archive")
+_PRELOADED = (
+    "pdf",
+    "word",
+    "slides",
+    "sheets",
+    "opendocument",
+    "ebook",
+    "rtf",
+    "email",
+    "outlook",
+    "calendar",
+    "image",
+    "archive",
+)
 
 
 def main() -> int:

@@ -14,6 +14,7 @@ from memdir.store.database import Transaction
 
 DERIVED: Final = frozenset(
     {"chunk", "chunk_words", "chunk_tie", "document_words", "document_name", "chunk_vector", "vector_model", "vector_event"}
+    | {"extraction"}
 )
 """Made again from the documents; neither backed up nor restored."""
 RUNNING: Final = frozenset({"job_clock", "blob_trash", "blob_hold", "schema_version"})
