@@ -14,9 +14,11 @@ _ENTRIES_MAX: Final = 100_000
 _LINE: Final = re.compile(r"(?:[\w-]+\.)?([\w-]+)((?:;[^:\"]*(?:\"[^\"]*\"[^:\"]*)*)?):(.*)", re.DOTALL)
 _SHOWN: Final = {
     "SUMMARY": "", "DTSTART": "Start", "DTEND": "End", "DUE": "Due", "RRULE": "Repeats", "LOCATION": "Place",
-    "ORGANIZER": "Organizer", "ATTENDEE": "Attendee", "STATUS": "Status", "DESCRIPTION": "Description", "URL": "Address", "FN": "", "ORG": "Organisation",
-    "TITLE": "Title", "TEL": "Telephone", "EMAIL": "Mail", "ADR": "Postal address", "BDAY": "Birthday", "NOTE": "Note",
+    "ORGANIZER": "Organizer", "ATTENDEE": "Attendee", "STATUS": "Status", "DESCRIPTION": "Description", "URL": "Address",
+    "FN": "", "ORG": "Organisation", "TITLE": "Title", "TEL": "Telephone", "EMAIL": "Mail", "ADR": "Postal address",
+    "BDAY": "Birthday", "NOTE": "Note",
 }  # fmt: skip
+"""Fields and what they are called; those without a name are the heading."""
 _ENTRY: Final = frozenset({"VEVENT", "VTODO", "VJOURNAL", "VCARD"})
 _MOMENT: Final = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)(\d\d)?(Z?))?")
 _ESCAPES: Final = {"n": "\n", "N": "\n"}
