@@ -97,6 +97,21 @@ def test_an_event_has_its_time_people_and_words(sandbox: Sandbox) -> None:
     assert "Alarm text" not in text
 
 
+def test_a_chat_has_every_message_with_sender_and_time(sandbox: Sandbox) -> None:
+    told = {
+        make: read(sandbox, make(), "a").text
+        for make in (documents.slack, documents.chatgpt, documents.claude, documents.whatsapp)
+    }
+    assert f"Marta: @U01 {PHRASE}\n" in told[documents.slack]
+    assert re.findall(r"\[\d{4}-\d\d-\d\d \d\d:\d\d\] Ana Ruiz: (.*)", told[documents.slack]) == ["Morning!", "Noted."]
+    assert "I do not know" not in told[documents.chatgpt], "a branch that was given up"
+    assert f"] assistant: {PHRASE}." in told[documents.chatgpt]
+    assert f"[2026-11-25 10:30] assistant: {PHRASE}." in told[documents.claude]
+    assert f"[25.11.26 10:31] Marta: {PHRASE}\nand on Fridays\n" in told[documents.whatsapp]
+    assert "[25.11.26 10:32] Ana Ruiz: Noted: thanks\n" in told[documents.whatsapp]
+    assert "encrypted" not in told[documents.whatsapp]
+
+
 @pytest.mark.promise("extract.speech")
 def test_speech_is_understood_and_timed(sandbox: Sandbox) -> None:
     found = read(sandbox, documents.speech(), "memo.wav")

@@ -48,6 +48,7 @@ MAIL: Final = _made("mail", "message/rfc822", "email")
 MBOX: Final = _made("mail", "application/mbox", "email")
 CALENDAR: Final = _made("mail", "text/calendar", "calendar")
 CARDS: Final = _made("mail", "text/vcard", "calendar")
+CHAT: Final = _made("mail", "application/x-chat-export", "chat")
 OUTLOOK: Final = _made("mail", "application/vnd.ms-outlook", "outlook")
 ZIP: Final = _made("archive", "application/zip", "archive")
 TAR: Final = _made("archive", "application/x-tar", "archive")
@@ -108,6 +109,11 @@ _BMP: Final = re.compile(rb"BM.{4}\x00{4}.{4}[\x0c\x28\x38\x40\x6c\x7c]\x00\x00\
 _HTML: Final = re.compile(
     rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.{0,4000}?-->\s*)*<(?:!doctype\s+html|html|head|body)\b", re.I | re.S
 )
+_WHATSAPP: Final = re.compile(
+    rb"^(?:\xe2\x80\x8e)?(?:\[\d{1,4}[./-]\d{1,2}[./-]\d{1,4},? \d{1,2}:\d{2}[^\]\n]{0,8}\] |"
+    rb"\d{1,4}[./-]\d{1,2}[./-]\d{1,4},? \d{1,2}:\d{2}[^-\n]{0,8} - )[^:\n]{1,60}: ",
+    re.MULTILINE,
+)
 _ENVELOPE: Final = re.compile(rb"From \S+ +\w{3} \w{3} [ \d]\d \d\d:\d\d")
 
 
@@ -144,11 +150,27 @@ def _text_family(head: bytes, name: str) -> Format | None:
     for signature, found in ((b"BEGIN:VCALENDAR", CALENDAR), (b"BEGIN:VCARD", CARDS)):
         if bare[:200].lstrip().upper().startswith(signature):
             return found
+    if _is_chat(bare):
+        return CHAT
     if _ENVELOPE.match(bare):
         return MBOX
     if suffix in {"eml", "mht", "mhtml"} or mail.looks_like(bare[:8000].decode("utf-8", "replace").replace("\r\n", "\n")):
         return HTML if suffix in {"mht", "mhtml"} else MAIL
     return None
+
+
+def _is_chat(head: bytes) -> bool:
+    """An export of Slack, ChatGPT or Claude by the fields that only it has; one of WhatsApp by three messages."""
+    begins = head[:64].lstrip()[:1]
+    if begins in (b"[", b"{"):
+        return (
+            (b'"mapping"' in head and b'"author"' in head and b'"role"' in head)
+            or (b'"chat_messages"' in head and b'"sender"' in head)
+            or (
+                begins == b"[" and all(field in head for field in (b'"type": "message"', b'"ts": "', b'"text": ', b'"user": "'))
+            )
+        )
+    return len(_WHATSAPP.findall(head[:4096])) >= 3
 
 
 def refined(found: Format, path: Path) -> Format:

@@ -18,17 +18,7 @@ from memdir.ingest.sandbox.confinement import close_network
 from memdir.ingest.sandbox.messages import REQUEST_MAX_BYTES
 
 _PRELOADED = (
-    "pdf",
-    "word",
-    "slides",
-    "sheets",
-    "opendocument",
-    "ebook",
-    "rtf",
-    "email",
-    "outlook",
-    "calendar",
-    "image",
+    *("pdf", "word", "slides", "sheets", "opendocument", "ebook", "rtf", "email", "outlook", "calendar", "chat", "image"),
     "archive",
 )
 

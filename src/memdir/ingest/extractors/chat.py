@@ -1,0 +1,130 @@
+"""Exports of chats: Slack, ChatGPT, Claude (JSON) and WhatsApp (text). Each message with its sender and time, in its order."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from memdir.ingest.extractors.output import ExtractionError, Output
+from memdir.ingest.text import decode
+
+_DAY: Final = r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}"
+_TIME: Final = r"\d{1,2}:\d{2}(?::\d{2})?(?:[ \u202f]?[AaPp]\.?[Mm]\.?)?"
+WHATSAPP: Final = re.compile(rf"^\u200e?\[?({_DAY}),? ({_TIME})(?:\] | - )([^:\n]{{1,60}}): (.*)$")
+_SYSTEM: Final = re.compile(rf"^\u200e?\[?{_DAY},? {_TIME}(?:\] | - )")
+_MENTION: Final = re.compile(r"<@([A-Z0-9]+)>")
+_JSON: Final = ("{", "[", '{"', "[{")
+_DEPTH_MAX: Final = 100_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Message:
+    at: str
+    sender: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Conversation:
+    title: str
+    messages: list[_Message]
+
+
+def extract(path: Path, out: Output) -> None:
+    """ExtractionError when there is no message in it."""
+    out.engine = "memdir chat"
+    decoded = decode(path.read_bytes())
+    text = "" if decoded is None else decoded.text
+    count = 0
+    for conversation in _exported(text) if text.lstrip()[:2].strip() in _JSON else _whatsapp(text):
+        out.heading(2, conversation.title or "Conversation")
+        for message in conversation.messages:
+            if message.text.strip():
+                stamp = f"[{message.at}] " if message.at else ""
+                out.paragraph(f"{stamp}{message.sender}: {message.text}")
+                count += 1
+        out.progress(count, 0)
+    if not count:
+        raise ExtractionError("there is no message in it")
+    out.fact("messages", count)
+
+
+def _whatsapp(text: str) -> Iterator[_Conversation]:
+    messages: list[_Message] = []
+    for line in text.splitlines():
+        found = WHATSAPP.match(line)
+        if found is not None:
+            messages.append(_Message(at=f"{found[1]} {found[2]}".replace("\u202f", " "), sender=found[3], text=found[4]))
+        elif messages and not _SYSTEM.match(line):
+            last = messages[-1]
+            messages[-1] = _Message(at=last.at, sender=last.sender, text=f"{last.text}\n{line}")
+    yield _Conversation(title="WhatsApp", messages=messages)
+
+
+def _exported(text: str) -> Iterator[_Conversation]:
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise ExtractionError("it is no JSON that can be read: damaged or cut off", hint="export it again") from error
+    items = found if isinstance(found, list) else [found]
+    if any(isinstance(item, dict) and "ts" in item and "mapping" not in item for item in items[:50]):
+        yield _Conversation(title="Slack", messages=[_slack(item) for item in items if isinstance(item, dict) and "ts" in item])
+        return
+    for item in items:
+        if isinstance(item, dict) and isinstance(item.get("mapping"), dict):
+            yield _Conversation(title=str(item.get("title") or ""), messages=list(_chatgpt(item)))
+        elif isinstance(item, dict) and isinstance(item.get("chat_messages"), list):
+            yield _Conversation(title=str(item.get("name") or ""), messages=[_claude(one) for one in item["chat_messages"]])
+
+
+def _slack(item: dict[str, Any]) -> _Message:
+    profile = item.get("user_profile")
+    named = profile if isinstance(profile, dict) else {}
+    sender = named.get("real_name") or named.get("name") or item.get("username") or item.get("user") or "?"
+    return _Message(at=_moment(item.get("ts")), sender=str(sender), text=_MENTION.sub(r"@\1", str(item.get("text") or "")))
+
+
+def _chatgpt(item: dict[str, Any]) -> Iterator[_Message]:
+    """The branch that was shown last: from `current_node` up, else every node by time."""
+    mapping = item["mapping"]
+    nodes: list[dict[str, Any]] = []
+    at = item.get("current_node")
+    while isinstance(at, str) and isinstance(mapping.get(at), dict) and len(nodes) < _DEPTH_MAX:
+        nodes.append(mapping[at])
+        at = mapping[at].get("parent")
+    nodes.reverse()
+    for node in nodes or [one for one in mapping.values() if isinstance(one, dict)]:
+        message = node.get("message")
+        if not isinstance(message, dict):
+            continue
+        author, content = message.get("author"), message.get("content")
+        parts = content.get("parts") if isinstance(content, dict) else None
+        said = "\n".join(part for part in parts if isinstance(part, str)) if isinstance(parts, list) else ""
+        role = str(author.get("role")) if isinstance(author, dict) else "?"
+        if role in ("user", "assistant"):
+            yield _Message(at=_moment(message.get("create_time")), sender=role, text=said)
+
+
+def _claude(item: Any) -> _Message:
+    told = item if isinstance(item, dict) else {}
+    content = told.get("content")
+    parts = [str(one.get("text") or "") for one in content if isinstance(one, dict)] if isinstance(content, list) else []
+    said = "\n".join(part for part in parts if part) or str(told.get("text") or "")
+    return _Message(at=_moment(told.get("created_at")), sender=str(told.get("sender") or "?"), text=said)
+
+
+def _moment(value: Any) -> str:
+    """`2026-11-25 10:30` in UTC; nothing when it is no time."""
+    try:
+        if isinstance(value, str) and "T" in value:
+            moment = datetime.datetime.fromisoformat(value)
+        else:
+            moment = datetime.datetime.fromtimestamp(float(value), tz=datetime.UTC)
+        return moment.astimezone(datetime.UTC).strftime("%Y-%m-%d %H:%M")
+    except (TypeError, ValueError, OverflowError, OSError):
+        return ""
