@@ -49,13 +49,24 @@ def test_an_uploaded_pdf_is_searched_and_shown_by_its_text(client: httpx.Client,
     assert len(text.content) == sibling["sizeBytes"]
     document = client.get(f"/v3/documents/{document_id}").json()
     assert (document["type"], document["title"]) == ("pdf", "Birds of the river")
-    assert PHRASE in document["content"]
+    assert document["content"].endswith(f"## Page 2\n\n{PHRASE}.\n")
+    assert "sha256" not in document["content"]
     hits = client.post(
         "/v1/search", json={"containerTag": tag, "q": "what does the heron do on Tuesday", "waitMs": 5000}
     ).json()
     hit = hits["results"][0]
     assert (hit["path"], hit["sibling"], hit["place"]) == ("/river.pdf", "/river.pdf.pdf-transcription.md", "Page 2")
     lines = ('---\nsource: "river.pdf"\n' + sibling["text"]).split("\n")
+    client.post(
+        "/v1/files:move", json={"containerTag": tag, "fromPath": "/river.pdf", "toPath": "/a much longer name than before.pdf"}
+    ).raise_for_status()
+    around = client.post(
+        "/v1/search", json={"containerTag": tag, "q": "what does the heron do on Tuesday", "context": 2}
+    ).json()["results"][0]
+    assert (around["path"], around["text"].split("\n")[-1]) == ("/a much longer name than before.pdf", f"{PHRASE}.")
+    client.post(
+        "/v1/files:move", json={"containerTag": tag, "fromPath": "/a much longer name than before.pdf", "toPath": "/river.pdf"}
+    ).raise_for_status()
     assert hit["text"] in "\n".join(lines[hit["startLine"] - 1 : hit["endLine"]])
     assert client.get("/v1/files/river.pdf", params={"containerTag": tag}).content.startswith(b"%PDF-")
 

@@ -39,13 +39,16 @@ def is_current(known: Extracted | None) -> bool:
     return not (known.needs == "ocr" and ocr.is_available()) and not (known.needs == "speech" and speech.is_available())
 
 
-def text_of(store: Store, document: Document, known: Extracted) -> DecodedText | None:
-    """The text beside the document, byte for byte; None when it could not be read."""
+def text_of(store: Store, known: Extracted) -> DecodedText | None:
+    """The text beside files with these contents, line for line; None when it could not be read. Its first lines name no file:
+    the bytes of a passage stay the same when the file is renamed."""
     body = store.extractions.text(known.content_hash)
-    if body is None:
-        return None
-    name = (document.path or document.custom_id or document.id).rpartition("/")[2]
-    return decode((first_lines(name) + body).encode("utf-8", "surrogateescape"))
+    return None if body is None else decode((first_lines("") + body).encode())
+
+
+def read_text(text: str) -> str:
+    """What was read, without the front matter."""
+    return text.partition("\n---\n\n")[2]
 
 
 def text_bytes(store: Store, document: Document) -> bytes:
@@ -53,7 +56,7 @@ def text_bytes(store: Store, document: Document) -> bytes:
     if document.transcription is None:
         return store.blobs.content(document.content_hash)
     known = store.extractions.known([document.content_hash]).get(document.content_hash)
-    text = None if known is None else text_of(store, document, known)
+    text = None if known is None else text_of(store, known)
     return b"" if text is None else text.text.encode()
 
 

@@ -143,7 +143,7 @@ def _read(store: Store, small: Small, agents: Collection[str], known: Mapping[st
         work.extracted = known.get(document.content_hash)
         work.to_extract = not is_current(work.extracted)
         if work.extracted is not None and not work.to_extract:
-            work.text = text_of(store, document, work.extracted)
+            work.text = text_of(store, work.extracted)
     else:
         work.text = work.lease.compute(lambda: decode(work.data))
     if document.id in agents or is_agent_path(document.path):
@@ -249,7 +249,7 @@ def decoded(store: Store, document: Document) -> DecodedText | None:
         return None
     if document.transcription is not None:
         known = store.extractions.known([document.content_hash]).get(document.content_hash)
-        return None if known is None else text_of(store, document, known)
+        return None if known is None else text_of(store, known)
     return decode(head(store, document))
 
 

@@ -24,6 +24,8 @@ _SINCE: Final = "siblings_version"
 _PAGES_MAX: Final = 100_000
 _LATER_MAX: Final = 10_000
 """Files that are not here yet although their text is; more are found at the next start."""
+_LOOKS_MAX: Final = 60
+"""A file that was deleted meanwhile never comes."""
 _LEVEL: Final = 6
 
 Show = Callable[[str, Sibling | None], bool]
@@ -37,7 +39,8 @@ class Siblings:
         self._ctx = ctx
         self._db = db
         self._show = show
-        self._later: dict[str, SiblingEntry] = {}
+        self._later: dict[str, tuple[SiblingEntry, int]] = {}
+        """Texts whose files are not here yet, and how often that was looked at."""
 
     def begin(self) -> None:
         """Show what is known, and forget texts of contents that no file has."""
@@ -65,7 +68,11 @@ class Siblings:
 
     def place(self) -> bool:
         """Show texts whose files came meanwhile; False while any is still to come."""
-        self._later = {path: entry for path, entry in self._later.items() if not self._place(entry)}
+        self._later = {
+            path: (entry, looks + 1)
+            for path, (entry, looks) in self._later.items()
+            if looks < _LOOKS_MAX and not self._place(entry)
+        }
         return not self._later
 
     def _take(self, entry: SiblingEntry) -> None:
@@ -78,7 +85,7 @@ class Siblings:
                 with self._db.write() as tx:
                     _keep(tx, entry, text)
         if not self._place(entry) and len(self._later) < _LATER_MAX:
-            self._later[entry.path] = entry
+            self._later[entry.path] = (entry, 0)
 
     def _fetched(self, content_hash: str) -> bytes | None:
         try:

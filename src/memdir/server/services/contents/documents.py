@@ -14,6 +14,7 @@ from memdir.server.http.access import Caller
 from memdir.server.http.etags import required, tag_of
 from memdir.server.http.idempotency import made_id
 from memdir.server.http.pages import Place, Walker, cursor_of, place_of
+from memdir.server.indexing.extraction import read_text
 from memdir.server.indexing.pipeline import decoded
 from memdir.server.services.contents.views import SUMMARY_LOOK_BYTES, lead, pagination, view
 from memdir.server.services.search.filters import condition_of
@@ -40,7 +41,9 @@ def text_content(caller: Caller, document: Document) -> str | None:
         text = decoded(caller.store, document)
     except NotFoundError:  # replaced while we looked
         return None
-    return None if text is None else text.text
+    if text is None:
+        return None
+    return text.text if document.transcription is None else read_text(text.text)
 
 
 def address_in(content: str) -> str | None:

@@ -10,6 +10,7 @@ from memdir.api import v3
 from memdir.core.clock import iso_ms
 from memdir.core.errors import NotFoundError
 from memdir.server.http.access import Caller
+from memdir.server.indexing.extraction import read_text
 from memdir.store.types import Document, Memory
 
 SUMMARY_MAX_CHARS: Final = 300
@@ -85,6 +86,9 @@ def type_of(document: Document) -> str:
 def summary_of(caller: Caller, document: Document) -> str | None:
     """The beginning of the document's prose, at most SUMMARY_MAX_CHARS: said by the document, made up by nobody. None when it
     has none."""
+    if document.transcription is not None:
+        text = caller.store.extractions.text(document.content_hash)
+        return None if text is None else lead(read_text("---\n" + text)[:SUMMARY_LOOK_BYTES])
     if document.kind != "file" or document.media_type.startswith(("image/", "audio/", "video/", "application/")):
         return None
     try:
