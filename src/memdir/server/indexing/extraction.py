@@ -18,12 +18,20 @@ from memdir.server.indexing.leases import Lease
 from memdir.store.contents.extractions import Extracted
 from memdir.store.errors import SupersededError
 from memdir.store.store import Store
+from memdir.store.text.languages import of_passage
 from memdir.store.types import Document
 
 log = logging.getLogger(__name__)
 
 _TOLD_EVERY_S: Final = 2.0
 _REASON_MAX_CHARS: Final = 1_000
+_LANGUAGE_CHARS: Final = 4_000
+_CODES: Final = {
+    "arabic": "ar", "catalan": "ca", "czech": "cs", "danish": "da", "dutch": "nl", "english": "en", "finnish": "fi",
+    "french": "fr", "german": "de", "greek": "el", "hindi": "hi", "hungarian": "hu", "indonesian": "id", "italian": "it",
+    "norwegian": "no", "polish": "pl", "portuguese": "pt", "romanian": "ro", "russian": "ru", "serbian": "sr",
+    "spanish": "es", "swedish": "sv", "turkish": "tr", "ukrainian": "uk",
+}  # fmt: skip
 
 
 def format_of(document: Document, head: bytes) -> Format | None:
@@ -127,16 +135,25 @@ def _read(store: Store, sandbox: Sandbox, document: Document, lease: Lease) -> N
 
 def _body(document: Document, result: Extraction) -> str:
     """The text beside a file from its second field on: front matter, then what was read."""
+    language = _language(result.text)
     fields: dict[str, str | int] = {
         "sha256": document.content_hash,
         "kind": result.kind,
         "media_type": result.media_type,
         "engine": result.engine,
         **({"title": result.title} if result.title else {}),
+        **({"language": language} if language and "language" not in result.facts else {}),
         **result.facts,
         **({"truncated": "yes: the end is left out"} if result.truncated else {}),
     }
     return f"{_front_matter(fields)}---\n\n{result.text or '(no text in it)' + chr(10)}"
+
+
+def _language(text: str) -> str | None:
+    """The language that the beginning of a text is in, by its ISO 639-1 code; None when that is not clear."""
+    beginning = text[:_LANGUAGE_CHARS]
+    found = of_passage(beginning, beginning.split())
+    return _CODES.get(found[0]) if len(found) == 1 and len(beginning) >= _LANGUAGE_CHARS // 10 else None
 
 
 def _front_matter(fields: Mapping[str, str | int]) -> str:
