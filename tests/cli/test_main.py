@@ -93,6 +93,7 @@ BAD_COMMAND_LINES: dict[str, list[str]] = {
     "bench agents": ["bench", "agents", "--sizes", "1"],
     "bench sync": ["bench", "sync", "--bogus"],
     "bench posix": ["bench", "posix", "--rounds", "-1"],
+    "bench ingest": ["bench", "ingest", "x"],
     "bench retrieval": ["bench", "retrieval", "x"],
     "bench scale": ["bench", "scale", "--sizes", "1000,none"],
     "bench server": ["bench", "server", "--seconds", "0"],

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from memdir_bench.ingest import documents
-from memdir_bench.ingest.documents import KINDS, PHRASE, SPOKEN
+from memdir_bench.ingest.documents import KINDS, SPOKEN
+from memdir_bench.ingest.phrases import PHRASE
 from tests.cli.test_end_to_end import Shell, shell
 
 __all__ = ["shell"]

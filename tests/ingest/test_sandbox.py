@@ -15,8 +15,10 @@ import pytest
 from memdir.ingest.extractors.formats import HEAD_BYTES, Format, family_of
 from memdir.ingest.extractors.output import ExtractionError
 from memdir.ingest.sandbox import Extraction, Limits, Sandbox
-from memdir_bench.ingest import documents
-from memdir_bench.ingest.documents import KINDS, PHRASE, Kind
+from memdir_bench.ingest import conversations, documents, phrases
+from memdir_bench.ingest.documents import KINDS, Kind
+from memdir_bench.ingest.hostile import billion_laughs, bombs, huge_png
+from memdir_bench.ingest.phrases import PHRASE
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +55,7 @@ def test_tables_of_office_files_are_kept_cell_by_cell(sandbox: Sandbox, make: ob
     assert callable(make)
     text = read(sandbox, make(), "table").text
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("|")]
-    for row in documents.ROWS:
+    for row in phrases.ROWS:
         assert any(list(row) == cells[-3:] for cells in rows), (row, rows)
 
 
@@ -90,7 +92,7 @@ def test_a_mailbox_has_every_message(sandbox: Sandbox) -> None:
 
 
 def test_an_event_has_its_time_people_and_words(sandbox: Sandbox) -> None:
-    text = read(sandbox, documents.calendar(), "a.ics").text
+    text = read(sandbox, conversations.calendar(), "a.ics").text
     assert text.startswith("## Bird walk, spring\n\n- Start: 2026-04-05 08:30 Europe/Madrid\n")
     assert "- Organizer: Ana Ruiz <ana@example.org>\n" in text
     assert "Bring boots" in text
@@ -100,16 +102,16 @@ def test_an_event_has_its_time_people_and_words(sandbox: Sandbox) -> None:
 def test_a_chat_has_every_message_with_sender_and_time(sandbox: Sandbox) -> None:
     told = {
         make: read(sandbox, make(), "a").text
-        for make in (documents.slack, documents.chatgpt, documents.claude, documents.whatsapp)
+        for make in (conversations.slack, conversations.chatgpt, conversations.claude, conversations.whatsapp)
     }
-    assert f"Marta: @U01 {PHRASE}\n" in told[documents.slack]
-    assert re.findall(r"\[\d{4}-\d\d-\d\d \d\d:\d\d\] Ana Ruiz: (.*)", told[documents.slack]) == ["Morning!", "Noted."]
-    assert "I do not know" not in told[documents.chatgpt], "a branch that was given up"
-    assert f"] assistant: {PHRASE}." in told[documents.chatgpt]
-    assert f"[2026-11-25 10:30] assistant: {PHRASE}." in told[documents.claude]
-    assert f"[25.11.26 10:31] Marta: {PHRASE}\nand on Fridays\n" in told[documents.whatsapp]
-    assert "[25.11.26 10:32] Ana Ruiz: Noted: thanks\n" in told[documents.whatsapp]
-    assert "encrypted" not in told[documents.whatsapp]
+    assert f"Marta: @U01 {PHRASE}\n" in told[conversations.slack]
+    assert re.findall(r"\[\d{4}-\d\d-\d\d \d\d:\d\d\] Ana Ruiz: (.*)", told[conversations.slack]) == ["Morning!", "Noted."]
+    assert "I do not know" not in told[conversations.chatgpt], "a branch that was given up"
+    assert f"] assistant: {PHRASE}." in told[conversations.chatgpt]
+    assert f"[2026-11-25 10:30] assistant: {PHRASE}." in told[conversations.claude]
+    assert f"[25.11.26 10:31] Marta: {PHRASE}\nand on Fridays\n" in told[conversations.whatsapp]
+    assert "[25.11.26 10:32] Ana Ruiz: Noted: thanks\n" in told[conversations.whatsapp]
+    assert "encrypted" not in told[conversations.whatsapp]
 
 
 @pytest.mark.promise("extract.speech")
@@ -142,9 +144,9 @@ def test_text_stays_text() -> None:
 
 REFUSED = (
     ("encrypted.pdf", documents.encrypted_pdf, "password"),
-    ("huge.png", documents.huge_png, "pixels"),
-    ("bomb.docx", lambda: documents.zipped({"word/document.xml": b"<a>" * 1000, "[Content_Types].xml": b"x"}), ""),
-    ("laughs.odt", lambda: documents.zipped({"content.xml": documents.billion_laughs()}, first=documents.ODT), ""),
+    ("huge.png", huge_png, "pixels"),
+    ("bomb.docx", lambda: phrases.zipped({"word/document.xml": b"<a>" * 1000, "[Content_Types].xml": b"x"}), ""),
+    ("laughs.odt", lambda: phrases.zipped({"content.xml": billion_laughs()}, first=phrases.ODT), ""),
     ("old.doc", lambda: b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(4000), "before 2007"),
 )
 
@@ -159,9 +161,9 @@ def test_what_cannot_be_read_says_why(sandbox: Sandbox, name: str, make: object,
 
 
 @pytest.mark.promise("extract.harmless")
-@pytest.mark.parametrize("name", documents.bombs())
+@pytest.mark.parametrize("name", bombs())
 def test_a_bomb_ends_within_its_limits(sandbox: Sandbox, name: str) -> None:
-    data = documents.bombs()[name]()
+    data = bombs()[name]()
     with suppress(ExtractionError):
         assert len(read(sandbox, data, name).text) <= 16 << 20
     assert PHRASE in read(sandbox, documents.rtf(), "a.rtf").text, "the next one is read as before"

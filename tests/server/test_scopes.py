@@ -20,7 +20,7 @@ from memdir.store.sqlite.store import SqliteStore
 from memdir.store.tree.operations import Delete, Move, Outcome
 from memdir.store.types import Container
 from memdir_bench.ingest import documents
-from memdir_bench.ingest.documents import PHRASE
+from memdir_bench.ingest.phrases import PHRASE
 from tests.server.conftest import AnyStore, Putting
 from tests.server.test_siblings_http import read
 

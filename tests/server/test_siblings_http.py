@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from memdir_bench.ingest import documents
-from memdir_bench.ingest.documents import PHRASE
+from memdir_bench.ingest.phrases import PHRASE
 from tests.server.conftest import ON_BOTH
 
 pytestmark = ON_BOTH

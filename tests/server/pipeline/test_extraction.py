@@ -18,7 +18,7 @@ from memdir.store.sqlite.store import SqliteStore
 from memdir.store.tree.operations import Delete
 from memdir.store.types import Container
 from memdir_bench.ingest import documents
-from memdir_bench.ingest.documents import PHRASE
+from memdir_bench.ingest.phrases import PHRASE
 from tests.postgres import Postgres
 from tests.server.conftest import AnyStore, Putting
 from tests.server.fakes import FakeEngine, HashEmbedder

@@ -20,7 +20,7 @@ from memdir.ingest.extractors.formats import HEAD_BYTES, family_of
 from memdir.ingest.extractors.output import ExtractionError
 from memdir.ingest.sandbox import Extraction, Sandbox
 from memdir_bench.figures import Figure, machine, percentile
-from memdir_bench.ingest import documents
+from memdir_bench.ingest import documents, hostile
 from memdir_bench.report import reported
 
 _NEEDED: Final = ("reportlab", "docx", "xlsxwriter", "espeakng_loader")
@@ -231,7 +231,7 @@ def _mixed(sandbox: Sandbox, sentences: Sequence[str], count: int) -> Iterable[F
 
 def _bombs(sandbox: Sandbox) -> Iterable[Figure]:
     slowest = 0.0
-    made = documents.bombs()
+    made = hostile.bombs()
     for name, make in made.items():
         data = make()
         began_s = time.monotonic()

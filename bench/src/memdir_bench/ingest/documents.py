@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import ctypes
 import io
-import json
-import struct
 import tarfile
 import textwrap
 import wave
-import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from email.message import EmailMessage
 from xml.sax.saxutils import escape
 
-PHRASE = "The heron feeds at the northern weir every Tuesday"
-ROWS = (("Item", "Amount", "Paid"), ("Walnut boards", "1284.5", "TRUE"), ("Brass hinges", "12", "FALSE"))
+from memdir_bench.ingest.conversations import calendar, card, chatgpt, claude, slack, whatsapp
+from memdir_bench.ingest.phrases import PHRASE, ROWS, zipped
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,16 +152,6 @@ def pptx_of(paragraphs: Sequence[str], *, slides: Sequence[tuple[str, str]] = ()
         slide.notes_slide.notes_text_frame.text = notes
     out = io.BytesIO()
     deck.save(out)
-    return out.getvalue()
-
-
-def zipped(members: dict[str, bytes], *, first: str | None = None) -> bytes:
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        if first is not None:
-            archive.writestr(zipfile.ZipInfo("mimetype"), first)
-        for name, data in members.items():
-            archive.writestr(name, data)
     return out.getvalue()
 
 
@@ -310,68 +297,6 @@ def png(text: str = PHRASE) -> bytes:
     return out.getvalue()
 
 
-def calendar() -> bytes:
-    """An event whose description is folded, with an alarm in it."""
-    return (
-        "BEGIN:VCALENDAR\r\nBEGIN:VEVENT\r\nSUMMARY:Bird walk\\, spring\r\nDTSTART;TZID=Europe/Madrid:20260405T083000\r\n"
-        f"DESCRIPTION:{PHRASE[:20]}\r\n {PHRASE[20:]}.\\nBring boots.\r\n"
-        "BEGIN:VALARM\r\nDESCRIPTION:Alarm text\r\nEND:VALARM\r\nORGANIZER;CN=Ana Ruiz:mailto:ana@example.org\r\n"
-        "END:VEVENT\r\nEND:VCALENDAR\r\n"
-    ).encode()
-
-
-def card() -> bytes:
-    """An address card."""
-    return (
-        f"BEGIN:VCARD\r\nVERSION:4.0\r\nFN:Ana Ruiz\r\nTEL;TYPE=cell:+34 600 100 200\r\nNOTE:{PHRASE}\r\nEND:VCARD\r\n"
-    ).encode()
-
-
-def slack() -> bytes:
-    """A day of a channel, as Slack exports it."""
-    messages = [
-        {"type": "message", "user": "U01", "text": text, "ts": f"17955{number:05}.000100", "user_profile": {"real_name": name}}
-        for number, (name, text) in enumerate([("Ana Ruiz", "Morning!"), ("Marta", f"<@U01> {PHRASE}"), ("Ana Ruiz", "Noted.")])
-    ]
-    return json.dumps(messages, indent=4).encode()
-
-
-def chatgpt() -> bytes:
-    """A conversation with a branch that was given up."""
-
-    def node(name: str, parent: str | None, role: str, text: str) -> dict[str, object]:
-        message = {
-            "author": {"role": role},
-            "create_time": 1_795_500_000.5,
-            "content": {"content_type": "text", "parts": [text]},
-        }
-        return {"id": name, "parent": parent, "message": message}
-
-    mapping = {
-        "a": node("a", None, "user", "When does the heron feed?"),
-        "b": node("b", "a", "assistant", "I do not know."),
-        "c": node("c", "a", "assistant", f"{PHRASE}."),
-    }
-    return json.dumps([{"title": "Herons", "mapping": mapping, "current_node": "c"}]).encode()
-
-
-def claude() -> bytes:
-    """A conversation as Claude exports it."""
-    messages = [
-        {"sender": "human", "created_at": "2026-11-25T10:30:00.000000Z", "text": "When does the heron feed?"},
-        {"sender": "assistant", "created_at": "2026-11-25T10:30:05Z", "content": [{"type": "text", "text": f"{PHRASE}."}]},
-    ]
-    return json.dumps([{"uuid": "1", "name": "Herons", "chat_messages": messages}]).encode()
-
-
-def whatsapp() -> bytes:
-    """A chat with a line of the system and a message of two lines."""
-    return (
-        "25.11.26, 10:29 - Messages and calls are end-to-end encrypted.\n25.11.26, 10:30 - Ana Ruiz: Morning!\n"
-        f"25.11.26, 10:31 - Marta: {PHRASE}\nand on Fridays\n25.11.26, 10:32 - Ana Ruiz: Noted: thanks\n"
-    ).encode()
-
-
 def archive() -> bytes:
     return zipped({"notes/heron.txt": PHRASE.encode(), "letter.docx": docx(), "raw.bin": bytes(range(256))})
 
@@ -463,56 +388,3 @@ KINDS = (
     Kind(name="bundle.zip", sibling="archive", make=archive),
     Kind(name="bundle.tar.gz", sibling="archive", make=tar),
 )
-
-
-def billion_laughs() -> bytes:
-    entities = '<!ENTITY l0 "lol">' + "".join(f'<!ENTITY l{level} "&l{level - 1};&l{level - 1};">' for level in range(1, 40))
-    return f'<?xml version="1.0"?><!DOCTYPE d [{entities}]><d>&l39;</d>'.encode()
-
-
-def huge_png() -> bytes:
-    """Says that it is 60,000 by 60,000 pixels."""
-    import zlib
-
-    header = struct.pack(">IIBBBBB", 60_000, 60_000, 8, 2, 0, 0, 0)
-    chunks = [(b"IHDR", header), (b"IDAT", zlib.compress(bytes(1000))), (b"IEND", b"")]
-    made = b"\x89PNG\r\n\x1a\n"
-    for name, data in chunks:
-        made += struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
-    return made
-
-
-def zip_bomb(name: str = "zeros.txt", *, mib: int = 600) -> bytes:
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as made, made.open(name, "w", force_zip64=True) as member:
-        for _ in range(mib):
-            member.write(bytes(1 << 20))
-    return out.getvalue()
-
-
-def nested_zip(depth: int = 60) -> bytes:
-    data = PHRASE.encode()
-    for level in range(depth):
-        data = zipped({f"{level}.zip" if level else "a.txt": data})
-    return data
-
-
-ODT = "application/vnd.oasis.opendocument.text"
-
-
-def bombs() -> dict[str, Callable[[], bytes]]:
-    """Files that are small and ask for much, by name."""
-    header = b"From: a@b\nSubject: x\nDate: y\n"
-    return {
-        "zeros.zip": zip_bomb,
-        "zeros.docx": lambda: zip_bomb("word/document.xml"),
-        "zeros.odt": lambda: zip_bomb("content.xml"),
-        "nested.zip": nested_zip,
-        "laughs.odt": lambda: zipped({"content.xml": billion_laughs()}, first=ODT),
-        "huge.png": huge_png,
-        "deep.html": lambda: b"<html><body>" + b"<div>" * 200_000 + b"deep",
-        "wide.html": lambda: b"<html><body>" + b"<table><tr><td>" * 20_000,
-        "brackets.rtf": lambda: b"{\\rtf1 " + b"{" * 500_000,
-        "headers.eml": lambda: header + b"X: y\n" * 300_000 + b"\nbody\n",
-        "parts.eml": lambda: header + b"Content-Type: multipart/mixed; boundary=b\n\n" + b"--b\n\n" * 50_000,
-    }
