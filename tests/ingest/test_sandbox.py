@@ -15,6 +15,7 @@ import pytest
 from memdir.ingest.extractors.formats import HEAD_BYTES, Format, family_of
 from memdir.ingest.extractors.output import ExtractionError
 from memdir.ingest.sandbox import Extraction, Limits, Sandbox
+from memdir.ingest.sandbox.confinement import landlock_version
 from memdir_bench.ingest import conversations, documents, phrases
 from memdir_bench.ingest.documents import KINDS, Kind
 from memdir_bench.ingest.hostile import billion_laughs, bombs, huge_png
@@ -200,6 +201,14 @@ HOSTILE = {
         "    try:\n        socket.socket()\n    except PermissionError:\n        out.paragraph('refused')\n"
     ),
     "looks": "import os\ndef extract(path, out):\n    out.paragraph(' '.join(sorted(os.environ)))\n",
+    "peeks": (
+        "from pathlib import Path\ndef extract(path, out):\n"
+        "    for place in SECRETS:\n"
+        "        try:\n            out.paragraph(f'{place}: {Path(place).read_text()}')\n"
+        "        except PermissionError:\n            out.paragraph('refused')\n"
+        "    try:\n        Path(SECRETS[0]).write_text('x')\n    except PermissionError:\n        out.paragraph('refused')\n"
+        "    Path('mine').write_text('x')\n    out.paragraph(Path('mine').read_text())\n"
+    ),
     "writes": "def extract(path, out):\n    with open('big', 'wb') as f:\n        f.truncate(1 << 40)\n",
 }
 
@@ -207,14 +216,16 @@ HOSTILE = {
 @pytest.fixture
 def hostile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sandbox]:
     """A sandbox whose fork server finds more extractors: its code starts with one that adds a folder."""
+    secret = tmp_path / "secret.txt"
+    secret.write_text("canary")
     folder = tmp_path / "more"
     folder.mkdir()
     for name, code in HOSTILE.items():
-        (folder / f"{name}.py").write_text(code)
+        (folder / f"{name}.py").write_text(f"SECRETS = {(str(secret), str(Path.home() / '.profile'))!r}\n{code}")
     from memdir.ingest.sandbox import parent
 
     start = (
-        "import memdir.ingest.extractors as e; e.__path__.append({!r}); "
+        "import sys; sys.path.append({0!r}); import memdir.ingest.extractors as e; e.__path__.append({0!r}); "
         "from memdir.ingest.sandbox import fork_server as f; f.main()"
     )
     monkeypatch.setattr(parent, "FORK_SERVER", ("-c", start.format(str(folder))))
@@ -231,6 +242,9 @@ def test_a_child_is_confined(hostile: Sandbox) -> None:
             hostile.extract([b"x"], _only(module))
         assert said in caught.value.reason, module
     assert hostile.extract([b"x"], _only("calls")).text == "refused\n", "no socket of any kind"
+    peeked = hostile.extract([b"x"], _only("peeks")).text.split("\n\n")
+    if landlock_version() >= 1:
+        assert [line.strip() for line in peeked] == ["refused", "refused", "refused", "x"], "no file of its user"
     assert "MEMDIR_API_KEY" not in hostile.extract([b"x"], _only("looks")).text
 
 

@@ -159,14 +159,24 @@ def check_disk(paths: AppPaths) -> Check:
 def check_readers() -> list[Check]:
     """What reads text in pictures and speech; without them such files are kept and an error beside them says so."""
     from memdir.ingest.extractors import ocr, speech
+    from memdir.ingest.sandbox.confinement import landlock_version
 
     seen = ocr.engine()
     heard = speech.engine() if speech.is_available() else None
+    apart = Check(name="readers", status="ok", detail="documents are read without network and without your files")
+    if landlock_version() < 1:
+        apart = Check(
+            name="readers", status="warn", detail="a process that reads a document may read your files, too (no Landlock)",
+            repair="use Linux 5.13 or newer with Landlock",
+        )  # fmt: skip
     return [
-        Check(name="readers", status="ok", detail=f"{what}: {found}")
-        if found
-        else Check(name="readers", status="warn", detail=f"nothing reads {what}", repair=hint)
-        for what, found, hint in (("text in pictures", seen, ocr.HINT), ("speech", heard, speech.HINT))
+        apart,
+        *(
+            Check(name="readers", status="ok", detail=f"{what}: {found}")
+            if found
+            else Check(name="readers", status="warn", detail=f"nothing reads {what}", repair=hint)
+            for what, found, hint in (("text in pictures", seen, ocr.HINT), ("speech", heard, speech.HINT))
+        ),
     ]
 
 

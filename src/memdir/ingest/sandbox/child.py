@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import resource
+import sys
 import time
 import traceback
 from importlib import import_module
@@ -14,10 +15,26 @@ from typing import Any, Final
 
 from memdir.ingest.extractors.formats import Format, refined
 from memdir.ingest.extractors.output import TITLE_MAX_CHARS, ExtractionError, Output, OutputFullError, clean
-from memdir.ingest.sandbox.confinement import bound, end_with_parent
+from memdir.ingest.extractors.speech import ENV_MODEL
+from memdir.ingest.sandbox.confinement import bound, close_files, end_with_parent
 from memdir.ingest.sandbox.messages import SOURCE_FILE, TEXT_FILE
 
 _TOLD_EVERY_S: Final = 0.2
+_SYSTEM: Final = (
+    *(
+        "/usr",
+        "/lib",
+        "/lib32",
+        "/lib64",
+        "/bin",
+        "/dev/null",
+        "/dev/zero",
+        "/dev/urandom",
+        "/etc/ld.so.cache",
+        "/etc/localtime",
+    ),
+    *("/etc/fonts", "/etc/alternatives", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/sys/devices/system/cpu"),
+)
 TOO_LARGE_HINT: Final = "split it or make it smaller"
 
 
@@ -29,6 +46,7 @@ def run(request: dict[str, Any], pipe: int, server_pid: int) -> None:
     folder = Path(request["folder"])
     os.chdir(folder)
     os.environ["TMPDIR"] = os.environ["HOME"] = str(folder)
+    close_files(folder, _readable())
     bound(memory_bytes=request["memory_bytes"], cpu_s=request["cpu_s"])
     try:
         _tell(pipe, _extracted(request, folder, pipe))
@@ -44,6 +62,13 @@ def run(request: dict[str, Any], pipe: int, server_pid: int) -> None:
     except Exception:  # noqa: BLE001  a library met bytes that it was not written for
         _tell(pipe, {"error": "it is damaged, or of a form that its library does not know", "detail": traceback.format_exc()})
     os._exit(0)
+
+
+def _readable() -> list[Path]:
+    """Python, its packages, programs of the system and what they need; speech weights and languages of text recognition."""
+    said = (os.environ.get(ENV_MODEL), os.environ.get("TESSDATA_PREFIX"))
+    places = (*_SYSTEM, sys.prefix, sys.base_prefix, *sys.path, *(place for place in said if place))
+    return [Path(place) for place in dict.fromkeys(places) if place.startswith("/")]
 
 
 def _needs_memory(request: dict[str, Any]) -> str:
