@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -143,8 +143,11 @@ def test_a_deleted_file_is_listed_and_comes_back(run: Run, files: Files) -> None
 
 
 def moment() -> str:
-    """Now, between two changes: the server's times have milliseconds."""
-    return datetime.now(UTC).isoformat()
+    """Now, between two changes: the server's times have milliseconds, so that the next change is in a later one."""
+    now = datetime.now(UTC)
+    while datetime.now(UTC) - now < timedelta(milliseconds=2):
+        pass
+    return now.isoformat()
 
 
 @pytest.mark.promise("sync.restore")
