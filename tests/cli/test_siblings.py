@@ -82,9 +82,11 @@ def test_a_sibling_follows_its_file_on_every_mount(shell: Shell) -> None:
             (mount / name).write_text("mine")
     # Renamed and copied here, with the text at once where the contents are known.
     (first / "work").mkdir()
+    moved = first / "work" / "birds.pdf.pdf-transcription.md"
+    assert not moved.exists(), "and the kernel remembers that there is none"
     (first / "river.pdf").rename(first / "work" / "birds.pdf")
     assert not (first / name).exists()
-    moved = first / "work" / "birds.pdf.pdf-transcription.md"
+    until(moved.exists, "the text did not follow")
     assert moved.read_text().startswith('---\nsource: "birds.pdf"\n')
     until((second / "work" / moved.name).exists, "the rename did not arrive with the text")
     until(lambda: not (second / name).exists(), "the old text stayed")

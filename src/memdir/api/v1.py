@@ -106,10 +106,10 @@ class SiblingEntry(Wire):
     """Of the file's contents: the text is the same wherever they are."""
     kind: str | None
     """As in the sibling's name: pdf, office, web, mail, image, audio, video, archive; error; null: there is none any more."""
-    text_hash: str
-    """Another one for another text; empty without a text."""
+    text_version: int
+    """Another one for another text of the same contents; 0 without a text."""
     size_bytes: int
-    """Of the same, in UTF-8."""
+    """Of the text, in UTF-8."""
     text: str | None = None
     """When it is short; else GET /v1/siblings/text."""
 

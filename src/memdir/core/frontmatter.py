@@ -16,9 +16,6 @@ from typing import Any, Final
 Value = str | list[str]
 
 BOOKKEEPING: Final = frozenset({"tags", "tag", "project", "created", "date", "updated", "modified"})
-TRANSCRIPTION: Final = frozenset({"source", "sha256", "kind", "media_type", "engine"})
-"""Fields of a text that was read out of another file; its other fields are about that file, and stand in its text as well."""
-"""Fields, folded, that file a text and are not part of what it says."""
 _FENCE: Final = "---"
 _LINES_MAX: Final = 1000
 """A longer block is no front matter."""

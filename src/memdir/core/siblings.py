@@ -14,8 +14,8 @@ from memdir.core.limits import NAME_MAX_BYTES
 KINDS: Final = ("pdf", "office", "web", "mail", "image", "audio", "video", "archive")
 ERROR: Final = "error"
 """The kind of what could not be read."""
-COPY_HEAD: Final = b'---\nsource: "'
-"""How every text begins that memdir puts beside a file."""
+FIRST_CHARS: Final = '---\nsource: "'
+"""How every text begins that memdir puts beside a file: a copy of one is known by it."""
 _SUFFIXES: Final = {
     "pdf": ("pdf",),
     "image": ("png", "jpg", "jpeg", "gif", "webp", "bmp", "tif", "tiff", "heic"),
@@ -38,12 +38,6 @@ def source_of(name: str) -> tuple[str, str] | None:
     return None if found is None else (found[1], found[2] or found[3])
 
 
-def is_copy(path: str, head: bytes) -> bool:
-    """Whether a file with that name, and these first bytes, is a copy of a text that memdir put beside a file: such a copy is
-    never synced, its source is. What somebody wrote under such a name is a file like others."""
-    return source_of(path.rpartition("/")[2]) is not None and head.startswith(COPY_HEAD)
-
-
 def sibling_path(path: str, kind: str) -> str | None:
     """`sibling_name` in the folder of the file."""
     folder, _, name = path.rpartition("/")
@@ -63,4 +57,4 @@ def sibling_of(path: str) -> str | None:
 def first_lines(name: str) -> str:
     """How the text beside the file `name` begins; the rest is the same for all files with the same contents."""
     shown = re.sub(r"[\x00-\x1f\x7f]", "\N{REPLACEMENT CHARACTER}", name).replace("\\", "\\\\").replace('"', '\\"')
-    return f'---\nsource: "{shown}"\n'
+    return f'{FIRST_CHARS}{shown}"\n'

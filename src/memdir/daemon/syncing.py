@@ -272,13 +272,12 @@ class Syncing:
         try:
             siblings.begin()
             while not self._stopping.is_set():
-                is_news = self._siblings_wanted.wait(pause_s)
+                self._siblings_wanted.wait(pause_s)
                 self._siblings_wanted.clear()
                 if self._stopping.is_set():
                     return
                 try:
-                    is_whole = siblings.refresh() if is_news or pause_s != _SIBLING_RETRY_S else siblings.place()
-                    pause_s = None if is_whole else _SIBLING_RETRY_S
+                    pause_s = None if siblings.refresh() else _SIBLING_RETRY_S
                 except MemdirError as error:
                     pause_s = _PROFILE_RETRY_S
                     log.debug("the texts beside files could not be brought: %s", error.message)

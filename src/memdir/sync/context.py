@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from memdir.core.clock import Clock
-from memdir.core.siblings import COPY_HEAD, is_copy, source_of
+from memdir.core.siblings import FIRST_CHARS, source_of
 from memdir.fs.tree import LocalChangedError, SyncTree
 from memdir.fs.types import LocalFact
 from memdir.sync.artifacts import Artifacts
@@ -83,7 +83,7 @@ class Context:
         if fact.kind != "file" or source_of(fact.path.rpartition("/")[2]) is None or fact.absent_hash is not None:
             return False
         try:
-            return is_copy(fact.path, self.tree.read(fact, 0, len(COPY_HEAD)))
+            return self.tree.read(fact, 0, len(FIRST_CHARS)) == FIRST_CHARS.encode()
         except LocalChangedError:
             return False  # it is looked at again
 

@@ -50,8 +50,7 @@ def test_a_pdf_is_indexed_by_its_text(
     assert (document.title, document.error, document.media_type) == ("Birds of the river", None, "application/pdf")
     assert document.transcription == "pdf"
     assert any(PHRASE in text for text in texts(engine, document))
-    known = store.extractions.known([document.content_hash])[document.content_hash]
-    text = extraction.text_of(store, known)
+    text = extraction.text_of(store, document.content_hash)
     assert text is not None
     assert text.text.startswith('---\nsource: ""\nsha256: "' + document.content_hash)
     assert not any("sha256" in text for text in texts(engine, document)), "front matter is no passage"

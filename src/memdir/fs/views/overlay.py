@@ -18,10 +18,10 @@ from memdir.fs.types import (
     DirEntry,
     FsStats,
     Inode,
-    Owner,
     ReadResult,
 )
-from memdir.fs.vfs import Invalidator, Vfs
+from memdir.fs.vfs import Vfs
+from memdir.fs.views.layer import Layer
 from memdir.fs.views.nodes import Snapshot, SnapshotTable, VirtualDir, VirtualNode
 
 _COOKIE_BASE: Final = 1 << 62
@@ -47,7 +47,7 @@ class View(Protocol):
         ...
 
 
-class ViewVfs:
+class ViewVfs(Layer):
     """A `Vfs`: `base`, except that the views' names at the root stand for the views. Every change of a view is EROFS.
 
     Real inode numbers go straight through; virtual ones start at VIRTUAL_INO_BASE. A real entry with a view's name is shadowed:
@@ -55,23 +55,17 @@ class ViewVfs:
     """
 
     def __init__(self, base: Vfs, views: Sequence[View], *, clock: Clock | None = None) -> None:
-        self._base = base
+        super().__init__(base, first_ino=VIRTUAL_INO_BASE)
         self._views = {view.name: view for view in views}
         self._listed = [view.name for view in views if view.listed]
         self._clock = clock or SystemClock()
         self._table = SnapshotTable()
         self._lock = threading.Lock()
-        self._invalidators: list[Invalidator] = []
         for view in views:
             view.connect(partial(self._changed, view.name))
 
-    def connect(self, invalidator: Invalidator) -> None:
-        """Tell `invalidator` of views whose contents became new. The base has its own `connect`."""
-        self._invalidators.append(invalidator)
-
     def _changed(self, name: bytes) -> None:
-        for invalidator in self._invalidators:
-            invalidator.entry_changed(ROOT_INO, name)
+        self._entry_changed(ROOT_INO, name)
 
     # Virtual nodes
 
@@ -135,12 +129,6 @@ class ViewVfs:
         with self._lock:
             return self._snapshot(ino).inode
 
-    def lookup(self, parent: int, name: bytes) -> Inode:
-        inode = self.find(parent, name)
-        if inode is None:
-            raise FsError(errno.ENOENT)
-        return inode
-
     def find(self, parent: int, name: bytes) -> Inode | None:
         if ROOT_INO < parent < VIRTUAL_INO_BASE:
             return self._base.find(parent, name)
@@ -164,30 +152,13 @@ class ViewVfs:
             self._table.forget(ino, count)
 
     def setattr(self, ino: int, change: AttrChange) -> Inode:
-        _refuse(ino)
+        self._refuse(ino)
         return self._base.setattr(ino, change)
 
     def readlink(self, ino: int) -> bytes:
         if ino >= VIRTUAL_INO_BASE:
             raise FsError(errno.EINVAL)
         return self._base.readlink(ino)
-
-    def create(self, parent: int, name: bytes, mode: int, owner: Owner, rdev: int = 0) -> Inode:
-        self._refuse_name(parent, name)
-        return self._base.create(parent, name, mode, owner, rdev)
-
-    def mkdir(self, parent: int, name: bytes, mode: int, owner: Owner) -> Inode:
-        self._refuse_name(parent, name)
-        return self._base.mkdir(parent, name, mode, owner)
-
-    def symlink(self, parent: int, name: bytes, target: bytes, owner: Owner) -> Inode:
-        self._refuse_name(parent, name)
-        return self._base.symlink(parent, name, target, owner)
-
-    def link(self, ino: int, parent: int, name: bytes) -> Inode:
-        _refuse(ino)
-        self._refuse_name(parent, name)
-        return self._base.link(ino, parent, name)
 
     def unlink(self, parent: int, name: bytes) -> None:
         self._refuse_name(parent, name)
@@ -196,11 +167,6 @@ class ViewVfs:
     def rmdir(self, parent: int, name: bytes) -> None:
         self._refuse_name(parent, name)
         self._base.rmdir(parent, name)
-
-    def rename(self, parent: int, name: bytes, new_parent: int, new_name: bytes, flags: int = 0) -> None:
-        self._refuse_name(parent, name)
-        self._refuse_name(new_parent, new_name)
-        self._base.rename(parent, name, new_parent, new_name, flags)
 
     def allocated_bytes(self, ino: int) -> int:
         return self._base.allocated_bytes(ino) if ino < VIRTUAL_INO_BASE else len(self._file_data(ino))
@@ -211,20 +177,12 @@ class ViewVfs:
         return self._file_data(ino)[offset : offset + size]
 
     def write(self, ino: int, offset: int, data: Data) -> int:
-        _refuse(ino)
+        self._refuse(ino)
         return self._base.write(ino, offset, data)
 
     def fallocate(self, ino: int, offset: int, length: int, mode: int) -> None:
-        _refuse(ino)
+        self._refuse(ino)
         self._base.fallocate(ino, offset, length, mode)
-
-    def seek_data(self, ino: int, offset: int, *, hole: bool) -> int:
-        if ino < VIRTUAL_INO_BASE:
-            return self._base.seek_data(ino, offset, hole=hole)
-        size = len(self._file_data(ino))
-        if not 0 <= offset < size:
-            raise FsError(errno.ENXIO)
-        return size if hole else offset
 
     def readdir(self, ino: int, after_cookie: int = 0) -> Sequence[DirEntry]:
         if ino >= VIRTUAL_INO_BASE:
@@ -245,22 +203,18 @@ class ViewVfs:
         return self._base.getxattr(ino, name)
 
     def setxattr(self, ino: int, name: bytes, value: bytes, flags: int = 0) -> None:
-        _refuse(ino)
+        self._refuse(ino)
         self._base.setxattr(ino, name, value, flags)
 
     def listxattr(self, ino: int) -> Sequence[bytes]:
         return () if ino >= VIRTUAL_INO_BASE else self._base.listxattr(ino)
 
     def removexattr(self, ino: int, name: bytes) -> None:
-        _refuse(ino)
+        self._refuse(ino)
         self._base.removexattr(ino, name)
 
     def statfs(self) -> FsStats:
         return self._base.statfs()
-
-    def fsync(self, ino: int) -> None:
-        if ino < VIRTUAL_INO_BASE:
-            self._base.fsync(ino)
 
     def close(self) -> None:
         self._base.close()
@@ -272,14 +226,12 @@ class ViewVfs:
             raise FsError(errno.EISDIR)
         return snapshot.data
 
+    def _own_size(self, ino: int) -> int:
+        return len(self._file_data(ino))
+
     def _is_shadowed(self, name: bytes) -> bool:
         try:
             self._base.lookup(ROOT_INO, name)
         except FsError:
             return False
         return True
-
-
-def _refuse(ino: int) -> None:
-    if ino >= VIRTUAL_INO_BASE:
-        raise FsError(errno.EROFS)

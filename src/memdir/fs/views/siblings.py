@@ -18,8 +18,9 @@ from typing import Final
 from memdir.core.siblings import first_lines, sibling_name, source_of
 from memdir.fs.errors import FsError
 from memdir.fs.path import decode, encode
-from memdir.fs.types import ROOT_INO, DirEntry, Inode, Owner, ReadResult
-from memdir.fs.vfs import Invalidator, Vfs
+from memdir.fs.types import ROOT_INO, DirEntry, Inode, ReadResult
+from memdir.fs.vfs import Vfs
+from memdir.fs.views.layer import Layer
 
 _INO_BASE: Final = 1 << 61
 """Above all other virtual inodes. Below it: the source's number, and which state of the sibling it is."""
@@ -54,36 +55,31 @@ class _Shown:
     hidden: bool = False
 
 
-class SiblingVfs:
-    """A `Vfs`: `base`, with siblings. `show` and `hide` may be called from any thread."""
+class SiblingVfs(Layer):
+    """A `Vfs`: `base`, with siblings. `show` may be called from any thread."""
 
     def __init__(self, base: Vfs) -> None:
-        self._base = base
+        super().__init__(base, first_ino=_INO_BASE)
         self._shown: dict[int, _Shown] = {}
         self._texts: OrderedDict[tuple[int, int], bytes] = OrderedDict()
         self._lock = threading.Lock()
-        self._invalidators: list[Invalidator] = []
         # What never meets a sibling, or is refused for it as for any virtual inode, goes straight through.
         self.statfs, self.close = base.statfs, base.close
         self.setattr, self.write, self.fallocate = base.setattr, base.write, base.fallocate
         self.setxattr, self.removexattr = base.setxattr, base.removexattr
         self.readlink, self.getxattr, self.listxattr = base.readlink, base.getxattr, base.listxattr
 
-    def connect(self, invalidator: Invalidator) -> None:
-        """Tell `invalidator` of siblings that came, changed or went. The base has its own `connect`."""
-        self._invalidators.append(invalidator)
-
     def show(self, path: str, sibling: Sibling | None) -> bool:
         """What stands beside the file at `path` from now on; None: nothing. False when there is no such file."""
-        parent, ino = ROOT_INO, ROOT_INO
+        parent, ino, mode = ROOT_INO, ROOT_INO, 0
         parts = encode(path.strip("/")).split(b"/")
         for part in parts:
             parent = ino
             found = self._found(parent, part)
             if found is None:
                 return False
-            ino = found.ino
-        if not stat.S_ISREG(self._base.get(ino).mode):
+            ino, mode = found.ino, found.mode
+        if not stat.S_ISREG(mode):
             return False
         with self._lock:
             before = self._shown.get(ino)
@@ -94,24 +90,14 @@ class SiblingVfs:
             else:
                 self._shown[ino] = _Shown(sibling, 1 if before is None else before.state + 1)
         for one in (before.sibling if before is not None else None, sibling):
-            name = None if one is None else sibling_name(decode(parts[-1]), one.kind)
-            if name is not None:
-                for invalidator in self._invalidators:
-                    invalidator.entry_changed(parent, encode(name))
+            if one is not None:
+                self._announce(parent, parts[-1], one.kind)
         return True
 
-    def text(self, path: str) -> bytes | None:
-        """All of the sibling at `path`; None when there is none."""
-        parent, inode = ROOT_INO, None
-        for part in encode(path.strip("/")).split(b"/"):
-            try:
-                inode = self.find(parent, part)
-            except FsError:
-                return None
-            if inode is None:
-                return None
-            parent = inode.ino
-        return None if inode is None or inode.ino < _INO_BASE else self._text(inode.ino)
+    def _announce(self, parent: int, source: bytes, kind: str) -> None:
+        name = sibling_name(decode(source), kind)
+        if name is not None:
+            self._entry_changed(parent, encode(name))
 
     def _found(self, parent: int, name: bytes) -> Inode | None:
         try:
@@ -176,12 +162,6 @@ class SiblingVfs:
             raise FsError(errno.ENOENT)
         return inode
 
-    def lookup(self, parent: int, name: bytes) -> Inode:
-        inode = self.find(parent, name)
-        if inode is None:
-            raise FsError(errno.ENOENT)
-        return inode
-
     def find(self, parent: int, name: bytes) -> Inode | None:
         if parent >= _INO_BASE:
             raise FsError(errno.ENOTDIR)
@@ -218,18 +198,6 @@ class SiblingVfs:
     def allocated_bytes(self, ino: int) -> int:
         return self._base.allocated_bytes(ino) if ino < _INO_BASE else 0
 
-    def seek_data(self, ino: int, offset: int, *, hole: bool) -> int:
-        if ino < _INO_BASE:
-            return self._base.seek_data(ino, offset, hole=hole)
-        size = self.get(ino).size
-        if not 0 <= offset < size:
-            raise FsError(errno.ENXIO)
-        return size if hole else offset
-
-    def fsync(self, ino: int) -> None:
-        if ino < _INO_BASE:
-            self._base.fsync(ino)
-
     def unlink(self, parent: int, name: bytes) -> None:
         sibling = None if self._found(parent, name) is not None else self._of(parent, name)
         if sibling is None:
@@ -240,35 +208,32 @@ class SiblingVfs:
             if shown is not None:
                 shown.hidden = True
 
-    def create(self, parent: int, name: bytes, mode: int, owner: Owner, rdev: int = 0) -> Inode:
-        self._refuse(parent, name)
-        return self._base.create(parent, name, mode, owner, rdev)
-
-    def mkdir(self, parent: int, name: bytes, mode: int, owner: Owner) -> Inode:
-        self._refuse(parent, name)
-        return self._base.mkdir(parent, name, mode, owner)
-
-    def symlink(self, parent: int, name: bytes, target: bytes, owner: Owner) -> Inode:
-        self._refuse(parent, name)
-        return self._base.symlink(parent, name, target, owner)
-
-    def link(self, ino: int, parent: int, name: bytes) -> Inode:
-        self._refuse(parent, name)
-        if ino >= _INO_BASE:
-            raise FsError(errno.EROFS)
-        return self._base.link(ino, parent, name)
-
     def rmdir(self, parent: int, name: bytes) -> None:
         if self._is_shown(parent, name):
             raise FsError(errno.ENOTDIR)
         self._base.rmdir(parent, name)
 
     def rename(self, parent: int, name: bytes, new_parent: int, new_name: bytes, flags: int = 0) -> None:
-        self._refuse(parent, name)
-        self._refuse(new_parent, new_name)
-        self._base.rename(parent, name, new_parent, new_name, flags)
+        super().rename(parent, name, new_parent, new_name, flags)
+        for folder, moved in ((new_parent, new_name), (parent, name)):  # both where two names are exchanged
+            self._renamed(folder, moved)
 
-    def _refuse(self, parent: int, name: bytes) -> None:
+    def link(self, ino: int, parent: int, name: bytes) -> Inode:
+        linked = super().link(ino, parent, name)
+        self._renamed(parent, name)
+        return linked
+
+    def _renamed(self, parent: int, name: bytes) -> None:
+        """The kernel may know that there was no text beside this name."""
+        inode = self._found(parent, name) if self._shown else None
+        shown = None if inode is None else self._shown.get(inode.ino)
+        if shown is not None:
+            self._announce(parent, name, shown.sibling.kind)
+
+    def _own_size(self, ino: int) -> int:
+        return self.get(ino).size
+
+    def _refuse_name(self, parent: int, name: bytes) -> None:
         if parent >= _INO_BASE or self._is_shown(parent, name):
             raise FsError(errno.EROFS)
 

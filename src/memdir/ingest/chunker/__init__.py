@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from memdir.ingest.chunker import code, dialogue, mail, markdown, notebook, plain, records
-from memdir.ingest.chunker.blocks import Block, Outline
+from memdir.ingest.chunker.blocks import TITLE_MAX_CHARS, Block, Outline, clip
 from memdir.ingest.chunker.pack import CHUNKS_MAX, pack
 from memdir.ingest.text import DecodedText
 from memdir.store.types import Chunk
@@ -23,15 +23,25 @@ _MAIL: Final = frozenset({"eml", "mbox", "msg"})
 _SUBTITLES: Final = frozenset({"vtt", "srt"})
 
 
-def cut(text: DecodedText, path: str) -> tuple[Sequence[Chunk], str | None]:
-    """The passages of a document, in order, at most CHUNKS_MAX; and what it calls itself: front matter title, first heading,
-    mail subject; None when it does not say. `path` is used for its suffix only."""
+def cut(text: DecodedText, path: str, *, front_chars: int = 0, title: str = "") -> tuple[Sequence[Chunk], str | None]:
+    """The passages of a document, in order, at most CHUNKS_MAX; and what it is called: `title`, else front matter title, first
+    heading, mail subject; None when it does not say. `path` is used for its suffix only. The first `front_chars` characters are
+    left out: they are about the document and not of it."""
     cells = notebook.cells_of(text.text) if _suffix(path) == "ipynb" else []
     if cells:
         outline = notebook.outline(text.text, cells)
         return pack(replace(text, text=notebook.flattened(text.text, cells)), outline), outline.title or None
-    outline = _outline(text.text, path)
+    outline = _behind(front_chars, _outline(text.text[front_chars:], path))
+    outline = replace(outline, title=clip(title, TITLE_MAX_CHARS) or outline.title)
     return pack(text, outline), outline.title or None
+
+
+def _behind(front_chars: int, outline: Outline) -> Outline:
+    """The outline of what begins at `front_chars`, as one of the whole."""
+    if not front_chars:
+        return outline
+    moved = (replace(block, start=block.start + front_chars, end=block.end + front_chars) for block in outline.blocks)
+    return replace(outline, blocks=[Block(start=0, end=front_chars, skip=True), *moved])
 
 
 def chunk(text: DecodedText, path: str) -> Sequence[Chunk]:

@@ -10,6 +10,9 @@ CONTEXT_MAX_CHARS: Final = 200
 """Title and headings are cut to this before they are embedded: they must not crowd out the passage."""
 
 
+TITLE_MAX_CHARS: Final = 120
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
     """A piece of structure: characters `start` to `end`, half open."""

@@ -18,8 +18,6 @@ _SPEAKER: Final = re.compile(rf"\*{{0,2}}(?P<name>{_NAME})(?:[ ][\[(]{_TIME}[\])
 _NICK: Final = re.compile(r"<[^>\s]{1,40}>[ ]")
 _CUE: Final = re.compile(r"\d{1,2}:\d{2}(?::\d{2})?[.,]\d{3} --> ")
 _LOOK_CHARS: Final = 20_000
-_FRONT_MATTER: Final = re.compile(r'---\nsource: ".*?\n---\n', re.DOTALL)
-"""Of the text of a chat that was read out of another file."""
 
 
 def _speaker(line: str) -> str | None:
@@ -45,7 +43,6 @@ def outline(text: str) -> Outline:
     """What stands before the first turn is a block of its own."""
     starts = []
     title = ""
-    front = _FRONT_MATTER.match(text)
     heading: str = ""
     blocks: list[Block] = []
     for line in lines_of(text):
@@ -55,8 +52,6 @@ def outline(text: str) -> Outline:
             starts.append((line, False, found))
         elif _speaker(line.text) is not None:
             starts.append((line, True, ""))
-    if front is not None:
-        starts = [start for start in starts if start[0].start >= front.end()]
     positions = [0] + [line.start for line, _, _ in starts if line.start > 0]
     turns = {line.start: (turn, name) for line, turn, name in starts}
     for number, start in enumerate(positions):
@@ -64,7 +59,7 @@ def outline(text: str) -> Outline:
         turn, name = turns.get(start, (False, ""))
         heading = name or heading
         path = (heading,) if heading else ()
-        blocks.append(Block(start=start, end=end, heading=path, turn=turn, skip=front is not None and end <= front.end() + 1))
+        blocks.append(Block(start=start, end=end, heading=path, turn=turn))
     return Outline(title=title, blocks=[block for block in blocks if block.end > block.start])
 
 

@@ -7,7 +7,7 @@ from email.errors import HeaderParseError
 from email.header import decode_header, make_header
 from typing import Final
 
-from memdir.ingest.chunker.blocks import Block, Line, Outline, clip, lines_of
+from memdir.ingest.chunker.blocks import TITLE_MAX_CHARS, Block, Line, Outline, clip, lines_of
 from memdir.ingest.chunker.plain import paragraphs
 
 _HEADER: Final = re.compile(r"([A-Za-z][A-Za-z0-9-]{1,60}):[ \t]?(.*)$")
@@ -48,7 +48,7 @@ def outline(text: str) -> Outline:
         subject, message = _message(text, lines[first:stop], hard=number > 0)
         title = title or subject
         blocks.extend(message)
-    return Outline(title=clip(title, 120) if len(starts) == 1 else "", blocks=blocks)
+    return Outline(title=clip(title, TITLE_MAX_CHARS) if len(starts) == 1 else "", blocks=blocks)
 
 
 def _message(text: str, lines: list[Line], *, hard: bool) -> tuple[str, list[Block]]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from memdir.core.frontmatter import BOOKKEEPING, TRANSCRIPTION, listed, parse
-from memdir.ingest.chunker.blocks import Block, Line, Outline, clip, lines_of
+from memdir.core.frontmatter import BOOKKEEPING, listed, parse
+from memdir.ingest.chunker.blocks import TITLE_MAX_CHARS, Block, Line, Outline, clip, lines_of
 
 _ATX: Final = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*$")
 _OTHER_HEADING: Final = re.compile(r"(?P<mark>={1,6}|\*{1,6})[ \t]+(?P<text>\S.*)$")
@@ -28,7 +28,7 @@ def outline(text: str) -> Outline:
     lines = list(lines_of(text))
     scanner = _Scanner(lines)
     blocks = scanner.run()
-    return Outline(title=clip(scanner.title or scanner.first_heading, 120), blocks=blocks)
+    return Outline(title=clip(scanner.title or scanner.first_heading, TITLE_MAX_CHARS), blocks=blocks)
 
 
 class _Scanner:
@@ -140,8 +140,7 @@ class _Scanner:
         of what follows."""
         written = [line.text.rstrip() for line in lines]
         fields = {name.casefold(): value for name, value in parse("\n".join(["---", *written, "---"]))[0].items()}
-        is_filed = fields.keys() <= BOOKKEEPING or fields.keys() >= TRANSCRIPTION
-        if not is_filed or not all(_FIELD_OR_ITEM.match(text) for text in written):
+        if not fields.keys() <= BOOKKEEPING or not all(_FIELD_OR_ITEM.match(text) for text in written):
             self._flush(end)
             return
         self._blocks.append(Block(start=self._open, end=end, skip=True))

@@ -17,7 +17,7 @@ from memdir.ingest.extractors import embedded
 from memdir.ingest.extractors.output import ExtractionError, Output
 
 ENTRIES_MAX: Final = 2_000
-"""Listed and opened; more are counted."""
+"""Listed and opened; that there are more is said."""
 MEMBER_MAX_BYTES: Final = 16 << 20
 TOTAL_MAX_BYTES: Final = 128 << 20
 _DAMAGED: Final = (
@@ -88,9 +88,8 @@ def _members(path: Path) -> Iterator[_Member]:
     opener = gzip.open if head.startswith(b"\x1f\x8b") else bz2.open if head.startswith(b"BZh") else lzma.open
     with opener(path, "rb") as stream:
         data = bytes(stream.read(MEMBER_MAX_BYTES + 1))
-    name = "contents"
     large = len(data) > MEMBER_MAX_BYTES
-    yield _Member(name=name, size_bytes=len(data), data=data[:MEMBER_MAX_BYTES], note=" and more" if large else "")
+    yield _Member(name="contents", size_bytes=len(data), data=data[:MEMBER_MAX_BYTES], note=" and more" if large else "")
 
 
 def _zipped(path: Path) -> Iterator[_Member]:

@@ -79,4 +79,4 @@ def _shown(name: str, parameters: str, value: str) -> str:
         called = re.search(r"CN=\"?([^;:\"]+)", parameters)
         address = text.removeprefix("mailto:").removeprefix("MAILTO:")
         text = f"{called[1]} <{address}>" if called else address
-    return ", ".join(part for part in text.split(";") if part) if name in ("ADR", "ORG", "N") else text
+    return ", ".join(part for part in text.split(";") if part) if name in ("ADR", "ORG") else text

@@ -15,10 +15,12 @@ from memdir.ingest.text import decode
 
 _DAY: Final = r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}"
 _TIME: Final = r"\d{1,2}:\d{2}(?::\d{2})?(?:[ \u202f]?[AaPp]\.?[Mm]\.?)?"
-WHATSAPP: Final = re.compile(rf"^\u200e?\[?({_DAY}),? ({_TIME})(?:\] | - )([^:\n]{{1,60}}): (.*)$")
-_SYSTEM: Final = re.compile(rf"^\u200e?\[?{_DAY},? {_TIME}(?:\] | - )")
+_STAMP: Final = rf"\u200e?\[?({_DAY}),? ({_TIME})(?:\] | - )"
+_WHATSAPP: Final = re.compile(rf"{_STAMP}([^:\n]{{1,60}}): (.*)$")
+_SYSTEM: Final = re.compile(_STAMP)
+"""A line of the program itself: it has no sender."""
 _MENTION: Final = re.compile(r"<@([A-Z0-9]+)>")
-_JSON: Final = ("{", "[", '{"', "[{")
+_LOOK_CHARS: Final = 4_000
 _DEPTH_MAX: Final = 100_000
 
 
@@ -41,7 +43,7 @@ def extract(path: Path, out: Output) -> None:
     decoded = decode(path.read_bytes())
     text = "" if decoded is None else decoded.text
     count = 0
-    for conversation in _exported(text) if text.lstrip()[:2].strip() in _JSON else _whatsapp(text):
+    for conversation in _whatsapp(text) if is_whatsapp(text) else _exported(text):
         out.heading(2, conversation.title or "Conversation")
         for message in conversation.messages:
             if message.text.strip():
@@ -54,10 +56,15 @@ def extract(path: Path, out: Output) -> None:
     out.fact("messages", count)
 
 
+def is_whatsapp(text: str) -> bool:
+    """Three messages near the beginning."""
+    return sum(_WHATSAPP.match(line) is not None for line in text[:_LOOK_CHARS].splitlines()) >= 3
+
+
 def _whatsapp(text: str) -> Iterator[_Conversation]:
     messages: list[_Message] = []
     for line in text.splitlines():
-        found = WHATSAPP.match(line)
+        found = _WHATSAPP.match(line)
         if found is not None:
             messages.append(_Message(at=f"{found[1]} {found[2]}".replace("\u202f", " "), sender=found[3], text=found[4]))
         elif messages and not _SYSTEM.match(line):

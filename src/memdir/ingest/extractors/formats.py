@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from memdir.ingest.chunker import mail
+from memdir.ingest.extractors.chat import is_whatsapp
 
 HEAD_BYTES: Final = 16 << 10
 """How much of a file `family_of` needs to see."""
@@ -109,11 +110,6 @@ _BMP: Final = re.compile(rb"BM.{4}\x00{4}.{4}[\x0c\x28\x38\x40\x6c\x7c]\x00\x00\
 _HTML: Final = re.compile(
     rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.{0,4000}?-->\s*)*<(?:!doctype\s+html|html|head|body)\b", re.I | re.S
 )
-_WHATSAPP: Final = re.compile(
-    rb"^(?:\xe2\x80\x8e)?(?:\[\d{1,4}[./-]\d{1,2}[./-]\d{1,4},? \d{1,2}:\d{2}[^\]\n]{0,8}\] |"
-    rb"\d{1,4}[./-]\d{1,2}[./-]\d{1,4},? \d{1,2}:\d{2}[^-\n]{0,8} - )[^:\n]{1,60}: ",
-    re.MULTILINE,
-)
 _ENVELOPE: Final = re.compile(rb"From \S+ +\w{3} \w{3} [ \d]\d \d\d:\d\d")
 
 
@@ -170,7 +166,7 @@ def _is_chat(head: bytes) -> bool:
                 begins == b"[" and all(field in head for field in (b'"type": "message"', b'"ts": "', b'"text": ', b'"user": "'))
             )
         )
-    return len(_WHATSAPP.findall(head[:4096])) >= 3
+    return is_whatsapp(head[:8000].decode("utf-8", "replace"))
 
 
 def refined(found: Format, path: Path) -> Format:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from html_to_markdown import ConversionOptions, PreprocessingOptions, convert
@@ -26,7 +25,6 @@ _AROUND: Final = [
     "#cookie-banner",
 ]
 """What stands around the text of a page. The classes are those of DocBook and Sphinx, which made most saved manuals."""
-_ESCAPED: Final = re.compile(r"\\([_*.#\-+!()>&~`\[\]])")
 
 
 def markdown(html: str, *, page: bool = False) -> str:

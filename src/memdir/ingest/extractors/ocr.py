@@ -52,9 +52,7 @@ def engine() -> str | None:
 
 def missing(what: str) -> ExtractionError:
     """The error for a file that only an engine could read."""
-    error = ExtractionError(f"{what}, and nothing here recognises text in pictures", hint=HINT)
-    error.needs = "ocr"
-    return error
+    return ExtractionError(f"{what}, and nothing here recognises text in pictures", hint=HINT, needs="ocr")
 
 
 def recognised(image: Image.Image) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from memdir.ingest.extractors import packages
-from memdir.ingest.extractors.output import ExtractionError, Output
+from memdir.ingest.extractors.output import ExtractionError, Output, encrypted
 
 _NAMESPACE: Final = "urn:oasis:names:tc:opendocument:xmlns:"
 _TEXT: Final = f"{{{_NAMESPACE}text:1.0}}"
@@ -28,7 +28,7 @@ def extract(path: Path, out: Output) -> None:
     with packages.opened(path) as archive:
         manifest = packages.parsed(archive, "META-INF/manifest.xml")
         if manifest is not None and any(str(node.tag).endswith("}encryption-data") for node in manifest.iter()):
-            raise ExtractionError("it is encrypted with a password", hint="save a copy without the password beside it")
+            raise encrypted()
         root = packages.parsed(archive, "content.xml")
     body = None if root is None else root.find(f"{_OFFICE}body")
     if body is None:

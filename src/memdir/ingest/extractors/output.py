@@ -17,16 +17,20 @@ _BREAKS: Final = re.compile(r"\r\n?|\x0c|\u2028|\u2029")
 
 
 class ExtractionError(Exception):
-    """The file cannot be read. `reason` is a sentence about the file for people, `hint` says what to do."""
+    """The file cannot be read. `reason` is a sentence about the file for people, `hint` says what to do; `needs` is the engine
+    that was not there (ocr, speech), `kind` what the file is, as far as that was found out."""
 
-    def __init__(self, reason: str, *, hint: str = "") -> None:
+    def __init__(self, reason: str, *, hint: str = "", needs: str = "", kind: str = "") -> None:
         super().__init__(reason)
         self.reason = reason
         self.hint = hint
-        self.kind = ""
-        """As far as it was found out."""
-        self.needs = ""
-        """The engine that was not there: ocr, speech."""
+        self.needs = needs
+        self.kind = kind
+
+
+def encrypted() -> ExtractionError:
+    """The error for a file that wants a password."""
+    return ExtractionError("it is encrypted with a password", hint="save a copy without the password beside it")
 
 
 class OutputFullError(Exception):

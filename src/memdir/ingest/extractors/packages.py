@@ -10,13 +10,17 @@ from typing import IO, Any, Final
 
 from lxml import etree
 
-from memdir.ingest.extractors.output import ExtractionError, Output
+from memdir.ingest.extractors.output import ExtractionError, Output, encrypted
 
 _DC: Final = "{http://purl.org/dc/elements/1.1/}"
 _TERMS: Final = "{http://purl.org/dc/terms/}"
 _META: Final = "{urn:oasis:names:tc:opendocument:xmlns:meta:1.0}"
 PART_MAX_BYTES: Final = 128 << 20
 """Of one part, uncompressed; a part that says or holds more is refused before it fills the memory."""
+_LIBRARY_FAULTS: Final = (
+    *(KeyError, ValueError, AttributeError, TypeError, IndexError, SyntaxError, zipfile.BadZipFile, etree.LxmlError),
+)
+"""What the libraries for office files raise over parts that do not fit together."""
 DAMAGED_HINT: Final = "open it in its program and save it again"
 
 
@@ -37,16 +41,24 @@ def parsed(archive: zipfile.ZipFile, name: str) -> Any:
 def part(archive: zipfile.ZipFile, name: str) -> bytes:
     """The bytes of a part. KeyError when it is missing, ExtractionError beyond PART_MAX_BYTES or when it cannot be unpacked."""
     info = archive.getinfo(name)
-    if info.flag_bits & 1:
-        raise ExtractionError("it is encrypted with a password", hint="save a copy without the password beside it")
+    _refuse_locked(info)
     try:
         with archive.open(info) as handle:
             data = handle.read(PART_MAX_BYTES + 1)
     except (zipfile.BadZipFile, OSError, EOFError, NotImplementedError) as error:
         raise ExtractionError("it is damaged: a part cannot be unpacked", hint=DAMAGED_HINT) from error
     if len(data) > PART_MAX_BYTES:
-        raise ExtractionError(f"a part of it unpacks to more than {PART_MAX_BYTES >> 20} MiB", hint="split the document")
+        raise _too_large()
     return data
+
+
+def _refuse_locked(info: zipfile.ZipInfo) -> None:
+    if info.flag_bits & 1:
+        raise encrypted()
+
+
+def _too_large() -> ExtractionError:
+    return ExtractionError(f"a part of it unpacks to more than {PART_MAX_BYTES >> 20} MiB", hint="split the document")
 
 
 @contextlib.contextmanager
@@ -66,26 +78,12 @@ def reading(path: Path) -> Iterator[IO[bytes]]:
     with opened(path) as archive:
         for info in archive.infolist():
             if info.file_size > PART_MAX_BYTES and info.filename.endswith((".xml", ".rels")):
-                raise ExtractionError(
-                    f"a part of it unpacks to more than {PART_MAX_BYTES >> 20} MiB", hint="split the document"
-                )
-            if info.flag_bits & 1:
-                raise ExtractionError("it is encrypted with a password", hint="save a copy without the password beside it")
+                raise _too_large()
+            _refuse_locked(info)
     with path.open("rb") as handle:
         try:
             yield handle
-        except ExtractionError:
-            raise
-        except (
-            KeyError,
-            ValueError,
-            AttributeError,
-            TypeError,
-            IndexError,
-            zipfile.BadZipFile,
-            etree.LxmlError,
-            SyntaxError,
-        ) as error:
+        except _LIBRARY_FAULTS as error:
             raise ExtractionError("it is damaged: its parts do not fit together", hint=DAMAGED_HINT) from error
 
 

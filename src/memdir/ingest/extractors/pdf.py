@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, Final
 
 import pypdfium2
-from pypdfium2 import PdfiumError
+from pypdfium2 import PdfiumError, raw
 
 from memdir.ingest.extractors import embedded, ocr
-from memdir.ingest.extractors.output import ExtractionError, Output
+from memdir.ingest.extractors.output import ExtractionError, Output, encrypted
 
 PAGES_MAX: Final = 5_000
 _SCANNED_MAX_CHARS: Final = 16
@@ -21,7 +21,6 @@ _PIXELS_MAX: Final = 25_000_000
 _HYPHEN: Final = re.compile(r"[\x02\ufffe\xad]\r?\n?")
 """What PDFium puts where a word was parted at the end of a line."""
 _ATTACHMENT_MAX_BYTES: Final = 16 << 20
-_FORM: Final = 3  # FPDF_PAGEOBJ_IMAGE
 
 
 def extract(path: Path, out: Output) -> None:
@@ -52,7 +51,7 @@ def extract(path: Path, out: Output) -> None:
 
 def _refused(said: str) -> ExtractionError:
     if "password" in said.lower():
-        return ExtractionError("it is encrypted with a password", hint="save a copy without the password beside it")
+        return encrypted()
     return ExtractionError("it is no PDF that can be opened: damaged or cut off", hint="open it in a viewer and save it again")
 
 
@@ -64,7 +63,7 @@ def _page(document: Any, number: int, out: Output) -> bool:
         text = _HYPHEN.sub("", content.get_text_bounded())
         content.close()
         pictured = len("".join(text.split())) < _SCANNED_MAX_CHARS and any(
-            True for _ in page.get_objects(filter=(_FORM,), max_depth=3)
+            True for _ in page.get_objects(filter=(raw.FPDF_PAGEOBJ_IMAGE,), max_depth=3)
         )
         read = True
         if pictured and ocr.is_available():

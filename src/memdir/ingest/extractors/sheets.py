@@ -12,7 +12,7 @@ import python_calamine as calamine
 
 from memdir.ingest.extractors import opendocument, packages
 from memdir.ingest.extractors.formats import ODS
-from memdir.ingest.extractors.output import ExtractionError, Output
+from memdir.ingest.extractors.output import ExtractionError, Output, encrypted
 
 _SHEETS_MAX: Final = 1_000
 _TOLD_EVERY: Final = 5_000
@@ -29,7 +29,7 @@ def extract(path: Path, out: Output) -> None:
     try:
         book = calamine.load_workbook(str(path))
     except calamine.PasswordError:
-        raise ExtractionError("it is encrypted with a password", hint="save a copy without the password beside it") from None
+        raise encrypted() from None
     except (calamine.CalamineError, OSError, ValueError) as error:
         if out.media_type == ODS.media_type:  # calamine wants it without spaces between the cells
             opendocument.extract(path, out)

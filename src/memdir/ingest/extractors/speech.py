@@ -51,9 +51,7 @@ def is_available() -> bool:
 
 def _demand() -> None:
     if not is_available():
-        error = ExtractionError("it is a recording, and nothing here understands speech", hint=HINT)
-        error.needs = "speech"
-        raise error
+        raise ExtractionError("it is a recording, and nothing here understands speech", hint=HINT, needs="speech")
 
 
 def opened(path: Path) -> Any:

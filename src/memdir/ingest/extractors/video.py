@@ -23,9 +23,9 @@ _SIDE: Final = 64
 def extract(path: Path, out: Output) -> None:
     """ExtractionError when nothing in it can be read here."""
     if find_spec("av") is None:
-        raise _missing("nothing here opens films", speech.HINT)
+        raise ExtractionError("it is a film, and nothing here opens films", hint=speech.HINT, needs="speech")
     engines = []
-    lost = []
+    lost: dict[str, str] = {}
     with speech.opened(path) as media:
         length_s = speech.seconds(media)
         out.fact("duration", speech.stamp(length_s))
@@ -44,23 +44,18 @@ def extract(path: Path, out: Output) -> None:
         with speech.opened(path) as media:
             _section(out, "Speech", ((start, text) for start, text, _ in speech.transcribed(media, out, length_s)))
     elif has_sound:
-        lost.append(f"speech: {speech.HINT}")
+        lost["speech"] = f"speech: {speech.HINT}"
     if is_video and ocr.is_available():
         engines.append(ocr.engine() or "")
         _section(out, "Text on the screen", _shown(path, out, length_s))
     elif is_video:
-        lost.append(f"text on the screen: {ocr.HINT}")
+        lost["ocr"] = f"text on the screen: {ocr.HINT}"
     if not engines:
-        raise _missing("nothing here reads speech or text in pictures", "; ".join(lost))
+        reason = "it is a film, and nothing here reads speech or text in pictures"
+        raise ExtractionError(reason, hint="; ".join(lost.values()), needs="speech")
     out.engine = ", ".join(engines)
-    out.fact("unread", "; ".join(lost))
-    out.needs = "" if not lost else "speech" if lost[0].startswith("speech") else "ocr"
-
-
-def _missing(what: str, hint: str) -> ExtractionError:
-    error = ExtractionError(f"it is a film, and {what}", hint=hint)
-    error.needs = "speech"
-    return error
+    out.fact("unread", "; ".join(lost.values()))
+    out.needs = next(iter(lost), "")
 
 
 def _section(out: Output, title: str, lines: Iterator[tuple[float, str]]) -> None:

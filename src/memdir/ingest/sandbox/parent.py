@@ -279,9 +279,7 @@ def _heard(told: _Told, data: bytes, progress: Callable[[int, int], None]) -> No
 
 
 def _slow(told: _Told, reason: str) -> ExtractionError:
-    error = ExtractionError(reason, hint="split it or make it smaller")
-    error.kind = told.kind
-    return error
+    return ExtractionError(reason, hint="split it or make it smaller", kind=told.kind)
 
 
 def _result(told: _Told, folder: Path) -> Extraction:
@@ -289,10 +287,8 @@ def _result(told: _Told, folder: Path) -> Extraction:
     if "error" in answer:
         if "detail" in answer:
             log.info("a %s could not be read:\n%s", told.kind, answer["detail"])
-        error = ExtractionError(str(answer["error"]), hint=str(answer.get("hint", "")))
-        error.kind = told.kind
-        error.needs = str(answer.get("needs", ""))
-        raise error
+        hint, needs = str(answer.get("hint", "")), str(answer.get("needs", ""))
+        raise ExtractionError(str(answer["error"]), hint=hint, needs=needs, kind=told.kind)
     with open(folder / TEXT_FILE, encoding="utf-8") as handle:
         text = handle.read(TEXT_MAX_CHARS)
     return Extraction(

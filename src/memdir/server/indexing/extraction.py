@@ -24,6 +24,7 @@ from memdir.store.types import Document
 log = logging.getLogger(__name__)
 
 _TOLD_EVERY_S: Final = 2.0
+_FRONT_END: Final = "\n---\n\n"
 _REASON_MAX_CHARS: Final = 1_000
 _LANGUAGE_CHARS: Final = 4_000
 _CODES: Final = {
@@ -47,25 +48,34 @@ def is_current(known: Extracted | None) -> bool:
     return not (known.needs == "ocr" and ocr.is_available()) and not (known.needs == "speech" and speech.is_available())
 
 
-def text_of(store: Store, known: Extracted) -> DecodedText | None:
-    """The text beside files with these contents, line for line; None when it could not be read. Its first lines name no file:
-    the bytes of a passage stay the same when the file is renamed."""
-    body = store.extractions.text(known.content_hash)
-    return None if body is None else decode((first_lines("") + body).encode())
-
-
 def read_text(text: str) -> str:
     """What was read, without the front matter."""
-    return text.partition("\n---\n\n")[2]
+    return text[front_chars(text) :]
+
+
+def front_chars(text: str) -> int:
+    """How long the front matter of a text beside a file is."""
+    return text.find(_FRONT_END) + len(_FRONT_END)
 
 
 def text_bytes(store: Store, document: Document) -> bytes:
-    """What the lines and bytes of the document's passages are of: the text beside it, else its own bytes. NotFoundError."""
+    """What the lines and bytes of the document's passages are of: the text beside it (empty when it could not be read), else
+    its own bytes. The text's first lines name no file here, so that the bytes of a passage stay the same when it is renamed.
+    NotFoundError when the content is gone."""
     if document.transcription is None:
         return store.blobs.content(document.content_hash)
-    known = store.extractions.known([document.content_hash]).get(document.content_hash)
-    text = None if known is None else text_of(store, known)
-    return b"" if text is None else text.text.encode()
+    return _text_bytes(store, document.content_hash) or b""
+
+
+def text_of(store: Store, content_hash: str) -> DecodedText | None:
+    """The text beside files with these contents; None when they could not be read."""
+    data = _text_bytes(store, content_hash)
+    return None if data is None else decode(data)
+
+
+def _text_bytes(store: Store, content_hash: str) -> bytes | None:
+    body = store.extractions.text(content_hash)
+    return None if body is None else (first_lines("") + body).encode()
 
 
 def error_text(known: Extracted) -> str:
@@ -90,7 +100,7 @@ def extract(store: Store, sandbox: Sandbox, lease: Lease) -> None:
         known = store.extractions.known([document.content_hash]).get(document.content_hash)
         if not is_current(known):
             _read(store, sandbox, document, lease)
-    store.progress.extracted(lease.job)
+    store.progress.hand_on([lease.job], "index")
 
 
 def _read(store: Store, sandbox: Sandbox, document: Document, lease: Lease) -> None:

@@ -75,8 +75,11 @@ def _forget(store: Store, work: _Reading) -> None:
 
 def _read(store: Store, small: Small, work: _Reading) -> None:
     document = work.document
-    data = content(store, small, document) if document.kind == "file" else b""
-    text = decoded(store, document) if document.transcription is not None else work.lease.compute(lambda: decode(data))
+    if document.transcription is not None:
+        text = decoded(store, document)
+    else:
+        data = content(store, small, document) if document.kind == "file" else b""
+        text = work.lease.compute(lambda: decode(data))
     if text is not None:
         path = document.path or ""
         work.candidates = work.lease.compute(lambda: extract(text.text, path, byte_at=text.byte_at))

@@ -17,7 +17,7 @@ from memdir.ingest import chunker
 from memdir.ingest.text import TEXT_MAX_BYTES, DecodedText, decode, media_type
 from memdir.retrieval.text_kinds import is_generated
 from memdir.server.engine import Engine
-from memdir.server.indexing.extraction import format_of, is_current, text_of, transcription_of
+from memdir.server.indexing.extraction import format_of, front_chars, is_current, text_of, transcription_of
 from memdir.server.indexing.leases import Lease, PermanentError
 from memdir.store.agents import files as agent_files
 from memdir.store.agents.memories import is_agent_path
@@ -57,10 +57,9 @@ class _Cutting(Work):
 
     data: bytes = b""
     text: DecodedText | None = None
+    is_text: bool = True
     extracted: Extracted | None = None
     """What is kept of a file that is no text."""
-    to_extract: bool = False
-    """It must be read in a process apart first."""
     title: str | None = None
     chunks: Sequence[Chunk] = ()
 
@@ -94,9 +93,9 @@ def index_all(store: Store, engine: Engine, leases: Sequence[Lease]) -> Failed:
             works.append(_Cutting(lease=lease, document=document))
     works = _advanced(store, works, "extracting", failed)
     agents = store.agents.among([work.document.id for work in works])
-    known = store.extractions.known([work.document.content_hash for work in works])
-    works = each(works, partial(_read, store, small_contents(store, works), agents, known), failed)
-    works = _without_unread(store, works, failed)
+    works = each(works, partial(_read, store, small_contents(store, works)), failed)
+    works = _extracted(store, works, failed)
+    works = each(works, partial(_reread, store, agents), failed)
     works = _advanced(store, works, "chunking", failed)
     works = each(works, _cut, failed)
     if not works:
@@ -136,35 +135,48 @@ def _advanced(store: Store, works: Sequence[_Cutting], status: str, failed: Fail
     return [work for work in works if work.document.id in held or work.document.id not in told]
 
 
-def _read(store: Store, small: Small, agents: Collection[str], known: Mapping[str, Extracted], work: _Cutting) -> None:
+def _read(store: Store, small: Small, work: _Cutting) -> None:
     document = work.document
     work.data = content(store, small, document)
-    if format_of(document, work.data) is not None:
-        work.extracted = known.get(document.content_hash)
-        work.to_extract = not is_current(work.extracted)
-        if work.extracted is not None and not work.to_extract:
-            work.text = text_of(store, work.extracted)
-    else:
+    work.is_text = format_of(document, work.data) is None
+    if work.is_text:
         work.text = work.lease.compute(lambda: decode(work.data))
-    if document.id in agents or is_agent_path(document.path):
-        reread_agent_memory(store, document, None if work.text is None else work.text.text)
 
 
-def _without_unread(store: Store, works: Sequence[_Cutting], failed: Failed) -> list[_Cutting]:
-    """Those that can be indexed now; the others are asked to be read."""
-    unread = [work for work in works if work.to_extract]
+def _reread(store: Store, agents: Collection[str], work: _Cutting) -> None:
+    if work.document.id in agents or is_agent_path(work.document.path):
+        reread_agent_memory(store, work.document, None if work.text is None else work.text.text)
+
+
+def _extracted(store: Store, works: Sequence[_Cutting], failed: Failed) -> list[_Cutting]:
+    """Those that can be indexed now. Files that are no text get what was read of them in a process apart; what was not read
+    yet is asked to be."""
+    apart = [work for work in works if not work.is_text]
+    if not apart:
+        return list(works)
+    known = store.extractions.known([work.document.content_hash for work in apart])
+    unread = {work.document.id: work for work in apart if not is_current(known.get(work.document.content_hash))}
     if unread:
-        done = store.progress.to_extract([(work.document, work.lease.job) for work in unread])
-        failed += [(work.lease, SupersededError()) for work in unread if work.document.id not in done]
-    return [work for work in works if not work.to_extract]
+        done = store.progress.hand_on([work.lease.job for work in unread.values()], "extract")
+        failed += [(work.lease, SupersededError()) for document_id, work in unread.items() if document_id not in done]
+    ready = [work for work in works if work.document.id not in unread]
+    for work in ready:
+        if not work.is_text:
+            work.extracted = known[work.document.content_hash]
+            work.text = text_of(store, work.document.content_hash)
+    return ready
 
 
 def _cut(work: _Cutting) -> None:
     text = work.text
     if text is not None:
-        name = work.name if work.extracted is None else f"{work.name}.md"
-        work.chunks, work.title = work.lease.compute(lambda: chunker.cut(text, name))
-        work.title = work.title if work.extracted is None else work.extracted.title or None
+        if work.extracted is None:
+            work.chunks, work.title = work.lease.compute(lambda: chunker.cut(text, work.name))
+            return
+        front = front_chars(text.text)
+        title = work.extracted.title
+        work.chunks, _ = work.lease.compute(lambda: chunker.cut(text, f"{work.name}.md", front_chars=front, title=title))
+        work.title = title or None
 
 
 def _cuts(store: Store, engine: Engine, works: Sequence[_Cutting]) -> list[Cut]:
@@ -248,8 +260,7 @@ def decoded(store: Store, document: Document) -> DecodedText | None:
     if document.kind != "file":
         return None
     if document.transcription is not None:
-        known = store.extractions.known([document.content_hash]).get(document.content_hash)
-        return None if known is None else text_of(store, known)
+        return text_of(store, document.content_hash)
     return decode(head(store, document))
 
 

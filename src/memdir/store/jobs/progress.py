@@ -74,42 +74,29 @@ class ProgressStore:
         ordered = sorted(results, key=lambda result: result.document.id)
         return repeated(self._db, work)
 
-    def to_extract(self, claimed: Sequence[tuple[Document, Job]]) -> set[str]:
-        """Documents that must be read in a process apart before they can be indexed: their jobs end, and that is asked for.
-        What is searched of an earlier content stays. Returns the documents that it was done for."""
+    def hand_on(self, claimed: Sequence[Job], kind: str) -> set[str]:
+        """End jobs and ask for other work on the same documents: `extract`, to be read in a process apart, and `index`
+        afterwards. What is searched of an earlier content stays. Returns the documents that it was done for."""
         earlier = STATUSES[: STATUSES.index("extracting") + 1]
-        jobs_of = {document.id: job for document, job in claimed}
 
         def work(connection: Transaction) -> set[str]:
-            hold(self._db, connection, sorted(jobs_of))
-            ended = [job for job in jobs_of.values() if job.document_id in jobs.finish(connection, [job])]
+            hold(self._db, connection, [job.document_id for job in claimed])
+            ended = jobs.finish(connection, claimed)
+            connection.execute(
+                "update document set status = 'extracting', error = null "  # noqa: S608
+                f"where id in ({marks_for(sorted(ended))}) and status in ({marks_for(earlier)})",
+                (*sorted(ended), *earlier),
+            )
             now_ms = self._clock.now_ns() // 1_000_000
-            for job in ended:
-                connection.execute(
-                    "update document set status = 'extracting', error = null "  # noqa: S608
-                    f"where id = ? and status in ({marks_for(earlier)})",
-                    (job.document_id, *earlier),
-                )
-                jobs.enqueue(
-                    connection, document_id=job.document_id, container_id=job.container_id, kind="extract",
-                    priority=job.priority, now_ms=now_ms,
-                )  # fmt: skip
-            return {job.document_id for job in ended}
+            for job in claimed:
+                if job.document_id in ended:
+                    jobs.enqueue(
+                        connection, document_id=job.document_id, container_id=job.container_id, kind=kind,
+                        priority=job.priority, now_ms=now_ms,
+                    )  # fmt: skip
+            return ended
 
         return repeated(self._db, work)
-
-    def extracted(self, job: Job) -> None:
-        """What was read is kept: the job ends, and the document is asked to be indexed with it."""
-
-        def work(connection: Transaction) -> None:
-            hold(self._db, connection, [job.document_id])
-            jobs.finish(connection, [job])
-            jobs.enqueue(
-                connection, document_id=job.document_id, container_id=job.container_id, kind="index", priority=job.priority,
-                now_ms=self._clock.now_ns() // 1_000_000,
-            )  # fmt: skip
-
-        repeated(self._db, work)
 
     def reading(self, job: Job, note: str) -> None:
         """Say how far the reading of a long document is, as its note."""

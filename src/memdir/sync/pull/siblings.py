@@ -6,7 +6,6 @@ more. Which file has which contents is known from what was agreed on (`base`), s
 
 from __future__ import annotations
 
-import logging
 import zlib
 from collections.abc import Callable, Iterator
 from typing import Final
@@ -17,8 +16,6 @@ from memdir.core.sqlite import Connection, Database
 from memdir.fs.path import decode
 from memdir.fs.views.siblings import Sibling
 from memdir.sync.context import Context
-
-log = logging.getLogger(__name__)
 
 _SINCE: Final = "siblings_version"
 _PAGES_MAX: Final = 100_000
@@ -64,10 +61,6 @@ class Siblings:
                     self._ctx.facts.set_value(tx, _SINCE, page.last_version)
             if not page.has_more:
                 break
-        return self.place()
-
-    def place(self) -> bool:
-        """Show texts whose files came meanwhile; False while any is still to come."""
         self._later = {
             path: (entry, looks + 1)
             for path, (entry, looks) in self._later.items()
@@ -77,8 +70,8 @@ class Siblings:
 
     def _take(self, entry: SiblingEntry) -> None:
         if entry.kind is not None:
-            row = self._db.one("select text_hash from sibling where content_hash = ?", (entry.content_hash,))
-            if row is None or row[0] != entry.text_hash:
+            row = self._db.one("select text_version from sibling where content_hash = ?", (entry.content_hash,))
+            if row is None or row[0] != entry.text_version:
                 text = entry.text.encode() if entry.text is not None else self._fetched(entry.content_hash)
                 if text is None:
                     return
@@ -101,10 +94,10 @@ class Siblings:
         return self._show(entry.path, None if entry.kind is None else self._known(entry.content_hash))
 
     def _known(self, content_hash: str) -> Sibling | None:
-        row = self._db.one("select kind, text_hash, size_bytes from sibling where content_hash = ?", (content_hash,))
+        row = self._db.one("select kind, text_version, size_bytes from sibling where content_hash = ?", (content_hash,))
         if row is None:
             return None
-        return Sibling(kind=row[0], key=row[1], size_bytes=row[2], load=lambda: self._text(content_hash))
+        return Sibling(kind=row[0], key=f"{content_hash} {row[1]}", size_bytes=row[2], load=lambda: self._text(content_hash))
 
     def _text(self, content_hash: str) -> bytes:
         row = self._db.one("select text from sibling where content_hash = ?", (content_hash,))
@@ -121,6 +114,6 @@ class Siblings:
 def _keep(tx: Connection, entry: SiblingEntry, text: bytes) -> None:
     tx.execute("delete from sibling where content_hash = ?", (entry.content_hash,))
     tx.execute(
-        "insert into sibling (content_hash, kind, text_hash, size_bytes, text) values (?, ?, ?, ?, ?)",
-        (entry.content_hash, entry.kind, entry.text_hash, len(text), zlib.compress(text, _LEVEL)),
+        "insert into sibling (content_hash, kind, text_version, size_bytes, text) values (?, ?, ?, ?, ?)",
+        (entry.content_hash, entry.kind, entry.text_version, len(text), zlib.compress(text, _LEVEL)),
     )

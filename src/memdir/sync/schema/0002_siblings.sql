@@ -2,7 +2,7 @@
 create table sibling (
     content_hash text primary key,
     kind         text not null,                   -- as in the sibling's name
-    text_hash    text not null,                   -- another one for another text
+    text_version integer not null,                -- another one for another text
     size_bytes   integer not null,                -- of the text, unpacked
     text         blob not null                    -- zlib
 ) strict, without rowid;

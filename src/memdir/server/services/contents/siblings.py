@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import Final
 
 from memdir.api import v1
@@ -43,19 +42,20 @@ def text(caller: Caller, tag: str, content_hash: str) -> bytes:
 
 
 def _entry(caller: Caller, row: SiblingRow) -> v1.SiblingEntry:
-    body: str | None = None
-    if row.transcription == ERROR and row.extracted is not None:
-        body = error_text(row.extracted)
-    elif row.transcription is not None and row.extracted is not None and row.extracted.size_bytes <= INLINE_MAX_BYTES:
+    kind, extracted, body = row.transcription, row.extracted, None
+    if extracted is None:  # not read yet after a restore
+        kind = None
+    elif kind == ERROR:
+        body = error_text(extracted)
+    elif kind is not None and extracted.size_bytes <= INLINE_MAX_BYTES:
         body = caller.store.extractions.text(row.content_hash)
-    size_bytes = 0 if row.extracted is None else row.extracted.size_bytes if body is None else len(body.encode())
-    key = "" if row.extracted is None else f"{row.content_hash} {row.extracted.at_ms} {row.transcription}"
+    size_bytes = len(body.encode()) if body is not None else 0 if extracted is None else extracted.size_bytes
     return v1.SiblingEntry(
         version=row.sibling_version,
         path=row.path,
         content_hash=row.content_hash,
-        kind=row.transcription if row.extracted is not None else None,
-        text_hash=hashlib.sha256(key.encode()).hexdigest() if key else "",
+        kind=kind,
+        text_version=0 if extracted is None else extracted.at_ms,
         size_bytes=size_bytes,
         text=body,
     )

@@ -88,7 +88,7 @@ def summary_of(caller: Caller, document: Document) -> str | None:
     has none."""
     if document.transcription is not None:
         text = caller.store.extractions.text(document.content_hash)
-        return None if text is None else lead(read_text("---\n" + text)[:SUMMARY_LOOK_BYTES])
+        return None if text is None else lead(read_text(text)[:SUMMARY_LOOK_BYTES])
     if document.kind != "file" or document.media_type.startswith(("image/", "audio/", "video/", "application/")):
         return None
     try:
