@@ -23,6 +23,7 @@ from mcp.shared.exceptions import MCPError
 from memdir.agents.mcp.link import MemoryLink
 from memdir.agents.mcp.session import make_server
 from memdir.agents.mcp.tools import TOOLS, Around, output_schema
+from memdir.agents.project import Project
 from memdir.agents.service import AgentMemories
 from memdir.client.local import ensure_server, stop_server
 from memdir.core.paths import AppPaths, under_home
@@ -50,7 +51,7 @@ def container() -> str:
 
 @pytest.fixture
 def around(home: AppPaths, container: str) -> Around:
-    return Around(link=MemoryLink(home, container=container), project="shop")
+    return Around(link=MemoryLink(home, container=container), project=Project("shop"))
 
 
 def asked(server: Any, work: Callable[[Client], Awaitable[Any]], *, mode: str = "auto") -> Any:
@@ -107,8 +108,9 @@ def test_what_is_stored_is_found_listed_read_and_deleted_by_the_tools(around: Ar
         only = await data(client, "memory_search", query="deploys run on Fridays", only_project=True)
         assert other["memories"][0]["id"] not in [one["id"] for one in only["results"]]
 
-        page = await data(client, "memory_list", limit=2)
-        rest = await data(client, "memory_list", limit=2, cursor=page["nextCursor"])
+        assert (await data(client, "memory_list"))["total"] == 2, "the project's, and nobody's"
+        page = await data(client, "memory_list", limit=2, all_projects=True)
+        rest = await data(client, "memory_list", limit=2, all_projects=True, cursor=page["nextCursor"])
         assert page["total"] == 3
         listed = [one["id"] for one in (*page["memories"], *rest["memories"])]
         assert sorted(listed) == sorted(one["memories"][0]["id"] for one in (stored, other, nobody))
@@ -117,11 +119,10 @@ def test_what_is_stored_is_found_listed_read_and_deleted_by_the_tools(around: Ar
         ]
         assert [one["id"] for one in (await data(client, "memory_list", tag="auth"))["memories"]] == [memory["id"]]
 
-        assert (await data(client, "memory_read", id=memory["id"]))["memory"]["content"] == fact
+        assert (await data(client, "memory_get", id=memory["id"]))["memory"]["content"] == fact
         profile = await data(client, "memory_profile")
-        assert profile["total"] == 3
-        assert [one["id"] for one in profile["recentMemories"]] == [memory["id"]]
-        assert {one["name"] for one in profile["projects"]} == {"shop", "site"}
+        assert profile["total"] == 2, "of another project nothing is told"
+        assert [one["id"] for one in profile["recentMemories"]] == [memory["id"], nobody["memories"][0]["id"]]
 
         corrected = "The flaky login test was cured by freezing the clock."
         assert (await data(client, "memory_update", id=memory["id"], content=corrected))["memory"]["content"] == corrected
@@ -133,7 +134,7 @@ def test_what_is_stored_is_found_listed_read_and_deleted_by_the_tools(around: Ar
 
         assert (await data(client, "memory_delete", id=memory["id"]))["deleted"] is True
         assert (await data(client, "memory_search", query="flaky login test"))["results"] == []
-        for name in ("memory_read", "memory_delete"):
+        for name in ("memory_get", "memory_delete"):
             assert "memory_list" in await text(client, name, is_error=True, id=memory["id"])
 
     asked(make_server(around), work)

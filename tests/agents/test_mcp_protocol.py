@@ -25,11 +25,22 @@ from memdir.agents.mcp.http import token_for
 from memdir.agents.mcp.link import MemoryLink
 from memdir.agents.mcp.session import make_server
 from memdir.agents.mcp.tools import TOOLS, Around, input_schema, output_schema
+from memdir.agents.project import Project
 from memdir.core.errors import UsageError
 from memdir.core.limits import MEMORY_MAX_CHARS, MEMORY_TAGS_MAX
 from memdir.core.paths import under_home
 
-NAMES = ["memory_store", "memory_search", "memory_list", "memory_read", "memory_delete", "memory_profile", "memory_update"]
+NAMES = [
+    "memory_store",
+    "memory_search",
+    "memory_list",
+    "memory_get",
+    "memory_delete",
+    "memory_profile",
+    "memory_update",
+    "memory_confirm",
+    "memory_review",
+]
 NOWHERE = {"MEMDIR_SERVER_URL": "http://127.0.0.1:9", "MEMDIR_API_KEY": "md_nobody"}
 """A memory server that cannot be reached: what needs none must not notice."""
 MODES = ["legacy", "2026-07-28"]
@@ -52,7 +63,7 @@ def unreachable(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     """An MCP server whose memory server is not there."""
     for name, value in NOWHERE.items():
         monkeypatch.setenv(name, value)
-    return make_server(Around(link=MemoryLink(under_home(tmp_path)), project="shop"))
+    return make_server(Around(link=MemoryLink(under_home(tmp_path)), project=Project("shop")))
 
 
 def called(server: Any, name: str, arguments: dict[str, Any]) -> types.CallToolResult:
@@ -72,7 +83,7 @@ def test_the_tools_come_in_one_order_with_titles_annotations_and_both_schemas(un
     assert [tool.name for tool in listed] == NAMES
     for tool in listed:
         assert tool.title
-        assert len(tool.description or "") > 80 or tool.name == "memory_read"
+        assert len(tool.description or "") > 80 or tool.name == "memory_get"
         assert tool.input_schema["additionalProperties"] is False
         assert tool.output_schema is not None
         assert tool.output_schema["type"] == "object"
@@ -81,7 +92,7 @@ def test_the_tools_come_in_one_order_with_titles_annotations_and_both_schemas(un
         assert hints is not None
         assert hints.open_world_hint is False
         assert hints.idempotent_hint is True
-        assert hints.read_only_hint is (tool.name not in ("memory_store", "memory_delete", "memory_update"))
+        assert hints.read_only_hint is (tool.name not in ("memory_store", "memory_delete", "memory_update", "memory_confirm"))
         assert hints.destructive_hint is (tool.name in ("memory_delete", "memory_update"))
 
 
@@ -107,7 +118,7 @@ def test_every_argument_is_bounded() -> None:
         ("memory_search", {"query": "x", "limit": 51}, "limit"),
         ("memory_search", {"query": "x", "project": "", "only_project": True}, "only_project"),
         ("memory_list", {"limit": "many"}, "limit"),
-        ("memory_read", {"id": ""}, "id"),
+        ("memory_get", {"id": ""}, "id"),
         ("memory_delete", {"id": "x" * 101}, "id"),
     ],
 )
@@ -125,9 +136,9 @@ def test_a_memory_server_that_is_not_there_is_told_with_what_to_do(unreachable: 
     needed: dict[str, dict[str, str]] = {
         "memory_store": {"content": "a"},
         "memory_search": {"query": "a"},
-        "memory_read": {"id": "A"},
+        "memory_get": {"id": "A"},
     }
-    needed |= {"memory_delete": {"id": "A"}, "memory_update": {"id": "A", "content": "a"}}
+    needed |= {"memory_delete": {"id": "A"}, "memory_update": {"id": "A", "content": "a"}, "memory_confirm": {"id": "A"}}
     result = called(unreachable, name, needed.get(name, {}))
     assert result.is_error
     assert "cannot be reached" in words(result)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from memdir.agents.project import ENV_PROJECT, NAME_MAX_CHARS, current_project, project_of
+from memdir.agents import project as projects
+from memdir.agents.project import ENV_PROJECT, NAME_MAX_CHARS, Project
 from memdir.core.limits import MEMORY_PROJECT_MAX_CHARS
 
 _GIT = {
@@ -28,8 +29,20 @@ def _git(folder: Path, *arguments: str) -> None:
 def _repository(folder: Path, *options: str) -> Path:
     folder.mkdir(parents=True)
     _git(folder, "init", "-q", *options)
-    _git(folder, "commit", "-q", "--allow-empty", "-m", "first")
+    _git(folder, "commit", "-q", "--allow-empty", "-m", f"first of {folder}")
     return folder
+
+
+def project_of(folder: str) -> str | None:
+    """The name of its project."""
+    found = projects.project_of(folder)
+    return None if found is None else found.name
+
+
+def current_project(cwd: str | None = None) -> str | None:
+    """The name of the current one."""
+    found = projects.current_project(cwd)
+    return None if found is None else found.name
 
 
 @pytest.mark.promise("agent.project")
@@ -127,3 +140,75 @@ def test_a_folder_that_is_gone_is_no_error(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.chdir(gone)
     gone.rmdir()
     assert current_project() is None
+
+
+def keys_of(folder: Path) -> tuple[str, ...]:
+    found = projects.project_of(str(folder))
+    assert found is not None
+    return found.keys
+
+
+@pytest.mark.promise("agent.project-identity")
+@pytest.mark.parametrize(
+    "url",
+    [
+        "git@github.com:Acme/api.git", "https://github.com/acme/api", "https://user:token@github.com/acme/api.git/",
+        "ssh://git@github.com:22/acme/api", "git://GitHub.com/acme/api.git", "github.com:acme/api",
+    ],
+)  # fmt: skip
+def test_a_remote_is_the_same_however_it_is_written(tmp_path: Path, url: str) -> None:
+    api = _repository(tmp_path / "api")
+    _git(api, "remote", "add", "upstream", "https://example.org/else/where.git")
+    _git(api, "remote", "add", "origin", url)
+    assert keys_of(api)[0] == "remote:github.com/acme/api"
+    assert "token" not in "".join(keys_of(api))
+
+
+@pytest.mark.promise("agent.project-identity")
+def test_a_repository_without_a_remote_is_known_by_its_first_commit_wherever_it_is_moved(tmp_path: Path) -> None:
+    api = _repository(tmp_path / "api")
+    head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=api, check=True, capture_output=True, text=True).stdout.strip()
+    _git(api, "commit", "-q", "--allow-empty", "-m", "second")
+    before = keys_of(api)
+    assert before[0] == f"root:{head}"
+    moved = api.rename(tmp_path / "moved")
+    assert keys_of(moved)[0] == f"root:{head}"
+    assert keys_of(moved)[1] != before[1], "the folder is another one"
+    other = _repository(tmp_path / "elsewhere" / "api")
+    assert not set(keys_of(other)) & set(before)
+    _git(tmp_path, "clone", "-q", str(moved), str(tmp_path / "clone"))
+    _git(tmp_path, "clone", "-q", f"file://{moved}", str(tmp_path / "other-clone"))
+    _git(moved, "worktree", "add", "-q", str(tmp_path / "tree"))
+    assert {keys_of(tmp_path / name) for name in ("clone", "other-clone", "tree")} == {keys_of(moved)}
+    bare = tmp_path / "bare.git"
+    _git(tmp_path, "clone", "-q", "--bare", str(moved), str(bare))
+    _git(bare, "remote", "remove", "origin")
+    for name in ("one", "two"):
+        _git(tmp_path, "clone", "-q", str(bare), str(tmp_path / name))
+    assert keys_of(tmp_path / "one") == keys_of(tmp_path / "two")
+
+
+@pytest.mark.promise("agent.project-identity")
+def test_a_part_of_a_repository_has_a_name_of_its_own_and_its_repository_around_it(tmp_path: Path) -> None:
+    shop = _repository(tmp_path / "shop")
+    _git(shop, "remote", "add", "origin", "git@github.com:acme/shop.git")
+    payments = shop / "services" / "payments"
+    (payments / "src").mkdir(parents=True)
+    (payments / ".memdir.toml").write_text('project = "payments"\n', encoding="utf-8")
+    found = projects.project_of(str(payments / "src"))
+    assert found is not None
+    assert (found.name, found.keys[0]) == ("payments", "remote:github.com/acme/shop#payments")
+    assert found.parent == Project("shop", keys_of(shop))
+    (shop / ".memdir.toml").write_text('project = "the shop"\n', encoding="utf-8")
+    whole = projects.project_of(str(shop / "services"))
+    assert whole == Project("the shop", keys_of(shop))
+    plain = tmp_path / "thesis" / "text"
+    plain.mkdir(parents=True)
+    (tmp_path / "thesis" / ".memdir.toml").write_text('project = "thesis"\n', encoding="utf-8")
+    assert projects.project_of(str(plain)) == Project("thesis", ("name:thesis",))
+    for text, said in (("project = 7", "is not the name"), ("project =", "is no TOML"), ('project = " / "', "is not the name")):
+        (plain / ".memdir.toml").write_text(text, encoding="utf-8")
+        with pytest.raises(ValueError, match=said):
+            projects.project_of(str(plain))
+    (plain / ".memdir.toml").write_text("[other]\n", encoding="utf-8")
+    assert projects.project_of(str(plain)) == Project("thesis", ("name:thesis",)), "one that names none"

@@ -132,7 +132,8 @@ def carried_out(connection, *args, **kwargs):
 
 store.files._carried_out = carried_out
 caller = Caller(key=Key(), store=store)
-agents.store(caller, AgentMemoryState(store), StoreRequest(content="The ocelot job runs at noon", tags=["ops"], project="jobs"))
+request = StoreRequest(content="The ocelot job runs at noon", tags=["ops"], project="jobs")
+agents.store(caller, AgentMemoryState(store), None, request)
 print(statements, flush=True)
 os._exit(0)
 """
@@ -203,7 +204,8 @@ class Key:
 store = SqliteStore.open(Path(sys.argv[1]))
 caller, state = Caller(key=Key(), store=store), AgentMemoryState(store)
 for number in range(30):
-    agents.store(caller, state, StoreRequest(content=f"Fact {number} of the civet database", tags=["civet"], project="zoo"))
+    request = StoreRequest(content=f"Fact {number} of the civet database", tags=["civet"], project="zoo")
+    agents.store(caller, state, None, request)
 asked = AgentSearchRequest(q="civet db fact 7", project="zoo", record=False)
 print([(hit.memory.content, hit.score > 0) for hit in agent_search.search(caller, state, None, asked).results])
 told = ContextRequest(prompt="civet db fact", project="zoo", session_id="s")

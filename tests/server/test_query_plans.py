@@ -62,7 +62,7 @@ ALLOWED: Final[dict[str, str]] = {
     "select m.container_id, count(*) from memory m where m.container_id in": _COUNTED,
     "select count(*) from memory where container_id in": _COUNTED,
     "select count(*) from chunk c where c.container_id = ?": _COUNTED,
-    "select count(*) from agent_memory where container_id = ?": _COUNTED,
+    "select (select count(*) from agent_memory where container_id = ?)": _COUNTED,
     "select count(*), coalesce(max(size_bytes), 0) from (select d.size_bytes from job j join": (
         "the limit inside it; edits that wait are few"
     ),

@@ -52,7 +52,19 @@ alter table document drop column sibling_version;
 alter table container drop column siblings_version;
 drop table extraction;
 delete from job_clock where kind = 'extract'
-"""
+""",
+    3: """
+drop table agent_project;
+drop trigger agent_memory_changed;
+drop index agent_memory_proposed;
+alter table agent_memory drop column is_proposed;
+alter table agent_memory drop column provenance;
+create trigger agent_memory_changed after update of content, tags, project, created_at_ms, container_id on agent_memory begin
+    insert into agent_event (container_id, number) values (new.container_id, new.number);
+    insert into agent_event (container_id, number)
+    select id, old.number from container where id = old.container_id and id <> new.container_id;
+end
+""",
 }
 """How the steps are taken back: today's code cannot write with the columns that they bring."""
 

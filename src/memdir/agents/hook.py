@@ -68,12 +68,17 @@ def _run(arguments: list[str], started_s: float) -> None:
     event = hosts.event_of(hookcall.parsed(_input()), options.host)
     if event is None:
         return
+    project = current_project(event.cwd)
+    parent = None if project is None else project.parent
     body = hookcall.written(
         {
             "containerTag": options.container,
             "event": event.name,
             "prompt": event.prompt[:_PROMPT_MAX_CHARS],
-            "project": current_project(event.cwd),
+            "project": None if project is None else project.name,
+            "projectKeys": None if project is None else project.keys,
+            "parent": None if parent is None else parent.name,
+            "parentKeys": None if parent is None else parent.keys,
             "sessionId": event.session_id,
             "renewed": event.renewed or None,
             "host": event.host,

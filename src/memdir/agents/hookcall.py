@@ -58,18 +58,25 @@ def parsed(text: str) -> Any:
     return value
 
 
-def written(fields: dict[str, str | int | bool | None]) -> bytes:
-    """`json.dumps` of a flat object. Half characters (lone surrogates) become `?`: the server takes none."""
+def written(fields: dict[str, str | int | bool | tuple[str, ...] | None]) -> bytes:
+    """`json.dumps` of an object of texts, numbers and lists of texts. Half characters (lone surrogates) become `?`: the
+    server takes none."""
     parts = []
     for name, value in fields.items():
         if value is None:
             continue
         if isinstance(value, str):
-            shown = quoted(value.encode("utf-8", "replace").decode("utf-8"))
+            shown = _text(value)
+        elif isinstance(value, tuple):
+            shown = f"[{','.join(map(_text, value))}]"
         else:
             shown = str(value).lower() if isinstance(value, bool) else str(value)
         parts.append(f'"{name}":{shown}')
     return f"{{{','.join(parts)}}}".encode("ascii")
+
+
+def _text(value: str) -> str:
+    return quoted(value.encode("utf-8", "replace").decode("utf-8"))
 
 
 def ask(body: bytes, *, timeout_s: float) -> dict[str, Any] | None:

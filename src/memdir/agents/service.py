@@ -9,15 +9,24 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypedDict, cast
+from typing import TYPE_CHECKING, Any, Final, TypedDict, cast
 from urllib.parse import quote
 
 from memdir.client.light import call
 from memdir.client.local import ServerInfo
 
+if TYPE_CHECKING:
+    from memdir.agents.project import Project
+
 ENV_CONTAINER: Final = "MEMDIR_AGENT_CONTAINER"
 CONTAINER_DEFAULT: Final = "agents"
 TIMEOUT_S: Final = 30.0
+BY_USER: Final = "user"
+_HOST_MARKS: Final = (
+    ("CLAUDECODE", "claude-code"), ("CODEX_SANDBOX", "codex"), ("CODEX_THREAD_ID", "codex"), ("GEMINI_CLI", "gemini"),
+    ("CURSOR_AGENT", "cursor"), ("OPENCODE", "opencode"),
+)  # fmt: skip
+"""What hosts set for the commands that their agents run."""
 IMPORT_ITEMS: Final = 500
 """Of one call, as the wire bounds it."""
 PAGE_ITEMS: Final = 100
@@ -34,6 +43,12 @@ class Memory(TypedDict):
     createdAt: str
     updatedAt: str
     accessCount: int
+    storedBy: str
+    isTrusted: bool
+    confirmedAt: str | None
+    seen: int
+    mayReplace: str | None
+    isProposed: bool
     metadata: dict[str, Any]
 
 
@@ -44,11 +59,20 @@ class Duplicate(TypedDict):
     similarity: float
 
 
+class Superseded(TypedDict):
+    """`api.agents.Superseded`."""
+
+    id: str
+    content: str
+    why: str
+
+
 class Stored(TypedDict):
     """`api.agents.StoreResult`."""
 
     memories: list[Memory]
     duplicates: list[Duplicate]
+    superseded: list[Superseded]
     redacted: list[str]
 
 
@@ -86,12 +110,27 @@ class Told(TypedDict):
     leftOut: int
 
 
+class Question(TypedDict):
+    """`api.agents.ReviewQuestion`."""
+
+    kind: str
+    memory: Memory
+    other: Memory | None
+
+
 class Imported(TypedDict):
     """`api.agents.ImportOutcome`."""
 
     created: int
     duplicates: int
+    kept: int
     refused: list[str]
+
+
+def stored_by() -> str:
+    """Who runs a command: `agent HOST` below a host that says so in the environment, else `user`."""
+    found = next((host for name, host in _HOST_MARKS if os.environ.get(name, "").strip() not in ("", "0")), None)
+    return BY_USER if found is None else f"agent {found}"
 
 
 def agent_container(chosen: str | None = None) -> str:
@@ -115,15 +154,22 @@ class AgentMemories:
         tags: Sequence[str] = (),
         project: str | None = None,
         metadata: Mapping[str, Any] | None = None,
+        stored_by: str = BY_USER,
+        trusted: bool = True,
+        supersedes: Sequence[str] = (),
         secrets: str = "refuse",
         idempotency_key: str | None = None,
     ) -> Stored:
-        """Remember. `secrets`: `refuse` or `redact`. The same key with the same content happens once."""
+        """Remember. `trusted`: not learnt from what others wrote. `supersedes`: ids of what it replaces. `secrets`:
+        `refuse` or `redact`. The same key with the same content happens once."""
         body = {
             "content": content,
             "tags": list(tags),
             "project": project,
             "metadata": dict(metadata or {}),
+            "storedBy": stored_by,
+            "trusted": trusted,
+            "supersedes": list(supersedes),
             "secrets": secrets,
             "idempotencyKey": idempotency_key,
         }
@@ -173,6 +219,7 @@ class AgentMemories:
         content: str | None = None,
         tags: Sequence[str] | None = None,
         project: str | None = None,
+        stored_by: str = BY_USER,
         secrets: str = "refuse",
     ) -> Memory:
         """Change what is not None."""
@@ -181,9 +228,39 @@ class AgentMemories:
             "content": content,
             "tags": None if tags is None else list(tags),
             "project": project,
+            "storedBy": stored_by,
             "secrets": secrets,
         }
         return cast("Memory", self._call("PATCH", self._of(memory_id), body=body))
+
+    def confirm(self, memory_id: str, *, stored_by: str = BY_USER) -> Memory:
+        """It holds."""
+        body = {"storedBy": stored_by}
+        return cast("Memory", self._post(f"{self._of(memory_id)}/confirm", body))
+
+    def review(self, *, project: str | None = None, limit: int = 20) -> tuple[list[Question], int]:
+        """What is to be decided, oldest first, and how much of that there is."""
+        given = {"containerTag": self.container, "project": project, "limit": str(limit)}
+        params = {name: value for name, value in given.items() if value is not None}
+        page = self._call("GET", "/v1/agents/review", params=params)
+        return page["questions"], page["total"]
+
+    def history(self, memory_id: str) -> dict[str, Any]:
+        """`api.agents.MemoryHistory`."""
+        return self._call("GET", f"{self._of(memory_id)}/history", params={"containerTag": self.container})
+
+    def folder_of(self, project: Project | None, *, remember: bool = False) -> str | None:
+        """What the server calls a project: the name of its folder. With `remember` that stays so."""
+        if project is None or not project.keys:
+            return None if project is None else project.name
+        body = {"name": project.name, "keys": list(project.keys), "remember": remember}
+        return cast("str | None", self._post("/v1/agents/project", body)["project"])
+
+    def profile(self, *, project: str | None, limit: int = 5) -> dict[str, Any]:
+        """`api.agents.AgentProfile`."""
+        given = {"containerTag": self.container, "project": project, "limit": str(limit)}
+        params = {name: value for name, value in given.items() if value is not None}
+        return self._call("GET", "/v1/agents/profile", params=params)
 
     def delete(self, memory_id: str) -> None:
         """For good."""
@@ -197,11 +274,12 @@ class AgentMemories:
         after: str | None = None,
         limit: int = 20,
         oldest_first: bool = False,
+        personal: bool = False,
     ) -> Page:
-        """Newest first, or the other way round."""
+        """Newest first, or the other way round. `personal`: besides a project's those of none."""
         given = {
             "containerTag": self.container, "project": project, "tag": tag, "after": after, "limit": str(limit),
-            "oldestFirst": "true" if oldest_first else None,
+            "oldestFirst": "true" if oldest_first else None, "personal": "true" if personal else None,
         }  # fmt: skip
         params = {name: value for name, value in given.items() if value is not None}
         return cast("Page", self._call("GET", "/v1/agents/memories", params=params))
@@ -216,9 +294,9 @@ class AgentMemories:
             if after is None:
                 return
 
-    def bring_in(self, items: Sequence[Mapping[str, Any]], *, secrets: str = "redact") -> Imported:
-        """Import at most IMPORT_ITEMS items, as `api.agents.ImportItem` says them."""
-        body = {"items": [dict(item) for item in items], "secrets": secrets}
+    def bring_in(self, items: Sequence[Mapping[str, Any]], *, propose: bool = False, secrets: str = "redact") -> Imported:
+        """Import at most IMPORT_ITEMS items, as `api.agents.ImportItem` says them. `propose`: into the inbox."""
+        body = {"items": [dict(item) for item in items], "propose": propose, "secrets": secrets}
         return cast("Imported", self._post("/v1/agents/memories:import", body))
 
     def stats(self) -> dict[str, Any]:

@@ -30,6 +30,8 @@ IMPORT_MAX_ITEMS = 500
 Tag = Annotated[str, Field(min_length=1, max_length=MEMORY_TAG_MAX_CHARS)]
 Tags = Annotated[list[Tag], Field(max_length=MEMORY_TAGS_MAX)]
 Project = Annotated[str, Field(min_length=1, max_length=MEMORY_PROJECT_MAX_CHARS)]
+Keys = Annotated[list[Annotated[str, Field(pattern=r"^(?:remote|root|folder|name):\S.{0,499}$")]], Field(max_length=8)]
+StoredBy = Annotated[str, Field(pattern=r"^(?:user|(?:agent|import|capture) [\w.:/@-]{1,80})$")]
 Content = Annotated[str, Field(min_length=1, max_length=MEMORY_MAX_CHARS)]
 
 
@@ -47,7 +49,34 @@ class AgentMemory(Wire):
     updated_at: str
     access_count: int
     """How often a search or a hook answered with it."""
+    stored_by: str = "user"
+    """`user`, `agent HOST`, `import SOURCE` or `capture HOST`."""
+    is_trusted: bool = True
+    """Untrusted is what was learnt from web pages, issues or files of others, or reads like an instruction to a model: no hook
+    gives it before a person confirmed it."""
+    confirmed_at: str | None = None
+    seen: int = 1
+    """How often it was said."""
+    may_replace: str | None = None
+    """The older memory that it may contradict: a question for a review."""
+    is_proposed: bool = False
+    """It waits in an inbox, and is found by no search."""
     metadata: dict[str, Any] = Field(default_factory=dict)
+
+
+class ProjectRequest(Wire):
+    """POST /v1/agents/project: the folder below `/memory/` of a project. `keys`, strongest first: `remote:github.com/acme/api`,
+    `root:COMMIT`, `folder:DIGEST`, `name:NAME`."""
+
+    container_tag: str = AGENT_CONTAINER_DEFAULT
+    name: Project | None = None
+    keys: Keys = Field(default_factory=list)
+    remember: bool = False
+    """The folder is this project's from now on, by these keys."""
+
+
+class ProjectAnswer(Wire):
+    project: str | None
 
 
 class StoreRequest(Wire):
@@ -57,6 +86,12 @@ class StoreRequest(Wire):
     content: Content
     tags: Tags = Field(default_factory=list)
     project: Project | None = None
+    stored_by: StoredBy = "user"
+    trusted: bool = True
+    """False: learnt from what others wrote. What an agent stores and reads like an instruction to a model is untrusted
+    anyway."""
+    supersedes: Annotated[list[str], Field(max_length=20)] = Field(default_factory=list)
+    """Ids of memories that this one replaces: the first one says it from now on, with the former text in its history."""
     metadata: dict[str, Any] = Field(default_factory=dict)
     secrets: Literal["refuse", "redact"] = "refuse"
     """What happens to content that holds a secret: 422 with its kind, or the secret is replaced."""
@@ -71,10 +106,20 @@ class Duplicate(Wire):
     """0 to 1; 1 is the same words."""
 
 
+class Superseded(Wire):
+    """A memory that was replaced. The text stays in the history of its file."""
+
+    id: str
+    content: str
+    why: str
+
+
 class StoreResult(Wire):
     memories: list[AgentMemory]
     """In the order of the text; where a piece was a duplicate, the memory that was there before."""
     duplicates: list[Duplicate]
+    superseded: list[Superseded]
+    """What memories said before, that say this now."""
     redacted: list[str]
     """Kinds of the secrets that were replaced."""
 
@@ -87,6 +132,9 @@ class EditRequest(Wire):
     tags: Tags | None = None
     project: Annotated[str, Field(max_length=MEMORY_PROJECT_MAX_CHARS)] | None = None
     """An empty one: it belongs to no project from now on."""
+    stored_by: StoredBy = "user"
+    trusted: bool = True
+    """Of the new content, as in `StoreRequest`."""
     secrets: Literal["refuse", "redact"] = "refuse"
 
 
@@ -96,9 +144,49 @@ class DeleteResult(Wire):
     id: str
 
 
+class ConfirmRequest(Wire):
+    """POST /v1/agents/memories/{id}/confirm: it holds. Kept when it was proposed; trusted when `storedBy` is the user, who
+    alone may confirm what is not."""
+
+    container_tag: str = AGENT_CONTAINER_DEFAULT
+    stored_by: StoredBy = "user"
+
+
+class ReviewQuestion(Wire):
+    """`proposed`: keep it? `untrusted`: may it be given unasked? `may_replace`: does it take the place of `other`?"""
+
+    kind: Literal["proposed", "untrusted", "may_replace"]
+    memory: AgentMemory
+    other: AgentMemory | None
+    """Null when it went meanwhile."""
+
+
+class ReviewPage(Wire):
+    """GET /v1/agents/review?containerTag=&project=&limit=N: oldest first. An answer is a confirmation, a deletion, an edit,
+    or a store that supersedes."""
+
+    questions: list[ReviewQuestion]
+    total: int
+
+
+class MemoryVersion(Wire):
+    content: str
+    stored_by: str
+    since: str
+    until: str | None
+    """Null: it says this now."""
+
+
+class MemoryHistory(Wire):
+    """GET /v1/agents/memories/{id}/history?containerTag=: newest first, at most 100."""
+
+    id: str
+    versions: list[MemoryVersion]
+
+
 class MemoriesPage(Wire):
-    """GET /v1/agents/memories?containerTag=&project=&tag=&after=CURSOR&limit=N&oldestFirst=: newest first; project= chooses
-    those of none."""
+    """GET /v1/agents/memories?containerTag=&project=&tag=&after=CURSOR&limit=N&oldestFirst=&personal=: newest first; project=
+    chooses those of none, personal=true adds those to a project's."""
 
     memories: list[AgentMemory]
     next_after: str | None
@@ -176,6 +264,11 @@ class ContextRequest(Wire):
     prompt: Annotated[str, Field(max_length=100_000)] = ""
     """Only its first 4,096 characters are searched for."""
     project: Project | None = None
+    project_keys: Keys = Field(default_factory=list)
+    """As in `ProjectRequest`."""
+    parent: Project | None = None
+    parent_keys: Keys = Field(default_factory=list)
+    """Of the repository, where the project is a part of one: its memories are given, too."""
     session_id: Annotated[str, Field(max_length=200)] | None = None
     """What this session already got is not told again."""
     renewed: bool = False
@@ -206,6 +299,8 @@ class ImportItem(Wire):
     created_at: str | None = None
     updated_at: str | None = None
     access_count: Annotated[int, Field(ge=0, le=ACCESSES_MAX)] = 0
+    stored_by: StoredBy | None = None
+    trusted: bool = True
     metadata: dict[str, Any] = Field(default_factory=dict)
 
 
@@ -214,14 +309,28 @@ class ImportRequest(Wire):
 
     container_tag: str = AGENT_CONTAINER_DEFAULT
     items: Annotated[list[ImportItem], Field(min_length=1, max_length=IMPORT_MAX_ITEMS)]
+    propose: bool = False
+    """Into the inbox: what is proposed a second time is kept."""
     secrets: Literal["refuse", "redact"] = "redact"
 
 
 class ImportOutcome(Wire):
     created: int
     duplicates: int
+    kept: int = 0
+    """Proposals that were said once more, and are memories now."""
     refused: list[str]
     """One sentence for each that was not taken, at most 100."""
+
+
+class AgentProfile(Wire):
+    """GET /v1/agents/profile?containerTag=&project=&limit=5: what lasts and the newest memories, of a project and of none."""
+
+    project: str | None
+    facts: list[str]
+    memories: list[AgentMemory]
+    total: int
+    """Memories of the project and of none."""
 
 
 class TagCount(Wire):

@@ -30,6 +30,8 @@ EXAMPLES: Final[dict[tuple[str, str], Any]] = {
         "items": [{"content": "Staging runs in Frankfurt.", "tags": ["infra"], "createdAt": "2025-02-16T10:00:00Z"}],
     },
     ("patch", "/v1/agents/memories/{memory_id}"): {"containerTag": TAG, "tags": ["deploy", "ci"]},
+    ("post", "/v1/agents/memories/{memory_id}/confirm"): {"containerTag": TAG},
+    ("post", "/v1/agents/project"): {"containerTag": TAG, "name": "my-saas", "keys": ["remote:github.com/acme/my-saas"]},
     ("post", "/v1/agents/search"): {"containerTag": TAG, "q": "how do we deploy", "project": "my-saas", "tags": ["ci"]},
     ("post", "/v1/agents/context"): {
         "containerTag": TAG,

@@ -14,6 +14,7 @@ from memdir.store.accounts.orgs import OrgStore
 from memdir.store.accounts.saved_responses import AnswerStore
 from memdir.store.agents.feed import AgentFeed
 from memdir.store.agents.memories import AgentMemoryStore
+from memdir.store.agents.projects import AgentProjectStore
 from memdir.store.agents.usage import AgentUsageStore
 from memdir.store.contents.blobs import BlobStore
 from memdir.store.contents.extractions import ExtractionStore
@@ -79,6 +80,7 @@ class Store(ABC):
         self.agents = AgentMemoryStore(db, clock)
         self.agent_feed = AgentFeed(db)
         self.agent_usage = AgentUsageStore(db, clock)
+        self.agent_projects = AgentProjectStore(db)
         self.files = FileTree(db, clock, blobs, self.notify)
         self.versions = VersionStore(db, clock, blobs)
         self.history = HistoryStore(db)

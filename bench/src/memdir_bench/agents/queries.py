@@ -129,7 +129,7 @@ def answered(asked: Asked) -> Answered:
         for at, ask in enumerate(questions["mixed"][: asked.stores]):
             answer.before_stores.append(inside(ask)[0])
             began = time.perf_counter()
-            agents.store(caller, state, wire.StoreRequest(container_tag=CONTAINER, content=f"{ask.text} {at}th {at * at}"))
+            agents.store(caller, state, None, wire.StoreRequest(container_tag=CONTAINER, content=f"{ask.text} {at * at}th"))
             answer.stores.append((time.perf_counter() - began) * 1000)
             answer.after_stores.append(inside(ask)[0])
         state.close()

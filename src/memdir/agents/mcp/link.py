@@ -9,10 +9,10 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from memdir.agents.service import CONTAINER_DEFAULT, AgentMemories
-from memdir.client.light import LightCallError, call
+from memdir.client.light import LightCallError
 from memdir.client.local import ServerInfo, ensure_server
 from memdir.core.errors import MemdirError
 from memdir.core.paths import AppPaths
@@ -44,13 +44,6 @@ class MemoryLink:
     def ask(self, work: Callable[[AgentMemories], _T]) -> _T:
         """What `work` gets from the memories. It must bear being done twice: after a lost answer the server is asked again."""
         return self._again(lambda server: work(self._memories(server)))
-
-    def profile(self) -> dict[str, Any]:
-        """The facts of the container's profile: `static` and `dynamic`, lists of sentences."""
-        body = {"containerTag": self._container}
-        answer = self._again(lambda server: call(server, "POST", "/v4/profile", body=body, timeout_s=CALL_TIMEOUT_S))
-        profile = answer.get("profile")
-        return profile if isinstance(profile, dict) else {}
 
     def _memories(self, server: ServerInfo) -> AgentMemories:
         return AgentMemories(server=server, container=self._container, timeout_s=CALL_TIMEOUT_S)

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import functools
 import logging
+import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final, TypeVar
 from urllib.parse import quote, unquote
 
@@ -46,6 +48,7 @@ _PROFILE_URI: Final = "memory://profile"
 _MARKDOWN: Final = "text/markdown"
 _TOPIC_MAX_CHARS: Final = 1_000
 _NAME_MAX_CHARS: Final = 80
+_HOST_MAX_CHARS: Final = 80
 _LISTS_FRESH_MS: Final = 3_600_000
 """Tools and prompts are the same as long as this version is installed; resources change with every store."""
 
@@ -85,14 +88,15 @@ class McpSession:
         _one_page(params)
         return types.ListToolsResult(tools=list(_listed_tools()))
 
-    async def call_tool(self, _context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+    async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         """Run a tool. What goes wrong is told in the result (`isError`), where a model reads it; only a tool that does not
         exist is an error of the protocol."""
         tool = self._tools.get(params.name)
         if tool is None:
             raise MCPError(code=types.INVALID_PARAMS, message=f"there is no tool {params.name[:100]!r}")
         try:
-            outcome = await self._waited(functools.partial(tool, self._around, params.arguments or {}))
+            around = replace(self._around, stored_by=f"agent {_host(context)}")
+            outcome = await self._waited(functools.partial(tool, around, params.arguments or {}))
         except MemdirError as error:
             return _failed(trouble(error))
         except ValidationError as error:
@@ -136,7 +140,7 @@ class McpSession:
     async def read_resource(self, _context: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         uri = str(params.uri)
         if uri == _PROFILE_URI:
-            found = await self._asked(lambda: profile(self._around, self._around.project))
+            found = await self._asked(lambda: profile(self._around, self._around.project_or(None)))
             text = answers.profile_text(found)
         else:
             memory_id = unquote(uri.removeprefix(_SCHEME))
@@ -202,6 +206,13 @@ def _listed_tools() -> tuple[types.Tool, ...]:
         )
         for tool in TOOLS
     )
+
+
+def _host(context: Context) -> str:
+    """What a client calls itself, as `storedBy` takes it."""
+    params = context.session.client_params
+    name = "" if params is None else re.sub(r"[^\w.:/@-]+", "-", params.client_info.name)[:_HOST_MAX_CHARS].strip("-")
+    return name or "unknown"
 
 
 def _one_page(params: types.PaginatedRequestParams | None) -> None:

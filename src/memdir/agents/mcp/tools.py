@@ -1,4 +1,4 @@
-"""The seven tools: what each takes (bounded), what it says about itself, and what it does.
+"""The nine tools: what each takes (bounded), what it says about itself, and what it does.
 
 The order of `TOOLS` is what a host sees and caches: new ones go to the end. Arguments are checked here and not by the
 protocol's library, so that a model is told what to mend in a result that it reads.
@@ -15,6 +15,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from memdir.agents.mcp import answers, guide
 from memdir.agents.mcp.link import MemoryLink
+from memdir.agents.project import Project
 from memdir.api import agents as wire
 from memdir.client.light import LightCallError
 from memdir.core.errors import MemdirError, UsageError
@@ -29,6 +30,7 @@ from memdir.core.limits import (
 
 SEARCH_LIMIT_MAX: Final = 50
 LIST_LIMIT_MAX: Final = 100
+REVIEW_LIMIT_MAX: Final = 20
 _NO_PROJECT: Final = frozenset({"", "-"})
 _ID_MAX_CHARS: Final = 100
 _CURSOR_MAX_CHARS: Final = 1_000
@@ -58,6 +60,19 @@ class StoreArguments(Arguments):
         list[wire.Tag], Field(max_length=MEMORY_TAGS_MAX, description="two to four words it belongs to, such as auth, bug-fix")
     ] = Field(default_factory=list)
     project: Annotated[str | SkipJsonSchema[None], _NAMED_PROJECT] = None
+    personal: Annotated[
+        bool, Field(description="true for what the user prefers or is in every project; it then belongs to no project")
+    ] = False
+    outside: Annotated[
+        bool,
+        Field(
+            description="true when you know it from a web page, an issue, a mail or a file that others wrote; it is then given "
+            "to no prompt before the user confirms it"
+        ),
+    ] = False
+    supersedes: Annotated[
+        list[Identifier], Field(max_length=20, description="ids of memories that are no longer true because of this one")
+    ] = Field(default_factory=list)
     redact_secrets: Annotated[
         bool, Field(description="take passwords and keys out of the content instead of refusing to store it")
     ] = False
@@ -77,8 +92,9 @@ class SearchArguments(Arguments):
 class ListArguments(Arguments):
     project: Annotated[
         str | SkipJsonSchema[None],
-        Field(max_length=MEMORY_PROJECT_MAX_CHARS, description="default: all projects; '' for memories of none"),
+        Field(max_length=MEMORY_PROJECT_MAX_CHARS, description="default: the current project and none; '' for those of none"),
     ] = None
+    all_projects: Annotated[bool, Field(description="of every project")] = False
     tag: Annotated[str | SkipJsonSchema[None], Field(min_length=1, max_length=MEMORY_TAG_MAX_CHARS)] = None
     cursor: Annotated[
         str | SkipJsonSchema[None], Field(min_length=1, max_length=_CURSOR_MAX_CHARS, description="of the page before")
@@ -86,7 +102,7 @@ class ListArguments(Arguments):
     limit: Annotated[int, Field(ge=1, le=LIST_LIMIT_MAX)] = 20
 
 
-class ReadArguments(Arguments):
+class GetArguments(Arguments):
     id: Identifier
 
 
@@ -106,6 +122,14 @@ class UpdateArguments(Arguments):
     )
 
 
+class ConfirmArguments(Arguments):
+    id: Identifier
+
+
+class ReviewArguments(Arguments):
+    limit: Annotated[int, Field(ge=1, le=REVIEW_LIMIT_MAX)] = 5
+
+
 class ProfileArguments(Arguments):
     project: Annotated[str | SkipJsonSchema[None], _NAMED_PROJECT] = None
 
@@ -115,12 +139,17 @@ class Around:
     """What the tools work with. Calls block: they run in worker threads."""
 
     link: MemoryLink
-    project: str | None
+    project: Project | None
     """Of the folder that the host started us in."""
+    stored_by: str = "agent unknown"
+    """Who calls, as the memory server is told."""
 
-    def project_or(self, named: str | None) -> str | None:
-        """The project that a call means: the one it names, none for '' (and '-', as commands have it), else the current one."""
-        return self.project if named is None else None if named in _NO_PROJECT else named
+    def project_or(self, named: str | None, *, remember: bool = False) -> str | None:
+        """The project that a call means: the one it names, none for '' (and '-', as commands have it), else the current one
+        as the memory server calls it (with `remember`: from now on)."""
+        if named is not None:
+            return None if named in _NO_PROJECT else named
+        return self.link.ask(lambda memories: memories.folder_of(self.project, remember=remember))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,6 +191,8 @@ class Tool:
 
 def _explained(error: LightCallError) -> MemdirError:
     """A refusal of the memory server with what a model can do about it, which is not what a person would."""
+    if error.status == 403 and "confirmed by a person" in error.message:
+        return UsageError(error.message, hint="ask the user to look at it with `memdir memory review`")
     if error.status == 404:
         return UsageError("there is no memory with that id", hint="memory_search and memory_list give the ids there are")
     if error.status == 422 and "secret" in error.message:
@@ -172,11 +203,15 @@ def _explained(error: LightCallError) -> MemdirError:
 
 def _store(around: Around, given: StoreArguments) -> Outcome:
     key = new_id()
+    project = None if given.personal else around.project_or(given.project, remember=True)
     stored = around.link.ask(
         lambda memories: memories.store(
             given.content,
             tags=given.tags,
-            project=around.project_or(given.project),
+            project=project,
+            stored_by=around.stored_by,
+            trusted=not given.outside,
+            supersedes=given.supersedes,
             secrets="redact" if given.redact_secrets else "refuse",
             idempotency_key=key,
         )
@@ -185,6 +220,7 @@ def _store(around: Around, given: StoreArguments) -> Outcome:
     data = answers.Stored(
         memories=[answers.memory(one) for one in result.memories],
         duplicates=[answers.Duplicate(id=one.id, similarity=one.similarity) for one in result.duplicates],
+        superseded=[answers.Superseded(id=one.id, content=one.content, why=one.why) for one in result.superseded],
         redacted=result.redacted,
     )
     return Outcome(text=answers.stored_text(data), data=data)
@@ -211,7 +247,10 @@ def _search(around: Around, given: SearchArguments) -> Outcome:
 
 
 def _list(around: Around, given: ListArguments) -> Outcome:
-    page = memories_page(around.link, project=given.project, tag=given.tag, after=given.cursor, limit=given.limit)
+    project = None if given.all_projects else "" if given.project in _NO_PROJECT else around.project_or(given.project)
+    page = memories_page(
+        around.link, project=project, tag=given.tag, after=given.cursor, limit=given.limit, personal=given.project is None
+    )
     data = answers.Listed(
         memories=[answers.memory(one, max_chars=answers.LISTED_MAX_CHARS) for one in page.memories],
         next_cursor=page.next_after,
@@ -220,7 +259,7 @@ def _list(around: Around, given: ListArguments) -> Outcome:
     return Outcome(text=answers.listed_text(data), data=data)
 
 
-def _read(around: Around, given: ReadArguments) -> Outcome:
+def _get(around: Around, given: GetArguments) -> Outcome:
     data = answers.Read(memory=answers.memory(one_memory(around.link, given.id), max_chars=answers.READ_MAX_CHARS))
     return Outcome(text=answers.read_text(data), data=data)
 
@@ -232,10 +271,27 @@ def _delete(around: Around, given: DeleteArguments) -> Outcome:
 
 def _update(around: Around, given: UpdateArguments) -> Outcome:
     secrets = "redact" if given.redact_secrets else "refuse"
-    changed = around.link.ask(lambda memories: memories.edit(given.id, content=given.content, tags=given.tags, secrets=secrets))
+    changed = around.link.ask(
+        lambda memories: memories.edit(
+            given.id, content=given.content, tags=given.tags, stored_by=around.stored_by, secrets=secrets
+        )
+    )
     memory = answers.memory(wire.AgentMemory.model_validate(changed), max_chars=answers.READ_MAX_CHARS)
     data = answers.Read(memory=memory)
     return Outcome(text=f"Updated; the former text is in its file's history.\n\n{answers.read_text(data)}", data=data)
+
+
+def _confirm(around: Around, given: ConfirmArguments) -> Outcome:
+    kept = around.link.ask(lambda memories: memories.confirm(given.id, stored_by=around.stored_by))
+    data = answers.Read(memory=answers.memory(wire.AgentMemory.model_validate(kept), max_chars=answers.READ_MAX_CHARS))
+    return Outcome(text=f"Confirmed.\n\n{answers.read_text(data)}", data=data)
+
+
+def _review(around: Around, given: ReviewArguments) -> Outcome:
+    project = around.project_or(None)
+    asked, total = around.link.ask(lambda memories: memories.review(project=project, limit=given.limit))
+    data = answers.Reviewed(questions=[answers.question(wire.ReviewQuestion.model_validate(one)) for one in asked], total=total)
+    return Outcome(text=answers.review_text(data), data=data)
 
 
 def _profile(around: Around, given: ProfileArguments) -> Outcome:
@@ -244,38 +300,34 @@ def _profile(around: Around, given: ProfileArguments) -> Outcome:
 
 
 def profile(around: Around, project: str | None) -> answers.Profile:
-    """The facts of the profile, the latest memories of `project`, and what else there is."""
-    facts = around.link.profile()
-    stats = wire.AgentStats.model_validate(around.link.ask(lambda memories: memories.stats()))
-    page = memories_page(around.link, project=project, limit=_RECENT_MAX)
+    """What lasts, and the latest memories of `project` and of none."""
+    found = around.link.ask(lambda memories: memories.profile(project=project, limit=_RECENT_MAX))
+    known = wire.AgentProfile.model_validate(found)
     return answers.Profile(
-        project=project,
-        facts=_sentences(facts.get("static")),
-        recent_facts=_sentences(facts.get("dynamic")),
-        recent_memories=[answers.memory(one) for one in page.memories],
-        projects=[answers.Count(name=one.project, count=one.count) for one in stats.projects[:_COUNTS_MAX] if one.project],
-        tags=[answers.Count(name=one.tag, count=one.count) for one in stats.tags[:_COUNTS_MAX]],
-        total=stats.memories,
+        project=known.project,
+        facts=[one[: answers.FACT_MAX_CHARS] for one in known.facts[: answers.FACTS_MAX]],
+        recent_memories=[answers.memory(one) for one in known.memories],
+        total=known.total,
     )
 
 
 def memories_page(
-    link: MemoryLink, *, project: str | None = None, tag: str | None = None, after: str | None = None, limit: int
+    link: MemoryLink,
+    *,
+    project: str | None = None,
+    tag: str | None = None,
+    after: str | None = None,
+    limit: int,
+    personal: bool = False,
 ) -> wire.MemoriesPage:
     """A page of memories, newest first."""
-    page = link.ask(lambda memories: memories.page(project=project, tag=tag, after=after, limit=limit))
+    page = link.ask(lambda memories: memories.page(project=project, tag=tag, after=after, limit=limit, personal=personal))
     return wire.MemoriesPage.model_validate(page)
 
 
 def one_memory(link: MemoryLink, memory_id: str) -> wire.AgentMemory:
     """The memory of an id."""
     return wire.AgentMemory.model_validate(link.ask(lambda memories: memories.get(memory_id)))
-
-
-def _sentences(value: object) -> list[str]:
-    if not isinstance(value, list):
-        return []
-    return [str(one)[: answers.FACT_MAX_CHARS] for one in value[: answers.FACTS_MAX]]
 
 
 def _problems(error: ValidationError) -> str:
@@ -320,8 +372,6 @@ def plain_schema(schema: dict[str, Any]) -> dict[str, Any]:
     return plained
 
 
-_COUNTS_MAX: Final = 20
-
 TOOLS: Final[tuple[Tool, ...]] = (
     Tool(
         name="memory_store", title="Remember", description=guide.STORE, arguments=StoreArguments, answer=answers.Stored,
@@ -336,8 +386,8 @@ TOOLS: Final[tuple[Tool, ...]] = (
         run=_list, reads_only=True,
     ),
     Tool(
-        name="memory_read", title="Read a memory", description=guide.READ, arguments=ReadArguments, answer=answers.Read,
-        run=_read, reads_only=True,
+        name="memory_get", title="Read a memory", description=guide.GET, arguments=GetArguments, answer=answers.Read,
+        run=_get, reads_only=True,
     ),
     Tool(
         name="memory_delete", title="Forget", description=guide.DELETE, arguments=DeleteArguments, answer=answers.Deleted,
@@ -350,6 +400,14 @@ TOOLS: Final[tuple[Tool, ...]] = (
     Tool(
         name="memory_update", title="Correct a memory", description=guide.UPDATE, arguments=UpdateArguments,
         answer=answers.Read, run=_update, reads_only=False, destroys=True,
+    ),
+    Tool(
+        name="memory_confirm", title="Confirm a memory", description=guide.CONFIRM, arguments=ConfirmArguments,
+        answer=answers.Read, run=_confirm, reads_only=False,
+    ),
+    Tool(
+        name="memory_review", title="Review memories", description=guide.REVIEW, arguments=ReviewArguments,
+        answer=answers.Reviewed, run=_review, reads_only=True,
     ),
 )  # fmt: skip
 

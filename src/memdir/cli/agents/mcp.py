@@ -5,13 +5,16 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from memdir.cli.command import EXIT_OK, Command, Parser, bounded_int
 from memdir.cli.memory.options import add_container
 from memdir.cli.output import Output
 from memdir.cli.text import is_terminal
 from memdir.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from memdir.agents.project import Project
 
 PORT_DEFAULT: Final = 8849
 
@@ -32,11 +35,16 @@ def _configure(parser: Parser) -> None:
     add_container(parser)
 
 
-def _project(named: str | None) -> str | None:
+def _project(named: str | None) -> Project | None:
     """The current project for the life of the server; '-' is none, as in `memdir memory`."""
-    from memdir.agents.project import current_project
+    from memdir.agents.project import Project, current_project
 
-    return current_project() if named is None else None if named == "-" else named
+    if named is not None:
+        return None if named == "-" else Project(named)
+    try:
+        return current_project()
+    except ValueError as error:
+        raise UsageError(str(error), hint="mend that file, or name the project with --project") from None
 
 
 def _run(args: argparse.Namespace, out: Output) -> int:
@@ -70,7 +78,8 @@ def _run(args: argparse.Namespace, out: Output) -> int:
 
     def announce(url: str) -> None:
         if out.json:
-            out.document({"url": url, "token_file": str(file) if file else None, "pid": os.getpid(), "project": around.project})
+            project = None if around.project is None else around.project.name
+            out.document({"url": url, "token_file": str(file) if file else None, "pid": os.getpid(), "project": project})
         else:
             out.line(url)
             out.note(f"clients send `Authorization: Bearer TOKEN`; the token is in {file or 'MEMDIR_MCP_TOKEN'}")
@@ -85,8 +94,9 @@ COMMAND = Command(
     usage="[OPTIONS]",
     description=(
         "Serve agent memories over the Model Context Protocol: the tools memory_store, memory_search, memory_list,\n"
-        "memory_read, memory_delete, memory_profile and memory_update. A host starts it and talks to it over standard\n"
-        "input and output; it ends with its host. The memory server is started when it does not run. See docs/mcp.md."
+        "memory_get, memory_delete, memory_profile, memory_update, memory_confirm and memory_review. A host starts it and\n"
+        "talks to it over standard input and output; it ends with its host. The memory server is started when it does not\n"
+        "run. See docs/mcp.md."
     ),
     examples=[
         ("memdir mcp --project shop", "when the project is not the folder's"),

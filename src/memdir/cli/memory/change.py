@@ -82,9 +82,12 @@ def _edit_by_hand(args: argparse.Namespace, command: str, out: Output) -> int:
 
 
 def _write(args: argparse.Namespace, memories: AgentMemories, content: str | None, out: Output) -> int:
+    from memdir.agents.service import stored_by
+
     secrets = "redact" if args.redact else "refuse"
     project = told_project(args.move)
-    memory = there(lambda: memories.edit(args.id, content=content, project=project, secrets=secrets))
+    by = stored_by()
+    memory = there(lambda: memories.edit(args.id, content=content, project=project, stored_by=by, secrets=secrets))
     if out.json:
         out.document(memory)
     else:

@@ -55,16 +55,28 @@ def _configure_store(parser: Parser) -> None:
     parser.add_argument("text", metavar="TEXT", nargs="*", help="what to remember; '-' or nothing reads standard input")
     _tags(parser, "a tag, or several with commas; may be given several times")
     parser.add_argument("--redact", action="store_true", help="replace secrets in it; else a text that holds one is refused")
+    parser.add_argument(
+        "--supersedes", metavar="ID", action="append", type=checked_id, default=[], help="a memory that it takes the place of"
+    )
+    parser.add_argument(
+        "--untrusted", action="store_true", help="learnt from what others wrote: no prompt gets it before you confirm it"
+    )
     add_project(parser)
     add_container(parser)
 
 
 def _store(args: argparse.Namespace, out: Output) -> int:
+    from memdir.agents.service import stored_by
+
     text = text_of(args.text)
     if not text.strip():
         raise UsageError("there is nothing to remember", hint="memdir memory store 'what to remember'")
     secrets = "redact" if args.redact else "refuse"
-    stored = memories_of(args, out).store(text, tags=args.tag, project=chosen_project(args), secrets=secrets)
+    memories = memories_of(args, out)
+    stored = memories.store(
+        text, tags=args.tag, project=chosen_project(args, memories, remember=True), stored_by=stored_by(),
+        trusted=not args.untrusted, supersedes=args.supersedes, secrets=secrets,
+    )  # fmt: skip
     known = {one["id"]: one["similarity"] for one in stored["duplicates"]}
     if out.json:
         out.document(stored)
@@ -74,6 +86,13 @@ def _store(args: argparse.Namespace, out: Output) -> int:
         for memory_id, similarity in known.items():
             alike = "says the same" if similarity == 1 else f"says nearly the same ({similarity:.0%})"
             out.note(f"{memory_id} {alike} already and was kept")
+        for one in stored["superseded"]:
+            out.note(f"{one['id']} said before: {visible(shortened(' '.join(one['content'].split()), _LINE_CHARS))}")
+        for memory in stored["memories"]:
+            if memory["mayReplace"] and memory["id"] not in known:
+                out.note(f"it may contradict {memory['mayReplace']}: `memdir memory review` asks which holds")
+            if not memory["isTrusted"]:
+                out.note(f"not trusted: given to no prompt before `memdir memory confirm {memory['id']}`")
         if stored["redacted"]:
             out.note(f"replaced: {', '.join(stored['redacted'])}")
     return EXIT_OK
@@ -114,9 +133,10 @@ def _search(args: argparse.Namespace, out: Output) -> int:
     query = " ".join(args.query)
     if not query.strip():
         raise UsageError("there is nothing to look for", hint="give the words that a memory may hold")
-    found = memories_of(args, out).search(
+    memories = memories_of(args, out)
+    found = memories.search(
         query,
-        project=chosen_project(args),
+        project=chosen_project(args, memories),
         tags=args.tag,
         only_project=args.only_project,
         only_tags=args.only_tags,
@@ -141,7 +161,8 @@ def _show_hit(number: int, hit: Hit, explain: bool, out: Output) -> None:
     memory = hit["memory"]
     tags = f" [{', '.join(memory['tags'])}]" if memory["tags"] else ""
     head = visible(f"{number}. {memory['createdAt'][:10]} {memory['project'] or NONE}{tags}")
-    out.line(f"{out.style(head, 'bold')}  {hit['score']:.3f}  {memory['id']}")
+    doubt = "" if memory["isTrusted"] else f"  {out.style('not trusted', 'warn')}"
+    out.line(f"{out.style(head, 'bold')}  {hit['score']:.3f}  {memory['id']}{doubt}")
     if explain:
         signals = "  ".join(f"{name} {value:.4f}" for name, value in hit["signals"].items() if value is not None)
         out.line(f"   {signals}  (bm25 {hit['bm25Raw']:.4f}; {visible(', '.join(hit['matched']))})")
@@ -189,10 +210,12 @@ def _show(args: argparse.Namespace, out: Output) -> int:
     rows: list[tuple[str, Any]] = [
         ("id", memory["id"]), ("path", memory["path"]), ("project", memory["project"] or NONE),
         ("tags", ", ".join(memory["tags"]) or NONE), ("created", memory["createdAt"]), ("updated", memory["updatedAt"]),
-        ("accesses", memory["accessCount"]),
+        ("accesses", memory["accessCount"]), ("stored by", memory["storedBy"]),
+        ("trusted", "yes" if memory["isTrusted"] else "no"),
+        ("confirmed", memory["confirmedAt"] or NONE), ("said", plural(memory["seen"], "time")),
     ]  # fmt: skip
     for name, value in rows:
-        out.line(f"{name + ':':<10}{visible(str(value))}")
+        out.line(f"{name + ':':<11}{visible(str(value))}")
     out.line()
     for line in memory["content"].split("\n"):
         out.line(visible(line))

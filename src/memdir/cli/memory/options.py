@@ -70,11 +70,18 @@ def memories_of(args: argparse.Namespace, out: Output) -> AgentMemories:
     return AgentMemories(server=server, container=agent_container(args.container))
 
 
-def chosen_project(args: argparse.Namespace) -> str | None:
-    """What `--project` says; else MEMDIR_PROJECT, else the project of the folder. None for none."""
+def chosen_project(args: argparse.Namespace, memories: AgentMemories, *, remember: bool = False) -> str | None:
+    """What `--project` says; else MEMDIR_PROJECT, else the project of the folder, as the server calls it (with `remember`:
+    from now on). None for none."""
     from memdir.agents.project import current_project
 
-    return current_project() if args.project is None else told_project(args.project) or None
+    if args.project is not None:
+        return told_project(args.project) or None
+    try:
+        project = current_project()
+    except ValueError as error:
+        raise UsageError(str(error), hint="mend that file, or name the project with --project") from None
+    return memories.folder_of(project, remember=remember)
 
 
 def told_project(name: str | None) -> str | None:

@@ -51,9 +51,17 @@ def get(caller: Caller, state: AgentMemoryState, tag: str, memory_id: str) -> wi
 
 
 def page(
-    caller: Caller, tag: str, *, project: str | None, label: str | None, after: str | None, limit: int, oldest_first: bool
+    caller: Caller,
+    tag: str,
+    *,
+    project: str | None,
+    label: str | None,
+    after: str | None,
+    limit: int,
+    oldest_first: bool,
+    personal: bool = False,
 ) -> wire.MemoriesPage:
-    """Newest first, or the other way round."""
+    """Newest first, or the other way round. `personal`: besides a project's those of none."""
     allowed = bounds(caller, tag)
     if allowed.container is None:
         return wire.MemoriesPage(memories=[], next_after=None, total=0)
@@ -64,13 +72,19 @@ def page(
     store = caller.store.agents
     behind = _cursor(after)
     records = store.page(
-        allowed.container.id, project=wanted, tag=label, after=behind, limit=limit + 1, oldest_first=oldest_first
+        allowed.container.id,
+        project=wanted,
+        tag=label,
+        after=behind,
+        limit=limit + 1,
+        oldest_first=oldest_first,
+        personal=personal and allowed.project is None,
     )
     shown = records[:limit]
     return wire.MemoriesPage(
         memories=[memory_of(record) for record in shown],
         next_after=f"{shown[-1].created_at_ms}.{shown[-1].number}" if len(records) > limit else None,
-        total=store.count(allowed.container.id, project=wanted, tag=label),
+        total=store.count(allowed.container.id, project=wanted, tag=label, personal=personal and allowed.project is None),
     )
 
 

@@ -55,8 +55,10 @@ def _neighbours(
     tags = set(map(tag_key, query.tags))
 
     def chosen(record: AgentRecord) -> bool:
-        return (not query.only_project or query.project in (None, record.project)) and (
-            not query.only_tags or not tags.isdisjoint(map(tag_key, record.tags))
+        return (
+            not record.is_proposed
+            and (not query.only_project or query.project in (None, record.project))
+            and (not query.only_tags or not tags.isdisjoint(map(tag_key, record.tags)))
         )
 
     hits = [record for _, record in by_words]

@@ -9,7 +9,9 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from memdir.api import agents as wire
 from memdir.core.limits import MEMORY_PROJECT_MAX_CHARS, MEMORY_TAG_MAX_CHARS
 from memdir.server.agents import context as agent_context
+from memdir.server.agents import projects as agent_projects
 from memdir.server.agents import reading as agent_reading
+from memdir.server.agents import review as agent_review
 from memdir.server.agents import writing as agents
 from memdir.server.agents.search import search as search_memories
 from memdir.server.agents.state import AgentMemoryState
@@ -31,8 +33,40 @@ AgentState = Annotated[AgentMemoryState, Depends(agent_state_of)]
 
 
 @router.post("/v1/agents/memories", response_model=wire.StoreResult, status_code=201)
-async def store(body: wire.StoreRequest, caller: Calling, dispatcher: Dispatching, state: AgentState) -> Response:
-    return model_response(await dispatcher.run(agents.store, caller, state, body), status=201)
+async def store(
+    body: wire.StoreRequest, caller: Calling, dispatcher: Dispatching, state: AgentState, engine: Searching
+) -> Response:
+    return model_response(await dispatcher.run(agents.store, caller, state, engine, body), status=201)
+
+
+@router.post("/v1/agents/project", response_model=wire.ProjectAnswer)
+async def project(body: wire.ProjectRequest, caller: Calling, dispatcher: Dispatching) -> Response:
+    return model_response(await dispatcher.run(agent_projects.resolved, caller, body))
+
+
+@router.get("/v1/agents/review", response_model=wire.ReviewPage)
+async def review(
+    caller: Calling,
+    dispatcher: Dispatching,
+    container_tag: Tag = wire.AGENT_CONTAINER_DEFAULT,
+    project: Annotated[str | None, Query(max_length=MEMORY_PROJECT_MAX_CHARS)] = None,
+    limit: Annotated[int, Query(ge=1, le=wire.AGENT_LIMIT_MAX)] = 20,
+) -> Response:
+    return model_response(await dispatcher.run(agent_review.questions, caller, container_tag, project=project, limit=limit))
+
+
+@router.post("/v1/agents/memories/{memory_id}/confirm", response_model=wire.AgentMemory)
+async def confirm(
+    memory_id: str, body: wire.ConfirmRequest, caller: Calling, dispatcher: Dispatching, state: AgentState
+) -> Response:
+    return model_response(await dispatcher.run(agent_review.confirm, caller, state, memory_id, body))
+
+
+@router.get("/v1/agents/memories/{memory_id}/history", response_model=wire.MemoryHistory)
+async def history(
+    memory_id: str, caller: Calling, dispatcher: Dispatching, container_tag: Tag = wire.AGENT_CONTAINER_DEFAULT
+) -> Response:
+    return model_response(await dispatcher.run(agent_review.history, caller, container_tag, memory_id))
 
 
 @router.post("/v1/agents/memories:import", response_model=wire.ImportOutcome)
@@ -50,6 +84,7 @@ async def page(
     after: Annotated[str | None, Query(max_length=64)] = None,
     limit: Annotated[int, Query(ge=1, le=wire.AGENT_LIMIT_MAX)] = 20,
     oldest_first: Annotated[bool, Query(alias="oldestFirst")] = False,
+    personal: bool = False,
 ) -> Response:
     found = await dispatcher.run(
         agent_reading.page,
@@ -60,6 +95,7 @@ async def page(
         after=after,
         limit=limit,
         oldest_first=oldest_first,
+        personal=personal,
     )
     return model_response(found)
 
@@ -103,6 +139,17 @@ async def context(
     body: wire.ContextRequest, caller: Calling, dispatcher: Dispatching, state: AgentState, engine: Searching
 ) -> Response:
     return model_response(await dispatcher.run(agent_context.context, caller, state, engine, body))
+
+
+@router.get("/v1/agents/profile", response_model=wire.AgentProfile)
+async def profile(
+    caller: Calling,
+    dispatcher: Dispatching,
+    container_tag: Tag = wire.AGENT_CONTAINER_DEFAULT,
+    project: Annotated[str | None, Query(max_length=MEMORY_PROJECT_MAX_CHARS)] = None,
+    limit: Annotated[int, Query(ge=1, le=wire.AGENT_LIMIT_MAX)] = 5,
+) -> Response:
+    return model_response(await dispatcher.run(agent_context.profile, caller, container_tag, project=project, limit=limit))
 
 
 @router.get("/v1/agents/stats", response_model=wire.AgentStats)

@@ -1,4 +1,5 @@
-"""What an index of agents' memories follows: the memories by number, and events that tell which came, changed or went."""
+"""What an index of agents' memories follows: the memories by number, and events that tell which came, changed or went. What
+is only proposed is no memory yet."""
 
 from __future__ import annotations
 
@@ -17,7 +18,9 @@ STANDING_ROWS: Final = 20_000
 IN_MAX: Final = 500
 """Memories that are asked for by name or number at a time."""
 _TAGS_KNOWN: Final = 4_096
-_SELECT: Final = "select number, folded, content, tags, project, access_count, created_at_ms from agent_memory"
+_KEPT: Final = "is_proposed = 0"
+_COLUMNS: Final = "number, folded, content, tags, project, access_count, created_at_ms"
+_SELECT: Final = f"select {_COLUMNS} from agent_memory where {_KEPT} and"  # noqa: S608
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +67,7 @@ class AgentFeed:
         for at in range(0, len(numbers), IN_MAX):
             some = numbers[at : at + IN_MAX]
             rows = self._db.all(
-                f"{_SELECT} where number in ({marks_for(some)}) and +container_id = ? order by number",
+                f"{_SELECT} number in ({marks_for(some)}) and +container_id = ? order by number",
                 (*some, container_id),
             )
             found += map(_indexed, rows)
@@ -72,15 +75,13 @@ class AgentFeed:
 
     def listing(self, container_id: int, *, after: int, limit: int = PAGE_ROWS) -> list[Indexed]:
         """Memories with a number above `after`, in order."""
-        rows = self._db.all(
-            f"{_SELECT} where container_id = ? and number > ? order by number limit ?", (container_id, after, limit)
-        )
+        rows = self._db.all(f"{_SELECT} container_id = ? and number > ? order by number limit ?", (container_id, after, limit))
         return [_indexed(row) for row in rows]
 
     def standing(self, container_id: int, *, after: int, limit: int = STANDING_ROWS) -> list[tuple[int, int, int]]:
         """Number, folded hash and access count of memories with a number above `after`, in order."""
         rows = self._db.all(
-            "select number, folded, access_count from agent_memory where container_id = ? and number > ? "
+            f"select number, folded, access_count from agent_memory where {_KEPT} and container_id = ? and number > ? "  # noqa: S608
             "order by number limit ?",
             (container_id, after, limit),
         )
@@ -88,7 +89,11 @@ class AgentFeed:
 
     def count(self, container_id: int) -> int:
         """How many memories there are."""
-        row = self._db.one("select count(*) from agent_memory where container_id = ?", (container_id,))
+        row = self._db.one(
+            "select (select count(*) from agent_memory where container_id = ?) - "
+            "(select count(*) from agent_memory where container_id = ? and is_proposed = 1)",
+            (container_id, container_id),
+        )
         return 0 if row is None else int(row[0])
 
     def count_up_to(self, container_id: int, most: int) -> int:

@@ -18,6 +18,8 @@ from memdir.store.text.words import fold
 
 TOKEN_CHARS: Final = 4
 """About, as the seed counts: 512 tokens are about 2,048 characters."""
+INBOX: Final = "inbox"
+"""The folder, in that of a project or beside them, for what is no memory before somebody keeps it."""
 PIECE_MAX_CHARS: Final = 512 * TOKEN_CHARS
 OVERLAP_CHARS: Final = 64 * TOKEN_CHARS
 _TIME_MAX_MS: Final = INT64_MAX // 1_000_000
@@ -25,7 +27,53 @@ _TIME_MAX_MS: Final = INT64_MAX // 1_000_000
 _SLUG_WORDS: Final = 6
 _SLUG_MAX_CHARS: Final = 48
 _UNSAFE: Final = re.compile(r"[\x00-\x1f\x7f/\\]+")
-_OWN: Final = BOOKKEEPING | {"metadata"}
+_OWN: Final = BOOKKEEPING | {"metadata", "by", "trust", "confirmed", "seen", "may_replace"}
+BY_USER: Final = "user"
+UNTRUSTED: Final = "untrusted"
+BY_MAX_CHARS: Final = 100
+SEEN_MAX: Final = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provenance:
+    """Where a memory is from, and how far it may be relied on. `stored_by`: `user`, `agent HOST`, `import SOURCE`, or
+    `capture HOST`."""
+
+    stored_by: str = BY_USER
+    is_trusted: bool = True
+    """Untrusted: from web pages, issues or files of others. Never given unasked before a person confirms it."""
+    confirmed_at_ms: int | None = None
+    seen: int = 1
+    """How often it was said."""
+    may_replace: str | None = None
+    """Id of an older memory that this one may contradict: a question for `memory review`."""
+
+    def fields(self) -> dict[str, str | int]:
+        """As the front matter says it: what goes without saying is left out."""
+        found: dict[str, str | int] = {} if self.stored_by == BY_USER else {"by": self.stored_by}
+        if not self.is_trusted:
+            found["trust"] = UNTRUSTED
+        if self.confirmed_at_ms is not None:
+            found["confirmed"] = iso_ms(self.confirmed_at_ms)
+        if self.seen > 1:
+            found["seen"] = self.seen
+        if self.may_replace is not None:
+            found["may_replace"] = self.may_replace
+        return found
+
+    @classmethod
+    def of(cls, fields: Mapping[str, Any]) -> Provenance:
+        """Of the fields of a front matter; whatever a person wrote there that makes no sense counts as not written."""
+        by, confirmed, other = (single(fields.get(name)) for name in ("by", "confirmed", "may_replace"))
+        seen = single(str(fields.get("seen", "")))
+        confirmed_ms = moment_ms(confirmed, -1)
+        return cls(
+            stored_by=(by or BY_USER)[:BY_MAX_CHARS],
+            is_trusted=(single(fields.get("trust")) or "").casefold() != UNTRUSTED,
+            confirmed_at_ms=None if confirmed_ms < 0 else confirmed_ms,
+            seen=min(int(seen), SEEN_MAX) if seen is not None and seen.isdecimal() and int(seen[:9]) else 1,
+            may_replace=None if other is None else other[:BY_MAX_CHARS],
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +88,7 @@ class Draft:
     created_at_ms: int
     updated_at_ms: int
     access_count: int = 0
+    provenance: Provenance = field(default_factory=Provenance)
 
     def cut(self) -> list[Draft]:
         """One for each piece of its text."""
@@ -73,6 +122,8 @@ def project_folder(name: str | None) -> str | None:
     text = _UNSAFE.sub("-", name).strip().strip(".").strip()[:MEMORY_PROJECT_MAX_CHARS]
     while len(text.encode("utf-8", "replace")) > 200:
         text = text[:-1]
+    if text.casefold() == INBOX:
+        return f"{text} project"
     return text if text.strip("-") else "project"
 
 
@@ -87,10 +138,11 @@ def slug(content: str, digest: str) -> str:
 
 def rendered(draft: Draft) -> bytes:
     """The file."""
-    fields: dict[str, str | tuple[str, ...] | Mapping[str, Any]] = {"tags": draft.tags}
+    fields: dict[str, str | int | tuple[str, ...] | Mapping[str, Any]] = {"tags": draft.tags}
     if draft.project is not None:
         fields["project"] = draft.project
     fields |= {"created": iso_ms(draft.created_at_ms), "updated": iso_ms(draft.updated_at_ms)}
+    fields |= draft.provenance.fields()
     if draft.metadata:
         fields["metadata"] = draft.metadata
     return render(fields, f"{draft.content}\n").encode("utf-8", "replace")
@@ -111,6 +163,7 @@ def parsed(text: str, *, created_at_ms: int, updated_at_ms: int) -> Draft:
         | mapping(fields.get("metadata")),
         created_at_ms=moment_ms(created, created_at_ms),
         updated_at_ms=moment_ms(updated, updated_at_ms),
+        provenance=Provenance.of(fields),
     ).clean()
 
 

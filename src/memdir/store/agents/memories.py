@@ -1,7 +1,8 @@
 """The records of agents' memories: derived from the Markdown files under `/memory/`, changed in one transaction with them.
 
-A file under `/memory/<project>/` is of that project, one directly in `/memory/` of none. A short file is one record, a long one
-several pieces. Who changes records holds the container's row, so that events come in the order of the commits.
+A file under `/memory/<project>/` is of that project, one directly in `/memory/` of none; one in an `inbox` folder of
+either only waits to be kept. A short file is one record, a long one several pieces. Who changes records holds the
+container's row, so that events come in the order of the commits.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from memdir.core.clock import Clock
+from memdir.store.agents import projects
 from memdir.store.agents.feed import IN_MAX, tags_of
-from memdir.store.agents.files import Draft
+from memdir.store.agents.files import INBOX, Draft, Provenance
 from memdir.store.database import Database, Row, Transaction, fetch, first, marks_for, repeated, run_many
 from memdir.store.paths import below, is_within
 from memdir.store.text.words import fold
@@ -23,7 +25,7 @@ FOLDER: Final = "/memory"
 SUFFIX: Final = ".md"
 _COLUMNS: Final = (
     "m.number, m.id, m.container_id, m.document_id, m.ordinal, d.path, m.content, m.tags, m.project, m.metadata, "
-    "m.access_count, m.created_at_ms, m.updated_at_ms"
+    "m.access_count, m.created_at_ms, m.updated_at_ms, m.provenance, m.is_proposed"
 )
 _SELECT: Final = f"select {_COLUMNS} from agent_memory m join document d on d.id = m.document_id "  # noqa: S608
 
@@ -45,12 +47,15 @@ class AgentRecord:
     access_count: int
     created_at_ms: int
     updated_at_ms: int
+    provenance: Provenance
+    is_proposed: bool
 
     def draft(self) -> Draft:
         """What it takes to write its file anew."""
         return Draft(
             content=self.content, tags=self.tags, project=self.project, metadata=self.metadata,
             created_at_ms=self.created_at_ms, updated_at_ms=self.updated_at_ms, access_count=self.access_count,
+            provenance=self.provenance,
         )  # fmt: skip
 
 
@@ -73,7 +78,12 @@ def is_agent_path(path: str | None) -> bool:
 def project_of(path: str) -> str | None:
     """The project that a path under `/memory/` belongs to; None for none."""
     project, slash, _ = path[len(FOLDER) + 1 :].partition("/")
-    return project if slash else None
+    return project if slash and project != INBOX else None
+
+
+def is_inbox(path: str) -> bool:
+    """Whether what lies at a path under `/memory/` only waits to be kept."""
+    return INBOX in path[len(FOLDER) + 1 :].split("/")[:-1][:2]
 
 
 def folded_hash(content: str) -> int:
@@ -148,9 +158,12 @@ class AgentMemoryStore:
         after: tuple[int, int] | None,
         limit: int,
         oldest_first: bool = False,
+        personal: bool = False,
+        proposed: bool = False,
     ) -> list[AgentRecord]:
-        """Newest first, behind `after` (created_at_ms, number); of one project ('': of none), or with one tag."""
-        condition, bindings = _those(container_id, project, tag)
+        """Newest first, behind `after` (created_at_ms, number); of one project ('': of none; with `personal` of none, too), or
+        with one tag. `proposed`: what waits to be kept instead of what is."""
+        condition, bindings = _those(container_id, project, tag, personal=personal, proposed=proposed)
         turn, beyond = ("asc", ">") if oldest_first else ("desc", "<")
         if after is not None:
             condition += f" and (m.created_at_ms, m.number) {beyond} (?, ?)"
@@ -160,11 +173,38 @@ class AgentMemoryStore:
         )
         return [_record(row) for row in rows]
 
-    def count(self, container_id: int, *, project: str | None = None, tag: str | None = None) -> int:
+    def count(
+        self,
+        container_id: int,
+        *,
+        project: str | None = None,
+        tag: str | None = None,
+        personal: bool = False,
+        proposed: bool = False,
+    ) -> int:
         """How many there are, chosen as in `page`."""
-        condition, bindings = _those(container_id, project, tag)
+        condition, bindings = _those(container_id, project, tag, personal=personal, proposed=proposed)
         row = self._db.one(f"select count(*) from agent_memory m where {condition}", bindings)  # noqa: S608
         return 0 if row is None else int(row[0])
+
+    def open_questions(
+        self, container_id: int, *, projects: Sequence[str | None] | None, limit: int
+    ) -> tuple[list[AgentRecord], int]:
+        """What is proposed, not trusted, or may replace something, oldest first, and how much of that there is. `projects`: of
+        these only (None: of no project)."""
+        condition = (
+            "m.container_id = ? and (m.is_proposed = 1 or (m.provenance <> '{}' and "
+            "(m.provenance like '%\"trust\"%' or m.provenance like '%\"may_replace\"%')))"
+        )
+        bindings: list[Any] = [container_id]
+        if projects is not None:
+            condition += (
+                " and (" + " or ".join("m.project is null" if one is None else "m.project = ?" for one in projects) + ")"
+            )
+            bindings += [one for one in projects if one is not None]
+        row = self._db.one(f"select count(*) from agent_memory m where {condition}", bindings)  # noqa: S608
+        rows = self._db.all(f"{_SELECT} where {condition} order by m.created_at_ms, m.number limit ?", (*bindings, limit))
+        return [_record(row) for row in rows], 0 if row is None else int(row[0])
 
     def first_pieces(self, container_id: int, document_ids: Sequence[str]) -> list[AgentRecord]:
         """The first piece of each document, in the order of `document_ids`."""
@@ -185,7 +225,7 @@ class AgentMemoryStore:
         """For statistics."""
         rows = self._db.all(
             "select project, count(*), sum(octet_length(content)), min(created_at_ms), max(created_at_ms) from agent_memory "
-            "where container_id = ? group by project order by 2 desc, project",
+            "where container_id = ? and is_proposed = 0 group by project order by 2 desc, project",
             (container_id,),
         )
         return Totals(
@@ -248,6 +288,7 @@ def replace(
         )
     }
     project = project_of(path) if records else None
+    proposed = int(bool(records) and is_inbox(path))
     for ordinal, record in enumerate(records):
         values = (
             content_hash,
@@ -258,18 +299,20 @@ def replace(
             record.metadata_text(),
             record.created_at_ms,
             record.updated_at_ms,
+            json.dumps(record.provenance.fields(), ensure_ascii=False),
+            proposed,
         )
         if ordinal in standing:
             connection.execute(
                 "update agent_memory set content_hash = ?, content = ?, folded = ?, tags = ?, project = ?, metadata = ?, "
-                "created_at_ms = ?, updated_at_ms = ? where document_id = ? and ordinal = ?",
+                "created_at_ms = ?, updated_at_ms = ?, provenance = ?, is_proposed = ? where document_id = ? and ordinal = ?",
                 (*values, document_id, ordinal),
             )
         else:
             connection.execute(
                 "insert into agent_memory (content_hash, content, folded, tags, project, metadata, created_at_ms, "
-                "updated_at_ms, document_id, ordinal, id, container_id, access_count) "
-                "values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "updated_at_ms, provenance, is_proposed, document_id, ordinal, id, container_id, access_count) "
+                "values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (*values, document_id, ordinal, record_id(document_id, ordinal), container_id, record.access_count),
             )
     if any(ordinal >= len(records) for ordinal in standing):
@@ -278,9 +321,13 @@ def replace(
 
 def moved(connection: Transaction, container_id: int, source: str, target: str) -> list[str]:
     """Files went from `source` to `target`, inside the caller's transaction: their records get the project of the new place, or
-    go. Returns the documents that came under `/memory/` and are to be read."""
+    go; a folder of a project that has another name stays that project's. Returns the documents that came under `/memory/` and
+    are to be read."""
     if not any(is_within(path, FOLDER) or is_within(FOLDER, path) for path in (source, target)):
         return []
+    former, project = (path[len(FOLDER) + 1 :] for path in (source, target))
+    if all(is_within(path, FOLDER) for path in (source, target)) and former and project and "/" not in former + project:
+        projects.moved(connection, container_id, former, project)
     low, high = below(target)
     rows = fetch(
         connection,
@@ -294,18 +341,22 @@ def moved(connection: Transaction, container_id: int, source: str, target: str) 
             if known:
                 connection.execute("delete from agent_memory where document_id = ?", (document_id,))
         elif known:
-            connection.execute("update agent_memory set project = ? where document_id = ?", (project_of(path), document_id))
+            connection.execute(
+                "update agent_memory set project = ?, is_proposed = ? where document_id = ?",
+                (project_of(path), int(is_inbox(path)), document_id),
+            )
         else:
             unread.append(document_id)
     return unread
 
 
-def _those(container_id: int, project: str | None, tag: str | None) -> tuple[str, list[Any]]:
+def _those(container_id: int, project: str | None, tag: str | None, *, personal: bool, proposed: bool) -> tuple[str, list[Any]]:
     """The condition that chooses memories, and what is bound in it."""
-    condition = "m.container_id = ?"
+    condition = f"m.container_id = ? and m.is_proposed = {int(proposed)}"
     bindings: list[Any] = [container_id]
     if project is not None:
-        condition += " and m.project = ?" if project else " and m.project is null"
+        own = "(m.project = ? or m.project is null)" if personal else "m.project = ?"
+        condition += f" and {own}" if project else " and m.project is null"
         bindings += [project] if project else []
     if tag is not None:
         text = json.dumps(tag, ensure_ascii=False).replace("!", "!!").replace("%", "!%").replace("_", "!_")
@@ -329,4 +380,6 @@ def _record(row: Row) -> AgentRecord:
         access_count=row[10],
         created_at_ms=row[11],
         updated_at_ms=row[12],
+        provenance=Provenance() if row[13] == "{}" else Provenance.of(json.loads(row[13])),
+        is_proposed=bool(row[14]),
     )

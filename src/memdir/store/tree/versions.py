@@ -232,11 +232,13 @@ class VersionKeeper:
         return len(rows), self._blobs.release(self._connection, [row[0] for row in rows])
 
     def prune_aged(self, limit: int) -> tuple[int, list[str]]:
-        """Let at most `limit` versions go that are older than the container keeps them. Returns how many went, too."""
+        """Let at most `limit` versions go that are older than the container keeps them. Returns how many went, too. What a
+        memory said before goes with the memory: it answers what was believed when."""
         rows = fetch(
             self._connection,
-            "delete from document_version where id in (select id from document_version where container_id = ? "
-            "and ended_at_ms <= ? order by ended_at_ms limit ?) returning content_hash",
+            "delete from document_version where id in (select v.id from document_version v where container_id = ? "
+            "and ended_at_ms <= ? and not exists (select 1 from agent_memory m where m.document_id = v.document_id) "
+            "order by ended_at_ms limit ?) returning content_hash",
             (self._container.id, self._now_ms - self._container.versions_days * DAY_MS, limit),
         )
         return len(rows), self._blobs.release(self._connection, [row[0] for row in rows])
