@@ -18,7 +18,7 @@ import pytest
 
 from memdir.agents import hookcall
 from memdir.agents.hook import CONTEXT_MAX_CHARS, LIMIT_MS
-from memdir.agents.hosts import SESSION_ID_MAX_CHARS, event_of
+from memdir.agents.hosts import CAPTURE, SESSION_ID_MAX_CHARS, event_of
 from memdir.agents.installers.commands import hookrun_path
 from memdir.api import agents as wire
 from memdir_bench.agenthook import run_hook
@@ -124,10 +124,21 @@ def test_without_a_word_the_host_is_told_from_what_it_sends(event: dict[str, Any
 
 
 def test_events_that_cannot_inject_and_empty_prompts_are_passed_over() -> None:
-    for name in ("Stop", "PreCompact", "SessionEnd", "PostToolUse", "", "beforeSubmitPrompt"):
+    for name in ("PostToolUse", "SubagentStop", "", "beforeSubmitPrompt"):
         assert event_of({**CLAUDE_PROMPT, "hook_event_name": name}, "claude-code") is None
     assert event_of({**CLAUDE_PROMPT, "prompt": " \n"}, "claude-code") is None
     assert event_of({**CLAUDE_PROMPT, "prompt": 7}, "claude-code") is None
+
+
+@pytest.mark.parametrize(
+    ("host", "names"),
+    [("claude-code", ("Stop", "SessionEnd", "PreCompact")), ("codex", ("Stop",)), ("gemini", ("SessionEnd", "PreCompress"))],
+)  # fmt: skip
+def test_the_end_of_something_names_the_transcript_and_needs_no_prompt(host: str, names: tuple[str, ...]) -> None:
+    for name in names:
+        found = event_of({"hook_event_name": name, "transcript_path": "/t.jsonl", "cwd": "/x", "session_id": "s"}, host)
+        assert found is not None
+        assert (found.name, found.transcript) == (CAPTURE, "/t.jsonl")
 
 
 def test_an_old_name_of_the_prompt_and_a_missing_session_are_understood() -> None:

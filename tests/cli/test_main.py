@@ -50,7 +50,7 @@ BAD_COMMAND_LINES: dict[str, list[str]] = {
     "server run": ["server", "run", "--port", "99999"],
     "server start": ["server", "start", "x"],
     "memory export": ["memory", "export", "--format", "tar"],
-    "memory import": ["memory", "import"],
+    "memory import": ["memory", "import", "--from", "nobody"],
     "mcp": ["mcp", "--port", "none"],
     "cost": ["cost", "--turns", "0"],
     "memory store": ["memory", "store", "--bogus"],

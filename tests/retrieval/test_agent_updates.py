@@ -3,24 +3,15 @@ memories of the agents' bench, of which none replaces another."""
 
 from __future__ import annotations
 
-from importlib.resources import files
 from itertools import permutations
 
 import pytest
 
 from memdir.retrieval.agents.updates import Relation, relation
 from memdir_bench.agents.projects import projects
+from memdir_bench.agents.updated import pairs
 
 RIGHT_MIN = {"tuned": 0.85, "held": 0.85}
-
-
-def pairs(half: str) -> list[tuple[bool, str, str]]:
-    """Whether it is an update, the older statement, the newer one."""
-    found = []
-    for line in files("memdir_bench.agents").joinpath("updates", f"{half}.txt").read_text(encoding="utf-8").splitlines():
-        older, newer = line[2:].split(" > ")
-        found.append((line[0] == "=", older, newer))
-    return found
 
 
 @pytest.mark.promise("agent.superseded-rightly")

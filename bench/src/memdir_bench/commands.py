@@ -262,7 +262,7 @@ RETRIEVAL = Command(
 
 def _configure_agents(parser: Parser) -> None:
     parser.add_argument(
-        "--part", metavar="NAME", nargs="+", choices=("accuracy", "prompts", "scale", "day"), default=[],
+        "--part", metavar="NAME", nargs="+", choices=("accuracy", "prompts", "capture", "updates", "scale", "day"), default=[],
         help="accuracy, prompts, scale, day (default: all)",
     )  # fmt: skip
     parser.add_argument(
@@ -279,7 +279,9 @@ AGENTS = Command(
     description=(
         "Store memories on servers of its own and ask for them. accuracy: the ten cases of the design, and 590 questions\n"
         "about a thousand memories, misspelt and in other words, and about what none of them says. prompts: is a\n"
-        "prompt given the memory that it needs, and nothing when it needs none? scale: searches inside the\n"
+        "prompt given the memory that it needs, and nothing when it needs none? capture: what rules find\n"
+        "in sixty transcripts, and the time of a long one. updates: is a memory replaced by what updates it, and by\n"
+        "nothing else? scale: searches inside the\n"
         "server, the hook as a process, needles, bytes and build rate, beside plain FTS5 and every memory scored, in the same\n"
         "run. day: eight sessions with MCP servers and hooks side by side; what is lost, and what is left."
     ),

@@ -27,6 +27,8 @@ _GIVE_UP_MS: Final = 2_800
 _SAY_SO_MS: Final = 2_900
 _LEAVE_MS: Final = 2_950
 
+ENV_CAPTURE: Final = "MEMDIR_CAPTURE"
+"""`off`: sessions are not read for what should be remembered."""
 TAGS: Final = ("memdir-memory", "supermemory")
 CONTEXT_MAX_CHARS: Final = 8_000
 """As `api.agents.CONTEXT_MAX_CHARS`. Claude Code shows no more than 10,000."""
@@ -68,6 +70,12 @@ def _run(arguments: list[str], started_s: float) -> None:
     event = hosts.event_of(hookcall.parsed(_input()), options.host)
     if event is None:
         return
+    if event.name == hosts.CAPTURE:
+        if event.transcript and os.environ.get(ENV_CAPTURE, "").strip() not in ("0", "off", "no"):
+            hookcall.spawn(
+                ["memory", "import", "--from", event.host, "--container", options.container, "--json", event.transcript]
+            )
+        return
     project = current_project(event.cwd)
     parent = None if project is None else project.parent
     body = hookcall.written(
@@ -92,8 +100,23 @@ def _run(arguments: list[str], started_s: float) -> None:
     context = "" if found is None else found.get("context")
     if not isinstance(context, str) or len(context) > CONTEXT_MAX_CHARS:
         raise ValueError("the server's answer holds no block that fits")
+    paths = [] if found is None else found.get("paths")
+    if context and paths and event.cwd and isinstance(paths, list):
+        context = _with_missing(context, [path for path in paths if isinstance(path, str)], event.cwd, options.tag)
     if context:
         _print(hosts.answer(event, context, plain=options.plain).encode("utf-8", "replace"))
+
+
+def _with_missing(context: str, paths: list[str], cwd: str, tag: str) -> str:
+    """The block, saying which files that it names are not there."""
+    from memdir.agents.checkout import missing
+
+    gone = missing(paths, cwd)
+    end = f"</{tag}>"
+    said = f"(Named above and not in this checkout: {', '.join(gone)})\n"
+    if not gone or not context.endswith(end) or len(context) + len(said) > CONTEXT_MAX_CHARS:
+        return context
+    return context[: -len(end)] + said + end
 
 
 def _options(arguments: list[str]) -> _Options:

@@ -248,9 +248,14 @@ def _start(state: str) -> bool:
         os.makedirs(state, mode=0o700, exist_ok=True)
     os.close(os.open(stamp, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
     os.utime(stamp)
+    spawn(["server", "start"], {**os.environ, "MEMDIR_CREDENTIALS": "local"})
+    return True
+
+
+def spawn(words: list[str], environ: dict[str, str] | None = None) -> None:
+    """A command of ours, in a session of its own, that nobody waits for."""
     nowhere = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)]
     nowhere += [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_WRONLY, 0) for stream in (1, 2)]
     # -P: nothing of the folder that the host works in is imported
-    command = [sys.executable, "-P", "-m", "memdir.cli", "server", "start"]
-    os.posix_spawn(sys.executable, command, {**os.environ, "MEMDIR_CREDENTIALS": "local"}, file_actions=nowhere, setsid=True)
-    return True
+    command = [sys.executable, "-P", "-m", "memdir.cli", *words]
+    os.posix_spawn(sys.executable, command, environ or dict(os.environ), file_actions=nowhere, setsid=True)

@@ -16,13 +16,21 @@ if TYPE_CHECKING:
 
 HOSTS: Final = ("claude-code", "codex", "gemini", "cursor")
 
+CAPTURE: Final = "Capture"
+"""Something ended: what was said is read for what should be remembered."""
+
 EVENTS: Final[dict[str, dict[str, str]]] = {
-    "claude-code": {"UserPromptSubmit": "UserPromptSubmit", "SessionStart": "SessionStart"},
-    "codex": {"UserPromptSubmit": "UserPromptSubmit", "SessionStart": "SessionStart"},
-    "gemini": {"BeforeAgent": "UserPromptSubmit", "SessionStart": "SessionStart"},
+    "claude-code": {
+        "UserPromptSubmit": "UserPromptSubmit", "SessionStart": "SessionStart", "Stop": CAPTURE, "SessionEnd": CAPTURE,
+        "PreCompact": CAPTURE,
+    },
+    "codex": {"UserPromptSubmit": "UserPromptSubmit", "SessionStart": "SessionStart", "Stop": CAPTURE},
+    "gemini": {
+        "BeforeAgent": "UserPromptSubmit", "SessionStart": "SessionStart", "SessionEnd": CAPTURE, "PreCompress": CAPTURE,
+    },
     "cursor": {"sessionStart": "SessionStart"},
-}
-"""Host -> its name of an event that can inject -> ours. Any other event is answered with nothing."""
+}  # fmt: skip
+"""Host -> its name of an event that can inject, or ends something -> ours. Any other event is answered with nothing."""
 
 TOKENS_MAX: Final = {"claude-code": 2_000, "codex": 2_000, "gemini": 2_000, "cursor": 2_000}
 """Of one block. Codex cuts at 2,500 tokens; the estimate of tokens is a rough one."""
@@ -33,21 +41,32 @@ SESSION_ID_MAX_CHARS: Final = 200
 class Event:
     """One call of a host, in our words."""
 
-    __slots__ = ("cwd", "host", "name", "named", "prompt", "renewed", "session_id")
+    __slots__ = ("cwd", "host", "name", "named", "prompt", "renewed", "session_id", "transcript")
 
     def __init__(
-        self, *, host: str, named: str, name: str, session_id: str | None, cwd: str | None, prompt: str, renewed: bool
+        self,
+        *,
+        host: str,
+        named: str,
+        name: str,
+        session_id: str | None,
+        cwd: str | None,
+        prompt: str,
+        renewed: bool,
+        transcript: str | None,
     ) -> None:
         self.host = host
         self.named = named
         """As the host calls it; it has to be in the answer."""
         self.name = name
-        """`SessionStart` or `UserPromptSubmit`."""
+        """`SessionStart`, `UserPromptSubmit` or CAPTURE."""
         self.session_id = session_id
         self.cwd = cwd
         self.prompt = prompt
         self.renewed = renewed
         """The session's context was emptied or summed up: what it was told before is gone."""
+        self.transcript = transcript
+        """The file with what was said."""
 
 
 def event_of(told: Any, host: str | None) -> Event | None:
@@ -71,6 +90,7 @@ def event_of(told: Any, host: str | None) -> Event | None:
         cwd=_folder(told, host),
         prompt=prompt,
         renewed=_text(told, "source") in ("clear", "compact"),
+        transcript=_text(told, "transcript_path") or None,
     )
 
 

@@ -49,15 +49,16 @@ class Project:
 
 
 class _Repository:
-    """`root`: where the working tree begins. `main`: the folder that names it; `data`: where git keeps what all working trees
-    share."""
+    """`root`: where the working tree begins; `git`: where git keeps what is of it alone. `main`: the folder that names it;
+    `data`: where git keeps what all working trees share."""
 
-    __slots__ = ("data", "main", "root")
+    __slots__ = ("data", "git", "main", "root")
 
-    def __init__(self, root: str, main: str, data: str) -> None:
+    def __init__(self, root: str, main: str, data: str, git: str) -> None:
         self.root = root
         self.main = main
         self.data = data
+        self.git = git
 
 
 def current_project(cwd: str | None = None) -> Project | None:
@@ -109,6 +110,20 @@ def project_of(folder: str) -> Project | None:
     return Project(named, tuple(f"{key}#{named}" for key in keys), parent)
 
 
+def repository_around(folder: str) -> _Repository | None:
+    """Of an absolute path; a repository of the whole home folder is none."""
+    level = os.path.normpath(folder)
+    home = os.path.normpath(os.path.expanduser("~"))
+    for _ in range(_LEVELS_MAX):
+        if _is_around(level, home):
+            return None
+        found = _repository(level)
+        if found is not None:
+            return found
+        level = os.path.dirname(level)
+    return None
+
+
 def _is_around(folder: str, home: str) -> bool:
     return folder in ("/", "//") or folder == home or home.startswith(folder + "/")
 
@@ -141,7 +156,7 @@ def _repository(folder: str) -> _Repository | None:
     git = folder + "/.git"
     try:
         os.stat(git + "/HEAD")
-        return _Repository(folder, folder, git)
+        return _Repository(folder, folder, git, git)
     except NotADirectoryError:
         pass  # a file that leads elsewhere
     except OSError:
@@ -152,9 +167,9 @@ def _repository(folder: str) -> _Repository | None:
     directory = os.path.normpath(os.path.join(folder, text[len("gitdir:") :].strip()))
     common = _read(directory + "/commondir")
     if common is None:
-        return _Repository(folder, folder, directory)  # a submodule, or a repository whose data was put elsewhere
+        return _Repository(folder, folder, directory, directory)  # a submodule, or a repository whose data was put elsewhere
     data = os.path.normpath(os.path.join(directory, common.strip()))
-    return _Repository(folder, _main_folder(data), data)
+    return _Repository(folder, _main_folder(data), data, directory)
 
 
 def _main_folder(common: str) -> str:
@@ -188,7 +203,7 @@ def _keys_of(repository: _Repository, clones: int) -> tuple[str, ...]:
     url = remotes.get("remote origin") or next(iter(remotes.values()), "")
     place = _local_path(url, repository.main)
     if place is not None and clones:
-        origin = _repository(place) or (_Repository(place, place, place) if os.path.isfile(place + "/HEAD") else None)
+        origin = _repository(place) or (_Repository(place, place, place, place) if os.path.isfile(place + "/HEAD") else None)
         if origin is not None:
             return _keys_of(origin, clones - 1)
     keys = [_remote_key(url), _root_key(repository.data), _folder_key(repository.main)]

@@ -107,6 +107,7 @@ class Told(TypedDict):
 
     context: str
     memoryIds: list[str]
+    paths: list[str]
     leftOut: int
 
 

@@ -286,6 +286,8 @@ class ContextResponse(Wire):
     context: str
     """Empty when there is nothing to tell."""
     memory_ids: list[str]
+    paths: list[str] = Field(default_factory=list)
+    """Files that the project's memories in it name, at most 20: who asks may look whether they are there."""
     left_out: int
     """Relevant ones that did not fit or that the session has."""
 

@@ -15,10 +15,12 @@ from memdir_bench.agents.accuracy import accuracy
 from memdir_bench.agents.day_simulation import day
 from memdir_bench.agents.hook_relevance import hook_relevance
 from memdir_bench.agents.scale import QUICK, Work, at_size
+from memdir_bench.agents.transcripts import capture_figures
+from memdir_bench.agents.updated import update_figures
 from memdir_bench.figures import Figure, machine
 from memdir_bench.report import reported
 
-PARTS: Final = ("accuracy", "prompts", "scale", "day")
+PARTS: Final = ("accuracy", "prompts", "capture", "updates", "scale", "day")
 SIZES: Final = (10, 1_000, 50_000)
 """A million takes its time, and is asked for by name."""
 _QUICK_SIZES: Final = (10, 200)
@@ -49,6 +51,10 @@ def _parts(args: argparse.Namespace) -> dict[str, Callable[[], Iterable[Figure]]
         found["accuracy"] = partial(_in_folder, args.dir, partial(accuracy, share=6 if args.quick else 1))
     if "prompts" in wanted:
         found["prompts"] = partial(_in_folder, args.dir, hook_relevance)
+    if "capture" in wanted:
+        found["capture"] = partial(_in_folder, args.dir, capture_figures)
+    if "updates" in wanted:
+        found["updates"] = update_figures
     for size in sizes if "scale" in wanted else ():
         found[str(size)] = partial(at_size, size, QUICK if args.quick else Work(), parent=args.dir)
     if "day" in wanted:

@@ -18,6 +18,8 @@ NAME: Final = "memdir"
 _HOOK_TIMEOUT_S: Final = 5
 """The hook itself ends after 0.3 s; this is for a machine that does not get around to starting it."""
 
+_CLAUDE_EVENTS: Final = ("UserPromptSubmit", "SessionStart", "Stop", "SessionEnd", "PreCompact")
+
 Kind = Literal["json", "toml", "text"]
 
 
@@ -98,7 +100,7 @@ def _claude(reach: Reach) -> tuple[Target, ...]:
     guide = reach.folder / "CLAUDE.md" if reach.folder is not None else base / "CLAUDE.md"
     return (
         _json(server, _server(reach, {"type": "stdio"})),
-        _json(base / "settings.json", *_hooks("claude-code", reach, ("UserPromptSubmit", "SessionStart"), _HOOK_TIMEOUT_S)),
+        _json(base / "settings.json", *_hooks("claude-code", reach, _CLAUDE_EVENTS, _HOOK_TIMEOUT_S)),
         _guide(guide),
     )
 
@@ -111,7 +113,7 @@ def _codex(reach: Reach) -> tuple[Target, ...]:
     guide = reach.folder / "AGENTS.md" if reach.folder is not None else base / "AGENTS.md"
     return (
         Target(file=base / "config.toml", kind="toml", parts=(Part(key=GUIDE_KEY, lines=lines),)),
-        _json(base / "hooks.json", *_hooks("codex", reach, ("UserPromptSubmit", "SessionStart"), _HOOK_TIMEOUT_S)),
+        _json(base / "hooks.json", *_hooks("codex", reach, ("UserPromptSubmit", "SessionStart", "Stop"), _HOOK_TIMEOUT_S)),
         _guide(guide),
     )
 
@@ -119,7 +121,9 @@ def _codex(reach: Reach) -> tuple[Target, ...]:
 def _gemini(reach: Reach) -> tuple[Target, ...]:
     base = reach.base(".gemini")
     guide = reach.folder / "GEMINI.md" if reach.folder is not None else base / "GEMINI.md"
-    hooks = _hooks("gemini", reach, ("BeforeAgent", "SessionStart"), _HOOK_TIMEOUT_S * 1000, {"name": NAME})
+    hooks = _hooks(
+        "gemini", reach, ("BeforeAgent", "SessionStart", "SessionEnd", "PreCompress"), _HOOK_TIMEOUT_S * 1000, {"name": NAME}
+    )
     return (_json(base / "settings.json", _server(reach, {}), *hooks), _guide(guide))
 
 

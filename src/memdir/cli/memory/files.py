@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from memdir.cli.command import EXIT_NOTHING, EXIT_OK, Command, Parser
+from memdir.cli.memory.captured import SOURCES, take_captured
 from memdir.cli.memory.options import add_container, memories_of, project_name, told_project
 from memdir.cli.text import plural
 from memdir.core.errors import UsageError
@@ -106,8 +107,13 @@ EXPORT: Final = Command(
 
 
 def _configure_import(parser: Parser) -> None:
-    parser.add_argument("file", metavar="FILE", help="a file, a folder or zip of notes; - is standard input")
-    parser.add_argument("--from", dest="form", choices=_FROM, help="which system wrote it (default: it is found out)")
+    parser.add_argument(
+        "file", metavar="FILE", nargs="?",
+        help="a file, a folder or zip of notes, - for standard input; with --from a host its transcripts (default: where it "
+        "keeps them), with --from guides, adr or git the folder of a project (default: this one)",
+    )  # fmt: skip
+    parser.add_argument("--from", dest="form", choices=(*_FROM, *SOURCES), help="what it is (default: it is found out)")
+    parser.add_argument("--keep", action="store_true", help="keep what sessions and projects say at once, not in the inbox")
     parser.add_argument("--project", metavar="NAME", type=project_name, help="of memories that name none")
     add_container(parser)
     parser.add_argument(
@@ -119,6 +125,10 @@ def _configure_import(parser: Parser) -> None:
 
 def take(args: argparse.Namespace, out: Output) -> int:
     """Read a file twice: first to know that it is sound, then to send it. `args` as `memdir memory import` has them."""
+    if args.form in SOURCES:
+        return take_captured(args, out)
+    if args.file is None:
+        raise UsageError("there is no FILE to import", hint="name one, or a source: --from claude-code, --from git")
     from memdir.agents.portable.item import Left, PortableError
     from memdir.agents.portable.moving import imported, looked_at
     from memdir.agents.portable.reading import read
@@ -185,16 +195,22 @@ def _spooled(file: str) -> Iterator[Path]:
 
 IMPORT: Final = Command(
     name="memory import",
-    usage="[OPTIONS] FILE",
+    usage="[OPTIONS] [FILE]",
     description=(
         "Take memories over from a file: one that `memdir memory export` wrote, the file of the reference MCP memory server,\n"
         "what mem0's get_all answered and OpenMemory's backup, basic-memory's notes, claude-mem's export. The whole file is\n"
         "looked at first, and nothing is imported when an entry of it is no memory. What is there already is passed over, so\n"
-        "an import may be repeated. `memdir import FILE` is the same."
+        "an import may be repeated. `memdir import FILE` is the same.\n"
+        "\n"
+        "Or find what a later session should know in past sessions (--from claude-code, codex, gemini), in a project's guide\n"
+        "files (guides), decision records (adr) and commits that say why (git): by rules, into an inbox that no prompt is\n"
+        "given anything of before you keep it (`memdir memory review`) or it is said again in another session."
     ),
     examples=[
         ("memdir memory import memories.json", "from another machine"),
         ("memdir memory import ~/.memory.jsonl --project my-saas", "the reference server's file, into a project"),
+        ("memdir memory import --from claude-code --dry-run", "what all sessions would bring"),
+        ("memdir memory import --from git ~/src/shop", "commits of a project that say why"),
         ("memdir memory import ~/basic-memory --dry-run", "a folder of notes: what would be taken"),
     ],
     exit_codes=[(0, "everything is there"), (1, "nothing was in it, or some entries were refused")],

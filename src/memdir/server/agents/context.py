@@ -37,6 +37,8 @@ _FACTS_READ: Final = 200
 _RECENT_READ: Final = 4
 """Times as many are read as are told: some may not be trusted."""
 _MORE: Final = " …"
+_PATHS_MAX: Final = 20
+_PATH: Final = re.compile(r"(?<![\w/.:@~*$-])(?:\.?[\w-][\w.-]*/)+[\w.-]*\w\.[A-Za-z]\w{0,7}(?![\w/*])")
 _CUT_MIN_CHARS: Final = 80
 _TAG: Final = re.compile(r"<(?=\s*/?\s*(?:memdir-memory|supermemory|system|user-prompt))", re.IGNORECASE)
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u200b\u2028\u2029\u202a-\u202e\u2066-\u2069]")
@@ -79,8 +81,17 @@ def context(
     if shown and not starting:
         state.accessed(container_id, [record.number for record, _ in shown])
     return wire.ContextResponse(
-        context=block, memory_ids=[record.id for record, _ in shown], left_out=len(records) - len(shown)
+        context=block,
+        memory_ids=[record.id for record, _ in shown],
+        paths=_paths([text for record, text in shown if record.project == project]),
+        left_out=len(records) - len(shown),
     )
+
+
+def _paths(texts: Sequence[str]) -> list[str]:
+    """The relative paths of files that are named, each once. Addresses of web pages are none."""
+    found = dict.fromkeys(path for text in texts for path in _PATH.findall(text) if "." not in path.split("/")[0].lstrip("."))
+    return list(found)[:_PATHS_MAX]
 
 
 def profile(caller: Caller, tag: str, *, project: str | None, limit: int) -> wire.AgentProfile:
