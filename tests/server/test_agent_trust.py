@@ -3,6 +3,8 @@ project it is. Through a real server, over both engines."""
 
 from __future__ import annotations
 
+import random
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -235,3 +237,36 @@ def test_front_matter_of_a_memory_is_read_back_as_it_was_written(server: ServerP
     again = parsed("---\nseen: many\nconfirmed: soon\ntrust: [a]\nby:\n---\n\nText", created_at_ms=0, updated_at_ms=0)
     assert again.provenance.fields() == {}, "what a person wrote there that makes no sense counts as not written"
     assert parsed(rendered(again).decode(), created_at_ms=0, updated_at_ms=0).provenance == again.provenance
+
+
+@pytest.mark.promise("agent.superseded")
+def test_after_many_updates_the_last_one_holds_and_all_of_them_are_history(server: ServerProcess, tag: str) -> None:
+    memories = memories_of(server, tag)
+    chance = random.Random(22)
+    subjects = {f"The port of {name}": [] for name in ("ledger", "mailer", "gateway")}  # type: dict[str, list[str]]
+    for _ in range(24):
+        subject = chance.choice(list(subjects))
+        text = f"{subject} is {chance.randint(1_000, 9_999)}."
+        if text not in subjects[subject][-1:]:
+            memories.store(text, project="api")
+            subjects[subject].append(text)
+    now = {one["content"]: one["id"] for one in memories.page(project="api", limit=100)["memories"]}
+    assert sorted(now) == sorted(said[-1] for said in subjects.values()), "one for each subject, the last one"
+    for said in subjects.values():
+        versions = memories.history(now[said[-1]])["versions"]
+        assert [one["content"] for one in versions] == said[::-1]
+        assert [one["until"] for one in versions[1:]] == [one["since"] for one in versions[:-1]]
+
+
+@pytest.mark.promise("agent.superseded")
+def test_updates_at_once_lose_nothing(server: ServerProcess, tag: str) -> None:
+    memories = memories_of(server, tag)
+    first = memories.store("The port of the ledger is 1000.", project="api")["memories"][0]
+    texts = [f"The port of the ledger is {port}." for port in range(1001, 1009)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda text: memories.store(text, project="api"), texts))
+    (now,) = memories.page(project="api")["memories"]
+    assert now["id"] == first["id"]
+    assert now["content"] in texts
+    said = {one["content"] for one in memories.history(first["id"])["versions"]}
+    assert said == {*texts, "The port of the ledger is 1000."}

@@ -20,6 +20,7 @@ from memdir.core import sqlite
 from memdir.core.clock import FakeClock
 from memdir.core.errors import VersionError
 from memdir.core.sqlite import migration_steps, schema_version
+from memdir.store.agents.files import Draft, Provenance
 from memdir.store.contents.blobs import INLINE_MAX_BYTES
 from memdir.store.postgres.store import PostgresStore
 from memdir.store.sqlite.store import DATABASE_NAME, MIGRATIONS, SqliteStore
@@ -77,6 +78,12 @@ def old_store(folder: Path, released: int) -> None:
         with store.blobs.upload() as upload:
             upload.write(content)
             store.files.apply(container, Put(path=path, blob=upload.finish(), metadata={"a": [1, "x"]}))
+    with store.blobs.upload() as upload:
+        upload.write(b"Deploys run on Fridays.")
+        memory = store.files.apply(container, Put(path="/memory/api/deploys.md", blob=upload.finish())).document
+    assert memory is not None
+    said = Draft(content="Deploys run on Fridays.", tags=("deploy",), created_at_ms=1, updated_at_ms=2)
+    assert store.agents.reread(container.id, memory.id, memory.content_hash, [said])
     with store.db.write() as connection:
         for step in range(len(STEPS), released, -1):
             connection.execute(DOWNGRADES[step])
@@ -94,6 +101,10 @@ def is_whole(folder: Path) -> None:
             assert document is not None
             assert store.blobs.content(document.content_hash) == content
             assert document.metadata == {"a": [1, "x"]}
+        (memory,) = store.agents.page(container.id, project="api", after=None, limit=10)
+        assert (memory.content, memory.tags, memory.updated_at_ms) == ("Deploys run on Fridays.", ("deploy",), 2)
+        assert (memory.provenance, memory.is_proposed) == (Provenance(), False)
+        assert [one.content for one in store.agent_feed.listing(container.id, after=0)] == [memory.content]
         store.files.apply(container, Delete(path="/large"))
         assert list(Check(store).findings()) == []
     finally:

@@ -35,6 +35,8 @@ from memdir.store.types import Container
 MEMORIES_MAX: Final = 5_000_000
 """In one container."""
 REFUSED_MAX: Final = 100
+_TRIES: Final = 10
+"""Of a change while others change the same memory."""
 _OWN_NAME: Final = re.compile(r"-[0-9a-f]{6}\.md$")
 """Of a file that was named here, and not by a person."""
 
@@ -367,6 +369,18 @@ def _free_path(
 def rewrite(caller: Caller, container: Container, record: AgentRecord, draft: Draft) -> AgentRecord:
     """The file of a record with another text: a memory, also when it was only proposed. At the place of another project
     when that changed; a name that was made of the former text is made anew: who looks into the folder goes by the names."""
+    for _ in range(_TRIES):
+        try:
+            return _rewritten(caller, container, record, draft)
+        except NotFoundError:  # another writer gave it another name meanwhile
+            moved = caller.store.agents.get(container.id, record.id)
+            if moved is None:
+                raise
+            record = moved
+    return _rewritten(caller, container, record, draft)
+
+
+def _rewritten(caller: Caller, container: Container, record: AgentRecord, draft: Draft) -> AgentRecord:
     operations: list[Operation] = []
     path = record.path
     if draft.content != record.content and _OWN_NAME.search(record.path):
