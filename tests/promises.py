@@ -801,6 +801,18 @@ _AGENTS = _group(
     },
 )
 
+_FACTS = _group(
+    "issue 24, generated memories",
+    "facts",
+    {
+        "lives": "What is remembered of notes is right nine times of ten, and stands in the note, in wording not made for.",
+        "current": "After many changes the profile says what holds now and nothing that held before.",
+        "prose": "Documents that are about nobody bring no facts, even among the memories.",
+        "why": "A fact says the file and the lines that it comes from, and what it said before.",
+        "reconciled": "Reconciling is idempotent and has no cycles; what nobody says any more is nowhere.",
+    },
+)
+
 _EXTRACTION = _group(
     "issue 23, every file becomes readable",
     "extract",
@@ -856,6 +868,7 @@ PROMISES: tuple[Promise, ...] = (
     *_RETRIEVAL_PROOF,
     *_RETRIEVAL_BENCH,
     *_AGENTS,
+    *_FACTS,
     *_REAL,
     *_EXTRACTION,
 )

@@ -20,6 +20,11 @@ COMMANDS: Final = {
         "INGEST",
         "how much of PDFs, office files, pictures and speech is read, and how fast",
     ),
+    "bench memory": (
+        "memdir_bench.commands",
+        "MEMORY",
+        "whether what is remembered of notes is right, current and the user's",
+    ),
     "bench posix": ("memdir_bench.commands", "POSIX", "compare filesystem speed with native and other mounts"),
 }
 """Command -> module, the `Command` in it, one line for the overview of `memdir --help`."""

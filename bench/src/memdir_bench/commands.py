@@ -320,3 +320,23 @@ INGEST = Command(
     configure=_configure_ingest,
     run=_runs("ingest"),
 )
+
+
+def _configure_memory(parser: Parser) -> None:
+    parser.add_argument("--quick", action="store_true", help="little of everything: whether all runs, not how good it is")
+    _add_output(parser)
+
+
+MEMORY = Command(
+    name="bench memory",
+    usage="[OPTIONS]",
+    description=(
+        "Read made-up lives, note by note: people, jobs, moves, preferences and projects among noise, in two families of\n"
+        "wording, of which nothing was fitted on `held`. Is what is remembered right, current and nobody else's? Then the\n"
+        "documentation of the packages on this machine, which is about nobody's life."
+    ),
+    examples=[("memdir bench memory", "half a minute"), ("memdir bench memory --quick --json", "does it work here?")],
+    exit_codes=[(0, "measured; each goal says whether it was met"), (2, "it could not be measured")],
+    configure=_configure_memory,
+    run=_runs("memory"),
+)

@@ -55,6 +55,7 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "memory delete": ("memory.change", "DELETE", "delete memories for good"),
     "memory review": ("memory.review", "REVIEW", "decide what waits: proposals, what is not trusted, contradictions"),
     "memory confirm": ("memory.review", "CONFIRM", "say that memories hold"),
+    "memory why": ("memory.why", "COMMAND", "show which lines a fact of profile.md comes from"),
     "memory history": ("memory.review", "HISTORY", "show what a memory said before"),
     "memory stats": ("memory.memory", "STATS", "show how much agents remember"),
     "memory export": ("memory.files", "EXPORT", "write an agent's memories into a file"),

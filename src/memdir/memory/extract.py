@@ -6,14 +6,16 @@ Everything found is said by the document in so many words; nothing is inferred. 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import compress
 from typing import Final
 
 from memdir.core.caseless import Caseless
+from memdir.core.frontmatter import parse
+from memdir.memory.claims import claim_of, formers_of
 from memdir.memory.guard import is_instruction, is_secret
-from memdir.memory.personal import personal
+from memdir.memory.personal import personal, worth_remembering
 from memdir.store.text.sentences import sentences
 from memdir.store.types import MemoryCandidate
 
@@ -22,6 +24,7 @@ CANDIDATES_MAX: Final = 500
 TEXT_MIN_CHARS: Final = 6
 TEXT_MAX_CHARS: Final = 400
 _LOOK_MAX_CHARS: Final = 400_000
+_FRONT_MAX_CHARS: Final = 20_000
 
 _HEADING: Final = re.compile(r"(#{1,6})\s+(.+?)\s*#*$")
 _ITEM: Final = re.compile(r"(\s*)(?:[-*+•]|\d{1,3}[.)])\s+(?:\[(?P<box>[ xX])\]\s+)?")
@@ -32,7 +35,7 @@ _FRONT_SKIP: Final = frozenset(
     {
         *("title", "date", "created", "updated", "modified", "tags", "tag", "id", "uuid", "type", "layout", "slug", "draft"),
         *("aliases", "category", "categories", "source", "author", "version", "topic", "permalink", "status", "description"),
-        *("summary", "project", "metadata"),
+        *("summary", "project", "metadata", "by", "trust", "confirmed", "seen", "may_replace"),
     }
 )
 _STATIC: Final = Caseless(
@@ -49,6 +52,7 @@ _DATE: Final = re.compile(
     r"\b\d{4}-\d{2}-\d{2}\b|\b\d{1,2}[./]\d{1,2}[./]\d{4}\b"
     r"|\b\d{1,2}\.? (?:January|February|March|April|May|June|July|August|September|October|November|December)\b"
 )
+_DAY: Final = re.compile(r"^[#*\- \t]{0,8}(\d{4}-\d{2}-\d{2})\b", re.MULTILINE)
 _RECENT: Final = Caseless(
     r"\b(?:today|yesterday|tomorrow|tonight|currently|right now|at the moment|this (?:week|month|morning|afternoon|sprint)"
     r"|this quarter|last (?:week|night|month)|next (?:week|month|up)|now|in progress|working on|waiting for"
@@ -93,14 +97,18 @@ def extract(text: str, path: str, *, byte_at: Callable[[int], int]) -> tuple[Mem
 
     Pure. Questions, quotations, code, instructions to a model and secrets are left out.
     """
+    if _is_untrusted(text):
+        return ()
     subject = _subject_of(path)
     found: list[MemoryCandidate] = []
     seen: set[str] = set()
     line, counted = 1, 0
     pieces = list(_pieces(text[:_LOOK_MAX_CHARS]))
-    if not path and not _is_conversation(text):
-        listed = all(piece.form != "sentence" for piece in pieces)
-        pieces = list(compress(pieces, personal([_clean(piece.text) for piece in pieces], listed=listed)))
+    if not _is_conversation(text):
+        statements = [_clean(piece.text) for piece in pieces]
+        listed = [piece.form != "sentence" for piece in pieces]
+        chosen = worth_remembering(statements, listed=listed) if path else personal(statements, listed=all(listed))
+        pieces = list(compress(pieces, chosen))
     for piece in pieces:
         candidate = _candidate(piece, subject)
         if candidate is None or candidate[1].casefold() in seen:
@@ -123,7 +131,36 @@ def extract(text: str, path: str, *, byte_at: Callable[[int], int]) -> tuple[Mem
         )
         if len(found) >= CANDIDATES_MAX:
             break
-    return tuple(found)
+    return _holding(found, newest_first=_is_newest_first(text))
+
+
+def _holding(found: Sequence[MemoryCandidate], *, newest_first: bool) -> tuple[MemoryCandidate, ...]:
+    """What a text says at its end, where it says one after the other: a journal in one file. Of an attribute with one value
+    the last statement, and nothing that a later one says is gone."""
+    kept: list[MemoryCandidate] = []
+    taken: set[tuple[str, str]] = set()
+    for candidate in found if newest_first else reversed(found):
+        claim = claim_of(candidate.text)
+        if claim is not None:
+            own = {(claim.subject, f"={claim.value}")} | ({(claim.subject, claim.attribute)} if claim.is_single else set())
+            if taken & own:
+                continue
+            taken |= {(claim.subject, claim.attribute)} if claim.is_single else set()
+            taken |= {(claim.subject, f"={former}") for former in formers_of(candidate.text)}
+        kept.append(candidate)
+    return tuple(sorted(kept, key=lambda candidate: candidate.start_byte))
+
+
+def _is_newest_first(text: str) -> bool:
+    """Whether the days at the beginnings of lines go backwards."""
+    days = _DAY.findall(text)
+    return len(days) > 1 and days[0] > days[-1]
+
+
+def _is_untrusted(text: str) -> bool:
+    """Whether its front matter says that others wrote it (`trust: untrusted`)."""
+    fields, _ = parse(text[:_FRONT_MAX_CHARS]) if text.startswith("---") else ({}, "")
+    return str(fields.get("trust", "")).strip().casefold() == "untrusted"
 
 
 def _subject_of(path: str) -> str:
@@ -148,18 +185,19 @@ def _candidate(piece: _Piece, subject: str) -> tuple[str, str, str, float] | Non
     recent = _RECENT.search(said) or _RECENT_HEADING.search(piece.heading)
     dated = _DATE.search(said)
     decided = _DECIDED.search(said)
-    if piece.form == "sentence" and not (_STATIC.search(said) or decided or dated):
+    claim = claim_of(said)
+    if piece.form == "sentence" and not (claim or _STATIC.search(said) or decided or dated):
         return None
     if piece.form == "sentence" and len(said.split()) < 3 and said.isascii():
         return None
     durable = decided and not _RECENT_HEADING.search(piece.heading)
     # A date at the beginning makes an event; one further in is a detail of a durable fact.
     event = recent or (dated is not None and dated.start() <= 12)
-    kind = "dynamic" if event and not durable else "static"
+    kind = "dynamic" if event and not durable and claim is None else "static"
     confidence = {"front": 0.95, "pair": 0.9, "item": 0.85, "sentence": 0.7}[piece.form]
     if piece.form == "sentence" and (decided or _EMPHATIC.search(said)):
         confidence = 0.8
-    about = subject
+    about = subject if claim is None else claim.subject
     if piece.form in {"front", "pair"} and subject != "user" and not said.casefold().startswith(subject):
         said = f"{subject[:1].upper()}{subject[1:]} – {said}"
     elif piece.form == "item" and piece.heading and not _STATIC.search(said) and len(said.split()) < 4:

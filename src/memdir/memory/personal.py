@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from memdir.core.caseless import Caseless
+from memdir.memory.claims import claim_of, is_meant
 
 PERSONAL_SHARE: Final = 0.25
 """Of the statements of a text that must be about a person before the others count as such, too ("She is vegetarian" beside
@@ -157,6 +158,70 @@ def _names(pattern: re.Pattern[str], statement: str) -> bool:
 def _may_be_about_person(statement: str) -> bool:
     """In a text that is too short to be anything else."""
     return _GROUP.match(statement) is not None or _FIRST_PERSON.search(statement) is not None or _names(_ACTING, statement)
+
+
+_MARKS: Final = (
+    r"https?://|\bwww\.|\w@\w|\b\d+\.\d+[.\d-]|\b[Cc]opyright\b|\([cC]\)|©|\b[Cc]loses?: ?#|#\d{2,}|\bCVE-|(?:^|\s)--?\w|"
+    r"\w\(\d?\)|\w_\w|::|/(?:usr|etc|var|lib|bin|dev|proc)\b|\.(?:so|h|c|cc|cpp|py|js|gz|html?|conf|txt|md)\b|[{}<>|\\]|"
+    r"\b[0-9a-f]{7,}\b"
+)
+_TECHNICAL: Final = re.compile(_MARKS)
+_SPECIALIST: Final = re.compile(
+    _MARKS + r"|\b[A-Z][A-Z_]{4,}\b|\b(?:licen[cs]e|warranty|upstream|maintainer|debian|gnu|compiler|library|API|module|"
+    r"package|option|default|argument|parameter|function|command|daemon|kernel|patch|bugfix|release)\b"
+)
+"""What stands in manuals, changelogs and licences, and seldom in what people note about their lives; the words are of a
+person's own work, too, and count in longer texts only."""
+TECHNICAL_MAX: Final = 0.34
+"""Of the statements of a longer text."""
+NOTE_MAX_WORDS: Final = 150
+NOTE_TECHNICAL_MAX: Final = 0.2
+_GOES_ON: Final = re.compile(r"^(?:She|He|They|Her|His|Their) \w")
+"""A sentence about whom the one before it was about."""
+_SINGLE_MAX: Final = 3
+_LONG: Final = 100
+"""Statements."""
+_ABOUT_MIN: Final = 0.05
+"""Of a longer text: a diary speaks of other things most of the time."""
+
+
+def is_claim(statement: str) -> bool:
+    """Whether a statement, by its own words, claims something of the user, of a person or of a project."""
+    return claim_of(statement) is not None or (is_meant(statement) and is_about_person(statement))
+
+
+def worth_remembering(statements: Sequence[str], *, listed: Sequence[bool]) -> list[bool]:
+    """For each statement of one text under the memory paths whether it is remembered. `listed`: an item, a `key: value` line.
+
+    Sentences are when they claim something of somebody. Items are in a short note, too: who writes "- Deploys run on
+    Fridays" into a list in their memory means it to be remembered. A text about a subject (an article, a manual, a
+    changelog) has none.
+    """
+    whole = " ".join(statements)
+    count = len(statements)
+    technical = _share(_SPECIALIST, statements)
+    if count > _LONG and technical > TECHNICAL_MAX:  # claims are dear, and a changelog has thousands of lines
+        return [False] * count
+    claims: list[bool] = []
+    for statement in statements:
+        goes_on = bool(claims) and claims[-1] and _GOES_ON.match(statement) is not None and is_meant(statement)
+        claims.append(goes_on or is_claim(statement))
+    said = sum(claims)
+    if _AUTHOR.search(whole) is not None and said < PERSONAL_SHARE * count:
+        return [False] * count
+    short = len(whole.split()) <= NOTE_MAX_WORDS and (sum(listed) * 2 >= count or count <= _SINGLE_MAX)
+    if short and (_share(_TECHNICAL, statements) if count <= _SINGLE_MAX else technical) <= NOTE_TECHNICAL_MAX:
+        return [
+            claim or (is_meant(statement) and (item or (count <= _SINGLE_MAX and not said)))
+            for claim, item, statement in zip(claims, listed, statements, strict=True)
+        ]
+    if said < max(1.0, _ABOUT_MIN * count) or (technical > TECHNICAL_MAX and said < PERSONAL_SHARE * count):
+        return [False] * count
+    return claims
+
+
+def _share(pattern: re.Pattern[str], statements: Sequence[str]) -> float:
+    return sum(pattern.search(statement) is not None for statement in statements) / max(1, len(statements))
 
 
 def personal(statements: Sequence[str], *, listed: bool) -> list[bool]:

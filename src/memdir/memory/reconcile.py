@@ -8,33 +8,19 @@ an update; what the document no longer says is removed.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from memdir.memory.claims import claim_of, formers_of
 from memdir.store.types import Memory, MemoryCandidate
 
 Action = Literal["add", "supersede", "remove", "strengthen"]
 SIMILAR: Final = 0.6
 """Share of words (Jaccard) from which an edited line is a new version of what stood there and not another fact."""
 
-_FIRST_PERSON: Final = re.compile(r"^(?:i|i'm|i’m|my|me|we|our|the user|user)\b", re.IGNORECASE)
 _PAIR: Final = re.compile(r"^(?:[^:]{1,40} – )?(?P<key>[^:]{1,40}): +\S")
-_OF_PERSON: Final = re.compile(
-    r"^(?P<who>.{1,40}?)(?:['’]s?)? (?P<what>lives? in|lived in|moved to|is based in|works? (?:at|for)|reports? to"
-    r"|was born (?:in|on)"
-    r"|(?:name|birthday|time ?zone|job|title|role|address|phone(?: number)?|favou?rite [\w ]{1,30}?) is|is called)\b",
-    re.IGNORECASE,
-)
-_USES_FOR: Final = re.compile(r"^(?P<who>.{1,40}?) uses? .{1,80}? (?P<what>(?:for|as) .{2,60})$", re.IGNORECASE)
-_DEFINITE: Final = re.compile(
-    r"^(?P<what>(?:the|my|our|his|her|their|its) [\w' -]{2,60}?) (?:is|are|will be) \S", re.IGNORECASE
-)
-_SAME: Final = {
-    **dict.fromkeys(("live in", "lived in", "moved to", "is based in"), "lives in"),
-    **dict.fromkeys(("work at", "work for", "works for"), "works at"),
-    "report to": "reports to",
-}
+_DEFINITE: Final = re.compile(r"^(?P<what>(?:the|its) [\w' -]{2,60}?) (?:is|are|will be) \S", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +38,7 @@ def reconcile(candidates: Sequence[MemoryCandidate], *, own: Sequence[Memory], o
     changes: list[Change] = []
     own_by_text = {same_text(memory.candidate.text): memory for memory in own}
     other_by_text = {same_text(memory.candidate.text): memory for memory in others}
-    other_by_fact = _by_fact(others)
+    other_by_topic = _by_topic(others)
     still: set[str] = set()
     fresh: list[MemoryCandidate] = []
     for candidate in candidates:
@@ -63,14 +49,13 @@ def reconcile(candidates: Sequence[MemoryCandidate], *, own: Sequence[Memory], o
             still.add(known.id)
             changes.append(Change(action="strengthen", candidate=candidate, memory_id=known.id))
     gone = [memory for memory in own if memory.id not in still]
-    gone_by_fact = _by_fact(gone)
+    gone_by_topic = _by_topic(gone)
     replaced: set[str] = set()
     for candidate in fresh:
-        fact = fact_of(candidate)
-        earlier = _first(gone_by_fact.get(fact, ()) if fact else (), replaced) or _edited(candidate, gone, replaced)
+        earlier = _replaced_by(candidate, gone_by_topic, replaced) or _edited(candidate, gone, replaced)
         relation = "updates"
-        if earlier is None and fact is not None:
-            earlier = _first(other_by_fact.get(fact, ()), replaced)
+        if earlier is None:
+            earlier = _replaced_by(candidate, other_by_topic, replaced)
             relation = "contradicts" if earlier is not None and earlier.candidate.kind == candidate.kind else "updates"
         if earlier is not None and (earlier.is_latest or earlier in gone):
             replaced.add(earlier.id)
@@ -88,34 +73,52 @@ def same_text(text: str) -> str:
 
 def fact_of(candidate: MemoryCandidate) -> tuple[str, str] | None:
     """Subject and attribute when the statement gives the one value of something; None when several may hold at once."""
-    text = candidate.text
-    if candidate.kind == "dynamic":
-        return None
-    pair = _PAIR.match(text)
-    if pair is not None:
+    pair = _PAIR.match(candidate.text)
+    if pair is not None and candidate.kind == "static":
         return candidate.subject.casefold(), pair["key"].strip().casefold()
-    for pattern in (_OF_PERSON, _USES_FOR):
-        found = pattern.match(text)
-        if found is not None:
-            what = " ".join(found["what"].casefold().rstrip(". ").split())
-            return _who(found["who"]), _SAME.get(what, what)
-    definite = _DEFINITE.match(text)
-    if definite is not None:
-        return candidate.subject.casefold(), " ".join(definite["what"].casefold().split())
-    return None
+    claim = claim_of(candidate.text)
+    if claim is not None:
+        return (claim.subject, claim.attribute) if claim.is_single else None
+    definite = _DEFINITE.match(candidate.text) if candidate.kind == "static" else None
+    return None if definite is None else (candidate.subject.casefold(), " ".join(definite["what"].casefold().split()))
 
 
-def _who(name: str) -> str:
-    return "user" if _FIRST_PERSON.match(name) else name.casefold().strip()
+def topics_of(candidate: MemoryCandidate) -> frozenset[tuple[str, str]]:
+    """By what a fact is found that a later one may replace: its subject and attribute; its subject and value (after `=`)."""
+    fact = fact_of(candidate)
+    claim = claim_of(candidate.text)
+    found = {fact} if fact is not None else set()
+    if claim is not None:
+        found |= {(claim.subject, claim.attribute), (claim.subject, f"={claim.value}")}
+    return frozenset(found)
 
 
-def _by_fact(memories: Iterable[Memory]) -> dict[tuple[str, str], list[Memory]]:
+def replaced_topics_of(candidate: MemoryCandidate) -> list[tuple[str, str]]:
+    """Topics of the facts that a statement replaces: of its own attribute, where that has one value, and of the values
+    which it says are gone."""
+    fact = fact_of(candidate)
+    claim = claim_of(candidate.text)
+    subject = candidate.subject.casefold() if claim is None else claim.subject
+    return ([fact] if fact is not None else []) + [(subject, f"={former}") for former in sorted(formers_of(candidate.text))]
+
+
+def _by_topic(memories: Iterable[Memory]) -> dict[tuple[str, str], list[Memory]]:
     table: dict[tuple[str, str], list[Memory]] = {}
     for memory in memories:
-        fact = fact_of(memory.candidate)
-        if fact is not None:
-            table.setdefault(fact, []).append(memory)
+        for topic in topics_of(memory.candidate):
+            table.setdefault(topic, []).append(memory)
     return table
+
+
+def _replaced_by(
+    candidate: MemoryCandidate, table: Mapping[tuple[str, str], Sequence[Memory]], used: set[str]
+) -> Memory | None:
+    """The first fact that holds no more."""
+    for topic in replaced_topics_of(candidate):
+        found = _first(table.get(topic, ()), used)
+        if found is not None:
+            return found
+    return None
 
 
 def _first(memories: Iterable[Memory], used: set[str]) -> Memory | None:

@@ -68,7 +68,7 @@ def under_memory_paths(path: str | None, memory_paths: tuple[str, ...]) -> bool:
 
 def is_memory_source(path: str | None, task_type: str, memory_paths: tuple[str, ...]) -> bool:
     """Whether memories are drawn from a document: under the memory paths; or without a place, which only the API makes, in a
-    container that keeps memories at all. Never when it was given for search only (`superrag`)."""
-    if task_type != "memory":
+    container that keeps memories at all. Never when it was given for search only (`superrag`), nor what waits in an inbox."""
+    if task_type != "memory" or (path is not None and "/inbox/" in path and is_within(path, "/memory")):
         return False
     return bool(memory_paths) if path is None else under_memory_paths(path, memory_paths)

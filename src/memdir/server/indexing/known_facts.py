@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from memdir.memory.reconcile import fact_of, same_text
+from memdir.memory.reconcile import replaced_topics_of, same_text, topics_of
 from memdir.store.memories.memories import Decided
 from memdir.store.store import Store
 from memdir.store.types import Container, Memory, MemoryCandidate
@@ -21,7 +21,7 @@ FACTS_MAX: Final = 20_000
 """Of a container, the most important ones: some 20 MB."""
 CONTAINERS_MAX: Final = 4
 
-Fact = tuple[str, str]
+Topic = tuple[str, str]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -29,23 +29,21 @@ class _Known:
     version: int
     by_id: dict[str, Memory] = field(default_factory=dict)
     by_text: dict[str, set[str]] = field(default_factory=dict)
-    by_fact: dict[Fact, set[str]] = field(default_factory=dict)
+    by_topic: dict[Topic, set[str]] = field(default_factory=dict)
 
     def put(self, memory: Memory) -> None:
         self.by_id[memory.id] = memory
         self.by_text.setdefault(same_text(memory.candidate.text), set()).add(memory.id)
-        fact = fact_of(memory.candidate)
-        if fact is not None:
-            self.by_fact.setdefault(fact, set()).add(memory.id)
+        for topic in topics_of(memory.candidate):
+            self.by_topic.setdefault(topic, set()).add(memory.id)
 
     def take(self, memory_id: str) -> None:
         memory = self.by_id.pop(memory_id, None)
         if memory is None:
             return
         self.by_text[same_text(memory.candidate.text)].discard(memory_id)
-        fact = fact_of(memory.candidate)
-        if fact is not None:
-            self.by_fact[fact].discard(memory_id)
+        for topic in topics_of(memory.candidate):
+            self.by_topic[topic].discard(memory_id)
 
 
 class KnownFacts:
@@ -64,9 +62,8 @@ class KnownFacts:
         ids: set[str] = set()
         for candidate in candidates:
             ids |= known.by_text.get(same_text(candidate.text), set())
-            fact = fact_of(candidate)
-            if fact is not None:
-                ids |= known.by_fact.get(fact, set())
+            for topic in replaced_topics_of(candidate):
+                ids |= known.by_topic.get(topic, set())
         ids -= {memory.id for memory in own}
         now_ms = self._store.now_ms()
         found = [known.by_id[memory_id] for memory_id in ids]

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Final
 
 from memdir.ingest.text import decode
 from memdir.memory.extract import extract
-from memdir.memory.reconcile import fact_of, reconcile, same_text
+from memdir.memory.reconcile import reconcile, replaced_topics_of, same_text, topics_of
 from memdir.server.indexing.known_facts import KnownFacts
 from memdir.server.indexing.leases import Lease
 from memdir.server.indexing.pipeline import Failed, Small, Work, content, decoded, each, small_contents
@@ -17,6 +18,9 @@ from memdir.store.memories.memories import Decided
 from memdir.store.paths import is_memory_source
 from memdir.store.store import Store
 from memdir.store.types import Container, Memory, MemoryCandidate
+
+_OF_OTHERS: Final = frozenset({"mail", "web", "archive"})
+"""Kinds of files whose text others wrote: nothing of it becomes a fact."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -75,6 +79,8 @@ def _forget(store: Store, work: _Reading) -> None:
 
 def _read(store: Store, small: Small, work: _Reading) -> None:
     document = work.document
+    if document.transcription in _OF_OTHERS:
+        return
     if document.transcription is not None:
         text = decoded(store, document)
     else:
@@ -92,7 +98,8 @@ def _unrelated(works: Sequence[_Reading]) -> Iterator[list[_Reading]]:
     met: set[object] = set()
     for work in works:
         said = [*work.candidates, *(memory.candidate for memory in work.own)]
-        own = {same_text(candidate.text) for candidate in said} | {fact_of(candidate) for candidate in said} - {None}
+        own: set[object] = {same_text(candidate.text) for candidate in said}
+        own.update(*(topics_of(candidate) for candidate in said), *(replaced_topics_of(candidate) for candidate in said))
         if met & own:
             yield part
             part, met = [], set()

@@ -42,6 +42,16 @@ class MemoryListing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Where a fact is said. `path` None: an API key said it, or the document lies nowhere."""
+
+    path: str | None
+    start_line: int
+    end_line: int
+    stands: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Decided:
     """What `memory.reconcile` decided about a document."""
 
@@ -90,6 +100,15 @@ class MemoryStore:
             for row in rows:
                 found[row[2]].append(self._memory(row))
         return found
+
+    def sources(self, memory_id: str) -> list[Source]:
+        """Where a fact is said, what stands first."""
+        rows = self._db.all(
+            "select d.path, s.start_line, s.end_line, s.stands from memory_source s "
+            "left join document d on d.id = s.document_id where s.memory_id = ? order by s.stands desc, s.id",
+            (memory_id,),
+        )
+        return [Source(path=row[0], start_line=row[1], end_line=row[2], stands=bool(row[3])) for row in rows]
 
     def history(self, memory_id: str) -> Sequence[Memory]:
         """All versions of a fact, oldest first."""

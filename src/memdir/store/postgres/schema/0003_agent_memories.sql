@@ -24,3 +24,9 @@ comment on column agent_project.key is 'remote:github.com/acme/api, root:COMMIT,
 comment on column agent_project.project is 'Its folder below /memory/';
 create index agent_project_by_folder on agent_project (container_id, project);
 call behind_container_wall('agent_project');
+
+-- Facts that former rules made of documents are made again: most were none.
+insert into job (org_id, document_id, kind, container_id, priority, not_before_ms, created_at_ms)
+select d.org_id, d.id, 'memory', d.container_id, 1, 0, 0 from document d
+where exists (select 1 from memory_source s where s.document_id = d.id)
+on conflict (document_id, kind) do nothing;

@@ -22,3 +22,9 @@ create table agent_project (
     primary key (container_id, key)
 ) strict, without rowid;
 create index agent_project_by_folder on agent_project (container_id, project);
+
+-- Facts that former rules made of documents are made again: most were none.
+insert into job (document_id, kind, container_id, priority, not_before_ms, created_at_ms)
+select d.id, 'memory', d.container_id, 1, 0, 0 from document d
+where exists (select 1 from memory_source s where s.document_id = d.id)
+on conflict (document_id, kind) do nothing;

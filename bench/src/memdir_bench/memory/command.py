@@ -1,0 +1,76 @@
+"""`memdir bench memory`: made-up lives through the rules, and real prose that is about nobody's life."""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from memdir.memory.extract import extract
+from memdir_bench.figures import Figure, machine
+from memdir_bench.memory.goals import figure
+from memdir_bench.memory.judging import judged
+from memdir_bench.memory.made_up_lives import life
+from memdir_bench.report import reported
+from memdir_bench.retrieval.metrics import wilson
+
+LIVES: Final = 40
+DOCUMENTATION: Final = Path("/usr/share/doc")
+_DOCUMENTS: Final = 3_000
+_DOCUMENT_BYTES: Final = 50_000
+
+
+def main(args: argparse.Namespace, *, as_json: bool) -> int:
+    """Measure and print. 0, or 2 when a part could not be measured."""
+    return reported(run, args, as_json=as_json)
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    """Both families, then the documentation of the packages on this machine, if there is some."""
+    count = 4 if args.quick else LIVES
+    figures = [one for family in ("tuned", "held") for one in _family(family, count)]
+    figures += _prose(50 if args.quick else _DOCUMENTS)
+    return {"machine": machine(), "figures": [one.as_json() for one in figures], "failed": {}}
+
+
+def _family(family: str, count: int) -> Iterator[Figure]:
+    lives = [life(family, seed) for seed in range(count)]
+    began = time.perf_counter()
+    score = judged(lives)
+    took_ms = (time.perf_counter() - began) * 1000 / sum(len(one.notes) for one in lives)
+    for name, some, of in (
+        ("precision", score.right, score.extracted),
+        ("recall", score.found, score.stated),
+        ("up_to_date", score.up_to_date, score.changed),
+        ("supported", score.extracted - score.unsupported, score.extracted),
+    ):
+        spread = wilson(some, max(1, of))
+        yield figure(f"{family}_{name}", some / max(1, of), "share", samples=of, spread=spread, better="higher")
+    yield figure(f"{family}_contradictions", score.contradictions, "facts", samples=score.changed)
+    yield figure(f"{family}_stale", score.stale, "facts", samples=score.stated)
+    yield figure(f"{family}_note", took_ms, "ms", samples=score.stated, note="extracted and reconciled")
+
+
+def _prose(count: int) -> Iterator[Figure]:
+    """READMEs, changelogs, licences and news of packages, as if they had been put among the memories."""
+    read = facts = documents = 0
+    for text in _documents(count):
+        found = len(extract(text, "/memory/document.txt", byte_at=int))
+        read, facts, documents = read + 1, facts + found, documents + bool(found)
+    if read:
+        yield figure("prose_documents_with_facts", documents / read, "share", samples=read, note=f"{facts} facts")
+
+
+def _documents(count: int) -> Iterable[str]:
+    taken = 0
+    for path in sorted(DOCUMENTATION.glob("*/*")) if DOCUMENTATION.is_dir() else ():
+        if taken == count:
+            return
+        if path.suffix in ("", ".gz", ".md", ".txt", ".Debian") and path.is_file():
+            raw = path.read_bytes()
+            text = (gzip.decompress(raw) if path.suffix == ".gz" else raw)[:_DOCUMENT_BYTES].decode("utf-8", "replace")
+            taken += 1
+            yield text

@@ -1,0 +1,150 @@
+"""Made-up lives: notes of a person over months, in wording of two families, with what is true kept apart.
+
+Statements in `lives/`: `tuned.txt` is what rules may be fitted on, `held.txt` what they never were. Values come from lists,
+so that no rule can know them. The same seed gives the same life.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from importlib.resources import files
+from typing import Final
+
+_CITIES: Final = [
+    "Lisbon",
+    "Porto",
+    "Ghent",
+    "Graz",
+    "Turku",
+    "Leeds",
+    "Basel",
+    "Malmö",
+    "Gdańsk",
+    "Trieste",
+    "Bergen",
+    "Utrecht",
+    "Brno",
+    "Vilnius",
+    "Ljubljana",
+    "Aarhus",
+]
+_EMPLOYERS: Final = [
+    "Helvar Robotics",
+    "Nordlicht AG",
+    "Kestrel Labs",
+    "Brightpath",
+    "Quorum Pay",
+    "Tessera",
+    "Linden Works",
+    "Aurora Bank",
+]
+VALUES: Final = {
+    "city": _CITIES,
+    "friend.city": _CITIES,
+    "employer": _EMPLOYERS,
+    "friend.employer": _EMPLOYERS,
+    "birthday": ["3 May", "17 November", "29 February", "8 August", "12 January"],
+    "allergy": ["peanuts", "shellfish", "hazelnuts", "penicillin", "celery"],
+    "editor": ["Neovim", "Helix", "Emacs", "VS Code", "Zed", "Sublime Text"],
+    "drink": ["oolong", "espresso", "buttermilk", "rooibos", "lemonade", "cocoa"],
+    "partner": ["Ines", "Tomás", "Priya", "Marek", "Chiara", "Jonas"],
+    "friend.diet": ["Hillside", "Oakmoor", "Fernley"],
+    "project.database": ["PostgreSQL", "MongoDB", "SQLite", "DuckDB", "Cassandra", "ClickHouse"],
+    "project.deadline": ["3 March 2027", "14 June 2027", "1 October 2027", "9 December 2027", "20 January 2028"],
+    "decision": ["ship every second Friday", "drop the mobile app", "hire a designer", "rewrite the importer", "move house"],
+    "prefers": ["window seats", "short meetings", "printed books", "night trains", "dark themes"],
+    "habit": ["walk to work", "write a plan", "read the news", "water the plants", "answer all mail"],
+}  # fmt: skip
+NAMES: Final = ("Ana Ruiz", "Ben Okafor", "Clara Vogt", "Dmitri Sokolov", "Elif Kaya")
+PROJECTS: Final = ("Heron", "Basalt", "Juniper")
+CHANGES: Final = (
+    "city",
+    "employer",
+    "editor",
+    "drink",
+    "friend.city",
+    "friend.employer",
+    "project.database",
+    "project.deadline",
+)
+NOISE_PER_NOTE: Final = 3
+_LINE: Final = re.compile(r"([\w.]+) (first|later): (.+)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Truth:
+    """A value of an attribute of somebody: `words` of who must be said beside the value; none for the user."""
+
+    attribute: str
+    who: str
+    value: str
+
+
+@dataclass(slots=True, kw_only=True)
+class Life:
+    """Notes by their paths in the order in which they were written, each with what it states; what holds at the end, and what
+    held before."""
+
+    notes: list[tuple[str, str, list[Truth]]] = field(default_factory=list)
+    current: dict[tuple[str, str], str] = field(default_factory=dict)
+    former: list[Truth] = field(default_factory=list)
+
+
+def wording(family: str) -> tuple[dict[tuple[str, str], list[str]], list[str]]:
+    """Templates by attribute and turn, and noise."""
+    found: dict[tuple[str, str], list[str]] = {}
+    noise = []
+    for line in files("memdir_bench.memory").joinpath("lives", f"{family}.txt").read_text(encoding="utf-8").splitlines():
+        if line.startswith("noise: "):
+            noise.append(line.removeprefix("noise: "))
+        elif matched := _LINE.fullmatch(line):
+            found.setdefault((matched[1], matched[2]), []).append(matched[3])
+        elif not line.startswith("#"):
+            raise ValueError(f"{family}.txt: {line!r}")
+    return found, noise
+
+
+def life(family: str, seed: int, *, days: int = 40) -> Life:
+    """One note a day or so; each states one or two things among noise."""
+    chance = random.Random(f"{family} {seed}")  # noqa: S311
+    templates, noise = wording(family)
+    name, project = chance.choice(NAMES), chance.choice(PROJECTS)
+    made = Life()
+    for number, (attribute, later) in enumerate(_events(chance, days)):
+        who = name if attribute.startswith("friend.") else project if attribute.startswith("project.") else "user"
+        before = made.current.get((who, attribute))
+        value = chance.choice(
+            [one for one in VALUES[attribute] if one != before and (who, one) not in _used(made, attribute)]
+            or VALUES[attribute]
+        )
+        text = chance.choice(templates[attribute, "later" if later else "first"])
+        text = text.format(v=value, o=before, n=name, p=project)
+        if before is not None:
+            made.former.append(Truth(attribute=attribute, who=who, value=before))
+        made.current[who, attribute] = value
+        sentences = [text, *chance.sample(noise, NOISE_PER_NOTE)]
+        chance.shuffle(sentences)
+        day = date(2026, 1, 5) + timedelta(days=number)
+        made.notes.append(
+            (f"/memory/diary/{day}.md", " ".join(sentences) + "\n", [Truth(attribute=attribute, who=who, value=value)])
+        )
+    return made
+
+
+def _used(made: Life, attribute: str) -> set[tuple[str, str]]:
+    """Values that somebody had before: what comes back would make stale and current alike."""
+    return {(one.who, one.value) for one in made.former if one.attribute == attribute}
+
+
+def _events(chance: random.Random, days: int) -> Iterator[tuple[str, bool]]:
+    """Every attribute once, in any order; then changes."""
+    first = list(VALUES)
+    chance.shuffle(first)
+    for attribute in first:
+        yield attribute, False
+    for _ in range(max(0, days - len(first))):
+        yield chance.choice(CHANGES), True

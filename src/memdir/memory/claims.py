@@ -1,0 +1,259 @@
+"""What a statement claims: of whom, which attribute, which value, and which value it had before. By rules over single
+sentences.
+
+Two statements with the same subject and attribute of one value contradict each other: the later one holds. Of attributes
+with several values (what somebody likes, what a project uses) a statement replaces another only when it names that one's
+value as gone ("switched from X to Y"). English; the first person of German, Spanish and French by `memory.personal`,
+without attributes.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+USER: Final = "user"
+_KNOWN: Final = 8_192
+
+_NAME: Final = r"[A-ZÀ-ÞА-Я][\w'’-]*[a-zà-ÿа-я\d][\w'’-]*(?: [A-ZÀ-ÞА-Я][\w'’-]+){0,2}"
+_WHO: Final = rf"(?P<who>I|[Ww]e|[Tt]he user|[Ss]he|[Hh]e|{_NAME})"
+_AM: Final = r"(?:['’](?:m|ve|re|s)| am| are| is| have| has| was)?"
+_HOW: Final = r"(?: (?:now|still|currently|also|already|just|really|usually|all|both|finally|recently|officially|been))*"
+_MY: Final = r"(?P<my>[Mm]y|[Oo]ur|[Hh]er|[Hh]is|(?:[Tt]he )?[Uu]ser['’]s|[A-ZÀ-Þ][\w-]+(?: [A-ZÀ-Þ][\w-]+)?['’]s)"
+_V: Final = r"(?P<value>[^.,;!?()]{2,60}?)"
+_OLD: Final = r"(?P<former>[^.,;!?()]{2,40}?)"
+_END: Final = (
+    r"(?= (?:now|again|instead|currently|since|because|for|with|so|and|but|where|which|when|at the moment|these "
+    r"days|this|last|next|"
+    r"in (?:January|February|March|April|May|June|July|August|September|October|November|December|\d{4})|as of|"
+    r"from now|close to|near)\b"
+    r"|\s*[.,;!?(]|\s*$)"
+)
+_PERSON: Final = (
+    r"wife|husband|partner|girlfriend|boyfriend|fianc[eé]e?|son|daughter|mother|father|mum|mom|dad|brother|sister|"
+    r"dog|cat|pet|boss|"
+    r"manager|dentist|doctor|landlord|landlady|neighbou?r|mentor|roommate|accountant|therapist|nickname|name|full "
+    r"name|first name|last name"
+)
+_ATTRIBUTE: Final = (
+    r"(?:current |new |old |preferred |usual |main |favou?rite |work |home |primary |daily )*[a-z][\w-]*(?: "
+    r"[a-z][\w-]*){0,2}?"
+)
+_LIVE: Final = (
+    rf"{_WHO}{_AM}{_HOW} (?:live|lives|living|reside|resides|residing|based|settled|at home) (?:happily )?in {_V}{_END}",
+    rf"{_WHO}{_AM}{_HOW} (?:moved|relocated|moving|relocating)(?: \w+){{0,2}}? (?:from {_OLD} )?to {_V}{_END}",
+    rf"{_WHO}{_AM}{_HOW} (?:a|an) (?:house|flat|home|apartment|place) in {_V}{_END}",
+    (
+        rf"{_MY} (?:home|flat|house|apartment|place|home ?town|address|new home|new flat)(?: is| are)(?: now)?(?: in)? "
+        rf"{_V}{_END}"
+    ),
+    rf"\b[Hh]ome is(?: now)? (?P<value>[^.,;!?()]{{2,60}}?)(?: for (?:me|us))?{_END}",
+)
+_WORK: Final = (
+    (
+        rf"{_WHO}{_AM}{_HOW} (?:left|quit|resigned from) {_OLD} (?:and|to) (?:now )?(?:join|joined|joins|works? (?:at|"
+        rf"for)|started at) {_V}{_END}"
+    ),
+    (
+        rf"{_WHO}{_AM}{_HOW} (?:work|works|working) (?:at|for) (?:(?:a|the) (?:company|firm|start-?up) (?:called "
+        rf")?)?{_V}(?: as [^.,;]+)?{_END}"
+    ),
+    rf"{_WHO}{_AM}{_HOW} (?:joined|started (?:work )?at|employed (?:by|at)|hired by) {_V}(?: as [^.,;]+)?{_END}",
+    rf"{_WHO}{_AM}{_HOW} (?:got |have |has )?a (?:new )?job (?:at|with) {_V}{_END}",
+    rf"{_MY} (?:new |current )?(?:employer|company|workplace)(?: is|['’]s)(?: now)? {_V}{_END}",
+    rf"^(?P<value>{_NAME}) hired me\b(?:.*?\bno longer (?:with|at) {_OLD}{_END})?",
+)
+_BORN: Final = (
+    rf"{_MY} birthday is (?:on )?{_V}{_END}",
+    rf"{_WHO}{_AM} born on {_V}{_END}",
+)
+_PARTNER: Final = (
+    rf"{_MY} (?P<what>{_PERSON}) is (?:called |named )?(?P<value>{_NAME})",
+    rf"{_MY} (?P<what>{_PERSON}) (?P<value>{_NAME})\b",
+    rf"^(?P<value>{_NAME}), (?P<my>[Mm]y) (?P<what>{_PERSON}),",
+    rf"{_WHO}{_AM}{_HOW} (?P<what>married) to (?P<value>{_NAME})",
+)
+_OWN: Final = (
+    (
+        rf"{_WHO}{_AM}{_HOW} (?:switched|changed|moved) (?P<my>my|our|her|his) (?P<what>{_ATTRIBUTE}) (?:from {_OLD} "
+        rf")?to {_V}{_END}"
+    ),
+    rf"^(?:[^,]*, )?(?P<value>[^.,;!?()]{{2,60}}) is(?: now)? (?P<my>my|our) (?P<what>{_ATTRIBUTE}){_END}",
+    (
+        rf"{_WHO}{_AM}{_HOW} (?:use|uses|using|have|chose|choose|picked) {_V} (?:as|for) (?P<my>my|our|her|his) "
+        rf"(?P<what>{_ATTRIBUTE}){_END}"
+    ),
+    rf"{_WHO}{_AM}{_HOW} (?:write|writes|writing)(?: all)?(?: my)? (?P<what>code) (?:in|with) {_V}{_END}",
+    rf"{_MY} (?P<what>{_ATTRIBUTE})(?: is|['’]s| will be)(?: now)? {_V}{_END}",
+)
+_DRINK: Final = (
+    rf"{_WHO}{_AM}{_HOW} (?:drink|drinks|drinking) {_V}(?: every \w+| all day)?{_END}",
+    rf"{_WHO}{_AM}{_HOW} (?:stopped|quit|gave up) (?:drinking )?{_OLD} and (?:have|drink|has|drinks) {_V} instead\b",
+)
+_DUE: Final = (
+    (
+        r"(?:[Tt]he )?deadline (?:of|for) (?:[Pp]roject )?(?P<who>[\w-]+) (?:is|was (?:moved|pushed|shifted|extended|"
+        r"brought forward) to)(?: now)? (?P<value>[^.,;!?()]{2,40})"
+    ),
+    rf"(?:[Pp]roject )?(?P<who>{_NAME})\b[^.;]*? is(?: now)? due (?:on|by|in) (?P<value>[^.,;!?()]{{2,40}})",
+)
+_USES: Final = (
+    (
+        rf"^(?:[Ii]n )?(?:[Pp]roject |[Tt]he project )?(?P<who>{_NAME})(?: now)? (?:switched|migrated|moved) from "
+        rf"{_OLD} to {_V}{_END}"
+    ),
+    rf"^(?:[Ii]n )?(?:[Pp]roject |[Tt]he project )?(?P<who>{_NAME})(?: has)? replaced {_OLD} (?:with|by) {_V}{_END}",
+    (
+        rf"^(?:[Ii]n )?(?:[Pp]roject )(?P<who>{_NAME})(?: now)? (?:we )?(?:uses?|runs? on|relies on|rely on|stores? "
+        rf"(?:\w+ )?in|is (?:written|built) (?:in|with)|depends on) {_V}{_END}"
+    ),
+    rf"^(?P<who>{_NAME})(?: now)? (?:uses|runs on|relies on|is written in|is built with) {_V}{_END}",
+)
+_MANY: Final = (
+    ("allergy", rf"{_WHO}{_AM}{_HOW} allergic to {_V}{_END}"),
+    ("allergy", rf"{_WHO}(?: can['’]?t| cannot| must not) eat {_V}{_END}.*\ballerg"),
+    ("decision", (
+        rf"(?P<who>[Ww]e|I|[Tt]he (?:team|board|family|group|architects|company)){_HOW} (?:have |has "
+        rf")?(?:decided|agreed|resolved|settled|chose) {_V}{_END}"
+    )),
+    ("prefers", rf"{_WHO}{_AM}{_HOW} (?:prefers?|likes?|loves?|enjoys?|adores?) {_V}{_END}"),
+    ("dislikes", rf"{_WHO}{_AM}{_HOW} (?:hates?|dislikes?|can['’]?t stand|avoids?) {_V}{_END}"),
+    ("speaks", rf"{_WHO}{_AM}{_HOW} speaks? {_V}{_END}"),
+    ("habit", rf"{_WHO} (?:always|never|usually) {_V}{_END}"),
+    ("diet", (
+        rf"{_WHO}{_AM}{_HOW} (?P<value>vegan|vegetarian|diabetic|lactose[ -]intolerant|left-handed|"
+        rf"colou?r-?blind)\b"
+    )),
+    ("diet", rf"{_WHO} (?:does ?n['’]t|do ?n['’]t|does not|do not) (?:eat|drink) {_V}{_END}"),
+    ("role", rf"{_WHO}{_AM}{_HOW} (?:works?|working) as (?:an? )?{_V}{_END}"),
+)  # fmt: skip
+_SINGLE: Final = tuple(
+    (attribute, re.compile(rule))
+    for attribute, rules in (
+        ("due", _DUE),
+        ("lives in", _LIVE), ("works at", _WORK), ("birthday", _BORN), ("", _PARTNER), ("drinks", _DRINK), ("due", _DUE),
+        ("", _OWN),
+    )
+    for rule in rules
+)  # fmt: skip
+_SEVERAL: Final = tuple((attribute, re.compile(rule)) for attribute, rule in (*(("uses", rule) for rule in _USES), *_MANY))
+_SAME_ATTRIBUTE: Final = {
+    "married": "partner", "wife": "partner", "husband": "partner", "girlfriend": "partner", "boyfriend": "partner",
+    "favourite drink": "drinks", "favorite drink": "drinks", "code": "editor", "editor of choice": "editor",
+    "home town": "lives in",
+}  # fmt: skip
+_USUAL: Final = re.compile(r"^(?:current|new|preferred|usual|main|primary|daily) ")
+_NOT_MEANT: Final = re.compile(
+    r"\?\s*$|^(?:if|maybe|perhaps|suppose|imagine|should|would|could|can|do|does|did|is|are|what|who|why|how|when|"
+    r"where|whether|ask|"
+    r"remind)\b|\b(?:would|might|maybe|perhaps|wonder|no idea|not sure|pretend|dream(?:ed|t)? (?:of|that)|wish|if "
+    r"only|one day|someday|"
+    r"used to|almost|nearly)\b",
+    re.IGNORECASE,
+)
+"""Asked, supposed, or no longer so."""
+_WISHED: Final = re.compile(
+    r"\b(?:hopes? to|wants? to|plans? to|going to|thinking (?:of|about)|considering|dreams? of|will probably)\b", re.IGNORECASE
+)
+"""Somebody may say so of themselves, and it is not so yet."""
+_OTHERS: Final = re.compile(
+    r"\baccording to\b|\b(?:the|an?|this|that|some|one) (?:article|brochure|leaflet|newspaper|novel|film|movie|"
+    r"book|story|study|"
+    r"paper|author|show|song|advert\w*|rumou?r|legend|character)\b[^.]*\b(?:says?|said|claims?|writes?|tells?|"
+    r"shows?|was|is|about|who|"
+    r"that|a|found)\b|\bresearchers? (?:found|say|show)|\b(?:allegedly|supposedly|reportedly|they say|people say|"
+    r"it is said)\b|"
+    r"^in the (?:novel|film|book|story|series)\b",
+    re.IGNORECASE,
+)
+"""Said by, or of, somebody who is not around the user."""
+_QUOTED: Final = re.compile(r"^\s*[\"“„«‘]")
+_NO_WHO: Final = frozenset(
+    """
+    the this that these those there it they a an and or but of for from with without by to in on at as if when while where
+    which who what how why some many most several all both each every any no not one two three such other another here however
+    thus also although because since after before during under over between among more less new users user people students
+    researchers scientists everybody everyone somebody someone nobody figure table section chapter part today yesterday
+    tomorrow monday tuesday wednesday thursday friday saturday sunday lunch dinner breakfast coffee please note note: let
+    """.split()  # noqa: SIM905
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """`subject`: `user`, or a name in lower case. `is_single`: another value contradicts this one."""
+
+    subject: str
+    attribute: str
+    value: str
+    former: str | None
+    is_single: bool
+
+
+@lru_cache(maxsize=_KNOWN)
+def claim_of(statement: str) -> Claim | None:
+    """What one statement claims; None when it asks, supposes, quotes, tells what others say, or claims nothing that is
+    known here."""
+    if not is_meant(statement) or _WISHED.search(statement):
+        return None
+    for rules, single in ((_SINGLE, True), (_SEVERAL, False)):
+        for attribute, rule in rules:
+            found = rule.search(statement)
+            made = None if found is None else _claim(found, attribute, is_single=single)
+            if made is not None:
+                return made
+    return None
+
+
+_GONE: Final = re.compile(
+    r"\b(?:from|left|quit(?: at)?|gave up|stopped (?:using|drinking|eating|working (?:at|for))|instead of|rather than|"
+    r"no longer (?:with|at|in|for|using|use|on)?|not [\w ]{0,12}any ?more|replac(?:ed|ing)|dropped|sold|goodbye,?|"
+    r"after years (?:with|in|at|of)|"
+    r"used to (?:live in|work (?:at|for)|use|drink)|moved away from|said goodbye to) (?P<former>[^.,;!?()]{2,40}?)"
+    r"(?= (?:and|to|with|by|for|now|as|since|because|in favou?r|after|when|but)\b|\s*[.,;!?(]|\s*$)",
+    re.IGNORECASE,
+)
+"""What is said to hold no more."""
+
+
+@lru_cache(maxsize=_KNOWN)
+def formers_of(statement: str) -> frozenset[str]:
+    """Values that a statement says are gone, in lower case."""
+    return frozenset(found["former"].strip().casefold() for found in _GONE.finditer(statement))
+
+
+def is_meant(statement: str) -> bool:
+    """Whether it says that something is so, now, and not what others say."""
+    return not (_NOT_MEANT.search(statement) or _OTHERS.search(statement) or _QUOTED.match(statement))
+
+
+def _claim(found: re.Match[str], attribute: str, *, is_single: bool) -> Claim | None:
+    groups = found.groupdict()
+    who = groups.get("who") or groups.get("my") or "I"
+    subject = _subject(who)
+    value = (groups.get("value") or "").strip()
+    if subject is None or not value:
+        return None
+    named = " ".join((groups.get("what") or "").casefold().split())
+    if named:
+        while (shorter := _USUAL.sub("", named)) != named:
+            named = shorter
+        attribute = _SAME_ATTRIBUTE.get(named, named)
+    former = groups.get("former")
+    return Claim(
+        subject=subject, attribute=attribute, value=value.casefold(), former=former.strip().casefold() if former else None,
+        is_single=is_single,
+    )  # fmt: skip
+
+
+def _subject(who: str) -> str | None:
+    """`user`, a name, or None for a word that only begins a sentence."""
+    plain = re.sub(r"['’]s$", "", who.strip())
+    if plain.casefold() in ("i", "we", "my", "our", "the user", "user", "the team", "the family", "the board", "the group"):
+        return USER
+    if plain.casefold() in ("she", "he", "her", "his"):
+        return None
+    words = plain.casefold().split()
+    return None if not words or words[0] in _NO_WHO else " ".join(words)
