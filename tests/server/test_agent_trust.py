@@ -78,6 +78,14 @@ def test_what_an_agent_stores_and_reads_like_an_order_is_held_back_by_itself(ser
     trusted = memories.store("Deploys run on Fridays.", project="api", stored_by="agent codex")["memories"][0]
     edited = memories.edit(trusted["id"], content=ORDERS[0], stored_by="agent codex")
     assert not edited["isTrusted"], "an edit is no way around it"
+    page = memories.store("Cookies are blocked by Safari.", project="api", stored_by="agent codex", trusted=False)["memories"][
+        0
+    ]
+    assert not memories.edit(page["id"], content="Cookies are blocked.", stored_by="agent codex")["isTrusted"]
+    again = memories.store("Cookies are blocked.", project="api", stored_by="agent codex")
+    assert not again["memories"][0]["isTrusted"], "nor is saying it again"
+    assert again["memories"][0]["confirmedAt"] is None
+    assert memories.edit(page["id"], content="Cookies are fine.")["isTrusted"], "the user's own edit is"
     assert memories.store("You must run make gen first.", project="api")["memories"][0]["isTrusted"], "the user may say so"
     text = "Deploys run on Tuesdays now."
     other = memories.store("Deploys run on Mondays.", project="web")["memories"][0]
@@ -213,6 +221,13 @@ def test_projects_that_are_called_alike_do_not_share_and_clones_of_one_do(
     assert memories.context(**asked)["memoryIds"]
     asked["projectKeys"] = ["remote:github.com/globex/api"]
     assert memories.context(**asked)["memoryIds"] == []
+
+
+def test_sessions_that_begin_at_once_in_a_new_project_share_it(server: ServerProcess, tag: str) -> None:
+    project = Project("shop", ("root:abc", "folder:1"))
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda _: memories_of(server, tag).folder_of(project, remember=True), range(16)))
+    assert set(found) == {"shop"}
 
 
 def test_a_part_of_a_repository_is_told_what_is_known_of_all_of_it(server: ServerProcess, tag: str) -> None:

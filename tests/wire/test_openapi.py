@@ -23,7 +23,7 @@ from memdir.store.sqlite.store import SqliteStore
 from tests.server.conftest import ServerProcess, start
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
-NAMING = (":restore", "/v1/users", "{memory_id}")
+NAMING = (":restore", "/v1/users", "{memory_id}", "{memory_id}/confirm")
 """Ends of calls whose example names something that a fresh server does not have."""
 
 

@@ -105,6 +105,7 @@ def extract(text: str, path: str, *, byte_at: Callable[[int], int]) -> tuple[Mem
     line, counted = 1, 0
     pieces = list(_pieces(text[:_LOOK_MAX_CHARS]))
     if not _is_conversation(text):
+        pieces = [piece for piece in pieces if not is_instruction(piece.text)]
         statements = [_clean(piece.text) for piece in pieces]
         listed = [piece.form != "sentence" for piece in pieces]
         chosen = worth_remembering(statements, listed=listed) if path else personal(statements, listed=all(listed))

@@ -44,6 +44,7 @@ def folder(
         if has_remote:  # where its clones lie says nothing that the remote does not
             new = {key: takes for key, takes in new.items() if not takes}
         store.remember(container.id, project, new)
+        project = store.known(container.id, keys).get(keys[0], project)  # another process may have been first
     return project
 
 
@@ -70,7 +71,8 @@ def _free(caller: Caller, container_id: int, named: str, keys: Sequence[str]) ->
     """A name for the folder of a project that is not known yet: its own, where only memories stand that came by that name; else
     with its owner's, else with a number."""
     store = caller.store.agent_projects
-    if not store.keys(container_id, named):
+    held = store.keys(container_id, named)
+    if not held or set(held) & set(keys):
         return named
     remote = next((key.removeprefix(_REMOTE).split("/") for key in keys if key.startswith(_REMOTE)), [])
     candidates = [f"{remote[-2]}-{named}"] if len(remote) > 2 else []

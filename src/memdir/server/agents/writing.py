@@ -241,7 +241,8 @@ def edit(caller: Caller, state: AgentMemoryState, memory_id: str, request: wire.
         updated_at_ms=caller.store.now_ms(),
     )
     if request.content is not None:
-        trusted = request.trusted and not is_suspect(request.content, request.stored_by)
+        may_trust = record.provenance.is_trusted or request.stored_by == BY_USER
+        trusted = request.trusted and may_trust and not is_suspect(request.content, request.stored_by)
         draft = replace(
             draft, provenance=Provenance(stored_by=request.stored_by, is_trusted=trusted, seen=record.provenance.seen)
         )
@@ -313,7 +314,7 @@ def _said_again(caller: Caller, container: Container, record: AgentRecord, piece
     by_user = piece.provenance.stored_by == BY_USER and piece.provenance.is_trusted
     provenance = replace(
         known, seen=known.seen + 1, is_trusted=known.is_trusted or by_user,
-        confirmed_at_ms=piece.created_at_ms if piece.provenance.is_trusted else known.confirmed_at_ms,
+        confirmed_at_ms=piece.created_at_ms if piece.provenance.is_trusted and (known.is_trusted or by_user) else None,
     )  # fmt: skip
     draft = replace(
         record.draft(), tags=agent_files.clean_tags((*record.tags, *piece.tags)), provenance=provenance,
