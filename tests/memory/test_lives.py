@@ -121,3 +121,15 @@ def test_of_a_journal_in_one_file_the_last_day_counts(newest_first: bool) -> Non
     ]
     found = facts("\n".join(days[::-1] if newest_first else days))
     assert sorted(found) == ["I left Tessera and joined Kestrel Labs.", "I moved to Lisbon.", "My editor is Helix."]
+
+
+def test_a_sentence_of_two_claims_is_two_facts_with_their_own_places() -> None:
+    text = "Hello. I live in Porto and work at Tessera as an engineer. I left Aurora Bank and joined Kestrel Labs.\n"
+    found = extract(text, "/memory/me.md", byte_at=lambda at: len(text[:at].encode()))
+    assert [(one.text, text[one.start_byte : one.end_byte]) for one in found] == [
+        ("I live in Porto.", "I live in Porto"),
+        ("I left Aurora Bank and joined Kestrel Labs.", "I left Aurora Bank and joined Kestrel Labs."),
+    ], "the later employer holds"
+    assert facts("I live in Porto and work at Tessera.") == ["I live in Porto.", "I work at Tessera."]
+    assert facts("Ana Ruiz lives in Graz and speaks Dutch.") == ["Ana Ruiz lives in Graz.", "Ana Ruiz speaks Dutch."]
+    assert facts("I like bread and butter.") == ["I like bread and butter."]

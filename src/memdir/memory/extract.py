@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import compress
 from typing import Final
 
@@ -51,6 +51,12 @@ _EMPHATIC: Final = Caseless(r"\b(?:always|never|prefers?)\b")
 _DATE: Final = re.compile(
     r"\b\d{4}-\d{2}-\d{2}\b|\b\d{1,2}[./]\d{1,2}[./]\d{4}\b"
     r"|\b\d{1,2}\.? (?:January|February|March|April|May|June|July|August|September|October|November|December)\b"
+)
+_COMPOUND: Final = re.compile(
+    r"(?P<who>I|We|[A-Z][\w'-]+(?: [A-Z][\w'-]+)?) (?P<first>\S.{2,120}?),? and "
+    r"(?P<second>(?:(?:also|now|currently) )?(?:lives?|works?|speaks?|prefers?|likes?|loves?|hates?|uses?|drinks?|am|are|is|"
+    r"was born|moved|joined|never|always) \S.{1,120})$",
+    re.DOTALL,
 )
 _DAY: Final = re.compile(r"^[#*\- \t]{0,8}(\d{4}-\d{2}-\d{2})\b", re.MULTILINE)
 _RECENT: Final = Caseless(
@@ -103,7 +109,7 @@ def extract(text: str, path: str, *, byte_at: Callable[[int], int]) -> tuple[Mem
     found: list[MemoryCandidate] = []
     seen: set[str] = set()
     line, counted = 1, 0
-    pieces = list(_pieces(text[:_LOOK_MAX_CHARS]))
+    pieces = [part for piece in _pieces(text[:_LOOK_MAX_CHARS]) for part in _clauses(piece)]
     if not _is_conversation(text):
         pieces = [piece for piece in pieces if not is_instruction(piece.text)]
         statements = [_clean(piece.text) for piece in pieces]
@@ -150,6 +156,19 @@ def _holding(found: Sequence[MemoryCandidate], *, newest_first: bool) -> tuple[M
             taken |= {(claim.subject, f"={former}") for former in formers_of(candidate.text)}
         kept.append(candidate)
     return tuple(sorted(kept, key=lambda candidate: candidate.start_byte))
+
+
+def _clauses(piece: _Piece) -> list[_Piece]:
+    """ "I live in Porto and work at Tessera" are two facts, that change apart. Only where both are claims by themselves."""
+    found = _COMPOUND.match(piece.text) if piece.form in {"sentence", "item"} else None
+    if found is None:
+        return [piece]
+    first, second = f"{found['who']} {found['first']}.", f"{found['who']} {found['second']}"
+    if claim_of(_clean(first)) is None or claim_of(_clean(second)) is None:
+        return [piece]
+    at = piece.start + found.end("first")
+    begins = piece.start + found.start("second")
+    return [replace(piece, end=at, text=first), replace(piece, start=begins, text=second)]
 
 
 def _is_newest_first(text: str) -> bool:
