@@ -37,11 +37,17 @@ def home(tmp_path: Path) -> Iterator[Path]:
     (folder / "shop").mkdir(parents=True)
     subprocess.run(["git", "init", "-q"], cwd=folder / "shop", check=True)
     yield folder
-    _memdir(folder)("server", "stop", check=False)
+    until = time.monotonic() + 20
+    while time.monotonic() < until:  # the last session's end may have it started once more
+        _memdir(folder)("server", "stop", check=False)
+        threading.Event().wait(2)
+        if not list((folder / ".local" / "state" / "memdir").glob("server.json")):
+            break
 
 
 def _memdir(home: Path) -> Memdir:
-    environ = os.environ | {"HOME": str(home), "MEMDIR_HOME": str(home / "memdir")}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("MEMDIR_", "XDG_"))}
+    environ = kept | {"HOME": str(home)}  # and nothing else: Codex hands no other variable on to MCP servers
 
     def run(*words: str, check: bool = True) -> Any:
         command = [sys.executable, "-m", "memdir.cli", *words]
@@ -55,7 +61,7 @@ def _memdir(home: Path) -> Memdir:
 def _session(host: str, home: Path, model: Scripted, prompt: str) -> None:
     """One prompt, answered by the script."""
     program = _program(host)
-    environ = {"HOME": str(home), "MEMDIR_HOME": str(home / "memdir"), "PATH": os.environ["PATH"]}
+    environ = {"HOME": str(home), "PATH": os.environ["PATH"]}
     if host == "claude-code":
         environ |= {"ANTHROPIC_BASE_URL": model.url, "ANTHROPIC_API_KEY": "sk-x", "DISABLE_AUTOUPDATER": "1",
                     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}  # fmt: skip
