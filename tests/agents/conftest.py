@@ -14,6 +14,8 @@ import pytest
 
 import memdir
 from memdir.agents.installers.commands import hookrun_path
+from memdir.client.local import ensure_server, stop_server
+from memdir.core.paths import AppPaths, under_home
 
 ROOT = Path(memdir.__file__).parents[2]
 
@@ -27,6 +29,17 @@ class Ran:
     err: bytes
     log: str
     wall_ms: float
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppPaths]:
+    """A home with a memory server that runs."""
+    paths = under_home(tmp_path_factory.mktemp("home"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MEMDIR_HOME", str(paths.config_dir.parent))
+        ensure_server(paths)
+        yield paths
+        stop_server(paths)
 
 
 @pytest.fixture(scope="module")

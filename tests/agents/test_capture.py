@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,24 +17,13 @@ from memdir.agents.capture import sources
 from memdir.agents.capture.candidates import CANDIDATES_MAX, candidates
 from memdir.agents.capture.transcripts import ASSISTANT, COMMAND, USER, Turn, read_transcript
 from memdir.agents.service import AgentMemories
-from memdir.client.local import ensure_server, stop_server
+from memdir.client.local import ensure_server
 from memdir.core.errors import UsageError
-from memdir.core.paths import AppPaths, under_home
+from memdir.core.paths import AppPaths
 from memdir_bench.agents.transcripts import WRITERS, Said, capture_figures, sessions, written
 
 GIT = {"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@b", "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@b"}
 NEVER = Said(who="user", text="no, never mock the network in integration tests!")
-
-
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppPaths]:
-    """A home with a memory server that runs."""
-    paths = under_home(tmp_path_factory.mktemp("capture"))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("MEMDIR_HOME", str(paths.config_dir.parent))
-        ensure_server(paths)
-        yield paths
-        stop_server(paths)
 
 
 @pytest.fixture

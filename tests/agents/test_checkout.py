@@ -6,15 +6,14 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from memdir.agents.checkout import missing
 from memdir.agents.service import AgentMemories
-from memdir.client.local import ensure_server, stop_server
-from memdir.core.paths import AppPaths, under_home
+from memdir.client.local import ensure_server
+from memdir.core.paths import AppPaths
 from memdir.server.agents.context import _paths
 
 
@@ -52,15 +51,6 @@ def test_what_the_tree_or_the_index_has_is_not_missing(shop: Path, tmp_path: Pat
 )
 def test_relative_paths_of_files_are_told_from_addresses_and_fractions(text: str, named: list[str]) -> None:
     assert _paths([text, text]) == named
-
-
-@pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AppPaths]:
-    paths = under_home(tmp_path / "home")
-    monkeypatch.setenv("MEMDIR_HOME", str(tmp_path / "home"))
-    ensure_server(paths)
-    yield paths
-    stop_server(paths)
 
 
 @pytest.mark.promise("agent.named-files")

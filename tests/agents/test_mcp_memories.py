@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,21 +26,10 @@ from memdir.agents.mcp.tools import TOOLS, Around, output_schema
 from memdir.agents.project import Project
 from memdir.agents.service import AgentMemories
 from memdir.client.local import ensure_server, stop_server
-from memdir.core.paths import AppPaths, under_home
+from memdir.core.paths import AppPaths
 
 _numbers = itertools.count(1)
 SCHEMAS = {tool.name: output_schema(tool) for tool in TOOLS}
-
-
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppPaths]:
-    """A home with a memory server that runs."""
-    paths = under_home(tmp_path_factory.mktemp("mcp"))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("MEMDIR_HOME", str(paths.config_dir.parent))
-        ensure_server(paths)
-        yield paths
-        stop_server(paths)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memdir.memory.claims import claim_of
+from memdir.memory.claims import claim_of, formers_of
 from memdir.memory.extract import extract
 from memdir.memory.reconcile import reconcile
 from memdir_bench.memory.judging import Store, judged
@@ -87,7 +87,8 @@ def test_what_is_asked_supposed_quoted_or_said_by_others_is_no_fact(text: str) -
 )
 def test_a_claim_is_whose_what_which_and_which_before(text: str, claimed: tuple[str, str, str, str | None] | None) -> None:
     found = claim_of(text)
-    assert (None if found is None else (found.subject, found.attribute, found.value, found.former)) == claimed
+    assert (None if found is None else (found.subject, found.attribute, found.value)) == (claimed and claimed[:3])
+    assert formers_of(text) == {claimed[3]} - {None} if claimed else not formers_of(text)
 
 
 @pytest.mark.promise("facts.reconciled")

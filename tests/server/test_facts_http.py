@@ -45,3 +45,9 @@ def test_what_others_wrote_and_what_waits_brings_no_facts(server: ServerProcess,
         client.put(f"/v1/files/{path}", params=at, content=content).raise_for_status()
     done(client, tag)
     assert client.get("/v1/facts/why", params={**at, "q": "live"}).json() == {"facts": []}
+    kept = [{"op": "move", "fromPath": "/memory/api/inbox/x.md", "path": "/memory/api/x.md"}]
+    client.post("/v1/files:batch", json={"containerTag": tag, "operations": kept}).raise_for_status()
+    done(client, tag)
+    assert [one["text"] for one in client.get("/v1/facts/why", params={**at, "q": "live"}).json()["facts"]] == [
+        "I live in Turku."
+    ]

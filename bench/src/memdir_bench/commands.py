@@ -299,7 +299,7 @@ AGENTS = Command(
 )
 
 
-def _configure_ingest(parser: Parser) -> None:
+def _configure_quick(parser: Parser) -> None:
     parser.add_argument("--quick", action="store_true", help="little of everything: whether all runs, not how good it is")
     _add_output(parser)
 
@@ -317,14 +317,9 @@ INGEST = Command(
         ("memdir bench ingest --output ingest.json", "all figures: some minutes"),
     ],
     exit_codes=[(0, "measured; each goal says whether it was met"), (2, "it could not be measured")],
-    configure=_configure_ingest,
+    configure=_configure_quick,
     run=_runs("ingest"),
 )
-
-
-def _configure_memory(parser: Parser) -> None:
-    parser.add_argument("--quick", action="store_true", help="little of everything: whether all runs, not how good it is")
-    _add_output(parser)
 
 
 MEMORY = Command(
@@ -337,6 +332,6 @@ MEMORY = Command(
     ),
     examples=[("memdir bench memory", "half a minute"), ("memdir bench memory --quick --json", "does it work here?")],
     exit_codes=[(0, "measured; each goal says whether it was met"), (2, "it could not be measured")],
-    configure=_configure_memory,
+    configure=_configure_quick,
     run=_runs("memory"),
 )

@@ -6,7 +6,7 @@ import math
 import os
 import platform
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -43,6 +43,23 @@ class Figure:
         if self.note:
             shown["note"] = self.note
         return shown
+
+
+def figure_of(
+    goals: Mapping[str, float],
+    name: str,
+    value: float,
+    unit: str,
+    *,
+    samples: int = 1,
+    better: Better = "lower",
+    note: str = "",
+    spread: tuple[float, float] | None = None,
+) -> Figure:
+    """A figure with the goal of its name, when it has one."""
+    return Figure(
+        name=name, value=value, unit=unit, samples=samples, better=better, note=note, goal=goals.get(name), spread=spread
+    )
 
 
 def rounded(value: float) -> float | None:

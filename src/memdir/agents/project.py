@@ -14,6 +14,7 @@ import os
 
 TYPE_CHECKING = False  # `typing` takes longer to import than all that is done here
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Final
 
 ENV_PROJECT: Final = "MEMDIR_PROJECT"
@@ -85,17 +86,13 @@ def project_of(folder: str) -> Project | None:
     home = os.path.normpath(os.path.expanduser("~"))
     if _is_around(here, home):
         return None
-    level = here
     repository = named = named_at = None
-    for _ in range(_LEVELS_MAX):
-        if _is_around(level, home):  # a repository of the whole home folder (dotfiles) is no project
-            break
+    for level in _levels(here, home):
         if named is None:
             named, named_at = _named_in(level), level
         repository = _repository(level)
         if repository is not None:
             break
-        level = os.path.dirname(level)
     if repository is None:
         if named is not None:
             return Project(named, (f"name:{named}",))
@@ -112,16 +109,17 @@ def project_of(folder: str) -> Project | None:
 
 def repository_around(folder: str) -> _Repository | None:
     """Of an absolute path; a repository of the whole home folder is none."""
-    level = os.path.normpath(folder)
-    home = os.path.normpath(os.path.expanduser("~"))
+    levels = _levels(os.path.normpath(folder), os.path.normpath(os.path.expanduser("~")))
+    return next(filter(None, map(_repository, levels)), None)
+
+
+def _levels(folder: str, home: str) -> Iterator[str]:
+    """A folder and those around it, below the home folder: a repository of all that (dotfiles) is no project."""
     for _ in range(_LEVELS_MAX):
-        if _is_around(level, home):
-            return None
-        found = _repository(level)
-        if found is not None:
-            return found
-        level = os.path.dirname(level)
-    return None
+        if _is_around(folder, home):
+            return
+        yield folder
+        folder = os.path.dirname(folder)
 
 
 def _is_around(folder: str, home: str) -> bool:

@@ -211,7 +211,7 @@ class AgentMemories:
 
     def get(self, memory_id: str) -> Memory:
         """One memory by its id."""
-        return cast("Memory", self._call("GET", self._of(memory_id), params={"containerTag": self.container}))
+        return cast("Memory", self._get(self._of(memory_id)))
 
     def edit(
         self,
@@ -241,14 +241,12 @@ class AgentMemories:
 
     def review(self, *, project: str | None = None, limit: int = 20) -> tuple[list[Question], int]:
         """What is to be decided, oldest first, and how much of that there is."""
-        given = {"containerTag": self.container, "project": project, "limit": str(limit)}
-        params = {name: value for name, value in given.items() if value is not None}
-        page = self._call("GET", "/v1/agents/review", params=params)
+        page = self._get("/v1/agents/review", project=project, limit=str(limit))
         return page["questions"], page["total"]
 
     def history(self, memory_id: str) -> dict[str, Any]:
         """`api.agents.MemoryHistory`."""
-        return self._call("GET", f"{self._of(memory_id)}/history", params={"containerTag": self.container})
+        return self._get(f"{self._of(memory_id)}/history")
 
     def folder_of(self, project: Project | None, *, remember: bool = False) -> str | None:
         """What the server calls a project: the name of its folder. With `remember` that stays so."""
@@ -259,9 +257,7 @@ class AgentMemories:
 
     def profile(self, *, project: str | None, limit: int = 5) -> dict[str, Any]:
         """`api.agents.AgentProfile`."""
-        given = {"containerTag": self.container, "project": project, "limit": str(limit)}
-        params = {name: value for name, value in given.items() if value is not None}
-        return self._call("GET", "/v1/agents/profile", params=params)
+        return self._get("/v1/agents/profile", project=project, limit=str(limit))
 
     def delete(self, memory_id: str) -> None:
         """For good."""
@@ -278,12 +274,11 @@ class AgentMemories:
         personal: bool = False,
     ) -> Page:
         """Newest first, or the other way round. `personal`: besides a project's those of none."""
-        given = {
-            "containerTag": self.container, "project": project, "tag": tag, "after": after, "limit": str(limit),
-            "oldestFirst": "true" if oldest_first else None, "personal": "true" if personal else None,
-        }  # fmt: skip
-        params = {name: value for name, value in given.items() if value is not None}
-        return cast("Page", self._call("GET", "/v1/agents/memories", params=params))
+        found = self._get(
+            "/v1/agents/memories", project=project, tag=tag, after=after, limit=str(limit),
+            oldestFirst="true" if oldest_first else None, personal="true" if personal else None,
+        )  # fmt: skip
+        return cast("Page", found)
 
     def all(self, *, project: str | None = None, tag: str | None = None, oldest_first: bool = False) -> Iterator[Memory]:
         """Every memory, page by page."""
@@ -302,14 +297,18 @@ class AgentMemories:
 
     def stats(self) -> dict[str, Any]:
         """`api.agents.AgentStats`."""
-        return self._call("GET", "/v1/agents/stats", params={"containerTag": self.container})
+        return self._get("/v1/agents/stats")
 
     def usage(self, *, days: int = 7) -> dict[str, Any]:
         """`api.agents.Usage`."""
-        return self._call("GET", "/v1/agents/usage", params={"containerTag": self.container, "days": str(days)})
+        return self._get("/v1/agents/usage", days=str(days))
 
     def _of(self, memory_id: str) -> str:
         return f"/v1/agents/memories/{quote(memory_id, safe='')}"
+
+    def _get(self, path: str, **given: str | None) -> dict[str, Any]:
+        params = {name: value for name, value in given.items() if value is not None}
+        return self._call("GET", path, params={"containerTag": self.container, **params})
 
     def _post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
         return self._call("POST", path, body={"containerTag": self.container, **body})

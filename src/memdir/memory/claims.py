@@ -1,4 +1,4 @@
-"""What a statement claims: of whom, which attribute, which value, and which value it had before. By rules over single
+"""What a statement claims: of whom, which attribute, which value; and which values it says are gone. By rules over single
 sentences.
 
 Two statements with the same subject and attribute of one value contradict each other: the later one holds. Of attributes
@@ -23,7 +23,7 @@ _AM: Final = r"(?:['’](?:m|ve|re|s)| am| are| is| have| has| was)?"
 _HOW: Final = r"(?: (?:now|still|currently|also|already|just|really|usually|all|both|finally|recently|officially|been))*"
 _MY: Final = r"(?P<my>[Mm]y|[Oo]ur|[Hh]er|[Hh]is|(?:[Tt]he )?[Uu]ser['’]s|[A-ZÀ-Þ][\w-]+(?: [A-ZÀ-Þ][\w-]+)?['’]s)"
 _V: Final = r"(?P<value>[^.,;!?()]{2,60}?)"
-_OLD: Final = r"(?P<former>[^.,;!?()]{2,40}?)"
+_OLD: Final = r"[^.,;!?()]{2,40}?"
 _END: Final = (
     r"(?= (?:now|again|instead|currently|since|because|for|with|so|and|but|where|which|when|at the moment|these "
     r"days|this|last|next|"
@@ -188,7 +188,6 @@ class Claim:
     subject: str
     attribute: str
     value: str
-    former: str | None
     is_single: bool
 
 
@@ -241,11 +240,7 @@ def _claim(found: re.Match[str], attribute: str, *, is_single: bool) -> Claim | 
         while (shorter := _USUAL.sub("", named)) != named:
             named = shorter
         attribute = _SAME_ATTRIBUTE.get(named, named)
-    former = groups.get("former")
-    return Claim(
-        subject=subject, attribute=attribute, value=value.casefold(), former=former.strip().casefold() if former else None,
-        is_single=is_single,
-    )  # fmt: skip
+    return Claim(subject=subject, attribute=attribute, value=value.casefold(), is_single=is_single)
 
 
 def _subject(who: str) -> str | None:

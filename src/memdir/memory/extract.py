@@ -16,6 +16,7 @@ from memdir.core.frontmatter import parse
 from memdir.memory.claims import claim_of, formers_of
 from memdir.memory.guard import is_instruction, is_secret
 from memdir.memory.personal import personal, worth_remembering
+from memdir.store.agents.files import Provenance
 from memdir.store.text.sentences import sentences
 from memdir.store.types import MemoryCandidate
 
@@ -180,7 +181,7 @@ def _is_newest_first(text: str) -> bool:
 def _is_untrusted(text: str) -> bool:
     """Whether its front matter says that others wrote it (`trust: untrusted`)."""
     fields, _ = parse(text[:_FRONT_MAX_CHARS]) if text.startswith("---") else ({}, "")
-    return str(fields.get("trust", "")).strip().casefold() == "untrusted"
+    return not Provenance.of(fields).is_trusted
 
 
 def _subject_of(path: str) -> str:

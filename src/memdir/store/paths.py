@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from memdir.core.limits import NAME_MAX_BYTES, PATH_MAX_BYTES
 from memdir.store.errors import InvalidError
+
+AGENT_FOLDER: Final = "/memory"
+"""Where the memories of agents lie, a folder for each project."""
+INBOX: Final = "inbox"
+"""The folder, in that of a project or beside them, for what is no memory before somebody keeps it."""
 
 
 def checked_path(path: str, *, root: bool = False) -> str:
@@ -59,16 +66,22 @@ def suffix(path: str) -> str:
     return dot + extension.lower() if stem else ""
 
 
+def is_inbox(path: str) -> bool:
+    """Whether what lies at a path only waits to be kept: in the inbox of a project (`/memory/PROJECT/inbox/`), or of none."""
+    return is_within(path, AGENT_FOLDER) and INBOX in path[len(AGENT_FOLDER) + 1 :].split("/")[:-1][:2]
+
+
 def under_memory_paths(path: str | None, memory_paths: tuple[str, ...]) -> bool:
-    """Whether a document at `path` is a source of memories. A trailing slash means the folder and all below it."""
-    if path is None:
+    """Whether a document at `path` is a source of memories. A trailing slash means the folder and all below it. What waits in
+    an inbox is none."""
+    if path is None or is_inbox(path):
         return False
     return any(path == entry or (entry.endswith("/") and path.startswith(entry)) for entry in memory_paths)
 
 
 def is_memory_source(path: str | None, task_type: str, memory_paths: tuple[str, ...]) -> bool:
     """Whether memories are drawn from a document: under the memory paths; or without a place, which only the API makes, in a
-    container that keeps memories at all. Never when it was given for search only (`superrag`), nor what waits in an inbox."""
-    if task_type != "memory" or (path is not None and "/inbox/" in path and is_within(path, "/memory")):
+    container that keeps memories at all. Never when it was given for search only (`superrag`)."""
+    if task_type != "memory":
         return False
     return bool(memory_paths) if path is None else under_memory_paths(path, memory_paths)

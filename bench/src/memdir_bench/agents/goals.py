@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, Literal
+from functools import partial
+from typing import Final
 
-from memdir_bench.figures import Figure
+from memdir_bench.figures import figure_of
 
 _SEARCH_MS: Final = {1_000: 1.0, 50_000: 3.0, 1_000_000: 15.0}
 _KINDS: Final = ("needle", "rare", "common", "mixed")
@@ -32,18 +33,5 @@ GOALS: Final[Mapping[str, float]] = {
     "day_orphans": 0,
 }
 
-
-def figure(
-    name: str,
-    value: float,
-    unit: str,
-    *,
-    samples: int = 1,
-    better: Literal["lower", "higher"] = "lower",
-    note: str = "",
-    spread: tuple[float, float] | None = None,
-) -> Figure:
-    """A figure with the goal of its name, when it has one."""
-    return Figure(
-        name=name, value=value, unit=unit, samples=samples, better=better, note=note, goal=GOALS.get(name), spread=spread
-    )
+figure: Final = partial(figure_of, GOALS)
+"""A figure with the goal of its name, when it has one."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, Literal
+from functools import partial
+from typing import Final
 
-from memdir_bench.figures import Figure
+from memdir_bench.figures import figure_of
 
 GOALS: Final[Mapping[str, float]] = {
     "held_precision": 0.9,
@@ -17,18 +18,5 @@ GOALS: Final[Mapping[str, float]] = {
     "prose_documents_with_facts": 0.01,
 }
 
-
-def figure(
-    name: str,
-    value: float,
-    unit: str,
-    *,
-    samples: int = 1,
-    better: Literal["lower", "higher"] = "lower",
-    note: str = "",
-    spread: tuple[float, float] | None = None,
-) -> Figure:
-    """A figure with the goal of its name, when it has one."""
-    return Figure(
-        name=name, value=value, unit=unit, samples=samples, better=better, note=note, goal=GOALS.get(name), spread=spread
-    )
+figure: Final = partial(figure_of, GOALS)
+"""A figure with the goal of its name, when it has one."""

@@ -49,10 +49,15 @@ def candidates(turns: Sequence[Turn]) -> list[Candidate]:
         else:
             some = list(_worked(turns[at : at + 1 + _NEXT_COMMANDS * 3]))
         for one in some:
-            if not kinds(one.content) and not is_instruction(one.content):
+            if is_fair(one.content):
                 found.setdefault(one.content.casefold(), one)
     best = sorted(found.values(), key=lambda one: -one.score)[:CANDIDATES_MAX]
     return [one for one in found.values() if one in best]
+
+
+def is_fair(text: str) -> bool:
+    """Whether it holds no secret, and no order to a model."""
+    return not kinds(text) and not is_instruction(text)
 
 
 # --- what the user says ------------------------------------------------------------------------------------------------
@@ -91,20 +96,20 @@ _FORBIDDING: Final = re.compile(
     r"\bwe (?:do not|don['’]t|never)\b|\b(?:is|are) not allowed\b|\bmust not\b",
     re.IGNORECASE,
 )
+_PREFERRED: Final = (
+    r"\b(?:i(?:['’]d)? (?:always |really |much )?(?:prefer|rather|like|want|expect|hate)|i use|my \w+ (?:use|are|is))\b"
+)
+_DECIDED: Final = (
+    r"\b(?:decided|agreed|settled on|off the table|signed off|postponed|feature freeze|will publish|drop support)\b"
+)
 _LASTING: Final = (
     (2.0, r"\b(?:always|never|ever|every(?: \w+)?|from now on|in general|by default|each time)\b"),
-    (2.0, (
-        r"\b(?:i(?:['’]d)? (?:always |really |much )?(?:prefer|rather|like|want|expect|hate)|i use|my \w+ (?:use|"
-        r"are|is))\b"
-    )),
+    (2.0, _PREFERRED),
     (2.5, (
         r"\bwe (?:all )?(?:always|never|only|do not|don['’]t|stay|use|prefer|organi[sz]e|keep|have the|got rid of|"
         r"agreed|decided|settled|chose|dropped|moved|(?:are|['’]re) (?:switching|moving|migrating|dropping))\b"
     )),
-    (2.5, (
-        r"\b(?:decided|agreed|settled on|off the table|signed off|postponed|feature freeze|will publish|"
-        r"drop support)\b"
-    )),
+    (2.5, _DECIDED),
     (2.5, r"^let['’]?s (?:go with|stick (?:to|with)|stay with|standardi[sz]e)\b"),
     (2.0, r"\bin (?:this|our|the) (?:repo(?:sitory)?|code ?base|project|team|company|organi[sz]ation)\b"),
     (2.0, r"^our \w+|\bthe convention\b|\bby hand\b|\brule\b|\bpolicy\b"),
@@ -189,11 +194,12 @@ def _statement(sentence: str, *, corrects: bool) -> Candidate | None:
     score += _CORRECTION_WORTH * (_TAKEN_BACK.search(bare) is not None)
     if score < _LEAST:
         return None
-    kind = (
-        "correction" if corrects or forbids else "decision" if re.search(_LASTING[3][1], bare, re.IGNORECASE) else "convention"
-    )
-    if re.search(_LASTING[1][1], bare, re.IGNORECASE):
+    if re.search(_PREFERRED, bare, re.IGNORECASE):
         kind = "preference"
+    elif corrects or forbids:
+        kind = "correction"
+    else:
+        kind = "decision" if re.search(_DECIDED, bare, re.IGNORECASE) else "convention"
     return Candidate(kind=kind, content=_sentence(bare), score=score)
 
 
@@ -201,7 +207,7 @@ def lasting(item: str) -> Candidate | None:
     """An item of a guide file: there everything is meant to last."""
     bare = re.sub(r"\*\*|__", "", item).strip()
     whole = _WORDS_MIN <= len(bare.split()) <= _WORDS_MAX and len(bare) <= _TEXT_MAX_CHARS and "?" not in bare
-    if not whole or kinds(bare) or is_instruction(bare):
+    if not whole or not is_fair(bare):
         return None
     return Candidate(kind="convention", content=_sentence(bare), score=_LEAST)
 

@@ -15,11 +15,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from memdir.agents.capture.candidates import Candidate, lasting
+from memdir.agents.capture.candidates import Candidate, is_fair, lasting
 from memdir.core.errors import UsageError
 from memdir.core.frontmatter import parse
-from memdir.core.secrets import kinds
-from memdir.memory.guard import is_instruction
 from memdir.store.text.sentences import sentences
 
 GUIDES: Final = ("CLAUDE.md", "AGENTS.md", "GEMINI.md", ".cursorrules", ".windsurfrules", ".github/copilot-instructions.md")
@@ -145,8 +143,7 @@ def _reason(message: str) -> Candidate | None:
 
 
 def _fair(candidate: Candidate) -> Candidate | None:
-    """None for what holds a secret, or an order to a model."""
-    return None if kinds(candidate.content) or is_instruction(candidate.content) else candidate
+    return candidate if is_fair(candidate.content) else None
 
 
 def _text(file: Path) -> str:
@@ -155,8 +152,3 @@ def _text(file: Path) -> str:
             return stream.read(_FILE_MAX_BYTES).decode("utf-8", "replace").replace("\r\n", "\n")
     except OSError:  # most of them are not there
         return ""
-
-
-def now() -> str:
-    """ISO 8601."""
-    return datetime.now(UTC).isoformat()

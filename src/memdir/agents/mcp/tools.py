@@ -260,8 +260,12 @@ def _list(around: Around, given: ListArguments) -> Outcome:
 
 
 def _get(around: Around, given: GetArguments) -> Outcome:
-    data = answers.Read(memory=answers.memory(one_memory(around.link, given.id), max_chars=answers.READ_MAX_CHARS))
+    data = _whole(one_memory(around.link, given.id))
     return Outcome(text=answers.read_text(data), data=data)
+
+
+def _whole(value: wire.AgentMemory) -> answers.Read:
+    return answers.Read(memory=answers.memory(value, max_chars=answers.READ_MAX_CHARS))
 
 
 def _delete(around: Around, given: DeleteArguments) -> Outcome:
@@ -276,14 +280,13 @@ def _update(around: Around, given: UpdateArguments) -> Outcome:
             given.id, content=given.content, tags=given.tags, stored_by=around.stored_by, secrets=secrets
         )
     )
-    memory = answers.memory(wire.AgentMemory.model_validate(changed), max_chars=answers.READ_MAX_CHARS)
-    data = answers.Read(memory=memory)
+    data = _whole(wire.AgentMemory.model_validate(changed))
     return Outcome(text=f"Updated; the former text is in its file's history.\n\n{answers.read_text(data)}", data=data)
 
 
 def _confirm(around: Around, given: ConfirmArguments) -> Outcome:
     kept = around.link.ask(lambda memories: memories.confirm(given.id, stored_by=around.stored_by))
-    data = answers.Read(memory=answers.memory(wire.AgentMemory.model_validate(kept), max_chars=answers.READ_MAX_CHARS))
+    data = _whole(wire.AgentMemory.model_validate(kept))
     return Outcome(text=f"Confirmed.\n\n{answers.read_text(data)}", data=data)
 
 

@@ -61,7 +61,6 @@ def standing(
 _WHY: Final = {
     Relation.UPDATES: "the same subject and attribute, said newer",
     Relation.MAY_UPDATE: "about the same, perhaps with another value",
-    Relation.SAME: "the same words",
 }
 
 

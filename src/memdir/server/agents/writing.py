@@ -28,6 +28,7 @@ from memdir.store.contents.blobs import Upload
 from memdir.store.database import Transaction
 from memdir.store.errors import ConflictError, InvalidError
 from memdir.store.jobs.queue import BULK, INTERACTIVE
+from memdir.store.paths import INBOX
 from memdir.store.tree.idempotency import KEY_MAX_CHARS, request_hash
 from memdir.store.tree.operations import Delete, Move, Operation, Outcome, Put
 from memdir.store.types import Container
@@ -325,7 +326,7 @@ def _said_again(caller: Caller, container: Container, record: AgentRecord, piece
 
 def _path_of(draft: Draft, salt: str = "", *, propose: bool = False) -> str:
     digest = hashlib.sha256(f"{draft.content}{salt}".encode("utf-8", "replace")).hexdigest()
-    inbox = f"/{agent_files.INBOX}" if propose else ""
+    inbox = f"/{INBOX}" if propose else ""
     return f"{folder_of(draft.project)}{inbox}/{agent_files.slug(draft.content, digest)}{agent_memories.SUFFIX}"
 
 

@@ -13,13 +13,12 @@ from memdir.core.clock import iso_ms
 from memdir.core.frontmatter import BOOKKEEPING, listed, mapping, parse, render, single
 from memdir.core.limits import INT64_MAX, MEMORY_PROJECT_MAX_CHARS, MEMORY_TAG_MAX_CHARS, MEMORY_TAGS_MAX
 from memdir.core.secrets import kinds, redacted
+from memdir.store.paths import INBOX
 from memdir.store.text.passage_text import storable
 from memdir.store.text.words import fold
 
 TOKEN_CHARS: Final = 4
 """About, as the seed counts: 512 tokens are about 2,048 characters."""
-INBOX: Final = "inbox"
-"""The folder, in that of a project or beside them, for what is no memory before somebody keeps it."""
 PIECE_MAX_CHARS: Final = 512 * TOKEN_CHARS
 OVERLAP_CHARS: Final = 64 * TOKEN_CHARS
 _TIME_MAX_MS: Final = INT64_MAX // 1_000_000

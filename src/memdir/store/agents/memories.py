@@ -16,12 +16,12 @@ from typing import Any, Final
 from memdir.core.clock import Clock
 from memdir.store.agents import projects
 from memdir.store.agents.feed import IN_MAX, tags_of
-from memdir.store.agents.files import INBOX, Draft, Provenance
+from memdir.store.agents.files import Draft, Provenance
 from memdir.store.database import Database, Row, Transaction, fetch, first, marks_for, repeated, run_many
-from memdir.store.paths import below, is_within
+from memdir.store.paths import AGENT_FOLDER, INBOX, below, is_inbox, is_within
 from memdir.store.text.words import fold
 
-FOLDER: Final = "/memory"
+FOLDER: Final = AGENT_FOLDER
 SUFFIX: Final = ".md"
 _COLUMNS: Final = (
     "m.number, m.id, m.container_id, m.document_id, m.ordinal, d.path, m.content, m.tags, m.project, m.metadata, "
@@ -79,11 +79,6 @@ def project_of(path: str) -> str | None:
     """The project that a path under `/memory/` belongs to; None for none."""
     project, slash, _ = path[len(FOLDER) + 1 :].partition("/")
     return project if slash and project != INBOX else None
-
-
-def is_inbox(path: str) -> bool:
-    """Whether what lies at a path under `/memory/` only waits to be kept."""
-    return INBOX in path[len(FOLDER) + 1 :].split("/")[:-1][:2]
 
 
 def folded_hash(content: str) -> int:
