@@ -43,19 +43,19 @@ def candidates(turns: Sequence[Turn]) -> list[Candidate]:
     found: dict[str, Candidate] = {}
     for at, turn in enumerate(turns):
         if turn.kind == USER:
-            some = list(_said(turn.text))
+            some = list(_from_user(turn.text))
         elif turn.kind == ASSISTANT:
-            some = list(_found_out(turn.text))
+            some = list(_from_assistant(turn.text))
         else:
-            some = list(_worked(turns[at : at + 1 + _NEXT_COMMANDS * 3]))
+            some = list(_from_commands(turns[at : at + 1 + _NEXT_COMMANDS * 3]))
         for one in some:
-            if is_fair(one.content):
+            if is_safe(one.content):
                 found.setdefault(one.content.casefold(), one)
     best = sorted(found.values(), key=lambda one: -one.score)[:CANDIDATES_MAX]
     return [one for one in found.values() if one in best]
 
 
-def is_fair(text: str) -> bool:
+def is_safe(text: str) -> bool:
     """Whether it holds no secret, and no order to a model."""
     return not kinds(text) and not is_instruction(text)
 
@@ -161,7 +161,7 @@ _TAKEN_BACK: Final = re.compile(
 )
 
 
-def _said(text: str) -> Iterator[Candidate]:
+def _from_user(text: str) -> Iterator[Candidate]:
     if len(text) > _TURN_MAX_CHARS:
         return
     for line in _CODE.sub("", text).splitlines():
@@ -203,11 +203,11 @@ def _statement(sentence: str, *, corrects: bool) -> Candidate | None:
     return Candidate(kind=kind, content=_sentence(bare), score=score)
 
 
-def lasting(item: str) -> Candidate | None:
+def convention_of(item: str) -> Candidate | None:
     """An item of a guide file: there everything is meant to last."""
     bare = re.sub(r"\*\*|__", "", item).strip()
     whole = _WORDS_MIN <= len(bare.split()) <= _WORDS_MAX and len(bare) <= _TEXT_MAX_CHARS and "?" not in bare
-    if not whole or not is_fair(bare):
+    if not whole or not is_safe(bare):
         return None
     return Candidate(kind="convention", content=_sentence(bare), score=_LEAST)
 
@@ -241,7 +241,7 @@ _NAMED: Final = re.compile(r"[\w)]\.\w|\w_\w|\w\(\)|`[^`]+`|/\w|[a-z][A-Z]|\b[A-
 _CAUSE_WORDS_MIN: Final = 9
 
 
-def _found_out(text: str) -> Iterator[Candidate]:
+def _from_assistant(text: str) -> Iterator[Candidate]:
     bare = _CODE.sub("", text[:20_000])
     spans = list(sentences(bare))
     for at, (start, end) in enumerate(spans):
@@ -274,7 +274,7 @@ _TRIVIAL: Final = frozenset(
 )
 
 
-def _worked(turns: Sequence[Turn]) -> Iterator[Candidate]:
+def _from_commands(turns: Sequence[Turn]) -> Iterator[Candidate]:
     """The first command behind a failed one that does the same and does not fail."""
     failed = turns[0]
     if failed.kind != COMMAND or not failed.failed:

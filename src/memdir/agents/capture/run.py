@@ -58,7 +58,7 @@ def capture(memories: AgentMemories, file: Path, *, state: Path, keep: bool = Fa
         if some:
             session = read.session_id or file.stem
             items = _items(some, project_folder(memories, read.cwd), f"capture {read.host}", [f"session {session}"] * len(some))
-            result = brought(memories, items, keep=keep)
+            result = send(memories, items, keep=keep)
         note |= {"offset": read.offset, "found": known + [_digest(one) for one in some]}
     return result, some
 
@@ -68,10 +68,10 @@ def propose(memories: AgentMemories, found: Sequence[Found], *, source: str, pro
     items = _items([one.candidate for one in found], project, f"import {source}", [one.where for one in found])
     for item, one in zip(items, found, strict=True):
         item["createdAt"] = one.at
-    return brought(memories, items, keep=keep)
+    return send(memories, items, keep=keep)
 
 
-def brought(memories: AgentMemories, items: Sequence[dict[str, Any]], *, keep: bool) -> Captured:
+def send(memories: AgentMemories, items: Sequence[dict[str, Any]], *, keep: bool) -> Captured:
     """Sent in requests of at most IMPORT_ITEMS."""
     created = kept = 0
     refused: list[str] = []

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from memdir.agents.capture.candidates import Candidate, is_fair, lasting
+from memdir.agents.capture.candidates import Candidate, convention_of, is_safe
 from memdir.core.errors import UsageError
 from memdir.core.frontmatter import parse
 from memdir.store.text.sentences import sentences
@@ -72,7 +72,7 @@ def guides(root: Path) -> Iterator[Found]:
         text = _text(file)
         for line in _FENCE.sub("", _OURS.sub("", parse(text)[1])).splitlines():
             item = _ITEM.match(line)
-            found = None if item is None else lasting(item[1].strip())
+            found = None if item is None else convention_of(item[1].strip())
             if found is not None:
                 yield Found(candidate=found, where=str(file.relative_to(root)))
 
@@ -97,7 +97,7 @@ def _decided(text: str) -> Candidate | None:
     body = " ".join(_FENCE.sub("", rest[: end.start()] if end else rest).split())
     said = " ".join(body[start:stop] for start, stop in list(sentences(body))[:2])
     content = f"Decided: {title[1].strip().rstrip('.')}. {said}"[:_TEXT_MAX_CHARS].strip()
-    return _fair(Candidate(kind="decision", content=content, score=3.0)) if said else None
+    return _safe(Candidate(kind="decision", content=content, score=3.0)) if said else None
 
 
 def commits(root: Path) -> Iterator[Found]:
@@ -137,13 +137,13 @@ def _reason(message: str) -> Candidate | None:
             if _REASON.search(said) and 6 <= len(said.split()) <= 45 and "?" not in said:
                 content = f"{subject.strip().rstrip('.')}: {said}"
                 return (
-                    _fair(Candidate(kind="decision", content=content, score=2.0)) if len(content) <= _TEXT_MAX_CHARS else None
+                    _safe(Candidate(kind="decision", content=content, score=2.0)) if len(content) <= _TEXT_MAX_CHARS else None
                 )
     return None
 
 
-def _fair(candidate: Candidate) -> Candidate | None:
-    return candidate if is_fair(candidate.content) else None
+def _safe(candidate: Candidate) -> Candidate | None:
+    return candidate if is_safe(candidate.content) else None
 
 
 def _text(file: Path) -> str:
