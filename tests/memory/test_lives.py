@@ -4,6 +4,7 @@ reconciling."""
 from __future__ import annotations
 
 import gzip
+import random
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from memdir.memory.claims import claim_of, formers_of
 from memdir.memory.extract import extract
+from memdir.memory.profile import profile
 from memdir.memory.reconcile import reconcile
 from memdir_bench.memory.judging import Store, judged
 from memdir_bench.memory.made_up_lives import life
@@ -47,6 +49,37 @@ def test_after_many_changes_the_profile_says_what_holds_now() -> None:
     assert score.changed > 60
     assert score.up_to_date == score.changed
     assert score.contradictions == 0
+
+
+@pytest.mark.promise("facts.when")
+def test_the_order_in_which_dated_notes_arrive_matters_little() -> None:
+    """A folder of notes is imported in any order. The last file that says something arrives first, and still counts."""
+    in_order, shuffled = [life("tuned", seed) for seed in range(12)], [life("tuned", seed) for seed in range(12)]
+    for seed, one in enumerate(shuffled):
+        random.Random(seed).shuffle(one.notes)
+    assert judged(in_order).up_to_date == judged(in_order).changed
+    assert judged(shuffled).up_to_date >= 0.95 * judged(shuffled).changed
+
+
+@pytest.mark.parametrize(
+    ("notes", "now"),
+    [
+        (["Ana Ruiz lives in Ghent.", "Ana moved to Basel."], ["Ana moved to Basel."]),
+        (["Ana lives in Ghent.", "Ana Ruiz moved to Basel."], ["Ana Ruiz moved to Basel."]),
+        (
+            ["Ana Ruiz lives in Ghent.", "Ana Costa lives in Graz.", "Ana moved to Basel."],
+            ["Ana Ruiz lives in Ghent.", "Ana Costa lives in Graz.", "Ana moved to Basel."],
+        ),
+        (["Ana Ruiz lives in Ghent.", "Ana Costa moved to Graz."], ["Ana Ruiz lives in Ghent.", "Ana Costa moved to Graz."]),
+    ],
+)
+def test_a_first_name_is_the_one_known_person_of_that_name(notes: list[str], now: list[str]) -> None:
+    store = Store()
+    for number, text in enumerate(notes):
+        store.write(f"/memory/{number}.md", text, now_ms=number)
+    assert sorted(one.candidate.text for one in store.latest()) == sorted(now)
+    shown = profile(store.latest(), now_ms=9).static_texts
+    assert sorted(shown) == sorted(now)
 
 
 @pytest.mark.promise("facts.prose")

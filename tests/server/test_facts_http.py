@@ -23,15 +23,15 @@ def test_a_fact_says_its_lines_and_what_it_said_before(server: ServerProcess, cl
     done(client, tag)
     client.put("/v1/files/memory/b.md", params=at, content=b"We moved to Lisbon.\n").raise_for_status()
     done(client, tag)
-    (fact,) = client.get("/v1/facts/why", params={**at, "q": "lisbon moved"}).json()["facts"]
+    (fact,) = client.get("/v1/facts", params={**at, "words": "lisbon moved"}).json()["facts"]
     assert (fact["text"], fact["subject"], fact["kind"]) == ("We moved to Lisbon.", "user", "static")
     assert [(one["path"], one["startLine"], one["stands"]) for one in fact["sources"]] == [("/memory/b.md", 1, True)]
-    assert [one["text"] for one in fact["versions"]] == ["We moved to Lisbon.", "I live in Porto."]
+    assert [one["text"] for one in fact["versions"]] == ["I live in Porto."]
     for nothing in ("porto", "lunch", "oslo"):
-        assert client.get("/v1/facts/why", params={**at, "q": nothing}).json() == {"facts": []}
+        assert client.get("/v1/facts", params={**at, "words": nothing}).json() == {"facts": []}
     client.delete("/v1/files/memory/b.md", params=at).raise_for_status()
     done(client, tag)
-    (back,) = client.get("/v1/facts/why", params={**at, "q": "porto"}).json()["facts"]
+    (back,) = client.get("/v1/facts", params={**at, "words": "porto"}).json()["facts"]
     assert [(one["path"], one["startLine"]) for one in back["sources"]] == [("/memory/a.md", 3)]
 
 
@@ -46,11 +46,67 @@ def test_what_others_wrote_and_what_waits_brings_no_facts(server: ServerProcess,
     ):  # fmt: skip
         client.put(f"/v1/files/{path}", params=at, content=content).raise_for_status()
     done(client, tag)
-    assert client.get("/v1/facts/why", params={**at, "q": "live"}).json() == {"facts": []}
+    assert client.get("/v1/facts", params={**at, "words": "live"}).json() == {"facts": []}
     kept = [{"op": "move", "fromPath": "/memory/api/inbox/x.md", "path": "/memory/api/x.md"}]
     client.post("/v1/files:batch", json={"containerTag": tag, "operations": kept}).raise_for_status()
     until = time.monotonic() + 60
     found: list[str] = []
     while found != ["I live in Turku."]:
         assert time.monotonic() < until, found
-        found = [one["text"] for one in client.get("/v1/facts/why", params={**at, "q": "live"}).json()["facts"]]
+        found = [one["text"] for one in client.get("/v1/facts", params={**at, "words": "live"}).json()["facts"]]
+
+
+@pytest.mark.promise("facts.when")
+def test_notes_of_former_days_that_come_later_do_not_change_what_holds(
+    server: ServerProcess, client: httpx.Client, tag: str
+) -> None:
+    del server
+    at = {"containerTag": tag}
+    for path, content in (
+        ("diary/2026-05-20.md", "I moved to Lisbon last week. Ana moved to Basel."),
+        ("diary/2025-03-02.md", "I live in Coimbra."),
+        ("diary/2026-01-10.md", "I live in Porto. Ana Ruiz works at Tessera. She lives in Ghent."),
+    ):
+        client.put(f"/v1/files/memory/{path}", params=at, content=content.encode()).raise_for_status()
+        done(client, tag)
+
+    def answer(question: str, **more: str) -> tuple[str, str, str | None]:
+        fact = client.get("/v1/facts", params={**at, "q": question, **more}).json()["facts"][0]
+        return fact["text"], fact["validFrom"][:10], fact["validTo"] and fact["validTo"][:10]
+
+    assert answer("where do I live") == ("I moved to Lisbon last week.", "2026-05-11", None)
+    assert answer("where do I live", at="2026-02-01") == ("I live in Porto.", "2026-01-10", "2026-05-11")
+    assert answer("where do I live", at="2025-12-31T23:00:00+01:00") == ("I live in Coimbra.", "2025-03-02", "2026-01-10")
+    assert answer("where does Ana live", at="2026-02-01")[:2] == ("Ana Ruiz lives in Ghent.", "2026-01-10")
+    assert client.get("/v1/facts", params={**at, "q": "where do I live", "at": "2024-01-01"}).json() == {"facts": []}
+    (lisbon,) = client.get("/v1/facts", params={**at, "words": "lisbon"}).json()["facts"]
+    assert [one["text"] for one in lisbon["versions"]] == ["I live in Porto.", "I live in Coimbra."]
+    assert client.get("/v1/facts", params={**at, "id": lisbon["id"]}).json()["facts"] == [lisbon]
+    assert client.get("/v1/facts", params={**at, "path": "/memory/diary/2026-05-20.md", "line": 2}).json() == {"facts": []}
+    about = client.get("/v1/facts", params={**at, "subject": "Ana"}).json()["facts"]
+    assert {one["text"] for one in about} == {"Ana moved to Basel.", "Ana Ruiz works at Tessera."}
+    client.delete("/v1/files/memory/diary/2026-05-20.md", params=at).raise_for_status()
+    done(client, tag)
+    assert answer("where do I live") == ("I live in Porto.", "2026-01-10", None)
+
+
+def test_a_graph_leads_from_one_to_the_next(server: ServerProcess, client: httpx.Client, tag: str) -> None:
+    del server
+    at = {"containerTag": tag}
+    text = (
+        b"- My partner is Ines Alves\n- Ines Alves works at Tessera\n- Ben Okafor works at Tessera\n"
+        b"- Project Heron uses MongoDB\n"
+    )
+    client.put("/v1/files/memory/me.md", params=at, content=text).raise_for_status()
+    done(client, tag)
+
+    def links(subject: str, hops: int) -> list[tuple[str, str, str, int]]:
+        found = client.get("/v1/facts/graph", params={**at, "subject": subject, "hops": hops}).json()
+        return [(one["subject"], one["relation"], one["object"], one["line"]) for one in found["links"]]
+
+    near = [("user", "partner", "ines alves", 1)]
+    assert links("me", 1) == near
+    assert links("me", 2) == [*near, ("ines alves", "works at", "tessera", 2)]
+    assert links("user", 3)[-1] == ("ben okafor", "works at", "tessera", 3)
+    assert links("ines", 1) == [near[0], ("ines alves", "works at", "tessera", 2)]
+    assert links("nobody", 2) == []

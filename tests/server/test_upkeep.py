@@ -66,6 +66,7 @@ create trigger agent_memory_changed after update of content, tags, project, crea
     select id, old.number from container where id = old.container_id and id <> new.container_id;
 end
 """,
+    4: "alter table memory drop column valid_from_ms; alter table memory drop column said_at_ms",
 }
 """How the steps are taken back: today's code cannot write with the columns that they bring."""
 

@@ -8,14 +8,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from itertools import compress
 from typing import Final
 
 from memdir.core.caseless import Caseless
 from memdir.core.frontmatter import parse
 from memdir.memory.claims import claim_of, formers_of
+from memdir.memory.dates import Journal, day_of, ms_of, named_by, parsed, since
 from memdir.memory.guard import is_instruction, is_secret
 from memdir.memory.personal import personal, worth_remembering
+from memdir.memory.pronouns import resolved
 from memdir.store.agents.files import Provenance
 from memdir.store.text.sentences import sentences
 from memdir.store.types import MemoryCandidate
@@ -39,6 +42,8 @@ _FRONT_SKIP: Final = frozenset(
         *("summary", "project", "metadata", "by", "trust", "confirmed", "seen", "may_replace"),
     }
 )
+_DATED_BY: Final = ("updated", "modified", "last_modified", "date", "created")
+"""Keys of front matter, the one that counts most first."""
 _STATIC: Final = Caseless(
     r"\b(?:always|never|prefers?|preferred|likes?|loves?|hates?|dislikes?|uses?|wants?|needs?|requires?|avoids?"
     r"|works? (?:at|for|as|in|on|with)|lives? (?:in|at|with)|is|are|am|was|were|born|has|have|owns?|speaks?|studied|graduated"
@@ -59,7 +64,6 @@ _COMPOUND: Final = re.compile(
     r"was born|moved|joined|never|always) \S.{1,120})$",
     re.DOTALL,
 )
-_DAY: Final = re.compile(r"^[#*\- \t]{0,8}(\d{4}-\d{2}-\d{2})\b", re.MULTILINE)
 _RECENT: Final = Caseless(
     r"\b(?:today|yesterday|tomorrow|tonight|currently|right now|at the moment|this (?:week|month|morning|afternoon|sprint)"
     r"|this quarter|last (?:week|night|month)|next (?:week|month|up)|now|in progress|working on|waiting for"
@@ -98,15 +102,27 @@ class _Piece:
     heading: str
 
 
-def extract(text: str, path: str, *, byte_at: Callable[[int], int]) -> tuple[MemoryCandidate, ...]:
+def extract(
+    text: str,
+    path: str,
+    *,
+    byte_at: Callable[[int], int],
+    written_ms: int | None = None,
+    is_first_writing: bool = True,
+) -> tuple[MemoryCandidate, ...]:
     """Candidates in order of the text, at most CANDIDATES_MAX; `byte_at` gives the original byte of a character. Without a
     `path` nobody said that this is to be remembered: only a text about a person has any (`memory.personal`).
+
+    Since when something is so is told by its own words, else by the day of its line or heading, of the file's name, of the
+    front matter (in the first writing only: a later line is of a later day), or by when the document was `written_ms`.
 
     Pure. Questions, quotations, code, instructions to a model and secrets are left out.
     """
     if _is_untrusted(text):
         return ()
     subject = _subject_of(path)
+    journal = Journal(text[:_LOOK_MAX_CHARS])
+    of_document = _said_on(text, path, written_ms, is_first_writing=is_first_writing)
     found: list[MemoryCandidate] = []
     seen: set[str] = set()
     line, counted = 1, 0
@@ -116,13 +132,14 @@ def extract(text: str, path: str, *, byte_at: Callable[[int], int]) -> tuple[Mem
         statements = [_clean(piece.text) for piece in pieces]
         listed = [piece.form != "sentence" for piece in pieces]
         chosen = worth_remembering(statements, listed=listed) if path else personal(statements, listed=all(listed))
-        pieces = list(compress(pieces, chosen))
+        pieces = list(compress(_with_names(text, pieces), chosen))
     for piece in pieces:
         candidate = _candidate(piece, subject)
         if candidate is None or candidate[1].casefold() in seen:
             continue
         kind, said, about, confidence = candidate
         seen.add(said.casefold())
+        day, claim = journal.day_at(piece.start) or of_document, claim_of(said)
         line += text.count("\n", counted, piece.start)
         counted = piece.start
         found.append(
@@ -135,11 +152,13 @@ def extract(text: str, path: str, *, byte_at: Callable[[int], int]) -> tuple[Mem
                 end_line=line + text.count("\n", piece.start, piece.end),
                 start_byte=byte_at(piece.start),
                 end_byte=byte_at(piece.end),
+                said_ms=None if day is None else ms_of(day),
+                valid_from_ms=None if day is None else ms_of(since(said, day, value="" if claim is None else claim.value)),
             )
         )
         if len(found) >= CANDIDATES_MAX:
             break
-    return _holding(found, newest_first=_is_newest_first(text))
+    return _holding(found, newest_first=journal.is_newest_first)
 
 
 def _holding(found: Sequence[MemoryCandidate], *, newest_first: bool) -> tuple[MemoryCandidate, ...]:
@@ -159,6 +178,17 @@ def _holding(found: Sequence[MemoryCandidate], *, newest_first: bool) -> tuple[M
     return tuple(sorted(kept, key=lambda candidate: candidate.start_byte))
 
 
+def _with_names(text: str, pieces: Sequence[_Piece]) -> list[_Piece]:
+    """With the name in place of "she" and "he" where a paragraph tells who that is."""
+    goes_on = [
+        before is not None and piece.form == before.form == "sentence" and not text[before.end : piece.start].strip()
+        and "\n\n" not in text[before.end : piece.start]
+        for before, piece in zip([None, *pieces], pieces, strict=False)
+    ]  # fmt: skip
+    said = resolved([piece.text for piece in pieces], goes_on=goes_on)
+    return [replace(piece, text=one) for piece, one in zip(pieces, said, strict=True)]
+
+
 def _clauses(piece: _Piece) -> list[_Piece]:
     """ "I live in Porto and work at Tessera" are two facts, that change apart. Only where both are claims by themselves."""
     found = _COMPOUND.match(piece.text) if piece.form in {"sentence", "item"} else None
@@ -172,10 +202,17 @@ def _clauses(piece: _Piece) -> list[_Piece]:
     return [replace(piece, end=at, text=first), replace(piece, start=begins, text=second)]
 
 
-def _is_newest_first(text: str) -> bool:
-    """Whether the days at the beginnings of lines go backwards."""
-    days = _DAY.findall(text)
-    return len(days) > 1 and days[0] > days[-1]
+def _said_on(text: str, path: str, written_ms: int | None, *, is_first_writing: bool) -> date | None:
+    """The day that a whole document is of: its name's, that of its front matter, else when it was written."""
+    named = named_by(path)
+    if named is not None:
+        return named
+    if is_first_writing and text.startswith("---"):
+        fields, _ = parse(text[:_FRONT_MAX_CHARS])
+        days = [day for key in _DATED_BY if (day := parsed(str(fields.get(key, "")))) is not None]
+        if days and (written_ms is None or days[0] <= day_of(written_ms)):
+            return days[0]
+    return None if written_ms is None else day_of(written_ms)
 
 
 def _is_untrusted(text: str) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from memdir.memory.dates import DAY_MS
 from memdir.memory.reconcile import fact_of, same_text
 from memdir.store.types import Memory
 
@@ -15,7 +16,6 @@ DYNAMIC_SHARE: Final = 0.4
 HALF_LIFE_DAYS: Final = 14.0
 """Recent context counts half as much after this long."""
 FORGOTTEN_BELOW: Final = 0.05
-_DAY_MS: Final = 86_400_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,9 +63,14 @@ def profile(memories: Sequence[Memory], *, now_ms: int, budget_tokens: int = BUD
 
 
 def freshness(memory: Memory, *, now_ms: int) -> float:
-    """Confidence, halved every HALF_LIFE_DAYS since it was last stated."""
-    age_days = max(0.0, (now_ms - memory.updated_at_ms) / _DAY_MS)
+    """Confidence, halved every HALF_LIFE_DAYS since the day that it is of: an old diary brings nothing recent."""
+    age_days = max(0.0, (now_ms - _of_ms(memory)) / DAY_MS)
     return float(memory.candidate.confidence * 2.0 ** (-age_days / HALF_LIFE_DAYS))
+
+
+def _of_ms(memory: Memory) -> int:
+    said = memory.candidate.said_ms
+    return memory.updated_at_ms if said is None else said
 
 
 def _without_doubles(memories: Sequence[Memory]) -> list[Memory]:
@@ -76,7 +81,10 @@ def _without_doubles(memories: Sequence[Memory]) -> list[Memory]:
     kept: list[Memory] = []
     texts: set[str] = set()
     facts: dict[tuple[str, str], str] = {}
-    newest_first = sorted(memories, key=lambda memory: (-memory.updated_at_ms, -memory.candidate.confidence, memory.id))
+    newest_first = sorted(
+        memories,
+        key=lambda memory: (-(_of_ms(memory) // DAY_MS), -memory.updated_at_ms, -memory.candidate.confidence, memory.id),
+    )
     for memory in newest_first:
         if not memory.is_latest or memory.is_forgotten:
             continue

@@ -13,9 +13,11 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from memdir.memory.claims import claim_of, formers_of
+from memdir.memory.dates import DAY_MS
 from memdir.store.types import Memory, MemoryCandidate
 
-Action = Literal["add", "supersede", "remove", "strengthen"]
+Action = Literal["add", "supersede", "precede", "remove", "strengthen"]
+"""`precede`: it was so before what is known, which stays."""
 SIMILAR: Final = 0.6
 """Share of words (Jaccard) from which an edited line is a new version of what stood there and not another fact."""
 
@@ -31,6 +33,9 @@ class Change:
     candidate: MemoryCandidate | None = None
     memory_id: str | None = None
     relation: str | None = None
+    """Of the later one of the two to the earlier one."""
+    replaces_id: str | None = None
+    """Of `precede`: the fact that it took the place of in its time."""
 
 
 def reconcile(candidates: Sequence[MemoryCandidate], *, own: Sequence[Memory], others: Sequence[Memory]) -> tuple[Change, ...]:
@@ -52,10 +57,21 @@ def reconcile(candidates: Sequence[MemoryCandidate], *, own: Sequence[Memory], o
     gone_by_topic = _by_topic(gone)
     replaced: set[str] = set()
     for candidate in fresh:
+        later = _replacing(candidate, other_by_topic)
+        if later is not None:
+            before = _replaced_by(candidate, other_by_topic, replaced | {later.id})
+            replaces = None if before is None or _is_before(candidate, before) else before.id
+            replaced |= set() if replaces is None else {replaces}
+            changes.append(
+                Change(action="precede", candidate=candidate, memory_id=later.id, relation="updates", replaces_id=replaces)
+            )
+            continue
         earlier = _replaced_by(candidate, gone_by_topic, replaced) or _edited(candidate, gone, replaced)
         relation = "updates"
         if earlier is None:
             earlier = _replaced_by(candidate, other_by_topic, replaced)
+            if earlier is not None and _is_before(candidate, earlier):
+                earlier = None
             relation = "contradicts" if earlier is not None and earlier.candidate.kind == candidate.kind else "updates"
         if earlier is not None and (earlier.is_latest or earlier in gone):
             replaced.add(earlier.id)
@@ -83,23 +99,78 @@ def fact_of(candidate: MemoryCandidate) -> tuple[str, str] | None:
     return None if definite is None else (candidate.subject.casefold(), " ".join(definite["what"].casefold().split()))
 
 
+def _topic_of(candidate: MemoryCandidate) -> tuple[str, str] | None:
+    """`fact_of`, of a claim under the first name of its subject."""
+    fact = fact_of(candidate)
+    return fact if fact is None or claim_of(candidate.text) is None else (_first_name(fact[0]), fact[1])
+
+
 def topics_of(candidate: MemoryCandidate) -> frozenset[tuple[str, str]]:
     """By what a fact is found that a later one may replace: its subject and attribute; its subject and value (after `=`)."""
-    fact = fact_of(candidate)
+    fact = _topic_of(candidate)
     claim = claim_of(candidate.text)
     found = {fact} if fact is not None else set()
     if claim is not None:
-        found |= {(claim.subject, claim.attribute), (claim.subject, f"={claim.value}")}
-    return frozenset(found)
+        first = _first_name(claim.subject)
+        found |= {(first, claim.attribute), (first, f"={claim.value}")}
+    return frozenset(found) | {(_subject_of(candidate), f"≠{former}") for former in formers_of(candidate.text)}
+
+
+def related_topics_of(candidate: MemoryCandidate) -> list[tuple[str, str]]:
+    """Topics of the facts that a statement replaces, or that replace it where they are of a later day."""
+    claim = claim_of(candidate.text)
+    ended = [] if claim is None else [(_first_name(claim.subject), f"≠{claim.value}")]
+    return replaced_topics_of(candidate) + ended
 
 
 def replaced_topics_of(candidate: MemoryCandidate) -> list[tuple[str, str]]:
     """Topics of the facts that a statement replaces: of its own attribute, where that has one value, and of the values
     which it says are gone."""
-    fact = fact_of(candidate)
-    claim = claim_of(candidate.text)
-    subject = candidate.subject.casefold() if claim is None else claim.subject
+    fact = _topic_of(candidate)
+    subject = _subject_of(candidate)
     return ([fact] if fact is not None else []) + [(subject, f"={former}") for former in sorted(formers_of(candidate.text))]
+
+
+def _subject_of(candidate: MemoryCandidate) -> str:
+    claim = claim_of(candidate.text)
+    return candidate.subject.casefold() if claim is None else _first_name(claim.subject)
+
+
+def _first_name(subject: str) -> str:
+    """ "Ana" may be "Ana Ruiz": facts of both are looked at together, and told apart by `_of_same_subject`."""
+    return subject.partition(" ")[0]
+
+
+def _of_same_subject(candidate: MemoryCandidate, memories: Sequence[Memory]) -> Sequence[Memory]:
+    """Those of them that are about the same one: a first name is the one known longer name that begins with it."""
+    claim = claim_of(candidate.text)
+    if claim is None:
+        return memories
+    known = [(one, claim_of(one.candidate.text)) for one in memories]
+    same = [(one, other) for one, other in known if other is None or _may_be_same(claim.subject, other.subject)]
+    longer = {other.subject for _, other in same if other is not None and other.subject != claim.subject}
+    return [one for one, other in same if len(longer) < 2 or other is None or other.subject == claim.subject]
+
+
+def _may_be_same(name: str, other: str) -> bool:
+    return name == other or _first_name(name) == other or name == _first_name(other)
+
+
+def _is_before(candidate: MemoryCandidate, memory: Memory) -> bool:
+    """Whether a statement is of an earlier day than a fact. What has no date is of now."""
+    ours, theirs = candidate.said_ms, memory.candidate.said_ms
+    return ours is not None and theirs is not None and ours // DAY_MS < theirs // DAY_MS
+
+
+def _replacing(candidate: MemoryCandidate, table: Mapping[tuple[str, str], Sequence[Memory]]) -> Memory | None:
+    """The fact of a later day that holds instead: it gives another value, or says that this one is gone."""
+    fact, claim = _topic_of(candidate), claim_of(candidate.text)
+    topics = [] if fact is None else [fact]
+    if claim is not None:
+        topics.append((_first_name(claim.subject), f"≠{claim.value}"))
+    known = [one for topic in topics for one in _of_same_subject(candidate, table.get(topic, ()))]
+    later = [one for one in known if one.is_latest and _is_before(candidate, one)]
+    return min(later, key=lambda one: (one.candidate.said_ms or 0, one.id), default=None)
 
 
 def _by_topic(memories: Iterable[Memory]) -> dict[tuple[str, str], list[Memory]]:
@@ -115,7 +186,7 @@ def _replaced_by(
 ) -> Memory | None:
     """The first fact that holds no more."""
     for topic in replaced_topics_of(candidate):
-        found = _first(table.get(topic, ()), used)
+        found = _first(_of_same_subject(candidate, table.get(topic, ())), used)
         if found is not None:
             return found
     return None

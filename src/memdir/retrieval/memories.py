@@ -167,6 +167,20 @@ class MemoryIndex:
             outcome = searcher.over(cast(ChunkStore, view)).search(replace(query, hops=False))
         return [FoundMemory(id=hit.document_id, score=hit.score) for hit in outcome.hits]
 
+    def search_among(self, texts: Mapping[str, str], query: SearchQuery, searcher: Searcher) -> list[FoundMemory]:
+        """Those of some memories that fit `query`, best first; they may be superseded, and are read for this search alone."""
+        held = _Held(-1)
+        for memory_id, text in texts.items():
+            held.add(memory_id, text)
+        held.mark(dict.fromkeys(texts, (0, None)))
+        if not texts:
+            return []
+        for place, model in enumerate(searcher.models):
+            self._fill(held, model, static=place == 0)
+        view = _View(held, held.alive, self._chunks)
+        outcome = searcher.over(cast(ChunkStore, view)).search(replace(query, hops=False))
+        return [FoundMemory(id=hit.document_id, score=hit.score) for hit in outcome.hits]
+
     def _got(self, container_id: int) -> _Held:
         with self._lock:
             held = self._held.setdefault(container_id, _Held(-2))

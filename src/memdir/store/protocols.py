@@ -115,7 +115,7 @@ class MemoryChange(Protocol):
 
     @property
     def action(self) -> str:
-        """`add`, `supersede`, `remove` or `strengthen`."""
+        """`add`, `supersede`, `precede`, `remove` or `strengthen`."""
         ...
 
     @property
@@ -128,3 +128,8 @@ class MemoryChange(Protocol):
 
     @property
     def relation(self) -> str | None: ...
+
+    @property
+    def replaces_id(self) -> str | None:
+        """Of `precede`: an earlier memory that is superseded by what comes between."""
+        ...

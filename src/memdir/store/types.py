@@ -112,6 +112,10 @@ class MemoryCandidate:
     end_line: int
     start_byte: int
     end_byte: int
+    said_ms: int | None = None
+    """The day that the statement is of, by its line, its document's date or the time of writing; None: nothing tells."""
+    valid_from_ms: int | None = None
+    """Since when it is so: the day that its words name, else `said_ms`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

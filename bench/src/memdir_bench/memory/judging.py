@@ -71,14 +71,17 @@ class Store:
             elif change.action == "strengthen" and known is not None:
                 self.memories[known.id] = replace(known, updated_at_ms=now_ms)
             elif change.candidate is not None:
-                if known is not None:
+                if known is not None and change.action == "supersede":
                     self.memories[known.id] = replace(known, is_latest=False)
+                if change.replaces_id is not None:
+                    self.memories[change.replaces_id] = replace(self.memories[change.replaces_id], is_latest=False)
                 self._count += 1
                 name = f"m{self._count:05}"
                 made = Memory(
                     id=name, container_id=1, document_id=path, revision=1, root_id=known.root_id if known else name,
                     parent_id=known.id if known else None, relation=change.relation, version=known.version + 1 if known else 1,
-                    is_latest=True, is_forgotten=False, candidate=change.candidate, created_at_ms=now_ms, updated_at_ms=now_ms,
+                    is_latest=change.action != "precede", is_forgotten=False, candidate=change.candidate, created_at_ms=now_ms,
+                    updated_at_ms=now_ms,
                 )  # fmt: skip
                 self.memories[made.id] = made
         said = {same_text(one.text) for one in candidates}

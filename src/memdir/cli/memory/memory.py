@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any, Final
+import re
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from memdir.cli.command import EXIT_NOTHING, EXIT_OK, Command, Parser, bounded_int
 from memdir.cli.memory.options import (
@@ -20,15 +22,17 @@ from memdir.cli.memory.options import (
     told_project,
 )  # fmt: skip
 from memdir.cli.text import plural, shortened, visible
-from memdir.core.errors import UsageError
+from memdir.cli.times import past_moment
+from memdir.core.errors import NotFoundError, UsageError
 from memdir.core.weights import WEIGHT_MAX, parsed_weights
 
 if TYPE_CHECKING:
-    from memdir.agents.service import Hit, Memory
+    from memdir.agents.service import AgentMemories, Found, Hit, Memory
     from memdir.cli.output import Output
 
 _LIMIT_MAX: Final = 100
 _LINE_CHARS: Final = 100
+_DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 def _tags(parser: Parser, text: str) -> None:
@@ -114,6 +118,7 @@ def _configure_search(parser: Parser) -> None:
         "--weights", metavar="NAME=NUMBER,…", type=_weights, help=f"of the signals: {', '.join(WEIGHT_MAX)}; the others stay"
     )
     parser.add_argument("--words", action="store_true", help="by words alone, without the server's model")
+    _kinds(parser)
     parser.add_argument("--explain", action="store_true", help="show the five signals of each memory")
     add_project(parser)
     add_container(parser)
@@ -129,32 +134,81 @@ def _share(text: str) -> float:
     return value
 
 
+def _day(text: str) -> datetime:
+    """An argparse type: a moment that is over. A day means its end: what began on it is so."""
+    moment = past_moment(text)
+    is_day = _DAY.fullmatch(text.strip()) is not None
+    return moment + timedelta(days=1, seconds=-1) if is_day else moment
+
+
+def _kinds(parser: Parser) -> None:
+    parser.add_argument(
+        "--kind", choices=("note", "fact"), help="only notes, which somebody stored, or only facts, which were read in files"
+    )
+    parser.add_argument(
+        "--at", metavar="WHEN", type=_day, help="facts as they were on a day: 2026-03-01, 'yesterday', '2w ago'"
+    )
+
+
 def _search(args: argparse.Namespace, out: Output) -> int:
     query = " ".join(args.query)
     if not query.strip():
         raise UsageError("there is nothing to look for", hint="give the words that a memory may hold")
     memories = memories_of(args, out)
-    found = memories.search(
-        query,
-        project=chosen_project(args, memories),
-        tags=args.tag,
-        only_project=args.only_project,
-        only_tags=args.only_tags,
-        limit=args.limit,
-        threshold=args.threshold,
-        semantic=not args.words,
-        weights=args.weights,
-    )
+    found: Found = {"results": [], "terms": [], "tookMs": 0.0}
+    if args.kind != "fact" and args.at is None:
+        found = memories.search(
+            query,
+            project=chosen_project(args, memories),
+            tags=args.tag,
+            only_project=args.only_project,
+            only_tags=args.only_tags,
+            limit=args.limit,
+            threshold=args.threshold,
+            semantic=not args.words,
+            weights=args.weights,
+        )
+    notes = found["results"]
+    narrowed = args.only_tags or args.only_project or args.words
+    facts = [] if args.kind == "note" or narrowed else _facts(args, memories, q=query, limit=args.limit)
+    shown_paths = {hit["memory"]["path"] for hit in notes}
+    facts = [fact for fact in facts if not all(source["path"] in shown_paths for source in fact["sources"])]
+    least = args.threshold or 0.0
+    ranked: list[tuple[float, Hit | dict[str, Any]]] = [(hit["score"], hit) for hit in notes]
+    ranked += [(fact["score"], fact) for fact in facts if fact["score"] >= least]
+    ranked = sorted(ranked, key=lambda one: -one[0])[: args.limit if args.threshold is None else None]
     if out.json:
-        out.document(found)
-    else:
-        for number, hit in enumerate(found["results"], 1):
-            _show_hit(number, hit, args.explain, out)
-        if args.explain:
-            out.note(f"searched for {' '.join(found['terms'])} in {found['tookMs']:.1f} ms")
-        if not found["results"]:
-            out.note("no memory says something about this")
-    return EXIT_OK if found["results"] else EXIT_NOTHING
+        shown = [one for _, one in ranked]
+        kept = [hit for hit in notes if hit in shown]
+        out.document({**found, "results": kept, "facts": [fact for fact in facts if fact in shown]})
+        return EXIT_OK if ranked else EXIT_NOTHING
+    for number, (_, one) in enumerate(ranked, 1):
+        if "memory" in one:
+            _show_hit(number, cast("Hit", one), args.explain, out)
+        else:
+            _show_fact_hit(number, one, out)
+    if args.explain:
+        out.note(f"searched for {' '.join(found['terms'])} in {found['tookMs']:.1f} ms")
+    if not ranked:
+        out.note("no memory says something about this")
+    return EXIT_OK if ranked else EXIT_NOTHING
+
+
+def _facts(args: argparse.Namespace, memories: AgentMemories, **wanted: str | int | None) -> list[dict[str, Any]]:
+    """Of the memory that you are in, or that is named; else those of the agents' own container."""
+    from memdir.cli.memory.facts import FactsAt, facts_here
+
+    container = facts_here(args.container) or memories.container
+    return FactsAt(server=memories.server, container=container).find(at=args.at, **wanted)
+
+
+def _show_fact_hit(number: int, fact: dict[str, Any], out: Output) -> None:
+    from memdir.cli.memory.facts import place_of_source, span
+
+    head = visible(f"{number}. {span(fact)} fact")
+    score = "" if fact["score"] is None else f"  {fact['score']:.3f}"
+    out.line(f"{out.style(head, 'bold')}{score}  {place_of_source(fact['sources'][0], out)}")
+    out.line(f"   {visible(fact['text'])}")
 
 
 def _show_hit(number: int, hit: Hit, explain: bool, out: Output) -> None:
@@ -179,21 +233,37 @@ def _configure_list(parser: Parser) -> None:
     parser.add_argument(
         "--project", metavar="NAME", type=project_name, help=f"only those of this project, '{NONE}': of none (default: of all)"
     )
+    parser.add_argument("--subject", metavar="NAME", help="only facts of somebody or something: 'Ana Ruiz', user")
+    _kinds(parser)
     add_container(parser)
 
 
 def _list(args: argparse.Namespace, out: Output) -> int:
     from itertools import islice
 
-    memories = list(islice(memories_of(args, out).all(project=told_project(args.project), tag=args.tag), args.limit))
+    from memdir.cli.memory.facts import place_of_source, span
+
+    memories = memories_of(args, out)
+    notes: list[Memory] = []
+    if args.kind != "fact" and args.at is None and args.subject is None:
+        notes = list(islice(memories.all(project=told_project(args.project), tag=args.tag), args.limit))
+    facts: list[dict[str, Any]] = []
+    if args.kind != "note" and args.project is None and args.tag is None:
+        facts = _facts(args, memories, subject=args.subject, limit=args.limit)
+        paths = {memory["path"] for memory in notes}
+        facts = [fact for fact in facts if not all(source["path"] in paths for source in fact["sources"])]
+        facts = facts[: args.limit - len(notes)]
     if out.json:
-        out.document(memories)
+        out.document([*notes, *facts])
     else:
-        for memory in memories:
+        for memory in notes:
             out.line(f"{memory['id']}  {_line_of(memory)}")
-        if not memories:
+        for fact in facts:
+            text = visible(shortened(f"{span(fact)} fact {fact['text']}", _LINE_CHARS + 40))
+            out.line(f"{fact['id']}  {text}  {place_of_source(fact['sources'][0], out)}")
+        if not notes and not facts:
             out.note("there are no memories")
-    return EXIT_OK if memories else EXIT_NOTHING
+    return EXIT_OK if notes or facts else EXIT_NOTHING
 
 
 def _configure_show(parser: Parser) -> None:
@@ -202,8 +272,20 @@ def _configure_show(parser: Parser) -> None:
 
 
 def _show(args: argparse.Namespace, out: Output) -> int:
+    from memdir.cli.memory.facts import fact_of_id, show_fact
+
     memories = memories_of(args, out)
-    memory = there(lambda: memories.get(args.id))
+    try:
+        memory = there(lambda: memories.get(args.id))
+    except NotFoundError:
+        fact = fact_of_id(args.id, args.container, memories.container, memories.server)
+        if fact is None:
+            raise
+        if out.json:
+            out.document(fact)
+        else:
+            show_fact(fact, out)
+        return EXIT_OK
     if out.json:
         out.document(memory)
         return EXIT_OK
@@ -263,11 +345,13 @@ SEARCH = Command(
     name="memory search",
     usage="[OPTIONS] QUERY ...",
     description=(
-        "Find memories by their words, without any model: BM25, recency, how often they were used, tags and project\n"
-        "(docs/agent-memory.md). Memories of this folder's project rank higher; others are not left out."
+        "Find what is remembered: notes that you or an agent stored, by words, meaning, recency, use, tags and project\n"
+        "(docs/agent-memory.md; those of this folder's project rank higher), and facts that were read in the files of the\n"
+        "memory you are in, with the lines that say them. With --at: what was so on a day."
     ),
     examples=[
         ("memdir memory search login bug", "the five best"),
+        ("memdir memory search --at 2026-03-01 where does Ana live", "in a mount: as it was on that day"),
         ("memdir memory search --explain -k 10 db schema", "with the five numbers of each"),
     ],
     exit_codes=[(0, "something was found"), (1, "nothing was found")],
@@ -277,9 +361,10 @@ SEARCH = Command(
 LIST = Command(
     name="memory list",
     usage="[OPTIONS]",
-    description="List memories, newest first.",
+    description="List memories: notes, newest first, then facts that were read in files, the most important first.",
     examples=[
         ("memdir memory list --project my-saas", "id, day, project, tags, text"),
+        ("memdir memory list --kind fact --subject 'Ana Ruiz'", "in a mount: what is known of somebody"),
         ("memdir memory list -t auth --json", "whole, for programs"),
     ],
     exit_codes=[(0, "there are some"), (1, "there are none")],
@@ -289,7 +374,10 @@ LIST = Command(
 SHOW = Command(
     name="memory show",
     usage="[OPTIONS] ID",
-    description="Show one memory: its text, tags, project, times, and the file that it is.",
+    description=(
+        "Show one memory. Of a note its text, tags, project, times, and the file that it is; of a fact the lines that say it,\n"
+        "since when it is so, and what was so before."
+    ),
     examples=[(f"memdir memory show {_ID}", "text, tags, times, and where its file is")],
     exit_codes=[(0, "it is there"), (2, "there is no such memory, or another error")],
     configure=_configure_show,

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, cast
 
-from memdir.memory.reconcile import replaced_topics_of, same_text, topics_of
+from memdir.memory.reconcile import related_topics_of, same_text, topics_of
 from memdir.store.memories.memories import Decided
 from memdir.store.store import Store
 from memdir.store.types import Container, Memory, MemoryCandidate
@@ -62,7 +62,7 @@ class KnownFacts:
         ids: set[str] = set()
         for candidate in candidates:
             ids |= known.by_text.get(same_text(candidate.text), set())
-            for topic in replaced_topics_of(candidate):
+            for topic in related_topics_of(candidate):
                 ids |= known.by_topic.get(topic, set())
         ids -= {memory.id for memory in own}
         now_ms = self._store.now_ms()
@@ -85,7 +85,8 @@ class KnownFacts:
             return
         standing = self._store.memories.standing_in([decided.document.id for decided in decisions])
         now = {memory.id: memory for memories in standing.values() for memory in memories}
-        for memory_id in {*now, *(change.memory_id for change in changes if change.memory_id is not None)}:
+        gone = {change.replaces_id if change.action == "precede" else change.memory_id for change in changes} - {None}
+        for memory_id in {*now, *cast("set[str]", gone)}:
             known.take(memory_id)
         for memory in now.values():
             if memory.is_latest and not memory.is_forgotten:

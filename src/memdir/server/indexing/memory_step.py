@@ -9,7 +9,7 @@ from typing import Final
 
 from memdir.ingest.text import decode
 from memdir.memory.extract import extract
-from memdir.memory.reconcile import reconcile, replaced_topics_of, same_text, topics_of
+from memdir.memory.reconcile import reconcile, related_topics_of, same_text, topics_of
 from memdir.server.indexing.known_facts import KnownFacts
 from memdir.server.indexing.leases import Lease
 from memdir.server.indexing.pipeline import Failed, Small, Work, content, decoded, each, small_contents
@@ -88,7 +88,12 @@ def _read(store: Store, small: Small, work: _Reading) -> None:
         text = work.lease.compute(lambda: decode(data))
     if text is not None:
         path = document.path or ""
-        work.candidates = work.lease.compute(lambda: extract(text.text, path, byte_at=text.byte_at))
+        work.candidates = work.lease.compute(
+            lambda: extract(
+                text.text, path, byte_at=text.byte_at, written_ms=document.mtime_ns // 1_000_000 or document.updated_at_ms,
+                is_first_writing=document.revision == 1,
+            )
+        )  # fmt: skip
 
 
 def _unrelated(works: Sequence[_Reading]) -> Iterator[list[_Reading]]:
@@ -99,7 +104,7 @@ def _unrelated(works: Sequence[_Reading]) -> Iterator[list[_Reading]]:
     for work in works:
         said = [*work.candidates, *(memory.candidate for memory in work.own)]
         own: set[object] = {same_text(candidate.text) for candidate in said}
-        own.update(*(topics_of(candidate) for candidate in said), *(replaced_topics_of(candidate) for candidate in said))
+        own.update(*(topics_of(candidate) for candidate in said), *(related_topics_of(candidate) for candidate in said))
         if met & own:
             yield part
             part, met = [], set()

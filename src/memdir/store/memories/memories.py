@@ -20,7 +20,7 @@ _COLUMNS: Final = (
     "select m.id, m.container_id, s.document_id, s.revision, m.root_id, m.parent_id, m.relation, m.version, m.is_latest, "
     "m.is_forgotten, m.kind, m.subject, m.text, m.confidence, s.start_line, s.end_line, s.start_byte, s.end_byte, "
     "m.created_at_ms, m.updated_at_ms, s.caller, m.metadata, m.forget_after_ms, m.forget_reason, "
-    "(select count(*) from memory_source c where c.memory_id = m.id)"
+    "(select count(*) from memory_source c where c.memory_id = m.id), m.said_at_ms, m.valid_from_ms"
 )
 _SELECT: Final = (
     # A left join, and a condition that follows from the other one: else PostgreSQL reads the sources of all memories.
@@ -113,8 +113,27 @@ class MemoryStore:
     def history(self, memory_id: str) -> Sequence[Memory]:
         """All versions of a fact, oldest first."""
         return self._all(
-            "where m.root_id = (select r.root_id from memory r where r.id = ?) order by m.version, m.id", (memory_id,)
+            "where m.root_id = (select r.root_id from memory r where r.id = ?) "
+            "order by m.is_latest, m.said_at_ms, m.version, m.id",
+            (memory_id,),
         )
+
+    def held_at(self, container_id: int, at_ms: int, *, limit: int) -> Sequence[Memory]:
+        """What was so at a moment, as it is known now: it began to be so by then, and what took its place did later."""
+        return self._all(
+            "where m.container_id = ? and m.valid_from_ms <= ? and m.is_forgotten = 0 and not exists (select 1 from memory n "
+            "where n.parent_id = m.id and n.relation in ('updates', 'contradicts') and n.valid_from_ms <= ?) "
+            "order by m.kind desc, m.valid_from_ms desc, m.id limit ?",
+            (container_id, at_ms, at_ms, limit),
+        )
+
+    def successor(self, memory_id: str) -> Memory | None:
+        """What took its place, the first of several."""
+        found = self._all(
+            "where m.parent_id = ? and m.relation in ('updates', 'contradicts') order by m.valid_from_ms, m.id limit 1",
+            (memory_id,),
+        )
+        return found[0] if found else None
 
     def versions(self, root_ids: Sequence[str]) -> Sequence[Memory]:
         """All versions of some facts, oldest first, at most VERSIONS_MAX."""
@@ -286,6 +305,8 @@ class MemoryStore:
                 end_line=row[15],
                 start_byte=row[16],
                 end_byte=row[17],
+                said_ms=row[25],
+                valid_from_ms=row[26],
             ),
             created_at_ms=row[18],
             updated_at_ms=row[19],

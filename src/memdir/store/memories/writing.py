@@ -19,6 +19,8 @@ from memdir.store.types import Document, MemoryCandidate
 _STRONGER: Final = 0.02
 """What a further source adds to a fact's confidence, up to 0.99."""
 _CONFIDENCE_MAX: Final = 0.99
+_CHAIN_MAX: Final = 1000
+"""Versions that are looked back over for the place of an earlier one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +86,55 @@ def _supersede(transaction: Transaction, origin: Origin, change: MemoryChange, n
     return Written(memory_id=memory_id, changed=True)
 
 
+def _precede(transaction: Transaction, origin: Origin, change: MemoryChange, now_ms: int) -> Written:
+    """It was so before another fact: a version of that one which holds no more, between those of earlier and later days."""
+    later = first(transaction, "select id, root_id, parent_id from memory where id = ?", (change.memory_id,))
+    if later is None:
+        return _add(transaction, origin, change, now_ms)
+    candidate = _candidate_of(change)
+    for _ in range(_CHAIN_MAX):
+        before = first(
+            transaction,
+            "select id, root_id, parent_id from memory where id = ? and said_at_ms > ?",
+            (later[2], candidate.said_ms or now_ms),
+        )
+        if before is None:
+            break
+        later = before
+    parent_id = later[2]
+    if change.replaces_id is not None:
+        joined = _joined(transaction, change.replaces_id, later[1], now_ms)
+        parent_id = joined if parent_id is None else parent_id
+    memory_id = new_id()
+    row = first(transaction, "select max(version) from memory where root_id = ?", (later[1],))
+    assert row is not None
+    _insert(
+        transaction, origin, candidate, now_ms, memory_id=memory_id, root_id=later[1], version=row[0] + 1,
+        parent_id=parent_id, relation=None if parent_id is None else change.relation, is_latest=False,
+    )  # fmt: skip
+    transaction.execute(
+        "update memory set parent_id = ?, relation = coalesce(relation, ?), updated_at_ms = ? where id = ?",
+        (memory_id, change.relation, now_ms, later[0]),
+    )
+    return Written(memory_id=memory_id, changed=True)
+
+
+def _joined(transaction: Transaction, memory_id: str, root_id: str, now_ms: int) -> str | None:
+    """A fact that holds no more and all its versions become versions of another one, before its first. Returns the fact's id;
+    None when it is gone."""
+    found = first(transaction, "select root_id from memory where id = ? and is_latest = 1", (memory_id,))
+    if found is None:
+        return None
+    row = first(transaction, "select max(version) from memory where root_id = ?", (root_id,))
+    assert row is not None
+    transaction.execute("update memory set is_latest = 0, updated_at_ms = ? where id = ?", (now_ms, memory_id))
+    transaction.execute(
+        "update memory set parent_id = ? where root_id = ? and parent_id is null and is_latest = 0", (memory_id, root_id)
+    )
+    transaction.execute("update memory set root_id = ?, version = version + ? where root_id = ?", (root_id, row[0], found[0]))
+    return memory_id
+
+
 def _superseded(transaction: Transaction, memory_id: str | None) -> Row | None:
     """Id, root and version of the fact that goes; of one that a call revised meanwhile, the revision."""
     row = first(transaction, "select id, root_id, version, is_latest from memory where id = ?", (memory_id,))
@@ -132,9 +183,17 @@ def _strengthen(transaction: Transaction, origin: Origin, change: MemoryChange, 
     if known is None:
         return _add(transaction, origin, change, now_ms)
     _insert_source(transaction, origin, candidate, str(change.memory_id))
+    said_ms = now_ms if candidate.said_ms is None else candidate.said_ms
     transaction.execute(
-        "update memory set confidence = ?, updated_at_ms = ? where id = ?",
-        (min(_CONFIDENCE_MAX, max(known[0], candidate.confidence) + _STRONGER), now_ms, change.memory_id),
+        "update memory set confidence = ?, updated_at_ms = ?, said_at_ms = case when said_at_ms < ? then ? else said_at_ms end "
+        "where id = ?",
+        (
+            min(_CONFIDENCE_MAX, max(known[0], candidate.confidence) + _STRONGER),
+            now_ms,
+            said_ms,
+            said_ms,
+            change.memory_id,
+        ),
     )
     return Written(memory_id=change.memory_id, changed=True)
 
@@ -142,6 +201,7 @@ def _strengthen(transaction: Transaction, origin: Origin, change: MemoryChange, 
 _ACTIONS: Final[dict[str, Callable[[Transaction, Origin, MemoryChange, int], Written]]] = {
     "add": _add,
     "supersede": _supersede,
+    "precede": _precede,
     "remove": _remove,
     "strengthen": _strengthen,
 }
@@ -164,11 +224,12 @@ def _insert(
     version: int,
     parent_id: str | None = None,
     relation: str | None = None,
+    is_latest: bool = True,
 ) -> None:
     transaction.execute(
         "insert into memory (id, container_id, root_id, parent_id, relation, version, kind, subject, text, confidence, "
-        "metadata, forget_after_ms, forget_reason, created_at_ms, updated_at_ms) "
-        "values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "metadata, forget_after_ms, forget_reason, created_at_ms, updated_at_ms, said_at_ms, valid_from_ms, is_latest) "
+        "values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             memory_id,
             origin.container_id,
@@ -185,6 +246,9 @@ def _insert(
             origin.forget_reason and storable(origin.forget_reason),
             now_ms,
             now_ms,
+            now_ms if candidate.said_ms is None else candidate.said_ms,
+            now_ms if candidate.valid_from_ms is None else candidate.valid_from_ms,
+            int(is_latest),
         ),
     )
     _insert_source(transaction, origin, candidate, memory_id)

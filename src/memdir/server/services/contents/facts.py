@@ -1,56 +1,152 @@
-"""Why a fact is in the profile: the lines that say it, and what it said before."""
+"""Facts of a container: what holds, or held on a day, what answers a question, and the lines that say it."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Final, Literal, cast
 
 from memdir.api import facts as wire
 from memdir.core.clock import iso_ms
+from memdir.memory.claims import claim_of
+from memdir.memory.entities import Entities
+from memdir.retrieval.types import SearchQuery
+from memdir.server.engine import Engine
 from memdir.server.http.access import Caller
+from memdir.server.services.search.memory_search import SPARE, recalled
 from memdir.store.memories.memories import Source
-from memdir.store.types import Memory
+from memdir.store.types import Container, Memory, Scope
 
 _READ_MAX: Final = 20_000
+_OF_OTHERS: Final = 0.5
+"""What a fact about others than those whom a question names counts."""
 _WORD: Final = re.compile(r"\w+")
 
 
-def why(caller: Caller, tag: str, query: str) -> wire.FactsWhy:
-    """Those whose sources the caller may read, at most FACTS_MAX."""
-    container = caller.found(tag, "read")
+def find(caller: Caller, engine: Engine, wanted: wire.FactsQuery) -> wire.Facts:
+    """Those whose sources the caller may read."""
+    container = caller.found(wanted.container_tag, "read")
     if container is None:
-        return wire.FactsWhy(facts=[])
-    words = {word.casefold() for word in _WORD.findall(query)}
-    found = []
-    for memory in caller.store.memories.latest(container.id, limit=_READ_MAX):
-        if words and words <= {word.casefold() for word in _WORD.findall(memory.candidate.text)}:
-            sources = [one for one in caller.store.memories.sources(memory.id) if _may_see(caller, one)]
-            if sources:
-                found.append(_fact(caller, memory, sources))
-        if len(found) == wire.FACTS_MAX:
+        return wire.Facts(facts=[])
+    held = _held(caller, container, wanted.at)
+    entities = Entities(held.values()) if wanted.q or wanted.subject else Entities(())
+    scores = None if wanted.q is None else _scores(caller, engine, container, wanted, held, entities)
+    needed = {word.casefold() for word in _WORD.findall(wanted.words or "")}
+    subject = None if wanted.subject is None else entities.named(wanted.subject)
+    found: list[wire.Fact] = []
+    for memory_id in held if scores is None else scores:
+        memory = held[memory_id]
+        fits = (
+            wanted.id in (None, memory_id)
+            and needed <= {word.casefold() for word in _WORD.findall(memory.candidate.text)}
+            and (subject is None or subject in entities.names_in(memory.candidate))
+        )
+        sources = [one for one in caller.store.memories.sources(memory.id) if _may_see(caller, one)] if fits else []
+        if sources and (wanted.path is None or any(_is_at(one, wanted.path, wanted.line) for one in sources)):
+            found.append(_fact(caller, memory, sources, None if scores is None else scores[memory_id]))
+        if len(found) == wanted.limit:
             break
-    return wire.FactsWhy(facts=found)
+    return wire.Facts(facts=found)
+
+
+def graph(caller: Caller, tag: str, subject: str, hops: int) -> wire.Graph:
+    """Links from and to a subject, those of the nearest first, at most LINKS_MAX."""
+    container = caller.found(tag, "read")
+    held = {} if container is None else _held(caller, container, None)
+    entities = Entities(held.values())
+    name = entities.named(subject)
+    links: list[wire.Link] = []
+    for link in entities.around(name, hops=hops):
+        source = next((one for one in caller.store.memories.sources(link.memory_id) if _may_see(caller, one)), None)
+        if source is not None:
+            links.append(
+                wire.Link(
+                    subject=link.subject, relation=link.relation, object=link.object, fact_id=link.memory_id,
+                    path=source.path, line=source.start_line,
+                )
+            )  # fmt: skip
+        if len(links) == wire.LINKS_MAX:
+            break
+    return wire.Graph(subject=name, links=links)
+
+
+def _held(caller: Caller, container: Container, at: datetime | None) -> dict[str, Memory]:
+    """By their ids, the most important first."""
+    store = caller.store.memories
+    if at is None:
+        return {memory.id: memory for memory in store.latest(container.id, limit=_READ_MAX)}
+    at_ms = int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
+    return {memory.id: memory for memory in store.held_at(container.id, at_ms, limit=_READ_MAX)}
+
+
+def _scores(
+    caller: Caller,
+    engine: Engine,
+    container: Container,
+    wanted: wire.FactsQuery,
+    held: Mapping[str, Memory],
+    entities: Entities,
+) -> dict[str, float]:
+    """Of the facts that answer the question, best first. Who asks of somebody does not want what is so of others."""
+    assert wanted.q is not None
+    scope = Scope(container_id=container.id)
+    spare = _READ_MAX if wanted.words or wanted.subject or wanted.path else wanted.limit + SPARE
+    if wanted.at is None:
+        scores = {
+            one.memory.id: one.score
+            for one in recalled(caller, engine, scope, wanted.q, limit=spare, threshold=None)
+            if one.memory.id in held
+        }
+    else:
+        query = SearchQuery(text=wanted.q, scope=scope, limit=spare, threshold=None, lines=False)
+        texts = {memory_id: memory.candidate.text for memory_id, memory in held.items()}
+        with engine.in_flight.search():
+            scores = {one.id: one.score for one in engine.memory_index.search_among(texts, query, engine.searcher)}
+    asked = entities.asked_about(wanted.q)
+    if asked:
+        for memory_id in scores:
+            if asked.isdisjoint(entities.names_in(held[memory_id].candidate)):
+                scores[memory_id] *= _OF_OTHERS
+    return dict(sorted(scores.items(), key=lambda one: -one[1]))
 
 
 def _may_see(caller: Caller, source: Source) -> bool:
     return source.path is None or caller.key.covers(source.path)
 
 
-def _fact(caller: Caller, memory: Memory, sources: list[Source]) -> wire.Fact:
-    versions = caller.store.memories.history(memory.id)
+def _is_at(source: Source, path: str, line: int | None) -> bool:
+    return source.path == path and (line is None or source.start_line <= line <= source.end_line)
+
+
+def _fact(caller: Caller, memory: Memory, sources: Sequence[Source], score: float | None) -> wire.Fact:
+    versions = [one for one in caller.store.memories.history(memory.id) if one.id == memory.id or _began(one) <= _began(memory)]
+    after = caller.store.memories.successor(memory.id)
+    claim = claim_of(memory.candidate.text)
     return wire.Fact(
         id=memory.id,
         text=memory.candidate.text,
         kind=cast("Literal['static', 'dynamic']", memory.candidate.kind),
         subject=memory.candidate.subject,
+        attribute=None if claim is None else claim.attribute,
+        value=None if claim is None else claim.value,
         confidence=round(memory.candidate.confidence, 2),
         updated_at=iso_ms(memory.updated_at_ms),
+        valid_from=iso_ms(_began(memory)),
+        valid_to=None if after is None else iso_ms(max(_began(after), _began(memory))),
+        score=None if score is None else round(score, 4),
         sources=[
             wire.FactSource(path=one.path, start_line=one.start_line, end_line=one.end_line, stands=one.stands)
             for one in sources
         ],
         versions=[
-            wire.FactVersion(text=one.candidate.text, since=iso_ms(one.created_at_ms), relation=one.relation)
+            wire.FactVersion(text=one.candidate.text, valid_from=iso_ms(_began(one)), relation=one.relation)
             for one in reversed(versions)
+            if one.id != memory.id
         ],
     )
+
+
+def _began(memory: Memory) -> int:
+    began = memory.candidate.valid_from_ms
+    return memory.created_at_ms if began is None else began

@@ -1,0 +1,197 @@
+"""Since when a statement holds: dates in file names, in headings of journals and in the statement itself. Pure.
+
+Days are UTC days in milliseconds of the epoch. English, and dates in digits (ISO 8601) in any language.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from datetime import UTC, date, datetime, timedelta
+from typing import Final
+
+DAY_MS: Final = 86_400_000
+_YEARS: Final = range(1900, 2101)
+_MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_WEEKDAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_MONTH: Final = (
+    r"(?P<month>Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sept?(?:ember)?|"
+    r"Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)"
+)
+_IN_NAME: Final = re.compile(r"(?<!\d)(\d{4})[-_.]?(\d{2})[-_.]?(\d{2})(?!\d)")
+_IN_FOLDERS: Final = re.compile(r"/(\d{4})/(\d{2})/(?:\d{4}-\d{2}-)?(\d{2})\b")
+_LINE: Final = re.compile(
+    r"^(?P<mark>#{1,6}[ \t]+)?[-*\t ]{0,6}(?:[A-Z][a-z]+day,? )?(?:(?P<iso>\d{4}-\d{2}-\d{2})"
+    rf"|(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\.? {_MONTH} (?P<year>\d{{4}})"
+    rf"|{_MONTH.replace('month', 'month2')} (?P<day2>\d{{1,2}})(?:st|nd|rd|th)?, (?P<year2>\d{{4}}))\b(?P<rest>[^\n]*)",
+    re.MULTILINE,
+)
+"""A line that begins with a day."""
+_HEADING_OR_DAY: Final = re.compile(
+    r"^(?:(?P<mark>#{1,6})[ \t]|[-*\t ]{0,6}(?:[A-Z][a-z]+day,? )?(?:\d{1,4}|[A-Z][a-z]{2,8} \d))[^\n]*", re.MULTILINE
+)
+_BARE_LEVEL: Final = 7
+"""Of a line that is nothing but a day: it dates what follows, up to the next heading."""
+_ISO: Final = re.compile(r"\b(?P<year>\d{4})-(?P<month>\d{2})(?:-(?P<day>\d{2}))?\b")
+_NAMED: Final = re.compile(
+    rf"\b(?:(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? {_MONTH}(?:,? (?P<year>\d{{4}}))?"
+    rf"|(?i:in|since|from|as of|last|early|late|mid|on) (?:early |late |mid-?)?{_MONTH.replace('month', 'month2')}"
+    r"(?: (?P<day2>\d{1,2})(?:st|nd|rd|th)?\b)?(?:,? (?P<year2>\d{4}))?)\b"
+)
+_YEAR: Final = re.compile(r"\b(?:in|since|from|as of|during) (?P<year>(?:19|20)\d{2})\b", re.IGNORECASE)
+_AGO: Final = re.compile(
+    r"\b(?P<count>\d{1,3}|a|an|one|two|three|four|five|six|seven|eight|nine|ten) (?P<unit>day|week|month|year)s? ago\b",
+    re.IGNORECASE,
+)
+_LAST: Final = re.compile(
+    r"\b(?P<which>last|this) (?P<unit>week|month|year|" + "|".join(_WEEKDAYS) + r")\b|\b(?P<day>yesterday)\b", re.IGNORECASE
+)
+_COUNTS: Final = {
+    "a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9,
+    "ten": 10,
+}  # fmt: skip
+_TO_COME: Final = re.compile(
+    r"\b(?:will|going to|next|soon|plan(?:s|ning)?)\b"
+    r"|\b(?:am|is|are) (?:moving|relocating|joining|starting|leaving|switching)\b"
+    r"|['’](?:ll|(?:m|re|s) (?:moving|relocating|joining|starting|leaving|switching))\b",
+    re.IGNORECASE,
+)
+"""Of what is to come no past month is meant."""
+_UNIT_DAYS: Final = {"day": 1.0, "week": 7.0, "month": 30.44, "year": 365.25}
+
+
+def day_of(ms: int) -> date:
+    """The UTC day of a moment; the first or last day that a `date` can be for one beyond."""
+    return date.fromordinal(min(max(ms // DAY_MS + date(1970, 1, 1).toordinal(), 1), date.max.toordinal()))
+
+
+def ms_of(day: date) -> int:
+    """Its midnight."""
+    return int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp()) * 1000
+
+
+def parsed(text: str) -> date | None:
+    """The day that a value of front matter begins with, `2026-03-01` or `2026-03-01T10:00`."""
+    found = re.match(r"\s*[\"']?(\d{4})-(\d{2})-(\d{2})", text)
+    return None if found is None else _day(*map(int, found.groups()))
+
+
+def named_by(path: str) -> date | None:
+    """The day in the name of a file (`2026-03-01.md`, `20260301 notes.txt`) or in its folders (`2026/03/01.md`)."""
+    found = _IN_NAME.search(path.rpartition("/")[2]) or _IN_FOLDERS.search(path)
+    return None if found is None else _day(*map(int, found.groups()))
+
+
+class Journal:
+    """The days of a text whose lines say some: what stands below a heading with a day, or on a line that begins with one."""
+
+    def __init__(self, text: str) -> None:
+        self._starts: list[int] = []
+        self._days: list[date | None] = []
+        """Of what stands from a character on."""
+        section: date | None = None
+        level = 0
+        for line in _HEADING_OR_DAY.finditer(text):
+            found = _LINE.match(text, line.start(), line.end())
+            day = None if found is None else _day_of_line(found)
+            depth = len(line["mark"] or "") or _BARE_LEVEL
+            if line["mark"]:
+                if day is not None or depth <= level:
+                    section, level = day, depth
+                self._put(line.start(), section)
+            elif day is not None and found is not None and not found["rest"].strip(" \t:–—*.,-"):
+                section, level = day, depth
+                self._put(line.start(), section)
+            elif day is not None:
+                self._put(line.start(), day)
+                self._put(line.end(), section)
+
+    def day_at(self, position: int) -> date | None:
+        """The day that the statement at a character is of."""
+        at = bisect_right(self._starts, position) - 1
+        return None if at < 0 else self._days[at]
+
+    @property
+    def is_newest_first(self) -> bool:
+        """Whether its days go backwards."""
+        days = [day for day in self._days if day is not None]
+        return len(days) > 1 and days[0] > days[-1]
+
+    def _put(self, start: int, day: date | None) -> None:
+        self._starts.append(start)
+        self._days.append(day)
+
+
+def since(statement: str, said: date, *, value: str = "") -> date:
+    """From when on a statement holds that was said on a day: the day that it names, where that is not in the future, else
+    `said`. Days in `value` (a birthday, a deadline) are what it is about."""
+    if _TO_COME.search(statement):
+        return said
+    text = statement
+    if value:
+        at = text.casefold().find(value)
+        text = text if at < 0 else text[:at] + text[at + len(value) :]
+    for read in (_by_iso, _by_name, _by_distance, _by_year):
+        day = read(text, said)
+        if day is not None:
+            return day if day <= said else said
+    return said
+
+
+def _by_iso(text: str, said: date) -> date | None:
+    del said
+    found = _ISO.search(text)
+    return None if found is None else _day(int(found["year"]), int(found["month"]), int(found["day"] or 1))
+
+
+def _by_name(text: str, said: date) -> date | None:
+    found = _NAMED.search(text)
+    if found is None:
+        return None
+    month = _MONTHS.index((found["month"] or found["month2"])[:3].casefold()) + 1
+    day = int(found["day"] or found["day2"] or 1)
+    year = found["year"] or found["year2"]
+    if year is not None:
+        return _day(int(year), month, day)
+    return next((one for back in (0, 1) if (one := _day(said.year - back, month, day)) is not None and one <= said), None)
+
+
+def _by_distance(text: str, said: date) -> date | None:
+    ago = _AGO.search(text)
+    if ago is not None:
+        count = _COUNTS.get(ago["count"].casefold()) or int(ago["count"])
+        return said - timedelta(days=round(count * _UNIT_DAYS[ago["unit"].casefold()]))
+    found = _LAST.search(text)
+    if found is None:
+        return None
+    if found["day"]:
+        return said - timedelta(days=1)
+    unit, last = found["unit"].casefold(), found["which"].casefold() == "last"
+    if unit in _WEEKDAYS:
+        back = (said.weekday() - _WEEKDAYS.index(unit)) % 7
+        return said - timedelta(days=back or (7 if last else 0))
+    first = {"week": said - timedelta(days=said.weekday()), "month": said.replace(day=1), "year": date(said.year, 1, 1)}[unit]
+    if not last:
+        return first
+    before = first - timedelta(days=1)
+    return {"week": first - timedelta(days=7), "month": before.replace(day=1), "year": date(before.year, 1, 1)}[unit]
+
+
+def _by_year(text: str, said: date) -> date | None:
+    del said
+    found = _YEAR.search(text)
+    return None if found is None else _day(int(found["year"]), 1, 1)
+
+
+def _day_of_line(found: re.Match[str]) -> date | None:
+    if found["iso"]:
+        return parsed(found["iso"])
+    month = _MONTHS.index((found["month"] or found["month2"])[:3].casefold()) + 1
+    return _day(int(found["year"] or found["year2"]), month, int(found["day"] or found["day2"]))
+
+
+def _day(year: int, month: int, day: int) -> date | None:
+    try:
+        return date(year, month, day) if year in _YEARS else None
+    except ValueError:
+        return None

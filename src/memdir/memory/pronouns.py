@@ -1,0 +1,60 @@
+"""Who "she" and "he" are: the one person whom the sentence before named. English; where it is not certain, nobody. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from memdir.memory.claims import USER, claim_of
+
+_PRONOUN: Final = re.compile(r"^(?:(?P<who>She|He)(?P<short>['’]s)?|(?P<own>Her|His)) (?=[a-z])")
+_FULL_NAME: Final = re.compile(
+    r"^(?:(?:My|Our) [a-z][\w-]*(?: [a-z][\w-]*)? )?"
+    r"(?P<name>[A-ZÀ-Þ][a-zß-ÿ'’-]+(?: [A-ZÀ-Þ][a-zß-ÿ'’-]+)+) (?:is|was|has|works|lives|moved|called|joined|likes|and I)\b"
+)
+_FEMALE: Final = frozenset({"wife", "girlfriend", "daughter", "mother", "mum", "mom", "sister", "landlady"})
+_MALE: Final = frozenset({"husband", "boyfriend", "son", "father", "dad", "brother", "landlord"})
+_OF_PEOPLE: Final = frozenset({"partner", "friend", "boss", "manager", "colleague", "neighbour", "neighbor"}) | _FEMALE | _MALE
+
+
+def resolved(statements: Sequence[str], *, goes_on: Sequence[bool]) -> list[str]:
+    """The statements with the name in place of a pronoun at their beginning. `goes_on`: the statement stands right behind the
+    one before it, in the same paragraph."""
+    said: list[str] = []
+    name: str | None = None
+    pronoun: str | None = None
+    for statement, follows in zip(statements, goes_on, strict=True):
+        if not follows:
+            name = pronoun = None
+        found = _PRONOUN.match(statement)
+        if found is None:
+            name, pronoun = _named(statement)
+            said.append(statement)
+            continue
+        used = "she" if found["who"] == "She" or found["own"] == "Her" else "he"
+        if name is None or pronoun not in (None, used):
+            name = None
+            said.append(statement)
+            continue
+        pronoun = used
+        verb = "'s" if found["own"] or found["short"] else ""
+        said.append(f"{name}{verb} {statement[found.end() :]}")
+    return said
+
+
+def _named(statement: str) -> tuple[str | None, str | None]:
+    """The one person a statement is about, and the pronoun when it tells."""
+    names = {found["name"] for found in [_FULL_NAME.match(statement)] if found is not None}
+    claim = claim_of(statement)
+    pronoun = None
+    if claim is not None:
+        of_person = claim.subject == USER and claim.attribute in _OF_PEOPLE
+        told = claim.value if of_person else "" if claim.subject == USER else claim.subject
+        at = statement.casefold().find(told) if told else -1
+        if at >= 0 and statement[at].isupper():
+            names.add(statement[at : at + len(told)])
+        if of_person:
+            words = set(re.findall(r"\w+", statement.casefold()))
+            pronoun = "she" if words & _FEMALE else "he" if words & _MALE else None
+    return (next(iter(names)), pronoun) if len(names) == 1 else (None, None)
