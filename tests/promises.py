@@ -277,6 +277,7 @@ _PROFILE = _group(
         "first-second": "profile.md exists from the first second.",
         "read-only": "profile.md is read-only.",
         "facts": "profile.md lists facts drawn by rules from files under the memory paths.",
+        "pages": "profile/ in a mount says what is known by people and projects, and what changed, with the lines that say it.",
     },
 )
 

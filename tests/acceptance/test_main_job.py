@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from pathlib import Path
@@ -197,6 +198,37 @@ def test_the_profile_lists_facts_from_memory_paths_only(memdir: Memdir, notes: P
     (notes / "memory" / "me.md").write_text("# Me\n\n- Nadia works at Ferncliff Sensors.\n")
     memdir.run("sync", notes, "--wait")
     eventually(lambda: "train" not in profile.read_text(), "the removed fact leaving profile.md")
+
+
+@pytest.mark.promise("profile.pages", "facts.when")
+def test_what_is_known_reads_as_pages_and_answers_for_a_day(memdir: Memdir, notes: Path) -> None:
+    diary = notes / "memory" / "diary"
+    diary.mkdir(parents=True)
+    (diary / "2026-05-20.md").write_text("I moved to Lisbon. Ana Ruiz works at Tessera.\n")
+    (diary / "2026-01-10.md").write_text("I live in Porto. My partner is Ines.\n")
+    memdir.run("sync", notes, "--wait")
+    pages = notes / "profile"
+    eventually(lambda: pages.is_dir() and "Lisbon" in (pages / "core.md").read_text(), "the pages of the profile")
+    assert sorted(os.listdir(pages)) == ["changes.md", "core.md", "people.md", "projects.md", "recent.md"]
+    assert "~~I live in Porto.~~ → I moved to Lisbon. (memory/diary/2026-05-20.md:1" in (pages / "changes.md").read_text()
+    assert "## Ana Ruiz\n- Ana Ruiz works at Tessera." in (pages / "people.md").read_text()
+    (diary / "2026-06-01.md").write_text("Ana Ruiz works at Quorum Pay.\n")
+    memdir.run("sync", notes, "--wait")
+    eventually(lambda: "Quorum" in (pages / "people.md").read_text(), "the new fact")
+    assert "Tessera" not in (pages / "people.md").read_text()
+    with pytest.raises(OSError, match="Read-only"):
+        (pages / "core.md").write_text("mine")
+    asked = ("memory", "search", "--json", "where do I live")
+    (now,) = json.loads(memdir.run(*asked, "-k", "1", cwd=notes).out)["facts"]
+    (then,) = json.loads(memdir.run(*asked, "-k", "1", "--at", "2026-02-01", cwd=notes).out)["facts"]
+    assert (now["text"], then["text"], then["validTo"][:10]) == ("I moved to Lisbon.", "I live in Porto.", "2026-05-20")
+    assert "memory/diary/2026-01-10.md:1" in memdir.run("memory", "why", "memory/diary/2026-01-10.md:1", cwd=notes).out
+    assert '"user" -> "ines" [label="partner"];' in memdir.run("memory", "graph", "--dot", "me", cwd=notes).out
+    listed = memdir.run("memory", "list", "--kind", "fact", "--subject", "ana", cwd=notes).out
+    assert "Quorum Pay" in listed
+    assert "Lisbon" not in listed
+    memdir.run("memory", "show", listed.split()[0], cwd=notes)
+    assert memdir.run("memory", "graph", "nobody", cwd=notes, expect=(1,)).out == ""
 
 
 @pytest.mark.promise("files.survive-remount", "cli.unmount")

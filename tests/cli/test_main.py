@@ -64,6 +64,7 @@ BAD_COMMAND_LINES: dict[str, list[str]] = {
     "memory confirm": ["memory", "confirm"],
     "memory history": ["memory", "history"],
     "memory why": ["memory", "why"],
+    "memory graph": ["memory", "graph"],
     "memory stats": ["memory", "stats", "--bogus"],
     "server stop": ["server", "stop", "--now"],
     "server status": ["server", "status", "x"],

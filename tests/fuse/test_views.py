@@ -15,7 +15,16 @@ from memdir.core.clock import FakeClock
 from memdir.fs.errors import FsError
 from memdir.fs.memory import MemoryFs
 from memdir.fs.types import ROOT_INO, VIRTUAL_INO_BASE, AttrChange, Owner
-from memdir.fs.views import ProfileView, StatusView, ViewVfs, is_virtual, render_profile
+from memdir.fs.views import (
+    ProfileFolder,
+    ProfileView,
+    StatusView,
+    ViewVfs,
+    is_virtual,
+    read_pages,
+    render_profile,
+    stored_pages,
+)
 from memdir.fs.views.status import error_name
 from tests.fuse.harness import MountProcess, in_shell
 from tests.fuse.test_names import refused
@@ -131,6 +140,33 @@ def test_a_new_profile_is_announced_once(vfs: ViewVfs, profile: ProfileView) -> 
     profile.set_text("a\n")
     assert recorder.entries == [(ROOT_INO, b"profile.md")]
     assert profile.text == "a\n"
+
+
+def test_the_pages_of_the_profile_give_way_to_a_folder_that_somebody_made(base: MemoryFs) -> None:
+    pages = ProfileFolder()
+    vfs = ViewVfs(base, [pages], clock=FakeClock())
+    recorder = Recorder()
+    vfs.connect(recorder)
+    assert vfs.find(ROOT_INO, b"profile") is None
+    pages.set_pages({"core.md": "# Core\n"})
+    assert recorder.entries == [(ROOT_INO, b"profile")]
+    folder = vfs.lookup(ROOT_INO, b"profile")
+    assert [entry.name for entry in vfs.readdir(folder.ino)] == [b"core.md"]
+    assert list(vfs.readdir(ROOT_INO)) == []
+    with pytest.raises(FsError) as caught:
+        vfs.create(folder.ino, b"x", 0o644, Owner(1, 1))
+    assert caught.value.errno == errno.EROFS
+    base.put_file("/profile/mine.md", [b"real"], mode=0o644, mtime_ns=0, expected=None)
+    assert vfs.lookup(ROOT_INO, b"profile").ino < VIRTUAL_INO_BASE
+    assert [entry.name for entry in vfs.readdir(ROOT_INO)] == [b"profile"]
+    vfs.rename(ROOT_INO, b"profile", ROOT_INO, b"kept")
+    assert vfs.lookup(ROOT_INO, b"profile").ino >= VIRTUAL_INO_BASE
+
+
+def test_stored_pages_are_read_again_and_damage_is_nothing() -> None:
+    pages = {"core.md": "ü\n", "x": ""}
+    assert read_pages(stored_pages(pages)) == pages
+    assert read_pages(b"[1]") == read_pages(b"{") == {}
 
 
 def test_a_real_file_with_a_views_name_is_shadowed_and_not_lost(base: MemoryFs, vfs: ViewVfs) -> None:

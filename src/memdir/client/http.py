@@ -17,6 +17,7 @@ from urllib.parse import quote
 from pydantic import BaseModel, ValidationError
 
 from memdir.api import v1
+from memdir.api.profile import ProfileAnswer
 from memdir.client.batches import batch_body
 from memdir.client.errors import ClientError, OfflineError, ServerError, from_status
 from memdir.client.light_httpx import httpx
@@ -302,6 +303,12 @@ class Client:
 
     def profile(self, container: str) -> Profile:
         """The facts of the container's profile."""
+        known = self._call(ProfileAnswer, "GET", "/v1/profile", params={"containerTag": container})
+        pages = {page.name: page.text for page in known.pages}
+        return Profile(static=tuple(known.static), dynamic=tuple(known.dynamic), pages=pages)
+
+    def plain_profile(self, container: str) -> Profile:
+        """The same of a server that has no /v1."""
         answer = self._json("POST", "/v4/profile", json={"containerTag": container})
         profile = answer.get("profile")
         if not isinstance(profile, dict):

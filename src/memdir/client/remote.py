@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from memdir.api import v1
@@ -23,10 +23,12 @@ class Expect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """What `/v4/profile` knows: lasting facts and recent ones."""
+    """What is known of a container's owner: lasting facts and recent ones."""
 
     static: tuple[str, ...]
     dynamic: tuple[str, ...]
+    pages: Mapping[str, str] = field(default_factory=dict)
+    """Longer texts by file name, where the server makes them: the folder `profile/`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,7 +34,7 @@ from memdir.daemon.syncing import Syncing
 from memdir.fs.cache.filesystem import SqliteFs
 from memdir.fs.cache.tables import is_missing
 from memdir.fs.fuse.session import FuseOptions, FuseSession, FuseStats, MountBusyError, Profile, clear_dead_mount
-from memdir.fs.views import ProfileView, SiblingVfs, StatusView, ViewVfs
+from memdir.fs.views import ProfileFolder, ProfileView, SiblingVfs, StatusView, ViewVfs
 from memdir.sync.untracked_changes import note_unseen_changes
 
 log = logging.getLogger(__name__)
@@ -87,13 +87,13 @@ class MountDaemon:
         self._undo.append(self._fs.close)
         if not record.sync and not record.read_only:
             note_unseen_changes(folder)
-        profile = ProfileView()
-        self._syncing = Syncing(self._paths, record, self._fs, profile, on_memory_paths=self._keep_memory_paths)
+        profile, pages = ProfileView(), ProfileFolder()
+        self._syncing = Syncing(self._paths, record, self._fs, profile, pages=pages, on_memory_paths=self._keep_memory_paths)
         self._service = MountService(
             record, self._fs, self._syncing, started_s=time.monotonic(), control=self, disk_trouble=lambda: self._fs.trouble
         )
         status = StatusView(status=self._service.status_view, queue=self._service.queue_view, errors=self._service.errors_view)
-        views = ViewVfs(self._fs, [profile, status])
+        views = ViewVfs(self._fs, [profile, pages, status])
         siblings = SiblingVfs(views) if record.siblings else None
         self._syncing.siblings = siblings
         options = FuseOptions(

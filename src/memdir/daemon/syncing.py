@@ -17,7 +17,7 @@ from memdir.daemon.memory_paths import MemoryPaths
 from memdir.daemon.registry import MountRecord
 from memdir.daemon.remotes import Remotes
 from memdir.daemon.waiting_readers import LateContents
-from memdir.fs.views import ProfileView, SiblingVfs, is_virtual
+from memdir.fs.views import ProfileFolder, ProfileView, SiblingVfs, is_virtual, read_pages
 
 if TYPE_CHECKING:
     from memdir.client.local import ServerInfo
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _PROFILE_FILE: Final = "profile.md"
+_PAGES_FILE: Final = "profile-pages.json"
 _PROFILE_MAX_BYTES: Final = 1 << 20
 _START_WAIT_S: Final = 5.0
 _JOIN_S: Final = 30.0
@@ -36,6 +37,7 @@ _CUT_JOIN_S: Final = 1.0
 _REACH_TRIES: Final = 3
 """A connection that another thread has just given up may fail the first."""
 _PROFILE_RETRY_S: Final = 5.0
+_PROFILE_REFRESH_S: Final = 6 * 3600.0
 _SIBLING_RETRY_S: Final = 1.0
 """The text of a file may come before the file itself."""
 
@@ -50,6 +52,7 @@ class Syncing:
         tree: SyncTree,
         profile: ProfileView,
         *,
+        pages: ProfileFolder | None = None,
         on_memory_paths: Callable[[tuple[str, ...] | None], None] = lambda _: None,
     ) -> None:
         """`on_memory_paths` keeps what the server has still to be told (None: nothing) for the next start."""
@@ -57,9 +60,11 @@ class Syncing:
         self._record = record
         self._tree = tree
         self._profile = profile
+        self._pages = pages or ProfileFolder()
         self.siblings: SiblingVfs | None = None
         """What shows the texts beside files; set before `start`."""
         self._profile_file = Path(record.cache_dir) / _PROFILE_FILE
+        self._pages_file = Path(record.cache_dir) / _PAGES_FILE
         self._engine: Engine | None = None
         self.contents = LateContents(self._engine_fetcher)
         self._started = threading.Event()
@@ -240,13 +245,14 @@ class Syncing:
         return client if server.is_local else self._remotes.speaking(client)
 
     def _profile_loop(self, engine: Engine) -> None:
-        """Fetch the profile whenever it grew; after a failure again in a while."""
+        """Fetch the profile whenever it grew, and now and then, as what is recent changes by itself; after a failure again in
+        a while."""
         from memdir.client.errors import ClientError
-        from memdir.fs.views import render_profile
+        from memdir.fs.views import render_profile, stored_pages
 
         failed = False
         while not self._stopping.is_set():
-            self._profile_wanted.wait(_PROFILE_RETRY_S if failed else None)
+            self._profile_wanted.wait(_PROFILE_RETRY_S if failed else _PROFILE_REFRESH_S)
             self._profile_wanted.clear()
             if self._stopping.is_set():
                 return
@@ -260,8 +266,10 @@ class Syncing:
             failed = False
             text = render_profile(profile.static, profile.dynamic)
             self._profile.set_text(text)
+            self._pages.set_pages(profile.pages)
             try:
                 write_private(self._profile_file, text.encode("utf-8", "surrogateescape"))
+                write_private(self._pages_file, stored_pages(profile.pages))
             except OSError as error:
                 log.warning("the profile could not be kept for the next start: %s", error)
 
@@ -289,6 +297,8 @@ class Syncing:
         try:
             with open(self._profile_file, "rb") as handle:
                 self._profile.set_text(handle.read(_PROFILE_MAX_BYTES).decode("utf-8", "surrogateescape"))
+            with open(self._pages_file, "rb") as handle:
+                self._pages.set_pages(read_pages(handle.read(_PROFILE_MAX_BYTES)))
         except FileNotFoundError:
             return
         except OSError as error:

@@ -23,7 +23,22 @@ from memdir.server.http.guard import INTERNAL_ERROR, Guard
 from memdir.server.http.guard_policy import GuardPolicy
 from memdir.server.http.idempotency import Repeats
 from memdir.server.http.pages import Walks
-from memdir.server.routes import admin, agents, elsewhere, facts, files, indexes, jobs, ns, service, transfer, v3, v4, versions
+from memdir.server.routes import (
+    admin,
+    agents,
+    elsewhere,
+    facts,
+    files,
+    indexes,
+    jobs,
+    ns,
+    profile,
+    service,
+    transfer,
+    v3,
+    v4,
+    versions,
+)
 from memdir.server.services.contents.files import entry_of
 from memdir.store.errors import DiskFullError, PreconditionError
 from memdir.store.store import Store
@@ -61,7 +76,7 @@ def routed(store: Store, dispatcher: Dispatcher, engine: Engine, *, policy: Guar
     app.add_exception_handler(OSError, _on_refused_write)
     app.add_exception_handler(Exception, _on_unexpected)
     # The busiest first: they are tried in turn.
-    rooms = (files, v3, service, admin, versions, transfer, jobs, indexes, agents, elsewhere, v4, facts, ns)
+    rooms = (files, v3, service, admin, versions, transfer, jobs, indexes, agents, elsewhere, v4, facts, profile, ns)
     for room in rooms:
         app.include_router(room.router)
     app.add_api_route("/openapi.json", openapi.route(app, dispatcher), include_in_schema=False)

@@ -1,15 +1,16 @@
-"""Virtual nodes over a filesystem: `/profile.md` and `/.memdir/`. Made on reading, unchangeable, never synced."""
+"""Virtual nodes over a filesystem: `/profile.md`, `/profile/` and `/.memdir/`. Made on reading, unchangeable, never synced."""
 
 from memdir.fs.views.names import HIDDEN_NAME, PROFILE_NAME, is_virtual
 from memdir.fs.views.nodes import VirtualDir, VirtualFile, VirtualNode
 from memdir.fs.views.overlay import View, ViewVfs
-from memdir.fs.views.profile import ProfileView, render_profile
+from memdir.fs.views.profile import ProfileFolder, ProfileView, read_pages, render_profile, stored_pages
 from memdir.fs.views.siblings import Sibling, SiblingVfs
 from memdir.fs.views.status import StatusView
 
 __all__ = [
     "HIDDEN_NAME",
     "PROFILE_NAME",
+    "ProfileFolder",
     "ProfileView",
     "Sibling",
     "SiblingVfs",
@@ -20,5 +21,7 @@ __all__ = [
     "VirtualFile",
     "VirtualNode",
     "is_virtual",
+    "read_pages",
     "render_profile",
+    "stored_pages",
 ]

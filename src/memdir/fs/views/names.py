@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 PROFILE_NAME: Final = b"profile.md"
+PROFILE_FOLDER_NAME: Final = b"profile"
 HIDDEN_NAME: Final = b".memdir"
 
 _PROFILE_PATH: Final = "/profile.md"

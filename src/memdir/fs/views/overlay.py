@@ -40,7 +40,14 @@ class View(Protocol):
         ...
 
     @property
-    def node(self) -> VirtualNode: ...
+    def yields(self) -> bool:
+        """Whether a real entry of that name is shown instead."""
+        ...
+
+    @property
+    def node(self) -> VirtualNode | None:
+        """None: there is nothing to show yet."""
+        ...
 
     def connect(self, changed: Callable[[], None]) -> None:
         """Call `changed` from now on when the contents became new by themselves."""
@@ -51,12 +58,13 @@ class ViewVfs(Layer):
     """A `Vfs`: `base`, except that the views' names at the root stand for the views. Every change of a view is EROFS.
 
     Real inode numbers go straight through; virtual ones start at VIRTUAL_INO_BASE. A real entry with a view's name is shadowed:
-    it cannot be seen or changed through this object, and nothing happens to it.
+    it cannot be seen or changed through this object, and nothing happens to it; only a view that `yields` gives way to it.
     """
 
     def __init__(self, base: Vfs, views: Sequence[View], *, clock: Clock | None = None) -> None:
         super().__init__(base, first_ino=VIRTUAL_INO_BASE)
         self._views = {view.name: view for view in views}
+        self._hiding = {view.name for view in views if not view.yields}
         self._listed = [view.name for view in views if view.listed]
         self._clock = clock or SystemClock()
         self._table = SnapshotTable()
@@ -79,9 +87,19 @@ class ViewVfs(Layer):
             raise FsError(errno.ENOENT)
         return snapshot
 
-    def _view_inode(self, view: View) -> Inode:
+    def _view_inode(self, view: View) -> Inode | None:
+        node = view.node
+        if node is None:
+            return None
         with self._lock:
-            return self._take(ROOT_INO, (view.name,), view.node).inode
+            return self._take(ROOT_INO, (view.name,), node).inode
+
+    def _shown(self, name: bytes) -> View | None:
+        """The view that stands at a name of the root."""
+        view = self._views.get(name)
+        if view is not None and view.yields and (view.node is None or self._base.find(ROOT_INO, name) is not None):
+            return None
+        return view
 
     def _child(self, folder: Snapshot, name: bytes) -> Inode:
         """The child as it is now; ENOENT when it is gone."""
@@ -118,7 +136,7 @@ class ViewVfs(Layer):
             return entries
 
     def _refuse_name(self, parent: int, name: bytes) -> None:
-        if parent >= VIRTUAL_INO_BASE or (parent == ROOT_INO and name in self._views):
+        if parent >= VIRTUAL_INO_BASE or (parent == ROOT_INO and self._shown(name) is not None):
             raise FsError(errno.EROFS)
 
     # fs.vfs.Vfs
@@ -134,7 +152,7 @@ class ViewVfs(Layer):
             return self._base.find(parent, name)
         if parent != ROOT_INO:
             return self._virtual_lookup(parent, name)
-        view = self._views.get(name)
+        view = self._shown(name)
         return self._base.find(parent, name) if view is None else self._view_inode(view)
 
     def retain(self, ino: int, count: int = 1) -> None:
@@ -190,11 +208,12 @@ class ViewVfs(Layer):
         if ino != ROOT_INO:
             return self._base.readdir(ino, after_cookie)
         entries = [] if after_cookie >= _COOKIE_BASE else list(self._base.readdir(ino, after_cookie))
-        if any(self._is_shadowed(name) for name in self._views):
-            entries = [entry for entry in entries if entry.name not in self._views]
+        if any(self._is_shadowed(name) for name in self._hiding):
+            entries = [entry for entry in entries if entry.name not in self._hiding]
         for cookie, name in enumerate(self._listed, start=_COOKIE_BASE):
-            if cookie > after_cookie:
-                entries.append(DirEntry(cookie, name, self._view_inode(self._views[name])))
+            inode = self._view_inode(self._views[name]) if cookie > after_cookie else None
+            if inode is not None:
+                entries.append(DirEntry(cookie, name, inode))
         return entries
 
     def getxattr(self, ino: int, name: bytes) -> bytes:

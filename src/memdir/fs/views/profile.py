@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import json
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
-from memdir.fs.views.names import PROFILE_NAME
-from memdir.fs.views.nodes import VirtualFile
+from memdir.fs.views.names import PROFILE_FOLDER_NAME, PROFILE_NAME
+from memdir.fs.views.nodes import VirtualDir, VirtualFile, VirtualNode
 
 _HEADER: Final = (
     "# Memory Profile",
@@ -35,6 +36,7 @@ class ProfileView:
 
     name = PROFILE_NAME
     listed = True
+    yields = False
 
     def __init__(self) -> None:
         self._data = render_profile((), ()).encode()
@@ -57,3 +59,48 @@ class ProfileView:
         self._data = data
         if self._changed is not None:
             self._changed()
+
+
+class ProfileFolder:
+    """`/profile/`: longer pages of the profile. Not listed, so that no copy of a mount takes it along; a folder of that name
+    that somebody made is shown instead. It is not there before `set_pages` brings the first. Thread-safe."""
+
+    name = PROFILE_FOLDER_NAME
+    listed = False
+    yields = True
+
+    def __init__(self) -> None:
+        self._pages: Mapping[bytes, VirtualNode] = {}
+        self._changed: Callable[[], None] | None = None
+
+    @property
+    def node(self) -> VirtualNode | None:
+        return VirtualDir(children=lambda: self._pages) if self._pages else None
+
+    def connect(self, changed: Callable[[], None]) -> None:
+        self._changed = changed
+
+    def set_pages(self, pages: Mapping[str, str]) -> None:
+        """Texts by file name; shown from the next open on."""
+        self._pages = {name.encode(): _file(text) for name, text in pages.items()}
+        if self._changed is not None:
+            self._changed()
+
+
+def _file(text: str) -> VirtualFile:
+    data = text.encode("utf-8", "surrogateescape")
+    return VirtualFile(render=lambda: data)
+
+
+def stored_pages(pages: Mapping[str, str]) -> bytes:
+    """As they are kept for the next start."""
+    return json.dumps(dict(pages), ensure_ascii=False).encode("utf-8", "surrogateescape")
+
+
+def read_pages(data: bytes) -> dict[str, str]:
+    """What `stored_pages` wrote; nothing of anything else."""
+    try:
+        found = json.loads(data.decode("utf-8", "surrogateescape"))
+    except ValueError:
+        return {}
+    return {str(name): str(text) for name, text in found.items()} if isinstance(found, dict) else {}

@@ -29,6 +29,7 @@ class StatusView:
 
     name = HIDDEN_NAME
     listed = False
+    yields = False
 
     def __init__(self, *, status: Callable[[], Any], queue: Callable[[], Any], errors: Callable[[], Mapping[str, str]]) -> None:
         self._errors = errors

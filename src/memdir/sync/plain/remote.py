@@ -289,7 +289,7 @@ class PlainRemote:
         return 0
 
     def profile(self, container: str) -> Profile:
-        return self._client.profile(container)
+        return self._client.plain_profile(container)
 
     def container_settings(self, container: str) -> dict[str, Any]:
         return self._client.container_settings(container)
