@@ -815,6 +815,12 @@ _FACTS = _group(
     },
 )
 
+_FORGETTING = _group(
+    "issue 24, forgetting",
+    "forget",
+    {"nowhere": "What is forgotten stands in no file, no history, no index, no log and no mount of this machine any more."},
+)
+
 _EXTRACTION = _group(
     "issue 23, every file becomes readable",
     "extract",
@@ -872,6 +878,7 @@ PROMISES: tuple[Promise, ...] = (
     *_AGENTS,
     *_FACTS,
     *_REAL,
+    *_FORGETTING,
     *_EXTRACTION,
 )
 

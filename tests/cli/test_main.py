@@ -64,6 +64,8 @@ BAD_COMMAND_LINES: dict[str, list[str]] = {
     "memory confirm": ["memory", "confirm"],
     "memory history": ["memory", "history"],
     "memory why": ["memory", "why"],
+    "forget": ["forget", "--path"],
+    "forget verify": ["forget", "verify", "a", "b"],
     "memory graph": ["memory", "graph"],
     "memory stats": ["memory", "stats", "--bogus"],
     "server stop": ["server", "stop", "--now"],

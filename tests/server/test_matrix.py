@@ -128,6 +128,8 @@ ROWS: dict[tuple[str, str], Row] = {
     ("DELETE", "/v3/container-tags/{tag}"): row({204, 404}, 403, 403, 403),
     ("POST", "/v3/search"): row(200, 403, 200),
     # memories
+    ("POST", "/v1/forget"): row(200, 403, 403),
+    ("POST", "/v1/forget/verify"): row(200, 403, 403),
     ("GET", "/v1/profile"): row(200, 403, 403, params=AT),
     ("GET", "/v1/facts"): row(200, 403, 403, params=AT | {"words": "x"}),
     ("GET", "/v1/facts/graph"): row(200, 403, 403, params=AT | {"subject": "x"}),

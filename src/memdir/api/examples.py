@@ -85,6 +85,8 @@ EXAMPLES: Final[dict[tuple[str, str], Any]] = {
         "newContent": "Ida prefers coffee in the morning.",
     },
     ("delete", "/v4/memories"): {"containerTag": TAG, "content": "Ida prefers coffee in the morning.", "reason": "outdated"},
+    ("post", "/v1/forget"): {"containerTag": TAG, "subject": "Ana Ruiz", "dryRun": True},
+    ("post", "/v1/forget/verify"): {"containerTag": TAG, "key": "00" * 32, "windows": {"2": ["1f" * 16]}},
     ("post", "/v4/memories/list"): {"containerTags": [TAG], "limit": 20, "page": 1},
     ("post", "/v4/conversations"): {
         "conversationId": "chat-1",

@@ -61,6 +61,8 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "memory stats": ("memory.memory", "STATS", "show how much agents remember"),
     "memory export": ("memory.files", "EXPORT", "write an agent's memories into a file"),
     "memory import": ("memory.files", "IMPORT", "take memories over from a file, also of other systems"),
+    "forget": ("memory.forget", "COMMAND", "forget something for good, everywhere"),
+    "forget verify": ("memory.forget", "VERIFY", "prove that something is forgotten"),
     "cost": ("memory.cost", "COMMAND", "what an agent's memory costs and saves in tokens"),
     "server run": ("server.server", "RUN", "run the local server in the foreground"),
     "server start": ("server.server", "START", "start the local server in the background"),

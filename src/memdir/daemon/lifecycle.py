@@ -90,7 +90,13 @@ class MountDaemon:
         profile, pages = ProfileView(), ProfileFolder()
         self._syncing = Syncing(self._paths, record, self._fs, profile, pages=pages, on_memory_paths=self._keep_memory_paths)
         self._service = MountService(
-            record, self._fs, self._syncing, started_s=time.monotonic(), control=self, disk_trouble=lambda: self._fs.trouble
+            record,
+            self._fs,
+            self._syncing,
+            started_s=time.monotonic(),
+            control=self,
+            disk_trouble=lambda: self._fs.trouble,
+            clear_free_space=self._fs.clear_free_space,
         )
         status = StatusView(status=self._service.status_view, queue=self._service.queue_view, errors=self._service.errors_view)
         views = ViewVfs(self._fs, [profile, pages, status])

@@ -65,8 +65,10 @@ class MountService:
         started_s: float,
         control: MountControl,
         disk_trouble: Callable[[], str | None] = lambda: None,
+        clear_free_space: Callable[[], None] = lambda: None,
     ) -> None:
-        """`disk_trouble` says what keeps the mount itself from writing."""
+        """`disk_trouble` says what keeps the mount itself from writing; `clear_free_space` is the filesystem's."""
+        self._clear = clear_free_space
         self._record = record
         self._syncing = syncing
         self._started_s = started_s
@@ -91,6 +93,7 @@ class MountService:
             "memory_paths": self._memory_paths,
             "upload_again": self._upload_again,
             "flush": self._flush,
+            "clear_free_space": self._clear_free_space,
             "stop": self._stop,
             "draining": self._draining,
             "cut_drain": lambda _: {"cut": self._control.cut_drain()},
@@ -230,6 +233,11 @@ class MountService:
         """Put at the server again what is missing there and was held back; how many paths that are."""
         engine = self._syncing.wait_engine()
         return {"uploaded": 0 if engine is None else engine.upload_again()}
+
+    def _clear_free_space(self, _: Json) -> Json:
+        """What was deleted is nowhere in the files of this mount any more."""
+        self._clear()
+        return {}
 
     def _flush(self, args: Json) -> Json:
         """Push what waits at and below a path; with `seq` also wait until what the server did up to there is shown."""

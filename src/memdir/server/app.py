@@ -29,6 +29,7 @@ from memdir.server.routes import (
     elsewhere,
     facts,
     files,
+    forget,
     indexes,
     jobs,
     ns,
@@ -76,7 +77,7 @@ def routed(store: Store, dispatcher: Dispatcher, engine: Engine, *, policy: Guar
     app.add_exception_handler(OSError, _on_refused_write)
     app.add_exception_handler(Exception, _on_unexpected)
     # The busiest first: they are tried in turn.
-    rooms = (files, v3, service, admin, versions, transfer, jobs, indexes, agents, elsewhere, v4, facts, profile, ns)
+    rooms = (files, v3, service, admin, versions, transfer, jobs, indexes, agents, elsewhere, v4, facts, profile, forget, ns)
     for room in rooms:
         app.include_router(room.router)
     app.add_api_route("/openapi.json", openapi.route(app, dispatcher), include_in_schema=False)

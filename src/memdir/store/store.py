@@ -37,6 +37,7 @@ from memdir.store.tree.files import FileTree
 from memdir.store.tree.history import HistoryStore
 from memdir.store.tree.metadata_filters import Chooser
 from memdir.store.tree.versions import VersionStore
+from memdir.store.upkeep.kept_texts import KeptTexts
 
 if TYPE_CHECKING:
     from memdir.store.passages.log import PassageLog
@@ -87,6 +88,7 @@ class Store(ABC):
         self.reading = PassageStore(db)
         self.originals = OriginalStore(db)
         self.extractions = ExtractionStore(db, clock)
+        self.kept_texts = KeptTexts(db, blobs)
         self.exports = ExportStore(db, clock, blobs)
 
     @abstractmethod

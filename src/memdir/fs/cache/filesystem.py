@@ -182,6 +182,11 @@ class SqliteFs(Flushing):
             if self._applied_lsn < target_lsn and self._refused is not None:
                 raise FsError(self._refused.errno, self._refused.message)
 
+    def clear_free_space(self) -> None:
+        """Nothing that was deleted stands in the journal, the log or free pages any more. FsError."""
+        self.flush()
+        self._flusher.make_room()
+
     def statfs(self) -> FsStats:
         """The truth of the filesystem that holds the folder: what removed files are about to give back counts as free, what is
         kept for the journal does not."""

@@ -110,6 +110,15 @@ class MemoryStore:
         )
         return [Source(path=row[0], start_line=row[1], end_line=row[2], stands=bool(row[3])) for row in rows]
 
+    def spans(self, memory_id: str) -> list[tuple[str, int, int]]:
+        """Documents that say any version of a fact now, and where: bytes, half open."""
+        rows = self._db.all(
+            "select s.document_id, s.start_byte, s.end_byte from memory_source s join memory m on m.id = s.memory_id "
+            "where m.root_id = (select r.root_id from memory r where r.id = ?) and s.stands = 1 and s.document_id is not null",
+            (memory_id,),
+        )
+        return [(row[0], row[1], row[2]) for row in rows]
+
     def history(self, memory_id: str) -> Sequence[Memory]:
         """All versions of a fact, oldest first."""
         return self._all(
