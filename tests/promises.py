@@ -821,6 +821,21 @@ _FORGETTING = _group(
     {"nowhere": "What is forgotten stands in no file, no history, no index, no log and no mount of this machine any more."},
 )
 
+_TRACES = _group(
+    "issue 25, behavioural memory",
+    "traces",
+    {
+        "complete": "What shells, editors, Python, git and archive tools do in a traced mount becomes the right events.",
+        "saves": "A save through a temporary file is one edit of the real file.",
+        "rebuilt": "The changes in the log rebuild each file bit for bit.",
+        "fingerprint": "All seventeen numbers of a session are as FileGram's Table 6 says.",
+        "consolidated": "The order of sessions does not matter, and a removed session was never there.",
+        "said": "What is said of somebody's ways does not contradict the numbers it is told by.",
+        "forgotten": "What was recorded and is forgotten is nowhere in the log.",
+        "watched": "What happens in a watched folder is recorded: made, changed, renamed, moved, deleted.",
+    },
+)
+
 _EXTRACTION = _group(
     "issue 23, every file becomes readable",
     "extract",
@@ -879,6 +894,7 @@ PROMISES: tuple[Promise, ...] = (
     *_FACTS,
     *_REAL,
     *_FORGETTING,
+    *_TRACES,
     *_EXTRACTION,
 )
 

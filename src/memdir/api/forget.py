@@ -75,6 +75,8 @@ class VerifyRequest(Wire):
     container_tag: str
     key: Annotated[str, Field(max_length=128)]
     windows: dict[int, list[str]]
+    only_progress: bool = False
+    """Tell how far the server is, and look nowhere: quick."""
 
 
 class VerifyAnswer(Wire):

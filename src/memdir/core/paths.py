@@ -37,6 +37,11 @@ class AppPaths:
         return self.data_dir / "mounts"
 
     @property
+    def traces_dir(self) -> Path:
+        """What was done with files, where somebody asked for that to be recorded."""
+        return self.data_dir / "traces"
+
+    @property
     def server_dir(self) -> Path:
         """The local server's data: database, blobs, derived models."""
         return self.data_dir / "server"

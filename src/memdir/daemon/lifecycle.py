@@ -18,9 +18,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from memdir import __version__
+from memdir.core.clock import SystemClock
 from memdir.core.errors import MemdirError
 from memdir.core.paths import AppPaths
 from memdir.core.processes import processes_inside
@@ -36,6 +37,10 @@ from memdir.fs.cache.tables import is_missing
 from memdir.fs.fuse.session import FuseOptions, FuseSession, FuseStats, MountBusyError, Profile, clear_dead_mount
 from memdir.fs.views import ProfileFolder, ProfileView, SiblingVfs, StatusView, ViewVfs
 from memdir.sync.untracked_changes import note_unseen_changes
+
+if TYPE_CHECKING:
+    from memdir.fs.fuse.tracing import Tracer
+    from memdir.fs.vfs import Vfs
 
 log = logging.getLogger(__name__)
 
@@ -103,6 +108,7 @@ class MountDaemon:
         siblings = SiblingVfs(views) if record.siblings else None
         self._syncing.siblings = siblings
         options = FuseOptions(
+            tracer=self._tracer(siblings or views) if record.traces else None,
             profile=Profile(record.profile),
             passthrough=self._fs if record.passthrough else None,
             read_only=record.read_only,
@@ -126,6 +132,17 @@ class MountDaemon:
         self._registry.save(self._record)
         agent_hint.put(self._record, {record.path for record in self._registry.all() if record.state == "alive"})
         self._undo.append(self._take_out_hint)
+
+    def _tracer(self, vfs: Vfs) -> Tracer:
+        """What tells of the mount's operations; they are recorded from now on."""
+        from memdir.daemon.tracing import MountTraces
+        from memdir.fs.fuse.tracing import Tracer
+
+        traces = MountTraces(self._paths.traces_dir, self._record.path, SystemClock())
+        traces.start()
+        self._undo.append(traces.stop)
+        self._service.traces = traces
+        return Tracer(vfs, self._fs.paths_of, traces.take, SystemClock(), is_left_out=traces.is_left_out)
 
     def serve(self, on_ready: Callable[[], None] = lambda: None) -> None:
         """Answer until the mount ends; call from the main thread."""

@@ -59,6 +59,7 @@ class MountSpec:
     profile: str = "fast"
     passthrough: bool = False
     siblings: bool = True
+    traces: bool = False
     imported: bool = False
     created_dir: bool = False
     drain_timeout_s: float = 30.0
@@ -89,6 +90,8 @@ class MountRecord:
     profile: str = "fast"
     passthrough: bool = False
     siblings: bool = True
+    traces: bool = False
+    """What is done in the mount is recorded."""
     imported: bool = False
     created_dir: bool = False
     """The mountpoint was made by `memdir mount`, and may be removed again when it is empty after the unmount."""
@@ -294,6 +297,7 @@ class MountRegistry:
             profile=spec.profile,
             passthrough=spec.passthrough,
             siblings=spec.siblings,
+            traces=spec.traces,
             imported=spec.imported or (chosen is not None and chosen.imported and chosen.path == path),
             created_dir=spec.created_dir or (chosen is not None and chosen.created_dir and chosen.path == path),
             drain_timeout_s=spec.drain_timeout_s,

@@ -21,6 +21,7 @@ from memdir.daemon.syncing import Syncing
 
 if TYPE_CHECKING:
     from memdir.daemon.control_server import Operation
+    from memdir.daemon.tracing import MountTraces
     from memdir.fs.fuse.session import FuseStats
     from memdir.fs.tree import SyncTree
     from memdir.sync.engine import Engine
@@ -77,6 +78,8 @@ class MountService:
         self._pending_work = PendingWork(syncing)
         self._grep = Grep(record.name, tree, syncing)
         self._tree = tree
+        self.traces: MountTraces | None = None
+        """Where searches are recorded, when what is done in the mount is."""
         self._waiting = threading.Event()
         """Never set: something to wait on with a bound while asking the server again."""
 
@@ -85,7 +88,7 @@ class MountService:
         return {
             "status": self._status,
             "counters": self._counters,
-            "grep": self._grep.run,
+            "grep": self._searched,
             "sync": self._sync,
             "ignored": self._ignored,
             **self._pending_work.operations(),
@@ -233,6 +236,13 @@ class MountService:
         """Put at the server again what is missing there and was held back; how many paths that are."""
         engine = self._syncing.wait_engine()
         return {"uploaded": 0 if engine is None else engine.upload_again()}
+
+    def _searched(self, args: Json) -> Json:
+        answer = self._grep.run(args)
+        if self.traces is not None:
+            paths = args.get("paths") or ["/"]
+            self.traces.searched(str(args.get("q")), str(args.get("mode", "semantic")), str(paths[0]), len(answer["hits"]))
+        return answer
 
     def _clear_free_space(self, _: Json) -> Json:
         """What was deleted is nowhere in the files of this mount any more."""

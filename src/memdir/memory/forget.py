@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -102,14 +102,14 @@ def holds(text: str, wanted: Mapping[int, frozenset[str]], key: bytes) -> bool:
 
 
 def _rows(words: list[str], size: int, key: bytes) -> Iterator[str]:
-    for at in range(len(words) - size + 1):
-        yield _hash(words[at : at + size], key)
+    for row in {tuple(words[at : at + size]) for at in range(len(words) - size + 1)}:
+        yield _hash(row, key)
 
 
 def _words(text: str) -> list[str]:
     return [word.casefold() for word in _WORD.findall(text)]
 
 
-def _hash(words: list[str], key: bytes) -> str:
+def _hash(words: Sequence[str], key: bytes) -> str:
     """BLAKE2b with a key (RFC 7693), so that nobody can look a word up in a table."""
     return hashlib.blake2b(" ".join(words).encode("utf-8", "replace"), key=key, digest_size=_HASH_BYTES).hexdigest()

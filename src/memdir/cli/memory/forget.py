@@ -133,7 +133,7 @@ def _settled(server: ServerInfo, place: Place, receipt: dict[str, Any], out: Out
     deadline = time.monotonic() + _WAIT_S
     with Progress("forgetting:", noun="document") as progress:
         while True:
-            answer = _call(server, "/v1/forget/verify", _question(receipt))
+            answer = _call(server, "/v1/forget/verify", _question(receipt) | {"onlyProgress": True})
             settled = not answer["waiting"] and not answer["building"] and answer["logEmptied"]
             if settled or time.monotonic() > deadline:
                 break
@@ -142,7 +142,7 @@ def _settled(server: ServerInfo, place: Place, receipt: dict[str, Any], out: Out
     if not settled:
         out.note("the server is still at work: `memdir forget verify` later")
     _clear_mounts(place, out)
-    found: list[str] = answer["found"]
+    found: list[str] = _call(server, "/v1/forget/verify", _question(receipt))["found"]
     return found
 
 

@@ -49,6 +49,10 @@ def _configure(parser: Parser) -> None:
         help="show no texts beside PDFs, pictures, recordings and other files that are none; search finds them all the same",
     )
     parser.add_argument(
+        "--traces", action="store_true",
+        help="record what is done with the files, on this machine only (see `memdir traces`); implies --profile observed",
+    )  # fmt: skip
+    parser.add_argument(
         "--passthrough", action="store_true",
         help="let the kernel read and write large files by itself: root, Linux 6.9 or newer; implies --profile observed",
     )  # fmt: skip
@@ -135,7 +139,8 @@ def _mount(registry: MountRegistry, name: str, place: str, args: argparse.Namesp
         path=place,
         sync=not args.no_sync,
         read_only=args.read_only,
-        profile="observed" if args.passthrough else args.profile,
+        profile="observed" if args.passthrough or args.traces else args.profile,
+        traces=args.traces,
         passthrough=args.passthrough,
         siblings=not args.no_siblings,
         created_dir=created,
@@ -248,7 +253,8 @@ def _say_already_mounted(record: MountRecord, args: argparse.Namespace, out: Out
         for option, differs in (
             ("--no-sync", args.no_sync == record.sync),
             ("--read-only", args.read_only != record.read_only),
-            ("--profile", args.profile != record.profile and not args.passthrough),
+            ("--profile", args.profile != record.profile and not (args.passthrough or record.traces)),
+            ("--traces", args.traces != record.traces),
             ("--passthrough", args.passthrough and not record.passthrough),
             ("--no-siblings", args.no_siblings and record.siblings),
             ("--cache-size", args.cache_size != record.cache_limit_bytes),

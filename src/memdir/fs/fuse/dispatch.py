@@ -200,6 +200,8 @@ class Dispatcher:
         table[Op.IOCTL] = _no_ioctl
         if self._options.read_only:
             table.update(dict.fromkeys(_CHANGING, _read_only))
+        if self._options.tracer is not None:
+            self._options.tracer.install(table)
         self._handlers.clear()
         self._handlers.update(table)
 

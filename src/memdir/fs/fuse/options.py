@@ -9,6 +9,7 @@ from typing import Protocol
 from memdir.core.errors import UsageError
 from memdir.core.limits import MIB
 from memdir.fs.fuse.abi import READ_BUFFER_SLACK_BYTES
+from memdir.fs.fuse.wire import Handler
 from memdir.fs.source import ContentSource
 from memdir.fs.vfs import Lender
 
@@ -20,6 +21,12 @@ class Profile(Enum):
     """No OPEN, RELEASE or OPENDIR requests: the kernel opens files by itself. Nobody learns of opens and closes."""
     OBSERVED = "observed"
     """Every open and close of a file is a request, told to `FuseOptions.observer`."""
+
+
+class Tracer(Protocol):
+    """Wraps handlers of requests, to see what is done: `fs.fuse.tracing`."""
+
+    def install(self, table: dict[int, Handler]) -> None: ...
 
 
 class OpenObserver(Protocol):
@@ -55,6 +62,8 @@ class FuseOptions:
     notify_queue_max: int = 131_072
     """Distinct pending notifications; past it they are replaced by one invalidation of the whole tree."""
     observer: OpenObserver | None = None
+    tracer: Tracer | None = None
+    """Told of what is done with files, in the observed profile."""
     passthrough: Lender | None = None
     """Lets the kernel read and write large files by itself (root, Linux 6.9 or newer, observed profile). None: it asks."""
     contents: ContentSource | None = None
@@ -71,5 +80,7 @@ class FuseOptions:
             raise UsageError("the timeout of contents must be positive")
         if self.passthrough is not None and self.profile is not Profile.OBSERVED:
             raise UsageError("passthrough needs the observed profile", hint="opens and closes must be seen")
+        if self.tracer is not None and self.profile is not Profile.OBSERVED:
+            raise UsageError("tracing needs the observed profile", hint="opens and closes must be seen")
         if self.timeout_s < 0 or self.notify_queue_max < 1:
             raise UsageError("timeouts and bounds cannot be negative")

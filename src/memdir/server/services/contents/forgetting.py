@@ -22,13 +22,14 @@ from memdir.retrieval.derived_indexes import Build, Rebuilds
 from memdir.server.http.access import Caller
 from memdir.store.errors import InvalidError
 from memdir.store.paths import checked_path, is_within
-from memdir.store.tree.documents import Listing, Unfinished
+from memdir.store.tree.documents import Listing
 from memdir.store.tree.operations import Delete, Put, Remove
 from memdir.store.types import Container, Document
 
 _PAGE: Final = 500
-_TRIES: Final = 3
 _FOUND_MAX: Final = 100
+_MAKES_TEXTS: Final = ("index", "extract", "memory")
+"""Work after which nothing old is left of a document; vectors may follow."""
 _READ_MAX: Final = 20_000
 _WHOLE_LINES_MAX: Final = 5000
 """Lines of a whole file whose hashes a receipt holds."""
@@ -92,7 +93,7 @@ def verify(caller: Caller, rebuilds: Rebuilds, request: wire.VerifyRequest) -> w
     embedded = caller.store.passage_log() is not None  # a database that is shared empties its log by itself
     emptied = caller.store.upkeep().compact(full=False) if embedded else True
     found: list[str] = []
-    for where, text in _everything(caller, container):
+    for where, text in () if request.only_progress else _everything(caller, container):
         if where not in found and holds(text, wanted, key):
             found.append(where)
         if len(found) == _FOUND_MAX:
@@ -100,7 +101,7 @@ def verify(caller: Caller, rebuilds: Rebuilds, request: wire.VerifyRequest) -> w
     state = rebuilds.state()
     return wire.VerifyAnswer(
         found=found,
-        waiting=caller.store.documents.unfinished_count(Unfinished(container_ids=(container.id,))),
+        waiting=caller.store.reprocessing.left([container.id], _MAKES_TEXTS),
         building=state.done < state.total,
         log_emptied=emptied,
     )

@@ -1,0 +1,1 @@
+"""What was done with files (`memdir traces`), and what that says (`memdir habits`)."""

@@ -1,0 +1,129 @@
+"""The traces of one mount: what is done in it becomes events in the log of this machine."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections import OrderedDict, deque
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from memdir.core.clock import Clock
+from memdir.traces.collect import Collector, Operation
+from memdir.traces.log import TraceLog, is_ignored
+
+if TYPE_CHECKING:
+    from memdir.fs.fuse.tracing import Traced
+
+log = logging.getLogger(__name__)
+
+QUEUE_MAX: Final = 100_000
+"""Operations that wait; more are counted and left out."""
+_STEP_S: Final = 0.5
+QUERY_MAX_CHARS: Final = 200
+_KNOWN_MAX: Final = 1024
+_KNOWN_S: Final = 2.0
+"""How long the name of a process is taken for the same."""
+INDEXERS: Final = frozenset(
+    {
+        *("tracker-miner-f", "tracker-extract", "localsearch-3", "baloo_file", "baloo_file_extr", "updatedb", "mlocate"),
+        *("updatedb.mlocat", "plocate", "recollindex", "clamd", "clamscan", "rsnapshot", "restic", "borg", "memdir"),
+        "gvfsd-metadata",
+    }
+)
+"""Programs that read everything, and ours."""
+
+
+class MountTraces:
+    """`take` is called in the request loop; a thread makes events of what it was told. OSError of the log is said once."""
+
+    def __init__(self, folder: Path, root: str, clock: Clock) -> None:
+        self._log = TraceLog(folder)
+        self._root = root
+        self._clock = clock
+        self._queue: deque[Operation] = deque(maxlen=QUEUE_MAX)
+        self._known: OrderedDict[int, tuple[float, str, str]] = OrderedDict()
+        self._collector = Collector()
+        self._patterns: tuple[str, ...] = ()
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="memdir-traces", daemon=True)
+        self._is_failing = False
+        self._last_session = root
+        """Searches go through another door; they are of whoever was at work last."""
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """What is waiting becomes events."""
+        self._stopping.set()
+        if self._thread.is_alive():
+            self._thread.join(5.0)
+
+    def is_left_out(self, pid: int) -> bool:
+        """Of the kernel, of ourselves and of indexers nothing is told."""
+        return pid == 0 or pid == os.getpid() or self._who(pid)[0] in INDEXERS
+
+    def take(self, traced: Traced) -> None:
+        self._queue.append(self._operation(traced, *self._who(traced.pid)))
+
+    def searched(self, query: str, mode: str, path: str, matched: int) -> None:
+        """A `memdir grep` in the mount."""
+        self._queue.append(
+            Operation(
+                kind="search", at_ms=self._clock.now_ns() // 1_000_000, pid=0, actor="memdir grep",
+                session_key=self._last_session, root=self._root, path=path, raw="memdir grep",
+                fields={"search_type": mode, "query": query[:QUERY_MAX_CHARS], "files_matched": matched},
+            )
+        )  # fmt: skip
+
+    def _who(self, pid: int) -> tuple[str, str]:
+        """Name and session of a process; both empty when it is gone already."""
+        now_s = time.monotonic()
+        known = self._known.get(pid)
+        if known is not None and now_s - known[0] < _KNOWN_S:
+            return known[1], known[2]
+        try:
+            with open(f"/proc/{pid}/comm", "rb") as handle:
+                name = handle.read(64).decode("utf-8", "replace").strip()
+            session = str(os.getsid(pid))
+        except (OSError, ProcessLookupError):
+            name, session = ("", "") if known is None else (known[1], known[2])
+        self._known[pid] = (now_s, name, session)
+        self._known.move_to_end(pid)
+        while len(self._known) > _KNOWN_MAX:
+            self._known.popitem(last=False)
+        return name, session
+
+    def _work(self) -> None:
+        while not self._stopping.wait(_STEP_S):
+            self._step(everything=False)
+        self._step(everything=True)
+
+    def _step(self, *, everything: bool) -> None:
+        try:
+            self._patterns = self._log.ignored
+            while self._queue:
+                operation = self._queue.popleft()
+                self._last_session = operation.session_key
+                if not is_ignored(operation.path, self._patterns):
+                    self._collector.take(operation)
+            events = self._collector.settled(self._clock.now_ns() // 1_000_000, everything=everything)
+            self._log.add(events)
+            self._is_failing = False
+        except OSError as error:
+            if not self._is_failing:
+                log.warning("what is done in the mount cannot be recorded: %s", error)
+            self._is_failing = True
+        except Exception:
+            log.exception("what was done in the mount was not recorded")
+
+    def _operation(self, traced: Traced, actor: str, session: str) -> Operation:
+        fields: dict[str, Any] = {} if traced.age_ms is None else {"file_age_ms": traced.age_ms}
+        return Operation(
+            kind=traced.kind, at_ms=traced.at_ms, pid=traced.pid, actor=actor, session_key=f"{self._root} {session}",
+            root=self._root, path=traced.path, target=traced.target, before=traced.before, after=traced.after,
+            created=traced.created, replaced=traced.replaced, size_bytes=traced.size_bytes, fields=fields, raw=traced.raw,
+        )  # fmt: skip

@@ -1,0 +1,319 @@
+"""From operations to events. An operation is what the system did; an event is what somebody did: a save through a temporary
+file and a rename is one edit, a file that is made with what was just read is a copy.
+
+Operations wait SETTLE_MS before they become events, because what follows tells what they were. No threads, no clock: whoever
+collects gives operations in order, and asks for what has settled.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Literal
+
+from memdir.core.ids import new_id
+from memdir.traces.events import CONTENT_MAX_BYTES, Event, counted, delta, depth_of, hash_of, text_of
+
+SETTLE_MS: Final = 1500
+SAVE_MS: Final = 60_000
+"""Between the making of a temporary file and its rename to the real name."""
+COPY_MS: Final = 10_000
+BROWSE_AGAIN_MS: Final = 1000
+"""A listing of a folder takes several requests, and a shell asks twice."""
+IDLE_MS: Final = 30 * 60_000
+"""Who does nothing for so long begins another session."""
+PENDING_MAX: Final = 4096
+_TEMPORARY: Final = re.compile(
+    r"(?:^|/)(?:\.?#.*|\.~lock\..*|4913|\.goutputstream-\w+|\.nfs\w+|\.fuse_hidden\w+|tmp\w{6,}|\.tmp[\w.-]*|sed[A-Za-z0-9]{6})$"
+    r"|(?:~|\.sw[a-z]|\.tmp|\.temp|\.part|\.crdownload|\.bak~|\.kate-swp|\.tmp[\w.-]{4,}|\.[A-Za-z0-9]{6})$|(?:^|/)\.[^/]+\.\w{6}$"
+)
+_BACKUP: Final = re.compile(
+    r"(?:~|\.bak|\.orig|\.old|[-_ .](?:backup|copy|kopie)(?:[-_ .]?\d*)?(?:\.\w+)?"
+    r"| \(copy\)(?:\.\w+)?)$",
+    re.IGNORECASE,
+)
+
+Kind = Literal["read", "browse", "search", "write", "mkdir", "delete", "rmdir", "rename", "copy"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """`path` is what it was about; `target` the new name of a rename, or what a copy made. `before`, `after`: contents, as far
+    as they are not longer than CONTENT_MAX_BYTES; of a rename, `before` is what the target held. `created`: there was no
+    such file."""
+
+    kind: Kind
+    at_ms: int
+    pid: int
+    actor: str
+    session_key: str
+    """Of the terminal, or the program, that it came from."""
+    root: str
+    path: str
+    target: str = ""
+    before: bytes | None = None
+    after: bytes | None = None
+    created: bool = False
+    replaced: bool = False
+    size_bytes: int = 0
+    fields: dict[str, Any] = field(default_factory=dict)
+    raw: str = ""
+
+
+class Collector:
+    """Of one root. Not for several threads."""
+
+    def __init__(self) -> None:
+        self._pending: list[Operation] = []
+        self._views: dict[tuple[str, str], tuple[int, int]] = {}
+        """How often a session read a path, and when last."""
+        self._sessions: dict[str, tuple[str, int]] = {}
+
+    def take(self, operation: Operation) -> None:
+        """The next one."""
+        if operation.kind == "browse" and any(
+            one.kind == "browse" and one.path == operation.path and one.pid == operation.pid
+            and operation.at_ms - one.at_ms < BROWSE_AGAIN_MS
+            for one in self._pending
+        ):  # fmt: skip
+            return
+        if operation.kind == "read" and any(
+            one.kind == "copy" and one.path == operation.path and one.pid == operation.pid for one in self._pending
+        ):
+            return  # a copier closes its source last
+        self._pending.append(operation)
+        self._merge()
+
+    def settled(self, now_ms: int, *, everything: bool = False) -> list[Event]:
+        """Events whose operations nothing can change any more."""
+        keep = 0
+        while keep < len(self._pending) and (
+            everything or now_ms - self._pending[keep].at_ms >= SETTLE_MS or len(self._pending) - keep > PENDING_MAX
+        ):
+            keep += 1
+        done, self._pending = self._pending[:keep], self._pending[keep:]
+        return [event for one in done for event in self._event(one)]
+
+    # what operations were
+
+    def _merge(self) -> None:
+        last = self._pending[-1]
+        if last.kind == "rename":
+            self._merge_rename(last)
+        elif last.kind == "write" and last.created:
+            self._merge_new_file(last)
+        elif last.kind == "delete":
+            self._merge_delete(last)
+        elif last.kind == "copy":
+            self._merge_copy(last)
+        elif last.kind == "write":
+            self._merge_writes(last)
+
+    def _earlier(self, last: Operation, kind: str, path: str, *, within_ms: int) -> Operation | None:
+        for one in reversed(self._pending[:-1]):
+            if last.at_ms - one.at_ms > within_ms:
+                return None
+            if one.kind == kind and (one.target or one.path) == path:
+                return one
+        return None
+
+    def _merge_rename(self, last: Operation) -> None:
+        """`notes.tmp` was written and takes the place of `notes.md`: an edit of `notes.md`, or the making of it."""
+        made = self._earlier(last, "write", last.path, within_ms=SAVE_MS)
+        if made is None or not made.created or not (last.replaced or _TEMPORARY.search(last.path)):
+            return
+        saved = replace(
+            made, at_ms=last.at_ms, path=last.target, before=last.before if last.replaced else None,
+            created=not last.replaced, raw=f"{made.raw} + {last.raw}",
+        )  # fmt: skip
+        self._put(made, last, saved)
+
+    def _merge_new_file(self, last: Operation) -> None:
+        moved = next(
+            (
+                one for one in reversed(self._pending[:-1])
+                if one.kind == "rename" and one.path == last.path and last.at_ms - one.at_ms <= SETTLE_MS
+            ),
+            None,
+        )  # fmt: skip
+        if moved is not None and _is_side_file(moved.target):
+            # An editor put the old file aside and writes the new one under its name.
+            kept = replace(
+                moved, kind="copy", fields={"is_backup": True}, after=moved.after, raw=f"{moved.raw} (set aside)",
+            )  # fmt: skip
+            saved = replace(last, created=False, before=moved.after, raw=f"{moved.raw} + {last.raw}")
+            self._put(moved, last, kept, saved)
+            return
+        gone = self._earlier(last, "delete", last.path, within_ms=SETTLE_MS)
+        if gone is not None and gone.pid == last.pid:  # deleted and made anew: written over
+            self._put(gone, last, replace(last, created=False, before=gone.before, raw=f"{gone.raw} + {last.raw}"))
+            return
+
+    def _merge_copy(self, last: Operation) -> None:
+        """A copy reads its source; that is not reading."""
+        read = next(
+            (
+                one for one in reversed(self._pending[:-1])
+                if one.kind == "read" and one.pid == last.pid and one.path == last.path and last.at_ms - one.at_ms <= COPY_MS
+            ),
+            None,
+        )  # fmt: skip
+        if read is not None:
+            self._put(read, last, last)
+
+    def _merge_delete(self, last: Operation) -> None:
+        """What only stood there for a moment was a tool's own."""
+        made = self._earlier(last, "write", last.path, within_ms=SAVE_MS)
+        aside = self._earlier(last, "copy", last.path, within_ms=SAVE_MS)
+        if made is not None and made.created and _TEMPORARY.search(last.path):
+            self._put(made, last)
+        elif aside is not None and aside.fields.get("is_backup"):
+            self._put(aside, last)
+
+    def _merge_writes(self, last: Operation) -> None:
+        """A file that is made empty, or emptied, and then filled by the same process was changed once."""
+        before = self._earlier(last, "write", last.path, within_ms=SETTLE_MS)
+        if before is not None and before.pid == last.pid and before.after == b"":
+            self._put(before, last, replace(last, before=before.before, created=before.created, raw=before.raw))
+
+    def _put(self, first: Operation, second: Operation | None, *now: Operation) -> None:
+        """In the place of two operations, at the place of the later one."""
+        kept = [one for one in self._pending if one is not first and one is not second]
+        self._pending = [*kept, *now]
+
+    # events
+
+    def _event(self, one: Operation) -> Iterator[Event]:
+        kind, fields, path = self._told(one)
+        if kind is None:
+            return
+        yield Event(
+            id=new_id(), type=kind, timestamp_ms=one.at_ms, session=self._session(one), actor=one.actor, pid=one.pid,
+            root=one.root, path=path, fields=fields, raw=one.raw or one.kind,
+        )  # fmt: skip
+
+    def _told(self, one: Operation) -> tuple[str | None, dict[str, Any], str]:
+        """Type, fields and path."""
+        path = one.path
+        if one.kind == "write":
+            return self._change(one)
+        if one.kind == "read":
+            told = "file_read", {**_kind_of(path), **self._view(one), "length": one.size_bytes, **one.fields}, path
+        elif one.kind == "browse":
+            told = "file_browse", {"dir_path": path, "files_listed": one.size_bytes}, path
+        elif one.kind == "search":
+            told = "file_search", dict(one.fields), path
+        elif one.kind == "mkdir":
+            told = "dir_create", {"dir_path": path, **one.fields}, path
+        elif one.kind in ("delete", "rmdir"):
+            is_temporary = _TEMPORARY.search(path) is not None
+            told = "file_delete", {"was_temporary": is_temporary, "is_dir": one.kind == "rmdir", **one.fields}, path
+        elif one.kind == "copy":
+            is_backup = bool(one.fields.get("is_backup")) or _BACKUP.search(one.target) is not None
+            fields = {"src_path": path, "dest_path": one.target, "is_backup": is_backup, **_content(one.after)}
+            told = "file_copy", fields, one.target
+        else:
+            fields = {"old_path": path, "new_path": one.target, **one.fields}
+            if path.rpartition("/")[0] == one.target.rpartition("/")[0]:
+                told = "file_rename", fields | {"naming_pattern": naming(one.target)}, one.target
+            else:
+                told = "file_move", fields | {"dest_depth": depth_of(one.target)}, one.target
+        return told
+
+    def _change(self, one: Operation) -> tuple[str | None, dict[str, Any], str]:
+        """What a write was: the making of a file, an edit, or that it was written over by something unknown."""
+        before_hash = None if one.before is None else hash_of(one.before)
+        after_hash = None if one.after is None else hash_of(one.after)
+        hashes = {"before_hash": None if one.created else before_hash, "after_hash": after_hash}
+        kind = _kind_of(one.path)
+        if one.created:
+            fields = {**kind, "operation": "create", "length": one.size_bytes, **hashes, **_content(one.after)}
+            return "file_write", fields, one.path
+        if one.before is not None and one.before == one.after:
+            return None, {}, one.path
+        old = None if one.before is None else text_of(one.before)
+        new = None if one.after is None else text_of(one.after)
+        if old is None or new is None:
+            fields = {**kind, "operation": "overwrite", "length": one.size_bytes, **hashes, **_content(one.after)}
+            return "file_write", fields, one.path
+        changes = delta(old, new)
+        added, deleted, modified = counted(changes)
+        lines = {"lines_added": added, "lines_deleted": deleted, "lines_modified": modified}
+        return "file_edit", {**kind, "tool": one.actor, **lines, "delta": changes, **hashes}, one.path
+
+    def _view(self, one: Operation) -> dict[str, Any]:
+        session = self._session(one)
+        count, last_ms = self._views.get((session, one.path), (0, 0))
+        self._views[session, one.path] = (count + 1, one.at_ms)
+        while len(self._views) > PENDING_MAX:
+            del self._views[next(iter(self._views))]
+        return {"view_count": count + 1, "revisit_ms": one.at_ms - last_ms if count else None}
+
+    def _session(self, one: Operation) -> str:
+        """The same until nothing came for IDLE_MS."""
+        known = self._sessions.get(one.session_key)
+        if known is None or one.at_ms - known[1] > IDLE_MS:
+            known = (f"s-{one.at_ms:x}-{hash_of(one.session_key.encode())[:6]}", one.at_ms)
+        self._sessions[one.session_key] = (known[0], max(known[1], one.at_ms))
+        while len(self._sessions) > PENDING_MAX:
+            del self._sessions[next(iter(self._sessions))]
+        return known[0]
+
+
+def derived(events: Sequence[Event]) -> list[Event]:
+    """References and switches between files, by the events of one session in their order."""
+    made: list[Event] = []
+    last: Event | None = None
+    switches = 0
+    for event in events:
+        if event.type not in ("file_read", "file_write", "file_edit"):
+            continue
+        if last is not None and last.path != event.path:
+            switches += 1
+            fields: dict[str, Any] = {
+                "from_file": last.path,
+                "to_file": event.path,
+                "trigger": event.type,
+                "switch_count": switches,
+            }
+            made.append(replace(event, id=new_id(), type="context_switch", raw="derived", fields=fields))
+            if last.type == "file_read" and event.type != "file_read":
+                fields = {"src_file": last.path, "target_file": event.path, "ref_type": "read_then_write"}
+                fields["interval_ms"] = event.timestamp_ms - last.timestamp_ms
+                made.append(replace(event, id=new_id(), type="cross_file_ref", raw="derived", fields=fields))
+        last = event
+    return made
+
+
+def _is_side_file(path: str) -> bool:
+    return _TEMPORARY.search(path) is not None or _BACKUP.search(path) is not None
+
+
+def _kind_of(path: str) -> dict[str, Any]:
+    name = path.rpartition("/")[2]
+    return {"file_type": name.rpartition(".")[2].casefold() if "." in name.lstrip(".") else ""}
+
+
+def _content(data: bytes | None) -> dict[str, Any]:
+    """What a file held, as text where it is some: for rebuilding it, and for what its owner writes about."""
+    if data is None or len(data) > CONTENT_MAX_BYTES:
+        return {}
+    text = text_of(data)
+    return {"content_hex": data.hex()} if text is None else {"content": text}
+
+
+_STYLES: Final = (
+    ("dated", re.compile(r"\d{4}-?\d{2}-?\d{2}.*")),
+    ("snake", re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)+")),
+    ("kebab", re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)+")),
+    ("camel", re.compile(r"[A-Za-z][a-z0-9]*(?:[A-Z][a-z0-9]+)+")),
+)
+
+
+def naming(path: str) -> str:
+    """How a name is made: `dated`, `snake`, `kebab`, `camel`, `spaced`, `plain`."""
+    name = path.rpartition("/")[2]
+    stem = name.rpartition(".")[0] or name
+    found = next((style for style, pattern in _STYLES if pattern.fullmatch(stem)), None)
+    return found or ("spaced" if " " in stem else "plain")

@@ -1,0 +1,220 @@
+"""What is known of somebody's ways with files, in words: three sections in a fixed order, every line with its evidence."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from memdir.traces.consolidate import DIMENSIONS, Memory, Trait, mode_name
+
+PREVIEW_CHARS: Final = 800
+NAME_CHARS: Final = 40
+SHOWN: Final = 5
+_EVIDENCE_MAX: Final = 3
+
+
+def markdown(memory: Memory, query: str = "") -> str:
+    """Procedural patterns, semantic content, episodic consistency. `query` chooses the contents and episodes that are shown."""
+    lines = ["## Procedural Patterns", "", *_procedural(memory)]
+    lines += ["", "## Semantic Content", "", *_semantic(memory, query)]
+    lines += ["", "## Episodic Consistency", "", *_episodic(memory, query)]
+    return "\n".join(lines) + "\n"
+
+
+def as_json(memory: Memory, query: str = "") -> dict[str, Any]:
+    """The same for programs."""
+    return {
+        "sessions": len(memory.engrams),
+        "dimensions": {letter: _tier_json(memory, name) for letter, (_, name) in DIMENSIONS.items()},
+        "traits": {trait.attribute.name: _trait_json(trait) for trait in memory.traits},
+        "statistics": {
+            name: {"mean": one.mean, "median": one.median, "std": one.std, "min": one.min, "max": one.max}
+            for name, one in memory.statistics.items()
+        },
+        "languages": dict(_summed(memory, "languages").most_common()),
+        "file_types": dict(_summed(memory, "file_types").most_common()),
+        "naming": dict(_summed(memory, "naming").most_common()),
+        "chunks": [
+            {"path": path, "text": text[:PREVIEW_CHARS], "session": session} for path, text, session in best(memory, query)
+        ],
+        "modes": [{"name": mode_name(memory, mode), "sessions": list(mode)} for mode in memory.modes],
+        "anomalies": list(memory.anomalies),
+        "anomalies_robust": list(memory.robust),
+        "anomaly_rule_can_fire": len(memory.engrams) > _RULE_MIN,
+        "shifts": [
+            {
+                "session": one.session, "dimension": one.dimension, "usual": one.usual, "then": one.then,
+                "distance": round(one.distance, 3), "features": list(one.features),
+            }
+            for one in memory.shifts
+        ],
+        "episodes": [
+            {"session": session, "title": one.title, "summary": one.summary, "events": one.last - one.first}
+            for session, one in _episodes(memory, query)
+        ],
+    }  # fmt: skip
+
+
+_RULE_MIN: Final = 4
+
+
+def _tier_json(memory: Memory, name: str) -> dict[str, Any] | None:
+    trait = next((one for one in memory.traits if one.attribute.name == name), None)
+    return None if trait is None else _trait_json(trait)
+
+
+def _trait_json(trait: Trait) -> dict[str, Any]:
+    return {
+        "tier": trait.tier, "says": trait.says, "number": trait.attribute.number, "value": round(trait.value, 4),
+        "confidence": round(trait.confidence, 3), "agreeing": list(trait.agreeing), "sessions": list(trait.sessions),
+    }  # fmt: skip
+
+
+def _procedural(memory: Memory) -> list[str]:
+    if not memory.engrams:
+        return ["Nothing was recorded yet."]
+    by_name = {trait.attribute.name: trait for trait in memory.traits}
+    lines = []
+    for letter, (title, name) in DIMENSIONS.items():
+        trait = by_name.get(name)
+        if trait is None:
+            lines.append(f"- **{letter} {title}**: nothing tells")
+            continue
+        lines.append(f"- **{letter} {title}**: {trait.says} ({trait.tier}) — {_evidence(trait)}")
+        others = [one for one in memory.traits if letter in one.attribute.dimensions and one.attribute.name != name]
+        lines += [f"  - {one.attribute.name.replace('_', ' ')}: {one.says} ({one.tier}) — {_evidence(one)}" for one in others]
+    return lines
+
+
+def _evidence(trait: Trait) -> str:
+    shown = ", ".join(trait.agreeing[:_EVIDENCE_MAX]) + (" …" if len(trait.agreeing) > _EVIDENCE_MAX else "")
+    return (
+        f"{trait.attribute.number} {trait.value:.4g} in the middle, "
+        f"{len(trait.agreeing)} of {len(trait.sessions)} sessions agree"
+        f"{f' ({shown})' if shown else ''}, confidence {trait.confidence:.2f}"
+    )
+
+
+def _semantic(memory: Memory, query: str) -> list[str]:
+    lines = []
+    for title, name in (("Languages", "languages"), ("File types", "file_types"), ("Names", "naming")):
+        found = _summed(memory, name)
+        if found:
+            parts = ", ".join(f"{key or 'none'} {count}" for key, count in found.most_common(SHOWN))
+            lines.append(f"- {title}: {parts} — of {sum(found.values())} files")
+    for one in [one for one in memory.engrams if one.descriptor][:SHOWN]:
+        names = ", ".join(_cut(name) for name in one.names[:3])
+        lines.append(f"- Wrote {one.descriptor} — {one.session}: {names}")
+    for path, text, session in best(memory, query):
+        preview = " ".join(text.split())[:PREVIEW_CHARS]
+        lines.append(f"- `{_cut(path.rpartition('/')[2])}` — {session}: {preview}")
+    return lines or ["Nothing was written."]
+
+
+def _episodic(memory: Memory, query: str) -> list[str]:
+    if not memory.engrams:
+        return ["Nothing was recorded yet."]
+    count = len(memory.engrams)
+    lines = []
+    for mode in memory.modes:
+        shown = ", ".join(mode[:_EVIDENCE_MAX]) + (" …" if len(mode) > _EVIDENCE_MAX else "")
+        lines.append(f"- Mode: mostly {mode_name(memory, mode)}, {len(mode)} of {count} sessions ({shown})")
+    if count <= _RULE_MIN:
+        lines.append(f"- Too few sessions ({count}) for the rule of anomalies: with four or fewer it cannot fire")
+    for shift in memory.shifts:
+        title, name = DIMENSIONS[shift.dimension]
+        trait = next(one for one in memory.traits if one.attribute.name == name)
+        usual, then = (trait.attribute.tiers["LMR".index(tier)] for tier in (shift.usual, shift.then))
+        rule = "both rules" if shift.session in memory.anomalies and shift.session in memory.robust else (
+            "distance" if shift.session in memory.anomalies else "medians"
+        )  # fmt: skip
+        signs = f": {', '.join(shift.features)}" if shift.features else ""
+        lines.append(f"- Otherwise: {title.casefold()} {usual} → {then} — {shift.session}, by {rule}{signs}")
+    shifted = {shift.session for shift in memory.shifts}
+    far = "- Otherwise: far from the usual in its numbers, in no one dimension"
+    lines += [f"{far} — {session}" for session in memory.anomalies if session not in shifted]
+    lines += [f"- {one.title} — {session}: {one.summary}" for session, one in _episodes(memory, query)]
+    return lines
+
+
+def _episodes(memory: Memory, query: str) -> list[tuple[str, Any]]:
+    """Those that share most words with the question, else the latest."""
+    every = [(one.session, episode) for one in reversed(memory.engrams) for episode in one.episodes]
+    words = _words(query)
+    every.sort(key=lambda item: -len(words & _words(f"{item[1].title} {item[1].summary}")))
+    return every[:SHOWN]
+
+
+def best(memory: Memory, query: str) -> list[tuple[str, str, str]]:
+    """Path, text and session of contents that share most words with the question; those of usual sessions first, the latest
+    first."""
+    odd = {*memory.anomalies, *memory.robust}
+    every = [(path, text, one.session) for one in reversed(memory.engrams) for path, text in one.chunks]
+    words = _words(query)
+    every.sort(key=lambda item: (-len(words & _words(f"{item[0]} {item[1]}")), item[2] in odd))
+    return every[:SHOWN]
+
+
+def _words(text: str) -> set[str]:
+    return {word.casefold() for word in re.findall(r"\w{3,}", text)}
+
+
+def _summed(memory: Memory, name: str) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for one in memory.engrams:
+        counts: Mapping[str, int] = getattr(one, name)
+        found.update(counts)
+    return found
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= NAME_CHARS else name[: NAME_CHARS - 1] + "…"
+
+
+# drift
+
+_BARS: Final = "▁▂▃▄▅▆▇█"
+
+
+def drift(memory: Memory, number: str) -> tuple[list[str], list[float]]:
+    """Days of the sessions and their values of a number, in order."""
+    days = [datetime.fromtimestamp(one.begins_ms / 1000, UTC).strftime("%Y-%m-%d") for one in memory.engrams]
+    values = [{**one.features, **one.extended}[number] for one in memory.engrams]
+    return days, values
+
+
+def bars(values: Sequence[float]) -> str:
+    """A line of bars, from the least to the most."""
+    low, high = min(values, default=0.0), max(values, default=0.0)
+    return "".join(_BARS[round((one - low) / (high - low) * 7) if high > low else 0] for one in values)
+
+
+def svg(titles: Sequence[tuple[str, Sequence[float]]], days: Sequence[str]) -> str:
+    """A row for each number: its name, its line, its least and most. Opens without a network."""
+    width, row, left = 720, 64, 170
+    height = row * len(titles) + 40
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" font-family="sans-serif" font-size="12">',
+        f'<rect width="{width}" height="{height}" fill="white"/>',
+    ]
+    for place, (title, values) in enumerate(titles):
+        top = place * row + 20
+        low, high = min(values, default=0.0), max(values, default=0.0)
+        step = (width - left - 40) / max(1, len(values) - 1)
+        points = [
+            f"{left + at * step:.1f},{top + 40 - (40 * (one - low) / (high - low) if high > low else 20):.1f}"
+            for at, one in enumerate(values)
+        ]  # fmt: skip
+        parts.append(f'<text x="10" y="{top + 24}">{title}</text>')
+        parts.append(
+            f'<text x="{left - 8}" y="{top + 44}" text-anchor="end" fill="#777" font-size="10">{low:.3g} to {high:.3g}</text>'
+        )
+        parts.append(f'<polyline points="{" ".join(points)}" fill="none" stroke="#3465a4" stroke-width="1.5"/>')
+    if days:
+        bottom = height - 10
+        parts.append(f'<text x="{left}" y="{bottom}" fill="#777">{days[0]}</text>')
+        parts.append(f'<text x="{width - 40}" y="{bottom}" text-anchor="end" fill="#777">{days[-1]}</text>')
+    return "\n".join([*parts, "</svg>"]) + "\n"

@@ -1,0 +1,182 @@
+"""The log of events: lines of JSON in segments that are only added to, bounded in size and age, on this machine alone.
+
+A folder is traced when it is asked for; names can be left out; `pause` stops all recording, `forget` deletes what a path, a
+session or a time is about.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import fnmatch
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+from memdir.core.paths import write_private
+from memdir.traces.events import Event
+
+SEGMENT_MAX_BYTES: Final = 4 << 20
+LOG_MAX_BYTES: Final = 256 << 20
+"""The oldest segments go first."""
+KEEP_DAYS: Final = 180
+LINE_MAX_BYTES: Final = 4 << 20
+_DAY_S: Final = 86_400
+_PREFIX: Final = "events-"
+IGNORED: Final = (
+    ".git", ".git/*", "*/.git", "*/.git/*", "*/.cache/*", "*/__pycache__/*", "*/node_modules/*", "*.pyc", ".memdir*",
+    "*/.Trash-*", "*/.venv/*", "*.sock", "*/.ssh/*", "*.key", "*.pem", "*/.gnupg/*",
+)  # fmt: skip
+"""What no person does, and what nobody wants to be seen."""
+
+
+class TraceLog:
+    """In `folder`. Several processes may add; who deletes waits for them."""
+
+    def __init__(self, folder: Path, *, now_s: Callable[[], float] = time.time) -> None:
+        self._folder = folder
+        self._now_s = now_s
+
+    # settings
+
+    @property
+    def is_paused(self) -> bool:
+        return (self._folder / "paused").exists()
+
+    def pause(self) -> None:
+        self._make()
+        write_private(self._folder / "paused", b"")
+
+    def resume(self) -> None:
+        (self._folder / "paused").unlink(missing_ok=True)
+
+    @property
+    def ignored(self) -> tuple[str, ...]:
+        """Patterns of paths that are left out, with those in `ignore`, a line each."""
+        with suppress(FileNotFoundError):
+            own = (self._folder / "ignore").read_text(encoding="utf-8", errors="replace").splitlines()
+            return IGNORED + tuple(line.strip() for line in own if line.strip() and not line.startswith("#"))
+        return IGNORED
+
+    # adding
+
+    def add(self, events: Sequence[Event]) -> None:
+        """All of them, but what is too long for a line; nothing while paused. OSError: the disk."""
+        lines = [
+            json.dumps(event.as_json(), ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+            for event in events
+        ]
+        data = b"".join(line + b"\n" for line in lines if len(line) < LINE_MAX_BYTES)
+        if not data or self.is_paused:
+            return
+        self._make()
+        with self._locked(fcntl.LOCK_SH):
+            path = self._current()
+            fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                os.write(fd, data)  # one call: lines of several processes do not mix
+                is_full = os.fstat(fd).st_size > SEGMENT_MAX_BYTES
+            finally:
+                os.close(fd)
+        if is_full:
+            self.prune()
+
+    def _current(self) -> Path:
+        segments = self._segments()
+        if segments and segments[-1].stat().st_size <= SEGMENT_MAX_BYTES:
+            return segments[-1]
+        number = 1 + (int(segments[-1].stem.removeprefix(_PREFIX)) if segments else 0)
+        return self._folder / f"{_PREFIX}{number:08}.jsonl"
+
+    def prune(self) -> None:
+        """Let the oldest segments go, beyond the size and the age that are kept."""
+        with self._locked(fcntl.LOCK_EX):
+            segments = self._segments()
+            total = sum(path.stat().st_size for path in segments)
+            for path in segments[:-1]:
+                old = path.stat().st_mtime < self._now_s() - KEEP_DAYS * _DAY_S
+                if total > LOG_MAX_BYTES or old:
+                    total -= path.stat().st_size
+                    path.unlink()
+
+    # reading
+
+    def events(self) -> Iterator[Event]:
+        """All of them, in the order in which they were written. A torn line, which a crash leaves, is passed over."""
+        for path in self._segments():
+            with suppress(FileNotFoundError), open(path, "rb") as handle:
+                for line in handle:
+                    event = _parsed(line)
+                    if event is not None:
+                        yield event
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(path.stat().st_size for path in self._segments())
+
+    # forgetting
+
+    def forget(self, gone: Callable[[Event], bool]) -> int:
+        """Delete events for good. Returns how many."""
+        count = 0
+        if not self._folder.is_dir():
+            return 0
+        with self._locked(fcntl.LOCK_EX):
+            for path in self._segments():
+                kept: list[bytes] = []
+                before = count
+                for line in path.read_bytes().splitlines(keepends=True):
+                    event = _parsed(line)
+                    if event is not None and not gone(event):
+                        kept.append(line)
+                    elif event is not None:
+                        count += 1
+                if count > before:
+                    _overwrite(path)
+                    write_private(path, b"".join(kept))
+        return count
+
+    # files
+
+    def _make(self) -> None:
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def _segments(self) -> list[Path]:
+        return sorted(self._folder.glob(f"{_PREFIX}*.jsonl"))
+
+    @contextmanager
+    def _locked(self, how: int) -> Iterator[None]:
+        self._make()
+        fd = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(fd, how)
+            yield
+        finally:
+            os.close(fd)
+
+
+def _overwrite(path: Path) -> None:
+    """Zeros in its place, before the file goes."""
+    size = path.stat().st_size
+    with open(path, "r+b") as handle:
+        handle.write(bytes(size))
+        handle.flush()
+        os.fsync(handle.fileno())
+
+
+def _parsed(line: bytes) -> Event | None:
+    try:
+        found = json.loads(line)
+        return Event.of_json(found) if isinstance(found, dict) else None
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def is_ignored(path: str, patterns: Sequence[str]) -> bool:
+    """Whether a path (absolute in its root) is left out: by one of the patterns, as a whole, or by its name."""
+    relative = path.lstrip("/")
+    name = relative.rpartition("/")[2]
+    return any(fnmatch.fnmatchcase(relative, one) or fnmatch.fnmatchcase(name, one) for one in patterns)

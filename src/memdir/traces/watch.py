@@ -1,0 +1,246 @@
+"""What happens in ordinary folders, by inotify(7). Reads are not seen this way: a mount with `--traces` sees them.
+
+inotify says little: that something was made, closed after writing, moved or deleted. What it was before is known from a copy in
+memory of the small text files of the folder, made when watching begins.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import select
+import struct
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from memdir.core.errors import UsageError
+from memdir.traces.collect import Collector, Operation
+from memdir.traces.events import CONTENT_MAX_BYTES, Event
+from memdir.traces.log import is_ignored
+
+_CLOSE_WRITE, _MOVED_FROM, _MOVED_TO, _CREATE, _DELETE = 0x8, 0x40, 0x80, 0x100, 0x200
+_IS_DIR, _OVERFLOW, _IGNORED = 0x40000000, 0x4000, 0x8000
+_MASK: Final = _CLOSE_WRITE | _MOVED_FROM | _MOVED_TO | _CREATE | _DELETE | 0x01000000  # IN_ONLYDIR
+_HEAD: Final = struct.Struct("=iIII")
+_BUFFER_BYTES: Final = 1 << 20
+_HELD_MAX_BYTES: Final = 128 << 20
+FOLDERS_MAX: Final = 60_000
+"""Below what /proc/sys/fs/inotify/max_user_watches usually allows."""
+
+
+class Watcher:
+    """Some folders and all below them. `step` gives events; close it at the end."""
+
+    def __init__(self, roots: Sequence[Path], patterns: Sequence[str]) -> None:
+        """UsageError for what is no folder, and for more folders than FOLDERS_MAX or than the system lets us watch."""
+        self._libc = ctypes.CDLL(None, use_errno=True)
+        self._fd = self._libc.inotify_init1(os.O_CLOEXEC | os.O_NONBLOCK)
+        if self._fd < 0:
+            raise UsageError(f"inotify is not available: {os.strerror(ctypes.get_errno())}")
+        self._patterns = patterns
+        self._folders: dict[int, tuple[Path, Path]] = {}
+        """By watch: the root and the folder."""
+        self._held: OrderedDict[Path, bytes] = OrderedDict()
+        self._held_bytes = 0
+        self._made: set[Path] = set()
+        """Files that were made and not closed yet."""
+        self._moved: dict[int, tuple[Path, Path, bool]] = {}
+        self._collectors = {root: Collector() for root in roots}
+        self.missed = 0
+        """How often the system had more to say than it kept."""
+        for root in roots:
+            if not root.is_dir():
+                raise UsageError(f"{root} is no folder")
+            self._add(root, root, fresh=False)
+
+    def close(self) -> None:
+        os.close(self._fd)
+
+    def step(self, timeout_s: float) -> list[Event]:
+        """Wait for something to happen; events that have settled."""
+        ready, _, _ = select.select([self._fd], [], [], timeout_s)
+        if ready:
+            for watch, mask, cookie, name in self._read():
+                self._happened(watch, mask, cookie, name)
+            self._vanished()
+        return self._settled(everything=False)
+
+    def finish(self) -> list[Event]:
+        """Everything that is left, when watching ends."""
+        return self._settled(everything=True)
+
+    def _settled(self, *, everything: bool) -> list[Event]:
+        now_ms = time.time_ns() // 1_000_000
+        return [one for collector in self._collectors.values() for one in collector.settled(now_ms, everything=everything)]
+
+    # what inotify says
+
+    def _read(self) -> Iterator[tuple[int, int, int, str]]:
+        try:
+            data = os.read(self._fd, _BUFFER_BYTES)
+        except BlockingIOError:
+            return
+        at = 0
+        while at < len(data):
+            watch, mask, cookie, size = _HEAD.unpack_from(data, at)
+            at += _HEAD.size
+            name = os.fsdecode(data[at : at + size].rstrip(b"\0"))
+            at += size
+            if mask & _OVERFLOW:
+                self.missed += 1
+            elif watch in self._folders:
+                yield watch, mask, cookie, name
+
+    def _happened(self, watch: int, mask: int, cookie: int, name: str) -> None:
+        root, folder = self._folders[watch]
+        if mask & _IGNORED:
+            del self._folders[watch]
+            return
+        path, is_dir = folder / name, bool(mask & _IS_DIR)
+        if mask & _MOVED_FROM:
+            self._moved[cookie] = (root, path, is_dir)
+        elif mask & _MOVED_TO:
+            self._arrived(root, path, cookie, is_dir=is_dir)
+        elif mask & _CREATE and is_dir:
+            self._tell(root, "mkdir", path)
+            self._add(root, path, fresh=True)
+        elif mask & _CREATE and not path.is_symlink():
+            if len(self._made) < FOLDERS_MAX:
+                self._made.add(path)
+        elif mask & _CLOSE_WRITE:
+            self._written(root, path)
+        elif mask & _DELETE:
+            before = self._drop(path)
+            self._tell(root, "rmdir" if is_dir else "delete", path, before=before)
+
+    def _written(self, root: Path, path: Path) -> None:
+        created = path in self._made
+        self._made.discard(path)
+        before = None if created else self._held.get(path)
+        after, size = self._contents(path)
+        self._hold(path, after)
+        self._tell(root, "write", path, before=before, after=after, created=created, size_bytes=size)
+
+    def _arrived(self, root: Path, path: Path, cookie: int, *, is_dir: bool) -> None:
+        moved = self._moved.pop(cookie, None)
+        replaced, before = path in self._held, self._held.get(path)
+        if moved is None:  # from a place that is not watched
+            if is_dir:
+                self._tell(root, "mkdir", path)
+                self._add(root, path, fresh=True)
+                return
+            after, size = self._contents(path)
+            self._hold(path, after)
+            self._tell(root, "write", path, before=before, after=after, created=not replaced, size_bytes=size)
+            return
+        old_root, old, _ = moved
+        after = self._drop(old)
+        self._made.discard(old)
+        if is_dir:
+            self._renamed_folder(old, path)
+        else:
+            self._hold(path, after if after is not None else self._contents(path)[0])
+        self._tell(old_root, "rename", old, target=path, before=before, after=after, replaced=replaced)
+
+    def _vanished(self) -> None:
+        """Moved out of sight: what was not heard of again in the same reading went away."""
+        for root, path, is_dir in self._moved.values():
+            self._tell(root, "rmdir" if is_dir else "delete", path, before=self._drop(path))
+        self._moved.clear()
+
+    def _renamed_folder(self, old: Path, new: Path) -> None:
+        for watch, (root, folder) in list(self._folders.items()):
+            if folder == old or old in folder.parents:
+                self._folders[watch] = (root, new / folder.relative_to(old))
+        for path in [one for one in self._held if old in one.parents]:
+            self._held[new / path.relative_to(old)] = self._held.pop(path)
+
+    # folders and contents
+
+    def _add(self, root: Path, folder: Path, *, fresh: bool) -> None:
+        """Watch a folder and all below it; `fresh`: it was just made, what is in it already is new."""
+        for at, folders, files in os.walk(folder):
+            place = Path(at)
+            if place != root and self._is_left_out(root, place):
+                folders.clear()
+                continue
+            watch = self._libc.inotify_add_watch(self._fd, os.fsencode(at), ctypes.c_uint32(_MASK))
+            if watch < 0:
+                number = ctypes.get_errno()
+                if number == errno.ENOENT:
+                    continue
+                hint = "raise fs.inotify.max_user_watches, or watch fewer folders" if number == errno.ENOSPC else ""
+                raise UsageError(f"{at} cannot be watched: {os.strerror(number)}", hint=hint)
+            self._folders[watch] = (root, place)
+            if len(self._folders) > FOLDERS_MAX:
+                raise UsageError(f"more than {FOLDERS_MAX:,} folders", hint="watch fewer, or name some in the ignore file")
+            for name in files:
+                path = place / name
+                content, size = self._contents(path)
+                if fresh and place != folder:
+                    self._tell(root, "write", path, after=content, created=True, size_bytes=size)
+                self._hold(path, content)
+            if fresh and place == folder:
+                for name in files:
+                    self._tell(root, "write", place / name, after=self._held.get(place / name), created=True)
+                for name in folders:
+                    self._tell(root, "mkdir", place / name)
+
+    def _contents(self, path: Path) -> tuple[bytes | None, int]:
+        """Of a small file, and its size."""
+        try:
+            size = path.stat().st_size
+            if not path.is_file() or path.is_symlink() or size > CONTENT_MAX_BYTES:
+                return None, size
+            return path.read_bytes(), size
+        except OSError:
+            return None, 0
+
+    def _hold(self, path: Path, content: bytes | None) -> None:
+        self._drop(path)
+        if content is not None and b"\0" not in content:
+            self._held[path] = content
+            self._held_bytes += len(content)
+            while self._held_bytes > _HELD_MAX_BYTES:
+                self._held_bytes -= len(self._held.popitem(last=False)[1])
+
+    def _drop(self, path: Path) -> bytes | None:
+        held = self._held.pop(path, None)
+        self._held_bytes -= len(held or b"")
+        return held
+
+    def _is_left_out(self, root: Path, path: Path) -> bool:
+        return is_ignored(f"/{path.relative_to(root)}", self._patterns)
+
+    def _tell(self, root: Path, kind: str, path: Path, *, target: Path | None = None, **more: object) -> None:
+        if self._is_left_out(root, path):
+            return
+        inside = target is None or root in target.parents
+        operation = Operation(
+            kind=kind,  # type: ignore[arg-type]
+            at_ms=time.time_ns() // 1_000_000, pid=0, actor="", session_key=str(root), root=str(root),
+            path=f"/{path.relative_to(root)}",
+            target="" if target is None else f"/{target.relative_to(root)}" if inside else str(target),
+            raw=f"inotify {kind}", **more,  # type: ignore[arg-type]
+        )  # fmt: skip
+        self._collectors[root].take(operation)
+
+
+def watch(
+    roots: Sequence[Path], patterns: Sequence[str], add: Callable[[list[Event]], None], stopped: Callable[[], bool]
+) -> int:
+    """Until `stopped`; returns how often something was missed."""
+    watcher = Watcher(roots, patterns)
+    try:
+        while not stopped():
+            events = watcher.step(0.5)
+            if events:
+                add(events)
+        add(watcher.finish())
+        return watcher.missed
+    finally:
+        watcher.close()

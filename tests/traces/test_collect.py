@@ -1,0 +1,118 @@
+"""What operations were: saves, copies, renames, and that changes rebuild the files."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memdir.traces.collect import IDLE_MS, SETTLE_MS, Collector, derived, naming
+from memdir.traces.events import Event, applied, counted, delta
+
+from .made import event, events_of, op, told
+
+TEXT = st.lists(st.sampled_from(["a\n", "b\n", "c", "\n", "d\r\n", "ü\n"]), max_size=12).map("".join)
+
+
+@pytest.mark.promise("traces.saves")
+@pytest.mark.parametrize(
+    ("operations", "found"),
+    [
+        (  # sed -i, most editors: a temporary file takes the place of the file
+            [
+                op("write", "/a.md.tmp", after=b"new\n", created=True),
+                op("rename", "/a.md.tmp", "/a.md", before=b"old\n", after=b"new\n", replaced=True),
+            ],
+            [("file_edit", "/a.md")],
+        ),
+        (  # vim with a backup
+            [
+                op("write", "/4913", after=b"", created=True), op("delete", "/4913"),
+                op("rename", "/a.md", "/a.md~", after=b"old\n"),
+                op("write", "/a.md", after=b"new\n", created=True),
+                op("delete", "/a.md~"),
+            ],
+            [("file_edit", "/a.md")],
+        ),
+        (  # emacs keeps the backup
+            [op("rename", "/a.md", "/a.md~", after=b"old\n"), op("write", "/a.md", after=b"new\n", created=True)],
+            [("file_copy", "/a.md~"), ("file_edit", "/a.md")],
+        ),
+        (  # a download
+            [op("write", "/f.pdf.part", after=b"x", created=True), op("rename", "/f.pdf.part", "/f.pdf", after=b"x")],
+            [("file_write", "/f.pdf")],
+        ),
+        ([op("rename", "/a.md", "/b.md")], [("file_rename", "/b.md")]),
+        ([op("rename", "/a.md", "/x/a.md")], [("file_move", "/x/a.md")]),
+        ([op("read", "/a"), op("copy", "/a", "/b", after=b"x")], [("file_copy", "/b")]),
+        ([op("copy", "/a", "/b", after=b"x"), op("read", "/a")], [("file_copy", "/b")]),
+        ([op("read", "/a", pid=1), op("copy", "/a", "/b", pid=2, after=b"x")], [("file_read", "/a"), ("file_copy", "/b")]),
+        ([op("write", "/a", before=b"x", after=b"x")], []),
+        ([op("write", "/a", before=b"\0", after=b"\1\0")], [("file_write", "/a")]),
+        (
+            [op("write", "/a", before=b"1\n", after=b"2\n"), op("write", "/a", before=b"2\n", after=b"3\n", at_ms=10)],
+            [("file_edit", "/a"), ("file_edit", "/a")],
+        ),
+        (  # touch, and then filled
+            [op("write", "/a", after=b"", created=True), op("write", "/a", before=b"", after=b"3\n", at_ms=10)],
+            [("file_write", "/a")],
+        ),
+        ([op("browse", "/"), op("browse", "/", at_ms=5)], [("file_browse", "/")]),
+    ],
+)  # fmt: skip
+def test_an_event_is_what_somebody_did(operations: list[object], found: list[tuple[str, str]]) -> None:
+    assert told(*operations) == found  # type: ignore[arg-type]
+
+
+def test_a_save_says_what_changed() -> None:
+    (one,) = events_of(
+        op("write", "/.a.md.Xq12Zt", after=b"1\nTWO\n3\n", created=True),
+        op("rename", "/.a.md.Xq12Zt", "/a.md", before=b"1\n2\n3\n", after=b"1\nTWO\n3\n", replaced=True),
+    )
+    assert (one.fields["lines_added"], one.fields["lines_deleted"], one.fields["lines_modified"]) == (1, 1, 1)
+    assert applied("1\n2\n3\n", one.fields["delta"]) == "1\nTWO\n3\n"
+
+
+@pytest.mark.promise("traces.rebuilt")
+@given(TEXT, TEXT)
+def test_changes_rebuild_a_text(before: str, after: str) -> None:
+    changes = delta(before, after)
+    assert applied(before, changes) == after
+    added, deleted, _ = counted(changes)
+    assert len(after.splitlines()) - len(before.splitlines()) == added - deleted
+    assert (changes == []) == (before == after)
+
+
+def test_nothing_is_told_before_it_has_settled_and_an_idle_hour_begins_a_session() -> None:
+    collector = Collector()
+    collector.take(op("mkdir", "/a", at_ms=1000))
+    assert collector.settled(1000 + SETTLE_MS - 1) == []
+    (first,) = collector.settled(1000 + SETTLE_MS)
+    collector.take(op("read", "/a/b", at_ms=2000))
+    collector.take(op("read", "/a/b", at_ms=3000))
+    collector.take(op("read", "/a/b", at_ms=3000 + IDLE_MS + 1))
+    second, again, later = collector.settled(0, everything=True)
+    assert first.session == second.session == again.session != later.session
+    assert (second.fields["view_count"], again.fields["view_count"], later.fields["view_count"]) == (1, 2, 1)
+    assert again.fields["revisit_ms"] == 1000
+
+
+def test_events_survive_their_json_and_derived_ones_are_marked() -> None:
+    events = [event("file_read", "/a"), event("file_write", "/b", operation="create"), event("file_read", "/b")]
+    assert [Event.of_json(one.as_json()) for one in events] == events
+    made = derived(events)
+    assert [(one.type, one.path) for one in made] == [("context_switch", "/b"), ("cross_file_ref", "/b")]
+    assert all(one.is_derived for one in made)
+    with pytest.raises(ValueError, match="no type"):
+        Event.of_json({"type": "x"})
+
+
+@pytest.mark.parametrize(
+    ("name", "style"),
+    [
+        ("2026-01-02 x.md", "dated"), ("a_b.md", "snake"), ("a-b.md", "kebab"), ("MyFile.md", "camel"), ("a b.md", "spaced"),
+        ("plan.md", "plain"), ("README", "plain"),
+    ],
+)  # fmt: skip
+def test_names_have_a_style(name: str, style: str) -> None:
+    assert naming(f"/x/{name}") == style

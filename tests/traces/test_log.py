@@ -1,0 +1,95 @@
+"""The log: bounded, torn lines, pausing, and forgetting to the last byte."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from memdir.traces.log import SEGMENT_MAX_BYTES, TraceLog, is_ignored
+from memdir.traces.published import NotPublishedError, read
+
+from .made import created, event
+
+
+def test_what_is_added_comes_back_in_order_and_torn_lines_are_passed_over(tmp_path: Path) -> None:
+    log = TraceLog(tmp_path / "t")
+    assert list(log.events()) == []
+    events = [event("file_read", f"/{number}") for number in range(3)]
+    log.add(events)
+    with open(next((tmp_path / "t").glob("events-*")), "ab") as handle:
+        handle.write(b'{"id": "torn", "type": "file_re')
+    log.add([])
+    assert list(log.events()) == events
+    assert (tmp_path / "t").stat().st_mode & 0o777 == 0o700
+    assert next((tmp_path / "t").glob("events-*")).stat().st_mode & 0o777 == 0o600
+
+
+def test_it_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memdir.traces.log.LOG_MAX_BYTES", 2 * SEGMENT_MAX_BYTES)
+    log = TraceLog(tmp_path)
+    text = "x" * 200_000
+    for number in range(100):
+        log.add([created(f"/{number}.md", text)])
+    assert log.size_bytes < 3.5 * SEGMENT_MAX_BYTES
+    paths = [one.path for one in log.events()]
+    assert paths[-1] == "/99.md"
+    assert "/0.md" not in paths
+
+
+def test_nothing_is_added_while_it_is_paused(tmp_path: Path) -> None:
+    log = TraceLog(tmp_path)
+    log.pause()
+    log.add([event("file_read")])
+    assert log.is_paused
+    log.resume()
+    assert list(log.events()) == []
+    log.add([event("file_read")])
+    assert len(list(log.events())) == 1
+
+
+@pytest.mark.promise("traces.forgotten")
+def test_a_canary_is_nowhere_after_forgetting(tmp_path: Path) -> None:
+    log = TraceLog(tmp_path)
+    log.add([created("/Quibblefrost.md", "x"), created("/b.md", "about Quibblefrost"), event("file_read", "/c.md")])
+    assert log.forget(lambda one: "Quibblefrost" in json.dumps(one.as_json())) == 2
+    assert [one.path for one in log.events()] == ["/c.md"]
+    assert all(b"Quibblefrost" not in path.read_bytes() for path in tmp_path.iterdir())
+    assert log.forget(lambda _: False) == 0
+    assert TraceLog(tmp_path / "none").forget(lambda _: True) == 0
+
+
+@pytest.mark.parametrize(
+    ("path", "left_out"),
+    [
+        ("/.git/HEAD", True), ("/a/.git/objects/x", True), ("/a/x.pyc", True), ("/secrets/id.key", True),
+        ("/a/notes.md", False),
+        ("/private/x", True), ("/.memdirignore", True),
+    ],
+)  # fmt: skip
+def test_what_nobody_wants_to_be_seen_is_left_out(tmp_path: Path, path: str, left_out: bool) -> None:
+    (tmp_path / "ignore").write_text("# mine\nprivate/*\n")
+    assert is_ignored(path, TraceLog(tmp_path).ignored) is left_out
+
+
+def test_a_published_trajectory_is_taken_over_with_its_names() -> None:
+    rows = [
+        {"event_type": "file_read", "timestamp": 1700000000.5, "file_path": "docs/a.md", "view_count": 2, "model_name": "m"},
+        {"event_type": "tool_call", "timestamp": 1700000001},
+        {"type": "file_write", "timestamp_ms": 1700000002000, "path": "/b.md", "content_length": 12, "operation": "create"},
+        {"event_type": "dir_create", "timestamp": "2023-11-14T22:13:23+00:00", "dir_path": "out"},
+    ]
+    first, second, third = read(json.dumps({"session_id": "p1_t01", "events": rows}), "x")
+    assert (first.path, first.session, first.timestamp_ms, first.fields["view_count"]) == (
+        "/docs/a.md",
+        "p1_t01",
+        1700000000500,
+        2,
+    )
+    assert "model_name" not in first.fields
+    assert (second.fields["length"], second.fields["file_type"]) == (12, "md")
+    assert third.timestamp_ms == 1700000003000
+    for bad in ("{", "3", '[{"type": "fly"}]', "[1]", '[{"type": "file_read", "timestamp": "noon"}]'):
+        with pytest.raises(NotPublishedError):
+            list(read(bad, "x"))
