@@ -113,6 +113,7 @@ BAD_COMMAND_LINES: dict[str, list[str]] = {
     "bench posix": ["bench", "posix", "--rounds", "-1"],
     "bench ingest": ["bench", "ingest", "x"],
     "bench memory": ["bench", "memory", "x"],
+    "bench traces": ["bench", "traces", "x"],
     "bench retrieval": ["bench", "retrieval", "x"],
     "bench scale": ["bench", "scale", "--sizes", "1000,none"],
     "bench server": ["bench", "server", "--seconds", "0"],

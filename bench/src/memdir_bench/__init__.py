@@ -25,6 +25,7 @@ COMMANDS: Final = {
         "MEMORY",
         "whether what is remembered of notes is right, current and the user's",
     ),
+    "bench traces": ("memdir_bench.commands", "TRACES", "what is told of users by what they do with files"),
     "bench posix": ("memdir_bench.commands", "POSIX", "compare filesystem speed with native and other mounts"),
 }
 """Command -> module, the `Command` in it, one line for the overview of `memdir --help`."""

@@ -322,6 +322,19 @@ INGEST = Command(
 )
 
 
+TRACES = Command(
+    name="bench traces",
+    usage="[OPTIONS]",
+    description=(
+        "Ten made-up users do twelve tasks each, as real file operations in a traced mount. Are their ways recovered from the\n"
+        "events, is it told who did a session, and which sessions were otherwise? Beside chance and who knows the task alone."
+    ),
+    examples=[("memdir bench traces", "a minute"), ("memdir bench traces --quick --json", "does it work here?")],
+    exit_codes=[(0, "measured; each goal says whether it was met"), (2, "it could not be measured")],
+    configure=_configure_quick,
+    run=_runs("traces"),
+)
+
 MEMORY = Command(
     name="bench memory",
     usage="[OPTIONS]",

@@ -7,6 +7,7 @@ import os
 import threading
 import time
 from collections import OrderedDict, deque
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,7 +22,12 @@ log = logging.getLogger(__name__)
 
 QUEUE_MAX: Final = 100_000
 """Operations that wait; more are counted and left out."""
+HELD_MAX_BYTES: Final = 64 << 20
+"""Contents in the queue; of what comes beyond, nothing but the operation is kept."""
 _STEP_S: Final = 0.5
+_QUIET_S: Final = 0.2
+_URGENT: Final = 20_000
+"""So many operations are made into events also while the mount is busy: the thread would make every caller wait."""
 QUERY_MAX_CHARS: Final = 200
 _KNOWN_MAX: Final = 1024
 _KNOWN_S: Final = 2.0
@@ -50,6 +56,8 @@ class MountTraces:
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._work, name="memdir-traces", daemon=True)
         self._is_failing = False
+        self._held_bytes = 0
+        self._last_s = 0.0
         self._last_session = root
         """Searches go through another door; they are of whoever was at work last."""
 
@@ -67,7 +75,13 @@ class MountTraces:
         return pid == 0 or pid == os.getpid() or self._who(pid)[0] in INDEXERS
 
     def take(self, traced: Traced) -> None:
-        self._queue.append(self._operation(traced, *self._who(traced.pid)))
+        operation = self._operation(traced, *self._who(traced.pid))
+        size = len(operation.before or b"") + len(operation.after or b"")
+        if self._held_bytes + size > HELD_MAX_BYTES:
+            operation, size = replace(operation, before=None, after=None), 0
+        self._held_bytes += size
+        self._last_s = time.monotonic()
+        self._queue.append(operation)
 
     def searched(self, query: str, mode: str, path: str, matched: int) -> None:
         """A `memdir grep` in the mount."""
@@ -99,17 +113,26 @@ class MountTraces:
 
     def _work(self) -> None:
         while not self._stopping.wait(_STEP_S):
-            self._step(everything=False)
+            if self._may_work():
+                self._step(everything=False)
         self._step(everything=True)
+
+    def _may_work(self) -> bool:
+        """Nobody waits for the mount, or too much has come together."""
+        is_quiet = time.monotonic() - self._last_s > _QUIET_S
+        return is_quiet or len(self._queue) > _URGENT or self._held_bytes > HELD_MAX_BYTES // 2
 
     def _step(self, *, everything: bool) -> None:
         try:
             self._patterns = self._log.ignored
-            while self._queue:
+            while self._queue and (everything or self._may_work()):
                 operation = self._queue.popleft()
+                self._held_bytes -= len(operation.before or b"") + len(operation.after or b"")
                 self._last_session = operation.session_key
                 if not is_ignored(operation.path, self._patterns):
                     self._collector.take(operation)
+            if self._queue and not everything:
+                return
             events = self._collector.settled(self._clock.now_ns() // 1_000_000, everything=everything)
             self._log.add(events)
             self._is_failing = False

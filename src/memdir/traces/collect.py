@@ -65,122 +65,117 @@ class Collector:
     """Of one root. Not for several threads."""
 
     def __init__(self) -> None:
-        self._pending: list[Operation] = []
+        self._pending: dict[int, Operation] = {}
+        """By number, in order."""
+        self._latest: dict[tuple[str, str], int] = {}
+        """The last pending one of a kind at a path, and that a rename led away from (`from`) it."""
+        self._count = 0
         self._views: dict[tuple[str, str], tuple[int, int]] = {}
         """How often a session read a path, and when last."""
         self._sessions: dict[str, tuple[str, int]] = {}
 
     def take(self, operation: Operation) -> None:
         """The next one."""
-        if operation.kind == "browse" and any(
-            one.kind == "browse" and one.path == operation.path and one.pid == operation.pid
-            and operation.at_ms - one.at_ms < BROWSE_AGAIN_MS
-            for one in self._pending
-        ):  # fmt: skip
+        again = self._earlier(operation, "browse", operation.path, within_ms=BROWSE_AGAIN_MS)
+        if operation.kind == "browse" and again is not None and self._pending[again].pid == operation.pid:
             return
-        if operation.kind == "read" and any(
-            one.kind == "copy" and one.path == operation.path and one.pid == operation.pid for one in self._pending
-        ):
+        copied = self._earlier(operation, "copied", operation.path, within_ms=COPY_MS)
+        if operation.kind == "read" and copied is not None and self._pending[copied].pid == operation.pid:
             return  # a copier closes its source last
-        self._pending.append(operation)
-        self._merge()
+        merged = self._merged(operation)
+        for one in (operation,) if merged is None else merged:
+            self._add(one)
 
     def settled(self, now_ms: int, *, everything: bool = False) -> list[Event]:
-        """Events whose operations nothing can change any more."""
-        keep = 0
-        while keep < len(self._pending) and (
-            everything or now_ms - self._pending[keep].at_ms >= SETTLE_MS or len(self._pending) - keep > PENDING_MAX
-        ):
-            keep += 1
-        done, self._pending = self._pending[:keep], self._pending[keep:]
-        return [event for one in done for event in self._event(one)]
+        """Events whose operations nothing can change any more. What looks like a temporary file waits for its rename."""
+        done: list[int] = []
+        for number, one in self._pending.items():
+            too_many = len(self._pending) - len(done) > PENDING_MAX
+            waits_ms = SAVE_MS if one.kind == "write" and one.created and _TEMPORARY.search(one.path) else SETTLE_MS
+            if everything or too_many or now_ms - one.at_ms >= waits_ms:
+                done.append(number)
+        found = [event for number in done for event in self._event(self._pending.pop(number))]
+        if len(self._latest) > 4 * PENDING_MAX:
+            self._latest = {key: number for key, number in self._latest.items() if number in self._pending}
+        return found
 
     # what operations were
 
-    def _merge(self) -> None:
-        last = self._pending[-1]
-        if last.kind == "rename":
-            self._merge_rename(last)
-        elif last.kind == "write" and last.created:
-            self._merge_new_file(last)
-        elif last.kind == "delete":
-            self._merge_delete(last)
-        elif last.kind == "copy":
-            self._merge_copy(last)
-        elif last.kind == "write":
-            self._merge_writes(last)
+    def _add(self, one: Operation) -> None:
+        self._count += 1
+        self._pending[self._count] = one
+        self._latest[one.kind, one.target or one.path] = self._count
+        if one.kind == "rename":
+            self._latest["from", one.path] = self._count
+        elif one.kind == "copy":
+            self._latest["copied", one.path] = self._count
 
-    def _earlier(self, last: Operation, kind: str, path: str, *, within_ms: int) -> Operation | None:
-        for one in reversed(self._pending[:-1]):
-            if last.at_ms - one.at_ms > within_ms:
-                return None
-            if one.kind == kind and (one.target or one.path) == path:
-                return one
+    def _earlier(self, last: Operation, kind: str, path: str, *, within_ms: int) -> int | None:
+        """The number of the last pending one of a kind at a path."""
+        number = self._latest.get((kind, path))
+        one = None if number is None else self._pending.get(number)
+        return None if one is None or last.at_ms - one.at_ms > within_ms else number
+
+    def _merged(self, last: Operation) -> list[Operation] | None:
+        """What an operation is together with one before it, which goes. None: it is nothing but itself."""
+        if last.kind == "rename":
+            return self._saved_by_rename(last)
+        if last.kind == "write":
+            return self._made_anew(last) if last.created else self._filled(last)
+        if last.kind == "delete":
+            return self._only_for_a_moment(last)
+        if last.kind == "copy":  # it reads its source; that is not reading
+            read = self._earlier(last, "read", last.path, within_ms=COPY_MS)
+            if read is not None and self._pending[read].pid == last.pid:
+                del self._pending[read]
         return None
 
-    def _merge_rename(self, last: Operation) -> None:
+    def _saved_by_rename(self, last: Operation) -> list[Operation] | None:
         """`notes.tmp` was written and takes the place of `notes.md`: an edit of `notes.md`, or the making of it."""
-        made = self._earlier(last, "write", last.path, within_ms=SAVE_MS)
-        if made is None or not made.created or not (last.replaced or _TEMPORARY.search(last.path)):
-            return
-        saved = replace(
-            made, at_ms=last.at_ms, path=last.target, before=last.before if last.replaced else None,
-            created=not last.replaced, raw=f"{made.raw} + {last.raw}",
-        )  # fmt: skip
-        self._put(made, last, saved)
+        number = self._earlier(last, "write", last.path, within_ms=SAVE_MS)
+        made = None if number is None else self._pending[number]
+        if number is None or made is None or not made.created or not (last.replaced or _TEMPORARY.search(last.path)):
+            return None
+        del self._pending[number]
+        return [
+            replace(
+                made, at_ms=last.at_ms, path=last.target, before=last.before if last.replaced else None,
+                created=not last.replaced, raw=f"{made.raw} + {last.raw}",
+            )
+        ]  # fmt: skip
 
-    def _merge_new_file(self, last: Operation) -> None:
-        moved = next(
-            (
-                one for one in reversed(self._pending[:-1])
-                if one.kind == "rename" and one.path == last.path and last.at_ms - one.at_ms <= SETTLE_MS
-            ),
-            None,
-        )  # fmt: skip
-        if moved is not None and _is_side_file(moved.target):
-            # An editor put the old file aside and writes the new one under its name.
-            kept = replace(
-                moved, kind="copy", fields={"is_backup": True}, after=moved.after, raw=f"{moved.raw} (set aside)",
-            )  # fmt: skip
-            saved = replace(last, created=False, before=moved.after, raw=f"{moved.raw} + {last.raw}")
-            self._put(moved, last, kept, saved)
-            return
-        gone = self._earlier(last, "delete", last.path, within_ms=SETTLE_MS)
-        if gone is not None and gone.pid == last.pid:  # deleted and made anew: written over
-            self._put(gone, last, replace(last, created=False, before=gone.before, raw=f"{gone.raw} + {last.raw}"))
-            return
+    def _made_anew(self, last: Operation) -> list[Operation] | None:
+        """An editor put the old file aside, or deleted it, and writes the new one under its name."""
+        number = self._earlier(last, "from", last.path, within_ms=SETTLE_MS)
+        if number is not None and _is_side_file(self._pending[number].target):
+            moved = self._pending.pop(number)
+            kept = replace(moved, kind="copy", fields={"is_backup": True}, raw=f"{moved.raw} (set aside)")
+            return [kept, replace(last, created=False, before=moved.after, raw=f"{moved.raw} + {last.raw}")]
+        number = self._earlier(last, "delete", last.path, within_ms=SETTLE_MS)
+        if number is not None and self._pending[number].pid == last.pid:
+            gone = self._pending.pop(number)
+            return [replace(last, created=False, before=gone.before, raw=f"{gone.raw} + {last.raw}")]
+        return None
 
-    def _merge_copy(self, last: Operation) -> None:
-        """A copy reads its source; that is not reading."""
-        read = next(
-            (
-                one for one in reversed(self._pending[:-1])
-                if one.kind == "read" and one.pid == last.pid and one.path == last.path and last.at_ms - one.at_ms <= COPY_MS
-            ),
-            None,
-        )  # fmt: skip
-        if read is not None:
-            self._put(read, last, last)
-
-    def _merge_delete(self, last: Operation) -> None:
+    def _only_for_a_moment(self, last: Operation) -> list[Operation] | None:
         """What only stood there for a moment was a tool's own."""
         made = self._earlier(last, "write", last.path, within_ms=SAVE_MS)
+        if made is not None and self._pending[made].created and _TEMPORARY.search(last.path):
+            del self._pending[made]
+            return []
         aside = self._earlier(last, "copy", last.path, within_ms=SAVE_MS)
-        if made is not None and made.created and _TEMPORARY.search(last.path):
-            self._put(made, last)
-        elif aside is not None and aside.fields.get("is_backup"):
-            self._put(aside, last)
+        if aside is not None and self._pending[aside].fields.get("is_backup"):
+            del self._pending[aside]
+            return []
+        return None
 
-    def _merge_writes(self, last: Operation) -> None:
+    def _filled(self, last: Operation) -> list[Operation] | None:
         """A file that is made empty, or emptied, and then filled by the same process was changed once."""
-        before = self._earlier(last, "write", last.path, within_ms=SETTLE_MS)
-        if before is not None and before.pid == last.pid and before.after == b"":
-            self._put(before, last, replace(last, before=before.before, created=before.created, raw=before.raw))
-
-    def _put(self, first: Operation, second: Operation | None, *now: Operation) -> None:
-        """In the place of two operations, at the place of the later one."""
-        kept = [one for one in self._pending if one is not first and one is not second]
-        self._pending = [*kept, *now]
+        number = self._earlier(last, "write", last.path, within_ms=SETTLE_MS)
+        if number is None or self._pending[number].pid != last.pid or self._pending[number].after != b"":
+            return None
+        before = self._pending.pop(number)
+        return [replace(last, before=before.before, created=before.created, raw=before.raw)]
 
     # events
 

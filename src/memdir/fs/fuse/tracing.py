@@ -29,6 +29,8 @@ _HELD_MAX_BYTES: Final = 64 << 20
 _READS_MAX: Final = 8
 """Files that a process read last: what it makes with the same contents is a copy."""
 _READERS_MAX: Final = 256
+COPY_NS: Final = 10 * 10**9
+"""After that what is made with the same contents is no copy any more."""
 
 Kind = Literal["read", "browse", "write", "mkdir", "delete", "rmdir", "rename", "copy"]
 
@@ -69,14 +71,14 @@ class _Open:
 
 @dataclass(slots=True)
 class _Readers:
-    """What processes read last: path and inode number, by process."""
+    """What processes read last, by process: the inode number and the time, by path."""
 
-    by_pid: OrderedDict[int, OrderedDict[str, int]] = field(default_factory=OrderedDict)
+    by_pid: OrderedDict[int, OrderedDict[str, tuple[int, int]]] = field(default_factory=OrderedDict)
 
-    def note(self, pid: int, path: str, ino: int) -> None:
+    def note(self, pid: int, path: str, ino: int, now_ns: int) -> None:
         own = self.by_pid.setdefault(pid, OrderedDict())
         self.by_pid.move_to_end(pid)
-        own[path] = ino
+        own[path] = ino, now_ns
         own.move_to_end(path)
         while len(own) > _READS_MAX:
             own.popitem(last=False)
@@ -156,7 +158,7 @@ class Tracer:
         writes = flags & os.O_ACCMODE != os.O_RDONLY
         if not writes:
             known.is_read = True
-            self._readers.note(header[HEADER_PID], path, ino)
+            self._readers.note(header[HEADER_PID], path, ino, self._clock.now_ns())
         elif not created and known.before is None and not known.is_written and self._held_bytes < _HELD_MAX_BYTES:
             known.before = self._contents(ino)
             self._held_bytes += len(known.before or b"")
@@ -227,8 +229,15 @@ class Tracer:
         """A file that the same process read, with the same contents."""
         if not after:
             return ""
-        for path, ino in reversed(self._readers.by_pid.get(known.pid, {}).items()):
-            if path != known.path and self._contents(ino) == after:
+        since_ns = self._clock.now_ns() - COPY_NS
+        for path, (ino, at_ns) in reversed(self._readers.by_pid.get(known.pid, {}).items()):
+            if path == known.path or at_ns < since_ns:
+                continue
+            try:
+                is_like = self._vfs.get(ino).size == len(after)
+            except FsError:
+                continue
+            if is_like and self._contents(ino) == after:
                 return path
         return ""
 

@@ -1,0 +1,87 @@
+"""A mount in this process whose operations become events, at a time of its own: months go by in seconds."""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from memdir.core.clock import SystemClock
+from memdir.fs.cache.filesystem import SqliteFs
+from memdir.fs.fuse.session import FuseOptions, FuseSession, Profile
+from memdir.fs.fuse.tracing import Traced, Tracer
+from memdir.traces.collect import Collector, Operation
+from memdir.traces.events import Event
+
+BEGINS_MS: Final = 1_700_000_000_000
+
+
+@dataclass(slots=True)
+class Recorder:
+    """Operations of one session after the other. `session` names whose they are; nothing is recorded while it is empty."""
+
+    now_ms: int = BEGINS_MS
+    session: str = ""
+    operations: list[Operation] = field(default_factory=list)
+
+    def take(self, traced: Traced) -> None:
+        if self.session:
+            self.now_ms += 1  # no two at once
+            self._add(
+                Operation(
+                    kind=traced.kind, at_ms=self.now_ms, pid=1, actor="user", session_key=self.session, root=self.session,
+                    path=traced.path, target=traced.target, before=traced.before, after=traced.after, created=traced.created,
+                    replaced=traced.replaced, size_bytes=traced.size_bytes, raw=traced.raw,
+                )
+            )  # fmt: skip
+
+    def searched(self, query: str, path: str) -> None:
+        self.now_ms += 1
+        self._add(
+            Operation(
+                kind="search", at_ms=self.now_ms, pid=1, actor="memdir grep", session_key=self.session, root=self.session,
+                path=path, raw="memdir grep", fields={"search_type": "semantic", "query": query},
+            )
+        )  # fmt: skip
+
+    def _add(self, operation: Operation) -> None:
+        self.operations.append(operation)
+
+    def tick(self, ms: int) -> None:
+        self.now_ms += ms
+
+    def events(self) -> list[Event]:
+        """What the operations were."""
+        collector, found = Collector(), []
+        for one in self.operations:
+            collector.take(one)
+            found += collector.settled(one.at_ms)
+        return found + collector.settled(0, everything=True)
+
+
+@contextmanager
+def traced_mount() -> Iterator[tuple[Path, Recorder]]:
+    """A folder to work in, and what records it. MountError where nothing can be mounted."""
+    recorder = Recorder()
+    with TemporaryDirectory(prefix="memdir-bench-traces-") as folder:
+        place, data = Path(folder, "mount"), Path(folder, "data")
+        place.mkdir()
+        data.mkdir()
+        fs = SqliteFs.open(data)
+        tracer = Tracer(fs, fs.paths_of, recorder.take, SystemClock())
+        session = FuseSession(fs, place, FuseOptions(profile=Profile.OBSERVED, tracer=tracer))
+        session.mount()
+        loop = threading.Thread(target=session.run, name="bench-fuse", daemon=True)
+        loop.start()
+        try:
+            yield place, recorder
+        finally:
+            session.unmount(lazy=True)
+            loop.join(10)
+            fs.close()
+            subprocess.run(["umount", "-l", str(place)], check=False, capture_output=True, timeout=20)
