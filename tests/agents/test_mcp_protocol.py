@@ -28,7 +28,7 @@ from memdir.agents.mcp.tools import TOOLS, Around, input_schema, output_schema
 from memdir.agents.project import Project
 from memdir.core.errors import UsageError
 from memdir.core.limits import MEMORY_MAX_CHARS, MEMORY_TAGS_MAX
-from memdir.core.paths import under_home
+from memdir.core.paths import app_paths, under_home
 
 NAMES = [
     "memory_store",
@@ -40,6 +40,7 @@ NAMES = [
     "memory_update",
     "memory_confirm",
     "memory_review",
+    "memory_habits",
 ]
 NOWHERE = {"MEMDIR_SERVER_URL": "http://127.0.0.1:9", "MEMDIR_API_KEY": "md_nobody"}
 """A memory server that cannot be reached: what needs none must not notice."""
@@ -131,7 +132,7 @@ def test_bad_arguments_are_told_in_the_result_where_a_model_reads_them(
     assert "x" * 50 not in words(result), "what was sent is not repeated"
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "memory_habits"])
 def test_a_memory_server_that_is_not_there_is_told_with_what_to_do(unreachable: Any, name: str) -> None:
     needed: dict[str, dict[str, str]] = {
         "memory_store": {"content": "a"},
@@ -283,3 +284,16 @@ def test_the_token_is_made_once_and_only_its_user_may_read_it(tmp_path: Path, mo
         token_for(paths)
     monkeypatch.setenv("MEMDIR_MCP_TOKEN", TOKEN)
     assert token_for(paths) == (TOKEN, None)
+
+
+def test_ways_of_working_need_no_memory_server(unreachable: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMDIR_HOME", str(tmp_path))
+    result = asked(unreachable, lambda client: client.call_tool("memory_habits", {}))
+    assert "Nothing was recorded" in words(result)
+    read = {"type": "file_read", "path": "/a.md", "timestamp_ms": 1, "session": "s-1", "actor": {}, "root": "/r", "id": "1"}
+    folder = app_paths().traces_dir
+    folder.mkdir(parents=True)
+    (folder / "events-00000001.jsonl").write_text("".join(json.dumps(read | {"id": str(at)}) + "\n" for at in range(4)))
+    result = asked(unreachable, lambda client: client.call_tool("memory_habits", {"query": "a report"}))
+    assert "sequential deep" in words(result)
+    assert result.structured_content["sessions"] == 1

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from memdir.traces.consolidate import ATTRIBUTES, DIMENSIONS, consolidate, tier_of
 from memdir.traces.engram import EPISODES_MAX, FEATURES, Engram, engram, engrams
 from memdir.traces.events import Event
-from memdir.traces.habits import as_json, bars, drift, markdown, svg
+from memdir.traces.habits import as_json, bars, drift, markdown, svg, working_style
 from memdir.traces.suggest import procedures, skill, suggest
 
 from .made import created, edited, event
@@ -144,6 +144,12 @@ def test_every_attribute_has_its_tiers_and_every_dimension_one_definition() -> N
     assert all(len(one.tiers) == 3 and set(one.dimensions) <= set(DIMENSIONS) for one in ATTRIBUTES)
     names = {one.name: one for one in ATTRIBUTES}
     assert all(letter in names[name].dimensions for letter, (_, name) in DIMENSIONS.items())
+
+
+def test_a_profile_says_what_most_sessions_agree_on_and_names_them() -> None:
+    assert working_style(consolidate(engrams([one for number in range(2) for one in _usual(number)]))) == []
+    lines = working_style(consolidate(engrams([one for number in range(6) for one in _usual(number)])))
+    assert "Edit strategy: incremental edits (6 of 6 sessions: s3, s4, s5)" in lines
 
 
 def test_a_question_chooses_what_is_shown() -> None:

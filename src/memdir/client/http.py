@@ -309,11 +309,7 @@ class Client:
 
     def plain_profile(self, container: str) -> Profile:
         """The same of a server that has no /v1."""
-        answer = self._json("POST", "/v4/profile", json={"containerTag": container})
-        profile = answer.get("profile")
-        if not isinstance(profile, dict):
-            raise ServerError("the server's answer has no profile")
-        return Profile(static=_texts(profile.get("static")), dynamic=_texts(profile.get("dynamic")))
+        return Profile.of_v4(self._json("POST", "/v4/profile", json={"containerTag": container}))
 
     def container_settings(self, container: str) -> dict[str, Any]:
         """The settings of a container; NotFoundError when there is none (most other calls make it by being asked)."""
@@ -429,10 +425,6 @@ def _revision(response: httpx.Response) -> int:
 
 def _pieces(response: httpx.Response) -> Iterator[bytes]:
     yield from response.iter_bytes(_PIECE_BYTES)
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()
 
 
 def _offline(error: httpx.HTTPError) -> OfflineError:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from memdir.api import v1
+from memdir.client.errors import ServerError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +30,18 @@ class Profile:
     dynamic: tuple[str, ...]
     pages: Mapping[str, str] = field(default_factory=dict)
     """Longer texts by file name, where the server makes them: the folder `profile/`."""
+
+    @staticmethod
+    def of_v4(answer: Mapping[str, Any]) -> Profile:
+        """Of an answer of `/v4/profile`. ServerError when it has none."""
+        profile = answer.get("profile")
+        if not isinstance(profile, dict):
+            raise ServerError("the server's answer has no profile")
+        return Profile(static=_texts(profile.get("static")), dynamic=_texts(profile.get("dynamic")))
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -142,6 +142,7 @@ class MountDaemon:
         traces.start()
         self._undo.append(traces.stop)
         self._service.traces = traces
+        self._syncing.working_style = traces.working_style
         return Tracer(vfs, self._fs.paths_of, traces.take, SystemClock(), is_left_out=traces.is_left_out)
 
     def serve(self, on_ready: Callable[[], None] = lambda: None) -> None:

@@ -171,6 +171,13 @@ def lock_holder_exists(path: Path) -> bool:
         os.close(fd)
 
 
+_AS_ASKED: Final = (
+    "name", "sync", "read_only", "profile", "passthrough", "siblings", "traces", "drain_timeout_s", "cache_limit_bytes",
+    "prefetch_bytes", "fetch_timeout_s", "hint_folder", "hint_create", "max_delete",
+)  # fmt: skip
+"""What a record takes from what was asked for as it is."""
+
+
 class MountRegistry:
     """The mounts of one user. Every method reads the disk anew; records are replaced atomically."""
 
@@ -283,31 +290,19 @@ class MountRegistry:
                 raise BusyError(f"{path} is already mounted as {record.name}", hint=f"memdir unmount {shlex.quote(path)}")
         chosen = self._choose_folder(spec, path)
         folder = ensure_private_dir(self._paths.mounts_dir / (chosen.id if chosen else _new_mount_id()))
+        ours = chosen is not None and chosen.path == path
         record = MountRecord(
+            **{name: getattr(spec, name) for name in _AS_ASKED},
             id=folder.name,
-            name=spec.name,
             path=path,
             pid=None,
             started_at_ms=time.time_ns() // 1_000_000,
-            sync=spec.sync,
             log_file=str(folder / "daemon.log"),
             socket_file=str(ensure_private_dir(self._paths.runtime_dir) / f"m-{folder.name}.sock"),
             cache_dir=str(folder),
-            read_only=spec.read_only,
-            profile=spec.profile,
-            passthrough=spec.passthrough,
-            siblings=spec.siblings,
-            traces=spec.traces,
-            imported=spec.imported or (chosen is not None and chosen.imported and chosen.path == path),
-            created_dir=spec.created_dir or (chosen is not None and chosen.created_dir and chosen.path == path),
-            drain_timeout_s=spec.drain_timeout_s,
-            cache_limit_bytes=spec.cache_limit_bytes,
-            prefetch_bytes=spec.prefetch_bytes,
-            fetch_timeout_s=spec.fetch_timeout_s,
-            hint_folder=spec.hint_folder,
-            hint_create=spec.hint_create,
+            imported=spec.imported or (chosen is not None and chosen.imported and ours),
+            created_dir=spec.created_dir or (chosen is not None and chosen.created_dir and ours),
             memory_paths=chosen.memory_paths if spec.memory_paths is None and chosen is not None else spec.memory_paths,
-            max_delete=spec.max_delete,
             used=chosen is not None and chosen.used,
         )
         try:

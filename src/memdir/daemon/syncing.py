@@ -63,6 +63,8 @@ class Syncing:
         self._pages = pages or ProfileFolder()
         self.siblings: SiblingVfs | None = None
         """What shows the texts beside files; set before `start`."""
+        self.working_style: Callable[[], list[str]] = list
+        """What the profile says of how its owner works, where that is recorded; set before `start`."""
         self._profile_file = Path(record.cache_dir) / _PROFILE_FILE
         self._pages_file = Path(record.cache_dir) / _PAGES_FILE
         self._engine: Engine | None = None
@@ -264,7 +266,7 @@ class Syncing:
                 log.debug("the profile could not be fetched: %s", error.message)
                 continue
             failed = False
-            text = render_profile(profile.static, profile.dynamic)
+            text = render_profile(profile.static, profile.dynamic, self.working_style())
             self._profile.set_text(text)
             self._pages.set_pages(profile.pages)
             try:

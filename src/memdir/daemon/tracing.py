@@ -93,6 +93,18 @@ class MountTraces:
             )
         )  # fmt: skip
 
+    def working_style(self) -> list[str]:
+        """Lines of the profile, from what was done in this mount."""
+        from memdir.traces.consolidate import consolidate
+        from memdir.traces.engram import engrams
+        from memdir.traces.habits import working_style
+
+        try:
+            return working_style(consolidate(engrams(one for one in self._log.events() if one.root == self._root)))
+        except OSError as error:
+            log.warning("what was done in the mount cannot be read: %s", error)
+            return []
+
     def _who(self, pid: int) -> tuple[str, str]:
         """Name and session of a process; both empty when it is gone already."""
         now_s = time.monotonic()

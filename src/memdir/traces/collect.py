@@ -140,7 +140,8 @@ class Collector:
         return [
             replace(
                 made, at_ms=last.at_ms, path=last.target, before=last.before if last.replaced else None,
-                created=not last.replaced, raw=f"{made.raw} + {last.raw}",
+                after=last.after if made.after is None else made.after, created=not last.replaced,
+                raw=f"{made.raw} + {last.raw}",
             )
         ]  # fmt: skip
 

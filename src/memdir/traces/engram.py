@@ -31,6 +31,8 @@ IMAGES: Final = frozenset({"png", "jpg", "jpeg", "svg", "gif"})
 CHUNK_CHARS: Final = 800
 CHUNKS_MAX: Final = 50
 EPISODES_MAX: Final = 5
+_STYLE_WORDS_MIN: Final = 50
+"""Of what was written in a session, for its tone and structure to tell anything."""
 EPISODE_EVENTS_MIN: Final = 3
 _TABLE_ROW: Final = re.compile(r"^\|.*\|", re.MULTILINE)
 _STRUCTURE: Final = re.compile(r"^(?:#{1,6} |[-*+] |\d+\. |\|)", re.MULTILINE)
@@ -206,7 +208,7 @@ def _evidence(
         has |= {"total_edits", "avg_lines_changed", "small_edit_ratio", "edits_per_file", "backup_ratio"}
     if counts.get("file_delete"):
         has |= {"total_deletes", "delete_to_create", "backup_ratio"}
-    if texts:
+    if sum(len(text.split()) for _, text in texts) >= _STYLE_WORDS_MIN:
         has |= {"structure_density", "casual_density"}
     if sum(counts.values()) > EPISODE_EVENTS_MIN:
         has.add("burstiness")

@@ -24,6 +24,21 @@ def markdown(memory: Memory, query: str = "") -> str:
     return "\n".join(lines) + "\n"
 
 
+STYLE_SESSIONS_MIN: Final = 3
+STYLE_CONFIDENCE_MIN: Final = 0.5
+
+
+def working_style(memory: Memory) -> list[str]:
+    """What is sure enough to stand in a profile, a line each, with its sessions: what most of three or more sessions agree
+    on."""
+    return [
+        f"{trait.attribute.name.replace('_', ' ').capitalize()}: {trait.says} ({len(trait.agreeing)} of {len(trait.sessions)} "
+        f"sessions: {', '.join(trait.agreeing[-_EVIDENCE_MAX:])})"
+        for trait in memory.traits
+        if len(trait.sessions) >= STYLE_SESSIONS_MIN and trait.confidence >= STYLE_CONFIDENCE_MIN
+    ]
+
+
 def as_json(memory: Memory, query: str = "") -> dict[str, Any]:
     """The same for programs."""
     return {

@@ -13,7 +13,7 @@ from memdir.traces.events import Event
 
 SUGGESTIONS_MAX: Final = 5
 REPEATS_MIN: Final = 3
-STEPS: Final = range(3, 9)
+STEPS: Final = range(3, 16)
 _WORD: Final = re.compile(r"[^\W\d_]{3,}")
 
 
@@ -99,8 +99,8 @@ class Procedure:
 
 
 def procedures(events: Iterable[Event]) -> list[Procedure]:
-    """Sequences of REPEATS_MIN sessions or more, the longest first; what is part of a longer one of the same sessions is left
-    out."""
+    """Sequences of REPEATS_MIN sessions or more, the longest first; what is mostly part of a longer one of the same sessions is
+    left out."""
     by_session: dict[str, list[str]] = {}
     for event in events:
         if not event.is_derived:
@@ -119,14 +119,17 @@ def procedures(events: Iterable[Event]) -> list[Procedure]:
     for steps_found, sessions in sorted(found.items(), key=lambda item: (-len(item[0]), -len(item[1]), item[0])):
         if len(sessions) < REPEATS_MIN:
             continue
-        if any(_within(steps_found, one.steps) and sessions <= set(one.sessions) for one in kept):
+        if any(_is_part(steps_found, one.steps) and sessions <= set(one.sessions) for one in kept):
             continue
         kept.append(Procedure(steps=steps_found, sessions=tuple(sorted(sessions))))
     return kept[:20]
 
 
-def _within(part: Sequence[str], whole: Sequence[str]) -> bool:
-    return any(tuple(whole[at : at + len(part)]) == tuple(part) for at in range(len(whole) - len(part) + 1))
+def _is_part(part: Sequence[str], whole: Sequence[str]) -> bool:
+    """Whether most of it stands in the other one: the same steps, begun a little earlier or later, are told once."""
+    threes = {tuple(whole[at : at + 3]) for at in range(len(whole) - 2)}
+    own = [tuple(part[at : at + 3]) for at in range(len(part) - 2)]
+    return 2 * sum(one in threes for one in own) > len(own)
 
 
 _VERBS: Final = {

@@ -139,12 +139,14 @@ class Watcher:
             return
         old_root, old, _ = moved
         after = self._drop(old)
+        if after is None and not is_dir:  # it was renamed before it could be read
+            after = self._contents(path)[0]
         self._made.discard(old)
-        if is_dir:
-            self._renamed_folder(old, path)
-        else:
-            self._hold(path, after if after is not None else self._contents(path)[0])
         self._tell(old_root, "rename", old, target=path, before=before, after=after, replaced=replaced)
+        if not is_dir:
+            self._hold(path, after)
+        elif not self._renamed_folder(old, path):
+            self._add(root, path, fresh=True)  # it was renamed before it could be watched
 
     def _vanished(self) -> None:
         """Moved out of sight: what was not heard of again in the same reading went away."""
@@ -152,12 +154,16 @@ class Watcher:
             self._tell(root, "rmdir" if is_dir else "delete", path, before=self._drop(path))
         self._moved.clear()
 
-    def _renamed_folder(self, old: Path, new: Path) -> None:
+    def _renamed_folder(self, old: Path, new: Path) -> bool:
+        """Whether it was watched."""
+        known = False
         for watch, (root, folder) in list(self._folders.items()):
             if folder == old or old in folder.parents:
                 self._folders[watch] = (root, new / folder.relative_to(old))
+                known = True
         for path in [one for one in self._held if old in one.parents]:
             self._held[new / path.relative_to(old)] = self._held.pop(path)
+        return known
 
     # folders and contents
 

@@ -20,6 +20,7 @@ ANSWER_MAX_CHARS: Final = 40_000
 """Of the contents in one answer together, about 10,000 tokens: hosts cut or refuse much longer ones."""
 FACT_MAX_CHARS: Final = 500
 FACTS_MAX: Final = 40
+HABITS_MAX_CHARS: Final = 12_000
 
 
 class Memory(Wire):
@@ -92,6 +93,11 @@ class Question(Wire):
 class Reviewed(Wire):
     questions: list[Question]
     total: int
+
+
+class Habits(Wire):
+    habits: Annotated[str, Field(description="Markdown: patterns, contents, episodes, each with its evidence")]
+    sessions: int
 
 
 class Profile(Wire):
@@ -181,6 +187,12 @@ def profile_text(answer: Profile) -> str:
         about = f"Latest memories of {answer.project}" if answer.project else "Latest memories"
         parts.append(f"{about}:\n" + "\n".join(f"- {_block(one)}" for one in answer.recent_memories))
     return "\n\n".join(parts)
+
+
+def habits_text(answer: Habits) -> str:
+    if not answer.sessions:
+        return "Nothing was recorded of how the user works with files: `memdir mount --traces` begins it."
+    return f"{guide.ABOUT_RESULTS} From {answer.sessions} recorded sessions.\n\n{answer.habits}"
 
 
 def question(value: wire.ReviewQuestion) -> Question:

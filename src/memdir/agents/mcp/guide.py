@@ -58,6 +58,10 @@ What waits for a decision of the user: things noticed in earlier sessions that m
 wrote, memories that may contradict each other. Show them to the user in short and do what they decide: memory_confirm keeps, \
 memory_update corrects, memory_delete drops. Use it when the user asks to review or tidy the memory."""
 
+HABITS: Final = """\
+How the user works with files, as far as that was recorded on this machine: how they read, write, name, sort, revise and tidy, \
+with evidence. Use it before you make or move files for them, and do it their way."""
+
 PROFILE: Final = """\
 What is known about the user and the current project in short: lasting facts and the latest memories. Good at the beginning \
 of a session."""

@@ -1,4 +1,4 @@
-"""The nine tools: what each takes (bounded), what it says about itself, and what it does.
+"""The ten tools: what each takes (bounded), what it says about itself, and what it does.
 
 The order of `TOOLS` is what a host sees and caches: new ones go to the end. Arguments are checked here and not by the
 protocol's library, so that a model is told what to mend in a result that it reads.
@@ -128,6 +128,10 @@ class ConfirmArguments(Arguments):
 
 class ReviewArguments(Arguments):
     limit: Annotated[int, Field(ge=1, le=REVIEW_LIMIT_MAX)] = 5
+
+
+class HabitsArguments(Arguments):
+    query: Annotated[str, Field(max_length=QUERY_MAX_CHARS, description="what it is needed for, to choose examples")] = ""
 
 
 class ProfileArguments(Arguments):
@@ -297,6 +301,21 @@ def _review(around: Around, given: ReviewArguments) -> Outcome:
     return Outcome(text=answers.review_text(data), data=data)
 
 
+def _habits(around: Around, given: HabitsArguments) -> Outcome:
+    """From the log of this machine; the memory's server is not asked."""
+    from memdir.core.paths import app_paths
+    from memdir.traces.consolidate import consolidate
+    from memdir.traces.engram import engrams
+    from memdir.traces.habits import markdown
+    from memdir.traces.log import TraceLog
+
+    del around
+    memory = consolidate(engrams(TraceLog(app_paths().traces_dir).events()))
+    text = markdown(memory, given.query)[: answers.HABITS_MAX_CHARS] if memory.engrams else ""
+    data = answers.Habits(habits=text, sessions=len(memory.engrams))
+    return Outcome(text=answers.habits_text(data), data=data)
+
+
 def _profile(around: Around, given: ProfileArguments) -> Outcome:
     data = profile(around, around.project_or(given.project))
     return Outcome(text=answers.profile_text(data), data=data)
@@ -411,6 +430,10 @@ TOOLS: Final[tuple[Tool, ...]] = (
     Tool(
         name="memory_review", title="Review memories", description=guide.REVIEW, arguments=ReviewArguments,
         answer=answers.Reviewed, run=_review, reads_only=True,
+    ),
+    Tool(
+        name="memory_habits", title="Ways of working", description=guide.HABITS, arguments=HabitsArguments,
+        answer=answers.Habits, run=_habits, reads_only=True,
     ),
 )  # fmt: skip
 

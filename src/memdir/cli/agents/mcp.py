@@ -94,7 +94,8 @@ COMMAND = Command(
     usage="[OPTIONS]",
     description=(
         "Serve agent memories over the Model Context Protocol: the tools memory_store, memory_search, memory_list,\n"
-        "memory_get, memory_delete, memory_profile, memory_update, memory_confirm and memory_review. A host starts it and\n"
+        "memory_get, memory_delete, memory_profile, memory_update, memory_confirm, memory_review and\n"
+        "memory_habits. A host starts it and\n"
         "talks to it over standard input and output; it ends with its host. The memory server is started when it does not\n"
         "run. See docs/mcp.md."
     ),

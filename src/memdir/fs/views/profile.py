@@ -18,11 +18,15 @@ _HEADER: Final = (
 )
 _STATIC_TITLE: Final = "## Core Knowledge"
 _DYNAMIC_TITLE: Final = "## Recent Context"
+_STYLE_TITLE: Final = "## Working Style"
 
 
-def render_profile(static: Iterable[str], dynamic: Iterable[str]) -> str:
-    """The file's text: durable facts, then recent ones, one line each. The header and both titles are always there."""
+def render_profile(static: Iterable[str], dynamic: Iterable[str], style: Iterable[str] = ()) -> str:
+    """The file's text: durable facts, then recent ones, one line each. The header and both titles are always there; how the
+    user works (`style`) comes last, where that was recorded."""
     lines = [*_HEADER, _STATIC_TITLE, *map(_item, static), _DYNAMIC_TITLE, *map(_item, dynamic)]
+    worked = list(map(_item, style))
+    lines += [_STYLE_TITLE, *worked] if worked else []
     return "\n".join(lines) + "\n"
 
 
