@@ -30,8 +30,9 @@ _URGENT: Final = 20_000
 """So many operations are made into events also while the mount is busy: the thread would make every caller wait."""
 QUERY_MAX_CHARS: Final = 200
 _KNOWN_MAX: Final = 1024
-_KNOWN_S: Final = 2.0
-"""How long the name of a process is taken for the same."""
+_KNOWN_S: Final = 0.005
+"""How long the name of a process is taken for the same: a shell that forked becomes another program. What was known is used
+when it is gone."""
 INDEXERS: Final = frozenset(
     {
         *("tracker-miner-f", "tracker-extract", "localsearch-3", "baloo_file", "baloo_file_extr", "updatedb", "mlocate"),

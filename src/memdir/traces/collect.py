@@ -25,9 +25,11 @@ IDLE_MS: Final = 30 * 60_000
 """Who does nothing for so long begins another session."""
 PENDING_MAX: Final = 4096
 _TEMPORARY: Final = re.compile(
-    r"(?:^|/)(?:\.?#.*|\.~lock\..*|4913|\.goutputstream-\w+|\.nfs\w+|\.fuse_hidden\w+|tmp\w{6,}|\.tmp[\w.-]*|sed[A-Za-z0-9]{6})$"
-    r"|(?:~|\.sw[a-z]|\.tmp|\.temp|\.part|\.crdownload|\.bak~|\.kate-swp|\.tmp[\w.-]{4,}|\.[A-Za-z0-9]{6})$|(?:^|/)\.[^/]+\.\w{6}$"
+    r"(?:^|/)(?:\.?#.*|\.~lock\..*|4913|\.goutputstream-\w+|\.nfs\w+|\.fuse_hidden\w+|tmp\w{6,}|\.tmp[\w.-]*|sed\w{6}|XX\w{6})$"
+    r"|(?:~|\.sw[a-z]|\.tmp|\.temp|\.part|\.crdownload|\.bak~|\.kate-swp|\.tmp[\w.-]{4,}|-journal|-wal|-shm)$"
+    r"|\.(?=[A-Za-z]*[A-Z0-9])[A-Za-z0-9]{6}$|(?:^|/)\.[^/]+\.\w{6}$"
 )
+"""Names that tools give to files for a moment: editors, sed, mkstemp(3), browsers, SQLite."""
 _BACKUP: Final = re.compile(
     r"(?:~|\.bak|\.orig|\.old|[-_ .](?:backup|copy|kopie)(?:[-_ .]?\d*)?(?:\.\w+)?"
     r"| \(copy\)(?:\.\w+)?)$",
@@ -82,6 +84,9 @@ class Collector:
         copied = self._earlier(operation, "copied", operation.path, within_ms=COPY_MS)
         if operation.kind == "read" and copied is not None and self._pending[copied].pid == operation.pid:
             return  # a copier closes its source last
+        again = self._earlier(operation, "read", operation.path, within_ms=BROWSE_AGAIN_MS)
+        if operation.kind == "read" and again is not None and self._pending[again].pid == operation.pid:
+            return  # editors open what they show twice
         merged = self._merged(operation)
         for one in (operation,) if merged is None else merged:
             self._add(one)

@@ -66,7 +66,8 @@ class _Open:
     before: bytes | None = None
     read_from: int = -1
     read_to: int = 0
-    copied_from: str = ""
+    copied_from: tuple[str, int] | None = None
+    """The path and the number of a file that the kernel copied from."""
 
 
 @dataclass(slots=True)
@@ -111,7 +112,7 @@ class Tracer:
             Op.WRITE: self._written, Op.SETATTR: self._setattr, Op.FALLOCATE: self._written,
             Op.COPY_FILE_RANGE: self._copied, Op.COPY_FILE_RANGE_64: self._copied,
             Op.MKDIR: self._mkdir, Op.UNLINK: self._unlink, Op.RMDIR: self._rmdir, Op.RENAME: self._rename,
-            Op.RENAME2: self._rename, Op.READDIR: self._browse, Op.READDIRPLUS: self._browse,
+            Op.RENAME2: self._rename, Op.LINK: self._link, Op.READDIR: self._browse, Op.READDIRPLUS: self._browse,
         }  # fmt: skip
         for op, wrap in wraps.items():
             if op in table:
@@ -151,6 +152,7 @@ class Tracer:
     def _begin(self, ino: int, path: str | None, header: Header, flags: int, *, created: bool) -> None:
         if path is None or len(self._open) >= _OPEN_MAX:
             return
+        self._is_left_out(header[HEADER_PID])  # who it is is asked while it is there
         known = self._open.get(ino)
         if known is None:
             known = self._open[ino] = _Open(path=path, pid=header[HEADER_PID], created=created)
@@ -205,8 +207,8 @@ class Tracer:
                 size = self._vfs.get(ino).size
             except FsError:
                 return  # gone meanwhile
-            source = known.copied_from or (self._source_of(known, after) if known.created else "")
-            if source and known.created:
+            source = self._source_of(known, size, after) if known.created else ""
+            if source:
                 raw = "copy_file_range" if known.copied_from else "read, create, write"
                 self._tell("copy", known.pid, source, raw, target=known.path, after=after, size_bytes=size)
             else:
@@ -225,8 +227,14 @@ class Tracer:
             length = max(0, known.read_to - max(0, known.read_from))
             self._tell("read", known.pid, known.path, "open, read", size_bytes=length)
 
-    def _source_of(self, known: _Open, after: bytes | None) -> str:
-        """A file that the same process read, with the same contents."""
+    def _source_of(self, known: _Open, size: int, after: bytes | None) -> str:
+        """A file that was copied from, or that the same process read, with the same contents (of a large one: as long)."""
+        if known.copied_from is not None:
+            path, ino = known.copied_from
+            try:
+                return path if self._vfs.get(ino).size == size and self._contents(ino) == after else ""
+            except FsError:
+                return ""
         if not after:
             return ""
         since_ns = self._clock.now_ns() - COPY_NS
@@ -290,7 +298,7 @@ class Tracer:
             known, source = self._open.get(target), self._open.get(ino)
             if known is not None and type(reply) is bytes:
                 known.is_written = True
-                known.copied_from = source.path if source is not None else known.copied_from
+                known.copied_from = (source.path, ino) if source is not None else known.copied_from
             return reply
 
         return copied
@@ -306,6 +314,18 @@ class Tracer:
             return reply
 
         return mkdir
+
+    def _link(self, handler: Handler) -> Handler:
+        def link(ino: int, body: memoryview, header: Header) -> Reply:
+            (existing,) = abi.LINK_IN.unpack_from(body)
+            name = one_name(body[abi.LINK_IN.size :])
+            path, target = self._path(existing), self._below(ino, name)
+            reply = handler(ino, body, header)
+            if type(reply) is bytes and target is not None:
+                self._tell("copy", header[HEADER_PID], path, "link", target=target, after=self._contents(existing))
+            return reply
+
+        return link
 
     def _gone(self, handler: Handler, kind: Literal["delete", "rmdir"]) -> Handler:
         def gone(ino: int, body: memoryview, header: Header) -> Reply:
