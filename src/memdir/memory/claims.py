@@ -3,8 +3,7 @@ sentences.
 
 Two statements with the same subject and attribute of one value contradict each other: the later one holds. Of attributes
 with several values (what somebody likes, what a project uses) a statement replaces another only when it names that one's
-value as gone ("switched from X to Y"). English; the first person of German, Spanish and French by `memory.personal`,
-without attributes.
+value as gone ("switched from X to Y"). English; German, Spanish and French by `memory.other_languages`.
 """
 
 from __future__ import annotations
@@ -14,8 +13,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+from memdir.memory.other_languages import LANGUAGES, Language
+
 USER: Final = "user"
 _KNOWN: Final = 8_192
+STATEMENT_MAX_CHARS: Final = 1000
+"""What is longer is no sentence (a picture in PostScript, a line of data), and claims nothing."""
 
 _NAME: Final = r"[A-ZÀ-ÞА-Я][\w'’-]*[a-zà-ÿа-я\d][\w'’-]*(?: [A-ZÀ-ÞА-Я][\w'’-]+){0,2}"
 _WHO: Final = rf"(?P<who>I|[Ww]e|[Tt]he user|[Ss]he|[Hh]e|{_NAME})"
@@ -195,7 +198,7 @@ class Claim:
 def claim_of(statement: str) -> Claim | None:
     """What one statement claims; None when it asks, supposes, quotes, tells what others say, or claims nothing that is
     known here."""
-    if not is_meant(statement) or _WISHED.search(statement):
+    if len(statement) > STATEMENT_MAX_CHARS or not is_meant(statement) or _WISHED.search(statement):
         return None
     for rules, single in ((_SINGLE, True), (_SEVERAL, False)):
         for attribute, rule in rules:
@@ -203,7 +206,32 @@ def claim_of(statement: str) -> Claim | None:
             made = None if found is None else _claim(found, attribute, is_single=single)
             if made is not None:
                 return made
+    return next((made for one in LANGUAGES if (made := _claim_in(one, statement)) is not None), None)
+
+
+def _claim_in(language: Language, statement: str) -> Claim | None:
+    if language.marks.search(statement) is None:
+        return None
+    for attribute, is_single, rule in language.rules:
+        found = rule.search(statement)
+        if found is None:
+            continue
+        groups = found.groupdict()
+        who, value = groups.get("who"), found["value"].strip()
+        first = (who or "").casefold().partition(" ")[0]
+        if first in _FIRST_PERSON:
+            who = None
+        elif first in language.no_who:
+            continue
+        subject = USER if who is None else _subject(who)
+        what = (groups.get("what") or "").casefold()
+        named = language.attributes.get(what, what) or attribute
+        if subject is not None and value and named:
+            return Claim(subject=subject, attribute=named, value=value.casefold(), is_single=is_single)
     return None
+
+
+_FIRST_PERSON: Final = frozenset({"ich", "wir"})
 
 
 _GONE: Final = re.compile(
@@ -220,12 +248,18 @@ _GONE: Final = re.compile(
 @lru_cache(maxsize=_KNOWN)
 def formers_of(statement: str) -> frozenset[str]:
     """Values that a statement says are gone, in lower case."""
-    return frozenset(found["former"].strip().casefold() for found in _GONE.finditer(statement))
+    said = [found["former"] for found in _GONE.finditer(statement)]
+    for language in LANGUAGES:
+        if language.marks.search(statement) is not None:
+            said += [one for found in language.former.finditer(statement) for one in found.groups() if one is not None]
+    return frozenset(one.strip().casefold() for one in said)
 
 
 def is_meant(statement: str) -> bool:
     """Whether it says that something is so, now, and not what others say."""
-    return not (_NOT_MEANT.search(statement) or _OTHERS.search(statement) or _QUOTED.match(statement))
+    if _NOT_MEANT.search(statement) or _OTHERS.search(statement) or _QUOTED.match(statement):
+        return False
+    return not any(one.marks.search(statement) and one.not_meant.search(statement) for one in LANGUAGES)
 
 
 def _claim(found: re.Match[str], attribute: str, *, is_single: bool) -> Claim | None:

@@ -127,7 +127,7 @@ def since(statement: str, said: date, *, value: str = "") -> date:
     `said`. Days in `value` (a birthday, a deadline) are what it is about."""
     if _TO_COME.search(statement):
         return said
-    text = statement
+    text = _in_english(statement)
     if value:
         at = text.casefold().find(value)
         text = text if at < 0 else text[:at] + text[at + len(value) :]
@@ -136,6 +136,39 @@ def since(statement: str, said: date, *, value: str = "") -> date:
         if day is not None:
             return day if day <= said else said
     return said
+
+
+_ENGLISH: Final = (
+    (re.compile(r"\b(?:seit|desde|depuis)\b", re.IGNORECASE), "since"),
+    (re.compile(r"\b(?:im|en)(?= (?:\d{4}|[A-ZÀ-Þa-zà-ÿ]{3,10}(?: |[.,;]|$)))"), "in"),
+    (re.compile(r"\b(?:letzte[nrs]? Woche|la semana pasada|la semaine dernière)\b", re.IGNORECASE), "last week"),
+    (re.compile(r"\b(?:letzte[nr]? Monat|el mes pasado|le mois dernier)\b", re.IGNORECASE), "last month"),
+    (re.compile(r"\b(?:letztes Jahr|el año pasado|l['’]année dernière|l['’]an dernier)\b", re.IGNORECASE), "last year"),
+    (re.compile(r"\b(?:gestern|ayer)\b", re.IGNORECASE), "yesterday"),
+    (re.compile(r"\b(?:Januar|Jänner|enero|janvier)\b", re.IGNORECASE), "January"),
+    (re.compile(r"\b(?:Februar|febrero|février)\b", re.IGNORECASE), "February"),
+    (re.compile(r"\b(?:März|marzo|mars)\b", re.IGNORECASE), "March"),
+    (re.compile(r"\b(?:abril|avril)\b", re.IGNORECASE), "April"),
+    (re.compile(r"\b(?:Mai|mayo)\b", re.IGNORECASE), "May"),
+    (re.compile(r"\b(?:Juni|junio|juin)\b", re.IGNORECASE), "June"),
+    (re.compile(r"\b(?:Juli|julio|juillet)\b", re.IGNORECASE), "July"),
+    (re.compile(r"\b(?:agosto|août)\b", re.IGNORECASE), "August"),
+    (re.compile(r"\b(?:septiembre|septembre)\b", re.IGNORECASE), "September"),
+    (re.compile(r"\b(?:Oktober|octubre|octobre)\b", re.IGNORECASE), "October"),
+    (re.compile(r"\b(?:noviembre|novembre)\b", re.IGNORECASE), "November"),
+    (re.compile(r"\b(?:Dezember|diciembre|décembre)\b", re.IGNORECASE), "December"),
+    (re.compile(r"\b(\d{1,2})\. (?=[A-Z])"), r"\1 "),
+    (re.compile(r"(?<=\d) de (?=[A-Z])"), " "),
+    (re.compile(r"(?<=[a-z]) de (?=\d{4}\b)"), " "),
+)
+"""Of German, Spanish and French what tells a day."""
+
+
+def _in_english(statement: str) -> str:
+    """The same, with English words for months and the like."""
+    for pattern, word in _ENGLISH:
+        statement = pattern.sub(word, statement)
+    return statement
 
 
 def _by_iso(text: str, said: date) -> date | None:

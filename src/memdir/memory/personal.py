@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from memdir.core.caseless import Caseless
-from memdir.memory.claims import claim_of, is_meant
+from memdir.memory.claims import STATEMENT_MAX_CHARS, claim_of, is_meant
 
 PERSONAL_SHARE: Final = 0.25
 """Of the statements of a text that must be about a person before the others count as such, too ("She is vegetarian" beside
@@ -187,6 +187,8 @@ _ABOUT_MIN: Final = 0.05
 
 def is_claim(statement: str) -> bool:
     """Whether a statement, by its own words, claims something of the user, of a person or of a project."""
+    if len(statement) > STATEMENT_MAX_CHARS:
+        return False
     return claim_of(statement) is not None or (is_meant(statement) and is_about_person(statement))
 
 

@@ -1,0 +1,273 @@
+"""Claims in German, Spanish and French, by the same attributes as the English ones: what is said in one language replaces what
+was said in another. Fewer forms than in English: home, work, birthdays, people, tastes, tools, deadlines, decisions.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+_NAME: Final = r"[A-ZÀ-Þ][\w'’-]*[a-zà-ÿ\d][\w'’-]*(?: [A-ZÀ-Þ][\w'’-]+){0,2}"
+_V: Final = r"(?P<value>[^.,;!?()]{2,60}?)"
+_OLD: Final = r"[^.,;!?()]{2,40}?"
+_STOP: Final = r"\s*[.,;!?(]|\s*$"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Language:
+    """`marks`: what a sentence of the language holds, so that others are not looked at. `rules`: attribute, whether it has one
+    value, pattern with `value`, and `who` for others than the user. `what` names the attribute by `attributes`."""
+
+    marks: re.Pattern[str]
+    rules: tuple[tuple[str, bool, re.Pattern[str]], ...]
+    attributes: dict[str, str]
+    former: re.Pattern[str]
+    not_meant: re.Pattern[str]
+    no_who: frozenset[str]
+
+
+def _rules(*rules: tuple[str, bool, str]) -> tuple[tuple[str, bool, re.Pattern[str]], ...]:
+    return tuple((attribute, single, re.compile(pattern)) for attribute, single, pattern in rules)
+
+
+_DE_END: Final = (
+    rf"(?= (?:und|aber|weil|seit|wo|mit|für|denn|da|jetzt|nun|wieder|heute|dort|in einer|im (?:Januar|Februar|März|April|Mai|"
+    rf"Juni|Juli|August|September|Oktober|November|Dezember))\b|{_STOP})"
+)
+_DE_WHO: Final = rf"(?P<who>[Ii]ch|[Ww]ir|{_NAME})"
+_DE_HOW: Final = r"(?: (?:jetzt|nun|derzeit|wieder|immer noch|noch|auch|inzwischen|seit \S+(?: \d{4})?))*"
+_DE_PERSON: Final = (
+    r"Frau|Mann|Partnerin|Partner|Freundin|Freund|Sohn|Tochter|Mutter|Vater|Bruder|Schwester|Hund|Hündin|Katze|Kater|Chefin|"
+    r"Chef|Zahnärztin|Zahnarzt|Ärztin|Arzt|Vermieterin|Vermieter|Nachbarin|Nachbar"
+)
+GERMAN: Final = Language(
+    marks=re.compile(
+        r"\b(?:[Ii]ch|[Ww]ir|[Mm]eine?[nmrs]?|[Uu]nsere?[nmrs]?|wohnt|lebt|arbeitet|heißt|nutzt|verwendet|benutzt|läuft|trinkt|"
+        r"bevorzugt|gezogen|umgestiegen|gewechselt|allergisch|spricht|Frist|Abgabe)\b"
+    ),
+    rules=_rules(
+        ("lives in", True, rf"{_DE_WHO} (?:wohn(?:e|t|en)|leb(?:e|t|en)){_DE_HOW} in {_V}{_DE_END}"),
+        (
+            "lives in", True,
+            rf"{_DE_WHO} (?:bin|ist|sind)(?: \w+){{0,3}}? (?:von {_OLD} )?nach {_V} (?:gezogen|umgezogen|übergesiedelt)\b",
+        ),
+        ("lives in", True, rf"{_DE_WHO} zog(?:en)?(?: \w+){{0,2}}? (?:von {_OLD} )?nach {_V}{_DE_END}"),
+        ("works at", True, rf"{_DE_WHO} arbeite(?:t|n)?{_DE_HOW} (?:bei|für) (?:der |dem )?{_V}{_DE_END}"),
+        ("works at", True, rf"{_DE_WHO} (?:habe|hat)(?: \w+){{0,3}}? bei {_V} (?:angefangen|begonnen)\b"),
+        ("birthday", True, r"[Mm]ein Geburtstag ist (?:am |der )?(?P<value>\d[^,;!?()]{2,30}?)(?=\.?\s*$|[,;])"),
+        ("birthday", True, rf"(?P<who>{_NAME}) hat am (?P<value>\d[^,;!?()]{{2,30}}?) Geburtstag"),
+        ("", True, rf"[Mm]eine? (?P<what>{_DE_PERSON}) (?:heißt|ist) (?P<value>{_NAME})"),
+        ("", True, rf"[Mm]eine? (?P<what>{_DE_PERSON}) (?P<value>{_NAME})\b"),
+        ("", True, rf"[Mm]eine? (?P<what>Editor|Lieblings\w+) ist(?: jetzt| nun)? {_V}{_DE_END}"),
+        ("editor", True, rf"{_DE_WHO} (?:benutze|benutzt|verwende|verwendet|nutze|nutzt){_DE_HOW} {_V} als Editor\b"),
+        ("drinks", True, rf"{_DE_WHO} trink(?:e|t)(?: jetzt| nun| nur noch| meistens| morgens| am liebsten)* {_V}{_DE_END}"),
+        (
+            "due", True,
+            (
+                r"(?:Frist|Abgabe|Deadline|Abgabetermin) (?:von|für) (?:Projekt )?(?P<who>[\w-]+) (?:ist|wurde auf)"
+                r"(?: jetzt| nun)?(?: der| am| den)? (?P<value>\d[^,;!?()]{2,30}?)(?: verschoben)?(?=\.?\s*$|[,;])"
+            ),
+        ),
+        ("uses", False, rf"Projekt (?P<who>{_NAME}) (?:nutzt|verwendet|benutzt|läuft auf|setzt auf){_DE_HOW} {_V}{_DE_END}"),
+        (
+            "uses", False,
+            (
+                rf"(?:Projekt )?(?P<who>{_NAME}) ist(?: \w+){{0,2}}? von {_OLD} (?:auf|zu) {_V} "
+                r"(?:umgestiegen|gewechselt|umgezogen)\b"
+            ),
+        ),
+        ("allergy", False, rf"{_DE_WHO} (?:bin|ist) allergisch (?:gegen|auf) {_V}{_DE_END}"),
+        ("dislikes", False, rf"{_DE_WHO} (?:hass(?:e|t)|mag keine?n?|mag nicht) {_V}{_DE_END}"),
+        ("prefers", False, rf"{_DE_WHO} (?:mag|liebe|liebt|bevorzug(?:e|t)) {_V}{_DE_END}"),
+        ("speaks", False, rf"{_DE_WHO} (?:spreche|spricht) {_V}{_DE_END}"),
+        ("habit", False, rf"{_DE_WHO} (?P<value>\w+ (?:immer|nie|jeden \w+) [^.,;!?()]{{2,50}}?){_DE_END}"),
+        ("decision", False, rf"(?P<who>[Ww]ir|[Ii]ch) (?:haben|habe)(?: \w+)? (?:beschlossen|entschieden),? {_V}{_DE_END}"),
+    ),
+    attributes={
+        "frau": "partner", "mann": "partner", "partnerin": "partner", "freundin": "partner", "freund": "partner", "sohn": "son",
+        "tochter": "daughter", "mutter": "mother", "vater": "father", "bruder": "brother", "schwester": "sister", "hund": "dog",
+        "hündin": "dog", "katze": "cat", "kater": "cat", "chef": "boss", "chefin": "boss", "zahnarzt": "dentist",
+        "zahnärztin": "dentist", "arzt": "doctor", "ärztin": "doctor", "vermieter": "landlord", "vermieterin": "landlord",
+        "nachbar": "neighbour", "nachbarin": "neighbour", "lieblingseditor": "editor", "lieblingsgetränk": "drinks",
+    },
+    former=re.compile(
+        r"\b(?:von|statt|anstatt|nicht mehr (?:in|bei|mit|für)) (?P<former>[^.,;!?()]{2,40}?)"
+        r"(?= (?:nach|auf|zu|und|gezogen|umgestiegen|gewechselt)\b|\s*[.,;!?(]|\s*$)"
+    ),
+    not_meant=re.compile(
+        r"^(?:wenn|falls|ob|vielleicht|soll(?:te|en)?|würde|könnte|kann|wer|was|warum|wie|wann|wo)\b|"
+        r"\b(?:vielleicht|würde|wäre|hätte|möchte|überlege|frage mich|angeblich|laut|früher|will nach)\b",
+        re.IGNORECASE,
+    ),
+    no_who=frozenset(
+        (
+            *("der", "die", "das", "ein", "eine", "es", "er", "sie", "man", "im", "in", "am", "heute", "gestern", "morgen"),
+            *("dort", "hier", "dann", "danach", "seitdem", "jetzt", "niemand", "jemand", "wer", "was", "projekt", "niemals"),
+        )
+    ),
+)  # fmt: skip
+
+_ES_END: Final = (
+    rf"(?= (?:y|pero|porque|desde|con|para|donde|ahora|otra vez|en (?:enero|febrero|marzo|abril|mayo|junio|julio|agosto|"
+    rf"septiembre|octubre|noviembre|diciembre)|la semana|el mes|el año|hace)\b|{_STOP})"
+)
+_ES_PERSON: Final = (
+    r"esposa|mujer|marido|esposo|pareja|novia|novio|hijo|hija|madre|padre|hermano|hermana|perro|perra|gato|gata|jefe|jefa|"
+    r"dentista|médico|médica|vecino|vecina"
+)
+SPANISH: Final = Language(
+    marks=re.compile(
+        r"\b(?:[Vv]iv(?:o|e|imos)|[Mm]ud(?:é|ó|amos|ado)|[Tt]rabaj(?:o|a|amos|ar)|[Mm]i \w+ (?:\w+ )?(?:es|se)|"
+        r"[Mm]e (?:he|gust\w*|enc\w*)|"
+        r"cumpleaños|[Bb]eb(?:o|e)|[Pp]refier(?:o|e)|alérgic[oa]|proyecto|plazo|límite|usa|utiliza|decid\w+|gustan?|encantan?|[Oo]dio|"
+        r"habl(?:o|a)|[Uu]so|cambió|pasó|migró)\b"
+    ),
+    rules=_rules(
+        (
+            "lives in", True,
+            rf"(?:\b[Vv]iv(?:o|imos)|(?P<who>{_NAME})(?: ya| ahora)? vive)(?: ahora| todavía)? en {_V}{_ES_END}",
+        ),
+        (
+            "lives in", True,
+            (
+                r"(?:\b[Mm]e (?:mudé|he mudado)|\b[Nn]os (?:mudamos|hemos mudado)|"
+                rf"(?P<who>{_NAME}) se (?:mudó|ha mudado))(?: \w+){{0,2}}?(?: de {_OLD})? a {_V}{_ES_END}"
+            ),
+        ),
+        (
+            "works at", True,
+            (
+                rf"(?:\b[Tt]rabaj(?:o|amos)|(?P<who>{_NAME})(?: ahora)? trabaja)(?: ahora| actualmente)? "
+                rf"(?:en|para|con) {_V}{_ES_END}"
+            ),
+        ),
+        (
+            "works at", True,
+            rf"(?:\b[Ee]mpecé|\b[Hh]e empezado|(?P<who>{_NAME}) (?:empezó|ha empezado)) a trabajar (?:en|para) {_V}{_ES_END}",
+        ),
+        ("birthday", True, rf"\b[Mm]i cumpleaños es (?:el )?{_V}{_ES_END}"),
+        ("birthday", True, rf"\b[Ee]l cumpleaños de (?P<who>{_NAME}) es (?:el )?{_V}{_ES_END}"),
+        ("", True, rf"\b[Mm]i (?P<what>{_ES_PERSON}) (?:se llama|es) (?P<value>{_NAME})"),
+        ("", True, rf"\b[Mm]i (?P<what>editor|bebida favorita|editor favorito)(?: ahora)? es(?: ahora)? {_V}{_ES_END}"),
+        ("editor", True, rf"\b[Uu]so {_V} como editor\b"),
+        ("drinks", True, rf"(?:\b[Bb]ebo|(?P<who>{_NAME}) bebe)(?: ahora| siempre| solo| solamente)? {_V}{_ES_END}"),
+        (
+            "due", True,
+            (
+                r"(?:[Pp]lazo|[Ff]echa límite|[Ee]ntrega) de(?:l proyecto)? (?P<who>[\w-]+) "
+                r"(?:es|se movió al)(?: ahora)? (?:el )?"
+                rf"{_V}{_ES_END}"
+            ),
+        ),
+        ("uses", False, rf"[Pp]royecto (?P<who>{_NAME})(?: ahora)? (?:usa|utiliza|funciona con) {_V}{_ES_END}"),
+        ("uses", False, rf"(?:[Pp]royecto )?(?P<who>{_NAME}) (?:cambió|pasó|migró) de {_OLD} a {_V}{_ES_END}"),
+        ("allergy", False, rf"(?:\b[Ss]oy|(?P<who>{_NAME}) es) alérgic[oa] a(?:l| la| los| las)? {_V}{_ES_END}"),
+        ("dislikes", False, rf"(?:\b[Nn]o me gustan?|\b[Oo]dio|\b[Dd]etesto) {_V}{_ES_END}"),
+        ("prefers", False, rf"[Aa] (?P<who>{_NAME}) le (?:gustan?|encantan?) {_V}{_ES_END}"),
+        ("prefers", False, rf"(?:\b[Pp]refiero|\b[Mm]e (?:gustan?|encantan?)|(?P<who>{_NAME}) prefiere) {_V}{_ES_END}"),
+        ("speaks", False, rf"(?:\b[Hh]ablo|(?P<who>{_NAME}) habla) {_V}{_ES_END}"),
+        ("habit", False, rf"\b(?P<value>(?:[Ss]iempre|[Nn]unca|[Cc]ada \w+) \w+o [^.,;!?()]{{2,50}}?){_ES_END}"),
+        ("decision", False, rf"\b(?:[Hh]emos decidido|[Dd]ecidimos|[Hh]e decidido|[Dd]ecidí) {_V}{_ES_END}"),
+    ),
+    attributes={
+        "esposa": "partner", "mujer": "partner", "marido": "partner", "esposo": "partner", "pareja": "partner",
+        "novia": "partner", "novio": "partner", "hijo": "son", "hija": "daughter", "madre": "mother", "padre": "father",
+        "hermano": "brother", "hermana": "sister", "perro": "dog", "perra": "dog", "gato": "cat", "gata": "cat", "jefe": "boss",
+        "jefa": "boss", "dentista": "dentist", "médico": "doctor", "médica": "doctor", "vecino": "neighbour",
+        "vecina": "neighbour", "bebida favorita": "drinks", "editor favorito": "editor",
+    },
+    former=re.compile(
+        r"\b(?:mud|cambi|pas|migr)\w+ (?:\w+ )?de (?P<former>[^.,;!?()]{2,40}?)(?= a\b)|"
+        r"\b(?:ya no (?:en|con)|en (?:lugar|vez) de) (?P<instead>[^.,;!?()]{2,40}?)(?=\s*[.,;!?(]|\s*$)"
+    ),
+    not_meant=re.compile(
+        r"^¿|^(?:si|quizás?|tal vez|ojalá)\b|\b(?:quizás?|tal vez|me gustaría|sería|podría|según|dicen que|antes vivía)\b",
+        re.IGNORECASE,
+    ),
+    no_who=frozenset(("el", "la", "los", "las", "un", "una", "ella", "él", "yo", "nadie", "alguien", "ayer", "hoy", "ahora")),
+)  # fmt: skip
+
+_FR_END: Final = (
+    rf"(?= (?:et|mais|parce|depuis|avec|pour|où|maintenant|désormais|en (?:janvier|février|mars|avril|mai|juin|juillet|août|"
+    rf"septembre|octobre|novembre|décembre)|la semaine|le mois|l['’]année|il y a)\b|{_STOP})"
+)
+_FR_PERSON: Final = (
+    r"femme|mari|compagne|compagnon|copine|copain|fils|fille|mère|père|frère|sœur|chien|chienne|chat|chatte|chef|cheffe|patron|"
+    r"patronne|dentiste|médecin|voisin|voisine"
+)
+FRENCH: Final = Language(
+    marks=re.compile(
+        r"\b(?:[Jj]e \w+|[Nn]ous \w+|[Mm](?:on|a) \w+ (?:\w+ )?(?:s['’]|est)|habite|vit|travaille|"
+        r"déménagé|préfère|aime|boit|utilise|projet|allergique|anniversaire|limite|parle|passé|migré)\b|\b[Jj]['’]"
+    ),
+    rules=_rules(
+        (
+            "lives in", True,
+            (
+                rf"(?:\b[Jj]['’]habite|\b[Jj]e vis|\b[Nn]ous (?:habitons|vivons)|(?P<who>{_NAME}) (?:habite|vit))"
+                rf"(?: maintenant| toujours| désormais)? (?:à|en|au|aux) {_V}{_FR_END}"
+            ),
+        ),
+        (
+            "lives in", True,
+            (
+                r"(?:\b[Jj]['’]ai déménagé|\b[Nn]ous avons déménagé|"
+                rf"(?P<who>{_NAME}) a déménagé)(?: \w+){{0,2}}?(?: de {_OLD})?"
+                rf" (?:à|en|au) {_V}{_FR_END}"
+            ),
+        ),
+        (
+            "works at", True,
+            (
+                rf"(?:\b[Jj]e travaille|(?P<who>{_NAME}) travaille)(?: maintenant| désormais| actuellement)? "
+                rf"(?:chez|pour) {_V}{_FR_END}"
+            ),
+        ),
+        ("works at", True, rf"(?:\b[Jj]['’]ai commencé|(?P<who>{_NAME}) a commencé)(?: \w+)? chez {_V}{_FR_END}"),
+        ("birthday", True, rf"\b[Mm]on anniversaire est (?:le )?{_V}{_FR_END}"),
+        ("birthday", True, rf"\b[Ll]['’]anniversaire (?:de |d['’])(?P<who>{_NAME}) est (?:le )?{_V}{_FR_END}"),
+        ("", True, rf"\b[Mm](?:on|a) (?P<what>{_FR_PERSON}) (?:s['’]appelle|est) (?P<value>{_NAME})"),
+        ("", True, rf"\b[Mm](?:on|a) (?P<what>éditeur|boisson préférée) est(?: maintenant)? {_V}{_FR_END}"),
+        ("editor", True, rf"\b[Jj]['’]utilise {_V} comme éditeur\b"),
+        (
+            "drinks", True,
+            rf"(?:\b[Jj]e bois|(?P<who>{_NAME}) boit)(?: maintenant| toujours)?(?: du| de la| de l['’])? {_V}{_FR_END}",
+        ),
+        (
+            "due", True,
+            (
+                r"(?:[Dd]ate limite|[Éé]chéance) (?:de |d['’]|du projet )(?P<who>[\w-]+) est(?: maintenant)? "
+                rf"(?:le )?{_V}{_FR_END}"
+            ),
+        ),
+        ("uses", False, rf"[Pp]rojet (?P<who>{_NAME})(?: maintenant)? (?:utilise|tourne sur) {_V}{_FR_END}"),
+        ("uses", False, rf"(?:[Pp]rojet )?(?P<who>{_NAME}) (?:est passé|a migré) de {_OLD} à {_V}{_FR_END}"),
+        ("allergy", False, rf"(?:\b[Jj]e suis|(?P<who>{_NAME}) est) allergique (?:à la|à l['’]|à|aux|au) ?{_V}{_FR_END}"),
+        ("dislikes", False, rf"\b[Jj]e (?:déteste|n['’]aime pas) {_V}{_FR_END}"),
+        (
+            "prefers", False,
+            rf"(?:\b[Jj]e préfère|\b[Jj]['’](?:aime|adore)|(?P<who>{_NAME}) (?:préfère|aime|adore)) {_V}{_FR_END}",
+        ),
+        ("speaks", False, rf"(?:\b[Jj]e parle|(?P<who>{_NAME}) parle) {_V}{_FR_END}"),
+        ("decision", False, rf"\b(?:[Nn]ous avons décidé|[Jj]['’]ai décidé) d(?:e |['’]){_V}{_FR_END}"),
+    ),
+    attributes={
+        "femme": "partner", "mari": "partner", "compagne": "partner", "compagnon": "partner", "copine": "partner",
+        "copain": "partner", "fils": "son", "fille": "daughter", "mère": "mother", "père": "father", "frère": "brother",
+        "sœur": "sister", "chien": "dog", "chienne": "dog", "chat": "cat", "chatte": "cat", "chef": "boss", "cheffe": "boss",
+        "patron": "boss", "patronne": "boss", "dentiste": "dentist", "médecin": "doctor", "voisin": "neighbour",
+        "voisine": "neighbour", "éditeur": "editor", "boisson préférée": "drinks",
+    },
+    former=re.compile(
+        r"\b(?:déménagé|passé|migré)(?: \w+)? de (?P<former>[^.,;!?()]{2,40}?)(?= (?:à|en|au)\b)|"
+        r"\b(?:au lieu de|plus (?:chez|à)) (?P<instead>[^.,;!?()]{2,40}?)(?=\s*[.,;!?(]|\s*$)"
+    ),
+    not_meant=re.compile(
+        r"^(?:si|peut-être|est-ce|qui|pourquoi|comment|quand|où)\b|\b(?:peut-être|j['’]aimerais|serait|pourrait|selon|on dit|"
+        r"j['’]habitais|autrefois)\b",
+        re.IGNORECASE,
+    ),
+    no_who=frozenset(("le", "la", "les", "un", "une", "il", "elle", "on", "je", "nous", "hier", "personne", "quelqu'un", "ce")),
+)  # fmt: skip
+LANGUAGES: Final = (GERMAN, SPANISH, FRENCH)

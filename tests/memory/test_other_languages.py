@@ -1,0 +1,100 @@
+"""Notes in German, Spanish and French: the same attributes as in English, also across languages, and nothing from prose."""
+
+from __future__ import annotations
+
+import pytest
+
+from memdir.memory.claims import STATEMENT_MAX_CHARS, claim_of, formers_of
+from memdir.memory.dates import ms_of
+from memdir.memory.extract import extract
+from memdir.memory.profile import profile
+from memdir_bench.memory.judging import Store
+
+DIARIES = {
+    "de": [
+        ("2026-01-05", "Regen. Ich wohne in Graz. Der Bus kam zu spät."),
+        ("2026-01-09", "Ich arbeite bei Helvar Robotics. Mein Editor ist Vim."),
+        ("2026-02-01", "Meine Frau heißt Ines. Ana Ruiz wohnt in Leeds."),
+        ("2026-03-01", "Projekt Heron nutzt MongoDB. Ich bin allergisch gegen Nüsse."),
+        ("2026-05-20", "Ich bin letzte Woche von Graz nach Wien gezogen. Vielleicht wohne ich bald in Linz."),
+        ("2026-06-02", "Heron ist von MongoDB auf DuckDB umgestiegen. Mein Editor ist jetzt Helix."),
+        ("2026-06-09", "Ana Ruiz ist nach Basel gezogen. Ich arbeite jetzt bei Tessera."),
+    ],
+    "es": [
+        ("2026-01-05", "Lluvia. Vivo en Graz. El autobús llegó tarde."),
+        ("2026-01-09", "Trabajo en Helvar Robotics. Mi editor es Vim."),
+        ("2026-02-01", "Mi esposa se llama Ines. Ana Ruiz vive en Leeds."),
+        ("2026-03-01", "El proyecto Heron usa MongoDB. Soy alérgico a las nueces."),
+        ("2026-05-20", "Me mudé de Graz a Wien la semana pasada. ¿Vivo en Linz?"),
+        ("2026-06-02", "Heron cambió de MongoDB a DuckDB. Mi editor es ahora Helix."),
+        ("2026-06-09", "Ana Ruiz se mudó a Basel. Trabajo ahora en Tessera."),
+    ],
+    "fr": [
+        ("2026-01-05", "Pluie. J'habite à Graz. Le bus était en retard."),
+        ("2026-01-09", "Je travaille chez Helvar Robotics. Mon éditeur est Vim."),
+        ("2026-02-01", "Ma femme s'appelle Ines. Ana Ruiz habite à Leeds."),
+        ("2026-03-01", "Le projet Heron utilise MongoDB. Je suis allergique aux noix."),
+        ("2026-05-20", "J'ai déménagé de Graz à Wien la semaine dernière. Peut-être que j'habite à Linz."),
+        ("2026-06-02", "Heron est passé de MongoDB à DuckDB. Mon éditeur est maintenant Helix."),
+        ("2026-06-09", "Ana Ruiz a déménagé à Basel. Je travaille maintenant chez Tessera."),
+    ],
+}
+NOW = {
+    ("user", "lives in"): "wien", ("user", "works at"): "tessera", ("user", "editor"): "helix", ("user", "partner"): "ines",
+    ("ana ruiz", "lives in"): "basel", ("heron", "uses"): "duckdb",
+}  # fmt: skip
+
+
+@pytest.mark.promise("facts.languages")
+@pytest.mark.parametrize("backwards", [False, True])
+@pytest.mark.parametrize("languages", [["de"], ["es"], ["fr"], ["de", "es", "fr"]])
+def test_a_diary_says_what_holds_now(languages: list[str], backwards: bool) -> None:
+    """With several languages each entry is in another one; backwards, the last entry is read first."""
+    store = Store()
+    entries = [DIARIES[languages[at % len(languages)]][at] for at in range(7)]
+    for day, text in reversed(entries) if backwards else entries:
+        store.write(f"/memory/diary/{day}.md", text, now_ms=1_800_000_000_000)
+    shown = [one.candidate for one in profile(store.latest(), now_ms=1_800_000_000_000, budget_tokens=100_000).static]
+    claims = {(claim.subject, claim.attribute): claim.value for one in shown if (claim := claim_of(one.text)) is not None}
+    assert {key: claims.get(key) for key in NOW} == NOW
+    said = " ".join(one.text for one in shown)
+    assert not [gone for gone in ("Linz", "Helvar", "Leeds", "Vim") if gone in said]
+    if not backwards:  # "uses A" that is read after "switched from A" is a known gap
+        assert sum("MongoDB" in one.text for one in shown) == 1, "named as gone, and not beside it"
+    assert any(attribute == "allergy" for _, attribute in claims)
+
+
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [
+        ("Ich bin im Mai nach Wien gezogen.", "2026-05-01"), ("Ich wohne seit März 2025 in Graz.", "2025-03-01"),
+        ("Me mudé a Lisboa en mayo.", "2026-05-01"), ("Vivo en Porto desde el 3 de marzo de 2025.", "2025-03-03"),
+        ("J'ai déménagé à Liège le mois dernier.", "2026-10-01"), ("J'habite à Gand depuis mars 2024.", "2024-03-01"),
+    ],
+)  # fmt: skip
+def test_days_are_understood(text: str, day: str) -> None:
+    from datetime import date
+
+    (fact,) = extract(text, "/memory/2026-11-25.md", byte_at=int)
+    assert fact.valid_from_ms == ms_of(date.fromisoformat(day))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Die Stadt liegt in Bayern.", "Der Server läuft auf Linux.", "Es wohnt niemand in diesem Haus.",
+        "Wenn ich in Wien wohne",
+        "Man arbeitet bei uns für wenig Geld.", "El libro trabaja en la idea.", "La gente vive en casas.", "Si vivo en Porto",
+        "Le projet avance bien.", "On habite à la campagne.", "Selon lui, Ana habite à Gand.", "Er soll in Graz wohnen.",
+    ],
+)  # fmt: skip
+def test_nothing_is_claimed_of_nobody(text: str) -> None:
+    assert claim_of(text) is None
+
+
+def test_what_is_no_sentence_claims_nothing_and_takes_no_time() -> None:
+    line = "0 0 moveto Show I live in " * 4000
+    assert len(line) > STATEMENT_MAX_CHARS
+    assert claim_of(line) is None
+    assert extract(line, "/memory/picture.ps", byte_at=int) == ()
+    assert formers_of("Heron ist von MongoDB auf DuckDB umgestiegen.") == {"mongodb"}
