@@ -132,6 +132,26 @@ def test_memories_of_agents_go_too(server: ServerProcess, client: httpx.Client, 
     assert [one["content"] for one in memories] == ["Deploys run on Fridays."]
 
 
+def test_who_says_me_means_facts_and_not_the_word(server: ServerProcess, client: httpx.Client, tag: str) -> None:
+    del server
+    put(client, tag, "/memory/me.md", b"- I live in Porto\n- Project Heron uses MongoDB\n")
+    put(client, tag, "/letter.md", b"Tell me when you come.\n")
+    done(client, tag)
+    answer = forget(client, tag, subject="me")
+    assert [one["text"] for one in answer["lines"]] == ["- I live in Porto"]
+    assert text_at(client, tag, "/letter.md") == "Tell me when you come.\n"
+    assert text_at(client, tag, "/memory/me.md") == "- Project Heron uses MongoDB\n"
+
+
+@pytest.mark.parametrize(
+    "receipt", [{"key": "zz", "windows": {}}, {"key": "00" * 32, "windows": {"9": []}}, {"key": "00" * 32}]
+)
+def test_what_is_no_receipt_is_refused(server: ServerProcess, client: httpx.Client, tag: str, receipt: dict[str, Any]) -> None:
+    del server
+    put(client, tag, "/a.md", b"x\n")
+    assert client.post("/v1/forget/verify", json={"containerTag": tag, **receipt}).status_code in (400, 422)
+
+
 @pytest.mark.parametrize(
     "wanted", [{}, {"text": "ab", "path": "/x"}, {"text": "!!"}, {"text": "a"}, {"path": "/../x"}, {"path": "/nothing"}]
 )

@@ -32,11 +32,15 @@ _SETTLED: Final = "only rows that are being settled: leases, holds and the trash
 _COUNTED: Final = "counts entries of one index for a listing that tells its total: 4 ms for 100,000"
 _PAST: Final = "what stands there now is looked through, in pages, for what stood there at a time"
 _BY_HAND: Final = "an administrator's call, or a change of a container's settings"
+_FORGOTTEN: Final = "forgetting, and looking whether it is forgotten: everything of a container is read"
 _END: Final = "the first or the last entry of an index (SQLite's min/max optimisation)"
 ALLOWED: Final[dict[str, str]] = {
     "update job set leased_until_ms = 0, owner = '', deaths = deaths + 1 where leased_until_ms > 0": _ONCE,
     "delete from answer where status is null": _ONCE,
     "update blob_trash set ": _ONCE,
+    "select id, path, content_hash from document_version where container_id = ? and id > ? and kind": _FORGOTTEN,
+    "select id, null, text from memory where container_id = ? and id > ?": _FORGOTTEN,
+    "select id from document where container_id = ? and path is null and id > ?": _FORGOTTEN,
     "update memory set is_embedded = 0 where is_embedded = 1 and not exists": _ONCE,
     "insert into job (document_id, kind, container_id, priority, not_before_ms, created_at_ms, turn) select document_id": _ONCE,
     "select id from container k where exists (select 1 from agent_memory": _ONCE,

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import Image
 
 from memdir.traces.consolidate import ATTRIBUTES, DIMENSIONS, consolidate, tier_of
 from memdir.traces.engram import EPISODES_MAX, FEATURES, Engram, engram, engrams
 from memdir.traces.events import Event
-from memdir.traces.habits import as_json, bars, drift, markdown, svg, working_style
+from memdir.traces.habits import as_json, bars, drift, markdown, working_style
+from memdir.traces.plot import png, svg
 from memdir.traces.suggest import procedures, skill, suggest
 
 from .made import created, edited, event
@@ -170,8 +173,11 @@ def test_drift_is_drawn() -> None:
     assert bars([0, 1, 2]) == "▁▅█"
     assert bars([]) == ""
     picture = svg([("total_edits", values), ("reads", [1, 2, 3])], days)
-    assert picture.startswith("<svg ")
-    assert len(re.findall("<polyline", picture)) == 2
+    assert picture.startswith(b"<svg ")
+    assert len(re.findall(b"<polyline", picture)) == 2
+    image = Image.open(io.BytesIO(png([("total_edits", values), ("reads", [1, 2, 3])], days)))
+    assert image.size == (1440, 336)
+    assert len(image.convert("RGB").getcolors(100_000) or ()) > 3
 
 
 def test_a_new_file_goes_where_its_like_are_and_is_called_as_they_are() -> None:

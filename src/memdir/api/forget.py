@@ -73,8 +73,8 @@ class VerifyRequest(Wire):
     """POST /v1/forget/verify: look for what a receipt is about. Moves the database's log into the database first."""
 
     container_tag: str
-    key: Annotated[str, Field(max_length=128)]
-    windows: dict[int, list[str]]
+    key: Annotated[str, Field(pattern=r"^(?:[0-9a-f]{2}){16,64}$")]
+    windows: Annotated[dict[Annotated[int, Field(ge=1, le=8)], list[str]], Field(max_length=8)]
     only_progress: bool = False
     """Tell how far the server is, and look nowhere: quick."""
 

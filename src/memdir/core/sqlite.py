@@ -200,10 +200,11 @@ class Database:
         finally:
             reader.execute("rollback")
 
-    def checkpoint(self) -> None:
-        """Move the write-ahead log into the database file and empty it."""
+    def checkpoint(self) -> bool:
+        """Move the write-ahead log into the database file and empty it. False when a reader kept it from being emptied."""
         with self._lock:
-            self._writer.execute("pragma wal_checkpoint(truncate)").fetchall()
+            ((busy, _, _),) = self._writer.execute("pragma wal_checkpoint(truncate)")
+        return not busy
 
     def sync(self) -> None:
         """Every commit so far survives a power cut when this returns. OSError.

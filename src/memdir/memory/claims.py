@@ -16,7 +16,7 @@ from typing import Final
 from memdir.memory.other_languages import LANGUAGES, Language
 
 USER: Final = "user"
-_KNOWN: Final = 8_192
+_KNOWN: Final = 32_768
 STATEMENT_MAX_CHARS: Final = 1000
 """What is longer is no sentence (a picture in PostScript, a line of data), and claims nothing."""
 

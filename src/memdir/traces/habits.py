@@ -205,31 +205,3 @@ def bars(values: Sequence[float]) -> str:
     """A line of bars, from the least to the most."""
     low, high = min(values, default=0.0), max(values, default=0.0)
     return "".join(_BARS[round((one - low) / (high - low) * 7) if high > low else 0] for one in values)
-
-
-def svg(titles: Sequence[tuple[str, Sequence[float]]], days: Sequence[str]) -> str:
-    """A row for each number: its name, its line, its least and most. Opens without a network."""
-    width, row, left = 720, 64, 170
-    height = row * len(titles) + 40
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" font-family="sans-serif" font-size="12">',
-        f'<rect width="{width}" height="{height}" fill="white"/>',
-    ]
-    for place, (title, values) in enumerate(titles):
-        top = place * row + 20
-        low, high = min(values, default=0.0), max(values, default=0.0)
-        step = (width - left - 40) / max(1, len(values) - 1)
-        points = [
-            f"{left + at * step:.1f},{top + 40 - (40 * (one - low) / (high - low) if high > low else 20):.1f}"
-            for at, one in enumerate(values)
-        ]  # fmt: skip
-        parts.append(f'<text x="10" y="{top + 24}">{title}</text>')
-        parts.append(
-            f'<text x="{left - 8}" y="{top + 44}" text-anchor="end" fill="#777" font-size="10">{low:.3g} to {high:.3g}</text>'
-        )
-        parts.append(f'<polyline points="{" ".join(points)}" fill="none" stroke="#3465a4" stroke-width="1.5"/>')
-    if days:
-        bottom = height - 10
-        parts.append(f'<text x="{left}" y="{bottom}" fill="#777">{days[0]}</text>')
-        parts.append(f'<text x="{width - 40}" y="{bottom}" text-anchor="end" fill="#777">{days[-1]}</text>')
-    return "\n".join([*parts, "</svg>"]) + "\n"

@@ -47,13 +47,14 @@ def _run(args: argparse.Namespace, out: Output) -> int:
 
 def _configure_drift(parser: Parser) -> None:
     parser.add_argument("number", metavar="NUMBER", nargs="*", help="names of numbers (default: one for each dimension)")
-    parser.add_argument("--plot", metavar="FILE", help="write a picture: SVG")
+    parser.add_argument("--plot", metavar="FILE", help="write a picture: NAME.svg or NAME.png")
     add_filters(parser)
 
 
 def _drift(args: argparse.Namespace, out: Output) -> int:
     from memdir.traces.engram import EXTENDED, FEATURES
-    from memdir.traces.habits import bars, drift, svg
+    from memdir.traces.habits import bars, drift
+    from memdir.traces.plot import png, svg
 
     names = args.number or list(_SHOWN)
     unknown = [name for name in names if name not in (*FEATURES, *EXTENDED)]
@@ -63,9 +64,10 @@ def _drift(args: argparse.Namespace, out: Output) -> int:
     rows = {name: drift(memory, name) for name in names}
     days = next(iter(rows.values()))[0]
     if args.plot is not None:
-        if not args.plot.endswith(".svg"):
-            raise UsageError("a plot is written as SVG", hint="give a name that ends in .svg")
-        Path(args.plot).write_text(svg([(name, values) for name, (_, values) in rows.items()], days), encoding="utf-8")
+        if not args.plot.endswith((".svg", ".png")):
+            raise UsageError("a plot is an SVG or a PNG", hint="give a name that ends in .svg or .png")
+        drawn = svg if args.plot.endswith(".svg") else png
+        Path(args.plot).write_bytes(drawn([(name, values) for name, (_, values) in rows.items()], days))
     if out.json:
         values_by_name = {name: values for name, (_, values) in rows.items()}
         out.document({"days": days, "sessions": [one.session for one in memory.engrams], "values": values_by_name})

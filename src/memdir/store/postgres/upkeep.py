@@ -158,6 +158,10 @@ class PostgresUpkeep:
         except psycopg.Error as error:
             raise explained(error) from error
 
+    def empty_log(self) -> bool:
+        """The server's own doing."""
+        return True
+
     def size_bytes(self) -> int:
         """The database on the server's disk, without its log."""
         row: Any = self._db.one("select pg_database_size(current_database())")

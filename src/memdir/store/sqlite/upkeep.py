@@ -104,6 +104,10 @@ class SqliteUpkeep:
         """With `full` write the file anew."""
         return self._db.compact(full=full)
 
+    def empty_log(self) -> bool:
+        """Into the file, which overwrites what is deleted."""
+        return self._db.checkpoint()
+
     def size_bytes(self) -> int:
         """File and log."""
         return self._db.file_bytes() + self._db.log_bytes()

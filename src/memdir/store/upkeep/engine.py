@@ -103,6 +103,11 @@ class Upkeep(Protocol):
         else can write meanwhile. Returns whether the log was emptied, too: a reader may be in the way."""
         ...
 
+    def empty_log(self) -> bool:
+        """What was deleted is not in the engine's log any more. False: a reader keeps it; try again. An engine that several
+        processes share does that by itself, later."""
+        ...
+
     def size_bytes(self) -> int:
         """What the database takes, its log included."""
         ...

@@ -22,6 +22,7 @@ _NOTES: Final = (
     "select a.number, d.path, a.content || ' ' || a.tags || ' ' || a.metadata from agent_memory a "
     "join document d on d.id = a.document_id where a.container_id = ? and a.number > ? order by a.number limit ?"
 )
+_LOOSE: Final = "select id from document where container_id = ? and path is null and id > ? order by id limit ?"
 _FACTS: Final = "select id, null, text from memory where container_id = ? and id > ? order by id limit ?"
 _FORMER: Final = (
     "select id, path, content_hash from document_version where container_id = ? and id > ? and kind = 'file' "
@@ -61,6 +62,13 @@ class KeptTexts:
         for version, path, content_hash in self._pages(_FORMER, container_id, 0):
             assert isinstance(version, int)
             yield Former(version=version, path=path, content_hash=content_hash)
+
+    def loose(self, container_id: int) -> Iterator[list[str]]:
+        """Ids of documents without a place, in pages."""
+        after = ""
+        while rows := self._db.all(_LOOSE, (container_id, after, IN_MAX)):
+            yield [row[0] for row in rows]
+            after = rows[-1][0]
 
     def _pages(self, statement: str, container_id: int, first: int | str) -> Iterator[tuple[int | str, str | None, str]]:
         after = first

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 
 from memdir.api import forget as wire
@@ -16,13 +16,13 @@ from memdir.core.clock import iso_ms
 from memdir.core.errors import MemdirError, NotFoundError
 from memdir.core.frontmatter import parse
 from memdir.core.ids import new_id
+from memdir.memory.claims import USER
 from memdir.memory.entities import Entities
 from memdir.memory.forget import Matches, Removed, holds, phrase, windows, without
 from memdir.retrieval.derived_indexes import Build, Rebuilds
 from memdir.server.http.access import Caller
 from memdir.store.errors import InvalidError
 from memdir.store.paths import checked_path, is_within
-from memdir.store.tree.documents import Listing
 from memdir.store.tree.operations import Delete, Put, Remove
 from memdir.store.types import Container, Document
 
@@ -31,6 +31,8 @@ _FOUND_MAX: Final = 100
 _MAKES_TEXTS: Final = ("index", "extract", "memory")
 """Work after which nothing old is left of a document; vectors may follow."""
 _READ_MAX: Final = 20_000
+_LARGE_BYTES: Final = 32 << 20
+"""A file beyond this is looked through in parts, and nothing is taken out of it: it goes as a whole."""
 _WHOLE_LINES_MAX: Final = 5000
 """Lines of a whole file whose hashes a receipt holds."""
 
@@ -89,9 +91,8 @@ def verify(caller: Caller, rebuilds: Rebuilds, request: wire.VerifyRequest) -> w
     """Whether what a receipt is about stands anywhere."""
     container = caller.container(request.container_tag, "write")
     key = bytes.fromhex(request.key)
-    wanted = {size: frozenset(hashes) for size, hashes in request.windows.items() if size > 0}
-    embedded = caller.store.passage_log() is not None  # a database that is shared empties its log by itself
-    emptied = caller.store.upkeep().compact(full=False) if embedded else True
+    wanted = {size: frozenset(hashes) for size, hashes in request.windows.items()}
+    emptied = caller.store.upkeep().empty_log()
     found: list[str] = []
     for where, text in () if request.only_progress else _everything(caller, container):
         if where not in found and holds(text, wanted, key):
@@ -124,16 +125,25 @@ def _everything(caller: Caller, container: Container) -> Iterator[tuple[str, str
 
 
 def _documents(caller: Caller, container: Container) -> Iterator[Document]:
-    listing = Listing(container_ids=(container.id,), descending=False)
-    while page := caller.store.documents.listing(listing, limit=_PAGE):
-        yield from (one for one in page if one.kind == "file")
-        listing = replace(listing, after=(page[-1].created_at_ms, page[-1].id))
+    after, more = "", True
+    while more:
+        page = caller.store.documents.files(container.id, prefix="/", after=after, limit=_PAGE)
+        yield from (one for one in page.entries if one.kind == "file")
+        after, more = (page.entries[-1].path or "" if page.entries else after), page.has_more
+    for ids in caller.store.kept_texts.loose(container.id):
+        yield from (one for one in caller.store.documents.many(ids).values() if one.kind == "file")
 
 
 def _texts(caller: Caller, content_hash: str) -> Iterator[str]:
     """The bytes as text, and what was read of them when they are none."""
     try:
-        yield caller.store.blobs.content(content_hash).decode("utf-8", "surrogateescape")
+        read = b""
+        for piece in caller.store.blobs.pieces(content_hash):
+            read += piece
+            if len(read) > _LARGE_BYTES:  # the next part begins with what may have been cut
+                yield read.decode("utf-8", "surrogateescape")
+                read = read[-4 * wire.TEXT_MAX_CHARS :]
+        yield read.decode("utf-8", "surrogateescape")
     except NotFoundError:
         return
     extracted = caller.store.extractions.text(content_hash)
@@ -144,17 +154,22 @@ def _texts(caller: Caller, content_hash: str) -> Iterator[str]:
 # what to forget
 
 
+def _never(_: str) -> bool:
+    return False
+
+
 def _matches(request: wire.ForgetRequest) -> Matches:
     words = request.text or request.subject
-    return phrase(words) if words is not None else lambda _: False
+    return _never if words is None or Entities(()).named(words) == USER else phrase(words)
 
 
 def _of_words(caller: Caller, container: Container, request: wire.ForgetRequest) -> _Plan:
     words = request.text or request.subject or ""
     if not any(character.isalnum() for character in words):
         raise InvalidError("there are no words to look for")
-    matches = phrase(words)
-    plan = _Plan(texts=[words])
+    is_user = request.subject is not None and Entities(()).named(request.subject) == USER
+    matches = _never if is_user else phrase(words)  # nobody is called "me" in their own notes
+    plan = _Plan(texts=[] if is_user else [words])
     spans = _said_of(caller, container, request.subject, plan) if request.subject is not None else {}
     for document in _documents(caller, container):
         _look_into(caller, document, matches, spans.get(document.id, []), plan, whole_files=request.whole_files)
@@ -189,6 +204,10 @@ def _look_into(
     *,
     whole_files: bool,
 ) -> None:
+    if document.size_bytes > _LARGE_BYTES:
+        if _is_in_pieces(caller, document, matches):
+            (plan.whole if whole_files else plan.kept).append(document)
+        return
     try:
         data = caller.store.blobs.content(document.content_hash)
     except NotFoundError:
@@ -207,6 +226,19 @@ def _look_into(
             plan.whole.append(document)
     elif spans or any(map(matches, _texts(caller, document.content_hash))):
         (plan.whole if whole_files else plan.kept).append(document)
+
+
+def _is_in_pieces(caller: Caller, document: Document, matches: Matches) -> bool:
+    """Whether a large file holds the words; it is never in memory as a whole."""
+    before = b""
+    try:
+        for piece in caller.store.blobs.pieces(document.content_hash):
+            if matches((before + piece).decode("utf-8", "replace")):
+                return True
+            before = piece[-4 * wire.TEXT_MAX_CHARS :]
+    except NotFoundError:
+        return False
+    return False
 
 
 def _chars(data: bytes, at: int) -> int:
