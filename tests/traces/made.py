@@ -5,7 +5,8 @@ from __future__ import annotations
 from itertools import count
 from typing import Any
 
-from memdir.traces.collect import Collector, Operation
+from memdir.fs.operations import Operation
+from memdir.traces.collect import Collector
 from memdir.traces.events import Event
 
 _numbers = count(1)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -63,7 +63,7 @@ class Syncing:
         self._pages = pages or ProfileFolder()
         self.siblings: SiblingVfs | None = None
         """What shows the texts beside files; set before `start`."""
-        self.working_style: Callable[[], list[str]] = list
+        self.working_style: Callable[[], Sequence[str]] = tuple
         """What the profile says of how its owner works, where that is recorded; set before `start`."""
         self._profile_file = Path(record.cache_dir) / _PROFILE_FILE
         self._pages_file = Path(record.cache_dir) / _PAGES_FILE

@@ -7,27 +7,28 @@ import os
 import threading
 import time
 from collections import OrderedDict, deque
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
 from memdir.core.clock import Clock
-from memdir.traces.collect import Collector, Operation
+from memdir.fs.operations import Operation
+from memdir.traces.collect import Collector
 from memdir.traces.log import TraceLog, is_ignored
-
-if TYPE_CHECKING:
-    from memdir.fs.fuse.tracing import Traced
 
 log = logging.getLogger(__name__)
 
 QUEUE_MAX: Final = 100_000
-"""Operations that wait; more are counted and left out."""
+"""Operations that wait; more are left out, and the log of the mount says how many."""
 HELD_MAX_BYTES: Final = 64 << 20
 """Contents in the queue; of what comes beyond, nothing but the operation is kept."""
 _STEP_S: Final = 0.5
 _QUIET_S: Final = 0.2
 _URGENT: Final = 20_000
 """So many operations are made into events also while the mount is busy: the thread would make every caller wait."""
+_STYLE_SHARE: Final = 0.01
+"""Of the time at most goes into reading the log for the profile: it runs beside the requests of the mount."""
 QUERY_MAX_CHARS: Final = 200
 _KNOWN_MAX: Final = 1024
 _KNOWN_S: Final = 0.005
@@ -50,14 +51,18 @@ class MountTraces:
         self._log = TraceLog(folder)
         self._root = root
         self._clock = clock
-        self._queue: deque[Operation] = deque(maxlen=QUEUE_MAX)
+        self._queue: deque[Operation] = deque()
         self._known: OrderedDict[int, tuple[float, str, str]] = OrderedDict()
         self._collector = Collector()
-        self._patterns: tuple[str, ...] = ()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._work, name="memdir-traces", daemon=True)
         self._is_failing = False
+        self._lock = threading.Lock()
+        """Of the queue and the next two."""
         self._held_bytes = 0
+        self._missed = 0
+        self._style: tuple[str, ...] = ()
+        self._style_due_s = 0.0
         self._last_s = 0.0
         self._last_session = root
         """Searches go through another door; they are of whoever was at work last."""
@@ -75,18 +80,31 @@ class MountTraces:
         """Of the kernel, of ourselves and of indexers nothing is told."""
         return pid == 0 or pid == os.getpid() or self._who(pid)[0] in INDEXERS
 
-    def take(self, traced: Traced) -> None:
-        operation = self._operation(traced, *self._who(traced.pid))
-        size = len(operation.before or b"") + len(operation.after or b"")
-        if self._held_bytes + size > HELD_MAX_BYTES:
-            operation, size = replace(operation, before=None, after=None), 0
-        self._held_bytes += size
+    def take(self, operation: Operation) -> None:
+        """One that the mount tells of."""
+        actor, session = self._who(operation.pid)
+        self._put(replace(operation, actor=actor, session_key=f"{self._root} {session}", root=self._root))
         self._last_s = time.monotonic()
-        self._queue.append(operation)
+
+    def _put(self, operation: Operation) -> None:
+        with self._lock:
+            if len(self._queue) >= QUEUE_MAX:
+                self._missed += 1
+                return
+            if self._held_bytes + _size(operation) > HELD_MAX_BYTES:
+                operation = replace(operation, before=None, after=None)
+            self._held_bytes += _size(operation)
+            self._queue.append(operation)
+
+    def _got(self) -> Operation:
+        with self._lock:
+            operation = self._queue.popleft()
+            self._held_bytes -= _size(operation)
+            return operation
 
     def searched(self, query: str, mode: str, path: str, matched: int) -> None:
         """A `memdir grep` in the mount."""
-        self._queue.append(
+        self._put(
             Operation(
                 kind="search", at_ms=self._clock.now_ns() // 1_000_000, pid=0, actor="memdir grep",
                 session_key=self._last_session, root=self._root, path=path, raw="memdir grep",
@@ -94,17 +112,23 @@ class MountTraces:
             )
         )  # fmt: skip
 
-    def working_style(self) -> list[str]:
-        """Lines of the profile, from what was done in this mount."""
+    def working_style(self) -> Sequence[str]:
+        """Lines of the profile, from what was done in this mount. Of a long log not at every change of the profile."""
         from memdir.traces.consolidate import consolidate
         from memdir.traces.engram import engrams
         from memdir.traces.habits import working_style
 
+        began_s = time.monotonic()
+        if began_s < self._style_due_s:
+            return self._style
         try:
-            return working_style(consolidate(engrams(one for one in self._log.events() if one.root == self._root)))
+            memory = consolidate(engrams(one for one in self._log.events() if one.root == self._root))
+            self._style = tuple(working_style(memory))
         except OSError as error:
             log.warning("what was done in the mount cannot be read: %s", error)
-            return []
+        ended_s = time.monotonic()
+        self._style_due_s = ended_s + (ended_s - began_s) / _STYLE_SHARE
+        return self._style
 
     def _who(self, pid: int) -> tuple[str, str]:
         """Name and session of a process; both empty when it is gone already."""
@@ -137,18 +161,20 @@ class MountTraces:
 
     def _step(self, *, everything: bool) -> None:
         try:
-            self._patterns = self._log.ignored
+            patterns = self._log.ignored
             while self._queue and (everything or self._may_work()):
-                operation = self._queue.popleft()
-                self._held_bytes -= len(operation.before or b"") + len(operation.after or b"")
+                operation = self._got()
                 self._last_session = operation.session_key
-                if not is_ignored(operation.path, self._patterns):
+                if not is_ignored(operation.path, patterns):
                     self._collector.take(operation)
             if self._queue and not everything:
                 return
             events = self._collector.settled(self._clock.now_ns() // 1_000_000, everything=everything)
             self._log.add(events)
             self._is_failing = False
+            if self._missed:
+                log.warning("%d operations came faster than they could be recorded, and are missing", self._missed)
+                self._missed = 0
         except OSError as error:
             if not self._is_failing:
                 log.warning("what is done in the mount cannot be recorded: %s", error)
@@ -156,10 +182,6 @@ class MountTraces:
         except Exception:
             log.exception("what was done in the mount was not recorded")
 
-    def _operation(self, traced: Traced, actor: str, session: str) -> Operation:
-        fields: dict[str, Any] = {} if traced.age_ms is None else {"file_age_ms": traced.age_ms}
-        return Operation(
-            kind=traced.kind, at_ms=traced.at_ms, pid=traced.pid, actor=actor, session_key=f"{self._root} {session}",
-            root=self._root, path=traced.path, target=traced.target, before=traced.before, after=traced.after,
-            created=traced.created, replaced=traced.replaced, size_bytes=traced.size_bytes, fields=fields, raw=traced.raw,
-        )  # fmt: skip
+
+def _size(operation: Operation) -> int:
+    return len(operation.before or b"") + len(operation.after or b"")

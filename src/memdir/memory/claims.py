@@ -13,15 +13,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from memdir.memory.other_languages import LANGUAGES, Language
+from memdir.memory.other_languages import LANGUAGES, NAME, Language
 
 USER: Final = "user"
 _KNOWN: Final = 32_768
 STATEMENT_MAX_CHARS: Final = 1000
 """What is longer is no sentence (a picture in PostScript, a line of data), and claims nothing."""
 
-_NAME: Final = r"[A-ZÀ-ÞА-Я][\w'’-]*[a-zà-ÿа-я\d][\w'’-]*(?: [A-ZÀ-ÞА-Я][\w'’-]+){0,2}"
-_WHO: Final = rf"(?P<who>I|[Ww]e|[Tt]he user|[Ss]he|[Hh]e|{_NAME})"
+_WHO: Final = rf"(?P<who>I|[Ww]e|[Tt]he user|[Ss]he|[Hh]e|{NAME})"
 _AM: Final = r"(?:['’](?:m|ve|re|s)| am| are| is| have| has| was)?"
 _HOW: Final = r"(?: (?:now|still|currently|also|already|just|really|usually|all|both|finally|recently|officially|been))*"
 _MY: Final = r"(?P<my>[Mm]y|[Oo]ur|[Hh]er|[Hh]is|(?:[Tt]he )?[Uu]ser['’]s|[A-ZÀ-Þ][\w-]+(?: [A-ZÀ-Þ][\w-]+)?['’]s)"
@@ -66,17 +65,17 @@ _WORK: Final = (
     rf"{_WHO}{_AM}{_HOW} (?:joined|started (?:work )?at|employed (?:by|at)|hired by) {_V}(?: as [^.,;]+)?{_END}",
     rf"{_WHO}{_AM}{_HOW} (?:got |have |has )?a (?:new )?job (?:at|with) {_V}{_END}",
     rf"{_MY} (?:new |current )?(?:employer|company|workplace)(?: is|['’]s)(?: now)? {_V}{_END}",
-    rf"^(?P<value>{_NAME}) hired me\b(?:.*?\bno longer (?:with|at) {_OLD}{_END})?",
+    rf"^(?P<value>{NAME}) hired me\b(?:.*?\bno longer (?:with|at) {_OLD}{_END})?",
 )
 _BORN: Final = (
     rf"{_MY} birthday is (?:on )?{_V}{_END}",
     rf"{_WHO}{_AM} born on {_V}{_END}",
 )
 _PARTNER: Final = (
-    rf"{_MY} (?P<what>{_PERSON}) is (?:called |named )?(?P<value>{_NAME})",
-    rf"{_MY} (?P<what>{_PERSON}) (?P<value>{_NAME})\b",
-    rf"^(?P<value>{_NAME}), (?P<my>[Mm]y) (?P<what>{_PERSON}),",
-    rf"{_WHO}{_AM}{_HOW} (?P<what>married) to (?P<value>{_NAME})",
+    rf"{_MY} (?P<what>{_PERSON}) is (?:called |named )?(?P<value>{NAME})",
+    rf"{_MY} (?P<what>{_PERSON}) (?P<value>{NAME})\b",
+    rf"^(?P<value>{NAME}), (?P<my>[Mm]y) (?P<what>{_PERSON}),",
+    rf"{_WHO}{_AM}{_HOW} (?P<what>married) to (?P<value>{NAME})",
 )
 _OWN: Final = (
     (
@@ -100,19 +99,19 @@ _DUE: Final = (
         r"(?:[Tt]he )?deadline (?:of|for) (?:[Pp]roject )?(?P<who>[\w-]+) (?:is|was (?:moved|pushed|shifted|extended|"
         r"brought forward) to)(?: now)? (?P<value>[^.,;!?()]{2,40})"
     ),
-    rf"(?:[Pp]roject )?(?P<who>{_NAME})\b[^.;]*? is(?: now)? due (?:on|by|in) (?P<value>[^.,;!?()]{{2,40}})",
+    rf"(?:[Pp]roject )?(?P<who>{NAME})\b[^.;]*? is(?: now)? due (?:on|by|in) (?P<value>[^.,;!?()]{{2,40}})",
 )
 _USES: Final = (
     (
-        rf"^(?:[Ii]n )?(?:[Pp]roject |[Tt]he project )?(?P<who>{_NAME})(?: now)? (?:switched|migrated|moved) from "
+        rf"^(?:[Ii]n )?(?:[Pp]roject |[Tt]he project )?(?P<who>{NAME})(?: now)? (?:switched|migrated|moved) from "
         rf"{_OLD} to {_V}{_END}"
     ),
-    rf"^(?:[Ii]n )?(?:[Pp]roject |[Tt]he project )?(?P<who>{_NAME})(?: has)? replaced {_OLD} (?:with|by) {_V}{_END}",
+    rf"^(?:[Ii]n )?(?:[Pp]roject |[Tt]he project )?(?P<who>{NAME})(?: has)? replaced {_OLD} (?:with|by) {_V}{_END}",
     (
-        rf"^(?:[Ii]n )?(?:[Pp]roject )(?P<who>{_NAME})(?: now)? (?:we )?(?:uses?|runs? on|relies on|rely on|stores? "
+        rf"^(?:[Ii]n )?(?:[Pp]roject )(?P<who>{NAME})(?: now)? (?:we )?(?:uses?|runs? on|relies on|rely on|stores? "
         rf"(?:\w+ )?in|is (?:written|built) (?:in|with)|depends on) {_V}{_END}"
     ),
-    rf"^(?P<who>{_NAME})(?: now)? (?:uses|runs on|relies on|is written in|is built with) {_V}{_END}",
+    rf"^(?P<who>{NAME})(?: now)? (?:uses|runs on|relies on|is written in|is built with) {_V}{_END}",
 )
 _MANY: Final = (
     ("allergy", rf"{_WHO}{_AM}{_HOW} allergic to {_V}{_END}"),

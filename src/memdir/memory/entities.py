@@ -13,10 +13,11 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from memdir.memory.claims import USER, claim_of
+from memdir.memory.other_languages import NAME
 from memdir.store.types import Memory, MemoryCandidate
 
 HOPS_MAX: Final = 5
-_NAME: Final = re.compile(r"[A-ZÀ-ÞА-Я][\w'’-]*[a-zà-ÿа-я\d]\w*(?: [A-ZÀ-ÞА-Я][\w'’-]+){0,2}")
+_NAME: Final = re.compile(NAME)
 _PERSONS: Final = frozenset(
     (
         *("partner", "son", "daughter", "mother", "father", "mum", "mom", "dad", "brother", "sister", "boss", "manager"),

@@ -8,7 +8,8 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-_NAME: Final = r"[A-ZÀ-Þ][\w'’-]*[a-zà-ÿ\d][\w'’-]*(?: [A-ZÀ-Þ][\w'’-]+){0,2}"
+NAME: Final = r"[A-ZÀ-ÞА-Я][\w'’-]*[a-zà-ÿа-я\d][\w'’-]*(?: [A-ZÀ-ÞА-Я][\w'’-]+){0,2}"
+"""Of a person or a thing, in any language with capitals: one to three words."""
 _V: Final = r"(?P<value>[^.,;!?()]{2,60}?)"
 _OLD: Final = r"[^.,;!?()]{2,40}?"
 _STOP: Final = r"\s*[.,;!?(]|\s*$"
@@ -35,7 +36,7 @@ _DE_END: Final = (
     rf"(?= (?:und|aber|weil|seit|wo|mit|für|denn|da|jetzt|nun|wieder|heute|dort|in einer|im (?:Januar|Februar|März|April|Mai|"
     rf"Juni|Juli|August|September|Oktober|November|Dezember))\b|{_STOP})"
 )
-_DE_WHO: Final = rf"(?P<who>[Ii]ch|[Ww]ir|{_NAME})"
+_DE_WHO: Final = rf"(?P<who>[Ii]ch|[Ww]ir|{NAME})"
 _DE_HOW: Final = r"(?: (?:jetzt|nun|derzeit|wieder|immer noch|noch|auch|inzwischen|seit \S+(?: \d{4})?))*"
 _DE_PERSON: Final = (
     r"Frau|Mann|Partnerin|Partner|Freundin|Freund|Sohn|Tochter|Mutter|Vater|Bruder|Schwester|Hund|Hündin|Katze|Kater|Chefin|"
@@ -56,9 +57,9 @@ GERMAN: Final = Language(
         ("works at", True, rf"{_DE_WHO} arbeite(?:t|n)?{_DE_HOW} (?:bei|für) (?:der |dem )?{_V}{_DE_END}"),
         ("works at", True, rf"{_DE_WHO} (?:habe|hat)(?: \w+){{0,3}}? bei {_V} (?:angefangen|begonnen)\b"),
         ("birthday", True, r"[Mm]ein Geburtstag ist (?:am |der )?(?P<value>\d[^,;!?()]{2,30}?)(?=\.?\s*$|[,;])"),
-        ("birthday", True, rf"(?P<who>{_NAME}) hat am (?P<value>\d[^,;!?()]{{2,30}}?) Geburtstag"),
-        ("", True, rf"[Mm]eine? (?P<what>{_DE_PERSON}) (?:heißt|ist) (?P<value>{_NAME})"),
-        ("", True, rf"[Mm]eine? (?P<what>{_DE_PERSON}) (?P<value>{_NAME})\b"),
+        ("birthday", True, rf"(?P<who>{NAME}) hat am (?P<value>\d[^,;!?()]{{2,30}}?) Geburtstag"),
+        ("", True, rf"[Mm]eine? (?P<what>{_DE_PERSON}) (?:heißt|ist) (?P<value>{NAME})"),
+        ("", True, rf"[Mm]eine? (?P<what>{_DE_PERSON}) (?P<value>{NAME})\b"),
         ("", True, rf"[Mm]eine? (?P<what>Editor|Lieblings\w+) ist(?: jetzt| nun)? {_V}{_DE_END}"),
         ("editor", True, rf"{_DE_WHO} (?:benutze|benutzt|verwende|verwendet|nutze|nutzt){_DE_HOW} {_V} als Editor\b"),
         ("drinks", True, rf"{_DE_WHO} trink(?:e|t)(?: jetzt| nun| nur noch| meistens| morgens| am liebsten)* {_V}{_DE_END}"),
@@ -69,11 +70,11 @@ GERMAN: Final = Language(
                 r"(?: jetzt| nun)?(?: der| am| den)? (?P<value>\d[^,;!?()]{2,30}?)(?: verschoben)?(?=\.?\s*$|[,;])"
             ),
         ),
-        ("uses", False, rf"Projekt (?P<who>{_NAME}) (?:nutzt|verwendet|benutzt|läuft auf|setzt auf){_DE_HOW} {_V}{_DE_END}"),
+        ("uses", False, rf"Projekt (?P<who>{NAME}) (?:nutzt|verwendet|benutzt|läuft auf|setzt auf){_DE_HOW} {_V}{_DE_END}"),
         (
             "uses", False,
             (
-                rf"(?:Projekt )?(?P<who>{_NAME}) ist(?: \w+){{0,2}}? von {_OLD} (?:auf|zu) {_V} "
+                rf"(?:Projekt )?(?P<who>{NAME}) ist(?: \w+){{0,2}}? von {_OLD} (?:auf|zu) {_V} "
                 r"(?:umgestiegen|gewechselt|umgezogen)\b"
             ),
         ),
@@ -126,32 +127,32 @@ SPANISH: Final = Language(
     rules=_rules(
         (
             "lives in", True,
-            rf"(?:\b[Vv]iv(?:o|imos)|(?P<who>{_NAME})(?: ya| ahora)? vive)(?: ahora| todavía)? en {_V}{_ES_END}",
+            rf"(?:\b[Vv]iv(?:o|imos)|(?P<who>{NAME})(?: ya| ahora)? vive)(?: ahora| todavía)? en {_V}{_ES_END}",
         ),
         (
             "lives in", True,
             (
                 r"(?:\b[Mm]e (?:mudé|he mudado)|\b[Nn]os (?:mudamos|hemos mudado)|"
-                rf"(?P<who>{_NAME}) se (?:mudó|ha mudado))(?: \w+){{0,2}}?(?: de {_OLD})? a {_V}{_ES_END}"
+                rf"(?P<who>{NAME}) se (?:mudó|ha mudado))(?: \w+){{0,2}}?(?: de {_OLD})? a {_V}{_ES_END}"
             ),
         ),
         (
             "works at", True,
             (
-                rf"(?:\b[Tt]rabaj(?:o|amos)|(?P<who>{_NAME})(?: ahora)? trabaja)(?: ahora| actualmente)? "
+                rf"(?:\b[Tt]rabaj(?:o|amos)|(?P<who>{NAME})(?: ahora)? trabaja)(?: ahora| actualmente)? "
                 rf"(?:en|para|con) {_V}{_ES_END}"
             ),
         ),
         (
             "works at", True,
-            rf"(?:\b[Ee]mpecé|\b[Hh]e empezado|(?P<who>{_NAME}) (?:empezó|ha empezado)) a trabajar (?:en|para) {_V}{_ES_END}",
+            rf"(?:\b[Ee]mpecé|\b[Hh]e empezado|(?P<who>{NAME}) (?:empezó|ha empezado)) a trabajar (?:en|para) {_V}{_ES_END}",
         ),
         ("birthday", True, rf"\b[Mm]i cumpleaños es (?:el )?{_V}{_ES_END}"),
-        ("birthday", True, rf"\b[Ee]l cumpleaños de (?P<who>{_NAME}) es (?:el )?{_V}{_ES_END}"),
-        ("", True, rf"\b[Mm]i (?P<what>{_ES_PERSON}) (?:se llama|es) (?P<value>{_NAME})"),
+        ("birthday", True, rf"\b[Ee]l cumpleaños de (?P<who>{NAME}) es (?:el )?{_V}{_ES_END}"),
+        ("", True, rf"\b[Mm]i (?P<what>{_ES_PERSON}) (?:se llama|es) (?P<value>{NAME})"),
         ("", True, rf"\b[Mm]i (?P<what>editor|bebida favorita|editor favorito)(?: ahora)? es(?: ahora)? {_V}{_ES_END}"),
         ("editor", True, rf"\b[Uu]so {_V} como editor\b"),
-        ("drinks", True, rf"(?:\b[Bb]ebo|(?P<who>{_NAME}) bebe)(?: ahora| siempre| solo| solamente)? {_V}{_ES_END}"),
+        ("drinks", True, rf"(?:\b[Bb]ebo|(?P<who>{NAME}) bebe)(?: ahora| siempre| solo| solamente)? {_V}{_ES_END}"),
         (
             "due", True,
             (
@@ -160,13 +161,13 @@ SPANISH: Final = Language(
                 rf"{_V}{_ES_END}"
             ),
         ),
-        ("uses", False, rf"[Pp]royecto (?P<who>{_NAME})(?: ahora)? (?:usa|utiliza|funciona con) {_V}{_ES_END}"),
-        ("uses", False, rf"(?:[Pp]royecto )?(?P<who>{_NAME}) (?:cambió|pasó|migró) de {_OLD} a {_V}{_ES_END}"),
-        ("allergy", False, rf"(?:\b[Ss]oy|(?P<who>{_NAME}) es) alérgic[oa] a(?:l| la| los| las)? {_V}{_ES_END}"),
+        ("uses", False, rf"[Pp]royecto (?P<who>{NAME})(?: ahora)? (?:usa|utiliza|funciona con) {_V}{_ES_END}"),
+        ("uses", False, rf"(?:[Pp]royecto )?(?P<who>{NAME}) (?:cambió|pasó|migró) de {_OLD} a {_V}{_ES_END}"),
+        ("allergy", False, rf"(?:\b[Ss]oy|(?P<who>{NAME}) es) alérgic[oa] a(?:l| la| los| las)? {_V}{_ES_END}"),
         ("dislikes", False, rf"(?:\b[Nn]o me gustan?|\b[Oo]dio|\b[Dd]etesto) {_V}{_ES_END}"),
-        ("prefers", False, rf"[Aa] (?P<who>{_NAME}) le (?:gustan?|encantan?) {_V}{_ES_END}"),
-        ("prefers", False, rf"(?:\b[Pp]refiero|\b[Mm]e (?:gustan?|encantan?)|(?P<who>{_NAME}) prefiere) {_V}{_ES_END}"),
-        ("speaks", False, rf"(?:\b[Hh]ablo|(?P<who>{_NAME}) habla) {_V}{_ES_END}"),
+        ("prefers", False, rf"[Aa] (?P<who>{NAME}) le (?:gustan?|encantan?) {_V}{_ES_END}"),
+        ("prefers", False, rf"(?:\b[Pp]refiero|\b[Mm]e (?:gustan?|encantan?)|(?P<who>{NAME}) prefiere) {_V}{_ES_END}"),
+        ("speaks", False, rf"(?:\b[Hh]ablo|(?P<who>{NAME}) habla) {_V}{_ES_END}"),
         ("habit", False, rf"\b(?P<value>(?:[Ss]iempre|[Nn]unca|[Cc]ada \w+) \w+o [^.,;!?()]{{2,50}}?){_ES_END}"),
         ("decision", False, rf"\b(?:[Hh]emos decidido|[Dd]ecidimos|[Hh]e decidido|[Dd]ecidí) {_V}{_ES_END}"),
     ),
@@ -205,7 +206,7 @@ FRENCH: Final = Language(
         (
             "lives in", True,
             (
-                rf"(?:\b[Jj]['’]habite|\b[Jj]e vis|\b[Nn]ous (?:habitons|vivons)|(?P<who>{_NAME}) (?:habite|vit))"
+                rf"(?:\b[Jj]['’]habite|\b[Jj]e vis|\b[Nn]ous (?:habitons|vivons)|(?P<who>{NAME}) (?:habite|vit))"
                 rf"(?: maintenant| toujours| désormais)? (?:à|en|au|aux) {_V}{_FR_END}"
             ),
         ),
@@ -213,26 +214,26 @@ FRENCH: Final = Language(
             "lives in", True,
             (
                 r"(?:\b[Jj]['’]ai déménagé|\b[Nn]ous avons déménagé|"
-                rf"(?P<who>{_NAME}) a déménagé)(?: \w+){{0,2}}?(?: de {_OLD})?"
+                rf"(?P<who>{NAME}) a déménagé)(?: \w+){{0,2}}?(?: de {_OLD})?"
                 rf" (?:à|en|au) {_V}{_FR_END}"
             ),
         ),
         (
             "works at", True,
             (
-                rf"(?:\b[Jj]e travaille|(?P<who>{_NAME}) travaille)(?: maintenant| désormais| actuellement)? "
+                rf"(?:\b[Jj]e travaille|(?P<who>{NAME}) travaille)(?: maintenant| désormais| actuellement)? "
                 rf"(?:chez|pour) {_V}{_FR_END}"
             ),
         ),
-        ("works at", True, rf"(?:\b[Jj]['’]ai commencé|(?P<who>{_NAME}) a commencé)(?: \w+)? chez {_V}{_FR_END}"),
+        ("works at", True, rf"(?:\b[Jj]['’]ai commencé|(?P<who>{NAME}) a commencé)(?: \w+)? chez {_V}{_FR_END}"),
         ("birthday", True, rf"\b[Mm]on anniversaire est (?:le )?{_V}{_FR_END}"),
-        ("birthday", True, rf"\b[Ll]['’]anniversaire (?:de |d['’])(?P<who>{_NAME}) est (?:le )?{_V}{_FR_END}"),
-        ("", True, rf"\b[Mm](?:on|a) (?P<what>{_FR_PERSON}) (?:s['’]appelle|est) (?P<value>{_NAME})"),
+        ("birthday", True, rf"\b[Ll]['’]anniversaire (?:de |d['’])(?P<who>{NAME}) est (?:le )?{_V}{_FR_END}"),
+        ("", True, rf"\b[Mm](?:on|a) (?P<what>{_FR_PERSON}) (?:s['’]appelle|est) (?P<value>{NAME})"),
         ("", True, rf"\b[Mm](?:on|a) (?P<what>éditeur|boisson préférée) est(?: maintenant)? {_V}{_FR_END}"),
         ("editor", True, rf"\b[Jj]['’]utilise {_V} comme éditeur\b"),
         (
             "drinks", True,
-            rf"(?:\b[Jj]e bois|(?P<who>{_NAME}) boit)(?: maintenant| toujours)?(?: du| de la| de l['’])? {_V}{_FR_END}",
+            rf"(?:\b[Jj]e bois|(?P<who>{NAME}) boit)(?: maintenant| toujours)?(?: du| de la| de l['’])? {_V}{_FR_END}",
         ),
         (
             "due", True,
@@ -241,15 +242,15 @@ FRENCH: Final = Language(
                 rf"(?:le )?{_V}{_FR_END}"
             ),
         ),
-        ("uses", False, rf"[Pp]rojet (?P<who>{_NAME})(?: maintenant)? (?:utilise|tourne sur) {_V}{_FR_END}"),
-        ("uses", False, rf"(?:[Pp]rojet )?(?P<who>{_NAME}) (?:est passé|a migré) de {_OLD} à {_V}{_FR_END}"),
-        ("allergy", False, rf"(?:\b[Jj]e suis|(?P<who>{_NAME}) est) allergique (?:à la|à l['’]|à|aux|au) ?{_V}{_FR_END}"),
+        ("uses", False, rf"[Pp]rojet (?P<who>{NAME})(?: maintenant)? (?:utilise|tourne sur) {_V}{_FR_END}"),
+        ("uses", False, rf"(?:[Pp]rojet )?(?P<who>{NAME}) (?:est passé|a migré) de {_OLD} à {_V}{_FR_END}"),
+        ("allergy", False, rf"(?:\b[Jj]e suis|(?P<who>{NAME}) est) allergique (?:à la|à l['’]|à|aux|au) ?{_V}{_FR_END}"),
         ("dislikes", False, rf"\b[Jj]e (?:déteste|n['’]aime pas) {_V}{_FR_END}"),
         (
             "prefers", False,
-            rf"(?:\b[Jj]e préfère|\b[Jj]['’](?:aime|adore)|(?P<who>{_NAME}) (?:préfère|aime|adore)) {_V}{_FR_END}",
+            rf"(?:\b[Jj]e préfère|\b[Jj]['’](?:aime|adore)|(?P<who>{NAME}) (?:préfère|aime|adore)) {_V}{_FR_END}",
         ),
-        ("speaks", False, rf"(?:\b[Jj]e parle|(?P<who>{_NAME}) parle) {_V}{_FR_END}"),
+        ("speaks", False, rf"(?:\b[Jj]e parle|(?P<who>{NAME}) parle) {_V}{_FR_END}"),
         ("decision", False, rf"\b(?:[Nn]ous avons décidé|[Jj]['’]ai décidé) d(?:e |['’]){_V}{_FR_END}"),
     ),
     attributes={

@@ -31,7 +31,7 @@ EXACT_MAX: Final = 4096
 SHORTLIST: Final = 1024
 """Memories whose vectors are compared when there are more than EXACT_MAX."""
 STATIC_NOW_MAX: Final = 256
-"""New memories that get their static vector during a search, before the worker comes to them."""
+"""New memories that get a vector during a search, before the worker comes to them."""
 CONTAINERS_MAX: Final = 32
 BYTES_MAX: Final = 512 << 20
 """Of all containers held; the least used go first."""
@@ -175,8 +175,8 @@ class MemoryIndex:
         held.mark(dict.fromkeys(texts, (0, None)))
         if not texts:
             return []
-        for place, model in enumerate(searcher.models):
-            self._fill(held, model, static=place == 0)
+        for model in searcher.models:
+            self._fill(held, model, make_missing=True)
         view = _View(held, held.alive, self._chunks)
         outcome = searcher.over(cast(ChunkStore, view)).search(replace(query, hops=False))
         return [FoundMemory(id=hit.document_id, score=hit.score) for hit in outcome.hits]
@@ -207,10 +207,10 @@ class MemoryIndex:
             held.mark({memory_id: now for memory_id, now in standing.items() if memory_id in held.row_of})
             held.version = version
         for place, model in enumerate(searcher.models):
-            self._fill(held, model, static=place == 0)
+            self._fill(held, model, make_missing=place == 0)
 
-    def _fill(self, held: _Held, model: Embedder, *, static: bool) -> None:
-        """Vectors that came since, and static ones for some that have none yet."""
+    def _fill(self, held: _Held, model: Embedder, *, make_missing: bool) -> None:
+        """Vectors that came since; with `make_missing` also for some that have none yet."""
         vectors = held.vectors.get(model.name)
         if vectors is None:
             vectors = _Vectors.empty(len(held.ids), model.dim)
@@ -223,7 +223,7 @@ class MemoryIndex:
             blob = stored.get(held.ids[row])
             if blob is not None:
                 vectors.put(row, np.frombuffer(blob, dtype=VECTOR_DTYPE))
-        if static:
+        if make_missing:
             left = [row for row in missing if not vectors.there[row]][:STATIC_NOW_MAX]
             made = model.embed_passages([held.texts[row] for row in left]) if left else ()
             for row, vector in zip(left, made, strict=True):

@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Final, Literal
+from dataclasses import replace
+from typing import Any, Final
 
 from memdir.core.ids import new_id
-from memdir.traces.events import CONTENT_MAX_BYTES, Event, counted, delta, depth_of, hash_of, text_of
+from memdir.fs.operations import CONTENT_MAX_BYTES, COPY_MS, Operation
+from memdir.traces.events import Event, counted, delta, depth_of, hash_of, text_of
 
 SETTLE_MS: Final = 1500
 SAVE_MS: Final = 60_000
 """Between the making of a temporary file and its rename to the real name."""
-COPY_MS: Final = 10_000
-BROWSE_AGAIN_MS: Final = 1000
-"""A listing of a folder takes several requests, and a shell asks twice."""
+AGAIN_MS: Final = 1000
+"""Between two looks of a process at the same file or folder that are one."""
 IDLE_MS: Final = 30 * 60_000
 """Who does nothing for so long begins another session."""
 PENDING_MAX: Final = 4096
@@ -35,32 +35,6 @@ _BACKUP: Final = re.compile(
     r"| \(copy\)(?:\.\w+)?)$",
     re.IGNORECASE,
 )
-
-Kind = Literal["read", "browse", "search", "write", "mkdir", "delete", "rmdir", "rename", "copy"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Operation:
-    """`path` is what it was about; `target` the new name of a rename, or what a copy made. `before`, `after`: contents, as far
-    as they are not longer than CONTENT_MAX_BYTES; of a rename, `before` is what the target held. `created`: there was no
-    such file."""
-
-    kind: Kind
-    at_ms: int
-    pid: int
-    actor: str
-    session_key: str
-    """Of the terminal, or the program, that it came from."""
-    root: str
-    path: str
-    target: str = ""
-    before: bytes | None = None
-    after: bytes | None = None
-    created: bool = False
-    replaced: bool = False
-    size_bytes: int = 0
-    fields: dict[str, Any] = field(default_factory=dict)
-    raw: str = ""
 
 
 class Collector:
@@ -78,18 +52,18 @@ class Collector:
 
     def take(self, operation: Operation) -> None:
         """The next one."""
-        again = self._earlier(operation, "browse", operation.path, within_ms=BROWSE_AGAIN_MS)
-        if operation.kind == "browse" and again is not None and self._pending[again].pid == operation.pid:
+        if self._is_told(operation):
             return
-        copied = self._earlier(operation, "copied", operation.path, within_ms=COPY_MS)
-        if operation.kind == "read" and copied is not None and self._pending[copied].pid == operation.pid:
-            return  # a copier closes its source last
-        again = self._earlier(operation, "read", operation.path, within_ms=BROWSE_AGAIN_MS)
-        if operation.kind == "read" and again is not None and self._pending[again].pid == operation.pid:
-            return  # editors open what they show twice
         merged = self._merged(operation)
         for one in (operation,) if merged is None else merged:
             self._add(one)
+
+    def _is_told(self, operation: Operation) -> bool:
+        """Whether one before it of the same process says it: editors open what they show twice, a listing takes several
+        requests, a copier closes its source last."""
+        earlier = {"browse": (("browse", AGAIN_MS),), "read": (("read", AGAIN_MS), ("copied", COPY_MS))}.get(operation.kind, ())
+        found = (self._earlier(operation, kind, operation.path, within_ms=within_ms) for kind, within_ms in earlier)
+        return any(number is not None and self._pending[number].pid == operation.pid for number in found)
 
     def settled(self, now_ms: int, *, everything: bool = False) -> list[Event]:
         """Events whose operations nothing can change any more. What looks like a temporary file waits for its rename."""

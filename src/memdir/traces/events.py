@@ -17,8 +17,6 @@ EventType = Literal[
 ]  # fmt: skip
 TYPES: Final[frozenset[str]] = frozenset(get_args(EventType))
 DERIVED: Final = frozenset({"cross_file_ref", "context_switch"})
-CONTENT_MAX_BYTES: Final = 256 * 1024
-"""A longer content is known by its hash alone."""
 LINES_MAX: Final = 5000
 """Of a text whose changes are told line by line; one with more is told whole."""
 

@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Final
 
 from memdir.core.errors import UsageError
-from memdir.traces.collect import Collector, Operation
-from memdir.traces.events import CONTENT_MAX_BYTES, Event
+from memdir.fs.operations import CONTENT_MAX_BYTES, Kind, Operation
+from memdir.traces.collect import Collector
+from memdir.traces.events import Event
 from memdir.traces.log import is_ignored
 
 _CLOSE_WRITE, _MOVED_FROM, _MOVED_TO, _CREATE, _DELETE = 0x8, 0x40, 0x80, 0x100, 0x200
@@ -222,13 +223,13 @@ class Watcher:
     def _is_left_out(self, root: Path, path: Path) -> bool:
         return is_ignored(f"/{path.relative_to(root)}", self._patterns)
 
-    def _tell(self, root: Path, kind: str, path: Path, *, target: Path | None = None, **more: object) -> None:
+    def _tell(self, root: Path, kind: Kind, path: Path, *, target: Path | None = None, **more: object) -> None:
         if self._is_left_out(root, path):
             return
         inside = target is None or root in target.parents
         operation = Operation(
-            kind=kind,  # type: ignore[arg-type]
-            at_ms=time.time_ns() // 1_000_000, pid=0, actor="", session_key=str(root), root=str(root),
+            kind=kind,
+            at_ms=time.time_ns() // 1_000_000, pid=0, session_key=str(root), root=str(root),
             path=f"/{path.relative_to(root)}",
             target="" if target is None else f"/{target.relative_to(root)}" if inside else str(target),
             raw=f"inotify {kind}", **more,  # type: ignore[arg-type]

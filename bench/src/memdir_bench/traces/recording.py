@@ -6,7 +6,7 @@ import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -14,8 +14,9 @@ from typing import Final
 from memdir.core.clock import SystemClock
 from memdir.fs.cache.filesystem import SqliteFs
 from memdir.fs.fuse.session import FuseOptions, FuseSession, Profile
-from memdir.fs.fuse.tracing import Traced, Tracer
-from memdir.traces.collect import Collector, Operation
+from memdir.fs.fuse.tracing import Tracer
+from memdir.fs.operations import Operation
+from memdir.traces.collect import Collector
 from memdir.traces.events import Event
 
 BEGINS_MS: Final = 1_700_000_000_000
@@ -29,28 +30,23 @@ class Recorder:
     session: str = ""
     operations: list[Operation] = field(default_factory=list)
 
-    def take(self, traced: Traced) -> None:
+    def take(self, operation: Operation) -> None:
         if self.session:
             self.now_ms += 1  # no two at once
-            self._add(
-                Operation(
-                    kind=traced.kind, at_ms=self.now_ms, pid=1, actor="user", session_key=self.session, root=self.session,
-                    path=traced.path, target=traced.target, before=traced.before, after=traced.after, created=traced.created,
-                    replaced=traced.replaced, size_bytes=traced.size_bytes, raw=traced.raw,
+            self.operations.append(
+                replace(
+                    operation, at_ms=self.now_ms, pid=1, actor="user", session_key=self.session, root=self.session, fields={}
                 )
-            )  # fmt: skip
+            )
 
     def searched(self, query: str, path: str) -> None:
         self.now_ms += 1
-        self._add(
+        self.operations.append(
             Operation(
                 kind="search", at_ms=self.now_ms, pid=1, actor="memdir grep", session_key=self.session, root=self.session,
                 path=path, raw="memdir grep", fields={"search_type": "semantic", "query": query},
             )
         )  # fmt: skip
-
-    def _add(self, operation: Operation) -> None:
-        self.operations.append(operation)
 
     def tick(self, ms: int) -> None:
         self.now_ms += ms

@@ -28,6 +28,7 @@ def _configure(parser: Parser) -> None:
 
 def _run(args: argparse.Namespace, out: Output) -> int:
     from memdir.cli.history.shared import placed
+    from memdir.cli.memory.facts import place_of_source
     from memdir.client.light import call
     from memdir.client.local import ensure_server
     from memdir.core.paths import app_paths
@@ -46,7 +47,7 @@ def _run(args: argparse.Namespace, out: Output) -> int:
             out.line(line)
     else:
         for link in links:
-            where = "said by a call" if link["path"] is None else f"{out.name(link['path'])}:{link['line']}"
+            where = place_of_source({"path": link["path"], "startLine": link["line"], "endLine": link["line"]}, out)
             ends = f"{out.style(visible(link['subject']), 'bold')} --{visible(link['relation'])}--> {visible(link['object'])}"
             out.line(f"{ends}  {where}")
         if not links:

@@ -18,39 +18,16 @@ from memdir.fs.errors import FsError
 from memdir.fs.fuse import abi
 from memdir.fs.fuse.abi import Op
 from memdir.fs.fuse.wire import HEADER_OPCODE, HEADER_PID, Handler, Header, Reply, one_name, two_names
+from memdir.fs.operations import CONTENT_MAX_BYTES, COPY_MS, Kind, Operation
 from memdir.fs.path import decode
 from memdir.fs.types import VIRTUAL_INO_BASE
 from memdir.fs.vfs import Vfs
 
-CONTENT_MAX_BYTES: Final = 256 * 1024
-"""Of a file whose contents are told."""
 _OPEN_MAX: Final = 4096
 _HELD_MAX_BYTES: Final = 64 << 20
 _READS_MAX: Final = 8
 """Files that a process read last: what it makes with the same contents is a copy."""
 _READERS_MAX: Final = 256
-COPY_NS: Final = 10 * 10**9
-"""After that what is made with the same contents is no copy any more."""
-
-Kind = Literal["read", "browse", "write", "mkdir", "delete", "rmdir", "rename", "copy"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Traced:
-    """One thing that happened; as `traces.collect.Operation`."""
-
-    kind: Kind
-    at_ms: int
-    pid: int
-    path: str
-    target: str = ""
-    before: bytes | None = None
-    after: bytes | None = None
-    created: bool = False
-    replaced: bool = False
-    size_bytes: int = 0
-    age_ms: int | None = None
-    raw: str = ""
 
 
 @dataclass(slots=True)
@@ -94,7 +71,7 @@ class Tracer:
         self,
         vfs: Vfs,
         paths_of: Callable[[int], Sequence[str]],
-        sink: Callable[[Traced], None],
+        sink: Callable[[Operation], None],
         clock: Clock,
         *,
         is_left_out: Callable[[int], bool] = lambda _: False,
@@ -145,7 +122,7 @@ class Tracer:
 
     def _tell(self, kind: Kind, pid: int, path: str | None, raw: str, **more: Any) -> None:
         if path is not None and not self._is_left_out(pid):
-            self._sink(Traced(kind=kind, at_ms=self._clock.now_ns() // 1_000_000, pid=pid, path=path, raw=raw, **more))
+            self._sink(Operation(kind=kind, at_ms=self._clock.now_ns() // 1_000_000, pid=pid, path=path, raw=raw, **more))
 
     # opens
 
@@ -237,7 +214,7 @@ class Tracer:
                 return ""
         if not after:
             return ""
-        since_ns = self._clock.now_ns() - COPY_NS
+        since_ns = self._clock.now_ns() - COPY_MS * 1_000_000
         for path, (ino, at_ns) in reversed(self._readers.by_pid.get(known.pid, {}).items()):
             if path == known.path or at_ns < since_ns:
                 continue
@@ -333,11 +310,11 @@ class Tracer:
             inode = self._vfs.find(ino, name)
             path = self._below(ino, name)
             before = None if inode is None or kind == "rmdir" else self._contents(inode.ino)
-            age_ms = None if inode is None else max(0, (self._clock.now_ns() - inode.mtime_ns) // 1_000_000)
+            age_ms = 0 if inode is None else max(0, (self._clock.now_ns() - inode.mtime_ns) // 1_000_000)
             reply = handler(ino, body, header)
             if reply == b"":
                 raw = "unlink" if kind == "delete" else "rmdir"
-                self._tell(kind, header[HEADER_PID], path, raw, before=before, age_ms=age_ms)
+                self._tell(kind, header[HEADER_PID], path, raw, before=before, fields={"file_age_ms": age_ms})
             return reply
 
         return gone

@@ -7,7 +7,7 @@ asked for. Passages, indexes and the profile follow from the files within second
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -39,6 +39,8 @@ _WHOLE_LINES_MAX: Final = 5000
 
 @dataclass(slots=True)
 class _Plan:
+    matches: Matches
+    """Whether a text says what is to be forgotten."""
     edits: dict[str, tuple[Document, str, list[Removed]]] = field(default_factory=dict)
     """By path: the file, its new text, and what is taken out."""
     whole: list[Document] = field(default_factory=list)
@@ -72,7 +74,7 @@ def forget(caller: Caller, rebuilds: Rebuilds, request: wire.ForgetRequest) -> w
     receipt = None
     if not request.dry_run and (lines or plan.whole or plan.former or plan.facts):
         receipt = _receipt(caller, container, plan)
-        _carry_out(caller, container, plan, _matches(request))
+        _carry_out(caller, container, plan)
         rebuilds.ask([Build(container_id=container.id, name=name) for name in rebuilds.names])
         caller.noted.note("write", container.tag, target=f"forget {receipt.id}")
     return wire.ForgetAnswer(
@@ -158,21 +160,16 @@ def _never(_: str) -> bool:
     return False
 
 
-def _matches(request: wire.ForgetRequest) -> Matches:
-    words = request.text or request.subject
-    return _never if words is None or Entities(()).named(words) == USER else phrase(words)
-
-
 def _of_words(caller: Caller, container: Container, request: wire.ForgetRequest) -> _Plan:
     words = request.text or request.subject or ""
     if not any(character.isalnum() for character in words):
         raise InvalidError("there are no words to look for")
     is_user = request.subject is not None and Entities(()).named(request.subject) == USER
     matches = _never if is_user else phrase(words)  # nobody is called "me" in their own notes
-    plan = _Plan(texts=[] if is_user else [words])
+    plan = _Plan(matches=matches, texts=[] if is_user else [words])
     spans = _said_of(caller, container, request.subject, plan) if request.subject is not None else {}
     for document in _documents(caller, container):
-        _look_into(caller, document, matches, spans.get(document.id, []), plan, whole_files=request.whole_files)
+        _look_into(caller, document, spans.get(document.id, []), plan, whole_files=request.whole_files)
     for one in caller.store.kept_texts.former(container.id):
         if any(map(matches, _texts(caller, one.content_hash))):
             plan.former.append(one.version)
@@ -198,12 +195,12 @@ def _said_of(caller: Caller, container: Container, subject: str, plan: _Plan) ->
 def _look_into(
     caller: Caller,
     document: Document,
-    matches: Matches,
     spans: list[tuple[int, int]],
     plan: _Plan,
     *,
     whole_files: bool,
 ) -> None:
+    matches = plan.matches
     if document.size_bytes > _LARGE_BYTES:
         if _is_in_pieces(caller, document, matches):
             (plan.whole if whole_files else plan.kept).append(document)
@@ -247,7 +244,7 @@ def _chars(data: bytes, at: int) -> int:
 
 def _of_path(caller: Caller, container: Container, path: str) -> _Plan:
     path = checked_path(path)
-    plan = _Plan()
+    plan = _Plan(matches=_never)
     lines: list[str] = []
     for document in _documents(caller, container):
         if document.path is not None and is_within(document.path, path):
@@ -286,7 +283,7 @@ def _receipt(caller: Caller, container: Container, plan: _Plan) -> wire.Receipt:
     )
 
 
-def _carry_out(caller: Caller, container: Container, plan: _Plan, matches: Callable[[str], bool]) -> None:
+def _carry_out(caller: Caller, container: Container, plan: _Plan) -> None:
     store = caller.store
     for path, (document, left, _) in plan.edits.items():
         _edit(caller, container, path, document, left)
@@ -297,7 +294,7 @@ def _carry_out(caller: Caller, container: Container, plan: _Plan, matches: Calla
             store.files.apply(container, Delete(path=document.path, purge=True))
     store.kept_texts.drop_former(container, plan.former)
     store.kept_texts.drop_facts(container, list(plan.facts))
-    store.kept_texts.drop_answers(container, matches)
+    store.kept_texts.drop_answers(container, plan.matches)
     store.blobs.collect()
 
 
