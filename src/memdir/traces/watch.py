@@ -237,17 +237,13 @@ class Watcher:
         self._collectors[root].take(operation)
 
 
-def watch(
-    roots: Sequence[Path], patterns: Sequence[str], add: Callable[[list[Event]], None], stopped: Callable[[], bool]
-) -> int:
-    """Until `stopped`; returns how often something was missed."""
-    watcher = Watcher(roots, patterns)
+def watch(watcher: Watcher, add: Callable[[list[Event]], None], stopped: Callable[[], bool]) -> None:
+    """Until `stopped`; then the watcher is closed."""
     try:
         while not stopped():
             events = watcher.step(0.5)
             if events:
                 add(events)
         add(watcher.finish())
-        return watcher.missed
     finally:
         watcher.close()

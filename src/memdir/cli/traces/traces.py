@@ -109,7 +109,7 @@ def _configure_watch(parser: Parser) -> None:
 
 
 def _watch(args: argparse.Namespace, out: Output) -> int:
-    from memdir.traces.watch import watch
+    from memdir.traces.watch import Watcher, watch
 
     log = opened()
     roots = [Path(one).resolve() for one in args.dir]
@@ -123,12 +123,13 @@ def _watch(args: argparse.Namespace, out: Output) -> int:
         count += len(events)
         log.add(events)
 
+    watcher = Watcher(roots, log.ignored)  # before it is said: what happens from then on is seen
     out.note(f"watching {', '.join(map(str, roots))}; Ctrl-C ends it. Reads are seen in a mount with --traces only")
-    missed = watch(roots, log.ignored, add, stopping.is_set)
-    if missed:
+    watch(watcher, add, stopping.is_set)
+    if watcher.missed:
         out.note("more happened at once than the system told of: some of it is missing")
     if out.json:
-        out.document({"events": count, "missed": missed})
+        out.document({"events": count, "missed": watcher.missed})
     else:
         out.line(f"{plural(count, 'event')} recorded")
     return EXIT_OK if count else EXIT_NOTHING
