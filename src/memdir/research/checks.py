@@ -26,6 +26,8 @@ from memdir.research.workspace import (
 )
 
 FINDINGS_MAX: Final = 1000
+_COVERED_BEFORE: Final = 2
+"""How many sentences before it a citation may bear: authors cite once for a thought of two or three sentences."""
 NO_EVIDENCE: Final = "No evidence was found for this section."
 _PLACEHOLDER: Final = re.compile(
     r"(?:(?:source|note|file|page|doc|document|untitled|temp|tmp|new|test|foo|bar|misc|stuff|data|info|notes|sources|placeholder|"
@@ -154,22 +156,34 @@ class Checks:
         return self.text(section.path, text, strict=True)
 
     def text(self, path: str, text: str, *, strict: bool) -> list[Finding]:
-        """Citations resolve and bear their sentences; with `strict` every factual sentence has one."""
+        """Citations resolve and bear their sentences; with `strict` every factual sentence has one, or the next but one has."""
         if path == REPORT:
             text = plans.without_part(text, "Sources")
-        found: list[Finding] = []
-        for one in sentences(text):
-            found += [
-                Finding(check="citation", path=path, line=one.line, message=message)
-                for cited in one.citations
-                if (message := self.unresolved(cited))
-            ]
-            if strict and not one.citations and one.text != NO_EVIDENCE and is_factual(one.text):
-                found.append(Finding(check="uncited", path=path, line=one.line, message=f"no citation: {one.text[:160]!r}"))
-            elif one.citations and (lost := self._unborne(one)):
-                message = f"not in the cited lines: {', '.join(lost[:8])}"
-                found.append(Finding(check="evidence", path=path, line=one.line, message=message))
-        return found
+        return [
+            Finding(check=check, path=path, line=one.line, message=message)
+            for one, check, message in self._faults(text, strict=strict)
+        ]
+
+    def _faults(self, text: str, *, strict: bool) -> Iterator[tuple[Sentence, str, str]]:
+        """What is wrong with a text: the sentence, the rule, and why."""
+        said = sentences(text)
+        for at, one in enumerate(said):
+            unresolved = [message for cited in one.citations if (message := self.unresolved(cited))]
+            for message in unresolved:
+                yield one, "citation", message
+            if len(unresolved) < len(one.citations):
+                lost = self._unborne(one, one.citations)
+                if lost:
+                    yield one, "evidence", f"not in the cited lines: {', '.join(lost[:8])}"
+            elif strict and not one.citations and self._needs_citation(one, said[at + 1 :]):
+                yield one, "uncited", f"no citation: {one.text[:160]!r}"
+
+    def _needs_citation(self, one: Sentence, following: Sequence[Sentence]) -> bool:
+        """A factual sentence, unless a citation one or two sentences further in the same paragraph bears it, too."""
+        if one.text == NO_EVIDENCE or not is_factual(one.text):
+            return False
+        near = next((other for other in following[:_COVERED_BEFORE] if other.block == one.block and other.citations), None)
+        return near is None or bool(self._unborne(one, near.citations))
 
     def unresolved(self, cited: Citation) -> str:
         """Why a citation leads nowhere; empty when it leads to its lines."""
@@ -187,28 +201,25 @@ class Checks:
             return f"the lines of {cited.path} are not the ones that were cited (hash {cited.span_hash})"
         return ""
 
-    def _unborne(self, one: Sentence) -> list[str]:
+    def _unborne(self, one: Sentence, citations: Sequence[Citation]) -> list[str]:
         spans: list[str] = []
         known = [self._topic]
-        for cited in one.citations:
+        for cited in citations:
             source = self._archive.get(cited.path) if not self.unresolved(cited) else None
             if source is not None:
                 spans.append("\n".join(source.lines[cited.first - 1 : cited.last]))
                 known += [source.title, source.url]
-        return missing(one.text, spans, "\n".join(known)) if spans else []
+        return missing(one.text, spans, "\n".join(known)) if spans else ["(no lines)"]
 
-    def without_unsupported(self, path: str, text: str) -> tuple[str, list[str]]:
+    def without_unsupported(self, text: str) -> tuple[str, list[str]]:
         """The text without the sentences that the checks find fault with, and those sentences."""
-        bad = {finding.line for finding in self.text(path, text, strict=True)}
-        if not bad:
-            return text, []
         left_out: list[str] = []
-        for one in reversed(sentences(text)):
-            alone = "\n" * (one.line - 1) + text[one.start : one.end]
-            if one.line in bad and self.text(path, alone, strict=True):
-                left_out.append(one.text)
-                text = text[: one.start] + text[one.end :]
-        return re.sub(r"^\s*(?:[-*+]|\d+[.)])\s*$\n?", "", text, flags=re.M), left_out[::-1]
+        # What leaned on a sentence that went may be bare then; every pass removes one at least.
+        while bad := {one.start: one for one, _check, _message in self._faults(text, strict=True)}:
+            for start in sorted(bad, reverse=True):
+                left_out.append(bad[start].text)
+                text = text[:start] + text[bad[start].end :]
+        return re.sub(r"^\s*(?:[-*+]|\d+[.)])\s*$\n?", "", text, flags=re.M), left_out
 
     def _assembled(self, report: str) -> Iterator[Finding]:
         for section in plans.sections(self._workspace.read(OUTLINE) or ""):

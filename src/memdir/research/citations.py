@@ -48,10 +48,11 @@ class Citation:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sentence:
     """A statement of a Markdown text, without its citations. `line` counts from 1; `start` and `end` are where it stands in the
-    text, its citations included."""
+    text, its citations included; sentences of one paragraph, item or row have one `block`."""
 
     text: str
     line: int
+    block: int
     start: int
     end: int
     citations: tuple[Citation, ...]
@@ -93,7 +94,7 @@ def sentences(text: str) -> list[Sentence]:
     marks = _Marks(text)
     marked = marks.text
     result: list[Sentence] = []
-    for start, end in _blocks(marked):
+    for block, (start, end) in enumerate(_blocks(marked)):
         for first, last in _split(marked, start, end):
             piece = marked[first:last]
             bare = _MARK.sub(" ", piece).strip()
@@ -104,6 +105,7 @@ def sentences(text: str) -> list[Sentence]:
                     result[-1] = Sentence(
                         text=before.text,
                         line=before.line,
+                        block=before.block,
                         start=before.start,
                         end=marks.place(last),
                         citations=(*before.citations, *owned),
@@ -111,9 +113,8 @@ def sentences(text: str) -> list[Sentence]:
                 continue
             at = marks.place(first)
             clean = re.sub(r"\s+", " ", bare).replace(" .", ".").replace(" ,", ",")
-            result.append(
-                Sentence(text=clean, line=text.count("\n", 0, at) + 1, start=at, end=marks.place(last), citations=owned)
-            )
+            line = text.count("\n", 0, at) + 1
+            result.append(Sentence(text=clean, line=line, block=block, start=at, end=marks.place(last), citations=owned))
     return result
 
 

@@ -360,7 +360,7 @@ class Run:
         checks, files, left_out = self._checks(), dict[str, str](), dict[str, list[str]]()
         bodies = []
         for section in sections:
-            body, lost = checks.without_unsupported(section.path, self.workspace.read(section.path) or "")
+            body, lost = checks.without_unsupported(self.workspace.read(section.path) or "")
             if lost:
                 body = body if body.strip() else f"{NO_EVIDENCE}\n"
                 files[section.path] = body

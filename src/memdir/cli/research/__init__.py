@@ -1,0 +1,1 @@
+"""`memdir research` and its subcommands."""
