@@ -837,6 +837,23 @@ _TRACES = _group(
     },
 )
 
+_RESEARCH = _group(
+    "issue 26, research agents",
+    "research",
+    {
+        "cites": "Every citation of a report leads to lines of an archived page that exist and hold the numbers, names and "
+        "quotations of its sentence; what does not is left out and said.",
+        "evidence": "Where nothing was found, no report is written.",
+        "resume": "A research that is killed at any moment goes on to the same end; no answer and no page is paid for twice.",
+        "budget": "A research stops before it spends more than one answer above its budget; a larger one goes on.",
+        "confined": "Agents write only what their stage may write, and fetch no address of this machine or network.",
+        "injection": "What a page says to an assistant is marked as the page's, and only addresses that a search, an archived "
+        "page or the user named are fetched.",
+        "faults": "Busy, slow, broken and lying pages and models cost a retry or a page, and never the run.",
+        "export": "A report is read without the workspace: as HTML that opens each citation at its lines, DOCX, PDF, Markdown.",
+    },
+)
+
 _EXTRACTION = _group(
     "issue 23, every file becomes readable",
     "extract",
@@ -896,6 +913,7 @@ PROMISES: tuple[Promise, ...] = (
     *_REAL,
     *_FORGETTING,
     *_TRACES,
+    *_RESEARCH,
     *_EXTRACTION,
 )
 

@@ -1,4 +1,4 @@
-"""Servers on loopback for research: one that speaks OpenAI's chat completions and answers by rules, one with pages and a search."""
+"""Servers on loopback for research: one that speaks OpenAI's chat completions, one with pages and a search."""
 
 from __future__ import annotations
 
@@ -33,8 +33,9 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(data)
+        self.close_connection = "Content-Length" in headers  # a length that is not the content's: what comes breaks off
 
-    def log_message(self, format: str, *args: Any) -> None:
+    def log_message(self, *_: Any) -> None:
         pass
 
 
@@ -55,7 +56,7 @@ def served(answer: Callable[[str, bytes], Answer]) -> Iterator[str]:
 
 
 class ChatEndpoint:
-    """`POST /v1/chat/completions` as OpenAI documents it, answered by a model of the port. `failures` are statuses to send first."""
+    """`POST /v1/chat/completions` as OpenAI documents it, answered by a model. `failures` are statuses to send first."""
 
     def __init__(self, model: Any = None, *, failures: list[int] | None = None) -> None:
         self.model = model or Policy()

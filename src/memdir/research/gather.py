@@ -6,7 +6,7 @@ import contextlib
 import posixpath
 import re
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Any, Final
 from urllib.parse import urljoin
 
@@ -99,15 +99,14 @@ class Gatherer:
         return "no search result, archived page or user named this address; search for it"
 
     def _fetch_all(self, urls: Sequence[str]) -> None:
-        """Each page is archived and journalled as soon as it is there, in the order asked, so that a kill loses only what was
-        on its way."""
+        """Each page is archived and journalled as soon as it is there, so that a kill loses only what was on its way."""
         if not urls:
             return
         with ThreadPoolExecutor(_WORKERS, thread_name_prefix="fetch") as pool:
-            futures = [pool.submit(self._page, url) for url in urls]
+            futures = {pool.submit(self._page, url): url for url in urls}
             try:
-                for url, future in zip(urls, futures, strict=True):
-                    page = future.result()
+                for future in as_completed(futures):
+                    url, page = futures[future], future.result()
                     if isinstance(page, Page):
                         source = self._archive.add(page, self._now_ms())
                         self._record({"kind": "fetch", "url": url, "source": source.path, "chars": len(page.text)})

@@ -70,8 +70,12 @@ class Run:
     def __enter__(self) -> Run:
         self.workspace.make()
         self._journal.__enter__()
-        for entry in entries(self.workspace.root):
-            self.state.apply(entry)
+        try:
+            for entry in entries(self.workspace.root):
+                self.state.apply(entry)
+        except BaseException:
+            self._journal.__exit__()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:

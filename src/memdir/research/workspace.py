@@ -22,7 +22,7 @@ REPORT: Final = "report.md"
 REPORT_HTML: Final = "report.html"
 CHECKS: Final = "checks"
 STATE: Final = "state.json"
-RUN: Final = ".research"
+RUN: Final = ".memdir-research"
 """Journal, notes of the user and the mark to pause: hidden, so that neither agents nor searches meet them."""
 
 FILE_MAX_BYTES: Final = 512 << 10

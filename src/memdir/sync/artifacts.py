@@ -34,6 +34,7 @@ _CACHE_TAG: Final = b"Signature: 8a477f597d28d172789f06886806bc55"
 _BY_NAME: Final[Mapping[str, str]] = {
     **dict.fromkeys((".git", ".hg", ".svn", ".bzr", ".jj", "_darcs", "CVS"), "a repository's own records"),
     **dict.fromkeys(("node_modules", "bower_components", "jspm_packages", ".pnpm-store"), "packages of JavaScript"),
+    ".memdir-research": "the records of a research",
     **dict.fromkeys(("__pycache__", ".eggs", "__pypackages__"), "what Python makes"),
     **dict.fromkeys(
         (

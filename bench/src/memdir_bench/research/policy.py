@@ -151,8 +151,9 @@ def _taken_apart(messages: Sequence[Message]) -> _Turn:
 def _questions(prompt: str) -> dict[str, bool]:
     """Question to whether it is answered: from the index, else from the topic."""
     index = prompt.partition("index.md:\n")[2].partition("\n\nThe workspace:")[0]
-    if index:
-        return {question: mark == "x" for mark, question in _TODO.findall(index)}
+    planned = {question: mark == "x" for mark, question in _TODO.findall(index)}
+    if planned:
+        return planned
     topic = prompt.partition("\n\nRound ")[0]
     return dict.fromkeys(_QUESTION.findall(topic), False)
 

@@ -40,8 +40,6 @@ class Web:
         self._http = http
         self._key = key
         self._address = address or _ADDRESSES.get(engine) or key.rstrip("/") + "/search"
-        # The engine is the user's own choice: SearXNG most often runs on this machine.
-        self._search_http = Http(private_allowed=True) if engine == "searxng" or address else http
 
     @property
     def name(self) -> str:
@@ -77,8 +75,9 @@ class Web:
         return _listed(answer.get("organic"), "link", "title", "snippet")
 
     def _get(self, params: Mapping[str, str] | None, headers: Mapping[str, str], body: Any = None) -> dict[str, Any]:
-        _final, _kind, data = self._search_http.get(
-            self._address, params=params, headers=headers, json=body, max_bytes=_ANSWER_MAX_BYTES
+        # The engine is the user's own choice: SearXNG most often runs on this machine.
+        _final, _kind, data = self._http.get(
+            self._address, params=params, headers=headers, json=body, max_bytes=_ANSWER_MAX_BYTES, trusted=True
         )
         try:
             answer = json.loads(data)

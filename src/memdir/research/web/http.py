@@ -51,17 +51,28 @@ class Http:
         headers: Mapping[str, str] | None = None,
         json: Any = None,
         max_bytes: int = reader.PAGE_MAX_BYTES,
+        trusted: bool = False,
     ) -> tuple[str, str, bytes]:
-        """(final address, media type, content) of a page; a POST where `json` is given. FetchError with the reason."""
+        """(final address, media type, content) of a page; a POST where `json` is given. `trusted` addresses are the user's own
+        and may be private. FetchError with the reason."""
         for _hop in range(_REDIRECTS_MAX):
-            answer = self._tried(url, params, headers, json, max_bytes)
-            if answer[0] is None:
-                return url, answer[1], answer[2]
-            url, params = urljoin(url, answer[0]), None
+            try:
+                answer = self._tried(url, params, headers, json, max_bytes, trusted)
+                if answer[0] is None:
+                    return url, answer[1], answer[2]
+                url, params, trusted = urljoin(url, answer[0]), None, False
+            except (ValueError, httpx.InvalidURL) as error:
+                raise FetchError(f"{url[:200]}: {error}") from error
         raise FetchError(f"{url}: more than {_REDIRECTS_MAX} redirects")
 
     def _tried(
-        self, url: str, params: Mapping[str, str] | None, headers: Mapping[str, str] | None, json: Any, max_bytes: int
+        self,
+        url: str,
+        params: Mapping[str, str] | None,
+        headers: Mapping[str, str] | None,
+        json: Any,
+        max_bytes: int,
+        trusted: bool,
     ) -> tuple[str | None, str, bytes]:
         host = urlsplit(url).hostname or ""
         with self._lock:
@@ -70,7 +81,7 @@ class Http:
             pause_s = min(2.0**attempt, _WAIT_MAX_S)
             try:
                 with turn:
-                    status, said, answer = self._once(url, params, headers, json, max_bytes)
+                    status, said, answer = self._once(url, params, headers, json, max_bytes, trusted)
                 if status not in _PASSING:
                     return answer
                 why = f"{url}: HTTP {status}"
@@ -82,9 +93,15 @@ class Http:
         raise FetchError(why)
 
     def _once(
-        self, url: str, params: Mapping[str, str] | None, headers: Mapping[str, str] | None, json: Any, max_bytes: int
+        self,
+        url: str,
+        params: Mapping[str, str] | None,
+        headers: Mapping[str, str] | None,
+        json: Any,
+        max_bytes: int,
+        trusted: bool,
     ) -> tuple[int, float | None, tuple[str | None, str, bytes]]:
-        target, extra, extensions = self._target(url)
+        target, extra, extensions = self._target(url, trusted=trusted)
         request = self._client.build_request(
             "GET" if json is None else "POST",
             target,
@@ -105,7 +122,7 @@ class Http:
         finally:
             answer.close()
 
-    def _target(self, url: str) -> tuple[str, dict[str, str], dict[str, Any]]:
+    def _target(self, url: str, *, trusted: bool = False) -> tuple[str, dict[str, str], dict[str, Any]]:
         """The request to make: to the very address that was checked, so that a name cannot be another one a moment later."""
         parts = urlsplit(url) if len(url) <= _URL_MAX_CHARS else urlsplit("")
         try:
@@ -119,7 +136,7 @@ class Http:
         except (OSError, UnicodeError) as error:
             raise FetchError(f"{url[:200]}: {parts.hostname} is not found ({error})") from error
         addresses = [str(one[4][0]) for one in resolved]
-        if not self._private_allowed and not all(map(is_public, addresses)):
+        if not (self._private_allowed or trusted) and not all(map(is_public, addresses)):
             raise FetchError(
                 f"{url[:200]}: {parts.hostname} is an address of this machine or network, which research does not fetch"
             )

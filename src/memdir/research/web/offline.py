@@ -49,7 +49,7 @@ class Folder:
         count = 0
         for folder, folders, names in os.walk(self._root):
             folders[:] = sorted(name for name in folders if not name.startswith("."))
-            for name in sorted(names):
+            for name in sorted(name for name in names if not name.startswith(".")):
                 at = Path(folder, name)
                 entry = _entry(at, at.relative_to(self._root).as_posix()) if at.is_file() and not at.is_symlink() else None
                 if entry is not None:
