@@ -2,7 +2,7 @@
 
 A distribution of its own, which `memdir bench` finds by an entry point; the product imports nothing of it. Each folder is a
 command: `posix` (the filesystem beside others), `sync`, `server`, `scale` (growth of search), `retrieval` (rankings), `agents`,
-`ingest` (files that are no text).
+`ingest` (files that are no text), `research` (agents that write reports).
 Begin with `commands` (their options), then a folder's `command` module; `figures` is what all of them print.
 """
 
@@ -26,6 +26,7 @@ COMMANDS: Final = {
         "whether what is remembered of notes is right, current and the user's",
     ),
     "bench traces": ("memdir_bench.commands", "TRACES", "what is told of users by what they do with files"),
+    "bench research": ("memdir_bench.commands", "RESEARCH", "facts found by research agents against rounds and tokens"),
     "bench posix": ("memdir_bench.commands", "POSIX", "compare filesystem speed with native and other mounts"),
 }
 """Command -> module, the `Command` in it, one line for the overview of `memdir --help`."""

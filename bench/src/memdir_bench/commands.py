@@ -335,6 +335,34 @@ TRACES = Command(
     run=_runs("traces"),
 )
 
+
+def _configure_research(parser: Parser) -> None:
+    _configure_quick(parser)
+    parser.add_argument("--model", metavar="PROVIDER:NAME", help="a real model instead of the rules; it costs what it costs")
+    parser.add_argument("--model-url", metavar="URL", help="an endpoint that speaks OpenAI's chat completions")
+    parser.add_argument("--json-actions", action="store_true", help="for models that call no tools")
+
+
+RESEARCH = Command(
+    name="bench research",
+    usage="[OPTIONS]",
+    description=(
+        "Forty questions with known answers out of two manuals (Debian's python3.11-doc and postgresql-doc-15), researched in\n"
+        "1, 2, 3, 5 and 8 rounds by fixed rules, or by a model that you name: facts found, tokens, and whether the citations\n"
+        "of the reports lead to lines that hold what is said."
+    ),
+    examples=[
+        ("memdir bench research", "a minute"),
+        (
+            "memdir bench research --quick --model openai:qwen --model-url http://127.0.0.1:8080/v1 --json-actions",
+            "a model here",
+        ),
+    ],
+    exit_codes=[(0, "measured; each goal says whether it was met"), (2, "it could not be measured")],
+    configure=_configure_research,
+    run=_runs("research"),
+)
+
 MEMORY = Command(
     name="bench memory",
     usage="[OPTIONS]",

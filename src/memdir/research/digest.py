@@ -13,12 +13,12 @@ from typing import Any, Final
 
 from memdir.llm.port import Message, Model, ModelError, Reply
 from memdir.research.archive import Source
+from memdir.research.web.local_index import stems
 
 SHOWN_MAX_CHARS: Final = 7_000
 _DIGESTED_MAX_CHARS: Final = 60_000
 _HEADINGS_MAX: Final = 40
 _HEADING: Final = re.compile(r"#{1,4}\s+\S")
-_WORD: Final = re.compile(r"\w{3,}", re.UNICODE)
 _LINE_MAX_CHARS: Final = 600
 SCHEMA: Final[dict[str, Any]] = {
     "type": "object",
@@ -53,15 +53,15 @@ def excerpt(source: Source, question: str, max_chars: int = SHOWN_MAX_CHARS) -> 
     lines = list(enumerate(source.lines[source.first - 1 :], start=source.first))
     if sum(len(line) for _number, line in lines) <= max_chars:
         return numbered(lines)
-    wanted = {word.lower()[:6] for word in _WORD.findall(question)}
-    held = [{word.lower()[:6] for word in _WORD.findall(line)} & wanted for _number, line in lines]
+    wanted = stems(question)
+    held = [stems(line) & wanted for _number, line in lines]
     common = Counter(word for words in held for word in words)
     weights = [sum(log(1 + len(lines) / common[word]) for word in words) for words in held]
     chosen: set[int] = set()
     room = max_chars
     headings = [at for at, (_number, line) in enumerate(lines) if _HEADING.match(line)][:_HEADINGS_MAX]
     ranked = sorted((at for at, weight in enumerate(weights) if weight > 0), key=lambda at: (-weights[at], at))
-    for at in [*range(min(5, len(lines))), *headings, *(near for one in ranked for near in (one, one + 1, one - 1))]:
+    for at in [*range(min(5, len(lines))), *headings, *(near for one in ranked for near in _around(one))]:
         if 0 <= at < len(lines) and at not in chosen and lines[at][1].strip():
             room -= min(len(lines[at][1]), _LINE_MAX_CHARS) + 8
             if room < 0:
@@ -73,6 +73,11 @@ def excerpt(source: Source, question: str, max_chars: int = SHOWN_MAX_CHARS) -> 
             shown.append("     …")
         shown.append(numbered([lines[at]]))
     return "\n".join(shown)
+
+
+def _around(at: int) -> tuple[int, ...]:
+    """What stands by a line: a heading or a term is followed by what is said of it, often after an empty line."""
+    return (at, at + 1, at + 2, at + 3, at - 1, at - 2)
 
 
 def ask(model: Model, source: Source, topic: str, question: str) -> Reply:

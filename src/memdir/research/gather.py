@@ -127,7 +127,7 @@ class Gatherer:
         return "none of the places has such an address"
 
     def _seen(self, source: Source, question: str, share: int) -> str:
-        asked = f"{self._state.topic} {question}"
+        asked = question or self._state.topic
         if self._digester is not None and len(source.text) > share:
             key = f"{source.path}\n{question}"
             if key not in self._state.digests:

@@ -12,18 +12,16 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from memdir.llm.port import Message, Reply, ToolCall, ToolSpec, Usage, estimated_tokens
+from memdir.research.web.local_index import stems
 from memdir.research.workspace import slug
 
 _QUESTION: Final = re.compile(r"^- (.+)$", re.M)
 _RESULT: Final = re.compile(r"^\d+\. .*\n   (\S+)", re.M)
 _ARCHIVED: Final = re.compile(r"^\S+ is archived as (\S+), text in lines (\d+) to (\d+)", re.M)
 _LINE: Final = re.compile(r"^ {0,5}(\d+)\t(.+)$")
-_WORD: Final = re.compile(r"\w{3,}")
 _TODO: Final = re.compile(r"^- \[( |x)\] (.+)$", re.M)
-_COMMON: Final = frozenset(
-    {"the", "and", "for", "with", "what", "which", "how", "does", "are", "was", "that", "this", "when", "from"}
-)
-LINES_KEPT: Final = 3
+LINES_KEPT: Final = 6
+_CONTEXT_LINES: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,8 +171,9 @@ def _index(prompt: str, todo: dict[str, bool], written: list[str], unused: list[
 
 
 def _best_lines(question: str, result: str) -> list[tuple[str, int, str]]:
-    wanted = {word.lower()[:6] for word in _WORD.findall(question)} - _COMMON
+    wanted = stems(question)
     path, first = "", 0
+    before: list[set[str]] = []
     scored: list[tuple[int, str, int, str]] = []
     for row in result.split("\n"):
         archived = _ARCHIVED.match(row)
@@ -183,10 +182,20 @@ def _best_lines(question: str, result: str) -> list[tuple[str, int, str]]:
         line = _LINE.match(row)
         if line and path and int(line[1]) >= first:
             text = _plain(line[2])
-            score = len({word.lower()[:6] for word in _WORD.findall(text)} & wanted)
-            if score >= min(2, len(wanted)) and len(text.split()) > 3 and "…" not in text:
-                scored.append((-score, path, int(line[1]), text))
+            own = stems(text) & wanted
+            # A page says what it speaks of once, and then "the default is 5".
+            around = set[str]().union(*before[-_CONTEXT_LINES:]) - own
+            before.append(own)
+            if own and len(own) + len(around) >= min(2, len(wanted)) and len(text.split()) > 2 and "…" not in text:
+                scored.append((-3 * _weight(own) - 2 * _weight(around), path, int(line[1]), text))
+        else:
+            before.clear()
     return [(path, line, text) for _score, path, line, text in sorted(scored)[:LINES_KEPT]]
+
+
+def _weight(words: set[str]) -> int:
+    """Identifiers say more than words."""
+    return sum(1 if word.isalpha() else 4 for word in words)
 
 
 def _plain(markdown: str) -> str:

@@ -1,17 +1,24 @@
-"""An index of pages in memory, for folders and workspaces: Tantivy, with titles counting more than text."""
+"""An index of pages in memory: Tantivy over passages, so that a long page is found by one of its parts."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
 import tantivy
 
+from memdir.store.text.stopwords import STOP_WORDS
+
 _WORD: Final = re.compile(r"\w+", re.UNICODE)
 _WORDS_MAX: Final = 40
 _HEAP_BYTES: Final = 64 << 20
+_PASSAGE_CHARS: Final = 1200
+_PASSAGES_A_RESULT: Final = 6
+"""How many passages are looked at for each page that is wanted: several of one page come one after the other."""
+_TITLE_BOOST: Final = 1.5
+_COMMON: Final = frozenset().union(*STOP_WORDS.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +31,7 @@ class Entry:
 
 
 class LocalIndex:
-    """Searched by any of the words of a question, stemmed as English."""
+    """Searched by any of the words of a question, stemmed as English; words that every page has do not count."""
 
     def __init__(self, entries: Iterable[Entry]) -> None:
         builder = tantivy.SchemaBuilder()
@@ -35,33 +42,57 @@ class LocalIndex:
         writer = self._index.writer(_HEAP_BYTES, 1)
         self.count = 0
         for one in entries:
-            writer.add_document(tantivy.Document(key=one.key, title=one.title, text=one.text))
+            for passage in _passages(one.text):
+                writer.add_document(tantivy.Document(key=one.key, title=one.title, text=passage))
             self.count += 1
         writer.commit()
         writer.wait_merging_threads()
         self._index.reload()
 
     def search(self, query: str, limit: int) -> list[tuple[Entry, str]]:
-        """The best entries with the lines of each that hold most of the words."""
-        words = list(dict.fromkeys(word.lower() for word in _WORD.findall(query)))[:_WORDS_MAX]
+        """The best entries, each with its best passage as text, and the line of it that holds most of the words."""
+        every = list(dict.fromkeys(word.lower() for word in _WORD.findall(query)))[:_WORDS_MAX]
+        words = [word for word in every if word not in _COMMON] or every
         if not words:
             return []
-        parsed = self._index.parse_query(" ".join(words), ["title", "text"], field_boosts={"title": 2.0})
+        parsed = self._index.parse_query(" ".join(words), ["title", "text"], field_boosts={"title": _TITLE_BOOST})
         searcher = self._index.searcher()
-        found = []
-        for _score, address in searcher.search(parsed, limit).hits:
+        found: dict[str, tuple[Entry, str]] = {}
+        for _score, address in searcher.search(parsed, limit * _PASSAGES_A_RESULT).hits:
             document: Any = searcher.doc(address)
-            entry = Entry(key=document["key"][0], title=document["title"][0], text=document["text"][0])
-            found.append((entry, snippet(entry.text, words)))
-        return found
+            key = document["key"][0]
+            if key not in found:
+                entry = Entry(key=key, title=document["title"][0], text=document["text"][0])
+                found[key] = entry, snippet(entry.text, words)
+        return list(found.values())[:limit]
+
+
+def _passages(text: str) -> Iterator[str]:
+    """Whole lines, together about so long."""
+    kept: list[str] = []
+    length = 0
+    for line in text.split("\n"):
+        kept.append(line)
+        length += len(line) + 1
+        if length >= _PASSAGE_CHARS:
+            yield "\n".join(kept)
+            kept, length = [], 0
+    if length or not text:
+        yield "\n".join(kept)
+
+
+def stems(text: str) -> set[str]:
+    """The words of three letters and more as they are compared: the beginning of plain ones, the whole of identifiers."""
+    found = (word.lower() for word in _WORD.findall(text) if len(word) > 2)
+    return {word if "_" in word or not word.isalpha() else word[:6] for word in found if word not in _COMMON}
 
 
 def snippet(text: str, words: Iterable[str], max_chars: int = 300) -> str:
     """The line with most of the words, from the first of them on when it is long."""
-    wanted = {word.lower()[:6] for word in words if len(word) > 2}
+    wanted = stems(" ".join(words))
     best, most = "", 0
     for line in text.split("\n"):
-        count = len({word[:6] for word in _WORD.findall(line.lower())} & wanted)
+        count = len(stems(line) & wanted)
         if count > most:
             best, most = line.strip(), count
     best = best or text.strip()[:max_chars]
