@@ -226,6 +226,26 @@ def test_status_check_note_pause_and_export(researcher: Memdir, tmp_path: Path) 
     assert "[^1]: Ants. folder:a.md" in (tmp_path / "out.md").read_text()
 
 
+@pytest.mark.promise("research.cites")
+def test_an_agent_of_ones_own_archives_pages_and_is_checked(memdir: Memdir, tmp_path: Path) -> None:
+    (tmp_path / "ants.html").write_text(
+        "<html><title>Ants</title><body><p>The weaver ant builds nests from 7 leaves.</p></body></html>"
+    )
+    root = tmp_path / "ws"
+    ran = memdir.run("research", "archive", root, tmp_path / "ants.html", "--question", "what does it build from?")
+    assert "The weaver ant builds nests from 7 leaves." in ran.out
+    source, line = ran.out.split(":")[0], next(one.split()[0] for one in ran.lines if "7 leaves" in one)
+    (root / "knowledge_base" / "insects").mkdir()
+    note = root / "knowledge_base" / "insects" / "weaver-ants.md"
+    note.write_text(f"- It builds nests from 7 leaves. [{source}#L{line}]\n")
+    (root / "index.md").write_text("# I\n## Target Hierarchy\n- knowledge_base/insects/weaver-ants.md\n## TODO\n- [x] ants\n")
+    assert memdir.run("research", "check", root).out == ""
+    note.write_text(f"- It builds nests from 8 leaves. [{source}#L{line}]\n")
+    assert "not in the cited lines: 8" in memdir.run("research", "check", root, expect=1).out
+    partly = memdir.run("research", "archive", root, tmp_path / "none.pdf", tmp_path / "ants.html", "--json", expect=1).json()
+    assert (len(partly["archived"]), len(partly["failed"])) == (1, 1)
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -55,6 +55,7 @@ BAD_COMMAND_LINES: dict[str, list[str]] = {
     "research": ["research", "x", "--rounds", "0"],
     "research status": ["research", "status"],
     "research check": ["research", "check"],
+    "research archive": ["research", "archive", "."],
     "research report": ["research", "report"],
     "research export": ["research", "export", ".", "--format", "odt"],
     "research note": ["research", "note", "."],

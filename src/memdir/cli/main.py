@@ -77,6 +77,7 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "research": ("research.start", "COMMAND", "research a topic: a knowledge base from pages, then a report"),
     "research status": ("research.workspace", "STATUS", "show where a research stands"),
     "research check": ("research.workspace", "CHECK", "check citations, notes and report without a model"),
+    "research archive": ("research.archive", "COMMAND", "archive pages for a research of one's own"),
     "research report": ("research.workspace", "REPORT", "print the report of a research"),
     "research export": ("research.workspace", "EXPORT", "write a report as HTML, Markdown, DOCX or PDF"),
     "research note": ("research.workspace", "NOTE", "tell a running research something"),
