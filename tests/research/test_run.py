@@ -384,7 +384,9 @@ def test_actions_written_as_json_are_taken(tmp_path: Path) -> None:
         def ask(self, system: str, messages: Sequence[Message], **more: Any) -> Reply:
             assert more.get("tools", ()) == ()
             schema = more["schema"]
-            assert set(schema["required"]) == {"tool", "arguments"}
+            actions = schema["properties"]["action"]["anyOf"]
+            assert [one["properties"]["tool"]["const"] for one in actions][-1] == "finish"
+            assert all("properties" in one["properties"]["arguments"] for one in actions)
             assert "- web_search:" in system or "- write:" in system
             reply = super().ask(system, self._as_calls(messages))
             answered = sum(one.role == "assistant" for one in messages)
@@ -393,7 +395,8 @@ def test_actions_written_as_json_are_taken(tmp_path: Path) -> None:
                 self._pending = list(reply.calls)
             call = self._pending.pop(0)
             assert answered >= 0
-            return Reply(text=json.dumps({"tool": call.name, "arguments": call.arguments}), usage=reply.usage)
+            action = {"tool": call.name, "arguments": call.arguments}
+            return Reply(text=json.dumps({"action": action}), usage=reply.usage)
 
         def __init__(self) -> None:
             super().__init__(questions_per_round=1)
@@ -405,7 +408,7 @@ def test_actions_written_as_json_are_taken(tmp_path: Path) -> None:
             turned: list[Message] = [messages[0]]
             for one in messages[1:]:
                 if one.role == "assistant":
-                    said = json.loads(one.text)
+                    said = json.loads(one.text)["action"]
                     call = ToolCall(id=f"j{len(turned)}", name=said["tool"], arguments=said["arguments"])
                     turned.append(Message(role="assistant", text="", calls=(call,)))
                 else:
@@ -431,7 +434,7 @@ def test_a_fenced_action_in_prose_is_taken_too(tmp_path: Path) -> None:
 
 def test_what_no_longer_fits_makes_room_and_goes_on(tmp_path: Path) -> None:
     overflow = ContextOverflowError("too long")
-    reads = [[("read", {"path": "topic.md"})]] * 6
+    reads = [[("read", {"path": "topic.md", "last": last})] for last in range(1, 7)]
     model = Scripted(*reads, overflow, after=Policy())
     state = researched(tmp_path, model=model)
     assert any(one.text == DROPPED for one in state.stages["round-1"].messages)
@@ -439,7 +442,7 @@ def test_what_no_longer_fits_makes_room_and_goes_on(tmp_path: Path) -> None:
 
 
 def test_a_conversation_longer_than_the_setting_is_shortened_before_it_is_sent(tmp_path: Path) -> None:
-    reads = [[("read", {"path": "topic.md"}), ("list_files", {})]] * 30
+    reads = [[("read", {"path": "topic.md", "last": last})] for last in range(1, 50)]
     model = Scripted(*reads)
     researched(tmp_path, model=model, settings=Settings(context_tokens=2000))
     assert any(one.text == DROPPED for seen in model.seen for one in seen)
@@ -455,9 +458,27 @@ def test_a_model_that_fails_leaves_everything_for_later(tmp_path: Path) -> None:
 
 
 def test_a_stage_ends_after_so_many_answers(tmp_path: Path) -> None:
-    state = researched(tmp_path, model=Scripted(*[[("list_files", {})]] * 500), settings=Settings(turns=5, rounds=2))
+    answers = [[("read", {"path": "topic.md", "last": last})] for last in range(1, 500)]
+    state = researched(tmp_path, model=Scripted(*answers), settings=Settings(turns=5, rounds=2))
     assert state.checklists["round-1"] == {"status": "failed", "why": "not finished after 5 answers"}
     assert state.replies == 10
+
+
+def test_a_model_that_goes_round_in_circles_is_told_and_then_stopped(tmp_path: Path) -> None:
+    circle = [[("list_files", {})], [("read", {"path": "ants.md"})]] * 100
+    state = researched(tmp_path, model=Scripted(*circle), settings=Settings(rounds=1))
+    said = [one.text for one in state.stages["round-1"].messages if one.role == "tool"]
+    assert "made 2 times. Do something else." in said[2]
+    assert state.checklists["round-1"] == {"status": "failed", "why": "the model made the same call 6 times"}
+    assert len(said) == 11
+
+
+def test_reading_again_after_a_change_is_no_circle(tmp_path: Path) -> None:
+    answers = [
+        [("write", {"path": "index.md", "text": f"# {number}\n"}), ("read", {"path": "index.md"})] for number in range(9)
+    ]
+    state = researched(tmp_path, model=Scripted(*answers), settings=Settings(rounds=1))
+    assert not any("same call" in one.text for one in state.stages["round-1"].messages if one.name == "read")
 
 
 def test_a_model_that_calls_itself_done_too_early_is_sent_back_and_ends_flagged(tmp_path: Path) -> None:

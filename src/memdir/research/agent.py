@@ -140,6 +140,7 @@ def _written_calls(text: str, number: int, known: set[str]) -> tuple[ToolCall, .
             continue
         if not isinstance(found, dict):
             continue
+        found = found["action"] if isinstance(found.get("action"), dict) else found
         name = found.get("tool") or found.get("name")
         arguments = found.get("arguments", found.get("args"))
         if name in known and isinstance(arguments, dict):
@@ -158,15 +159,26 @@ def _as_text(messages: Sequence[Message]) -> list[Message]:
 
 
 def _action_schema(specs: Sequence[ToolSpec]) -> dict[str, Any]:
+    """One action, with the arguments of its own tool: where answers are held to a schema, no argument is missing."""
+    actions = [
+        {
+            "type": "object",
+            "properties": {"tool": {"type": "string", "const": one.name}, "arguments": dict(one.parameters)},
+            "required": ["tool", "arguments"],
+            "additionalProperties": False,
+        }
+        for one in specs
+    ]
     return {
         "type": "object",
-        "properties": {"tool": {"type": "string", "enum": [one.name for one in specs]}, "arguments": {"type": "object"}},
-        "required": ["tool", "arguments"],
+        "properties": {"action": {"anyOf": actions}},
+        "required": ["action"],
+        "additionalProperties": False,
     }
 
 
 def _json_manual(specs: Sequence[ToolSpec]) -> str:
-    lines = ['Answer with one JSON object and nothing else: {"tool": NAME, "arguments": {…}}. The tools:']
+    lines = ['Answer with one JSON object and nothing else: {"action": {"tool": NAME, "arguments": {…}}}. The tools:']
     lines += [
         f"- {one.name}: {one.description}\n  arguments: {json.dumps(one.parameters.get('properties', {}))}" for one in specs
     ]

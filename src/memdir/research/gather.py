@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import posixpath
 import re
 from collections.abc import Callable, Sequence
@@ -61,6 +62,8 @@ class Gatherer:
         ]
         text = "\n".join(lines) if lines else "nothing found: try other words"
         said = fenced(text, "a search") + "".join(f"\n{one}" for one in failed)
+        if turns:
+            said += f"\nA search archives nothing. To read pages: fetch {json.dumps({'urls': [one.url for one in turns[:2]]})}"
         return Result(text=said, says=f"search {query!r}: {len(turns)} results", addresses=[one.url for one in turns])
 
     def _already(self, url: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
 
 import re2
@@ -29,6 +29,9 @@ _LISTED_MAX: Final = 400
 _HITS_MAX: Final = 40
 _URLS_MAX: Final = 8
 _FINDINGS_SHOWN: Final = 25
+_CHANGING: Final = frozenset({"write", "edit", "move", "delete", "fetch"})
+_REPEATS_MAX: Final = 5
+"""Then the stage ends: what goes round in circles costs, and comes to nothing."""
 
 
 class Arguments(BaseModel):
@@ -174,14 +177,20 @@ class Toolbox:
             if isinstance(arguments, FinishRound | FinishWriting):
                 return self._finish(arguments, stage)
             result: Result = getattr(self, f"_{call.name}")(arguments)
-            return result
         except MemdirError as error:
-            return _refused(error.message, error.hint)
+            result = _refused(error.message, error.hint)
+        times = _repeated(call, result, stage)
+        if times:
+            return _said_again(result, times)
+        return result
 
     # --- reading
 
     def _list_files(self, given: ListFiles) -> Result:
-        paths = self._workspace.files(given.folder.strip("/"))
+        folder = given.folder.rstrip("/")
+        if folder and not self._workspace.place(folder).is_dir():
+            return _refused(f"there is no folder {folder!r} in the workspace", "an empty `folder` lists everything")
+        paths = self._workspace.files(folder)
         lines = [f"{path}  {len(self._workspace.lines(path))} lines" for path in paths[:_LISTED_MAX]]
         if len(paths) > _LISTED_MAX:
             lines.append(f"and {len(paths) - _LISTED_MAX} more: list one folder")
@@ -190,7 +199,8 @@ class Toolbox:
     def _read(self, given: Read) -> Result:
         text = self._workspace.read(given.path)
         if text is None:
-            return _refused(f"there is no file {given.path!r}", "list_files shows what is there")
+            page = "pages are read after `fetch` has archived them" if "fetch" in self._permission.tools else ""
+            return _refused(f"there is no file {given.path!r}", f"list_files shows what is there{'; ' + page if page else ''}")
         lines = list(enumerate(split_lines(text), start=1))
         wanted = lines[given.first - 1 : given.last]
         kept, room = list[tuple[int, str]](), READ_MAX_CHARS
@@ -238,7 +248,7 @@ class Toolbox:
         except re2.error as error:
             return _refused(f"{given.pattern!r} is no pattern: {error}", "escape special characters with a backslash")
         hits = []
-        for path in self._workspace.files(given.folder.strip("/")):
+        for path in self._workspace.files(given.folder.rstrip("/")):
             for number, line in enumerate(self._workspace.lines(path), start=1):
                 if pattern.search(line):
                     hits.append(f"{path}:{number}: {line.strip()[:300]}")
@@ -337,6 +347,28 @@ class Toolbox:
         status = "flagged" if found else "complete"
         outcome = {**said, "status": status, "findings": [one.as_json() for one in found[:200]]}
         return Result(text="The stage is done.", says=f"finish: {status}", outcome=outcome)
+
+
+def _repeated(call: ToolCall, result: Result, stage: Stage) -> int:
+    """How often the stage has made the same call since it last changed or fetched anything: small models go round in circles
+    where nothing tells them."""
+    if result.files:
+        return 0
+    times = 0
+    for message in reversed(stage.messages):
+        if message.role == "tool" and message.name in _CHANGING and not message.text.startswith("Refused"):
+            break
+        times += sum(one.name == call.name and one.arguments == call.arguments and one.id != call.id for one in message.calls)
+    return times
+
+
+def _said_again(result: Result, times: int) -> Result:
+    said = f"The same call was made {times + 1} times. Do something else."
+    if times >= _REPEATS_MAX:
+        return replace(
+            result, text=said, outcome={"status": "failed", "why": f"the model made the same call {times + 1} times"}
+        )
+    return replace(result, text=f"{result.text}\n{said}" if times < 2 else said)
 
 
 def _refused(why: str, hint: str) -> Result:

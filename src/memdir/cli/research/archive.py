@@ -81,7 +81,7 @@ COMMAND = Command(
     name="research archive",
     usage="DIR ADDRESS… [--question TEXT]",
     description=(
-        "Archive pages in a workspace's sources/ as readable Markdown, one sentence a line, so that notes can cite their lines. "
+        "Archive pages in a workspace's sources/ as readable Markdown, a sentence a line, so that notes can cite their lines. "
         "For agents that do the research themselves with `memdir research check` as their judge. What they cite as "
         "[sources/NAME.md#L3-L9] is checked with or without a hash."
     ),
