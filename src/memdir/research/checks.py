@@ -79,14 +79,21 @@ class Checks:
         """Hierarchy, names, and that every note cites pages that bear it."""
         index = self._workspace.read(INDEX) or ""
         notes = self._workspace.notes()
-        found = [*self._hierarchy(index, notes), *self._names(notes)]
+        found = [*self._hierarchy(index, notes)]
         for path in notes:
-            text = self._workspace.read(path) or ""
-            if not any(True for _ in citations(text)):
-                message = "no citation: every note cites lines of sources/"
-                found.append(Finding(check="traceability", path=path, line=0, message=message))
-            found += self.text(path, text, strict=False)
+            found += self.note(path, self._workspace.read(path) or "")
         return found
+
+    def note(self, path: str, text: str) -> list[Finding]:
+        """What is wrong with one note, written or to be written."""
+        found = [*self._names(path)]
+        if path not in plans.hierarchy(self._workspace.read(INDEX) or ""):
+            message = f"is not in the {plans.HIERARCHY} of {INDEX}: add '- {path}' there"
+            found.append(Finding(check="hierarchy", path=path, line=0, message=message))
+        if not any(True for _ in citations(text)):
+            message = "no citation: put the lines of sources/ behind each claim, as [sources/NAME.md#L3-L5]"
+            found.append(Finding(check="traceability", path=path, line=0, message=message))
+        return found + self.text(path, text, strict=False)
 
     def todos(self) -> list[Finding]:
         """What is planned and not complete."""
@@ -103,17 +110,13 @@ class Checks:
         for path, line in planned.items():
             if path not in notes:
                 yield Finding(check="hierarchy", path=INDEX, line=line, message=f"{path} is planned and does not exist")
-        for path in notes:
-            if path not in planned:
-                yield Finding(check="hierarchy", path=path, line=0, message=f"is not in the {plans.HIERARCHY} of {INDEX}")
 
-    def _names(self, notes: Sequence[str]) -> Iterator[Finding]:
-        for path in notes:
-            for part in path.split("/")[1:]:
-                if _PLACEHOLDER.fullmatch(part.removesuffix(".md")):
-                    yield Finding(check="placeholder", path=path, line=0, message=f"{part!r} does not say what is in it")
-            if not path.endswith(".md"):
-                yield Finding(check="placeholder", path=path, line=0, message="notes are Markdown and end in .md")
+    def _names(self, path: str) -> Iterator[Finding]:
+        for part in path.split("/")[1:]:
+            if _PLACEHOLDER.fullmatch(part.removesuffix(".md")):
+                yield Finding(check="placeholder", path=path, line=0, message=f"{part!r} does not say what is in it")
+        if not path.endswith(".md"):
+            yield Finding(check="placeholder", path=path, line=0, message="notes are Markdown and end in .md")
 
     def sources(self) -> list[Finding]:
         """Every page is as it was fetched, and is cited or listed as unused."""

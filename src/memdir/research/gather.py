@@ -76,6 +76,7 @@ class Gatherer:
         wanted = [url for url in urls if url not in self._state.fetched and not self._refusal(url)]
         self._fetch_all(wanted)
         shown, addresses = list[str](), set[str]()
+        last: Source | None = None
         share = digest.SHOWN_MAX_CHARS * 2 // max(len(urls), 2)
         for url in urls:
             path = self._state.fetched.get(url)
@@ -87,6 +88,12 @@ class Gatherer:
             shown.append(f"{url} is archived as {source.path}, text in lines {source.first} to {len(source.lines)}")
             shown.append(fenced(self._seen(source, question, share), source.path))
             addresses.update(_links(source))
+            last = source
+        if last is not None:
+            cited = f"[{last.path}#L{last.first}]"
+            shown.append(
+                f"Write what matters into knowledge_base/AREA/NAME.md; behind each sentence the lines that say it: {cited}"
+            )
         ok = sum(url in self._state.fetched for url in urls)
         return Result(text="\n".join(shown), says=f"fetch {ok} of {len(urls)} pages", addresses=sorted(addresses))
 

@@ -22,7 +22,7 @@ from memdir.research.digest import numbered
 from memdir.research.fence import fenced
 from memdir.research.state import Stage
 from memdir.research.web.local_index import Entry, LocalIndex
-from memdir.research.workspace import FILE_MAX_BYTES, INDEX, SOURCES, Workspace, split_lines
+from memdir.research.workspace import FILE_MAX_BYTES, INDEX, NOTES, SECTIONS, SOURCES, Workspace, split_lines
 
 READ_MAX_CHARS: Final = 16_000
 _LISTED_MAX: Final = 400
@@ -209,10 +209,9 @@ class Toolbox:
             if room < 0 and kept:
                 break
             kept.append(one)
-        shown = numbered(kept) or "(no such lines)"
-        if len(kept) < len(lines):
-            where = f"lines {kept[0][0]} to {kept[-1][0]}" if kept else "none"
-            shown += f"\n({where} of {len(lines)}; read on with `first`)"
+        shown = numbered(kept) or f"(no such lines: the file has {len(lines)})"
+        if kept and kept[-1][0] < len(lines):
+            shown += f"\n(lines {kept[0][0]} to {kept[-1][0]} of {len(lines)}; read on with `first`)"
         is_outside = given.path.removeprefix("./").startswith(f"{SOURCES}/")
         return Result(text=fenced(shown, given.path) if is_outside else shown, says=f"read {given.path}")
 
@@ -267,7 +266,11 @@ class Toolbox:
         plain = path.removeprefix("./")
         self._workspace.place(plain)
         if not self._permission.may_write(plain):
-            raise MemdirError(f"{plain!r} may not be written in this stage", hint=f"it writes {self._permission.where}")
+            hint = f"it writes {self._permission.where}"
+            better = f"{NOTES}/{plain.rpartition('/')[2]}"
+            if plain.endswith(".md") and self._permission.may_write(better):
+                hint += f", for example {better}"
+            raise MemdirError(f"{plain!r} may not be written in this stage", hint=hint)
         return plain
 
     def _write(self, given: Write) -> Result:
@@ -293,14 +296,16 @@ class Toolbox:
             return _refused(f"a file has at most {FILE_MAX_BYTES >> 10} KiB", "split it by subject")
         if path == INDEX:
             text = self._with_round_log(text)
-        if path.partition("/")[0] in ("knowledge_base", "sections"):
-            found = [str(one) for one in self._checks.text(path, text, strict=path.startswith("sections/"))]
-            warned = "\nStill to mend:\n" + "\n".join(found[:_FINDINGS_SHOWN]) if found else ""
-        else:
-            warned = ""
-        return Result(
-            text=f"{path} is written, {len(split_lines(text))} lines{warned}", says=f"write {path}", files={path: text}
-        )
+        if text == self._workspace.read(path):
+            return Result(text=f"{path} is as it was: nothing changed{self._warned(path, text)}", says=f"write {path}")
+        told = f"{path} is written, {len(split_lines(text))} lines{self._warned(path, text)}"
+        return Result(text=told, says=f"write {path}", files={path: text})
+
+    def _warned(self, path: str, text: str) -> str:
+        found = self._checks.note(path, text) if path.startswith(f"{NOTES}/") else []
+        if path.startswith(f"{SECTIONS}/"):
+            found = self._checks.text(path, text, strict=True)
+        return "\nStill to mend:\n" + "\n".join(map(str, found[:_FINDINGS_SHOWN])) if found else ""
 
     def _with_round_log(self, text: str) -> str:
         """The log of rounds is kept by the run: an agent rewrites the index around it."""
