@@ -27,8 +27,8 @@ _OUTPUT_MAX_TOKENS: Final = 16_384
 
 def model(name: str | None = None, *, url: str | None = None) -> ProvidedModel:
     """The model `PROVIDER:NAME`, or the one that MEMDIR_MODEL names. Keys come from the providers' own variables
-    (OPENAI_API_KEY, ANTHROPIC_API_KEY, GOOGLE_API_KEY). `url` (MEMDIR_MODEL_URL) is the base address of an endpoint that speaks
-    OpenAI's chat completions; with it `openai:` is the provider and no key is needed.
+    (OPENAI_API_KEY, ANTHROPIC_API_KEY, GOOGLE_API_KEY). `url` (MEMDIR_MODEL_URL) is the base address of another endpoint that
+    speaks the provider's protocol; `openai:` with one needs no key.
 
     UsageError when no model is named, the extra is missing, or the provider is not known."""
     name = name or os.environ.get(ENV_MODEL) or ""
@@ -36,12 +36,13 @@ def model(name: str | None = None, *, url: str | None = None) -> ProvidedModel:
     if not name:
         raise UsageError(
             "no language model is configured",
-            hint=f"give --model PROVIDER:NAME or set {ENV_MODEL}, for example anthropic:claude-sonnet-4-5",
+            hint=f"give --model PROVIDER:NAME or set {ENV_MODEL}, for example anthropic:claude-sonnet-5-5",
         )
     provider, colon, model_name = name.partition(":")
     if not colon or not model_name:
         raise UsageError(
-            f"{name!r} is no PROVIDER:NAME", hint="for example openai:gpt-5, anthropic:claude-sonnet-4-5, google:gemini-2.5-pro"
+            f"{name!r} is no PROVIDER:NAME",
+            hint="for example openai:gpt-6-luna, anthropic:claude-sonnet-5-5, google:gemini-3.8-flash",
         )
     if importlib.util.find_spec("pydantic_ai") is None:
         raise UsageError("language models need the extra `llm`", hint="pip install 'memdir[llm]'")
@@ -51,19 +52,28 @@ def model(name: str | None = None, *, url: str | None = None) -> ProvidedModel:
 def _adapter(provider: str, name: str, url: str | None) -> Adapter:
     from pydantic_ai.exceptions import UserError
     from pydantic_ai.models import infer_model
-    from pydantic_ai.models.openai import OpenAIChatModel
-    from pydantic_ai.providers.openai import OpenAIProvider
 
     try:
         if provider == "openai":
+            from pydantic_ai.models.openai import OpenAIChatModel
+            from pydantic_ai.providers.openai import OpenAIProvider
+
             # A local endpoint asks for no key, but its client does.
             key = os.environ.get("OPENAI_API_KEY") or ("none" if url else None)
             return OpenAIChatModel(name, provider=OpenAIProvider(base_url=url, api_key=key))
-        if url:
-            raise UsageError(
-                f"an address of one's own is for models of the provider openai, not {provider}", hint=f"openai:{name}"
-            )
-        return infer_model(f"{provider}:{name}")
+        if url is None:
+            return infer_model(f"{provider}:{name}")
+        if provider == "anthropic":
+            from pydantic_ai.models.anthropic import AnthropicModel
+            from pydantic_ai.providers.anthropic import AnthropicProvider
+
+            return AnthropicModel(name, provider=AnthropicProvider(base_url=url))
+        if provider == "google":
+            from pydantic_ai.models.google import GoogleModel
+            from pydantic_ai.providers.google import GoogleProvider
+
+            return GoogleModel(name, provider=GoogleProvider(base_url=url))
+        raise UsageError(f"{provider} takes no address of one's own", hint="openai, anthropic and google do")
     except UserError as error:
         raise UsageError(str(error)) from error
     except ImportError as error:
@@ -131,7 +141,7 @@ class ProvidedModel:
             output_mode="text" if schema is None else "native",
             output_object=None if schema is None else OutputObjectDefinition(json_schema=dict(schema), name="answer"),
         )
-        settings = ModelSettings(timeout=_TIMEOUT_S, max_tokens=_OUTPUT_MAX_TOKENS)
+        settings = ModelSettings(timeout=_TIMEOUT_S, max_tokens=_OUTPUT_MAX_TOKENS, cache=True)
         return model_request_sync(
             self._adapter, _history(system, messages), model_settings=settings, model_request_parameters=parameters
         )

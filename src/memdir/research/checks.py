@@ -96,10 +96,14 @@ class Checks:
         return found + self.text(path, text, strict=False)
 
     def todos(self) -> list[Finding]:
-        """What is planned and not complete."""
+        """What is planned and not complete; also that nothing is planned."""
+        listed = plans.todos(self._workspace.read(INDEX) or "")
+        if not listed:
+            message = f"no question is listed under '## {plans.TODO}': write them as '- [ ] QUESTION'"
+            return [Finding(check="todo", path=INDEX, line=0, message=message)]
         return [
             Finding(check="todo", path=INDEX, line=todo.line, message=f"{todo.status}: {todo.text[:200]}")
-            for todo in plans.todos(self._workspace.read(INDEX) or "")
+            for todo in listed
             if todo.status != "complete"
         ]
 

@@ -280,11 +280,12 @@ class Run:
         )
 
         def findings(said: dict[str, Any]) -> list[Finding]:
-            found = self._checks().knowledge_base()
-            if self.state.fetched and not self.workspace.notes():
-                message = f"pages are archived and there is no note: write {NOTES}/AREA/NAME.md from them, with citations"
+            checks = self._checks()
+            found = checks.knowledge_base()
+            if (self.state.fetched or said.get("complete")) and not self.workspace.notes():
+                message = f"there is no note: write {NOTES}/AREA/NAME.md from the pages, with citations"
                 found.append(Finding(check="traceability", path=INDEX, line=0, message=message))
-            return found + self._checks().todos() + self._checks().sources() if said.get("complete") else found
+            return found + checks.todos() + checks.sources() if said.get("complete") else found
 
         permission = Permission(
             tools=(*_READING, "write", "edit", "move", "delete", "web_search", "fetch"),

@@ -49,7 +49,7 @@ def _configure(parser: Parser) -> None:
     parser.add_argument("--resume", action="store_true", help="go on with the research in --workspace")
     parser.add_argument("--model", metavar="PROVIDER:NAME", help="openai:…, anthropic:…, google:… (default: $MEMDIR_MODEL)")
     parser.add_argument(
-        "--model-url", metavar="URL", help="an endpoint that speaks OpenAI's chat completions ($MEMDIR_MODEL_URL)"
+        "--model-url", metavar="URL", help="another endpoint that speaks the provider's protocol ($MEMDIR_MODEL_URL)"
     )
     parser.add_argument("--digest-model", metavar="PROVIDER:NAME", help="a cheaper model that reads pages first")
     parser.add_argument(
@@ -247,7 +247,7 @@ COMMAND = Command(
         "Needs a language model (the extra `research`)."
     ),
     examples=(
-        ('memdir research "how do LSM trees compact?" --search brave --model anthropic:claude-sonnet-4-5', "from the web"),
+        ('memdir research "how do LSM trees compact?" --search brave --model anthropic:claude-sonnet-5-5', "from the web"),
         ('memdir research "what changed in json since 3.8" --offline /usr/share/doc/python3.11/html --yes', "from a folder"),
         ("memdir research --resume --workspace notes/research/lsm --budget-usd 5 --yes", "go on, with more money"),
         ('memdir research note notes/research/lsm "look at RocksDB only"', "steer it while it runs"),
