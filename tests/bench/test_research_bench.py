@@ -5,11 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import json
+from pathlib import Path
 
 import pytest
 
 from memdir_bench.research.judges import deepconsult, deepresearch_bench, fact, mean_race, race, with_addresses
 from memdir_bench.research.rubric import POSTGRESQL, PYTHON, facts
+from tests.research.made import researched
 
 CRITERIA = {
     "dimension_weight": {"comprehensiveness": 0.4, "insight": 0.3, "instruction_following": 0.2, "readability": 0.1},
@@ -79,6 +81,44 @@ def test_a_report_for_judges_cites_addresses() -> None:
         "# T\n\nOne [1](https://a.org/). Two [2](sources/b.md). Three [1](https://a.org/).\n\n"
         "## References\n\n[1] https://a.org/\n[2] sources/b.md\n"
     )
+
+
+def test_the_commands_write_and_score(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from memdir.cli.main import main
+
+    researched(tmp_path / "ws", topic="Ants\n- From what does the weaver ant build nests?\n")
+    assert main(["bench", "research", "export", str(tmp_path / "ws"), "--output", str(tmp_path / "out.jsonl")]) == 0
+    row = json.loads((tmp_path / "out.jsonl").read_text())
+    assert row["id"] == 1
+    assert row["prompt"].startswith("Ants")
+    assert "[1](book:ants)" in row["article"]
+    (tmp_path / "base.csv").write_text(deepconsult([(row["prompt"], "theirs", "")]))
+    command = [
+        "bench",
+        "research",
+        "export",
+        str(tmp_path / "ws"),
+        "--format",
+        "deepconsult",
+        "--baseline",
+        str(tmp_path / "base.csv"),
+    ]
+    assert main(command) == 0
+    [pair] = csv.DictReader(io.StringIO(capsys.readouterr().out))
+    assert pair["baseline_answer"] == "theirs"
+    assert "living leaves" in pair["candidate_answer"]
+    assert main(["bench", "research", "export", str(tmp_path)]) == 1
+    (tmp_path / "fact.jsonl").write_text('{"id": 1, "citations": ["supported", "unsupported"]}\n')
+    assert main(["bench", "research", "score", str(tmp_path / "fact.jsonl"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out.splitlines()[-1])["citation_accuracy"] == 0.5
+    (tmp_path / "race.jsonl").write_text(json.dumps({"id": 1, "insight": [scored("why", 9, 3)]}) + "\n")
+    (tmp_path / "criteria.jsonl").write_text(json.dumps({"id": 1, **CRITERIA}) + "\n")
+    assert (
+        main(["bench", "research", "score", str(tmp_path / "race.jsonl"), "--criteria", str(tmp_path / "criteria.jsonl")]) == 0
+    )
+    assert "0.7500" in capsys.readouterr().out
+    (tmp_path / "race.jsonl").write_text("nonsense\n")
+    assert main(["bench", "research", "score", str(tmp_path / "race.jsonl")]) == 2
 
 
 def test_questions_come_out_of_the_manuals_with_their_answers() -> None:

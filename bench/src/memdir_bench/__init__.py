@@ -27,6 +27,12 @@ COMMANDS: Final = {
     ),
     "bench traces": ("memdir_bench.commands", "TRACES", "what is told of users by what they do with files"),
     "bench research": ("memdir_bench.commands", "RESEARCH", "facts found by research agents against rounds and tokens"),
+    "bench research export": (
+        "memdir_bench.commands",
+        "RESEARCH_EXPORT",
+        "reports as DeepResearch Bench and DeepConsult read them",
+    ),
+    "bench research score": ("memdir_bench.commands", "RESEARCH_SCORE", "RACE and FACT from what a judge said"),
     "bench posix": ("memdir_bench.commands", "POSIX", "compare filesystem speed with native and other mounts"),
 }
 """Command -> module, the `Command` in it, one line for the overview of `memdir --help`."""
