@@ -386,7 +386,7 @@ RESEARCH_EXPORT = Command(
     name="bench research export",
     usage="DIR… [--format deepresearch-bench|deepconsult] [--output FILE]",
     description=(
-        "Write reports as other benchmarks read them: JSON lines of id, prompt and article for DeepResearch Bench, a CSV beside\n"
+        "Write reports as other benchmarks read them: JSON lines of id, prompt, article for DeepResearch Bench, a CSV beside\n"
         "a baseline's answers for DeepConsult. Citations become links to the pages' own addresses."
     ),
     examples=[("memdir bench research export ws/1 ws/2 --output memdir.jsonl", "for data/test_data/raw_data")],
@@ -408,7 +408,7 @@ RESEARCH_SCORE = Command(
     usage="FILE [--criteria FILE]",
     description=(
         "The arithmetic of DeepResearch Bench over what a judge model said. RACE: an object a task with its id and, for each\n"
-        "dimension, criterion, article_1_score (ours) and article_2_score (the reference's). FACT: its id and citations, a list\n"
+        "dimension, criterion, article_1_score (ours) and article_2_score (the reference's). FACT: id and citations, a list\n"
         "of supported, unsupported and unknown."
     ),
     examples=[
