@@ -134,10 +134,11 @@ def test_a_killed_research_goes_on_and_pays_for_nothing_twice(
     web.fetched.clear()
     root = tmp_path / "killed"
     researcher.env["SEARXNG_URL"] = web.address
-    base = [sys.executable, "-m", "memdir.cli", "research", "--search", "searxng", "--private-addresses", "--yes"]
+    base = [sys.executable, "-m", "memdir.cli", "research", "--workspace", str(root), "--yes"]
+    options = ["--search", "searxng", "--private-addresses"]  # --resume knows them
     kills = 0
     for attempt in range(40):
-        what = [TOPIC, "--workspace", str(root)] if attempt == 0 else ["--resume", "--workspace", str(root)]
+        what = [*options, TOPIC] if attempt == 0 else ["--resume"]
         process = subprocess.Popen(
             [*base, *what], env=researcher.env, cwd=researcher.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )

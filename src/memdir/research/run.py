@@ -81,8 +81,9 @@ class Run:
     def __exit__(self, *_: object) -> None:
         self._journal.__exit__()
 
-    def start(self, topic: str, settings: Settings) -> None:
-        """Begin in an empty workspace. UsageError when it holds a research already, or the topic says nothing."""
+    def start(self, topic: str, settings: Settings, options: Mapping[str, Any] | None = None) -> None:
+        """Begin in an empty workspace; `options` are kept for whoever resumes. UsageError when it holds a research already, or
+        the topic says nothing."""
         if self.state.topic:
             raise UsageError(
                 f"{self.workspace.root} holds a research already", hint="go on with --resume, or choose another --workspace"
@@ -91,9 +92,9 @@ class Run:
         if not topic or len(topic) > TOPIC_MAX_CHARS:
             raise UsageError(f"a topic has 1 to {TOPIC_MAX_CHARS:,} characters")
         files = {TOPIC: f"# Topic\n\n{topic}\n"}
-        self._record({"kind": "start", "topic": topic, "files": files, **self._named(settings)})
+        self._record({"kind": "start", "topic": topic, "files": files, **self._named(settings, options)})
 
-    def resume(self, settings: Settings) -> None:
+    def resume(self, settings: Settings, options: Mapping[str, Any] | None = None) -> None:
         """Go on, perhaps with other budgets. UsageError when nothing was begun here."""
         if not self.state.topic:
             raise UsageError(
@@ -102,11 +103,12 @@ class Run:
         self._restore()
         steering.clear_pause(self.workspace.root)
         if not self.state.outcome or self.state.outcome == "no evidence":
-            self._record({"kind": "resume", **self._named(settings)})
+            self._record({"kind": "resume", **self._named(settings, options)})
 
-    def _named(self, settings: Settings) -> dict[str, Any]:
+    def _named(self, settings: Settings, options: Mapping[str, Any] | None) -> dict[str, Any]:
         places = [place.name for place in self._means.places]
-        return {"settings": settings.as_json(), "model": self._means.model.name, "places": places}
+        named = {"settings": settings.as_json(), "model": self._means.model.name, "places": places}
+        return named | {"options": dict(self.state.options if options is None else options)}
 
     def _restore(self) -> None:
         """What the last entry wrote may not have reached the disk; nor may older files after a power cut."""

@@ -65,6 +65,8 @@ class State:
 
     topic: str = ""
     settings: Settings = field(default_factory=Settings)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """What the command was told of models and places."""
     model: str = ""
     places: list[str] = field(default_factory=list)
     stages: dict[str, Stage] = field(default_factory=dict)
@@ -125,6 +127,7 @@ class State:
 
     def _on_resume(self, entry: Mapping[str, Any]) -> None:
         self.settings = Settings.of(entry["settings"])
+        self.options = entry.get("options", {})
         self.model = entry["model"]
         self.places = list(entry["places"])
         self.outcome = ""

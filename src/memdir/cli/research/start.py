@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from memdir.cli.command import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_NOTHING, EXIT_OK, Command, Parser, bounded_int
 from memdir.cli.text import is_terminal, visible
@@ -29,6 +30,10 @@ _BUDGETS: Final = {
     "turns": "turns",
     "context_tokens": "context_tokens",
 }
+
+
+_KEPT: Final = ("model", "model_url", "digest_model", "search", "offline", "memory", "private_addresses")
+"""Options that --resume takes from the run before, unless they are given anew."""
 
 
 def _amount(text: str) -> float:
@@ -91,6 +96,7 @@ def _run(args: argparse.Namespace, out: Output) -> int:
         )
     root, record, inside = _place_of(args, topic)
     workspace = Workspace(root)
+    options = _options(args, workspace)
 
     def todos() -> list[outline.Todo]:
         return outline.todos(workspace.read(INDEX) or "")
@@ -104,9 +110,9 @@ def _run(args: argparse.Namespace, out: Output) -> int:
     hint = f"memdir research --resume --workspace {workspace.root}"
     with Run(workspace, means, watch=view.update) as run:
         if args.resume:
-            run.resume(settings)
+            run.resume(settings, options)
         else:
-            run.start(topic, settings)
+            run.start(topic, settings, options)
         why = ""
         try:
             run.go()
@@ -122,7 +128,7 @@ def _run(args: argparse.Namespace, out: Output) -> int:
     if out.json:
         out.document(told)
     else:
-        for line in lines(run.state, todos(), out.style):
+        for line in [] if is_terminal(sys.stderr) else lines(run.state, todos()):
             out.note(line)
         if why:
             out.note(f"{why}; `{hint}` goes on")
@@ -202,6 +208,22 @@ def _means(args: argparse.Namespace, record: MountRecord | None, inside: str) ->
         raise UsageError("say where pages come from", hint=f"--search {'|'.join(_ENGINES)}, --offline DIR, or --memory")
     digester = model(args.digest_model) if args.digest_model else None
     return Means(model=model(args.model, url=args.model_url), places=places, digester=digester)
+
+
+def _options(args: argparse.Namespace, workspace: Workspace) -> dict[str, Any]:
+    """What stands for models and places, written back into `args`. Paths are whole, so that they hold in every folder."""
+    from memdir.research.journal import entries
+    from memdir.research.state import folded
+
+    args.offline = [str(Path(one).absolute()) for one in args.offline or []]
+    if args.resume:
+        before = folded(entries(workspace.root)).options
+        for name in _KEPT:
+            if not getattr(args, name) and name in before:
+                setattr(args, name, before[name])
+    args.model = args.model or os.environ.get("MEMDIR_MODEL")
+    args.model_url = args.model_url or os.environ.get("MEMDIR_MODEL_URL")
+    return {name: getattr(args, name) for name in _KEPT}
 
 
 def _settings(args: argparse.Namespace, workspace: Workspace) -> Settings:
