@@ -419,6 +419,13 @@ RESEARCH_SCORE = Command(
     run=_exchanges("score"),
 )
 
+
+def _configure_memory(parser: Parser) -> None:
+    _configure_quick(parser)
+    parser.add_argument("--model", metavar="PROVIDER:NAME", help="also what a model reads in them; it costs what it costs")
+    parser.add_argument("--model-url", metavar="URL", help="another endpoint that speaks the provider's protocol")
+
+
 MEMORY = Command(
     name="bench memory",
     usage="[OPTIONS]",
@@ -429,6 +436,6 @@ MEMORY = Command(
     ),
     examples=[("memdir bench memory", "half a minute"), ("memdir bench memory --quick --json", "does it work here?")],
     exit_codes=[(0, "measured; each goal says whether it was met"), (2, "it could not be measured")],
-    configure=_configure_quick,
+    configure=_configure_memory,
     run=_runs("memory"),
 )

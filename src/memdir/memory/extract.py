@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from itertools import compress
+from itertools import accumulate, compress
 from typing import Final
 
 from memdir.core.caseless import Caseless
@@ -109,12 +109,16 @@ def extract(
     byte_at: Callable[[int], int],
     written_ms: int | None = None,
     is_first_writing: bool = True,
+    restated: Sequence[tuple[int, str]] = (),
 ) -> tuple[MemoryCandidate, ...]:
     """Candidates in order of the text, at most CANDIDATES_MAX; `byte_at` gives the original byte of a character. Without a
     `path` nobody said that this is to be remembered: only a text about a person has any (`memory.personal`).
 
     Since when something is so is told by its own words, else by the day of its line or heading, of the file's name, of the
     front matter (in the first writing only: a later line is of a later day), or by when the document was `written_ms`.
+
+    `restated` are lines and what a model says that they say (`model_reader`): candidates like the rules' own where no rule
+    found the same.
 
     Pure. Questions, quotations, code, instructions to a model and secrets are left out.
     """
@@ -132,7 +136,7 @@ def extract(
         statements = [_clean(piece.text) for piece in pieces]
         listed = [piece.form != "sentence" for piece in pieces]
         chosen = worth_remembering(statements, listed=listed) if path else personal(statements, listed=all(listed))
-        pieces = list(compress(_with_names(text, pieces), chosen))
+        pieces = _with_restated(text, list(compress(_with_names(text, pieces), chosen)), restated)
     for piece in pieces:
         candidate = _candidate(piece, subject)
         if candidate is None or candidate[1].casefold() in seen:
@@ -176,6 +180,22 @@ def _holding(found: Sequence[MemoryCandidate], *, newest_first: bool) -> tuple[M
             taken |= {(claim.subject, f"={former}") for former in formers_of(candidate.text)}
         kept.append(candidate)
     return tuple(sorted(kept, key=lambda candidate: candidate.start_byte))
+
+
+def _with_restated(text: str, pieces: list[_Piece], restated: Sequence[tuple[int, str]]) -> list[_Piece]:
+    known = {(claim.subject, claim.attribute, claim.value) for piece in pieces if (claim := claim_of(_clean(piece.text)))}
+    lines = text.split("\n")
+    starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
+    for number, statement in restated:
+        claim = claim_of(statement)
+        if claim is None or is_instruction(lines[number - 1]) or (claim.subject, claim.attribute, claim.value) in known:
+            continue
+        known.add((claim.subject, claim.attribute, claim.value))
+        start, end = starts[number - 1], starts[number - 1] + len(lines[number - 1])
+        # What the line says in its own words, and no rule understands, is the same fact.
+        pieces = [one for one in pieces if not (start <= one.start and one.end <= end and claim_of(_clean(one.text)) is None)]
+        pieces.append(_Piece(start=start, end=end, text=statement, form="sentence", heading=""))
+    return sorted(pieces, key=lambda piece: piece.start)
 
 
 def _with_names(text: str, pieces: Sequence[_Piece]) -> list[_Piece]:

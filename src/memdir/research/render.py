@@ -24,7 +24,7 @@ _LINE_MAX_CHARS: Final = 2000
 def need_extra() -> None:
     """UsageError when the libraries for reports are missing."""
     if importlib.util.find_spec("markdown_it") is None:
-        raise UsageError("reports need the extra `research`", hint="pip install 'memdir[research]'")
+        raise UsageError("research and its reports need the extra `research`", hint="pip install 'memdir[research]'")
 
 
 def numbered_citations(report: str) -> tuple[str, list[Citation]]:

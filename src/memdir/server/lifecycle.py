@@ -25,6 +25,7 @@ from memdir.core.heap import few_arenas
 from memdir.core.log import log_to_file, log_to_stderr
 from memdir.core.paths import AppPaths, app_paths, write_private
 from memdir.core.weights import told_weights
+from memdir.memory.model_reader import from_environment as memory_reader
 from memdir.retrieval.embed.choice import check_environment
 from memdir.retrieval.rerank import reranker_from_environment
 from memdir.server.app import create_app
@@ -253,6 +254,7 @@ async def _serve(options: ServerOptions, paths: AppPaths, store: Store, listener
     dispatcher = Dispatcher()
     dispatcher.attach()
     check_environment()
+    memory_reader()  # a model that is named wrong ends the start and not every document
     told_weights()
     engine = Engine(store, paths.models_dir, reranker=reranker_from_environment())
     check_cores()

@@ -12,7 +12,7 @@ from typing import Any, Final
 from memdir.memory.extract import extract
 from memdir_bench.figures import Figure, machine
 from memdir_bench.memory.goals import figure
-from memdir_bench.memory.judging import judged
+from memdir_bench.memory.judging import Reader, judged
 from memdir_bench.memory.made_up_lives import life
 from memdir_bench.report import reported
 from memdir_bench.retrieval.metrics import wilson
@@ -31,15 +31,21 @@ def main(args: argparse.Namespace, *, as_json: bool) -> int:
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Both families, then the documentation of the packages on this machine, if there is some."""
     count = 4 if args.quick else LIVES
-    figures = [one for family in ("tuned", "held") for one in _family(family, count)]
+    reader = None
+    if args.model is not None:
+        from memdir.llm.providers import model
+        from memdir.memory.model_reader import ModelReader
+
+        reader = ModelReader(model(args.model, url=args.model_url)).statements
+    figures = [one for family in ("tuned", "held") for one in _family(family, count, reader)]
     figures += _prose(50 if args.quick else _DOCUMENTS)
     return {"machine": machine(), "figures": [one.as_json() for one in figures], "failed": {}}
 
 
-def _family(family: str, count: int) -> Iterator[Figure]:
+def _family(family: str, count: int, reader: Reader | None) -> Iterator[Figure]:
     lives = [life(family, seed) for seed in range(count)]
     began = time.perf_counter()
-    score = judged(lives)
+    score = judged(lives, reader)
     took_ms = (time.perf_counter() - began) * 1000 / sum(len(one.notes) for one in lives)
     for name, some, of in (
         ("precision", score.right, score.extracted),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from memdir.memory.extract import extract
@@ -44,10 +44,14 @@ def _names(name: str, text: str) -> bool:
     return re.search(rf"\b{name.split(maxsplit=1)[0].casefold()}\b", text) is not None
 
 
+Reader = Callable[[str], list[tuple[int, str]]]
+
+
 class Store:
     """What a server keeps of memories, as far as reconciling needs it."""
 
-    def __init__(self) -> None:
+    def __init__(self, reader: Reader | None = None) -> None:
+        self._reader = reader
         self.memories: dict[str, Memory] = {}
         self._count = 0
         self._stands: dict[str, set[str]] = {}
@@ -61,7 +65,8 @@ class Store:
 
     def write(self, path: str, text: str, *, now_ms: int) -> tuple[MemoryCandidate, ...]:
         """A note is written, or written anew; an empty one is gone."""
-        candidates = extract(text, path, byte_at=lambda at: len(text[:at].encode()))
+        restated = [] if self._reader is None else self._reader(text)
+        candidates = extract(text, path, byte_at=lambda at: len(text[:at].encode()), restated=restated)
         own = self.own(path)
         others = [one for one in self.latest() if one.document_id != path]
         for change in reconcile(candidates, own=own, others=others):
@@ -91,16 +96,16 @@ class Store:
         return candidates
 
 
-def judged(lives: Sequence[Life]) -> Score:
-    """All lives, note by note."""
+def judged(lives: Sequence[Life], reader: Reader | None = None) -> Score:
+    """All lives, note by note; with what a model reads in them, when there is one."""
     score = Score()
     for one in lives:
-        _judge(one, score)
+        _judge(one, score, reader)
     return score
 
 
-def _judge(one: Life, score: Score) -> None:
-    store = Store()
+def _judge(one: Life, score: Score, reader: Reader | None) -> None:
+    store = Store(reader)
     now_ms = 0
     for number, (path, text, stated) in enumerate(one.notes):
         now_ms = (20_000 + number) * DAY_MS

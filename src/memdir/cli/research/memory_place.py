@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, unquote
 
 from memdir.cli.targets import control
 from memdir.core.errors import MemdirError
+from memdir.core.secrets import masked
 from memdir.research.web import reader
 from memdir.research.web.place import FetchError, Found
 
@@ -20,7 +22,7 @@ _WAIT_MS: Final = 2000
 
 
 class MemoryPlace:
-    """See `memdir.research.web.place.Place`. Searched by meaning, as `memdir grep` does."""
+    """See `memdir.research.web.place.Place`. Searched by meaning, as `memdir grep` does; secrets are masked."""
 
     def __init__(self, record: MountRecord, scope: str, workspace: str) -> None:
         """`scope` and `workspace` are paths in the mount; what the running research wrote is not found."""
@@ -48,7 +50,7 @@ class MemoryPlace:
         for hit in answer["hits"]:
             path = str(hit["path"])
             if not self._is_own(path) and path not in found:
-                found[path] = Found(url=SCHEME + quote(path), title=path.rpartition("/")[2], snippet=str(hit["text"]))
+                found[path] = Found(url=SCHEME + quote(path), title=path.rpartition("/")[2], snippet=masked(str(hit["text"])))
         return list(found.values())[:limit]
 
     def _is_own(self, path: str) -> bool:
@@ -70,4 +72,5 @@ class MemoryPlace:
             raise FetchError(f"{url}: {error.strerror}") from error
         if len(data) > reader.PAGE_MAX_BYTES:
             raise FetchError(f"{url}: larger than {reader.PAGE_MAX_BYTES >> 20} MiB")
-        return reader.page(url, path.rpartition("/")[2], data)
+        page = reader.page(url, path.rpartition("/")[2], data)
+        return replace(page, text=masked(page.text))

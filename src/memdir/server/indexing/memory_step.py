@@ -9,6 +9,7 @@ from typing import Final
 
 from memdir.ingest.text import decode
 from memdir.memory.extract import extract
+from memdir.memory.model_reader import from_environment
 from memdir.memory.reconcile import reconcile, related_topics_of, same_text, topics_of
 from memdir.server.indexing.known_facts import KnownFacts
 from memdir.server.indexing.leases import Lease
@@ -88,10 +89,12 @@ def _read(store: Store, small: Small, work: _Reading) -> None:
         text = work.lease.compute(lambda: decode(data))
     if text is not None:
         path = document.path or ""
+        reader = from_environment()
+        restated = [] if reader is None or not path else reader(text.text)
         work.candidates = work.lease.compute(
             lambda: extract(
                 text.text, path, byte_at=text.byte_at, written_ms=document.mtime_ns // 1_000_000 or document.updated_at_ms,
-                is_first_writing=document.revision == 1,
+                is_first_writing=document.revision == 1, restated=restated,
             )
         )  # fmt: skip
 
