@@ -1,0 +1,256 @@
+"""The TCP server: one port of 127.0.0.1 for NFS and MOUNT, a thread for each connection, and one pool for calls that wait for
+contents of the memdir server."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import logging
+import socket
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Final
+
+from memdir.fs.errors import ContentsAbsentError, FsError
+from memdir.fs.nfs import mount_protocol, rpc
+from memdir.fs.nfs.handles import Handles
+from memdir.fs.nfs.procedures import PROGRAM, VERSION, Nfs3
+from memdir.fs.nfs.xdr import XdrError
+from memdir.fs.source import ContentSource
+
+log = logging.getLogger(__name__)
+
+_CONNECTIONS_MAX: Final = 64
+_WAITING_MAX: Final = 32
+"""Calls that wait for contents at the same time."""
+_LOOK_S: Final = 1.0
+_RUNS_MAX: Final = 8
+_BUFFER_BYTES: Final = 256 << 10
+_TCP_TABLE: Final = Path("/proc/net/tcp")
+_PRIVILEGED_PORTS: Final = 1024
+
+Send = Callable[[bytes], None]
+
+
+class NfsServer:
+    """`start`, then `stop`. `owner_uid` is who mounted: only this user and root are answered."""
+
+    def __init__(
+        self,
+        nfs: Nfs3,
+        handles: Handles,
+        *,
+        owner_uid: int,
+        source: ContentSource | None = None,
+        contents_timeout_s: float = 30.0,
+    ) -> None:
+        self._nfs = nfs
+        self._handles = handles
+        self._owner_uid = owner_uid
+        self._source = source
+        self._contents_timeout_s = contents_timeout_s
+        self._changing = threading.Lock()
+        self._listener: socket.socket | None = None
+        self._connections: set[socket.socket] = set()
+        self._lock = threading.Lock()
+        self._stopped = threading.Event()
+        self._pool = ThreadPoolExecutor(_WAITING_MAX, thread_name_prefix="nfs-waiting")
+        self.counts: Counter[str] = Counter()
+        self.failures = 0
+
+    def start(self, port: int = 0) -> int:
+        """Listen, and return the port."""
+        self._listener = socket.create_server(("127.0.0.1", port))
+        threading.Thread(target=self._accept, name="nfs-accept", daemon=True).start()
+        return int(self._listener.getsockname()[1])
+
+    def stop(self) -> None:
+        """No call is answered any more."""
+        self._stopped.set()
+        if self._listener is not None:
+            with contextlib.suppress(OSError):
+                self._listener.shutdown(socket.SHUT_RDWR)
+            self._listener.close()
+        with self._lock:
+            connections = list(self._connections)
+        for connection in connections:
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def _accept(self) -> None:
+        assert self._listener is not None
+        while not self._stopped.is_set():
+            try:
+                connection, peer = self._listener.accept()
+            except OSError:
+                return
+            with self._lock:
+                full = len(self._connections) >= _CONNECTIONS_MAX
+                if not full:
+                    self._connections.add(connection)
+            if full or not is_allowed(peer[1], connection.getsockname()[1], self._owner_uid):
+                log.warning("refused a connection from port %d", peer[1])
+                self._forget(connection)
+                continue
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            threading.Thread(target=self._serve, args=(connection,), name="nfs", daemon=True).start()
+
+    def _forget(self, connection: socket.socket) -> None:
+        with self._lock:
+            self._connections.discard(connection)
+        connection.close()
+
+    def _serve(self, connection: socket.socket) -> None:
+        sending = threading.Lock()
+
+        def send(reply: bytes) -> None:
+            with sending, contextlib.suppress(OSError):
+                connection.sendall(rpc.framed(reply))
+
+        try:
+            for message in _records(connection):
+                reply = self._answer(message, send)
+                if reply is not None:
+                    send(reply)
+        except (OSError, rpc.NotACallError) as error:
+            if not self._stopped.is_set():
+                log.info("a connection ends: %s", error)
+        except Exception:
+            log.exception("a connection failed")
+        finally:
+            self._forget(connection)
+
+    def _answer(self, message: memoryview, send: Send) -> bytes | None:
+        """The reply; None when it comes later. NotACallError for what is none: the stream cannot be trusted any more."""
+        try:
+            call = rpc.parsed(message)
+        except rpc.DeniedError as denied:
+            return denied.reply
+        if call.procedure and call.caller.uid not in (0, self._owner_uid):
+            return rpc.too_weak(call.xid)
+        try:
+            return self._carried_out(call)
+        except ContentsAbsentError as absent:
+            if self._source is None:
+                return self._failed(call)
+            try:
+                self._pool.submit(self._later, bytes(message), absent.ino, send)
+            except RuntimeError:  # it is being stopped
+                return None
+            return None
+
+    def _carried_out(self, call: rpc.Call) -> bytes:
+        try:
+            if call.program == PROGRAM and call.version == VERSION:
+                names = self._nfs.names
+                self.counts[names[call.procedure] if call.procedure < len(names) else "OTHER"] += 1
+                changing = self._changing if call.procedure in Nfs3.CHANGING else contextlib.nullcontext()
+                with changing:
+                    result = self._nfs.run(call.procedure, call.arguments, call.caller)
+            elif call.program == mount_protocol.PROGRAM and call.version == mount_protocol.VERSION:
+                result = mount_protocol.run(self._handles, call.procedure, call.arguments, call.caller)
+            elif call.program in (PROGRAM, mount_protocol.PROGRAM):
+                return rpc.refused(call.xid, rpc.PROG_MISMATCH, low=VERSION, high=VERSION)
+            else:
+                return rpc.refused(call.xid, rpc.PROG_UNAVAIL)
+        except XdrError:
+            return rpc.refused(call.xid, rpc.GARBAGE_ARGS)
+        except ContentsAbsentError:
+            raise
+        except Exception:  # noqa: BLE001  a defect costs its call, and is logged
+            return self._failed(call)
+        return rpc.refused(call.xid, rpc.PROC_UNAVAIL) if result is None else rpc.accepted(call.xid, result)
+
+    def _failed(self, call: rpc.Call) -> bytes:
+        self.failures += 1
+        log.exception("procedure %d of program %d failed", call.procedure, call.program)
+        return rpc.refused(call.xid, rpc.SYSTEM_ERR)
+
+    def _later(self, message: bytes, ino: int, send: Send) -> None:
+        """Fetch what is missing and run the call again, until it goes through or nothing comes for too long."""
+        call = rpc.parsed(memoryview(message))
+        for _run in range(_RUNS_MAX):
+            if not self._brought(ino):
+                break
+            call = rpc.parsed(memoryview(message))
+            try:
+                send(self._carried_out(call))
+                return
+            except ContentsAbsentError as absent:
+                ino = absent.ino
+        # The client asks again after a while, as for a file on a slow tape.
+        send(rpc.accepted(call.xid, _JUKEBOX[call.procedure] if call.procedure in _JUKEBOX else _JUKEBOX[6]))
+
+    def _brought(self, ino: int) -> bool:
+        assert self._source is not None
+        done = threading.Event()
+        outcome: list[FsError | None] = []
+
+        def brought(error: FsError | None) -> None:
+            outcome.append(error)
+            done.set()
+
+        self._source.bring(ino, brought)
+        arrived, deadline_s = 0, time.monotonic() + self._contents_timeout_s
+        while not done.wait(_LOOK_S):
+            now = self._source.arrived_bytes(ino)
+            if now != arrived:
+                arrived, deadline_s = now, time.monotonic() + self._contents_timeout_s
+            if self._stopped.is_set() or time.monotonic() >= deadline_s:
+                return False
+        return outcome[0] is None
+
+
+_JUKEBOX: Final = {
+    procedure: (10008).to_bytes(4, "big") + b"\0\0\0\0" * (2 if procedure in Nfs3.CHANGING else 1) for procedure in range(1, 22)
+}
+"""NFS3ERR_JUKEBOX with no attributes, in the shape of each procedure that may have to wait."""
+
+
+def _records(connection: socket.socket) -> Iterator[memoryview]:
+    """Whole messages, put together from their fragments (RFC 5531, section 11). OSError for one that is too long."""
+    buffer = bytearray()
+    message = bytearray()
+    while True:
+        while len(buffer) >= 4:
+            mark = int.from_bytes(buffer[:4], "big")
+            length = mark & ~rpc.LAST_FRAGMENT
+            if len(message) + length > rpc.MESSAGE_MAX_BYTES:
+                raise OSError(errno.EMSGSIZE, f"a message of more than {rpc.MESSAGE_MAX_BYTES} bytes")
+            if len(buffer) < 4 + length:
+                break
+            message += buffer[4 : 4 + length]
+            del buffer[: 4 + length]
+            if mark & rpc.LAST_FRAGMENT:
+                yield memoryview(bytes(message))
+                message.clear()
+        piece = connection.recv(_BUFFER_BYTES)
+        if not piece:
+            return
+        buffer += piece
+
+
+def is_allowed(peer_port: int, port: int, owner_uid: int) -> bool:
+    """Whether the other end of a connection on this machine belongs to `owner_uid` or to root (the kernel's own client does).
+    Where the system does not tell, it must be a port that only root may use."""
+    uid = peer_uid(peer_port, port)
+    return peer_port < _PRIVILEGED_PORTS if uid is None else uid in (0, owner_uid)
+
+
+def peer_uid(peer_port: int, port: int) -> int | None:
+    """Whose a TCP connection from `peer_port` to `port` on 127.0.0.1 is, by the table of the kernel (proc(5))."""
+    try:
+        rows = _TCP_TABLE.read_text().splitlines()[1:]
+    except OSError:
+        return None
+    wanted = (f"0100007F:{peer_port:04X}", f"0100007F:{port:04X}")
+    for row in rows:
+        fields = row.split()
+        if (fields[1], fields[2]) == wanted:
+            return int(fields[7])
+    return None
