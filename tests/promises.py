@@ -854,6 +854,18 @@ _RESEARCH = _group(
     },
 )
 
+_NFS = _group(
+    "issue 27, the same memory over NFS",
+    "nfs",
+    {
+        "alone": "Only who mounted it, and root, is answered; nobody gets a handle without the random path of the export.",
+        "handles": "File handles hold over restarts and renames, and are never those of another file.",
+        "commit": "What is committed survives a power cut, and a client is told when it has to write again.",
+        "malformed": "What is no call, or is cut off, changes nothing and ends its own connection at most.",
+        "mount": "A memory served over NFS is synced and searched like a mounted one.",
+    },
+)
+
 _EXTRACTION = _group(
     "issue 23, every file becomes readable",
     "extract",
@@ -914,6 +926,7 @@ PROMISES: tuple[Promise, ...] = (
     *_FORGETTING,
     *_TRACES,
     *_RESEARCH,
+    *_NFS,
     *_EXTRACTION,
 )
 

@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from memdir import __version__
 from memdir.core.clock import SystemClock
@@ -40,6 +40,7 @@ from memdir.sync.untracked_changes import note_unseen_changes
 
 if TYPE_CHECKING:
     from memdir.fs.fuse.tracing import Tracer
+    from memdir.fs.nfs.session import NfsSession
     from memdir.fs.vfs import Vfs
 
 log = logging.getLogger(__name__)
@@ -107,16 +108,7 @@ class MountDaemon:
         views = ViewVfs(self._fs, [profile, pages, status])
         siblings = SiblingVfs(views) if record.siblings else None
         self._syncing.siblings = siblings
-        options = FuseOptions(
-            tracer=self._tracer(siblings or views) if record.traces else None,
-            profile=Profile(record.profile),
-            passthrough=self._fs if record.passthrough else None,
-            read_only=record.read_only,
-            source=f"memdir:{record.name}",
-            contents=self._syncing.contents,
-            contents_timeout_s=record.fetch_timeout_s,
-        )
-        self._session = FuseSession(siblings or views, Path(record.path), options)
+        self._session = self._nfs(siblings or views) if record.nfs else self._fuse(siblings or views)
         self._fs.connect(self._session.invalidator)
         views.connect(self._session.invalidator)
         if siblings is not None:
@@ -127,11 +119,50 @@ class MountDaemon:
         self._control.start()
         self._undo.append(self._control.stop)
         self._record = dataclasses.replace(
-            record, pid=os.getpid(), used=True, left=None, started_at_ms=time.time_ns() // 1_000_000
+            record,
+            pid=os.getpid(),
+            used=True,
+            left=None,
+            started_at_ms=time.time_ns() // 1_000_000,
+            **self._served(),
         )
         self._registry.save(self._record)
         agent_hint.put(self._record, {record.path for record in self._registry.all() if record.state == "alive"})
         self._undo.append(self._take_out_hint)
+
+    def _fuse(self, vfs: Vfs) -> FuseSession:
+        record = self._record
+        options = FuseOptions(
+            tracer=self._tracer(vfs) if record.traces else None,
+            profile=Profile(record.profile),
+            passthrough=self._fs if record.passthrough else None,
+            read_only=record.read_only,
+            source=f"memdir:{record.name}",
+            contents=self._syncing.contents,
+            contents_timeout_s=record.fetch_timeout_s,
+        )
+        return FuseSession(vfs, Path(record.path), options)
+
+    def _nfs(self, vfs: Vfs) -> NfsSession:
+        from memdir.fs.nfs.session import NfsOptions, NfsSession
+
+        record = self._record
+        options = NfsOptions(
+            key_folder=Path(record.cache_dir),
+            port=record.nfs_port,
+            read_only=record.read_only,
+            contents=self._syncing.contents,
+            contents_timeout_s=record.fetch_timeout_s,
+        )
+        return NfsSession(vfs, Path(record.path), options)
+
+    def _served(self) -> dict[str, Any]:
+        """Where NFS is served, and how it is mounted when it is not."""
+        session = self._session
+        if isinstance(session, FuseSession):
+            return {}
+        command = session.command if session.problem else ""
+        return {"nfs_port": session.port, "nfs_command": command, "nfs_problem": session.problem}
 
     def _tracer(self, vfs: Vfs) -> Tracer:
         """What tells of the mount's operations; they are recorded from now on."""

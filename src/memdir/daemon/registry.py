@@ -60,6 +60,7 @@ class MountSpec:
     passthrough: bool = False
     siblings: bool = True
     traces: bool = False
+    nfs: bool = False
     imported: bool = False
     created_dir: bool = False
     drain_timeout_s: float = 30.0
@@ -92,6 +93,14 @@ class MountRecord:
     siblings: bool = True
     traces: bool = False
     """What is done in the mount is recorded."""
+    nfs: bool = False
+    """Served over NFS and not by FUSE."""
+    nfs_port: int = 0
+    """Where it was served last: the same after a restart, so that clients go on."""
+    nfs_command: str = ""
+    """What mounts it, while it is served and not mounted."""
+    nfs_problem: str = ""
+    """Why it is not mounted."""
     imported: bool = False
     created_dir: bool = False
     """The mountpoint was made by `memdir mount`, and may be removed again when it is empty after the unmount."""
@@ -172,7 +181,7 @@ def lock_holder_exists(path: Path) -> bool:
 
 
 _AS_ASKED: Final = (
-    "name", "sync", "read_only", "profile", "passthrough", "siblings", "traces", "drain_timeout_s", "cache_limit_bytes",
+    "name", "sync", "read_only", "profile", "passthrough", "siblings", "traces", "nfs", "drain_timeout_s", "cache_limit_bytes",
     "prefetch_bytes", "fetch_timeout_s", "hint_folder", "hint_create", "max_delete",
 )  # fmt: skip
 """What a record takes from what was asked for as it is."""
@@ -304,6 +313,7 @@ class MountRegistry:
             created_dir=spec.created_dir or (chosen is not None and chosen.created_dir and ours),
             memory_paths=chosen.memory_paths if spec.memory_paths is None and chosen is not None else spec.memory_paths,
             used=chosen is not None and chosen.used,
+            nfs_port=0 if chosen is None else chosen.nfs_port,
         )
         try:
             self.save(record)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -38,6 +39,10 @@ def _configure(parser: Parser) -> None:
     parser.add_argument(
         "--all", action="store_true", help="sync what tools made and can make again, too (`memdir ignore add '!*'`)"
     )
+    parser.add_argument(
+        "--nfs", action="store_true", default=sys.platform == "darwin",
+        help="serve it over NFS on 127.0.0.1 instead of FUSE (default on macOS); says the command where only root may mount",
+    )  # fmt: skip
     parser.add_argument("--read-only", action="store_true", help="refuse every change made through the mount")
     parser.add_argument(
         "--profile", choices=("fast", "observed"), default="fast",
@@ -99,6 +104,8 @@ def _run(args: argparse.Namespace, out: Output) -> int:
         from memdir.fs.fuse.backing import check_passthrough
 
         check_passthrough()
+    if args.nfs and (args.passthrough or args.traces or args.profile != "fast"):
+        raise UsageError("--traces, --profile and --passthrough are of FUSE mounts", hint="leave --nfs out, or them")
     if args.path == "":
         raise UsageError("--path is empty", hint="leave it out to mount at ./" + name)
     for sentence in close_to_others(app_paths()):
@@ -141,6 +148,7 @@ def _mount(registry: MountRegistry, name: str, place: str, args: argparse.Namesp
         read_only=args.read_only,
         profile="observed" if args.passthrough or args.traces else args.profile,
         traces=args.traces,
+        nfs=args.nfs,
         passthrough=args.passthrough,
         siblings=not args.no_siblings,
         created_dir=created,
@@ -225,8 +233,6 @@ def _leave_old_place(before: MountRecord, place: str, out: Output) -> None:
 
 def _refuse_own_ground(place: str) -> None:
     """A mount must not cover what its own daemon lives on: it would wait for itself, and its data would be out of reach."""
-    import sys
-
     from memdir import __file__ as package_file
     from memdir.core.paths import app_paths
 
@@ -255,6 +261,7 @@ def _say_already_mounted(record: MountRecord, args: argparse.Namespace, out: Out
             ("--read-only", args.read_only != record.read_only),
             ("--profile", args.profile != record.profile and not (args.passthrough or record.traces)),
             ("--traces", args.traces != record.traces),
+            ("--nfs", args.nfs != record.nfs),
             ("--passthrough", args.passthrough and not record.passthrough),
             ("--no-siblings", args.no_siblings and record.siblings),
             ("--cache-size", args.cache_size != record.cache_limit_bytes),
@@ -375,6 +382,9 @@ def _say_mounted(record: MountRecord, report: ImportReport | None, *, created: b
     hinted = mount_settings.say_hint(record, out)
     if out.json:
         out.document(_document(record, report, created=created) | {"already_mounted": False, "agent_hint": hinted})
+    elif record.nfs_command:
+        out.line(f"{record.name} is served over NFS and not mounted ({visible(record.nfs_problem)}); root can:")
+        out.line(f"  {record.nfs_command}")
     elif not foreground:
         out.line(f"{record.name} is mounted at {out.name(record.path)}")
 
@@ -389,6 +399,8 @@ def _document(record: MountRecord, report: ImportReport | None, *, created: bool
         "id": record.id,
         "sync": record.sync,
         "read_only": record.read_only,
+        "nfs": record.nfs,
+        "nfs_command": record.nfs_command,
         "created_directory": created,
         "import": None if report is None else dataclasses.asdict(report),
     }
@@ -406,6 +418,7 @@ COMMAND = Command(
         ("memdir mount work --path ~/work --import", "take the files of ~/work along; lists what it leaves out"),
         ("memdir mount archive --cache-size 2G --prefetch none", "a large memory on a small disk"),
         ("memdir mount notes --memory-paths '/notes/,/journal.md'", "where facts for profile.md are read"),
+        ("memdir mount notes --nfs", "where there is no FUSE"),
         ("memdir mount notes --foreground", "for service managers and debugging"),
     ],
     exit_codes=[(0, "mounted, or already mounted at that place")],

@@ -47,6 +47,7 @@ def ask(record: MountRecord) -> dict[str, Any]:
     answer: dict[str, Any] = {
         "name": record.name,
         "path": record.path,
+        "nfs_command": record.nfs_command,
         "state": "mounted",
         "pid": record.pid,
         "uptime_s": None,
@@ -77,6 +78,9 @@ def _print(answer: dict[str, Any], out: Output) -> None:
     kind = {"mounted": "ok", "dead": "fail", "unresponsive": "fail"}.get(answer["state"], "dim")
     out.line(f"{out.style(out.name(answer['name']), 'bold')}  {out.style(answer['state'], kind)}")
     rows: list[tuple[str, str]] = [("path", out.name(answer["path"]) + (" (read-only)" if answer.get("read_only") else ""))]
+    rows += [
+        ("nfs", f"served, not mounted; as root: {out.name(command)}") for command in [answer.get("nfs_command")] if command
+    ]
     if answer.get("error"):
         rows += [("problem", visible(answer["error"])), ("what to do", visible(answer["hint"]))]
     elif answer["state"] == "unmounted":

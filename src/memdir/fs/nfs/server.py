@@ -58,6 +58,7 @@ class NfsServer:
         self._connections: set[socket.socket] = set()
         self._lock = threading.Lock()
         self._stopped = threading.Event()
+        self._no_waiting = threading.Event()
         self._pool = ThreadPoolExecutor(_WAITING_MAX, thread_name_prefix="nfs-waiting")
         self.counts: Counter[str] = Counter()
         self.failures = 0
@@ -81,6 +82,10 @@ class NfsServer:
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
         self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def stop_waiting(self) -> None:
+        """Whoever waits for contents is told to come again, now and from now on."""
+        self._no_waiting.set()
 
     def _accept(self) -> None:
         assert self._listener is not None
@@ -201,7 +206,7 @@ class NfsServer:
             now = self._source.arrived_bytes(ino)
             if now != arrived:
                 arrived, deadline_s = now, time.monotonic() + self._contents_timeout_s
-            if self._stopped.is_set() or time.monotonic() >= deadline_s:
+            if self._no_waiting.is_set() or self._stopped.is_set() or time.monotonic() >= deadline_s:
                 return False
         return outcome[0] is None
 
