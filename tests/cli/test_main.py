@@ -121,6 +121,7 @@ BAD_COMMAND_LINES: dict[str, list[str]] = {
     "bench posix": ["bench", "posix", "--rounds", "-1"],
     "bench ingest": ["bench", "ingest", "x"],
     "bench memory": ["bench", "memory", "x"],
+    "bench nfs": ["bench", "nfs", "x"],
     "bench research": ["bench", "research", "--rounds", "x"],
     "bench research export": ["bench", "research", "export"],
     "bench research score": ["bench", "research", "score"],

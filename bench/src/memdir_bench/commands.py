@@ -336,6 +336,17 @@ TRACES = Command(
 )
 
 
+NFS = Command(
+    name="bench nfs",
+    usage="[OPTIONS]",
+    description="Calls a second and processor time a call of the NFS server by its protocol, beside FUSE in the same run.",
+    examples=[("memdir bench nfs", "some seconds"), ("memdir bench nfs --quick --json", "does it work here?")],
+    exit_codes=[(0, "measured; each goal says whether it was met"), (2, "it could not be measured")],
+    configure=_configure_quick,
+    run=_runs("nfs"),
+)
+
+
 def _configure_research(parser: Parser) -> None:
     _configure_quick(parser)
     parser.add_argument("--model", metavar="PROVIDER:NAME", help="a real model instead of the rules; it costs what it costs")

@@ -105,10 +105,7 @@ class Nfs3:
             ("PATHCONF", self._pathconf, FALSE),
             ("COMMIT", self._commit, FALSE + FALSE),
         )
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(name for name, _run, _failed in self._procedures)
+        self.names = tuple(name for name, _run, _failed in self._procedures)
 
     def run(self, procedure: int, arguments: Reader, caller: Caller) -> bytes | None:
         """The result, a refusal included; None for a procedure that is none. XdrError for arguments that cannot be read, and

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from memdir.fs.nfs.xdr import Reader, XdrError, u32
@@ -70,23 +71,25 @@ def parsed(message: memoryview) -> Call:
     """NotACallError, DeniedError; XdrError never leaves."""
     reader = Reader(message)
     try:
-        xid, kind = reader.u32(), reader.u32()
+        xid, kind, version = reader.words(3)
         if kind != _CALL:
             raise NotACallError("no call")
-        version = reader.u32()
         if version != _RPC_VERSION:
             raise DeniedError(struct.pack(">IIIIII", xid, 1, _DENIED, _RPC_MISMATCH, _RPC_VERSION, _RPC_VERSION))
-        program, version, procedure = reader.u32(), reader.u32(), reader.u32()
-        flavor, body = reader.u32(), reader.opaque(_AUTH_MAX_BYTES)
+        program, version, procedure, flavor = reader.words(4)
+        body = reader.opaque(_AUTH_MAX_BYTES)
         reader.u32()
         reader.opaque(_AUTH_MAX_BYTES)
-        caller = _caller(Reader(body)) if flavor == _AUTH_SYS else NOBODY
+        caller = _caller(bytes(body)) if flavor == _AUTH_SYS else NOBODY
     except XdrError as error:
         raise NotACallError(str(error)) from error
     return Call(xid, program, version, procedure, caller, reader)
 
 
-def _caller(body: Reader) -> Caller:
+@lru_cache(maxsize=64)
+def _caller(raw: bytes) -> Caller:
+    """A client sends the same with every call."""
+    body = Reader(memoryview(raw))
     body.u32()
     body.opaque(_MACHINE_MAX_BYTES)
     uid, gid, count = body.u32(), body.u32(), body.u32()

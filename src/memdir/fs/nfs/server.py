@@ -29,7 +29,7 @@ _WAITING_MAX: Final = 32
 """Calls that wait for contents at the same time."""
 _LOOK_S: Final = 1.0
 _RUNS_MAX: Final = 8
-_BUFFER_BYTES: Final = 256 << 10
+_BUFFER_BYTES: Final = 1 << 20
 _TCP_TABLE: Final = Path("/proc/net/tcp")
 _PRIVILEGED_PORTS: Final = 1024
 
@@ -60,6 +60,9 @@ class NfsServer:
         self._stopped = threading.Event()
         self._no_waiting = threading.Event()
         self._pool = ThreadPoolExecutor(_WAITING_MAX, thread_name_prefix="nfs-waiting")
+        self._clocks: set[int] = set()
+        """Of the threads that serve connections."""
+        self._ended_cpu_s = 0.0
         self.counts: Counter[str] = Counter()
         self.failures = 0
 
@@ -82,6 +85,11 @@ class NfsServer:
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
         self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def cpu_s(self) -> float:
+        """Processor time of the threads that answer."""
+        with self._lock:
+            return self._ended_cpu_s + sum(map(time.clock_gettime, self._clocks))
 
     def stop_waiting(self) -> None:
         """Whoever waits for contents is told to come again, now and from now on."""
@@ -117,6 +125,9 @@ class NfsServer:
             with sending, contextlib.suppress(OSError):
                 connection.sendall(rpc.framed(reply))
 
+        clock = time.pthread_getcpuclockid(threading.get_ident())
+        with self._lock:
+            self._clocks.add(clock)
         try:
             for message in _records(connection):
                 reply = self._answer(message, send)
@@ -128,6 +139,9 @@ class NfsServer:
         except Exception:
             log.exception("a connection failed")
         finally:
+            with self._lock:
+                self._clocks.discard(clock)
+                self._ended_cpu_s += time.thread_time()
             self._forget(connection)
 
     def _answer(self, message: memoryview, send: Send) -> bytes | None:
@@ -219,25 +233,29 @@ _JUKEBOX: Final = {
 
 def _records(connection: socket.socket) -> Iterator[memoryview]:
     """Whole messages, put together from their fragments (RFC 5531, section 11). OSError for one that is too long."""
-    buffer = bytearray()
-    message = bytearray()
+    buffer = b""
+    before = b""
+    """Fragments of a message that goes on."""
     while True:
-        while len(buffer) >= 4:
-            mark = int.from_bytes(buffer[:4], "big")
-            length = mark & ~rpc.LAST_FRAGMENT
-            if len(message) + length > rpc.MESSAGE_MAX_BYTES:
+        at = 0
+        while len(buffer) - at >= 4:
+            mark = int.from_bytes(buffer[at : at + 4], "big")
+            end = at + 4 + (mark & ~rpc.LAST_FRAGMENT)
+            if len(before) + end - at > rpc.MESSAGE_MAX_BYTES:
                 raise OSError(errno.EMSGSIZE, f"a message of more than {rpc.MESSAGE_MAX_BYTES} bytes")
-            if len(buffer) < 4 + length:
+            if len(buffer) < end:
                 break
-            message += buffer[4 : 4 + length]
-            del buffer[: 4 + length]
-            if mark & rpc.LAST_FRAGMENT:
-                yield memoryview(bytes(message))
-                message.clear()
-        piece = connection.recv(_BUFFER_BYTES)
-        if not piece:
+            piece = memoryview(buffer)[at + 4 : end]
+            if not mark & rpc.LAST_FRAGMENT:
+                before += piece
+            else:
+                yield memoryview(before + piece) if before else piece
+                before = b""
+            at = end
+        more = connection.recv(_BUFFER_BYTES)
+        if not more:
             return
-        buffer += piece
+        buffer = buffer[at:] + more if at < len(buffer) else more
 
 
 def is_allowed(peer_port: int, port: int, owner_uid: int) -> bool:

@@ -14,7 +14,6 @@ import select
 import shutil
 import subprocess
 import sys
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -70,7 +69,6 @@ class NfsSession:
         self._clock = clock
         self._server: NfsServer | None = None
         self._stopping, self._stop = os.pipe()
-        self._started_s = time.process_time()
         self._is_mounted = False
         self.port = 0
         self.command = ""
@@ -165,7 +163,7 @@ class NfsSession:
             failures=0 if server is None else server.failures,
             notifications=0,
             overflows=0,
-            cpu_s=time.process_time() - self._started_s,
+            cpu_s=0.0 if server is None else server.cpu_s(),
         )
 
     def end_waiting(self) -> None:

@@ -41,6 +41,15 @@ class Reader:
         self._at += 4
         return int(value)
 
+    def words(self, count: int) -> tuple[int, ...]:
+        """As `u32`, several at once."""
+        try:
+            found = struct.unpack_from(f">{count}I", self._data, self._at)
+        except struct.error:
+            raise XdrError("the message ends too early") from None
+        self._at += 4 * count
+        return found
+
     def u64(self) -> int:
         try:
             (value,) = _U64.unpack_from(self._data, self._at)

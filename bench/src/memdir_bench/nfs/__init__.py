@@ -1,0 +1,1 @@
+"""How fast the NFS server answers, beside the FUSE mount of the same filesystem."""
