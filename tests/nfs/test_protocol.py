@@ -22,7 +22,7 @@ from memdir.fs.errors import ContentsAbsentError, FsError
 from memdir.fs.memory import MemoryFs
 from memdir.fs.nfs.handles import KEY_FILE, Handles
 from memdir.fs.nfs.procedures import Nfs3
-from memdir.fs.nfs.server import NfsServer, is_allowed, peer_uid
+from memdir.fs.nfs.server import NfsServer, allowed_users, peer_uid
 from memdir.fs.nfs.session import NfsOptions, NfsSession, mount_words
 from memdir.fs.nfs.xdr import FALSE, TRUE, Reader, XdrError, opaque, u32, u64
 from memdir.fs.source import Brought
@@ -97,8 +97,8 @@ def test_the_other_end_of_a_connection_is_told_by_the_kernel(served: Served) -> 
     connection = served.connect()
     peer = connection.socket.getsockname()[1]
     assert peer_uid(peer, served.port) == os.geteuid()
-    assert is_allowed(peer, served.port, os.geteuid())
-    assert is_allowed(peer, served.port, 4242) is (os.geteuid() == 0)
+    assert os.geteuid() in allowed_users(peer, served.port, os.geteuid())
+    assert allowed_users(peer, served.port, 4242) == ({0, 4242} if os.geteuid() == 0 else set())
     assert peer_uid(1, served.port) is None
 
 
@@ -108,6 +108,15 @@ def test_a_stranger_is_not_answered(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     connection = served.connect()
     with pytest.raises((ConnectionError, OSError)):
         connection.call(NFS, 0)
+    served.close()
+
+
+def test_the_owners_own_program_is_not_believed_to_be_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memdir.fs.nfs.server.peer_uid", lambda _peer, _port: 1000)
+    served = Served(tmp_path)
+    assert served.connect(uid=1000).mount(served.handles.export)
+    with pytest.raises(RpcError):
+        served.connect(uid=0).mount(served.handles.export)
     served.close()
 
 

@@ -106,19 +106,20 @@ class NfsServer:
                 full = len(self._connections) >= _CONNECTIONS_MAX
                 if not full:
                     self._connections.add(connection)
-            if full or not is_allowed(peer[1], connection.getsockname()[1], self._owner_uid):
+            users = frozenset[int]() if full else allowed_users(peer[1], connection.getsockname()[1], self._owner_uid)
+            if not users:
                 log.warning("refused a connection from port %d", peer[1])
                 self._forget(connection)
                 continue
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            threading.Thread(target=self._serve, args=(connection,), name="nfs", daemon=True).start()
+            threading.Thread(target=self._serve, args=(connection, users), name="nfs", daemon=True).start()
 
     def _forget(self, connection: socket.socket) -> None:
         with self._lock:
             self._connections.discard(connection)
         connection.close()
 
-    def _serve(self, connection: socket.socket) -> None:
+    def _serve(self, connection: socket.socket, users: frozenset[int]) -> None:
         sending = threading.Lock()
 
         def send(reply: bytes) -> None:
@@ -130,7 +131,7 @@ class NfsServer:
             self._clocks.add(clock)
         try:
             for message in _records(connection):
-                reply = self._answer(message, send)
+                reply = self._answer(message, users, send)
                 if reply is not None:
                     send(reply)
         except (OSError, rpc.NotACallError) as error:
@@ -144,13 +145,13 @@ class NfsServer:
                 self._ended_cpu_s += time.thread_time()
             self._forget(connection)
 
-    def _answer(self, message: memoryview, send: Send) -> bytes | None:
+    def _answer(self, message: memoryview, users: frozenset[int], send: Send) -> bytes | None:
         """The reply; None when it comes later. NotACallError for what is none: the stream cannot be trusted any more."""
         try:
             call = rpc.parsed(message)
         except rpc.DeniedError as denied:
             return denied.reply
-        if call.procedure and call.caller.uid not in (0, self._owner_uid):
+        if call.procedure and call.caller.uid not in users:
             return rpc.too_weak(call.xid)
         try:
             return self._carried_out(call)
@@ -258,11 +259,14 @@ def _records(connection: socket.socket) -> Iterator[memoryview]:
         buffer = buffer[at:] + more if at < len(buffer) else more
 
 
-def is_allowed(peer_port: int, port: int, owner_uid: int) -> bool:
-    """Whether the other end of a connection on this machine belongs to `owner_uid` or to root (the kernel's own client does).
-    Where the system does not tell, it must be a port that only root may use."""
+def allowed_users(peer_port: int, port: int, owner_uid: int) -> frozenset[int]:
+    """Whose calls are believed of a connection on this machine: of root's (the kernel's own client is) the owner's and root's, of
+    the owner's the owner's alone, of any other nobody's. Where the system does not tell whose it is, a port that only root may
+    use is root's."""
     uid = peer_uid(peer_port, port)
-    return peer_port < _PRIVILEGED_PORTS if uid is None else uid in (0, owner_uid)
+    if uid == 0 or (uid is None and peer_port < _PRIVILEGED_PORTS):
+        return frozenset({0, owner_uid})
+    return frozenset({owner_uid}) if uid == owner_uid else frozenset()
 
 
 def peer_uid(peer_port: int, port: int) -> int | None:
