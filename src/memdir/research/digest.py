@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from math import log
 from typing import Any, Final
 
-from memdir.llm.port import Message, Model, ModelError, Reply
+from memdir.llm.port import Message, Model, Reply
 from memdir.research.archive import Source
 from memdir.research.web.local_index import stems
 
@@ -104,6 +104,3 @@ def shown(answered: str, source: Source) -> str | None:
     if not kept:
         return "(nothing on the question in this page)" if not answer.get("relevant") else None
     return "Digest, made by another model; read the lines before you rely on them:\n" + "\n".join(kept)
-
-
-__all__ = ["SCHEMA", "ModelError", "ask", "excerpt", "numbered", "shown"]

@@ -27,7 +27,6 @@ from memdir.research.tools import FinishRound, FinishWriting, Permission, Toolbo
 from memdir.research.web.place import Place
 from memdir.research.workspace import CHECKS, INDEX, NOTES, OUTLINE, REPORT, SECTIONS, STATE, TOPIC, Workspace
 
-ROUNDS_MAX: Final = 50
 TOPIC_MAX_CHARS: Final = 8000
 _READING: Final = ("list_files", "read", "search", "grep")
 _BUILDER_SHARE: Final = 0.7
@@ -275,9 +274,7 @@ class Run:
             tree=self._tree(NOTES, "sources"),
             findings=_listed(checks.knowledge_base() + checks.sources()) if number > 1 else "",
             notes="\n".join(f"- {one}" for one in state.steering),
-            last=json.dumps({key: last[key] for key in ("summary", "next_round", "why") if key in last}, ensure_ascii=False)
-            if last
-            else "",
+            last=json.dumps({key: last[key] for key in _CARRIED if key in last}, ensure_ascii=False) if last else "",
             places=", ".join(state.places),
         )
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from memdir.research.workspace import Workspace
 
 _FOLDER: Final = "research"
-_ENGINES: Final = ("searxng", "brave", "tavily", "serper")
+_ENGINES: Final = ("searxng", "brave", "tavily", "serper")  # as memdir.research.web.engines, which is not imported for --help
 _BUDGETS: Final = {
     "rounds": "rounds",
     "budget_tokens": "budget_tokens",

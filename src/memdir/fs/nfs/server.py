@@ -260,9 +260,9 @@ def _records(connection: socket.socket) -> Iterator[memoryview]:
 
 
 def allowed_users(peer_port: int, port: int, owner_uid: int) -> frozenset[int]:
-    """Whose calls are believed of a connection on this machine: of root's (the kernel's own client is) the owner's and root's, of
-    the owner's the owner's alone, of any other nobody's. Where the system does not tell whose it is, a port that only root may
-    use is root's."""
+    """Whose calls are believed of a connection on this machine: of root's (the kernel's own client is) the owner's and root's,
+    of the owner's the owner's alone, of any other nobody's. Where the system does not tell whose it is, a port that only root
+    may use is root's."""
     uid = peer_uid(peer_port, port)
     if uid == 0 or (uid is None and peer_port < _PRIVILEGED_PORTS):
         return frozenset({0, owner_uid})
