@@ -27,13 +27,13 @@ COMMANDS: Final = {
     ),
     "bench traces": ("memdir_bench.commands", "TRACES", "what is told of users by what they do with files"),
     "bench nfs": ("memdir_bench.commands", "NFS", "how fast the NFS server answers, beside FUSE"),
-    "bench research": ("memdir_bench.commands", "RESEARCH", "facts found by research agents against rounds and tokens"),
+    "bench research": ("memdir_bench.research.options", "RESEARCH", "facts found by research agents against rounds and tokens"),
     "bench research export": (
-        "memdir_bench.commands",
+        "memdir_bench.research.options",
         "RESEARCH_EXPORT",
         "reports as DeepResearch Bench and DeepConsult read them",
     ),
-    "bench research score": ("memdir_bench.commands", "RESEARCH_SCORE", "RACE and FACT from what a judge said"),
+    "bench research score": ("memdir_bench.research.options", "RESEARCH_SCORE", "RACE and FACT from what a judge said"),
     "bench posix": ("memdir_bench.commands", "POSIX", "compare filesystem speed with native and other mounts"),
 }
 """Command -> module, the `Command` in it, one line for the overview of `memdir --help`."""

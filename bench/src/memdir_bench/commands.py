@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from memdir.cli.output import Output
 
 
-def _runs(part: str) -> Callable[[argparse.Namespace, Output], int]:
+def runs(part: str) -> Callable[[argparse.Namespace, Output], int]:
     """What runs the command of the folder `part`: its `command.main`."""
 
     def run(args: argparse.Namespace, out: Output) -> int:
@@ -25,7 +25,7 @@ def _runs(part: str) -> Callable[[argparse.Namespace, Output], int]:
     return run
 
 
-def _add_output(parser: Parser) -> None:
+def add_output(parser: Parser) -> None:
     parser.add_argument("--output", metavar="FILE", type=Path, help="write the JSON there too")
 
 
@@ -82,7 +82,7 @@ def _configure_posix(parser: Parser) -> None:
         help="also the wait for one create, one lookup beside an indexing server, a remote change, a mount after SIGKILL",
     )  # fmt: skip
     parser.add_argument("--quick", action="store_true", help="little work, two rounds: whether all runs, not how fast it is")
-    _add_output(parser)
+    add_output(parser)
 
 
 POSIX = Command(
@@ -102,7 +102,7 @@ POSIX = Command(
     ],
     exit_codes=[(0, "measured; each goal says whether it was met"), (2, "memdir or the native folder could not be measured")],
     configure=_configure_posix,
-    run=_runs("posix"),
+    run=runs("posix"),
 )
 
 
@@ -122,7 +122,7 @@ def _configure_server(parser: Parser) -> None:
     parser.add_argument("--seconds", metavar="N", type=bounded_int(1, 3600), help="of each measurement (default: 5)")
     parser.add_argument("--grow", action="store_true", help="also how the cost grows from 1,000 to 100,000 documents")
     parser.add_argument("--quick", action="store_true", help="little of everything: whether all runs, not how fast it is")
-    _add_output(parser)
+    add_output(parser)
 
 
 SERVER = Command(
@@ -140,7 +140,7 @@ SERVER = Command(
     ],
     exit_codes=[(0, "measured; each goal says whether it was met"), (2, "a part could not be measured")],
     configure=_configure_server,
-    run=_runs("server"),
+    run=runs("server"),
 )
 
 
@@ -155,7 +155,7 @@ def _configure_sync(parser: Parser) -> None:
     parser.add_argument("--grow", action="store_true", help="also how all of it grows from 100 to 50,000 files")
     parser.add_argument("--dir", metavar="DIR", type=Path, help="where mounts and server lie (default: TMPDIR)")
     parser.add_argument("--quick", action="store_true", help="little of everything: whether all runs, not how fast it is")
-    _add_output(parser)
+    add_output(parser)
 
 
 SYNC = Command(
@@ -174,7 +174,7 @@ SYNC = Command(
     ],
     exit_codes=[(0, "measured; each goal says whether it was met"), (2, "a part could not be measured")],
     configure=_configure_sync,
-    run=_runs("sync"),
+    run=runs("sync"),
 )
 
 
@@ -199,13 +199,13 @@ def _configure_scale(parser: Parser) -> None:
         "--keep", metavar="DIR", type=Path, help="keep the filled stores there, and copy those that are there already"
     )
     parser.add_argument("--quick", action="store_true", help="few questions: whether all runs, not how fast it is")
-    _add_output(parser)
+    add_output(parser)
 
 
 def _run_scale(args: argparse.Namespace, out: Output) -> int:
     if args.database_url is not None and len(args.sizes) > 1:
         raise UsageError("a PostgreSQL database takes one size", hint="say --sizes 100000, with an empty database for each")
-    return _runs("scale")(args, out)
+    return runs("scale")(args, out)
 
 
 SCALE = Command(
@@ -238,7 +238,7 @@ def _configure_retrieval(parser: Parser) -> None:
     parser.add_argument("--hops", action="store_true", help="questions whose answer needs two files, of a generated memory")
     parser.add_argument("--mixed", action="store_true", help="notes beside code, asked in other words than the notes'")
     parser.add_argument("--cache", metavar="DIR", type=Path, help="where vectors are kept between runs (default: the cache)")
-    _add_output(parser)
+    add_output(parser)
 
 
 RETRIEVAL = Command(
@@ -256,7 +256,7 @@ RETRIEVAL = Command(
     ],
     exit_codes=[(0, "measured; each goal says whether it was met"), (2, "there was nothing to measure, or it could not be")],
     configure=_configure_retrieval,
-    run=_runs("retrieval"),
+    run=runs("retrieval"),
 )
 
 
@@ -270,7 +270,7 @@ def _configure_agents(parser: Parser) -> None:
     )
     parser.add_argument("--dir", metavar="DIR", type=Path, help="where the stores lie (default: TMPDIR)")
     parser.add_argument("--quick", action="store_true", help="little of everything: whether all runs, not how good it is")
-    _add_output(parser)
+    add_output(parser)
 
 
 AGENTS = Command(
@@ -295,13 +295,13 @@ AGENTS = Command(
     ],
     exit_codes=[(0, "measured; each goal says whether it was met"), (2, "a part could not be measured")],
     configure=_configure_agents,
-    run=_runs("agents"),
+    run=runs("agents"),
 )
 
 
-def _configure_quick(parser: Parser) -> None:
+def configure_quick(parser: Parser) -> None:
     parser.add_argument("--quick", action="store_true", help="little of everything: whether all runs, not how good it is")
-    _add_output(parser)
+    add_output(parser)
 
 
 INGEST = Command(
@@ -317,8 +317,8 @@ INGEST = Command(
         ("memdir bench ingest --output ingest.json", "all figures: some minutes"),
     ],
     exit_codes=[(0, "measured; each goal says whether it was met"), (2, "it could not be measured")],
-    configure=_configure_quick,
-    run=_runs("ingest"),
+    configure=configure_quick,
+    run=runs("ingest"),
 )
 
 
@@ -331,8 +331,8 @@ TRACES = Command(
     ),
     examples=[("memdir bench traces", "a minute"), ("memdir bench traces --quick --json", "does it work here?")],
     exit_codes=[(0, "measured; each goal says whether it was met"), (2, "it could not be measured")],
-    configure=_configure_quick,
-    run=_runs("traces"),
+    configure=configure_quick,
+    run=runs("traces"),
 )
 
 
@@ -342,97 +342,13 @@ NFS = Command(
     description="Calls a second and processor time a call of the NFS server by its protocol, beside FUSE in the same run.",
     examples=[("memdir bench nfs", "some seconds"), ("memdir bench nfs --quick --json", "does it work here?")],
     exit_codes=[(0, "measured; each goal says whether it was met"), (2, "it could not be measured")],
-    configure=_configure_quick,
-    run=_runs("nfs"),
-)
-
-
-def _configure_research(parser: Parser) -> None:
-    _configure_quick(parser)
-    parser.add_argument("--model", metavar="PROVIDER:NAME", help="a real model instead of the rules; it costs what it costs")
-    parser.add_argument("--model-url", metavar="URL", help="an endpoint that speaks OpenAI's chat completions")
-    parser.add_argument("--json-actions", action="store_true", help="for models that call no tools")
-
-
-RESEARCH = Command(
-    name="bench research",
-    usage="[OPTIONS]",
-    description=(
-        "Forty questions with known answers out of two manuals (Debian's python3.11-doc and postgresql-doc-15), researched in\n"
-        "1, 2, 3, 5 and 8 rounds by fixed rules, or by a model that you name: facts found, tokens, and whether the citations\n"
-        "of the reports lead to lines that hold what is said."
-    ),
-    examples=[
-        ("memdir bench research", "a minute"),
-        (
-            "memdir bench research --quick --model openai:qwen --model-url http://127.0.0.1:8080/v1 --json-actions",
-            "a model here",
-        ),
-    ],
-    exit_codes=[(0, "measured; each goal says whether it was met"), (2, "it could not be measured")],
-    configure=_configure_research,
-    run=_runs("research"),
-)
-
-
-def _exchanges(name: str) -> Callable[[argparse.Namespace, Output], int]:
-    def run(args: argparse.Namespace, out: Output) -> int:
-        done: Callable[..., int] = getattr(importlib.import_module("memdir_bench.research.exchange"), name)
-        return done(args, out)
-
-    return run
-
-
-def _configure_research_export(parser: Parser) -> None:
-    parser.add_argument("dirs", metavar="DIR", nargs="+", help="workspaces of finished researches, in the order of the tasks")
-    parser.add_argument(
-        "--format", metavar="FORMAT", choices=("deepresearch-bench", "deepconsult"), default="deepresearch-bench"
-    )
-    parser.add_argument("--first-id", metavar="N", type=bounded_int(0, 10**6), default=1, help="of the tasks (default: 1)")
-    parser.add_argument("--baseline", metavar="FILE", type=Path, help="for deepconsult: CSV with question and baseline_answer")
-    _add_output(parser)
-
-
-RESEARCH_EXPORT = Command(
-    name="bench research export",
-    usage="DIR… [--format deepresearch-bench|deepconsult] [--output FILE]",
-    description=(
-        "Write reports as other benchmarks read them: JSON lines of id, prompt, article for DeepResearch Bench, a CSV beside\n"
-        "a baseline's answers for DeepConsult. Citations become links to the pages' own addresses."
-    ),
-    examples=[("memdir bench research export ws/1 ws/2 --output memdir.jsonl", "for data/test_data/raw_data")],
-    exit_codes=[(0, "written"), (1, "some have no report; the others are written")],
-    configure=_configure_research_export,
-    run=_exchanges("export"),
-)
-
-
-def _configure_research_score(parser: Parser) -> None:
-    parser.add_argument("judged", metavar="FILE", type=Path, help="JSON lines: what a judge said of each task")
-    parser.add_argument(
-        "--criteria", metavar="FILE", type=Path, help="the benchmark's criteria.jsonl: then it is RACE, else FACT"
-    )
-
-
-RESEARCH_SCORE = Command(
-    name="bench research score",
-    usage="FILE [--criteria FILE]",
-    description=(
-        "The arithmetic of DeepResearch Bench over what a judge model said. RACE: an object a task with its id and, for each\n"
-        "dimension, criterion, article_1_score (ours) and article_2_score (the reference's). FACT: id and citations, a list\n"
-        "of supported, unsupported and unknown."
-    ),
-    examples=[
-        ("memdir bench research score race.jsonl --criteria criteria.jsonl", "shares of ours in ours plus the reference's")
-    ],
-    exit_codes=[(0, "scored"), (1, "there is nothing in the file")],
-    configure=_configure_research_score,
-    run=_exchanges("score"),
+    configure=configure_quick,
+    run=runs("nfs"),
 )
 
 
 def _configure_memory(parser: Parser) -> None:
-    _configure_quick(parser)
+    configure_quick(parser)
     parser.add_argument("--model", metavar="PROVIDER:NAME", help="also what a model reads in them; it costs what it costs")
     parser.add_argument("--model-url", metavar="URL", help="another endpoint that speaks the provider's protocol")
 
@@ -448,5 +364,5 @@ MEMORY = Command(
     examples=[("memdir bench memory", "half a minute"), ("memdir bench memory --quick --json", "does it work here?")],
     exit_codes=[(0, "measured; each goal says whether it was met"), (2, "it could not be measured")],
     configure=_configure_memory,
-    run=_runs("memory"),
+    run=runs("memory"),
 )

@@ -56,6 +56,17 @@ def process(pid: int) -> Process | None:
     return Process(pid=pid, name=name, started_at_s=started_s, state=fields[0])
 
 
+def process_exists(pid: int) -> bool:
+    """Whether there is such a process, whoever owns it."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
 def command_line(pid: int) -> list[str]:
     """The words `pid` was started with; empty when it is gone or not ours to ask."""
     return [word for word in _read(_PROC / str(pid) / "cmdline").split("\0") if word]

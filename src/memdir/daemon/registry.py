@@ -29,6 +29,7 @@ from typing import Any, Final, Literal
 from memdir.core.errors import BusyError, CorruptError, NotFoundError
 from memdir.core.filelock import locked_file
 from memdir.core.paths import AppPaths, ensure_dir, ensure_private_dir, write_private
+from memdir.core.processes import process_exists
 
 log = logging.getLogger(__name__)
 
@@ -94,13 +95,11 @@ class MountRecord:
     traces: bool = False
     """What is done in the mount is recorded."""
     nfs: bool = False
-    """Served over NFS and not by FUSE."""
     nfs_port: int = 0
-    """Where it was served last: the same after a restart, so that clients go on."""
     nfs_command: str = ""
-    """What mounts it, while it is served and not mounted."""
     nfs_problem: str = ""
-    """Why it is not mounted."""
+    """Over NFS and not by FUSE: the port (the same after a restart, so that clients go on); what mounts it, and why that was
+    not possible, while it is served and not mounted."""
     imported: bool = False
     created_dir: bool = False
     """The mountpoint was made by `memdir mount`, and may be removed again when it is empty after the unmount."""
@@ -129,7 +128,7 @@ class MountRecord:
 
     def is_alive(self) -> bool:
         """Whether its daemon runs: the process exists and the lock of the mount folder is held."""
-        return self.pid is not None and _process_exists(self.pid) and lock_holder_exists(self.lock_file)
+        return self.pid is not None and process_exists(self.pid) and lock_holder_exists(self.lock_file)
 
     @property
     def state(self) -> State:
@@ -408,16 +407,6 @@ def _within(path: str, folder: str) -> bool:
 def _new_mount_id() -> str:
     """12 hex digits: short, because the id is part of a socket's path (107 bytes at most)."""
     return secrets.token_hex(6)
-
-
-def _process_exists(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 def _write_in_place(file: Path, data: bytes) -> bool:

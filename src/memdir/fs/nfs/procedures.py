@@ -16,7 +16,9 @@ from typing import Final
 
 from memdir.core.clock import Clock, SystemClock
 from memdir.fs.errors import ContentsAbsentError, FsError
+from memdir.fs.nfs import attributes, permissions, status
 from memdir.fs.nfs.handles import Handles
+from memdir.fs.nfs.permissions import allows, check_change, need
 from memdir.fs.nfs.rpc import Caller
 from memdir.fs.nfs.xdr import FALSE, TRUE, Reader, XdrError, opaque, u32, u64
 from memdir.fs.types import ROOT_INO, AttrChange, Inode, Owner, joined
@@ -35,36 +37,19 @@ _FIRST_COOKIE: Final = 3
 """1 is `.`, 2 is `..`; those of the filesystem follow, moved by two."""
 _ENTRY_SLACK_BYTES: Final = 256
 
-OK: Final = 0
-_STATUS: Final = {
-    errno.EPERM: 1, errno.ENOENT: 2, errno.EIO: 5, errno.ENXIO: 6, errno.EACCES: 13, errno.EEXIST: 17, errno.EXDEV: 18,
-    errno.ENODEV: 19, errno.ENOTDIR: 20, errno.EISDIR: 21, errno.EINVAL: 22, errno.EFBIG: 27, errno.ENOSPC: 28, errno.EROFS: 30,
-    errno.EMLINK: 31, errno.ENAMETOOLONG: 63, errno.ENOTEMPTY: 66, errno.EDQUOT: 69, errno.ESTALE: 70, errno.EOPNOTSUPP: 10004,
-}  # fmt: skip
-STALE: Final = 70
-BADHANDLE: Final = 10001
-NOT_SYNC: Final = 10002
-TOOSMALL: Final = 10005
-SERVERFAULT: Final = 10006
-BADTYPE: Final = 10007
 
-_TYPES: Final = {
-    stat.S_IFREG: 1, stat.S_IFDIR: 2, stat.S_IFBLK: 3, stat.S_IFCHR: 4, stat.S_IFLNK: 5, stat.S_IFSOCK: 6, stat.S_IFIFO: 7,
-}  # fmt: skip
 _MADE: Final = {3: stat.S_IFBLK, 4: stat.S_IFCHR, 6: stat.S_IFSOCK, 7: stat.S_IFIFO}
-_FATTR: Final = struct.Struct(">IIIIIQQIIQQIIIIII")
 _READ, _LOOKUP, _MODIFY, _EXTEND, _DELETE, _EXECUTE = 0x01, 0x02, 0x04, 0x08, 0x10, 0x20
 _UNSTABLE, _FILE_SYNC = 0, 2
 _UNCHECKED, _GUARDED, _EXCLUSIVE = 0, 1, 2
-_R, _W, _X = 4, 2, 1
 
 
 class _StatusError(Exception):
     """A refusal that has a number of NFS's own."""
 
-    def __init__(self, status: int) -> None:
-        super().__init__(status)
-        self.status = status
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
 
 
 class Nfs3:
@@ -117,20 +102,20 @@ class Nfs3:
         except ContentsAbsentError:
             raise
         except FsError as error:
-            return u32(_STATUS.get(error.errno, SERVERFAULT)) + failed
+            return u32(status.OF_ERRNO.get(error.errno, status.SERVERFAULT)) + failed
         except _StatusError as error:
-            return u32(error.status) + failed
+            return u32(error.number) + failed
 
     # --- arguments and results
 
     def _inode(self, reader: Reader) -> Inode:
         ino = self._handles.ino(reader.opaque(_HANDLE_MAX_BYTES))
         if ino is None:
-            raise _StatusError(BADHANDLE)
+            raise _StatusError(status.BADHANDLE)
         try:
             return self._vfs.get(ino)
         except FsError as error:
-            raise _StatusError(STALE if error.errno == errno.ENOENT else SERVERFAULT) from error
+            raise _StatusError(status.STALE if error.errno == errno.ENOENT else status.SERVERFAULT) from error
 
     def _dir(self, reader: Reader) -> Inode:
         inode = self._inode(reader)
@@ -154,13 +139,8 @@ class Nfs3:
         return name
 
     def _fattr(self, inode: Inode) -> bytes:
-        mode = inode.mode
         used = self._vfs.allocated_bytes(inode.ino) if inode.is_file else inode.size
-        return _FATTR.pack(
-            _TYPES[stat.S_IFMT(mode)], mode & 0o7777, inode.nlink, inode.uid, inode.gid, inode.size, used,
-            os.major(inode.rdev), os.minor(inode.rdev), self._fsid, inode.ino,
-            *_time(inode.atime_ns), *_time(inode.mtime_ns), *_time(inode.ctime_ns),
-        )  # fmt: skip
+        return attributes.fattr(inode, used, self._fsid)
 
     def _after(self, inode: Inode) -> bytes:
         """post_op_attr. An inode that is gone has none."""
@@ -168,11 +148,6 @@ class Nfs3:
             return TRUE + self._fattr(self._vfs.get(inode.ino))
         except FsError:
             return FALSE
-
-    @staticmethod
-    def _before(inode: Inode) -> bytes:
-        """pre_op_attr: what weak cache consistency compares."""
-        return TRUE + u64(inode.size) + struct.pack(">IIII", *_time(inode.mtime_ns), *_time(inode.ctime_ns))
 
     def _found(self, inode: Inode) -> bytes:
         """A handle and attributes, both present, as CREATE and its like return them."""
@@ -200,12 +175,6 @@ class Nfs3:
             raise FsError(errno.EINVAL)
         return seconds * 1_000_000_000 + rest
 
-    def _need(self, inode: Inode, caller: Caller, wanted: int, *, owner_may: bool = False) -> None:
-        if owner_may and caller.uid == inode.uid:
-            return
-        if not _allows(inode, caller, wanted):
-            raise FsError(errno.EACCES)
-
     def _changing(self) -> None:
         if self._read_only:
             raise FsError(errno.EROFS)
@@ -213,7 +182,7 @@ class Nfs3:
     def _may_remove(self, parent: Inode, name: bytes, caller: Caller) -> None:
         """Write in the folder; in a sticky one only what is one's own."""
         self._changing()
-        self._need(parent, caller, _W | _X)
+        need(parent, caller, permissions.W | permissions.X)
         if parent.mode & stat.S_ISVTX and caller.uid not in (0, parent.uid):
             found = self._vfs.find(parent.ino, name)
             if found is not None and found.uid != caller.uid:
@@ -225,68 +194,52 @@ class Nfs3:
         return b""
 
     def _getattr(self, reader: Reader, _caller: Caller) -> bytes:
-        return u32(OK) + self._fattr(self._inode(reader))
+        return u32(status.OK) + self._fattr(self._inode(reader))
 
     def _setattr(self, reader: Reader, caller: Caller) -> bytes:
         inode, change = self._inode(reader), self._sattr(reader)
         guard = (reader.u32(), reader.u32()) if reader.flag() else None
-        before = self._before(inode)
-        if guard is not None and guard != _time(inode.ctime_ns):
-            raise _StatusError(NOT_SYNC)
+        before = attributes.before(inode)
+        if guard is not None and guard != attributes.nfstime(inode.ctime_ns):
+            raise _StatusError(status.NOT_SYNC)
         self._changing()
-        self._check_change(inode, change, caller)
+        check_change(inode, change, caller)
         self._vfs.setattr(inode.ino, change)
-        return u32(OK) + before + self._after(inode)
-
-    def _check_change(self, inode: Inode, change: AttrChange, caller: Caller) -> None:
-        if change.size is not None:
-            if not inode.is_file:
-                raise FsError(errno.EISDIR if inode.is_dir else errno.EINVAL)
-            self._need(inode, caller, _W, owner_may=True)
-        is_owner = caller.uid in (0, inode.uid)
-        if change.mode is not None and not is_owner:
-            raise FsError(errno.EPERM)
-        if change.uid is not None and change.uid != inode.uid and caller.uid != 0:
-            raise FsError(errno.EPERM)
-        gives_group = change.gid is not None and change.gid != inode.gid and caller.uid != 0
-        if gives_group and not (is_owner and change.gid in caller.groups | {caller.gid}):
-            raise FsError(errno.EPERM)
-        if (change.atime_ns is not None or change.mtime_ns is not None) and not is_owner:
-            self._need(inode, caller, _W)
+        return u32(status.OK) + before + self._after(inode)
 
     def _lookup(self, reader: Reader, caller: Caller) -> bytes:
         folder, name = self._dir(reader), self._name(reader)
-        self._need(folder, caller, _X)
+        need(folder, caller, permissions.X)
         found = self._vfs.find(folder.ino, name)
         if found is None:
-            return u32(_STATUS[errno.ENOENT]) + self._after(folder)
-        return u32(OK) + opaque(self._handles.of(found.ino)) + TRUE + self._fattr(found) + self._after(folder)
+            return u32(status.OF_ERRNO[errno.ENOENT]) + self._after(folder)
+        return u32(status.OK) + opaque(self._handles.of(found.ino)) + TRUE + self._fattr(found) + self._after(folder)
 
     def _access(self, reader: Reader, caller: Caller) -> bytes:
         inode, wanted = self._inode(reader), reader.u32()
         allowed = 0
-        if _allows(inode, caller, _R):
+        if allows(inode, caller, permissions.R):
             allowed |= _READ
-        if _allows(inode, caller, _W) and not self._read_only:
+        if allows(inode, caller, permissions.W) and not self._read_only:
             allowed |= _MODIFY | _EXTEND | (_DELETE if inode.is_dir else 0)
-        if _allows(inode, caller, _X):
+        if allows(inode, caller, permissions.X):
             allowed |= _LOOKUP if inode.is_dir else _EXECUTE
-        return u32(OK) + TRUE + self._fattr(inode) + u32(allowed & wanted)
+        return u32(status.OK) + TRUE + self._fattr(inode) + u32(allowed & wanted)
 
     def _readlink(self, reader: Reader, _caller: Caller) -> bytes:
         inode = self._inode(reader)
-        return u32(OK) + self._after(inode) + opaque(self._vfs.readlink(inode.ino))
+        return u32(status.OK) + self._after(inode) + opaque(self._vfs.readlink(inode.ino))
 
     def _read(self, reader: Reader, caller: Caller) -> bytes:
         inode, offset, count = self._inode(reader), reader.u64(), min(reader.u32(), IO_MAX_BYTES)
         if not inode.is_file:
             raise FsError(errno.EISDIR if inode.is_dir else errno.EINVAL)
         # Whoever may execute a file must be able to read it: the client loads the program.
-        if not _allows(inode, caller, _X):
-            self._need(inode, caller, _R, owner_may=True)
+        if not allows(inode, caller, permissions.X):
+            need(inode, caller, permissions.R, owner_may=True)
         data = joined(self._vfs.read(inode.ino, offset, count)) if offset < inode.size else b""
         end = TRUE if offset + len(data) >= inode.size else FALSE
-        return u32(OK) + self._after(inode) + u32(len(data)) + end + opaque(data)
+        return u32(status.OK) + self._after(inode) + u32(len(data)) + end + opaque(data)
 
     def _write(self, reader: Reader, caller: Caller) -> bytes:
         inode, offset, count, stable = self._inode(reader), reader.u64(), reader.u32(), reader.u32()
@@ -296,12 +249,19 @@ class Nfs3:
         if not inode.is_file:
             raise FsError(errno.EISDIR if inode.is_dir else errno.EINVAL)
         self._changing()
-        self._need(inode, caller, _W, owner_may=True)
-        before = self._before(inode)
+        need(inode, caller, permissions.W, owner_may=True)
+        before = attributes.before(inode)
         written = self._vfs.write(inode.ino, offset, data[:count]) if data[:count] else 0
         if stable != _UNSTABLE:
             self._vfs.fsync(inode.ino)
-        return u32(OK) + before + self._after(inode) + u32(written) + u32(_FILE_SYNC if stable else _UNSTABLE) + self.verifier
+        return (
+            u32(status.OK)
+            + before
+            + self._after(inode)
+            + u32(written)
+            + u32(_FILE_SYNC if stable else _UNSTABLE)
+            + self.verifier
+        )
 
     def _create(self, reader: Reader, caller: Caller) -> bytes:
         folder, name, how = self._dir(reader), self._new_name(reader), reader.u32()
@@ -310,31 +270,31 @@ class Nfs3:
         verifier = bytes(reader.fixed(8)) if how == _EXCLUSIVE else b""
         change = AttrChange() if how == _EXCLUSIVE else self._sattr(reader)
         self._changing()
-        before = self._before(folder)
+        before = attributes.before(folder)
         found = self._vfs.find(folder.ino, name)
         if found is not None:
             if (
                 how == _GUARDED
                 or not found.is_file
-                or (how == _EXCLUSIVE and _stamps(verifier) != (found.atime_ns, found.mtime_ns))
+                or (how == _EXCLUSIVE and attributes.stamps(verifier) != (found.atime_ns, found.mtime_ns))
             ):
                 raise FsError(errno.EEXIST)
             if how == _UNCHECKED and change.size is not None:
-                self._need(found, caller, _W, owner_may=True)
+                need(found, caller, permissions.W, owner_may=True)
                 found = self._vfs.setattr(found.ino, AttrChange(size=change.size))
         else:
-            self._need(folder, caller, _W | _X)
+            need(folder, caller, permissions.W | permissions.X)
             mode = stat.S_IFREG | (0o644 if change.mode is None else change.mode)
             found = self._vfs.create(folder.ino, name, mode, self._owner(change, caller))
             if how == _EXCLUSIVE:
                 # As RFC 1813 proposes: where the client sets times anyhow, a repeated call finds its own verifier.
-                atime_ns, mtime_ns = _stamps(verifier)
+                atime_ns, mtime_ns = attributes.stamps(verifier)
                 found = self._vfs.setattr(found.ino, AttrChange(atime_ns=atime_ns, mtime_ns=mtime_ns))
             elif change.size or change.atime_ns is not None or change.mtime_ns is not None:
                 found = self._vfs.setattr(
                     found.ino, AttrChange(size=change.size or None, atime_ns=change.atime_ns, mtime_ns=change.mtime_ns)
                 )
-        return u32(OK) + self._found(found) + before + self._after(folder)
+        return u32(status.OK) + self._found(found) + before + self._after(folder)
 
     @staticmethod
     def _owner(change: AttrChange, caller: Caller) -> Owner:
@@ -346,51 +306,51 @@ class Nfs3:
     def _mkdir(self, reader: Reader, caller: Caller) -> bytes:
         folder, name, change = self._dir(reader), self._new_name(reader), self._sattr(reader)
         self._changing()
-        self._need(folder, caller, _W | _X)
-        before = self._before(folder)
+        need(folder, caller, permissions.W | permissions.X)
+        before = attributes.before(folder)
         mode = 0o755 if change.mode is None else change.mode
         made = self._vfs.mkdir(folder.ino, name, stat.S_IFDIR | mode, self._owner(change, caller))
-        return u32(OK) + self._found(made) + before + self._after(folder)
+        return u32(status.OK) + self._found(made) + before + self._after(folder)
 
     def _symlink(self, reader: Reader, caller: Caller) -> bytes:
         folder, name, change = self._dir(reader), self._new_name(reader), self._sattr(reader)
         target = bytes(reader.opaque(_PATH_MAX_BYTES))
         self._changing()
-        self._need(folder, caller, _W | _X)
-        before = self._before(folder)
+        need(folder, caller, permissions.W | permissions.X)
+        before = attributes.before(folder)
         made = self._vfs.symlink(folder.ino, name, target, self._owner(change, caller))
-        return u32(OK) + self._found(made) + before + self._after(folder)
+        return u32(status.OK) + self._found(made) + before + self._after(folder)
 
     def _mknod(self, reader: Reader, caller: Caller) -> bytes:
         folder, name, kind = self._dir(reader), self._new_name(reader), reader.u32()
         if kind not in _MADE:
-            raise _StatusError(BADTYPE)
+            raise _StatusError(status.BADTYPE)
         change = self._sattr(reader)
         rdev = os.makedev(reader.u32(), reader.u32()) if kind in (3, 4) else 0
         self._changing()
         if kind in (3, 4) and caller.uid != 0:
             raise FsError(errno.EPERM)
-        self._need(folder, caller, _W | _X)
-        before = self._before(folder)
+        need(folder, caller, permissions.W | permissions.X)
+        before = attributes.before(folder)
         mode = _MADE[kind] | (0o644 if change.mode is None else change.mode)
         made = self._vfs.create(folder.ino, name, mode, self._owner(change, caller), rdev)
-        return u32(OK) + self._found(made) + before + self._after(folder)
+        return u32(status.OK) + self._found(made) + before + self._after(folder)
 
     def _remove(self, reader: Reader, caller: Caller) -> bytes:
         folder, name = self._dir(reader), self._name(reader)
         self._may_remove(folder, name, caller)
-        before = self._before(folder)
+        before = attributes.before(folder)
         self._vfs.unlink(folder.ino, name)
-        return u32(OK) + before + self._after(folder)
+        return u32(status.OK) + before + self._after(folder)
 
     def _rmdir(self, reader: Reader, caller: Caller) -> bytes:
         folder, name = self._dir(reader), self._name(reader)
         if name in (b".", b".."):
             raise FsError(errno.EINVAL if name == b"." else errno.EEXIST)
         self._may_remove(folder, name, caller)
-        before = self._before(folder)
+        before = attributes.before(folder)
         self._vfs.rmdir(folder.ino, name)
-        return u32(OK) + before + self._after(folder)
+        return u32(status.OK) + before + self._after(folder)
 
     def _rename(self, reader: Reader, caller: Caller) -> bytes:
         source, name = self._dir(reader), self._name(reader)
@@ -399,17 +359,17 @@ class Nfs3:
             raise FsError(errno.EINVAL)
         self._may_remove(source, name, caller)
         self._may_remove(target, new_name, caller)
-        before, there = self._before(source), self._before(target)
+        before, there = attributes.before(source), attributes.before(target)
         self._vfs.rename(source.ino, name, target.ino, new_name)
-        return u32(OK) + before + self._after(source) + there + self._after(target)
+        return u32(status.OK) + before + self._after(source) + there + self._after(target)
 
     def _link(self, reader: Reader, caller: Caller) -> bytes:
         inode, folder, name = self._inode(reader), self._dir(reader), self._new_name(reader)
         self._changing()
-        self._need(folder, caller, _W | _X)
-        before = self._before(folder)
+        need(folder, caller, permissions.W | permissions.X)
+        before = attributes.before(folder)
         linked = self._vfs.link(inode.ino, folder.ino, name)
-        return u32(OK) + self._after(linked) + before + self._after(folder)
+        return u32(status.OK) + self._after(linked) + before + self._after(folder)
 
     def _listing(self, folder: Inode, cookie: int) -> Iterator[tuple[int, bytes, Inode]]:
         if cookie < 1:
@@ -432,32 +392,27 @@ class Nfs3:
         self, folder: Inode, caller: Caller, cookie: int, verifier: bytes, names_room: int, room: int, *, plus: bool
     ) -> bytes:
         del verifier  # a cookie is never given to another entry: none is ever too old
-        self._need(folder, caller, _R)
-        room = min(room, IO_MAX_BYTES) - _ENTRY_SLACK_BYTES
-        names_room = min(names_room, IO_MAX_BYTES)
-        parts, end = list[bytes](), TRUE
+        need(folder, caller, permissions.R)
+        parts, is_whole = list[bytes](), True
+        room, names_room = min(room, IO_MAX_BYTES) - _ENTRY_SLACK_BYTES, min(names_room, IO_MAX_BYTES)
         for at, name, inode in self._listing(folder, cookie):
             entry = TRUE + u64(inode.ino) + opaque(name) + u64(at)
             names_room -= len(entry)
             if plus:
                 entry += TRUE + self._fattr(inode) + TRUE + opaque(self._handles.of(inode.ino))
             room -= len(entry)
-            if room < 0 or (plus and names_room < 0):
-                end = FALSE
+            is_whole = room >= 0 and (names_room >= 0 or not plus)
+            if not is_whole:
                 break
             parts.append(entry)
-        if not parts and end == FALSE:
-            raise _StatusError(TOOSMALL)
-        return u32(OK) + self._after(folder) + _COOKIE_VERIFIER + b"".join(parts) + FALSE + end
+        if not parts and not is_whole:
+            raise _StatusError(status.TOOSMALL)
+        end = TRUE if is_whole else FALSE
+        return u32(status.OK) + self._after(folder) + _COOKIE_VERIFIER + b"".join(parts) + FALSE + end
 
     def _fsstat(self, reader: Reader, _caller: Caller) -> bytes:
-        inode, stats = self._inode(reader), self._vfs.statfs()
-        size = stats.block_size
-        numbers = struct.pack(
-            ">QQQQQQI", stats.blocks * size, stats.blocks_free * size, stats.blocks_available * size,
-            stats.inodes, stats.inodes_free, stats.inodes_free, 0,
-        )  # fmt: skip
-        return u32(OK) + self._after(inode) + numbers
+        inode = self._inode(reader)
+        return u32(status.OK) + self._after(inode) + attributes.fsstat(self._vfs.statfs())
 
     def _fsinfo(self, reader: Reader, _caller: Caller) -> bytes:
         inode = self._inode(reader)
@@ -476,41 +431,17 @@ class Nfs3:
             1,
             0x1B,
         )
-        return u32(OK) + self._after(inode) + numbers
+        return u32(status.OK) + self._after(inode) + numbers
 
     def _pathconf(self, reader: Reader, _caller: Caller) -> bytes:
         inode = self._inode(reader)
         # Longer names are refused and not cut; only root gives files away; case counts and is kept.
-        return u32(OK) + self._after(inode) + struct.pack(">IIIIII", 65_000, self._vfs.statfs().name_max, 1, 1, 0, 1)
+        return u32(status.OK) + self._after(inode) + struct.pack(">IIIIII", 65_000, self._vfs.statfs().name_max, 1, 1, 0, 1)
 
     def _commit(self, reader: Reader, _caller: Caller) -> bytes:
         inode = self._inode(reader)
         reader.u64()
         reader.u32()
-        before = self._before(inode)
+        before = attributes.before(inode)
         self._vfs.fsync(inode.ino)
-        return u32(OK) + before + self._after(inode) + self.verifier
-
-
-def _time(at_ns: int) -> tuple[int, int]:
-    """nfstime3 has 32 bits for seconds since 1970."""
-    seconds, rest = divmod(at_ns, 1_000_000_000)
-    return min(max(seconds, 0), 0xFFFFFFFF), rest if 0 <= seconds <= 0xFFFFFFFF else 0
-
-
-def _stamps(verifier: bytes) -> tuple[int, int]:
-    """A create verifier as two times that the filesystem keeps exactly."""
-    first, second = struct.unpack(">II", verifier)
-    return first * 1_000_000_000, second * 1_000_000_000
-
-
-def _allows(inode: Inode, caller: Caller, wanted: int) -> bool:
-    """By mode bits, as Linux decides (path_resolution(7)); root needs one x bit to execute a file."""
-    mode = inode.mode
-    if caller.uid == 0:
-        return not wanted & _X or inode.is_dir or bool(mode & 0o111)
-    if caller.uid == inode.uid:
-        mode >>= 6
-    elif inode.gid == caller.gid or inode.gid in caller.groups:
-        mode >>= 3
-    return mode & wanted == wanted
+        return u32(status.OK) + before + self._after(inode) + self.verifier
