@@ -8,6 +8,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from memdir.core.errors import UsageError
@@ -179,6 +180,24 @@ def test_a_page_that_breaks_off_is_asked_for_again(http: Http, waits: list[float
     with served(lambda _path, _body: answers.pop(0)) as address:
         assert http.get(f"{address}/x")[2] == b"whole"
     assert len(waits) == 1
+
+
+@pytest.mark.promise("research.faults")
+def test_a_server_that_says_nothing_is_given_up(http: Http, waits: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memdir.research.web.http._TIMEOUT", httpx.Timeout(0.2))
+    slow = Http(private_allowed=True, wait=waits.append)
+    over = threading.Event()
+
+    def answer(_path: str, _body: bytes) -> Answer:
+        over.wait(20)
+        return 200, {}, b"too late"
+
+    with served(answer) as address:
+        with pytest.raises(FetchError, match="Timeout"):
+            slow.get(f"{address}/x")
+        over.set()
+    slow.close()
+    assert len(waits) == 3
 
 
 def test_redirects_end_and_large_pages_are_cut_off(http: Http) -> None:
