@@ -14,6 +14,7 @@ import select
 import shutil
 import subprocess
 import sys
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -69,6 +70,7 @@ class NfsSession:
         self._clock = clock
         self._server: NfsServer | None = None
         self._stopping, self._stop = os.pipe()
+        self._pipe_lock = threading.Lock()
         self._is_mounted = False
         self.port = 0
         self.command = ""
@@ -118,6 +120,10 @@ class NfsSession:
             self._wait()
         finally:
             self._server.stop()
+            with self._pipe_lock:
+                os.close(self._stopping)
+                os.close(self._stop)
+                self._stop = -1
 
     def _wait(self) -> None:
         """Woken by `unmount`, and by the kernel when its table of mounts changes (proc_pid_mountinfo(5))."""
@@ -147,7 +153,9 @@ class NfsSession:
                 if "busy" in done.stderr:
                     raise MountBusyError(f"{self._mountpoint} is in use", hint="end who uses it, then unmount again")
                 raise MountError(f"{self._mountpoint}: {done.stderr.strip()[:300]}", hint=f"umount {self._mountpoint}")
-        os.write(self._stop, b"x")
+        with self._pipe_lock:
+            if self._stop >= 0:
+                os.write(self._stop, b"x")
 
     def close(self) -> None:
         """Give up a mount whose `run` was never called."""
