@@ -84,10 +84,6 @@ class Endpoint:
         return status, {"Content-Type": "application/json", "Retry-After": "0"}, json.dumps(answer).encode()
 
 
-# The clients of the libraries close their connections when the process ends, or nobody knows them any more.
-pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-
-
 @pytest.fixture(autouse=True)
 def _keys(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY"):
@@ -95,7 +91,7 @@ def _keys(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for name in ("MEMDIR_MODEL", "MEMDIR_MODEL_URL", "GEMINI_API_KEY"):
         monkeypatch.delenv(name, raising=False)
     yield
-    gc.collect()
+    gc.collect()  # what is left open is this test's
 
 
 def asked(name: str, endpoint: Endpoint, *rounds: list[Message], waits: list[float] | None = None, **more: Any) -> list[Reply]:

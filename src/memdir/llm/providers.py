@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
 import json
 import os
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -86,6 +88,8 @@ class ProvidedModel:
     def __init__(self, adapter: Adapter, name: str, *, wait: Callable[[float], None] = time.sleep) -> None:
         self._adapter = adapter
         self._wait = wait
+        self._lock = threading.Lock()
+        """One request at a time: the adapter keeps its connections in one place."""
         self.name = name
 
     def ask(
@@ -127,7 +131,7 @@ class ProvidedModel:
     def _requested(
         self, system: str, messages: Sequence[Message], tools: Sequence[ToolSpec], schema: Mapping[str, Any] | None
     ) -> ModelResponse:
-        from pydantic_ai.direct import model_request_sync
+        from pydantic_ai.direct import model_request
         from pydantic_ai.models import ModelRequestParameters
         from pydantic_ai.output import OutputObjectDefinition
         from pydantic_ai.settings import ModelSettings
@@ -142,9 +146,16 @@ class ProvidedModel:
             output_object=None if schema is None else OutputObjectDefinition(json_schema=dict(schema), name="answer"),
         )
         settings = ModelSettings(timeout=_TIMEOUT_S, max_tokens=_OUTPUT_MAX_TOKENS, cache=True)
-        return model_request_sync(
-            self._adapter, _history(system, messages), model_settings=settings, model_request_parameters=parameters
-        )
+
+        async def request() -> ModelResponse:
+            # Its connections end with it: they belong to this event loop, and a handshake is nothing beside an answer.
+            async with self._adapter:
+                return await model_request(
+                    self._adapter, _history(system, messages), model_settings=settings, model_request_parameters=parameters
+                )
+
+        with self._lock:
+            return asyncio.run(request())
 
 
 def _pause_s(error: Exception, attempt: int) -> float:
