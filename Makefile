@@ -3,7 +3,7 @@ PYTHON_BIN := .venv/bin/python
 CODE := src bench tests scripts
 PYTEST_WORKERS ?= 3
 PYTEST_FLAGS ?=
-PYTEST = $(PYTHON_BIN) -m pytest -n $(PYTEST_WORKERS) --dist loadfile --no-loadscope-reorder --max-worker-restart 1
+PYTEST = $(PYTHON_BIN) -m pytest -n $(PYTEST_WORKERS) --dist loadfile --max-worker-restart 1
 # Where this is set, every process of every test compiles what it imports anew: 1.5 s of processor time for each server.
 unexport PYTHONDONTWRITEBYTECODE
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import signal
 from collections.abc import Iterator
@@ -89,10 +88,9 @@ _NO_DEVICE = pytest.mark.skip(reason="/dev/fuse is missing or closed to you; as 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Puts modules into the long lane; skips mounts where none can be; mixes modules that wait with modules that compute, so that
-    the workers of a run are busy to its end. Fails the run at once: a marker that names no promise proves nothing."""
+    """Puts modules into the long lane; skips mounts where none can be. Fails the run at once: a marker that names no
+    promise proves nothing."""
     tests = Path(__file__).parent
-    items.sort(key=lambda item: hashlib.sha256(item.path.relative_to(tests).as_posix().encode()).digest())
     mountable = os.access("/dev/fuse", os.R_OK | os.W_OK)
     for item in items:
         if item.path.relative_to(tests).as_posix() in LONG_MODULES:
