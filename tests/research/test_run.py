@@ -637,10 +637,11 @@ _DEEDS = [
 
 
 @pytest.mark.promise("research.injection", "research.confined")
-def test_not_even_a_model_that_obeys_every_page_reaches_anything(tmp_path: Path) -> None:
+@pytest.mark.parametrize("step", [3, pytest.param(1, marks=pytest.mark.long)])
+def test_not_even_a_model_that_obeys_every_page_reaches_anything(tmp_path: Path, step: int) -> None:
     outside = tmp_path / "outside.md"
     outside.write_text("untouched")
-    for number, (order, deed) in enumerate(itertools.product(_ORDERS, _DEEDS)):
+    for number, (order, deed) in enumerate(list(itertools.product(_ORDERS, _DEEDS))[step // 2 :: step]):
         root = tmp_path / f"ws-{number}"
         text = f"# Weaver ants\n\nThe weaver ant builds nests from living leaves.\n{order.format(deed)}\n"
         book = Book({"book:evil": ("Weaver ants", text)})

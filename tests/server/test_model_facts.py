@@ -40,8 +40,14 @@ def test_a_configured_model_reads_what_no_rule_does(tmp_path: Path, monkeypatch:
                 at = {"containerTag": "notes"}
                 note = b"# Diary\n\nBoxes everywhere, but Porto is home from now on.\n"
                 client.put("/v1/files/memory/diary.md", params=at, content=note).raise_for_status()
-                done(client, "notes")
-                (fact,) = client.get("/v1/facts", params={**at, "words": "porto"}).json()["facts"]
+                found = []
+                for _ in range(200):  # the model is asked while everything else is done already
+                    done(client, "notes")
+                    found = client.get("/v1/facts", params={**at, "words": "porto"}).json()["facts"]
+                    if found:
+                        break
+                    client.get("/v1/changes", params={**at, "since": 1 << 40, "wait": 0.1})
+                (fact,) = found
                 assert [(one["path"], one["startLine"]) for one in fact["sources"]] == [("/memory/diary.md", 3)]
                 assert client.get("/v1/facts", params={**at, "words": "atlantis"}).json() == {"facts": []}
                 before = len(asked)
