@@ -5,6 +5,7 @@ Every type is a frozen record that turns into JSON and back without loss, so tha
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, Protocol
@@ -97,6 +98,14 @@ class Model(Protocol):
 
         ModelError and ContextOverflowError.
         """
+
+
+def json_of(answer: str) -> Any:
+    """The JSON of an answer, with or without the fence that models like to put around it; None where there is none."""
+    try:
+        return json.loads(answer.strip().removeprefix("```json").removesuffix("```"))
+    except (ValueError, RecursionError):
+        return None
 
 
 def estimated_tokens(system: str, messages: Sequence[Message]) -> int:

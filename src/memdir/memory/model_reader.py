@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import json
 import logging
 import os
 import re
@@ -16,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from memdir.core.secrets import masked
-from memdir.llm.port import Message, Model, ModelError
+from memdir.llm.port import Message, Model, ModelError, json_of
 from memdir.memory.claims import USER, Claim, claim_of, is_meant
 
 log = logging.getLogger(__name__)
@@ -115,10 +114,8 @@ def _blocks(lines: list[str]) -> Iterator[tuple[int, str]]:
 
 
 def _parsed(answer: str) -> Iterator[tuple[int, str]]:
-    try:
-        facts = json.loads(answer.strip().removeprefix("```json").removesuffix("```"))["facts"]
-    except (ValueError, TypeError, KeyError, RecursionError):
-        return
+    found = json_of(answer)
+    facts = found.get("facts") if isinstance(found, dict) else None
     for one in facts if isinstance(facts, list) else ():
         line, said = (one.get("line"), one.get("statement")) if isinstance(one, dict) else (None, None)
         if isinstance(line, int) and isinstance(said, str) and 0 < len(said) <= _STATEMENT_MAX_CHARS:

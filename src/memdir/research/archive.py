@@ -12,11 +12,11 @@ from urllib.parse import urlsplit
 
 from memdir.core import frontmatter
 from memdir.research.workspace import SOURCES, Workspace, slug, split_lines
+from memdir.store.text.sentences import sentences
 
 TEXT_MAX_CHARS: Final = 2 << 20
 _LINE_CHARS: Final = 200
 """Longer lines of prose are broken after sentences, so that a citation of a line says where to look."""
-_SENTENCE: Final = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+(?=[\"'“(\[]?[A-ZÀ-ÞА-Я0-9`*])")
 _FLOWING: Final = frozenset({"text/html", "application/xhtml+xml", "application/epub+zip"})
 """Where a line's end says nothing."""
 _ITEM: Final = re.compile(r"\s*(?:[-*+]|\d{1,3}[.)]|>|:)\s")
@@ -144,4 +144,4 @@ def _broken(lines: Iterable[str]) -> Iterator[str]:
         if fenced or len(line) <= _LINE_CHARS or _STRUCTURE.match(line):
             yield line
         else:
-            yield from (piece.rstrip() for piece in _SENTENCE.split(line) if piece.strip())
+            yield from (line[start:end] for start, end in sentences(line))

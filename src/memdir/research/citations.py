@@ -10,7 +10,10 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
+
+from memdir.store.text.sentences import sentences as spans
 
 SPAN_MAX_LINES: Final = 60
 """A citation of a whole page proves nothing."""
@@ -26,10 +29,6 @@ _FENCE: Final = re.compile(r"\s{0,3}(?:```|~~~)")
 _SKIPPED: Final = re.compile(r"\s*(?:#{1,6}\s|\|?[\s:|-]+\|?\s*$|<!--)")
 _RULE: Final = re.compile(r"\s*\|(?:\s*:?-+:?\s*\|)+\s*")
 _ITEM: Final = re.compile(r"\s*(?:[-*+]|\d{1,3}[.)])\s+(?:\[[ xX~]\]\s+)?|\s*(?:>\s?)+|\s*\|\s*")
-_END: Final = re.compile(r"""(?<=[.!?…])(?:["'”’)\]*_]{0,3})(?:[ ]?[\ue000-\uf8ff])*\s+(?=["'“(\[*_`]{0,3}[\w])""")
-_SHORT: Final = re.compile(
-    r"(?:\b(?:e\.g|i\.e|cf|vs|etc|approx|Dr|Mr|Mrs|Ms|Prof|St|No|Nos|Fig|Sec|Vol|pp|p|al|Inc|Ltd|Co|U\.S|z\.B|bzw|ca)|\b[A-Z])\.$"
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,11 +169,6 @@ def _blocks(marked: str) -> Iterator[tuple[int, int]]:
 
 
 def _split(marked: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    at = start
-    for match in _END.finditer(marked, start, end):
-        if _SHORT.search(marked[at : match.start()].rstrip("\"'”’)]*_")):
-            continue
-        yield at, match.end()
-        at = match.end()
-    if at < end:
-        yield at, end
+    """Sentences with what stands behind them: citations between two belong to the one before."""
+    begins = [first for first, _last in spans(_MARK.sub(" ", marked), start, end)][1:]
+    yield from pairwise((start, *begins, end))

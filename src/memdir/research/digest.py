@@ -4,15 +4,15 @@ With a model for digests it reads the page and names the lines; without one, wor
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Mapping
 from math import log
 from typing import Any, Final
 
-from memdir.llm.port import Message, Model, Reply
+from memdir.llm.port import Message, Model, Reply, json_of
 from memdir.research.archive import Source
+from memdir.research.fence import fenced
 from memdir.research.web.local_index import stems
 
 SHOWN_MAX_CHARS: Final = 7_000
@@ -84,16 +84,13 @@ def ask(model: Model, source: Source, topic: str, question: str) -> Reply:
     """The model's list of facts as a reply, to be journalled. ModelError."""
     lines = list(enumerate(source.lines[source.first - 1 :], start=source.first))
     text = numbered(lines)[:_DIGESTED_MAX_CHARS]
-    prompt = f"Topic: {topic}\nQuestion: {question}\n\n<page {source.text_hash[:12]}>\n{text}\n</page {source.text_hash[:12]}>"
+    prompt = f"Topic: {topic}\nQuestion: {question}\n\n{fenced(text, source.path)}"
     return model.ask(_SYSTEM, [Message(role="user", text=prompt)], schema=SCHEMA)
 
 
 def shown(answered: str, source: Source) -> str | None:
     """A digest as an agent reads it: facts with the lines that say them. None when the answer is none."""
-    try:
-        answer = json.loads(answered.strip().removeprefix("```json").removesuffix("```"))
-    except ValueError:
-        return None
+    answer = json_of(answered)
     if not isinstance(answer, Mapping) or not isinstance(answer.get("facts"), list):
         return None
     kept = []

@@ -18,12 +18,12 @@ from memdir.research.agent import Result
 from memdir.research.archive import Archive, Page, Source
 from memdir.research.fence import fenced
 from memdir.research.state import State, model_entry
-from memdir.research.tools import links
 from memdir.research.web.place import RESULTS_MAX, FetchError, Place
 
 _WORKERS: Final = 6
 _LINKS_MAX: Final = 600
 _SOURCES_MAX: Final = 2_000
+_LINK: Final = re.compile(r"[a-z][a-z0-9+.-]*:[^\s<>\"'()\[\]`|]+", re.I)
 _TARGET: Final = re.compile(r"\]\(<?([^()\s<>]{1,2000})>?(?:\s+\"[^\"]*\")?\)")
 
 
@@ -153,7 +153,8 @@ class Gatherer:
 def _links(source: Source) -> list[str]:
     """The addresses that a page names, relative ones made whole."""
     joined = (_whole(source.url, target.partition("#")[0]) for target in _TARGET.findall(source.text))
-    return sorted({*joined, *links(source.text)})[:_LINKS_MAX]
+    written = (match.rstrip(".,;:!?") for match in _LINK.findall(source.text))
+    return sorted({*joined, *written})[:_LINKS_MAX]
 
 
 def _whole(base: str, target: str) -> str:

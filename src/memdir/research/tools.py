@@ -3,7 +3,6 @@ stage may write."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
@@ -388,11 +387,3 @@ def _schema(kind: type[BaseModel]) -> dict[str, Any]:
     for one in schema.get("properties", {}).values():
         one.pop("title", None)
     return schema
-
-
-_LINK: Final = re.compile(r"[a-z][a-z0-9+.-]*:[^\s<>\"'()\[\]`|]+", re.I)
-
-
-def links(text: str) -> set[str]:
-    """Every address that stands in a text as it is."""
-    return {match.rstrip(".,;:!?") for match in _LINK.findall(text)}
