@@ -347,10 +347,14 @@ NFS = Command(
 )
 
 
+def add_model(parser: Parser, what: str) -> None:
+    parser.add_argument("--model", metavar="PROVIDER:NAME", help=f"{what}; it costs what it costs")
+    parser.add_argument("--model-url", metavar="URL", help="another endpoint that speaks the provider's protocol")
+
+
 def _configure_memory(parser: Parser) -> None:
     configure_quick(parser)
-    parser.add_argument("--model", metavar="PROVIDER:NAME", help="also what a model reads in them; it costs what it costs")
-    parser.add_argument("--model-url", metavar="URL", help="another endpoint that speaks the provider's protocol")
+    add_model(parser, "also what a model reads in them")
 
 
 MEMORY = Command(

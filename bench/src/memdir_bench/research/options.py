@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memdir.cli.command import Command, Parser, bounded_int
-from memdir_bench.commands import add_output, configure_quick, runs
+from memdir_bench.commands import add_model, add_output, configure_quick, runs
 
 if TYPE_CHECKING:
     from memdir.cli.output import Output
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
 def _configure_research(parser: Parser) -> None:
     configure_quick(parser)
-    parser.add_argument("--model", metavar="PROVIDER:NAME", help="a real model instead of the rules; it costs what it costs")
-    parser.add_argument("--model-url", metavar="URL", help="an endpoint that speaks OpenAI's chat completions")
+    add_model(parser, "a real model instead of the rules")
     parser.add_argument("--json-actions", action="store_true", help="for models that call no tools")
 
 

@@ -8,6 +8,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Final
 from urllib.parse import urljoin, urlsplit
 
@@ -27,6 +28,16 @@ _WAIT_MAX_S: Final = 60.0
 _PER_HOST: Final = 2
 _URL_MAX_CHARS: Final = 4000
 _PASSING: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Request:
+    url: str
+    params: Mapping[str, str] | None
+    headers: Mapping[str, str]
+    json: Any
+    max_bytes: int
+    trusted: bool
 
 
 class Http:
@@ -55,59 +66,45 @@ class Http:
     ) -> tuple[str, str, bytes]:
         """(final address, media type, content) of a page; a POST where `json` is given. `trusted` addresses are the user's own
         and may be private. FetchError with the reason."""
+        asked = _Request(url=url, params=params, headers=headers or {}, json=json, max_bytes=max_bytes, trusted=trusted)
         for _hop in range(_REDIRECTS_MAX):
             try:
-                answer = self._tried(url, params, headers, json, max_bytes, trusted)
-                if answer[0] is None:
-                    return url, answer[1], answer[2]
-                url, params, trusted = urljoin(url, answer[0]), None, False
+                elsewhere, media_type, content = self._tried(asked)
+                if elsewhere is None:
+                    return asked.url, media_type, content
+                asked = replace(asked, url=urljoin(asked.url, elsewhere), params=None, trusted=False)
             except (ValueError, httpx.InvalidURL) as error:
-                raise FetchError(f"{url[:200]}: {error}") from error
-        raise FetchError(f"{url}: more than {_REDIRECTS_MAX} redirects")
+                raise FetchError(f"{asked.url[:200]}: {error}") from error
+        raise FetchError(f"{asked.url}: more than {_REDIRECTS_MAX} redirects")
 
-    def _tried(
-        self,
-        url: str,
-        params: Mapping[str, str] | None,
-        headers: Mapping[str, str] | None,
-        json: Any,
-        max_bytes: int,
-        trusted: bool,
-    ) -> tuple[str | None, str, bytes]:
-        host = urlsplit(url).hostname or ""
+    def _tried(self, asked: _Request) -> tuple[str | None, str, bytes]:
+        host = urlsplit(asked.url).hostname or ""
         with self._lock:
             turn = self._hosts[host]
         for attempt in range(_TRIES):
             pause_s = min(2.0**attempt, _WAIT_MAX_S)
             try:
                 with turn:
-                    status, said, answer = self._once(url, params, headers, json, max_bytes, trusted)
+                    status, said, answer = self._once(asked)
                 if status not in _PASSING:
                     return answer
-                why = f"{url}: HTTP {status}"
+                why = f"{asked.url}: HTTP {status}"
                 pause_s = min(said, _WAIT_MAX_S) if said is not None else pause_s
             except (httpx.TransportError, httpx.StreamError) as error:
-                why = f"{url}: {type(error).__name__}: {error}"
+                why = f"{asked.url}: {type(error).__name__}: {error}"
             if attempt < _TRIES - 1:
                 self._wait(pause_s)
         raise FetchError(why)
 
-    def _once(
-        self,
-        url: str,
-        params: Mapping[str, str] | None,
-        headers: Mapping[str, str] | None,
-        json: Any,
-        max_bytes: int,
-        trusted: bool,
-    ) -> tuple[int, float | None, tuple[str | None, str, bytes]]:
-        target, extra, extensions = self._target(url, trusted=trusted)
+    def _once(self, asked: _Request) -> tuple[int, float | None, tuple[str | None, str, bytes]]:
+        """Status, how long to wait, and (where it leads instead, media type, content)."""
+        target, extra, extensions = self._target(asked.url, trusted=asked.trusted)
         request = self._client.build_request(
-            "GET" if json is None else "POST",
+            "GET" if asked.json is None else "POST",
             target,
-            params=None if params is None else dict(params),
-            headers={**extra, **(headers or {})},
-            json=json,
+            params=None if asked.params is None else dict(asked.params),
+            headers={**extra, **asked.headers},
+            json=asked.json,
             extensions=extensions,
         )
         answer = self._client.send(request, stream=True)
@@ -117,8 +114,9 @@ class Http:
             if answer.is_redirect:
                 return answer.status_code, None, (answer.headers["location"], "", b"")
             if answer.is_error:
-                raise FetchError(f"{url}: HTTP {answer.status_code}")
-            return answer.status_code, None, (None, answer.headers.get("content-type", ""), _content(url, answer, max_bytes))
+                raise FetchError(f"{asked.url}: HTTP {answer.status_code}")
+            content = _content(asked.url, answer, asked.max_bytes)
+            return answer.status_code, None, (None, answer.headers.get("content-type", ""), content)
         finally:
             answer.close()
 
