@@ -97,6 +97,8 @@ def test_paragraphs_items_and_rows_are_taken_apart() -> None:
         ("It fell by 25 percent.", "it fell by 2.5 %", ["25"]),
         ("There are three of them, since 2019.", "3 of them since 2019", []),
         ("There are 3 of them.", "three of them", []),
+        ("Vacuum every three billion transactions.", "at least once every two billion transactions", ["3"]),
+        ("Vacuum every two billion transactions.", "at least once every two billion transactions", []),
         ("It began on 2020-05-01.", "it began on May 1, 2020", []),
         ("It began in 2021.", "it began in 2020", ["2021"]),
         ("Port 80 is open.", "ports 8080 and 443 are open", ["80"]),

@@ -30,7 +30,13 @@ _WORD_NUMBERS: Final = {
     **dict.fromkeys(("hundred", "hundreds"), "100"),
     **dict.fromkeys(("thousand", "thousands"), "1000"),
     **dict.fromkeys(("million", "millions"), "1000000"),
+    **dict.fromkeys(("billion", "billions"), "1000000000"),
 }
+_CARDINALS: Final = frozenset(
+    {"two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"}
+    | {"hundred", "thousand", "million", "billion"}
+)
+"""Words that a sentence uses for nothing but a number."""
 _COMMON: Final = frozenset(
     {"I", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday", "January", "February", "March", "April"}
     | {"May", "June", "July", "August", "September", "October", "November", "December"}
@@ -88,12 +94,14 @@ def missing(sentence: str, spans: Iterable[str], known: str = "") -> list[str]:
     span = "\n".join(spans)
     allowed = _folded(f"{span}\n{known}")
     there = spoken_numbers(f"{span}\n{known}")
-    lost = sorted(one for one in numbers(_CODE.sub(" ", sentence)) if one not in there and _is_no_part(one, allowed))
+    bare = _CODE.sub(" ", sentence)
+    said = numbers(bare) | {_WORD_NUMBERS[word] for word in map(str.casefold, _WORD.findall(bare)) if word in _CARDINALS}
+    lost = sorted(one for one in said if one not in there and _is_no_part(one, allowed))
     for name in names(sentence):
         folded = _folded(name).strip()
         if folded and folded not in allowed and not _parts_stand(folded, allowed) and name not in lost:
             lost.append(name)
-    quotations = (one for one in _QUOTED.findall(_CODE.sub(" ", sentence)) if len(one.split()) >= 3)
+    quotations = (one for one in _QUOTED.findall(bare) if len(one.split()) >= 3)
     return lost + [one for one in quotations if not _holds(allowed, one)]
 
 

@@ -14,7 +14,8 @@ from memdir.research.archive import TEXT_MAX_CHARS, Page
 from memdir.research.web.place import FetchError
 
 PAGE_MAX_BYTES: Final = 32 << 20
-_TITLE: Final = re.compile(r"^#{1,3}\s+(\S.{0,250})$", re.M)
+_TITLE: Final = re.compile(r"^#{1,3}\s+(?!Page \d+$)(\S.{0,250})$", re.M)
+"""A heading that is no number of a page, as the extractor of PDF writes them."""
 
 
 @cache
