@@ -48,9 +48,9 @@ install_packages() {   # $@: package names
     timeout "$NET_LIMIT_S" apt-get "${quiet[@]}" install -y --no-install-recommends "$@" </dev/null >&2
 }
 
-tests_packages() {   # what single tests are skipped without: real pages to research, and a client of NFS that others wrote
+tests_packages() {   # what single tests are skipped without: real pages to research, a client of NFS, programs to compare with
     local name
-    for name in python3.11-doc postgresql-doc-15 libnfs-utils; do
+    for name in python3.11-doc postgresql-doc-15 libnfs-utils gawk jq patch ripgrep tree; do
         dpkg -s "$name" >/dev/null 2>&1 || ! apt-cache show "$name" >/dev/null 2>&1 || printf '%s ' "$name"
     done
 }

@@ -866,6 +866,19 @@ _NFS = _group(
     },
 )
 
+_SHELL = _group(
+    "issue 27, the same memory in process",
+    "shell",
+    {
+        "agrees": "What agents type does in the in-process shell what it does in bash with GNU tools, for 99 of 100 scripts.",
+        "bounded": "A script ends within its time, commands, output and memory, and the shell is usable after it.",
+        "contained": "A script gets no file, no variable and no connection of this machine.",
+        "whole-files": "A script that is cancelled leaves each file as it was or as the command wrote it.",
+        "memory": "Shells of one memory see each other's files, find by meaning, and push what they wrote.",
+        "tool": "A host that speaks MCP is given the shell as one tool.",
+    },
+)
+
 _EXTRACTION = _group(
     "issue 23, every file becomes readable",
     "extract",
@@ -927,6 +940,7 @@ PROMISES: tuple[Promise, ...] = (
     *_TRACES,
     *_RESEARCH,
     *_NFS,
+    *_SHELL,
     *_EXTRACTION,
 )
 

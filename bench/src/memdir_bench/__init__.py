@@ -26,6 +26,7 @@ COMMANDS: Final = {
         "whether what is remembered of notes is right, current and the user's",
     ),
     "bench traces": ("memdir_bench.commands", "TRACES", "what is told of users by what they do with files"),
+    "bench shell": ("memdir_bench.commands", "SHELL", "how far the in-process shell agrees with bash, and its speed"),
     "bench nfs": ("memdir_bench.commands", "NFS", "how fast the NFS server answers, beside FUSE"),
     "bench research": ("memdir_bench.research.options", "RESEARCH", "facts found by research agents against rounds and tokens"),
     "bench research export": (

@@ -370,3 +370,22 @@ MEMORY = Command(
     configure=_configure_memory,
     run=runs("memory"),
 )
+
+
+def _configure_shell(parser: Parser) -> None:
+    parser.add_argument("--seed", metavar="N", type=bounded_int(0, 2**32), default=1, help="of the random scripts (default: 1)")
+    configure_quick(parser)
+
+
+SHELL = Command(
+    name="bench shell",
+    usage="[OPTIONS]",
+    description=(
+        "How far the in-process shell agrees with real bash and its programs, by more than 2,300 scripts: each disagreement\n"
+        "is listed, with --json in full. And how long both take over 2,000 files."
+    ),
+    examples=[("memdir bench shell", "half a minute"), ("memdir bench shell --seed 7 --json", "other random scripts")],
+    exit_codes=[(0, "measured; each goal says whether it was met"), (2, "it could not be measured")],
+    configure=_configure_shell,
+    run=runs("shell"),
+)

@@ -40,5 +40,6 @@ def table(report: dict[str, Any]) -> str:
             f"{figure['name']:<{_WIDTH}}{figure['value']!s:>10}  {figure['unit']:<9}{figure.get('goal', ''):>8}  {met}"
             f"{'  ' + figure['note'] if figure.get('note') else ''}".rstrip()
         )
+    rows += report.get("remarks", [])
     rows += [f"not measured: {name}: {why}" for name, why in report["failed"].items()]
     return "\n".join(rows) + "\n"

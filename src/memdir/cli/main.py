@@ -27,6 +27,7 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "list": ("mounts.list", "COMMAND", "list the mounts of this user"),
     "status": ("mounts.status", "COMMAND", "show how a mount, or every mount, is doing"),
     "grep": ("search.grep", "COMMAND", "search files by meaning, or for exact bytes"),
+    "sh": ("shell", "COMMAND", "a shell in a memory, without a mount"),
     "hook": ("agents.hook", "COMMAND", "give an agent host what memory knows of a prompt"),
     "init": ("agents.init", "COMMAND", "give agent hosts a memory; make grep in a mount a search by meaning"),
     "deinit": ("agents.deinit", "COMMAND", "take everything out of agent hosts again"),

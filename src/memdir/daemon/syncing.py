@@ -54,8 +54,11 @@ class Syncing:
         *,
         pages: ProfileFolder | None = None,
         on_memory_paths: Callable[[tuple[str, ...] | None], None] = lambda _: None,
+        server: ServerInfo | None = None,
     ) -> None:
-        """`on_memory_paths` keeps what the server has still to be told (None: nothing) for the next start."""
+        """`on_memory_paths` keeps what the server has still to be told (None: nothing) for the next start. `server`: default,
+        the configured one, or the local one, which is started."""
+        self._server = server
         self._paths = paths
         self._record = record
         self._tree = tree
@@ -126,7 +129,8 @@ class Syncing:
 
         engine = self._engine
         try:
-            away = engine is not None and configured_server(self._paths) is None and running_server(self._paths) is None
+            away = engine is not None and self._server is None and configured_server(self._paths) is None
+            away = away and running_server(self._paths) is None
             away = away and hanging_pid(self._paths) is None
         except MemdirError as error:
             log.debug("no server is started: %s", error.message)
@@ -223,6 +227,8 @@ class Syncing:
         when somebody asked for what needs it; not by the loops alone when somebody stopped it."""
         from memdir.client.local import ensure_server, hanging_pid, running_server
 
+        if self._server is not None:
+            return self._spoken(self._server)
         with self._connecting:
             crashed = self._paths.server_state_file.exists()
             hanging = hanging_pid(self._paths) if crashed and self._server_started else None

@@ -194,6 +194,10 @@ class Engine:
         self._stopping.set()
         self._announce()
 
+    def wait_caught_up(self, timeout_s: float) -> bool:
+        """Whether all that the server had is known here, waited for at most `timeout_s`; not while the server is away."""
+        return self._puller.wait_caught_up(timeout_s, lambda: self._feed_tries > 0 and not self._ctx.link.state().online)
+
     # --- questions -----------------------------------------------------------------------------------------------
 
     def status(self) -> EngineStatus:

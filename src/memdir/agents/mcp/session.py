@@ -29,6 +29,7 @@ from memdir.agents.mcp import answers, guide
 from memdir.agents.mcp.tools import (
     TOOLS,
     Around,
+    Tool,
     input_schema,
     memories_page,
     one_memory,
@@ -82,11 +83,11 @@ class McpSession:
     def __init__(self, around: Around) -> None:
         self._around = around
         self._limiter = CapacityLimiter(CALLS_MAX)
-        self._tools = {tool.name: tool for tool in TOOLS}
+        self._tools = {tool.name: tool for tool in (*TOOLS, *around.more_tools)}
 
     async def list_tools(self, _context: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         _one_page(params)
-        return types.ListToolsResult(tools=list(_listed_tools()))
+        return types.ListToolsResult(tools=list(_listed_tools(tuple(self._tools.values()))))
 
     async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         """Run a tool. What goes wrong is told in the result (`isError`), where a model reads it; only a tool that does not
@@ -188,7 +189,7 @@ class McpSession:
 
 
 @functools.cache
-def _listed_tools() -> tuple[types.Tool, ...]:
+def _listed_tools(tools: tuple[Tool, ...]) -> tuple[types.Tool, ...]:
     return tuple(
         types.Tool(
             name=tool.name,
@@ -204,7 +205,7 @@ def _listed_tools() -> tuple[types.Tool, ...]:
                 open_world_hint=False,
             ),
         )
-        for tool in TOOLS
+        for tool in tools
     )
 
 

@@ -147,6 +147,8 @@ class Around:
     """Of the folder that the host started us in."""
     stored_by: str = "agent unknown"
     """Who calls, as the memory server is told."""
+    more_tools: tuple[Tool, ...] = ()
+    """Tools beside those of agents' memories."""
 
     def project_or(self, named: str | None, *, remember: bool = False) -> str | None:
         """The project that a call means: the one it names, none for '' (and '-', as commands have it), else the current one

@@ -14,7 +14,11 @@ from memdir.cli.text import is_terminal
 from memdir.core.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from memdir.agents.mcp.tools import Around, Tool
     from memdir.agents.project import Project
+    from memdir.core.paths import AppPaths
 
 PORT_DEFAULT: Final = 8849
 
@@ -31,6 +35,9 @@ def _configure(parser: Parser) -> None:
         "--project",
         metavar="NAME",
         help="the current project (default: MEMDIR_PROJECT, or the repository of this folder; '-' for none)",
+    )
+    parser.add_argument(
+        "--shell", metavar="NAME", help="also a tool `bash`, a shell in this memory, in this process; see `memdir sh --help`"
     )
     add_container(parser)
 
@@ -63,8 +70,33 @@ def _run(args: argparse.Namespace, out: Output) -> int:
     from memdir.core.paths import app_paths
 
     paths = app_paths()
-    around = Around(link=MemoryLink(paths, container=agent_container(args.container)), project=_project(args.project))
+    tools, close = _shell_tool(args.shell)
+    around = Around(
+        link=MemoryLink(paths, container=agent_container(args.container)), project=_project(args.project), more_tools=tools
+    )
     log_to_stderr()
+    try:
+        return _serve(args, out, around, paths)
+    finally:
+        close()
+
+
+def _shell_tool(name: str | None) -> tuple[tuple[Tool, ...], Callable[[], None]]:
+    """The tool `bash` over the memory `name`, and what ends its shell."""
+    if name is None:
+        return (), lambda: None
+    from memdir.cli.targets import check_container_name
+    from memdir.shell.interpreter import check_installed
+    from memdir.shell.shell import Shell
+    from memdir.shell.tool import mcp_tool
+
+    check_container_name(name)
+    check_installed()
+    tool, close = mcp_tool(name, lambda: Shell(name))
+    return (tool,), close
+
+
+def _serve(args: argparse.Namespace, out: Output, around: Around, paths: AppPaths) -> int:
     if not args.http:
         from memdir.agents.mcp.serve import serve_stdio
 

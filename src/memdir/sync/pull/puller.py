@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
@@ -27,6 +28,7 @@ from memdir.sync.push.renames import Renames
 log = logging.getLogger(__name__)
 
 _PAGES_MAX: Final = 100_000
+_LOOK_S: Final = 0.25
 
 
 class Puller:
@@ -51,6 +53,14 @@ class Puller:
         self._closed = False
         self.caught_up = threading.Event()
         """Set once the feed was read to its end after the start."""
+
+    def wait_caught_up(self, timeout_s: float, is_away: Callable[[], bool]) -> bool:
+        """Until the feed was read to its end, at most `timeout_s`, and not while the server is away."""
+        deadline_s = time.monotonic() + timeout_s
+        while not self.caught_up.wait(min(_LOOK_S, max(0.0, deadline_s - time.monotonic()))):
+            if is_away() or time.monotonic() >= deadline_s:
+                return False
+        return True
 
     def close(self) -> None:
         """Touch the records no more: what a call under way still brings is dropped."""
