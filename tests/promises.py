@@ -862,6 +862,7 @@ _NFS = _group(
         "handles": "File handles hold over restarts and renames, and are never those of another file.",
         "commit": "What is committed survives a power cut, and a client is told when it has to write again.",
         "malformed": "What is no call, or is cut off, changes nothing and ends its own connection at most.",
+        "kernel": "The NFS client of a Linux kernel mounts it, and does with it what people do.",
         "mount": "A memory served over NFS is synced and searched like a mounted one.",
     },
 )
