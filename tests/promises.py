@@ -880,6 +880,15 @@ _SHELL = _group(
     },
 )
 
+_XAFS = _group(
+    "issue 28, what a mount saves an agent",
+    "xafs",
+    {
+        "proved": "Every question of a made corpus is answered by its gold files, and by no part of them.",
+        "report": "Runs are kept and go on where they were; the report tells cost and right answers of every condition.",
+    },
+)
+
 _EXTRACTION = _group(
     "issue 23, every file becomes readable",
     "extract",
@@ -942,6 +951,7 @@ PROMISES: tuple[Promise, ...] = (
     *_RESEARCH,
     *_NFS,
     *_SHELL,
+    *_XAFS,
     *_EXTRACTION,
 )
 

@@ -1,0 +1,119 @@
+"""What an agent has in each condition: a plain folder with a shell, the mount with `memdir grep`, or the shell in process."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from memdir.shell import Shell
+from memdir_bench.xafs.policy import Step
+
+_LINES: Final = 60
+"""Of a page that an agent looks at."""
+_PAGES_MAX: Final = 12
+_HITS: Final = 10
+_TIMEOUT_S: Final = 120.0
+_AROUND: Final = "{0,160}"
+_LINE_MAX_CHARS: Final = 700
+
+Run = Callable[[str], str]
+INSTRUCTIONS: Final = {
+    "plain": "The files of the drive are in the working directory. Answer the question by them. You have a shell.",
+    "mount": (
+        "The files of the drive are in the working directory. Answer the question by them. You have a shell. "
+        "`memdir grep \"QUESTION\"` finds lines by meaning, also in PDF, office files and pictures, as path:line:text."
+    ),
+    "shell": (
+        "The files of the drive are in the working directory. Answer the question by them. You have a shell. "
+        "`memdir grep \"QUESTION\"` finds lines by meaning, also in PDF, office files and pictures, as path:line:text."
+    ),
+}  # fmt: skip
+
+
+class ShellCommands:
+    """Looks for a name with grep, page by page; then in office files with what turns them into text on this machine."""
+
+    def __init__(self, run: Run, *, semantic: bool, converters: bool) -> None:
+        self._run = run
+        self._semantic = semantic
+        self._converters = _converters() if converters else []
+        self._lines: dict[str, list[str]] = {}
+
+    def search(self, question: str, subject: str, number: int) -> Step | None:
+        """See `policy.Commands`."""
+        if self._semantic:
+            if number == 0:
+                return self._by_meaning(question, _HITS)
+            if number == 1:
+                return self._by_meaning(question, 3 * _HITS)
+            number -= 2
+        for template in [_GREP, *self._converters]:
+            command = template.replace("@", shlex.quote(_escaped(subject)))
+            lines = self._lines.get(command)
+            if lines is None:
+                lines = self._lines[command] = [line[:_LINE_MAX_CHARS] for line in self._run(command).splitlines()]
+            pages = min(max(1, -(-len(lines) // _LINES)), _PAGES_MAX)
+            if number < pages:
+                first = number * _LINES
+                shown = f"{command} | sed -n {first + 1},{first + _LINES}p"
+                return _step(shown, lines[first : first + _LINES])
+            number -= pages
+        return None
+
+    def _by_meaning(self, question: str, count: int) -> Step:
+        command = f"memdir grep -k {count} {shlex.quote(question)}"
+        return _step(command, self._run(command).splitlines())
+
+
+_GREP: Final = f"grep -rnoE '.{_AROUND}'@'.{_AROUND}' ."
+
+
+def _converters() -> list[str]:
+    """Commands that look for a name in office files, as far as this machine has the programs."""
+    found = []
+    around = f"grep -oE '.{_AROUND}'@'.{_AROUND}' | sed \"s|^|$f:|\"; done"
+    if shutil.which("pdftotext"):
+        found.append(f"find . -name '*.pdf' | while read -r f; do pdftotext \"$f\" - 2>/dev/null | tr '\\n' ' ' | {around}")
+    if shutil.which("unzip"):
+        pages = (
+            "unzip -p \"$f\" 'word/document.xml' 'xl/sharedStrings.xml' 'ppt/slides/*.xml' 2>/dev/null | sed 's/<[^>]*>/ /g'"
+        )
+        found.append(f"find . -name '*.docx' -o -name '*.xlsx' -o -name '*.pptx' | while read -r f; do {pages} | {around}")
+    return found
+
+
+def _escaped(name: str) -> str:
+    return re.sub(r"([.\\+*?\[\](){}|^$])", r"\\\1", name)
+
+
+def _step(command: str, lines: list[str]) -> Step:
+    by_file: dict[str, list[str]] = defaultdict(list)
+    for line in lines:
+        path, _, rest = line.partition(":")
+        by_file[path].append(re.sub(r"^\d+(?:-\d+)?:", "", rest))
+    return Step(command, "\n".join(lines) + "\n", {path: "\n".join(texts) for path, texts in by_file.items()})
+
+
+def in_folder(folder: Path, env: dict[str, str]) -> Run:
+    """Real bash in a folder; programs of the machine."""
+
+    def run(command: str) -> str:
+        done = subprocess.run(
+            ["bash", "-c", command], cwd=folder, env={**os.environ, **env}, stdin=subprocess.DEVNULL, capture_output=True,
+            timeout=_TIMEOUT_S, check=False,
+        )  # fmt: skip
+        return done.stdout.decode("utf-8", "replace")
+
+    return run
+
+
+def in_shell(shell: Shell) -> Run:
+    """The in-process shell."""
+    return lambda command: shell.run_sync(command).stdout

@@ -1,0 +1,162 @@
+"""Runs an agent over the questions of corpora in each condition, and keeps what every run said and cost."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Final
+
+from memdir.core.errors import UsageError
+from memdir.shell import Shell, ShellLimits
+from memdir_bench.session import BenchSession, open_session, peak_rss_mib
+from memdir_bench.xafs.conditions import INSTRUCTIONS, Run, ShellCommands, in_folder, in_shell
+from memdir_bench.xafs.corpus import PLANS_FILE, QUESTIONS_FILE
+from memdir_bench.xafs.policy import Budget, answer
+from memdir_bench.xafs.questions import Question, is_right
+from memdir_bench.xafs.world import Fact
+
+CONDITIONS: Final = ("plain", "mount", "shell")
+INGEST_FILE: Final = "ingest.json"
+_SYNC_S: Final = 4 * 3600
+_NAME: Final = "drive"
+
+Say = Callable[[str], None]
+
+
+def corpora_in(folder: Path) -> list[Path]:
+    """The folders of corpora, smallest first; UsageError when there are none."""
+    found = [path.parent for path in folder.glob(f"*/{QUESTIONS_FILE}")]
+    if not found:
+        raise UsageError(f"there is no corpus in {folder}", hint="make some: memdir bench xafs make --out FOLDER")
+    return sorted(found, key=lambda path: json.loads((path / QUESTIONS_FILE).read_text())["corpus"])
+
+
+def questions_in(corpus: Path) -> list[tuple[str, Question]]:
+    """The questions with their ids, and through which facts they go."""
+    told = json.loads((corpus / QUESTIONS_FILE).read_text(encoding="utf-8"))["questions"]
+    plans = json.loads((corpus / PLANS_FILE).read_text(encoding="utf-8"))
+    return [
+        (
+            one["id"],
+            Question(
+                prompt=one["prompt"], family=one["family"], kind=one["kind"], answer=one["gold_answer"],
+                facts=tuple(Fact(*fact) for fact in plans[one["id"]]["facts"]), sums=plans[one["id"]]["sums"],
+            ),
+        )
+        for one in told
+    ]  # fmt: skip
+
+
+def run_all(corpora: Sequence[Path], out: Path, *, conditions: Sequence[str], budget: Budget, say: Say) -> None:
+    """Every question in every condition that is not in `out` yet."""
+    for corpus in corpora:
+        questions = questions_in(corpus)
+        if "plain" in conditions:
+            _run_condition("plain", in_folder(corpus / "files", {}), corpus, questions, out, budget, say)
+        ours = [one for one in conditions if one != "plain" and _missing(one, corpus, questions, out)]
+        if ours:
+            with _mounted(corpus, out, say) as (session, mount):
+                if "mount" in ours:
+                    _run_condition(
+                        "mount", in_folder(mount, session.env | {"PATH": _path()}), corpus, questions, out, budget, say
+                    )
+                if "shell" in ours:
+                    with _in_process(session) as shell:
+                        _run_condition("shell", in_shell(shell), corpus, questions, out, budget, say)
+
+
+def _path() -> str:
+    """Where `memdir` is, as the agent's shell finds it."""
+    return f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+
+
+def _file(out: Path, condition: str, corpus: Path, question_id: str) -> Path:
+    return out / condition / corpus.name / f"{question_id}.json"
+
+
+def _missing(condition: str, corpus: Path, questions: Sequence[tuple[str, Question]], out: Path) -> bool:
+    return any(not _file(out, condition, corpus, question_id).exists() for question_id, _ in questions)
+
+
+def _run_condition(
+    condition: str, run: Run, corpus: Path, questions: Sequence[tuple[str, Question]], out: Path, budget: Budget, say: Say
+) -> None:
+    for question_id, question in questions:
+        file = _file(out, condition, corpus, question_id)
+        if file.exists():
+            continue
+        commands = ShellCommands(run, semantic=condition != "plain", converters=condition == "plain")
+        began_s = time.monotonic()
+        given, account = answer(question, commands, instructions=INSTRUCTIONS[condition], budget=budget, seed=question_id)
+        row = {
+            "id": question_id, "corpus": json.loads((corpus / QUESTIONS_FILE).read_text())["corpus"], "family": question.family,
+            "condition": condition, "answer": given, "gold_answer": question.answer,
+            "correct": is_right(given, question.answer),
+            "tokens": account.tokens, "tokens_in": account.tokens_in, "tokens_cached": account.tokens_cached,
+            "tokens_out": account.tokens_out, "calls": account.calls, "wall_s": round(time.monotonic() - began_s, 3),
+            "transcript": [asdict(step) for step in account.transcript],
+        }  # fmt: skip
+        for step in row["transcript"]:
+            del step["by_file"]
+        file.parent.mkdir(parents=True, exist_ok=True)
+        partial = file.with_suffix(".part")
+        partial.write_text(json.dumps(row, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        partial.replace(file)
+    rows = [json.loads(_file(out, condition, corpus, question_id).read_text()) for question_id, _ in questions]
+    right = sum(row["correct"] for row in rows)
+    say(f"{corpus.name} {condition}: {right} of {len(rows)} right, {sum(row['tokens'] for row in rows):,} tokens")
+
+
+@contextmanager
+def _mounted(corpus: Path, out: Path, say: Say) -> Iterator[tuple[BenchSession, Path]]:
+    """The corpus in a mount of its own home, when all of it is searchable; what that took is noted."""
+    with open_session() as session:
+        session.mount(_NAME)
+        mount = session.folder / _NAME
+        began_s = time.monotonic()
+        shutil.copytree(corpus / "files", mount, dirs_exist_ok=True)
+        copied_s = time.monotonic() - began_s
+        session.memdir("sync", _NAME, "--wait", "--timeout", str(_SYNC_S), limit_s=_SYNC_S + 60)
+        took_s = time.monotonic() - began_s
+        pid = int(session.server_status()["pid"])
+        status = session.memdir("status", _NAME, "--json").json()
+        files = [file for file in (corpus / "files").rglob("*") if file.is_file()]
+        told = {
+            "corpus": len(files), "copied_s": round(copied_s, 2), "seconds": round(took_s, 2),
+            "files_per_s": round(len(files) / took_s, 2),
+            "cpu_s": round(_cpu_s(pid) + _cpu_s(session.daemon_pid(_NAME)), 1), "server_peak_mib": round(peak_rss_mib(pid), 1),
+            "failed": status["failed"], "size_bytes": sum(file.stat().st_size for file in files),
+        }  # fmt: skip
+        folder = out / "ingest"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{corpus.name}.json").write_text(json.dumps(told) + "\n")
+        say(f"{corpus.name}: {len(files)} files searchable after {took_s:.0f} s, {told['failed']} unreadable")
+        yield session, mount
+        session.unmount(_NAME)
+
+
+def _cpu_s(pid: int) -> float:
+    """Of a process and the children it has waited for (proc(5))."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+
+
+@contextmanager
+def _in_process(session: BenchSession) -> Iterator[Shell]:
+    before = os.environ.get("MEMDIR_HOME")
+    os.environ["MEMDIR_HOME"] = session.env["MEMDIR_HOME"]
+    try:
+        with Shell(_NAME, limits=ShellLimits(timeout_s=120)) as shell:
+            yield shell
+    finally:
+        if before is None:
+            del os.environ["MEMDIR_HOME"]
+        else:
+            os.environ["MEMDIR_HOME"] = before
