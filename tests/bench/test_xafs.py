@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
 from memdir.core.errors import UsageError
+from memdir.llm.port import Message, Reply, ToolCall, Usage
+from memdir_bench.xafs import model_agent
 from memdir_bench.xafs.audits import audit
+from memdir_bench.xafs.conditions import ShellCommands
 from memdir_bench.xafs.corpus import (
     PLANS_FILE,
     QUESTIONS,
@@ -26,7 +29,7 @@ from memdir_bench.xafs.corpus import (
 from memdir_bench.xafs.policy import Budget, Step, answer
 from memdir_bench.xafs.questions import SHARES, Question, is_right, wanted_families
 from memdir_bench.xafs.report import change, load, markdown, page, report
-from memdir_bench.xafs.run import corpora_in, questions_in, run_all
+from memdir_bench.xafs.run import Runner, corpora_in, questions_in, run_all
 from memdir_bench.xafs.solver import proved, solved, stated
 from memdir_bench.xafs.solver import readings as readings_of
 from memdir_bench.xafs.world import Fact
@@ -144,7 +147,7 @@ def test_runs_are_kept_and_the_report_tells_both_sides(corpora: Path, tmp_path: 
     said: list[str] = []
     out = tmp_path / "runs"
     for _ in range(2):
-        run_all(corpora_in(corpora), out, conditions=["plain"], budget=Budget(), say=said.append)
+        run_all(corpora_in(corpora), Runner(out, Budget(), said.append), conditions=["plain"])
     kept = sorted(out.glob("plain/*/*.json"))
     assert len(kept) == 10
     assert "transcript" in json.loads(kept[0].read_text())
@@ -185,3 +188,63 @@ def test_what_is_missing_is_said(tmp_path: Path) -> None:
         corpora_in(tmp_path)
     with pytest.raises(UsageError, match="no runs"):
         load(tmp_path)
+
+
+def test_by_meaning_comes_before_the_files_found_before_every_page_of_the_name() -> None:
+    ran: list[str] = []
+
+    def run(command: str) -> str:
+        ran.append(command)
+        if command.startswith("memdir"):
+            return "drafts/old.md:1:no\nnotes/a b.md:3:perhaps\n"
+        return "".join(f"./f{number}.md:{number}:Blue Heron\n" for number in range(130))
+
+    commands = ShellCommands(run, semantic=True, converters=False)
+    steps = [commands.search("When is Blue Heron due?", "Blue Heron", number) for number in range(6)]
+    shown = [step.command for step in steps if step is not None]
+    assert shown[0] == "memdir grep -k 10 'When is Blue Heron due?'"
+    assert "'notes/a b.md'*" in shown[1]
+    assert "drafts" not in shown[1]
+    assert [one.rpartition("sed -n ")[2] for one in shown[2:]] == ["1,60p", "61,120p", "121,180p"]
+    assert steps[5] is None
+    assert sum(command.startswith("grep -rno") for command in ran) == 1
+    plain = ShellCommands(run, semantic=False, converters=False)
+    first = plain.search("When is Blue Heron due?", "Blue Heron", 0)
+    assert first is not None
+    assert first.by_file["./f3.md"] == "Blue Heron"
+
+
+def _called(name: str, arguments: dict[str, str] | None, usage: Usage) -> Reply:
+    return Reply(text="", calls=(ToolCall(id=name, name=name, arguments=arguments),), usage=usage)
+
+
+def test_a_model_is_given_the_shell_and_pays_what_its_provider_counts(tmp_path: Path) -> None:
+    class Scripted:
+        name = "test:scripted"
+
+        def __init__(self) -> None:
+            self.replies = iter(
+                [
+                    _called("bash", {"command": "cat note"}, Usage(input_tokens=100, output_tokens=10)),
+                    _called("sh", None, Usage(input_tokens=150, output_tokens=10, cached_tokens=90)),
+                    _called("answer", {"text": " Porto "}, Usage(input_tokens=200, output_tokens=5)),
+                ]
+            )
+            self.seen: list[str] = []
+
+        def ask(self, system: str, messages: Sequence[Message], **_: object) -> Reply:
+            assert "`answer`" in system
+            self.seen.append(messages[-1].text)
+            return next(self.replies)
+
+    model = Scripted()
+    given, account = model_agent.answer(
+        "Where?", lambda command: f"ran {command}", model, instructions="Look.", budget=Budget()
+    )
+    assert (given, account.calls, account.tokens_in, account.tokens_out, account.tokens_cached) == ("Porto", 3, 450, 25, 90)
+    assert model.seen[1] == "ran cat note"
+    assert "there is no such call" in model.seen[2]
+    runner = Runner(tmp_path, Budget(), lambda _: None)
+    run_all([], runner, conditions=["plain"])
+    with pytest.raises(UsageError, match="keeps runs of the agent scripted"):
+        run_all([], Runner(tmp_path, Budget(), lambda _: None, model), conditions=["plain"])

@@ -2,7 +2,8 @@
 
 A distribution of its own, which `memdir bench` finds by an entry point; the product imports nothing of it. Each folder is a
 command: `posix` (the filesystem beside others), `sync`, `server`, `scale` (growth of search), `retrieval` (rankings), `agents`,
-`ingest` (files that are no text), `research` (agents that write reports).
+`ingest` (files that are no text), `research` (agents that write reports), `shell` (beside bash), `xafs` (what a mount
+saves an agent).
 Begin with `commands` (their options), then a folder's `command` module; `figures` is what all of them print.
 """
 

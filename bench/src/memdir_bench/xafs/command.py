@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from memdir.cli.output import Output
 
 _NEEDED: Final = ("reportlab", "docx", "xlsxwriter", "espeakng_loader")
-_CONDITIONS: Final = ("plain", "mount", "shell")
 
 
 def _sizes(text: str) -> tuple[int, ...]:
@@ -82,17 +81,17 @@ def _make(args: argparse.Namespace, out: Output) -> int:
 
 
 def _configure_run(parser: Parser) -> None:
+    from memdir_bench.xafs.run import CONDITIONS
+
     add = parser.add_argument
     add("--corpora", metavar="DIR", type=Path, required=True, help="what `make` made")
     add("--out", metavar="DIR", type=Path, required=True, help="where each run is kept; what is there is not run again")
     add(
-        "--condition",
-        metavar="NAME",
-        nargs="+",
-        choices=_CONDITIONS,
-        default=list(_CONDITIONS),
-        help=f"some of {', '.join(_CONDITIONS)} (default: all)",
-    )
+        "--condition", metavar="NAME", nargs="+", choices=CONDITIONS, default=["plain", "mount"],
+        help=f"some of {', '.join(CONDITIONS)} (default: plain mount)",
+    )  # fmt: skip
+    add("--model", metavar="PROVIDER:NAME", help="a language model as the agent (default: the scripted agent, without one)")
+    add("--model-url", metavar="URL", help="of a server that speaks like the provider's")
     add("--largest", metavar="N", type=bounded_int(1, 100_000), default=100_000, help="leave out corpora of more files")
     add("--calls", metavar="N", type=bounded_int(1, 1000), default=40, help="commands for one question, at most (default: 40)")
     add(
@@ -105,13 +104,16 @@ def _configure_run(parser: Parser) -> None:
 
 
 def _run(args: argparse.Namespace, out: Output) -> int:
+    from memdir_bench.xafs.model_agent import opened
     from memdir_bench.xafs.policy import Budget
-    from memdir_bench.xafs.run import corpora_in, run_all
+    from memdir_bench.xafs.run import Runner, corpora_in, run_all
 
     corpora = [
         one for one in corpora_in(args.corpora) if json.loads((one / "questions.json").read_text())["corpus"] <= args.largest
     ]
-    run_all(corpora, args.out, conditions=args.condition, budget=Budget(calls=args.calls, tokens=args.tokens), say=out.note)
+    model = None if args.model is None else opened(args.model, args.model_url)
+    runner = Runner(args.out, Budget(calls=args.calls, tokens=args.tokens), out.note, model)
+    run_all(corpora, runner, conditions=args.condition)
     return _show(args.out, out)
 
 
@@ -184,7 +186,10 @@ RUN: Final = Command(
         "Let the scripted agent answer every question in each condition: a plain folder with a shell, the mount, the shell in\n"
         "process. Every run is kept with its transcript; a run that is broken off goes on where it was."
     ),
-    examples=[("memdir bench xafs run --corpora corpora --out runs --largest 500", "the corpora of up to 500 files")],
+    examples=[
+        ("memdir bench xafs run --corpora corpora --out runs --largest 500", "the corpora of up to 500 files"),
+        ("memdir bench xafs run --corpora corpora --out gpt --model openai:gpt-5.5", "with your own model"),
+    ],
     exit_codes=[(0, "all questions were asked")],
     configure=_configure_run,
     run=_run,

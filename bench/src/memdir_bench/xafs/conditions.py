@@ -13,28 +13,25 @@ from pathlib import Path
 from typing import Final
 
 from memdir.shell import Shell
-from memdir_bench.xafs.policy import Step
+from memdir_bench.xafs.policy import DRAFTS, Step
 
 _LINES: Final = 60
 """Of a page that an agent looks at."""
 _PAGES_MAX: Final = 12
 _HITS: Final = 10
+_OPENED: Final = 3
+"""Files that an agent looks into."""
 _TIMEOUT_S: Final = 120.0
 _AROUND: Final = "{0,160}"
 _LINE_MAX_CHARS: Final = 700
 
 Run = Callable[[str], str]
+_BASE: Final = "The files of the drive are in the working directory. Answer the question by them. You have a shell."
+_HINT: Final = ' `memdir grep "QUESTION"` finds lines by meaning, also in PDF, office files and pictures, as path:line:text.'
 INSTRUCTIONS: Final = {
-    "plain": "The files of the drive are in the working directory. Answer the question by them. You have a shell.",
-    "mount": (
-        "The files of the drive are in the working directory. Answer the question by them. You have a shell. "
-        "`memdir grep \"QUESTION\"` finds lines by meaning, also in PDF, office files and pictures, as path:line:text."
-    ),
-    "shell": (
-        "The files of the drive are in the working directory. Answer the question by them. You have a shell. "
-        "`memdir grep \"QUESTION\"` finds lines by meaning, also in PDF, office files and pictures, as path:line:text."
-    ),
+    "plain": _BASE, "mount": _BASE + _HINT, "mount-without-hint": _BASE, "shell": _BASE + _HINT,
 }  # fmt: skip
+"""What an agent is told; without the hint it does not know of the search by meaning."""
 
 
 class ShellCommands:
@@ -45,15 +42,17 @@ class ShellCommands:
         self._semantic = semantic
         self._converters = _converters() if converters else []
         self._lines: dict[str, list[str]] = {}
+        self._files: list[str] = []
+        """The best of what was found by meaning."""
 
     def search(self, question: str, subject: str, number: int) -> Step | None:
         """See `policy.Commands`."""
         if self._semantic:
             if number == 0:
-                return self._by_meaning(question, _HITS)
-            if number == 1:
-                return self._by_meaning(question, 3 * _HITS)
-            number -= 2
+                return self._by_meaning(question)
+            if number == 1 and self._files:
+                return self._inside(subject)
+            number -= 2 if self._files else 1
         for template in [_GREP, *self._converters]:
             command = template.replace("@", shlex.quote(_escaped(subject)))
             lines = self._lines.get(command)
@@ -67,9 +66,17 @@ class ShellCommands:
             number -= pages
         return None
 
-    def _by_meaning(self, question: str, count: int) -> Step:
-        command = f"memdir grep -k {count} {shlex.quote(question)}"
-        return _step(command, self._run(command).splitlines())
+    def _by_meaning(self, question: str) -> Step:
+        command = f"memdir grep -k {_HITS} {shlex.quote(question)}"
+        step = _step(command, self._run(command).splitlines())
+        self._files = [path for path in step.by_file if DRAFTS not in path][:_OPENED]
+        return step
+
+    def _inside(self, subject: str) -> Step:
+        """What the best files say of it; the text beside an office file begins with its name."""
+        names = " ".join(f"{shlex.quote(path)}*" for path in self._files)
+        command = f"grep -HnoE '.{_AROUND}'{shlex.quote(_escaped(subject))}'.{_AROUND}' {names} | head -{_LINES}"
+        return _step(command, [line[:_LINE_MAX_CHARS] for line in self._run(command).splitlines()])
 
 
 _GREP: Final = f"grep -rnoE '.{_AROUND}'@'.{_AROUND}' ."

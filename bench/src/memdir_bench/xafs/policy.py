@@ -2,7 +2,8 @@
 
 It understands every statement that it sees, as the models that people use do, and knows which facts a question goes through;
 what it does not know is where they stand. So what it costs is what the tools print. The same policy in every condition: by
-meaning where that is there, then by the name that is asked for, page by page, then what a shell can make of office files.
+meaning where that is there, then in the files that were found, then by the name that is asked for in all files, page by page,
+then what a shell can make of office files.
 """
 
 from __future__ import annotations

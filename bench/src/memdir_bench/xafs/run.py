@@ -9,21 +9,23 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from memdir.core.errors import UsageError
+from memdir.llm.port import Model
 from memdir.shell import Shell, ShellLimits
 from memdir_bench.session import BenchSession, open_session, peak_rss_mib
+from memdir_bench.xafs import model_agent
 from memdir_bench.xafs.conditions import INSTRUCTIONS, Run, ShellCommands, in_folder, in_shell
 from memdir_bench.xafs.corpus import PLANS_FILE, QUESTIONS_FILE
 from memdir_bench.xafs.policy import Budget, answer
 from memdir_bench.xafs.questions import Question, is_right
 from memdir_bench.xafs.world import Fact
 
-CONDITIONS: Final = ("plain", "mount", "shell")
-INGEST_FILE: Final = "ingest.json"
+CONDITIONS: Final = ("plain", "mount", "mount-without-hint", "shell")
+AGENT_FILE: Final = "agent.txt"
 _SYNC_S: Final = 4 * 3600
 _NAME: Final = "drive"
 
@@ -54,22 +56,87 @@ def questions_in(corpus: Path) -> list[tuple[str, Question]]:
     ]  # fmt: skip
 
 
-def run_all(corpora: Sequence[Path], out: Path, *, conditions: Sequence[str], budget: Budget, say: Say) -> None:
-    """Every question in every condition that is not in `out` yet."""
+@dataclass(frozen=True, slots=True)
+class Runner:
+    """How questions are answered and where runs are kept."""
+
+    out: Path
+    budget: Budget
+    say: Say
+    model: Model | None = None
+    """None: the scripted agent."""
+
+    def __call__(self, condition: str, run: Run, corpus: Path) -> None:
+        """Every question of the corpus that is not kept yet."""
+        size = json.loads((corpus / QUESTIONS_FILE).read_text())["corpus"]
+        rows = []
+        for question_id, question in questions_in(corpus):
+            file = self.file(condition, corpus, question_id)
+            if not file.exists():
+                row = {"id": question_id, "corpus": size, "family": question.family, "condition": condition}
+                _keep(file, row | self._answered(condition, run, question_id, question))
+            rows.append(json.loads(file.read_text()))
+        right = sum(row["correct"] for row in rows)
+        self.say(f"{corpus.name} {condition}: {right} of {len(rows)} right, {sum(row['tokens'] for row in rows):,} tokens")
+
+    def file(self, condition: str, corpus: Path, question_id: str) -> Path:
+        """Where a run is kept."""
+        return self.out / condition / corpus.name / f"{question_id}.json"
+
+    def is_done(self, condition: str, corpus: Path) -> bool:
+        """Whether every question is kept."""
+        return all(self.file(condition, corpus, question_id).exists() for question_id, _ in questions_in(corpus))
+
+    def _answered(self, condition: str, run: Run, question_id: str, question: Question) -> dict[str, Any]:
+        began_s = time.monotonic()
+        told = INSTRUCTIONS[condition]
+        if self.model is not None:
+            given, account = model_agent.answer(question.prompt, run, self.model, instructions=told, budget=self.budget)
+        else:
+            commands = ShellCommands(run, semantic=condition in ("mount", "shell"), converters=condition == "plain")
+            given, account = answer(question, commands, instructions=told, budget=self.budget, seed=question_id)
+        return {
+            "agent": "scripted" if self.model is None else self.model.name, "answer": given, "gold_answer": question.answer,
+            "correct": is_right(given, question.answer), "tokens": account.tokens, "tokens_in": account.tokens_in,
+            "tokens_cached": account.tokens_cached, "tokens_out": account.tokens_out, "calls": account.calls,
+            "wall_s": round(time.monotonic() - began_s, 3),
+            "transcript": [{"command": step.command, "printed": step.printed} for step in account.transcript],
+        }  # fmt: skip
+
+
+def _keep(file: Path, row: dict[str, Any]) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    partial = file.with_suffix(".part")
+    partial.write_text(json.dumps(row, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    partial.replace(file)
+
+
+def run_all(corpora: Sequence[Path], runner: Runner, *, conditions: Sequence[str]) -> None:
+    """Every question in every condition that is not kept yet. UsageError when another agent's runs are kept there."""
+    _check_agent(runner)
     for corpus in corpora:
-        questions = questions_in(corpus)
         if "plain" in conditions:
-            _run_condition("plain", in_folder(corpus / "files", {}), corpus, questions, out, budget, say)
-        ours = [one for one in conditions if one != "plain" and _missing(one, corpus, questions, out)]
+            runner("plain", in_folder(corpus / "files", {}), corpus)
+        ours = [one for one in conditions if one != "plain" and not runner.is_done(one, corpus)]
         if ours:
-            with _mounted(corpus, out, say) as (session, mount):
-                if "mount" in ours:
-                    _run_condition(
-                        "mount", in_folder(mount, session.env | {"PATH": _path()}), corpus, questions, out, budget, say
-                    )
-                if "shell" in ours:
-                    with _in_process(session) as shell:
-                        _run_condition("shell", in_shell(shell), corpus, questions, out, budget, say)
+            with _mounted(corpus, runner) as (session, mount):
+                for condition in ours:
+                    if condition == "shell":
+                        with _in_process(session) as shell:
+                            runner(condition, in_shell(shell), corpus)
+                    else:
+                        runner(condition, in_folder(mount, session.env | {"PATH": _path()}), corpus)
+
+
+def _check_agent(runner: Runner) -> None:
+    """One folder keeps the runs of one agent: tokens of two are not to be added."""
+    name = "scripted" if runner.model is None else runner.model.name
+    file = runner.out / AGENT_FILE
+    runner.out.mkdir(parents=True, exist_ok=True)
+    if not file.exists():
+        file.write_text(name + "\n", encoding="utf-8")
+    elif (kept := file.read_text(encoding="utf-8").strip()) != name:
+        raise UsageError(f"{runner.out} keeps runs of the agent {kept}, and this is {name}", hint="choose another --out")
 
 
 def _path() -> str:
@@ -77,45 +144,8 @@ def _path() -> str:
     return f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 
 
-def _file(out: Path, condition: str, corpus: Path, question_id: str) -> Path:
-    return out / condition / corpus.name / f"{question_id}.json"
-
-
-def _missing(condition: str, corpus: Path, questions: Sequence[tuple[str, Question]], out: Path) -> bool:
-    return any(not _file(out, condition, corpus, question_id).exists() for question_id, _ in questions)
-
-
-def _run_condition(
-    condition: str, run: Run, corpus: Path, questions: Sequence[tuple[str, Question]], out: Path, budget: Budget, say: Say
-) -> None:
-    for question_id, question in questions:
-        file = _file(out, condition, corpus, question_id)
-        if file.exists():
-            continue
-        commands = ShellCommands(run, semantic=condition != "plain", converters=condition == "plain")
-        began_s = time.monotonic()
-        given, account = answer(question, commands, instructions=INSTRUCTIONS[condition], budget=budget, seed=question_id)
-        row = {
-            "id": question_id, "corpus": json.loads((corpus / QUESTIONS_FILE).read_text())["corpus"], "family": question.family,
-            "condition": condition, "answer": given, "gold_answer": question.answer,
-            "correct": is_right(given, question.answer),
-            "tokens": account.tokens, "tokens_in": account.tokens_in, "tokens_cached": account.tokens_cached,
-            "tokens_out": account.tokens_out, "calls": account.calls, "wall_s": round(time.monotonic() - began_s, 3),
-            "transcript": [asdict(step) for step in account.transcript],
-        }  # fmt: skip
-        for step in row["transcript"]:
-            del step["by_file"]
-        file.parent.mkdir(parents=True, exist_ok=True)
-        partial = file.with_suffix(".part")
-        partial.write_text(json.dumps(row, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-        partial.replace(file)
-    rows = [json.loads(_file(out, condition, corpus, question_id).read_text()) for question_id, _ in questions]
-    right = sum(row["correct"] for row in rows)
-    say(f"{corpus.name} {condition}: {right} of {len(rows)} right, {sum(row['tokens'] for row in rows):,} tokens")
-
-
 @contextmanager
-def _mounted(corpus: Path, out: Path, say: Say) -> Iterator[tuple[BenchSession, Path]]:
+def _mounted(corpus: Path, runner: Runner) -> Iterator[tuple[BenchSession, Path]]:
     """The corpus in a mount of its own home, when all of it is searchable; what that took is noted."""
     with open_session() as session:
         session.mount(_NAME)
@@ -134,10 +164,10 @@ def _mounted(corpus: Path, out: Path, say: Say) -> Iterator[tuple[BenchSession, 
             "cpu_s": round(_cpu_s(pid) + _cpu_s(session.daemon_pid(_NAME)), 1), "server_peak_mib": round(peak_rss_mib(pid), 1),
             "failed": status["failed"], "size_bytes": sum(file.stat().st_size for file in files),
         }  # fmt: skip
-        folder = out / "ingest"
+        folder = runner.out / "ingest"
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{corpus.name}.json").write_text(json.dumps(told) + "\n")
-        say(f"{corpus.name}: {len(files)} files searchable after {took_s:.0f} s, {told['failed']} unreadable")
+        runner.say(f"{corpus.name}: {len(files)} files searchable after {took_s:.0f} s, {told['failed']} unreadable")
         yield session, mount
         session.unmount(_NAME)
 

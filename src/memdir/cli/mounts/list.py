@@ -41,9 +41,11 @@ def _run(args: argparse.Namespace, out: Output) -> int:
 
 
 def state_word(record: Any) -> str:
-    """mounted, detached (out of the tree, its users finish), dead or unmounted."""
+    """mounted, served (over NFS, and nobody may mount it here), detached (its users finish), dead or unmounted."""
     state: str = {"alive": "mounted", "dead": "dead", "stopped": "unmounted"}[record.state]
-    return "detached" if state == "mounted" and record.detached else state
+    if state == "mounted" and (record.detached or record.nfs_problem):
+        return "detached" if record.detached else "served"
+    return state
 
 
 def describe(record: Any) -> dict[str, Any]:
@@ -53,7 +55,7 @@ def describe(record: Any) -> dict[str, Any]:
         "name": record.name,
         "path": record.path,
         "state": state,
-        "pid": record.pid if state in ("mounted", "detached") else None,
+        "pid": record.pid if state in ("mounted", "served", "detached") else None,
         "id": record.id,
         "sync": record.sync,
         "read_only": record.read_only,

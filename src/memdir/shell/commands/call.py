@@ -74,6 +74,8 @@ def _builtin(name: str, command: Command, mounts: Mapping[str, Files], timeout_s
             command(call)
         except UsageError as error:
             call.fail(error.message, _WRONG_USE.get(name, 1))
+        except RecursionError:
+            call.fail("the folders are nested too deep", 2)
         except OutputFullError:
             call.fail("the output is longer than 16 MiB", 2)
         except FsError as error:
