@@ -18,11 +18,12 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from memdir.fs.memory import MemoryFs
+from memdir.fs.cache.filesystem import SqliteFs
 from memdir.shell import Shell
 from memdir.shell.files import Files
 from memdir_bench.figures import Figure, figure_of, machine
@@ -112,10 +113,14 @@ def _agreement(scripts: list[Script]) -> tuple[list[Figure], list[tuple[Script, 
 
 def _speed(count: int) -> list[Figure]:
     texts = {f"f{number}.txt": "line of text\n" * 50 + f"token {number}\n" for number in range(count)}
-    files = Files(MemoryFs(sync=False))
-    figures = [_import(), _start(files)]
     shm = Path("/dev/shm")  # noqa: S108  a tmpfs
-    with tempfile.TemporaryDirectory(prefix="memdir-bench-shell-", dir=shm if shm.is_dir() else None) as name:
+    with (
+        tempfile.TemporaryDirectory(prefix="memdir-bench-shell-", dir=shm if shm.is_dir() else None) as name,
+        tempfile.TemporaryDirectory(prefix="memdir-bench-store-") as store,
+        closing(SqliteFs.open(Path(store), sync=False)) as fs,
+    ):
+        files = Files(fs)
+        figures = [_import(), _start(files)]
         for path, text in texts.items():
             Path(name, path).write_text(text)
             files.write(f"/{path}", text.encode())

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Final
 
 from memdir_bench.xafs.questions import Question
 from memdir_bench.xafs.wording import BY_NAME, VALUES
 from memdir_bench.xafs.world import Fact
 
+_KEPT: Final = 256
+"""Texts: the same ones are asked for every fact."""
 
+
+@lru_cache(maxsize=_KEPT)
 def readings(text: str) -> str:
     """A text as the patterns want it: one line, without the marks of Markdown and tables."""
     return " ".join(re.sub(r"[*_`>#|\\]+", " ", text).split())
