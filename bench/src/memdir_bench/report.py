@@ -6,7 +6,8 @@ import argparse
 import json
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 from memdir.core.errors import UsageError
@@ -16,11 +17,8 @@ _WIDTH: Final = 38
 
 def reported(run: Callable[[argparse.Namespace], dict[str, Any]], args: argparse.Namespace, *, as_json: bool) -> int:
     """Measure and print, also to `args.output`. 0, or 2 when a part could not be measured."""
-    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # mounts, servers and folders are cleaned up then, too
-    try:
+    with ended_in_order():
         report = run(args)
-    finally:
-        signal.signal(signal.SIGTERM, before)
     text = json.dumps(report, indent=2) + "\n"
     if args.output is not None:
         try:
@@ -29,6 +27,16 @@ def reported(run: Callable[[argparse.Namespace], dict[str, Any]], args: argparse
             raise UsageError(f"{args.output} cannot be written: {error.strerror}", hint="choose another --output") from None
     sys.stdout.write(text if as_json else table(report))
     return 2 if report["failed"] else 0
+
+
+@contextmanager
+def ended_in_order() -> Iterator[None]:
+    """SIGTERM leaves the block as an exception does: mounts, servers and folders are cleaned up then, too."""
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def table(report: dict[str, Any]) -> str:

@@ -104,6 +104,7 @@ def _configure_run(parser: Parser) -> None:
 
 
 def _run(args: argparse.Namespace, out: Output) -> int:
+    from memdir_bench.report import ended_in_order
     from memdir_bench.xafs.model_agent import opened
     from memdir_bench.xafs.policy import Budget
     from memdir_bench.xafs.run import Runner, corpora_in, run_all
@@ -113,7 +114,8 @@ def _run(args: argparse.Namespace, out: Output) -> int:
     ]
     model = None if args.model is None else opened(args.model, args.model_url)
     runner = Runner(args.out, Budget(calls=args.calls, tokens=args.tokens), out.note, model)
-    run_all(corpora, runner, conditions=args.condition)
+    with ended_in_order():
+        run_all(corpora, runner, conditions=args.condition)
     return _show(args.out, out)
 
 

@@ -163,15 +163,29 @@ def page(found: Mapping[str, Any]) -> str:
         ]
         for condition in found["conditions"]
     }
-    table = html.escape(markdown(found))
     return (
         "<!doctype html><meta charset=utf-8><title>xAFS</title>"
         "<style>body{font:16px/1.5 sans-serif;max-width:60em;margin:2em auto}"
-        "svg text{font:12px sans-serif}pre{overflow:auto;background:#f5f5f5;padding:1em}</style><h1>xAFS</h1>"
+        "svg text{font:12px sans-serif}"
+        "td{padding:0 1em 0 0;text-align:right}td:first-child{text-align:left}</style><h1>xAFS</h1>"
         f"<h2>Tokens a question, by files in the corpus</h2>{_curves(sizes, series)}"
         f"<h2>Right answers, by family</h2>{_bars(found['by_family'])}"
-        f"<h2>Figures</h2><pre>{table}</pre>\n"
+        f"<h2>Figures</h2>{_tables(markdown(found))}\n"
     )
+
+
+def _tables(text: str) -> str:
+    """The Markdown of the figures as HTML: rows of tables, and paragraphs."""
+    parts = []
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if line.startswith("|--") or not line:
+            continue
+        if line.startswith("|"):
+            parts.append("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>")
+        else:
+            parts.append(f"</table><p>{html.escape(line)}</p><table>")
+    return f"<table>{''.join(parts)}</table>"
 
 
 def _curves(sizes: Sequence[int], series: Mapping[str, Sequence[tuple[int, float]]]) -> str:
