@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import pty
 import select
 import subprocess
 import sys
+import termios
 import time
 from pathlib import Path
 
@@ -51,6 +53,10 @@ def test_files_can_stay_here_and_can_be_read_only(shell: Shell) -> None:
     assert shell.json("server", "status")["running"] is False
 
 
+def _take_terminal() -> None:
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
 class Terminal:
     """A person at `memdir sh`."""
 
@@ -59,6 +65,7 @@ class Terminal:
         self.process = subprocess.Popen(
             [sys.executable, "-m", "memdir.cli", "sh", *arguments], stdin=slave, stdout=slave, stderr=slave, cwd=shell.cwd,
             env={**shell.environment, "TERM": "dumb", "HOME": str(shell.home)}, start_new_session=True,
+            preexec_fn=_take_terminal,  # noqa: PLW1509  no threads here; without a terminal of its own Ctrl-C is no signal
         )  # fmt: skip
         os.close(slave)
         self.seen = ""

@@ -110,24 +110,18 @@ def _session(shell: Shell, out: Output) -> int:
     while True:
         try:
             text += input(f"{shell.cwd}$ " if not text else "> ") + "\n"
+            if not shell.is_complete(text):
+                continue
+            words, text = text, ""
+            code = _print(shell.run_sync(words), out)
+            if words.split()[:1] == ["exit"]:
+                return code
         except EOFError:
             sys.stderr.write("\n")
             return code
-        except KeyboardInterrupt:
+        except KeyboardInterrupt:  # at any of these moments
             sys.stderr.write("\n")
-            text = ""
-            continue
-        if not shell.is_complete(text):
-            continue
-        words, text = text, ""
-        ends = words.split()[:1] == ["exit"]
-        try:
-            code = _print(shell.run_sync(words), out)
-        except KeyboardInterrupt:
-            sys.stderr.write("\n")
-            code = 130
-        if ends:
-            return code
+            code, text = 130, ""
 
 
 COMMAND = Command(

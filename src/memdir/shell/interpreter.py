@@ -170,15 +170,17 @@ class Interpreter:
         self._running: Run | None = None
         self._is_ended = False
 
-    def start(self, script: str) -> Run:
-        """Run in a thread of its own, after those that were started before; UsageError for a script past 1 MiB or with NUL."""
+    def prepared(self, script: str) -> Run:
+        """The script, ready to be started; UsageError for one past 1 MiB or with NUL."""
         if len(script.encode("utf-8", "surrogatepass")) > _SCRIPT_MAX_BYTES:
             raise UsageError("the script is longer than 1 MiB", hint="write it into a file of the memory and `source` that")
         if "\0" in script:
             raise UsageError("a script cannot contain NUL")
-        run = Run(script)
+        return Run(script)
+
+    def start(self, run: Run) -> None:
+        """Run it in a thread of its own, after those that were started before."""
         _start_deep(lambda: self._take_turn(run))
-        return run
 
     def cancel(self, run: Run) -> None:
         """End a script before its next command; one whose turn has not come is not run at all. Returns at once."""

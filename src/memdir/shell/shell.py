@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from memdir.shell.store import MemoryStore
 
 _DRAIN_S: Final = 30.0
+_END_S: Final = 5.0
+"""How long a script that was interrupted is waited for."""
 _FIRST_WAIT_S: Final = 15.0
 _NAME: Final = re.compile(r"[\w.:@+-]{1,100}")
 _RESERVED: Final = frozenset({"bin", "dev", "etc", "home", "proc", "root", "sys", "tmp", "usr", "var"})
@@ -128,7 +131,8 @@ class Shell:
         whole or not at all."""
         import asyncio
 
-        run = self._interpreter.start(script)
+        run = self._interpreter.prepared(script)
+        self._interpreter.start(run)
         try:
             return await asyncio.wrap_future(run.future)
         except asyncio.CancelledError:
@@ -137,12 +141,14 @@ class Shell:
 
     def run_sync(self, script: str) -> ShellResult:
         """As `run`, for code that is not asynchronous; Ctrl-C ends the script."""
-        run = self._interpreter.start(script)
+        run = self._interpreter.prepared(script)
         try:
+            self._interpreter.start(run)
             return run.future.result()
         except KeyboardInterrupt:
             self._interpreter.cancel(run)
-            run.future.result()
+            with suppress(TimeoutError):  # it may not have begun
+                run.future.result(_END_S)
             raise
 
     def is_complete(self, text: str) -> bool:
