@@ -84,9 +84,10 @@ def test_a_first_name_is_the_one_known_person_of_that_name(notes: list[str], now
 
 @pytest.mark.promise("facts.prose")
 @pytest.mark.skipif(not DEBIAN.is_dir(), reason="no documentation of Debian packages here")
-def test_documents_that_are_about_nobody_bring_no_facts_even_among_the_memories() -> None:
+@pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.long)])
+def test_documents_that_are_about_nobody_bring_no_facts_even_among_the_memories(every: int) -> None:
     read = remembered = 0
-    for path in sorted(DEBIAN.glob("*/*"))[:2000]:
+    for path in sorted(DEBIAN.glob("*/*"))[:2000:every]:
         if path.suffix not in ("", ".gz", ".md", ".txt", ".Debian") or not path.is_file():
             continue
         raw = path.read_bytes()
