@@ -219,10 +219,9 @@ def test_two_shells_of_one_memory_see_each_other_and_search_by_meaning(home: App
         one.run_sync("mkdir work; echo 'The refresh token fails after the clock skew exceeds five minutes.' > work/auth.md")
         one.run_sync("echo 'We left the supplier because its invoices came late.' > work/suppliers.md")
         until(two, "cat work/auth.md", "The refresh token fails after the clock skew exceeds five minutes.\n")
-        found = two.run_sync(
-            "cd work && memdir grep -k 1 'reason for changing the vendor'; memdir grep -F skew .; memdir grep zqx; echo $?"
-        )
-        assert found.stdout.splitlines()[0].startswith("suppliers.md:1:We left the supplier")
+        asked = "cd /notes/work && memdir grep -k 1 'reason for changing the vendor'"
+        until(two, asked, "suppliers.md:1:We left the supplier because its invoices came late.\n")
+        found = two.run_sync("memdir grep -F skew .; memdir grep zqx; echo $?")
         assert "auth.md:1:The refresh token" in found.stdout
         assert found.stdout.endswith("1\n")
         assert two.run_sync("cat ../profile.md | head -1; echo x > ../profile.md").stderr.count("Read-only") == 1
@@ -252,6 +251,16 @@ def test_a_directory_is_a_store_without_a_server_that_one_process_holds(tmp_path
     with Shell(directory=tmp_path / "s", read_only=True) as shell:
         assert shell.run_sync("cat l; stat -c %a a").stdout == "kept\n600\n"
         assert "Read-only" in shell.run_sync("echo x > a").stderr
+
+
+def test_a_folder_with_files_in_it_is_refused_and_left_as_it_was(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("mine")
+    tmp_path.chmod(0o755)
+    for folder in (tmp_path, tmp_path / "a.md"):
+        with pytest.raises(UsageError, match=r"files in it|Not a directory"):
+            Shell(directory=folder)
+    assert [path.name for path in tmp_path.iterdir()] == ["a.md"]
+    assert tmp_path.stat().st_mode & 0o777 == 0o755
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,10 @@ def _configure(parser: Parser) -> None:
     add = parser.add_argument
     add("name", metavar="NAME", nargs="?", help="the memory (default, with --directory: none, the files stay there)")
     add("-c", dest="script", metavar="SCRIPT", help="run this and end")
-    add("--directory", metavar="DIR", type=Path, help="keep the files in this folder; without NAME they are not synced")
+    add(
+        "--directory", metavar="DIR", type=Path,
+        help="keep the files in a database in this folder, which is new or empty at first; without NAME they are not synced",
+    )  # fmt: skip
     add("--read-only", action="store_true", help="refuse every change")
     add(
         "--timeout", metavar="SECONDS", type=bounded_int(1, _TIMEOUT_MAX_S), default=_TIMEOUT_S,

@@ -17,6 +17,7 @@ from memdir.daemon.grep import Grep
 from memdir.daemon.registry import MountLock, MountRecord
 from memdir.daemon.syncing import Syncing
 from memdir.fs.cache.filesystem import SqliteFs
+from memdir.fs.cache.tables import DATABASE_NAME
 from memdir.fs.views import ProfileFolder, ProfileView, SiblingVfs, ViewVfs
 from memdir.shell.files import Files
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 _STORES_MAX: Final = 16
 """Shells of one container at a time."""
 _STORES_FOLDER: Final = "shells"
+_LOCK_NAME: Final = "lock"
 
 
 class MemoryStore:
@@ -43,9 +45,10 @@ class MemoryStore:
         fetch_timeout_s: float = 30.0,
     ) -> None:
         """`folder` holds the store (default: one of this user's own for the container). `server`: default, the configured or
-        the local one, which is started. Without `sync` the folder is all there is. BusyError: another process uses it."""
+        the local one, which is started. Without `sync` the folder is all there is. BusyError: another process uses it;
+        UsageError: other files lie in it."""
         self.name = name
-        self._lock, held = _acquired(paths, name) if folder is None else _one(folder)
+        self._lock, held = _acquired(paths, name) if folder is None else _one(_for_a_store(folder))
         try:
             self._fs = SqliteFs.open(held, read_only=read_only, sync=sync)
         except BaseException:
@@ -104,6 +107,22 @@ def _acquired(paths: AppPaths, name: str) -> tuple[MountLock, Path]:
     raise BusyError(f"{_STORES_MAX} shells of {name} run already", hint="end one of them")
 
 
+def _for_a_store(folder: Path) -> Path:
+    """The folder that a user named, unless it has files in it, which the shell would not show and the store would lie among."""
+    try:
+        names = {entry.name for entry in folder.iterdir()} - {_LOCK_NAME}
+    except FileNotFoundError:
+        return folder
+    except OSError as error:
+        raise UsageError(f"{folder} cannot be used: {error.strerror}", hint="name a new or an empty folder") from None
+    if names and DATABASE_NAME not in names:
+        raise UsageError(
+            f"{folder} has files in it, and a shell does not show files of this machine",
+            hint="name a new or an empty folder: the shell keeps its files in a database there",
+        )
+    return folder
+
+
 def _one(folder: Path) -> tuple[MountLock, Path]:
     held = ensure_private_dir(folder)
-    return MountLock.acquire(held / "lock"), held
+    return MountLock.acquire(held / _LOCK_NAME), held
