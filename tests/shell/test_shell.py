@@ -307,6 +307,26 @@ def test_the_tool_for_models_has_a_schema_for_each_and_says_what_was_cut(shell: 
     assert len(cut) < 1400
 
 
+@pytest.mark.parametrize(
+    ("script", "kept"),
+    [
+        ("echo a > a; ln -f a a; cat a", "a\n"), ("echo a > a; ln -sf a a; cat a", "a\n"),
+        ("echo b > b; ln -f nosuch b; cat b", "b\n"), ("echo y > y; echo x > /tmp/x; cp -l /tmp/x y; cat y", "y\n"),
+        ("mkdir -p /tmp/d d/f; echo x > /tmp/d/f; mv nosuch /tmp/d .; cat /tmp/d/f; ls d", "x\nf\n"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_replaced_or_moved_stays(shell: Shell, script: str, kept: str) -> None:
+    done = shell.run_sync(script)
+    assert done.stdout == kept
+    assert done.stderr
+    assert shell.run_sync("ls -A | grep -c link").stdout == "0\n"
+
+
+def test_links_are_replaced(shell: Shell) -> None:
+    script = "echo a > a; echo b > b; ln a c; ln -f a c; ln -f a b; ln -sf nosuch l; ln -sf a l; cat b; readlink l; ls -A"
+    assert shell.run_sync(script).stdout == "a\na\na\nb\nc\nl\n"
+
+
 def test_unfinished_lines_are_known(shell: Shell) -> None:
     for text in ("for i in 1; do\n", "echo 'a\n", "cat <<E\nx\n", "a &&\n", "f() {\n", "echo $(ls\n", "ls \\\n"):
         assert not shell.is_complete(text), text

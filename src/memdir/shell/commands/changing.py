@@ -5,9 +5,12 @@ from __future__ import annotations
 import errno
 import posixpath
 import re
+import secrets
 import stat
 import time
+from collections.abc import Callable
 from datetime import datetime, tzinfo
+from functools import partial
 from typing import Final
 
 from memdir.core.errors import UsageError
@@ -125,12 +128,14 @@ def ln(call: Call) -> None:
             target = source
             if "s" in options and "r" in options:
                 target = posixpath.relpath(call.space.absolute(source), posixpath.dirname(call.space.absolute(name)))
-            if call.space.is_there(name) and "f" in options:
-                call.space.remove(name)
-            if "s" in options:
-                call.space.symlink(target, name)
+            make = partial(call.space.symlink if "s" in options else call.space.link, target)
+            if "f" not in options:
+                make(name)
+            elif _same(call, source, name):
+                call.fail(f"'{source}' and '{name}' are the same file")
+                continue
             else:
-                call.space.link(source, name)
+                _put_link(call, make, name)
             if "v" in options:
                 call.say(f"'{name}' {'->' if 's' in options else '=>'} '{target}'")
         except FsError as error:
@@ -234,6 +239,21 @@ def _same(call: Call, source: str, target: str) -> bool:
     return call.space.resolved(source, last=False) == call.space.resolved(target, last=False)
 
 
+def _put_link(call: Call, make: Callable[[str], None], name: str) -> None:
+    """A link at `name`, which `make` makes; what stands there stays until it can be replaced."""
+    space = call.space
+    if not space.is_there(name):
+        make(name)
+        return
+    beside = joined(posixpath.dirname(name) or ".", f".link-{secrets.token_hex(8)}")
+    make(beside)
+    try:
+        space.rename(beside, name)
+    finally:
+        if space.is_there(beside):  # it failed, or both were one file already: rename(2) does nothing then
+            space.remove(beside)
+
+
 def _copy(call: Call, source: str, target: str, options: dict[str, str], *, top: bool = False) -> None:
     space = call.space
     keeps_links = {"P", "d"} & options.keys() or ({"r", "R"} & options.keys() and not top and "L" not in options)
@@ -250,12 +270,11 @@ def _copy(call: Call, source: str, target: str, options: dict[str, str], *, top:
     if not _may_replace(call, source, target, options):
         return
     if attributes.is_link or "s" in options or "l" in options:
-        if space.is_there(target):
-            space.remove(target)
         if "l" in options and not attributes.is_link:
-            space.link(source, target)
+            make = partial(space.link, source)
         else:
-            space.symlink(space.readlink(source) if attributes.is_link else source, target)
+            make = partial(space.symlink, space.readlink(source) if attributes.is_link else source)
+        _put_link(call, make, target)
     else:
         is_new = not space.exists(target)
         space.write(target, space.read(source))
@@ -306,9 +325,9 @@ def _move(call: Call, source: str, target: str, options: dict[str, str]) -> None
     except FsError as error:
         if error.errno != errno.EXDEV:
             raise
-        before = call.status
+        before = len(call.err)  # the status may tell of an earlier operand
         _copy(call, source, target, {"r": "", "P": ""})
-        if call.status == before:
+        if len(call.err) == before:
             _remove(call, source, {"r": "", "f": ""})
     if "v" in options:
         call.say(f"renamed '{source}' -> '{target}'")
