@@ -10,7 +10,6 @@ from __future__ import annotations
 import errno
 import os
 import stat
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from memdir.core.limits import MIB
 from memdir.fs.errors import ContentsAbsentError, FsError
 from memdir.fs.path import encode
+from memdir.fs.source import wait_for
 from memdir.fs.types import ROOT_INO, AttrChange, Inode, Owner, joined
 
 if TYPE_CHECKING:
@@ -246,21 +246,9 @@ class Files:
     def _bring(self, ino: int) -> None:
         if self._contents is None:
             raise FsError(errno.EIO, "the contents are on the server only")
-        done = threading.Event()
-        failed: list[FsError | None] = [None]
-
-        def brought(error: FsError | None) -> None:
-            failed[0] = error
-            done.set()
-
-        self._contents.bring(ino, brought)
-        arrived = -1
-        while not done.wait(self._fetch_timeout_s):
-            if (now := self._contents.arrived_bytes(ino)) <= arrived:
-                raise FsError(errno.ETIMEDOUT, f"the server sent nothing of it for {self._fetch_timeout_s:g} s")
-            arrived = now
-        if failed[0] is not None:
-            raise failed[0]
+        error = wait_for(self._contents, ino, silence_max_s=self._fetch_timeout_s)
+        if error is not None:
+            raise error
 
 
 def _parts(path: str) -> list[bytes]:

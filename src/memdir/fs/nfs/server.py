@@ -15,19 +15,18 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
-from memdir.fs.errors import ContentsAbsentError, FsError
+from memdir.fs.errors import ContentsAbsentError
 from memdir.fs.nfs import mount_protocol, rpc
 from memdir.fs.nfs.handles import Handles
 from memdir.fs.nfs.procedures import PROGRAM, VERSION, Nfs3
 from memdir.fs.nfs.xdr import XdrError
-from memdir.fs.source import ContentSource
+from memdir.fs.source import ContentSource, wait_for
 
 log = logging.getLogger(__name__)
 
 _CONNECTIONS_MAX: Final = 64
 _WAITING_MAX: Final = 32
 """Calls that wait for contents at the same time."""
-_LOOK_S: Final = 1.0
 _RUNS_MAX: Final = 8
 _BUFFER_BYTES: Final = 1 << 20
 _TCP_TABLE: Final = Path("/proc/net/tcp")
@@ -208,22 +207,10 @@ class NfsServer:
 
     def _brought(self, ino: int) -> bool:
         assert self._source is not None
-        done = threading.Event()
-        outcome: list[FsError | None] = []
-
-        def brought(error: FsError | None) -> None:
-            outcome.append(error)
-            done.set()
-
-        self._source.bring(ino, brought)
-        arrived, deadline_s = 0, time.monotonic() + self._contents_timeout_s
-        while not done.wait(_LOOK_S):
-            now = self._source.arrived_bytes(ino)
-            if now != arrived:
-                arrived, deadline_s = now, time.monotonic() + self._contents_timeout_s
-            if self._no_waiting.is_set() or self._stopped.is_set() or time.monotonic() >= deadline_s:
-                return False
-        return outcome[0] is None
+        return None is wait_for(
+            self._source, ino, silence_max_s=self._contents_timeout_s,
+            is_given_up=lambda: self._no_waiting.is_set() or self._stopped.is_set(),
+        )  # fmt: skip
 
 
 _JUKEBOX: Final = {
