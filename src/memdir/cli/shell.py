@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from memdir.shell.shell import Shell
 
 _SCRIPT_MAX_BYTES: Final = 1 << 20
+"""Of standard input; what is longer is refused by the interpreter."""
 _TIMEOUT_MAX_S: Final = 24 * 3600
 _TIMEOUT_S: Final = 60
 _PASSED_ON: Final = ("TZ", "LANG", "LC_ALL", "USER")
@@ -72,10 +73,7 @@ def _piped() -> str | None:
     """The script on standard input, None when that is a terminal."""
     if is_terminal(sys.stdin):
         return None
-    raw = sys.stdin.buffer.read(_SCRIPT_MAX_BYTES + 1)
-    if len(raw) > _SCRIPT_MAX_BYTES:
-        raise UsageError("the script is longer than 1 MiB")
-    return raw.decode("utf-8", "surrogateescape")
+    return sys.stdin.buffer.read(_SCRIPT_MAX_BYTES + 1).decode("utf-8", "surrogateescape")
 
 
 def _print(result: ShellResult, out: Output) -> int:

@@ -129,9 +129,13 @@ class Syncing:
 
         engine = self._engine
         try:
-            away = engine is not None and self._server is None and configured_server(self._paths) is None
-            away = away and running_server(self._paths) is None
-            away = away and hanging_pid(self._paths) is None
+            away = (
+                engine is not None
+                and self._server is None
+                and configured_server(self._paths) is None
+                and running_server(self._paths) is None
+                and hanging_pid(self._paths) is None
+            )
         except MemdirError as error:
             log.debug("no server is started: %s", error.message)
             return False

@@ -75,12 +75,15 @@ def _grep(call: Call, name: str, ask: Ask) -> None:
 
 
 def _print(call: Call, root: str, answer: dict[str, Any], options: dict[str, str], *, lines: bool) -> None:
+    def typed(path: object) -> str:
+        return posixpath.relpath(f"{root}{path}", call.space.cwd)
+
     hits = answer.get("hits") or []
-    shown = [(posixpath.relpath(root + str(hit["path"]), call.space.cwd), hit) for hit in hits]
+    shown = [(typed(hit["path"]), hit) for hit in hits]
     counts = answer.get("counts") or []
     if "c" in options:
         for path, count in counts:
-            call.say(f"{posixpath.relpath(root + str(path), call.space.cwd)}:{count}")
+            call.say(f"{typed(path)}:{count}")
     elif "l" in options:
         for path in dict.fromkeys(path for path, _ in shown):
             call.say(path)
@@ -88,7 +91,7 @@ def _print(call: Call, root: str, answer: dict[str, Any], options: dict[str, str
         for path, hit in shown:
             _hit(call, path, hit, lines=lines)
     for path in answer.get("unresolved") or ():
-        call.fail(f"{posixpath.relpath(root + str(path), call.space.cwd)}: no such file or folder", 2)
+        call.fail(f"{typed(path)}: no such file or folder", 2)
     if answer.get("note"):
         call.err.append(f"memdir grep: {answer['note']}\n")
     if not hits and not any(count for _, count in counts):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import BaseModel, Field
 
-from memdir.agents.mcp.tools import Arguments, Around, Outcome, Tool
+from memdir.agents.mcp.tools import Arguments, Around, Outcome, Tool, plain_schema
 
 if TYPE_CHECKING:
     from memdir.shell.interpreter import ShellResult
@@ -31,14 +31,13 @@ def description(name: str) -> str:
     )
 
 
+class BashArguments(Arguments):
+    command: Annotated[str, Field(min_length=1, max_length=_COMMAND_MAX_CHARS, description="the script")]
+
+
 def parameters() -> dict[str, Any]:
     """The JSON schema of the tool's arguments."""
-    return {
-        "type": "object",
-        "properties": {"command": {"type": "string", "description": "the script", "maxLength": _COMMAND_MAX_CHARS}},
-        "required": ["command"],
-        "additionalProperties": False,
-    }
+    return plain_schema(BashArguments.model_json_schema())
 
 
 def openai_tool(name: str) -> dict[str, Any]:
@@ -68,10 +67,6 @@ def told(result: ShellResult, *, max_chars: int = SHOWN_MAX_CHARS) -> str:
     if result.exit_code:
         text = f"{text}\n[exit code {result.exit_code}]".lstrip("\n")
     return text or "[no output]"
-
-
-class BashArguments(Arguments):
-    command: Annotated[str, Field(min_length=1, max_length=_COMMAND_MAX_CHARS, description="the script")]
 
 
 class BashAnswer(BaseModel):

@@ -88,11 +88,6 @@ def _builtin(name: str, command: Command, mounts: Mapping[str, Files], timeout_s
 _WRONG_USE: Final = {"ls": 2, "diff": 2, "cmp": 2, "patch": 2}
 
 
-def said(error: FsError) -> str:
-    """`error` as the programs of a system say it."""
-    return error.message
-
-
 def joined(folder: str, name: str) -> str:
     """`folder/name` as typed, without a doubled slash."""
     return f"{folder}{name}" if folder.endswith("/") else f"{folder}/{name}"

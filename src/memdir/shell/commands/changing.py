@@ -8,14 +8,15 @@ import re
 import secrets
 import stat
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime, tzinfo
 from functools import partial
 from typing import Final
 
 from memdir.core.errors import UsageError
 from memdir.fs.errors import FsError
-from memdir.shell.commands.call import Call, base, joined, said
+from memdir.shell.commands.call import Call, base, joined
 from memdir.shell.commands.dates import parsed_date, zone
 from memdir.shell.commands.options import parsed
 
@@ -37,7 +38,8 @@ def cp(call: Call) -> None:
     options = dict(found)
     options |= {"r": "", "p": "", "P": ""} if "a" in options else {}
     for source, target in _pairs(call, options, operands):
-        _try(call, _copy, source, target, options, top=True)
+        with _told(call, "copy", source, target):
+            _copy(call, source, target, options, top=True)
 
 
 def mv(call: Call) -> None:
@@ -45,7 +47,8 @@ def mv(call: Call) -> None:
     found, operands = parsed(call.args, "finuvTb", "tS", _PLACING)
     options = dict(found)
     for source, target in _pairs(call, options, operands):
-        _try(call, _move, source, target, options)
+        with _told(call, "move", source, target):
+            _move(call, source, target, options)
 
 
 def rm(call: Call) -> None:
@@ -63,7 +66,7 @@ def rm(call: Call) -> None:
             _remove(call, path, options)
         except FsError as error:
             if "f" not in options or error.errno not in (errno.ENOENT, errno.ENOTDIR):
-                call.fail(f"cannot remove '{path}': {said(error)}")
+                call.fail(f"cannot remove '{path}': {error.message}")
 
 
 def mkdir(call: Call) -> None:
@@ -88,7 +91,7 @@ def mkdir(call: Call) -> None:
             if "m" in options:
                 call.space.chmod(path, mode_of(options["m"], 0o777, is_dir=True))
         except FsError as error:
-            call.fail(f"cannot create directory '{path}': {said(error)}")
+            call.fail(f"cannot create directory '{path}': {error.message}")
 
 
 def touch(call: Call) -> None:
@@ -112,7 +115,7 @@ def touch(call: Call) -> None:
             )
         except FsError as error:
             if error.errno != errno.EPERM or {"d", "t", "r"} & options.keys():  # outside the memory files have no times
-                call.fail(f"cannot touch '{path}': {said(error)}")
+                call.fail(f"cannot touch '{path}': {error.message}")
 
 
 def ln(call: Call) -> None:
@@ -122,7 +125,7 @@ def ln(call: Call) -> None:
     options = dict(found)
     if len(operands) == 1 and "t" not in options:
         operands.append(".")
-    into = "n" not in options or not call.space.is_there(operands[-1]) or not call.space.lstat(operands[-1]).is_link
+    into = "n" not in options or not call.space.is_there(operands[-1]) or not call.space.lstat(operands[-1]).is_symlink
     for source, name in _pairs(call, options | ({} if into else {"T": ""}), operands, check=False):
         try:
             target = source
@@ -140,7 +143,7 @@ def ln(call: Call) -> None:
                 call.say(f"'{name}' {'->' if 's' in options else '=>'} '{target}'")
         except FsError as error:
             kind = "symbolic" if "s" in options else "hard"
-            call.fail(f"failed to create {kind} link '{name}': {said(error)}")
+            call.fail(f"failed to create {kind} link '{name}': {error.message}")
 
 
 def mode_of(text: str, before: int, *, is_dir: bool) -> int:
@@ -206,15 +209,16 @@ def _make_parents(call: Call, sources: list[str], folder: str) -> None:
                 call.space.mkdir(at)
 
 
-def _try(call: Call, act: object, source: str, target: str, options: dict[str, str], **more: bool) -> None:
-    verb = "copy" if act is _copy else "move"
+@contextmanager
+def _told(call: Call, verb: str, source: str, target: str) -> Iterator[None]:
+    """What goes wrong with one file is said, and the others are gone on with."""
     try:
-        act(call, source, target, options, **more)  # type: ignore[operator]
+        yield
     except FsError as error:
         if error.errno == errno.ENOENT and not call.space.is_there(source):
-            call.fail(f"cannot stat '{source}': {said(error)}")
+            call.fail(f"cannot stat '{source}': {error.message}")
         else:
-            call.fail(f"cannot {verb} '{source}' to '{target}': {said(error)}")
+            call.fail(f"cannot {verb} '{source}' to '{target}': {error.message}")
 
 
 def _may_replace(call: Call, source: str, target: str, options: dict[str, str]) -> bool:
@@ -257,7 +261,7 @@ def _put_link(call: Call, make: Callable[[str], None], name: str) -> None:
 def _copy(call: Call, source: str, target: str, options: dict[str, str], *, top: bool = False) -> None:
     space = call.space
     keeps_links = {"P", "d"} & options.keys() or ({"r", "R"} & options.keys() and not top and "L" not in options)
-    attributes = space.lstat(source) if keeps_links or "P" in options else space.stat(source)
+    attributes = space.lstat(source) if keeps_links else space.stat(source)
     if attributes.is_dir:
         _copy_folder(call, source, target, options)
         return
@@ -269,11 +273,11 @@ def _copy(call: Call, source: str, target: str, options: dict[str, str], *, top:
         return
     if not _may_replace(call, source, target, options):
         return
-    if attributes.is_link or "s" in options or "l" in options:
-        if "l" in options and not attributes.is_link:
+    if attributes.is_symlink or "s" in options or "l" in options:
+        if "l" in options and not attributes.is_symlink:
             make = partial(space.link, source)
         else:
-            make = partial(space.symlink, space.readlink(source) if attributes.is_link else source)
+            make = partial(space.symlink, space.readlink(source) if attributes.is_symlink else source)
         _put_link(call, make, target)
     else:
         is_new = not space.exists(target)
@@ -303,7 +307,9 @@ def _copy_folder(call: Call, source: str, target: str, options: dict[str, str]) 
         call.fail(f"cannot overwrite non-directory '{target}' with directory '{source}'")
         return
     for name in space.names(source):
-        _try(call, _copy, joined(source, name), joined(target, name), options)
+        below, there = joined(source, name), joined(target, name)
+        with _told(call, "copy", below, there):
+            _copy(call, below, there, options)
 
 
 def _move(call: Call, source: str, target: str, options: dict[str, str]) -> None:

@@ -8,12 +8,13 @@ from typing import Final
 
 from memdir.core.errors import UsageError
 from memdir.fs.errors import FsError
-from memdir.shell.commands.call import Call, said
+from memdir.shell.commands.call import Call
 from memdir.shell.commands.options import parsed
 
 _WIDTH: Final = 80
 _TAB: Final = 8
 _PIECES_MAX: Final = 10_000
+_LINE: Final = re.compile(rb"[^\n]*\n|[^\n]+")
 _UNITS: Final = {"": 1, "b": 512, "k": 1024, "K": 1024, "KB": 1000, "M": 1 << 20, "MB": 10**6, "G": 1 << 30, "GB": 10**9}
 
 
@@ -30,7 +31,7 @@ def column(call: Call) -> None:
         try:
             text += call.read(path).decode("utf-8", "surrogateescape")
         except FsError as error:
-            call.fail(f"cannot open {path}: {said(error)}")
+            call.fail(f"cannot open {path}: {error.message}")
     lines = [line for line in text.split("\n") if line.strip() or "L" in options]
     if "L" in options and lines and not lines[-1]:
         lines.pop()
@@ -105,7 +106,7 @@ def split(call: Call) -> None:
 def _pieces(data: bytes, options: dict[str, str]) -> list[bytes]:
     if "n" in options:
         return _chunks(data, options["n"])
-    lines = data.splitlines(keepends=True) if b"\r" not in data else re.findall(rb"[^\n]*\n|[^\n]+", data)
+    lines = _LINE.findall(data)
     if "b" in options:
         size = _size(options["b"])
         return [data[at : at + size] for at in range(0, len(data), size)]
@@ -126,7 +127,7 @@ def _chunks(data: bytes, how: str) -> list[bytes]:
     count = _size(number)
     if count > _PIECES_MAX:
         raise UsageError(f"invalid number of chunks: '{how}'")
-    lines = re.findall(rb"[^\n]*\n|[^\n]+", data)
+    lines = _LINE.findall(data)
     if kind == "r":
         return [b"".join(lines[at::count]) for at in range(count)]
     step = len(data) // count

@@ -7,13 +7,12 @@ import fnmatch
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Final
 
 from memdir.core.errors import UsageError
 from memdir.fs.errors import FsError
-from memdir.shell.commands.call import Call, base, joined, said
-from memdir.shell.commands.dates import formatted, zone
+from memdir.shell.commands.call import Call, base, joined
+from memdir.shell.commands.dates import full_time, zone
 from memdir.shell.commands.options import parsed
 
 _LINES_MAX: Final = 100_000
@@ -38,10 +37,8 @@ Block = tuple[int, int, int, int]
 
 def diff(call: Call) -> None:
     """diff [OPTION]... OLD NEW"""
-    given = [re.sub(r"^-([uUc])(\d+)$", r"-\1=\2", arg) for arg in call.args]
-    found, operands = parsed(
-        [_numbered(arg) for arg in given], "uqsriwbByNapcendtEZ", "UCWxL", _DIFF_LONG | {"u=": "U", "c=": "C"}
-    )
+    given = [re.sub(r"^-([uUcC])=?(\d+)$", lambda match: f"-{match[1].upper()}{match[2]}", arg) for arg in call.args]
+    found, operands = parsed(given, "uqsriwbByNapcendtEZ", "UCWxL", _DIFF_LONG)
     options = dict(found)
     if len(operands) != 2:
         raise UsageError("missing operand" if len(operands) < 2 else f"extra operand '{operands[2]}'")
@@ -56,10 +53,6 @@ def diff(call: Call) -> None:
         comparison.folders(old, new, [value for name, value in found if name == "x"])
     else:
         comparison.files(old, new, head=None)
-
-
-def _numbered(arg: str) -> str:
-    return f"-{arg[1].upper()}{arg[3:]}" if re.match(r"^-[uUcC]=\d+$", arg) else arg
 
 
 class _Comparison:
@@ -123,7 +116,7 @@ class _Comparison:
                 if "N" in options and not call.space.is_there(path):
                     data.append(b"")
                     continue
-                call.fail(f"{path}: {said(error)}", 2)
+                call.fail(f"{path}: {error.message}", 2)
         if len(data) < 2:
             return
         if any(b"\0" in one[:8192] for one in data) and "a" not in options:
@@ -191,8 +184,7 @@ class _Comparison:
             when = self._call.space.stat(path).mtime_ns
         except FsError:
             when = 0
-        moment = datetime.fromtimestamp(when // 1_000_000_000, zone(self._call.env))
-        return formatted(moment, "%Y-%m-%d %H:%M:%S.") + f"{when % 1_000_000_000:09d}" + formatted(moment, " %z")
+        return full_time(when, zone(self._call.env))
 
     def _put(self, mark: str, line: str) -> None:
         if line.endswith("\n"):
@@ -427,7 +419,7 @@ def cmp(call: Call) -> None:
         try:
             data.append(call.read(path))
         except FsError as error:
-            call.fail(f"{path}: {said(error)}", 2)
+            call.fail(f"{path}: {error.message}", 2)
             return
     one, two = data
     differing = [at for at in range(min(len(one), len(two))) if one[at] != two[at]] if one != two else []

@@ -10,7 +10,9 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from memdir.core.errors import UsageError
 
-_MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTHS: Final = (
+    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december",
+)  # fmt: skip
 _DAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _SECONDS: Final = {
     "sec": 1, "second": 1, "min": 60, "minute": 60, "hour": 3600, "day": 86400, "week": 604800, "fortnight": 1209600,
@@ -84,7 +86,6 @@ class _Reader:
         self._weekday: tuple[int, int] | None = None
 
     def take(self, match: re.Match[str]) -> None:
-        kind = match.lastgroup or ""
         groups = {name: value for name, value in match.groupdict().items() if value is not None}
         if "epoch" in groups:
             seconds = float(groups["epoch"][1:])
@@ -114,7 +115,7 @@ class _Reader:
         elif "word" in groups:
             self._word(groups["word"].lower())
         elif "year" in groups:
-            raise ValueError(kind)
+            raise ValueError("a year alone")
 
     def _take_time(self, text: str, half: str) -> None:
         hour, minute, *rest = text.replace(",", ".").split(":")
@@ -181,23 +182,9 @@ def _months_later(moment: datetime, months: int) -> datetime:
 
 
 def _month(name: str) -> int:
-    full = (
-        "january",
-        "february",
-        "march",
-        "april",
-        "may",
-        "june",
-        "july",
-        "august",
-        "september",
-        "october",
-        "november",
-        "december",
-    )
     word = name.lower()
-    for number, month in enumerate(full, 1):
-        if word in (month, _MONTHS[number - 1]) or (word == "sept" and number == 9):
+    for number, month in enumerate(_MONTHS, 1):
+        if word in (month, month[:3]) or (word == "sept" and number == 9):
             return number
     raise ValueError(name)
 
@@ -213,6 +200,12 @@ def _offset(text: str) -> tzinfo:
 def formatted(moment: datetime, pattern: str) -> str:
     """As strftime(3) in the C locale, with GNU's `%N`, `%s`, `%:z` and the flags `-`, `_`, `0`, `^`."""
     return re.sub(r"%([-_0^#]*)(\d{0,3})(:{0,2}.)", lambda match: _field(moment, *match.groups()), pattern)
+
+
+def full_time(time_ns: int, where: tzinfo) -> str:
+    """`2026-03-01 10:00:00.123456789 +0000`, as `stat`, `diff -u` and `ls --full-time` write it."""
+    seconds, rest_ns = divmod(time_ns, 1_000_000_000)
+    return formatted(datetime.fromtimestamp(seconds, where), f"%Y-%m-%d %H:%M:%S.{rest_ns:09d} %z")
 
 
 def _field(moment: datetime, flags: str, width: str, letter: str) -> str:

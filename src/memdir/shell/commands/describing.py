@@ -10,7 +10,7 @@ from typing import Final
 
 from memdir.core.errors import UsageError
 from memdir.fs.errors import FsError
-from memdir.shell.commands.call import Call, said
+from memdir.shell.commands.call import Call
 from memdir.shell.commands.dates import formatted, parsed_date, zone
 from memdir.shell.commands.options import parsed
 
@@ -87,7 +87,7 @@ def file(call: Call) -> None:
         try:
             text = _described(call, path, flags)
         except FsError as error:
-            text = f"cannot open `{path}' ({said(error)})"
+            text = f"cannot open `{path}' ({error.message})"
         call.say(text if "b" in flags else f"{path + ':':<{width}} {text}")
 
 
@@ -95,7 +95,7 @@ def _described(call: Call, path: str, flags: set[str]) -> str:
     attributes = call.space.stat(path) if "L" in flags else call.space.lstat(path)
     if attributes.is_dir:
         words, mime, charset = "directory", "inode/directory", "binary"
-    elif attributes.is_link:
+    elif attributes.is_symlink:
         words, mime, charset = f"symbolic link to {call.space.readlink(path)}", "inode/symlink", "binary"
     else:
         words, mime, charset = _kind(call.space.read(path)[:_LOOKED_AT_BYTES])

@@ -14,9 +14,9 @@ from typing import Any, Final
 
 from memdir.core.errors import UsageError
 from memdir.fs.errors import FsError
-from memdir.shell.commands.call import Call, joined, said
-from memdir.shell.commands.dates import formatted, zone
-from memdir.shell.commands.namespace import Stat
+from memdir.fs.types import Inode
+from memdir.shell.commands.call import Call, joined
+from memdir.shell.commands.dates import formatted, full_time, zone
 from memdir.shell.commands.options import parsed
 
 _HALF_YEAR_S: Final = 15_778_476
@@ -45,7 +45,7 @@ class _Item:
 
     name: str
     path: str
-    stat: Stat
+    stat: Inode
 
 
 def ls(call: Call) -> None:
@@ -65,7 +65,7 @@ def ls(call: Call) -> None:
             follows = "L" in options or ("l" not in options and "d" not in options and "F" not in options)
             attributes = call.space.stat(path) if follows and call.space.exists(path) else call.space.lstat(path)
         except FsError as error:
-            call.fail(f"cannot access '{path}': {said(error)}", 2)
+            call.fail(f"cannot access '{path}': {error.message}", 2)
             continue
         goes_in = attributes.is_dir and "d" not in options
         (folders if goes_in else files).append(_Item(path, path, attributes))
@@ -94,7 +94,7 @@ class _Listing:
         try:
             items = [_Item(name, joined(path, name), call.space.lstat(joined(path, name))) for name in call.space.names(path)]
         except FsError as error:
-            call.fail(f"cannot open directory '{path}': {said(error)}", 2)
+            call.fail(f"cannot open directory '{path}': {error.message}", 2)
             return
         shown = self.ordered([item for item in items if self._is_shown(item.name)])
         dots = []
@@ -158,7 +158,7 @@ class _Listing:
         if "Q" in options:
             name = self._quoted(name)
         if "F" in options or options.get("indicator") == "classify":
-            name += "/" if item.stat.is_dir else "@" if item.stat.is_link and "l" not in options else (
+            name += "/" if item.stat.is_dir else "@" if item.stat.is_symlink and "l" not in options else (
                 "*" if item.stat.is_file and item.stat.mode & 0o111 else "|" if stat.S_ISFIFO(item.stat.mode) else ""
             )  # fmt: skip
         elif ("p" in options or options.get("indicator") == "slash") and item.stat.is_dir:
@@ -179,7 +179,7 @@ class _Listing:
             owners = [] if "g" in options else [str(item.stat.uid) if "n" in options else user]
             owners += [] if {"o", "G"} & options.keys() else [str(item.stat.gid) if "n" in options else user]
             size = _size(item.stat)
-            to = f" -> {call.space.readlink(item.path)}" if item.stat.is_link else ""
+            to = f" -> {call.space.readlink(item.path)}" if item.stat.is_symlink else ""
             rows.append([
                 stat.filemode(item.stat.mode), str(item.stat.nlink), *owners, human(size) if "h" in options else str(size),
                 self._time(item.stat.mtime_ns), name + to,
@@ -194,10 +194,10 @@ class _Listing:
             call.say(" ".join(cells))
 
     def _time(self, mtime_ns: int) -> str:
-        moment = datetime.fromtimestamp(mtime_ns / 1e9, self._zone)
         style = "full-iso" if "full" in self._options else self._options.get("style", "")
         if style == "full-iso":
-            return formatted(moment, "%Y-%m-%d %H:%M:%S.") + f"{mtime_ns % 1_000_000_000:09d}" + formatted(moment, " %z")
+            return full_time(mtime_ns, self._zone)
+        moment = datetime.fromtimestamp(mtime_ns / 1e9, self._zone)
         if style == "long-iso":
             return formatted(moment, "%Y-%m-%d %H:%M")
         if style.startswith("+"):
@@ -275,7 +275,7 @@ class _Tree:
             path = joined(folder, name)
             branch = "" if "i" in options else margin + ("└── " if is_last else "├── ")
             label = path if "f" in options else name
-            label += f" -> {space.readlink(path)}" if found.is_link else ""
+            label += f" -> {space.readlink(path)}" if found.is_symlink else ""
             self._call.say(branch + self.sized(path) + label)
             self.folders += found.is_dir
             self.files += not found.is_dir
@@ -288,7 +288,7 @@ class _Tree:
         size = _size(self._call.space.lstat(path))
         return f"[{human(size):>4}]  " if "h" in self._options else f"[{size:>11}]  "
 
-    def _is_shown(self, name: str, found: Stat) -> bool:
+    def _is_shown(self, name: str, found: Inode) -> bool:
         options = self._options
         if (name.startswith(".") and "a" not in options) or ("d" in options and not found.is_dir):
             return False
@@ -308,7 +308,7 @@ def stat_command(call: Call) -> None:
         try:
             attributes = call.space.stat(path) if "L" in options else call.space.lstat(path)
         except FsError as error:
-            call.fail(f"cannot statx '{path}': {said(error)}")
+            call.fail(f"cannot statx '{path}': {error.message}")
             continue
         fields = _Fields(call, path, attributes)
         if "printf" in options:
@@ -338,7 +338,7 @@ def realpath(call: Call) -> None:
                 call.space.stat(path if "e" in options else posixpath.dirname(place))
         except FsError as error:
             if "q" not in options:
-                call.fail(f"{path}: {said(error)}")
+                call.fail(f"{path}: {error.message}")
             call.status = 1
             continue
         if "to" in options:
@@ -355,12 +355,12 @@ _WHOLE: Final = (
 class _Fields:
     """What the directives of `stat -c` say of one file."""
 
-    def __init__(self, call: Call, path: str, attributes: Stat) -> None:
+    def __init__(self, call: Call, path: str, attributes: Inode) -> None:
         self._path = path
         self._stat = attributes
         self._zone = zone(call.env)
         self._user = call.env.get("USER", "user")
-        self._target = call.space.readlink(path) if attributes.is_link else None
+        self._target = call.space.readlink(path) if attributes.is_symlink else None
 
     def filled(self, pattern: str) -> str:
         return re.sub(r"%[-#+0]*\d*([a-zA-Z%])", lambda match: self._one(match.group(1), match.group(0)), pattern)
@@ -372,18 +372,15 @@ class _Fields:
             "a": f"{stat.S_IMODE(found.mode):o}", "A": stat.filemode(found.mode), "b": str(_blocks(found) * 2), "B": "512",
             "f": f"{found.mode:x}", "F": self._kind(), "g": str(found.gid), "G": self._user, "h": str(found.nlink),
             "i": str(found.ino), "n": self._path, "o": "4096", "s": str(_size(found)), "u": str(found.uid), "U": self._user,
-            "N": self._path if self._target is None else f"{self._path} -> {self._target}", "d": "0", "m": "/", "%": "%",
-            "w": "-", "W": "0", "t": "0", "T": "0",
+            "N": quoted if self._target is None else f"{quoted} -> '{self._target}'", "d": "0", "m": "/", "%": "%", "w": "-",
+            "W": "0", "t": "0", "T": "0",
         }  # fmt: skip
-        if letter == "N":
-            return quoted if self._target is None else f"{quoted} -> '{self._target}'"
         times = {"x": found.atime_ns, "y": found.mtime_ns, "z": found.ctime_ns}
-        if letter.lower() in times and letter not in values:
+        if letter.lower() in times:
             when = times[letter.lower()]
             if letter.isupper():
                 return str(when // 1_000_000_000)
-            moment = datetime.fromtimestamp(when // 1_000_000_000, self._zone)
-            return formatted(moment, "%Y-%m-%d %H:%M:%S.") + f"{when % 1_000_000_000:09d}" + formatted(moment, " %z")
+            return full_time(when, self._zone)
         return values.get(letter, whole)
 
     def _kind(self) -> str:
@@ -396,13 +393,13 @@ def _unescaped(text: str) -> str:
     return re.sub(r"\\([nt\\0])", lambda match: {"n": "\n", "t": "\t", "\\": "\\", "0": "\0"}[match.group(1)], text)
 
 
-def _size(found: Stat) -> int:
+def _size(found: Inode) -> int:
     return _BLOCK_BYTES if found.is_dir else found.size
 
 
-def _blocks(found: Stat) -> int:
+def _blocks(found: Inode) -> int:
     """In KiB, as on a disk of whole blocks."""
-    if found.is_link:
+    if found.is_symlink:
         return 0
     return -(-_size(found) // _BLOCK_BYTES) * (_BLOCK_BYTES // 1024)
 

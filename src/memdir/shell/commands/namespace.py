@@ -9,47 +9,19 @@ import posixpath
 import stat
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from memdir.core.limits import PATH_MAX_BYTES
 from memdir.fs.errors import FsError
+from memdir.fs.types import Inode
 
 if TYPE_CHECKING:
-    from memdir.fs.types import Inode
     from memdir.shell.files import Files
 
 _LINKS_MAX: Final = 40
 """As the kernel: more symlinks in one path is ELOOP."""
 _NS: Final = 1_000_000_000
 _TYPES: Final = {"file": stat.S_IFREG, "directory": stat.S_IFDIR, "symlink": stat.S_IFLNK, "fifo": stat.S_IFIFO}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stat:
-    """Attributes as of lstat(2). `mode` with type bits; times in nanoseconds."""
-
-    mode: int
-    size: int
-    mtime_ns: int
-    atime_ns: int
-    ctime_ns: int
-    nlink: int = 1
-    ino: int = 0
-    uid: int = 0
-    gid: int = 0
-
-    @property
-    def is_dir(self) -> bool:
-        return stat.S_ISDIR(self.mode)
-
-    @property
-    def is_link(self) -> bool:
-        return stat.S_ISLNK(self.mode)
-
-    @property
-    def is_file(self) -> bool:
-        return stat.S_ISREG(self.mode)
 
 
 class Namespace:
@@ -85,11 +57,11 @@ class Namespace:
             place = "/" + posixpath.normpath(posixpath.join(before, target, *names[number + 1 :])).lstrip("/")
         raise FsError(errno.ELOOP)
 
-    def lstat(self, path: str) -> Stat:
+    def lstat(self, path: str) -> Inode:
         """ENOENT, ENOTDIR."""
         return self._lstat(self._at(path, last=False))
 
-    def stat(self, path: str) -> Stat:
+    def stat(self, path: str) -> Inode:
         """With links followed."""
         return self._lstat(self._at(path))
 
@@ -237,16 +209,16 @@ class Namespace:
         steps = ("/" + "/".join(names[: number + 1]) for number in range(len(names)))
         return next((number for number, step in enumerate(steps) if self._is_link(step)), None)
 
-    def _try(self, path: str) -> Stat | None:
+    def _try(self, path: str) -> Inode | None:
         try:
             return self.stat(path)
         except FsError:
             return None
 
-    def _lstat(self, place: str) -> Stat:
+    def _lstat(self, place: str) -> Inode:
         files, inside = self._owner(place)
         if files:
-            return _of_inode(files.stat(inside))
+            return files.stat(inside)
         if place == "/":
             return _of_scratch(self._asked("stat", place))
         parent, _, name = place.rpartition("/")
@@ -257,7 +229,7 @@ class Namespace:
 
     def _is_link(self, place: str) -> bool:
         try:
-            return self._lstat(place).is_link
+            return self._lstat(place).is_symlink
         except FsError:
             return False
 
@@ -290,16 +262,9 @@ _SAID: Final = (
 )
 
 
-def _of_inode(inode: Inode) -> Stat:
-    return Stat(
-        mode=inode.mode, size=inode.size, mtime_ns=inode.mtime_ns, atime_ns=inode.atime_ns, ctime_ns=inode.ctime_ns,
-        nlink=inode.nlink, ino=inode.ino, uid=inode.uid, gid=inode.gid,
-    )  # fmt: skip
-
-
-def _of_scratch(given: Mapping[str, Any]) -> Stat:
+def _of_scratch(given: Mapping[str, Any]) -> Inode:
     modified, created = (int(given[key] * _NS) for key in ("modified", "created"))
-    return Stat(
-        mode=_TYPES.get(given["file_type"], stat.S_IFREG) | int(given["mode"]), size=int(given["size"]), mtime_ns=modified,
-        atime_ns=modified, ctime_ns=created, uid=os.getuid(), gid=os.getgid(),
+    return Inode(
+        ino=0, mode=_TYPES.get(given["file_type"], stat.S_IFREG) | int(given["mode"]), uid=os.getuid(), gid=os.getgid(),
+        nlink=1, size=int(given["size"]), atime_ns=modified, mtime_ns=modified, ctime_ns=created,
     )  # fmt: skip

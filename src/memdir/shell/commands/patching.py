@@ -68,7 +68,7 @@ def _read_patch(text: str) -> Iterator[tuple[str, str, list[_Change]]]:
             changes = []
             at += 2
         elif (match := _HUNK.match(line)) is not None:
-            left, right = (int(match.group(group) or 1) if match.group(group) is not None else 1 for group in (2, 4))
+            left, right = (int(match.group(group) or 1) for group in (2, 4))
             at += 1
             body: list[tuple[str, str]] = []
             while at < len(lines) and (left > 0 or right > 0 or lines[at].startswith("\\")):
