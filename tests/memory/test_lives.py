@@ -3,9 +3,7 @@ reconciling."""
 
 from __future__ import annotations
 
-import gzip
 import random
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -15,10 +13,10 @@ from memdir.memory.claims import claim_of, formers_of
 from memdir.memory.extract import extract
 from memdir.memory.profile import profile
 from memdir.memory.reconcile import reconcile
+from memdir_bench.memory.documentation import FOLDER, documents
 from memdir_bench.memory.judging import Store, judged
 from memdir_bench.memory.made_up_lives import life
 
-DEBIAN = Path("/usr/share/doc")
 SENTENCES = (
     "I live in Porto.", "I moved from Porto to Lisbon.", "I live in Lisbon now.", "Ana Ruiz works at Nordlicht AG.",
     "We decided to hire a cook.", "Project Heron uses MongoDB.", "Project Heron switched from MongoDB to DuckDB.",
@@ -83,15 +81,11 @@ def test_a_first_name_is_the_one_known_person_of_that_name(notes: list[str], now
 
 
 @pytest.mark.promise("facts.prose")
-@pytest.mark.skipif(not DEBIAN.is_dir(), reason="no documentation of Debian packages here")
+@pytest.mark.skipif(not FOLDER.is_dir(), reason="no documentation of Debian packages here")
 @pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.long)])
 def test_documents_that_are_about_nobody_bring_no_facts_even_among_the_memories(every: int) -> None:
     read = remembered = 0
-    for path in sorted(DEBIAN.glob("*/*"))[:2000:every]:
-        if path.suffix not in ("", ".gz", ".md", ".txt", ".Debian") or not path.is_file():
-            continue
-        raw = path.read_bytes()
-        text = (gzip.decompress(raw) if path.suffix == ".gz" else raw)[:20_000].decode("utf-8", "replace")
+    for path, text in documents(max_bytes=20_000, most=2000, every=every):
         read += 1
         remembered += bool(facts(text, f"/memory/{path.name}"))
     assert remembered <= max(1, read // 100), f"{remembered} of {read}"

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import gzip
 from pathlib import Path
 
 import pytest
 
 from memdir.memory.extract import extract
+from memdir_bench.memory.documentation import FOLDER, documents
 
 NOTES = (Path(__file__).parent / "person_notes.txt").read_text(encoding="utf-8").splitlines()
 """210 notes about a person."""
-DEBIAN = Path("/usr/share/doc")
 ABSTRACTS = (
     "MicroRNAs: small RNAs with a big role in gene regulation",
     (
@@ -60,16 +59,12 @@ def test_notes_about_a_person_that_were_posted_together_lose_nothing() -> None:
         assert said(text) == said(text, "/memory/me.md") != []
 
 
-@pytest.mark.skipif(not DEBIAN.is_dir(), reason="no documentation of Debian packages here")
+@pytest.mark.skipif(not FOLDER.is_dir(), reason="no documentation of Debian packages here")
 @pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.long)])
 def test_of_the_documentation_on_this_machine_next_to_nothing_is_remembered(every: int) -> None:
     """READMEs, changelogs and copyright files, whoever wrote them; some speak of "me"."""
     read = remembered = 0
-    for path in sorted(DEBIAN.glob("*/*"))[:4000:every]:
-        if path.suffix not in ("", ".gz", ".md", ".txt", ".Debian") or not path.is_file():
-            continue
-        raw = path.read_bytes()
-        text = (gzip.decompress(raw) if path.suffix == ".gz" else raw)[:20_000].decode("utf-8", "replace")
+    for _path, text in documents(max_bytes=20_000, most=4000, every=every):
         read += 1
         remembered += bool(said(text))
     assert remembered <= max(1, read // 100), f"{remembered} of {read}"

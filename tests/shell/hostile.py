@@ -17,7 +17,7 @@ from typing import Final
 from memdir.fs.memory import MemoryFs
 from memdir.shell import Shell, ShellLimits
 from memdir.shell.files import Files
-from memdir_bench.session import peak_rss_mib
+from memdir_bench.posix.clocks import resident_mib
 
 TIMEOUT_S: Final = 1.0
 _TEXTS: Final = Path(__file__).with_suffix(".txt")
@@ -62,7 +62,7 @@ def main(secret: str, every: int) -> None:
             "exit_code": done.exit_code,
             "said": done.stdout + done.stderr,
             "after": after.stdout,
-            "rss_mib": int(peak_rss_mib(os.getpid())),
+            "rss_mib": int(resident_mib(os.getpid(), peak=True)),
         }
         sys.stdout.write(json.dumps(row) + "\n")
         sys.stdout.flush()

@@ -120,14 +120,6 @@ def memdir_command() -> list[str]:
     return [str(script)] if script.exists() else [sys.executable, "-m", "memdir.cli"]
 
 
-def peak_rss_mib(pid: int) -> float:
-    """The most memory that a running process has had resident (VmHWM)."""
-    for line in Path(f"/proc/{pid}/status").read_text(encoding="ascii", errors="replace").split("\n"):
-        if line.startswith("VmHWM:"):
-            return int(line.split()[1]) / 1024
-    raise BenchError(f"process {pid} has no VmHWM")
-
-
 @contextmanager
 def uninterrupted() -> Iterator[None]:
     """Hold back Ctrl-C and SIGTERM until the block is done; for short steps that must not be left half done."""

@@ -19,7 +19,8 @@ from memdir.core.errors import MemdirError
 from memdir_bench import workloads
 from memdir_bench.corpus import FACTS, generate, write
 from memdir_bench.figures import Figure, machine, p50_p95, ratio_to_native
-from memdir_bench.session import BenchError, BenchSession, open_session, peak_rss_mib
+from memdir_bench.posix.clocks import resident_mib
+from memdir_bench.session import BenchError, BenchSession, open_session
 
 CORPUS_FILES: Final = 1000
 CHUNKS_MIN: Final = 5000
@@ -121,7 +122,7 @@ def filesystem(session: BenchSession) -> list[Figure]:
 
     def forget_everything() -> None:
         """What the kernel and, with a new daemon, the mount hold in memory."""
-        peaks_mib.append(peak_rss_mib(session.daemon_pid("files")))
+        peaks_mib.append(resident_mib(session.daemon_pid("files"), peak=True))
         session.unmount("files")
         session.mount("files", "--no-sync")
         workloads.drop_caches()
@@ -152,7 +153,7 @@ def filesystem(session: BenchSession) -> list[Figure]:
                 spread=(min(rates), max(rates)),
             )
         )  # fmt: skip
-    peaks_mib.append(peak_rss_mib(session.daemon_pid("files")))
+    peaks_mib.append(resident_mib(session.daemon_pid("files"), peak=True))
     figures.append(Figure(name="daemon_peak_rss_files", value=max(peaks_mib), unit="MiB", samples=1))
     return figures
 
@@ -204,8 +205,10 @@ def search(session: BenchSession) -> list[Figure]:
         *freshness(session, mount),
     ]
     server = int(session.server_status()["pid"])
-    figures.append(Figure(name="daemon_peak_rss", value=peak_rss_mib(session.daemon_pid("memory")), unit="MiB", samples=1))
-    figures.append(Figure(name="server_peak_rss", value=peak_rss_mib(server), unit="MiB", samples=1))
+    figures.append(
+        Figure(name="daemon_peak_rss", value=resident_mib(session.daemon_pid("memory"), peak=True), unit="MiB", samples=1)
+    )
+    figures.append(Figure(name="server_peak_rss", value=resident_mib(server, peak=True), unit="MiB", samples=1))
     return figures
 
 

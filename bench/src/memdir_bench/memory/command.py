@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import gzip
 import time
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
+from itertools import islice
 from typing import Any, Final
 
 from memdir.memory.extract import extract
 from memdir_bench.figures import Figure, machine
+from memdir_bench.memory import documentation
 from memdir_bench.memory.goals import figure
 from memdir_bench.memory.judging import Reader, judged
 from memdir_bench.memory.made_up_lives import life
@@ -18,7 +18,6 @@ from memdir_bench.report import reported
 from memdir_bench.retrieval.metrics import wilson
 
 LIVES: Final = 40
-DOCUMENTATION: Final = Path("/usr/share/doc")
 _DOCUMENTS: Final = 3_000
 _DOCUMENT_BYTES: Final = 50_000
 
@@ -63,20 +62,8 @@ def _family(family: str, count: int, reader: Reader | None) -> Iterator[Figure]:
 def _prose(count: int) -> Iterator[Figure]:
     """READMEs, changelogs, licences and news of packages, as if they had been put among the memories."""
     read = facts = documents = 0
-    for text in _documents(count):
+    for _path, text in islice(documentation.documents(max_bytes=_DOCUMENT_BYTES), count):
         found = len(extract(text, "/memory/document.txt", byte_at=int))
         read, facts, documents = read + 1, facts + found, documents + bool(found)
     if read:
         yield figure("prose_documents_with_facts", documents / read, "share", samples=read, note=f"{facts} facts")
-
-
-def _documents(count: int) -> Iterable[str]:
-    taken = 0
-    for path in sorted(DOCUMENTATION.glob("*/*")) if DOCUMENTATION.is_dir() else ():
-        if taken == count:
-            return
-        if path.suffix in ("", ".gz", ".md", ".txt", ".Debian") and path.is_file():
-            raw = path.read_bytes()
-            text = (gzip.decompress(raw) if path.suffix == ".gz" else raw)[:_DOCUMENT_BYTES].decode("utf-8", "replace")
-            taken += 1
-            yield text

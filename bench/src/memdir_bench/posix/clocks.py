@@ -22,18 +22,22 @@ class ProcessGoneError(MemdirError):
     """The measured daemon ended."""
 
 
-def cpu_s(pid: int) -> float:
-    """Processor time of a process so far: all its threads, also ended ones, its children, and children it waited for.
+def cpu_s(*pids: int) -> float:
+    """Processor time of processes so far: all their threads, also ended ones, their children, and children they waited for;
+    each process once. ProcessGoneError when one of `pids` ended.
 
     The id of another process's clock is (~pid << 3) | 2 (CPUCLOCK_SCHED in Linux's posix-timers.h, what clock_getcpuclockid(3)
     computes), in nanoseconds; /proc/PID/stat has ticks of 10 ms, good enough for the children that are gone.
     """
-    try:
-        total = sum(time.clock_gettime((~one << 3) | 2) for one in (pid, *_descendants(pid)))
-        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
-    except OSError:
-        raise ProcessGoneError(f"process {pid} ended while it was measured") from None
-    return total + (int(fields[13]) + int(fields[14])) / _TICKS_PER_S
+    total = 0.0
+    for pid in {*pids, *(child for one in pids for child in _descendants(one))}:
+        try:
+            fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+            total += time.clock_gettime((~pid << 3) | 2) + (int(fields[13]) + int(fields[14])) / _TICKS_PER_S
+        except OSError:
+            if pid in pids:
+                raise ProcessGoneError(f"process {pid} ended while it was measured") from None
+    return total
 
 
 def _descendants(pid: int) -> Iterator[int]:

@@ -81,6 +81,7 @@ def _make(args: argparse.Namespace, out: Output) -> int:
 
 
 def _configure_run(parser: Parser) -> None:
+    from memdir_bench.commands import add_model
     from memdir_bench.xafs.run import CONDITIONS
 
     add = parser.add_argument
@@ -90,8 +91,7 @@ def _configure_run(parser: Parser) -> None:
         "--condition", metavar="NAME", nargs="+", choices=CONDITIONS, default=["plain", "mount"],
         help=f"some of {', '.join(CONDITIONS)} (default: plain mount)",
     )  # fmt: skip
-    add("--model", metavar="PROVIDER:NAME", help="a language model as the agent (default: the scripted agent, without one)")
-    add("--model-url", metavar="URL", help="of a server that speaks like the provider's")
+    add_model(parser, "a language model as the agent (default: the scripted agent, without one)")
     add("--largest", metavar="N", type=bounded_int(1, 100_000), default=100_000, help="leave out corpora of more files")
     add("--calls", metavar="N", type=bounded_int(1, 1000), default=40, help="commands for one question, at most (default: 40)")
     add(
@@ -105,15 +105,18 @@ def _configure_run(parser: Parser) -> None:
 
 def _run(args: argparse.Namespace, out: Output) -> int:
     from memdir_bench.report import ended_in_order
-    from memdir_bench.xafs.model_agent import opened
     from memdir_bench.xafs.policy import Budget
     from memdir_bench.xafs.run import Runner, corpora_in, run_all
 
     corpora = [
         one for one in corpora_in(args.corpora) if json.loads((one / "questions.json").read_text())["corpus"] <= args.largest
     ]
-    model = None if args.model is None else opened(args.model, args.model_url)
-    runner = Runner(args.out, Budget(calls=args.calls, tokens=args.tokens), out.note, model)
+    agent = None
+    if args.model is not None:
+        from memdir.llm.providers import model
+
+        agent = model(args.model, url=args.model_url)
+    runner = Runner(args.out, Budget(calls=args.calls, tokens=args.tokens), out.note, agent)
     with ended_in_order():
         run_all(corpora, runner, conditions=args.condition)
     return _show(args.out, out)

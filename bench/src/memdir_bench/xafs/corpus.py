@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -14,7 +14,7 @@ from memdir.ingest.extractors.output import ExtractionError
 from memdir.ingest.sandbox import Sandbox
 from memdir_bench.xafs.questions import Question, make_question, wanted_families
 from memdir_bench.xafs.render import FORMATS, GOLD, MIX, Writer
-from memdir_bench.xafs.solver import proved, states
+from memdir_bench.xafs.solver import proved
 from memdir_bench.xafs.wording import PERSONAS
 from memdir_bench.xafs.world import Fact, World, make_world, other_value
 
@@ -232,8 +232,3 @@ def _names(rng: random.Random) -> Iterator[str]:
 def _write(path: Path, data: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data)
-
-
-def stated_once(files: Mapping[str, str], fact: Fact) -> bool:
-    """Whether just one of the texts says the fact."""
-    return sum(states(text, fact) for text in files.values()) == 1

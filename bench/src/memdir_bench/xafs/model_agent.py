@@ -51,10 +51,3 @@ def _called(call: ToolCall, run: Run, account: Account) -> str:
         printed = f"{printed[:_SHOWN_MAX_CHARS]}\n… {left_out:,} characters are left out; look at less at a time …"
     account.transcript.append(Step(command, printed, {}))
     return printed or "[no output]"
-
-
-def opened(name: str, url: str | None) -> Model:
-    """The model that is meant, PROVIDER:NAME. UsageError for one that is none, or without the package."""
-    from memdir.llm.providers import model
-
-    return model(name, url=url)

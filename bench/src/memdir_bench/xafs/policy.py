@@ -12,7 +12,7 @@ import random
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from memdir_bench.xafs.questions import Question
+from memdir_bench.xafs.questions import Question, followed
 from memdir_bench.xafs.solver import readings, stated
 from memdir_bench.xafs.world import Fact
 
@@ -81,16 +81,7 @@ def answer(question: Question, commands: Commands, *, instructions: str, budget:
     """The answer ("" when none was found within the budget) and what it cost."""
     rng = random.Random(seed)  # noqa: S311
     account = Account(context=_tokens(instructions) + _tokens(question.prompt))
-    values: list[str] = []
-    for number, fact in enumerate(question.facts):
-        subject = fact.subject if question.sums or number == 0 else values[-1]
-        value = _found(subject, fact, commands, account, budget, rng)
-        if value is None:
-            account.answered("")
-            return "", account
-        values.append(value)
-    total = sum(int("".join(filter(str.isdigit, value))) for value in values) if question.sums else 0
-    given = f"{total:,} EUR" if question.sums else values[-1]
+    given = followed(question, lambda subject, fact: _found(subject, fact, commands, account, budget, rng)) or ""
     account.answered(given)
     return given, account
 

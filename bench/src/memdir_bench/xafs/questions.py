@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -80,12 +81,29 @@ def _sum(rng: random.Random, world: World) -> Question:
     """Two or three invoices together."""
     names = rng.sample(world.entities["invoice"], rng.choice((2, 3)))
     facts = tuple(world.fact(name, "invoice") for name in names)
-    total = sum(int(re.sub(r"\D", "", fact.value)) for fact in facts)
     listed = ", ".join(names[:-1]) + f" and {names[-1]}"
     return Question(
-        prompt=f"How much has to be paid for {listed} altogether?", family="multi_hop", facts=facts, answer=f"{total:,} EUR",
+        prompt=f"How much has to be paid for {listed} altogether?", family="multi_hop", facts=facts,
+        answer=total(fact.value for fact in facts),
         kind="money", sums=True,
     )  # fmt: skip
+
+
+def followed(question: Question, find: Callable[[str, Fact], str | None]) -> str | None:
+    """The answer through the question's facts one after the other: `find` says what the relation of a fact is of a subject,
+    which is the value before in a chain. None when it does not know one."""
+    values: list[str] = []
+    for fact in question.facts:
+        value = find(values[-1] if values and not question.sums else fact.subject, fact)
+        if value is None:
+            return None
+        values.append(value)
+    return total(values) if question.sums else values[-1]
+
+
+def total(amounts: Iterable[str]) -> str:
+    """The sum of amounts of money."""
+    return f"{sum(int(re.sub(r'[^0-9]', '', amount)) for amount in amounts):,} EUR"
 
 
 def normalised(answer: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import shutil
@@ -17,7 +16,8 @@ from typing import Any, Final
 from memdir.core.errors import UsageError
 from memdir.llm.port import Model
 from memdir.shell import Shell, ShellLimits
-from memdir_bench.session import BenchSession, open_session, peak_rss_mib
+from memdir_bench.posix.clocks import cpu_s, resident_mib
+from memdir_bench.session import BenchSession, open_session
 from memdir_bench.xafs import model_agent
 from memdir_bench.xafs.conditions import INSTRUCTIONS, Run, ShellCommands, in_folder, in_shell
 from memdir_bench.xafs.corpus import PLANS_FILE, QUESTIONS_FILE
@@ -162,7 +162,7 @@ def _mounted(corpus: Path, runner: Runner) -> Iterator[tuple[BenchSession, Path]
         told = {
             "corpus": len(files), "copied_s": round(copied_s, 2), "seconds": round(took_s, 2),
             "files_per_s": round(len(files) / took_s, 2),
-            "cpu_s": round(_cpu_s(pid, session.daemon_pid(_NAME)), 1), "server_peak_mib": round(peak_rss_mib(pid), 1),
+            "cpu_s": round(cpu_s(pid, session.daemon_pid(_NAME)), 1), "server_peak_mib": round(resident_mib(pid, peak=True), 1),
             "failed": status["failed"], "size_bytes": sum(file.stat().st_size for file in files),
         }  # fmt: skip
         folder = runner.out / "ingest"
@@ -171,19 +171,6 @@ def _mounted(corpus: Path, runner: Runner) -> Iterator[tuple[BenchSession, Path]
         runner.say(f"{corpus.name}: {len(files)} files searchable after {took_s:.0f} s, {told['failed']} unreadable")
         yield session, mount
         session.unmount(_NAME)
-
-
-def _cpu_s(*pids: int) -> float:
-    """Of processes, those that they started, and those that these have waited for (proc(5))."""
-    fields = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with contextlib.suppress(OSError):  # it ends meanwhile
-                fields[int(entry.name)] = (entry / "stat").read_text().rpartition(") ")[2].split()
-    wanted = set(pids)
-    while more := {pid for pid, found in fields.items() if int(found[1]) in wanted} - wanted:
-        wanted |= more
-    return sum(sum(map(int, fields[pid][11:15])) for pid in wanted if pid in fields) / os.sysconf("SC_CLK_TCK")
 
 
 @contextmanager

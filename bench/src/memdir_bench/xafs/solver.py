@@ -7,9 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
-from memdir_bench.xafs.questions import Question
+from memdir_bench.xafs.questions import Question, followed
 from memdir_bench.xafs.wording import BY_NAME, VALUES
-from memdir_bench.xafs.world import Fact
 
 _KEPT: Final = 256
 """Texts: the same ones are asked for every fact."""
@@ -38,18 +37,7 @@ def stated(texts: Iterable[str], subject: str, relation_name: str) -> str | None
 def solved(question: Question, texts: Sequence[str]) -> str | None:
     """The answer by the texts, None when they do not give it."""
     plain = [readings(text) for text in texts]
-    values = []
-    subject = question.facts[0].subject
-    for number, fact in enumerate(question.facts):
-        subject = fact.subject if question.sums or number == 0 else subject
-        value = stated(plain, subject, fact.relation)
-        if value is None:
-            return None
-        values.append(value)
-        subject = value
-    if question.sums:
-        return f"{sum(int(re.sub(r'[^0-9]', '', value)) for value in values):,} EUR"
-    return values[-1]
+    return followed(question, lambda subject, fact: stated(plain, subject, fact.relation))
 
 
 def proved(question: Question, gold: Mapping[str, str]) -> bool:
@@ -57,8 +45,3 @@ def proved(question: Question, gold: Mapping[str, str]) -> bool:
     if solved(question, list(gold.values())) != question.answer:
         return False
     return all(solved(question, [text for name, text in gold.items() if name != left]) is None for left in gold)
-
-
-def states(text: str, fact: Fact) -> bool:
-    """Whether the text says the fact."""
-    return stated([readings(text)], fact.subject, fact.relation) == fact.value
