@@ -200,6 +200,22 @@ def test_a_server_that_says_nothing_is_given_up(http: Http, waits: list[float], 
     assert len(waits) == 3
 
 
+@pytest.mark.parametrize(
+    "said", [{"headers": {"X-Key": "secret"}}, {"json": {"q": "what I look for"}}], ids=["key", "question"]
+)
+def test_neither_key_nor_question_goes_to_another_host(said: dict[str, Any], http: Http) -> None:
+    asked: list[str] = []
+    with served(lambda path, _body: asked.append(path) or (200, {}, b"x")) as other:  # type: ignore[func-returns-value]
+        with (
+            served(lambda _path, _body: (302, {"Location": f"{other}/thief"}, b"")) as engine,
+            pytest.raises(FetchError, match="neither the key nor the question"),
+        ):
+            http.get(f"{engine}/search", **said)
+        with served(lambda path, _: (302, {"Location": "/b"}, b"") if path == "/a" else (200, {}, b"here")) as engine:
+            assert http.get(f"{engine}/a", **said)[2] == b"here"
+    assert asked == []
+
+
 def test_redirects_end_and_large_pages_are_cut_off(http: Http) -> None:
     with (
         served(lambda path, _body: (302, {"Location": path + "a"}, b"")) as address,

@@ -263,6 +263,18 @@ def test_a_folder_with_files_in_it_is_refused_and_left_as_it_was(tmp_path: Path)
     assert tmp_path.stat().st_mode & 0o777 == 0o755
 
 
+def test_a_folder_of_one_container_is_refused_to_another(tmp_path: Path) -> None:
+    nowhere = {"server": "http://127.0.0.1:9", "api_key": "md_nobody", "wait_s": 0.1}
+    with Shell("one", directory=tmp_path / "s", **nowhere) as shell:  # type: ignore[arg-type]
+        shell.run_sync("echo of one > a")
+        shell.close(0.1)
+    with pytest.raises(UsageError, match="holds files of 'one'"):
+        Shell("two", directory=tmp_path / "s", **nowhere)  # type: ignore[arg-type]
+    with Shell("one", directory=tmp_path / "s", **nowhere) as shell:  # type: ignore[arg-type]
+        assert shell.run_sync("cat a").stdout == "of one\n"
+        shell.close(0.1)
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -7,12 +7,13 @@ alone; a second shell for the same container takes another one.
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from memdir.core.errors import BusyError, UsageError
-from memdir.core.paths import AppPaths, ensure_private_dir
+from memdir.core.paths import AppPaths, ensure_private_dir, write_private
 from memdir.daemon.grep import Grep
 from memdir.daemon.registry import MountLock, MountRecord
 from memdir.daemon.syncing import Syncing
@@ -28,6 +29,8 @@ _STORES_MAX: Final = 16
 """Shells of one container at a time."""
 _STORES_FOLDER: Final = "shells"
 _LOCK_NAME: Final = "lock"
+_CONTAINER_NAME: Final = "container"
+"""Holds the name of the container that a user's folder belongs to."""
 
 
 class MemoryStore:
@@ -46,11 +49,15 @@ class MemoryStore:
     ) -> None:
         """`folder` holds the store (default: one of this user's own for the container). `server`: default, the configured or
         the local one, which is started. Without `sync` the folder is all there is. BusyError: another process uses it;
-        UsageError: other files lie in it."""
+        UsageError: other files lie in it, or those of another container."""
         self.name = name
         self._lock, held = _acquired(paths, name) if folder is None else _one(_for_a_store(folder))
         try:
+            if sync and folder is not None:
+                _refuse_another_container(held, name)
             self._fs = SqliteFs.open(held, read_only=read_only, sync=sync)
+            if sync and folder is not None:
+                write_private(held / _CONTAINER_NAME, f"{name}\n".encode())
         except BaseException:
             self._lock.release()
             raise
@@ -121,6 +128,13 @@ def _for_a_store(folder: Path) -> Path:
             hint="name a new or an empty folder: the shell keeps its files in a database there",
         )
     return folder
+
+
+def _refuse_another_container(folder: Path, name: str) -> None:
+    with suppress(FileNotFoundError):
+        other = (folder / _CONTAINER_NAME).read_text("utf-8").removesuffix("\n")
+        if other != name:
+            raise UsageError(f"{folder} holds files of {other!r}", hint="name another folder, or none")
 
 
 def _one(folder: Path) -> tuple[MountLock, Path]:

@@ -72,7 +72,10 @@ class Http:
                 elsewhere, media_type, content = self._tried(asked)
                 if elsewhere is None:
                     return asked.url, media_type, content
-                asked = replace(asked, url=urljoin(asked.url, elsewhere), params=None, trusted=False)
+                target = urljoin(asked.url, elsewhere)
+                if (asked.headers or asked.json is not None) and not _same_place(asked.url, target):
+                    raise FetchError(f"{asked.url}: leads to {target[:200]}, which is sent neither the key nor the question")
+                asked = replace(asked, url=target, params=None, trusted=False)
             except (ValueError, httpx.InvalidURL) as error:
                 raise FetchError(f"{asked.url[:200]}: {error}") from error
         raise FetchError(f"{asked.url}: more than {_REDIRECTS_MAX} redirects")
@@ -142,6 +145,16 @@ class Http:
         netloc = f"{address}:{port}" if port else address
         named = f"{parts.hostname}:{port}" if port else parts.hostname
         return parts._replace(netloc=netloc, fragment="").geturl(), {"Host": named}, {"sni_hostname": parts.hostname}
+
+
+def _same_place(url: str, target: str) -> bool:
+    """Whether both are of one host, and what is said to the second can be read by nobody who could not read the first."""
+    ours, theirs = urlsplit(url), urlsplit(target)
+    if ours.hostname != theirs.hostname:
+        return False
+    return (ours.scheme, ours.port) == (theirs.scheme, theirs.port) or (
+        (ours.scheme, theirs.scheme) == ("http", "https") and ours.port in (None, 80) and theirs.port in (None, 443)
+    )
 
 
 def is_public(address: str) -> bool:
