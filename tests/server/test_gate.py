@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextvars import copy_context
 from typing import Any
@@ -184,6 +185,7 @@ def test_a_key_is_told_when_to_come_back_and_what_it_may_hold(client: httpx.Clie
         assert "2 times a minute" in refused.json()["error"]
     with holder(bytes=10) as small:
         assert small.put("/v1/files/b.md", params=at, content=b"123456").status_code == 413
+        began = time.monotonic()
         ops = [
             {"op": "put", "path": "/c.md", "contentBase64": "MTIzNDU2Nzg5MA=="},
             {"op": "delete", "path": "/a.md"},
@@ -191,6 +193,7 @@ def test_a_key_is_told_when_to_come_back_and_what_it_may_hold(client: httpx.Clie
         batch = small.post("/v1/files:batch", json=at | {"operations": ops}).json()["results"]
         assert [item["status"] for item in batch] == [413, 200], "what frees room is always allowed"
         assert "quota" in batch[0]["error"]
+        assert time.monotonic() - began < 5, "a refusal holds up nothing that comes after it"
     assert client.get("/v1/files", params=at).json()["entries"] == []
 
 

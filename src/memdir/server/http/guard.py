@@ -54,7 +54,8 @@ class Guard:
                 return
             await self._app(scope, receive, send)
             return
-        answer = Answer(scope, heard_out(send, receive), self._policy.auditor)
+        receive, send = heard_out(receive, send)
+        answer = Answer(scope, send, self._policy.auditor)
         try:
             receive = await self._admit(scope, receive, answer)
             await self._app(scope, receive, answer.send)
@@ -196,10 +197,16 @@ def _counted(receive: Receive, limit: int) -> Receive:
     return counted
 
 
-def heard_out(send: Send, receive: Receive) -> Send:
-    """A `send` that ends a 413 only when the rest of the body came in, at most DRAINED_MAX_BYTES and DRAIN_S: a connection
-    that is closed while the client sends is reset, and the client never reads why."""
-    refused = False
+def heard_out(receive: Receive, send: Send) -> tuple[Receive, Send]:
+    """Both so that a 413 ends only when the rest of the body came in, at most DRAINED_MAX_BYTES and DRAIN_S: a connection that
+    is closed while the client sends is reset, and the client never reads why."""
+    refused = ended = False
+
+    async def heard() -> Message:
+        nonlocal ended
+        message = await receive()
+        ended = message["type"] == "http.disconnect" or not message.get("more_body", False)
+        return message
 
     async def sent(message: Message) -> None:
         nonlocal refused
@@ -207,11 +214,12 @@ def heard_out(send: Send, receive: Receive) -> Send:
             refused = message["status"] == 413
         elif refused and not message.get("more_body", False):
             await send({**message, "more_body": True})
-            await _drained(receive)
+            if not ended:
+                await _drained(heard)
             message = {"type": "http.response.body", "body": b"", "more_body": False}
         await send(message)
 
-    return sent
+    return heard, sent
 
 
 async def _drained(receive: Receive) -> None:
