@@ -90,8 +90,10 @@ def _keys(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         monkeypatch.setenv(name, "test-key")
     for name in ("MEMDIR_MODEL", "MEMDIR_MODEL_URL", "GEMINI_API_KEY"):
         monkeypatch.delenv(name, raising=False)
+    gc.freeze()
     yield
     gc.collect()  # what is left open is this test's
+    gc.unfreeze()
 
 
 def asked(name: str, endpoint: Endpoint, *rounds: list[Message], waits: list[float] | None = None, **more: Any) -> list[Reply]:

@@ -82,7 +82,7 @@ def test_a_first_name_is_the_one_known_person_of_that_name(notes: list[str], now
 
 @pytest.mark.promise("facts.prose")
 @pytest.mark.skipif(not FOLDER.is_dir(), reason="no documentation of Debian packages here")
-@pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.long)])
+@pytest.mark.parametrize("every", [12, pytest.param(1, marks=pytest.mark.long)])
 def test_documents_that_are_about_nobody_bring_no_facts_even_among_the_memories(every: int) -> None:
     read = remembered = 0
     for path, text in documents(max_bytes=20_000, most=2000, every=every):

@@ -60,7 +60,7 @@ def test_notes_about_a_person_that_were_posted_together_lose_nothing() -> None:
 
 
 @pytest.mark.skipif(not FOLDER.is_dir(), reason="no documentation of Debian packages here")
-@pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.long)])
+@pytest.mark.parametrize("every", [12, pytest.param(1, marks=pytest.mark.long)])
 def test_of_the_documentation_on_this_machine_next_to_nothing_is_remembered(every: int) -> None:
     """READMEs, changelogs and copyright files, whoever wrote them; some speak of "me"."""
     read = remembered = 0
