@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from memdir.retrieval.units import Unit, starts_anew
+from memdir.retrieval.units import Unit
 from memdir.store.text.sentences import sentences
+from memdir.store.text.wrapping import starts_anew
 
 PARENTS_MAX: Final = 6
 ANSWERS_MAX: Final = 3

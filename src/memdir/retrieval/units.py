@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,12 +10,6 @@ from memdir.store.text.sentences import sentences
 UNITS_MAX: Final = 64
 """Of one passage; a passage holds about 1,200 characters."""
 LONG_LINE_CHARS: Final = 240
-
-_STARTS_ANEW: Final = re.compile(
-    r"\s*(?:[-*+•>|#\[{}<@]|\d{1,3}[.)]\s|//|--|/\*"
-    r"|\S{1,30}:(?:\s|$)|[A-Z\u00c0-\u00de][\w.'-]*(?: [A-Z\u00c0-\u00de][\w.'-]*){1,3}:\s"
-    r"|\d{4}-\d\d-\d\d[T ]\d|\d\d?:\d\d(?::\d\d|\s+[-–]|\s+[^:]{1,30}:\s)|[^\s,;]+,[^\s,;][^,]*,\S|[\w.]+ = )"
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,8 +39,3 @@ def units_of(text: str) -> list[Unit]:
             continue
         units.extend(Unit(start=first, end=last, line=number) for first, last in sentences(text, start, end))
     return units[:UNITS_MAX]
-
-
-def starts_anew(line: str) -> bool:
-    """Whether a line cannot be the rest of the one above: list items, keys, speakers, times, rows, code."""
-    return _STARTS_ANEW.match(line) is not None

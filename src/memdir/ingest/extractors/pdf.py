@@ -11,7 +11,8 @@ import pypdfium2
 from pypdfium2 import PdfiumError, raw
 
 from memdir.ingest.extractors import embedded, ocr
-from memdir.ingest.extractors.output import ExtractionError, Output, encrypted
+from memdir.ingest.extractors.output import ExtractionError, Output, clean, encrypted
+from memdir.store.text.wrapping import unwrapped
 
 PAGES_MAX: Final = 5_000
 _SCANNED_MAX_CHARS: Final = 16
@@ -77,7 +78,7 @@ def _page(document: Any, number: int, out: Output) -> bool:
         text, read = "", True
     if text.strip():
         out.heading(2, f"Page {number + 1}")
-        out.paragraph(text)
+        out.paragraph(unwrapped(clean(text)))
     return read
 
 
