@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 import threading
 import time
 from collections.abc import Callable
@@ -76,8 +77,7 @@ def test_a_sibling_follows_its_file_on_every_mount(shell: Shell) -> None:
     (first / "river.pdf").write_bytes(documents.pdf())
     name = "river.pdf.pdf-transcription.md"
     for mount in (first, second):
-        until((mount / name).exists, f"no text in {mount}")
-        assert name in os.listdir(mount)
+        until(lambda mount=mount: name in os.listdir(mount), f"{mount} lists no text")  # asked for by no name before
         with pytest.raises(OSError, match="Read-only"):
             (mount / name).write_text("mine")
     # Renamed and copied here, with the text at once where the contents are known.
@@ -110,6 +110,32 @@ def test_a_sibling_follows_its_file_on_every_mount(shell: Shell) -> None:
         shell.ok("history", "--deleted", str(first)) if shell.run("history", "--deleted", str(first)).returncode == 0 else ""
     )
     assert "transcription" not in history
+
+
+@pytest.mark.promise("extract.siblings")
+def test_an_exact_search_looks_into_the_texts_as_grep_does_with_and_without_a_server(shell: Shell) -> None:
+    mount = mounted(shell, "notes", "m")
+    (mount / "work").mkdir()
+    (mount / "work" / "river.pdf").write_bytes(documents.pdf())
+    (mount / "letter.docx").write_bytes(documents.docx())
+    (mount / "plain.md").write_text(f"# Seen\n\n{PHRASE}\n")
+    text = mount / "work" / "river.pdf.pdf-transcription.md"
+    until(lambda: text.exists() and (mount / "letter.docx.office-transcription.md").exists(), "no texts")
+    by_grep = ["grep", "-rnF", "--exclude=*.docx", "--exclude=*.pdf", PHRASE, str(mount)]
+
+    def as_grep_does() -> list[str]:
+        said = subprocess.run(by_grep, capture_output=True, text=True, check=True).stdout
+        found = sorted(shell.ok("grep", "-F", PHRASE, str(mount)).splitlines())
+        assert found == sorted(said.splitlines())
+        return found
+
+    assert len(as_grep_does()) == 3
+    assert shell.ok("grep", "-F", PHRASE, str(text)) == shell.ok("grep", "-F", PHRASE, str(mount / "work" / "river.pdf"))
+    assert shell.ok("grep", "-F", "-l", PHRASE, str(mount / "work")) == f"{text}\n"
+    text.unlink()  # hides it
+    assert len(as_grep_does()) == 2
+    shell.ok("server", "stop")
+    assert len(as_grep_does()) == 2
 
 
 def test_a_mount_may_be_without_them(shell: Shell) -> None:

@@ -65,7 +65,9 @@ def test_an_answer_that_shows_nothing_sure_waits_for_an_edit(first: SearchHit, p
     tree.put_file("/health.md", [NEW.encode() + b"\n"], mode=0o644, mtime_ns=0, expected=None)
     engine = SlowServer(first, pushed=pushed)
     engine_of: Callable[[float], SlowServer] = lambda _: engine  # noqa: E731
-    syncing = SimpleNamespace(wait_engine=engine_of, enabled=True, error=None, bring_server=lambda _: False)
+    syncing = SimpleNamespace(
+        wait_engine=engine_of, enabled=True, error=None, bring_server=lambda _: False, profile_text="", siblings=None
+    )
     answer = Grep("n", tree, cast(Syncing, syncing)).run({"q": "tooth treatment", "paths": ["/"], "limit": 2})
     assert [one["text"] for one in answer["hits"]] == [NEW]
     assert (len(engine.waits_s) == 2) is waits

@@ -17,7 +17,6 @@ from memdir.daemon.word_search import Readable, contents_of, line_hit, with_abse
 
 if TYPE_CHECKING:
     from memdir.api.search import SearchHit, SearchResponse
-    from memdir.fs.tree import SyncTree
     from memdir.fs.types import LocalFact
 
 BYTES_MAX: Final = 1024 * MIB
@@ -38,17 +37,15 @@ class Elsewhere:
     """Whether the server does not have the file as it is now."""
 
     @classmethod
-    def of(cls, response: SearchResponse, waiting: Iterable[str], tree: SyncTree) -> Elsewhere:
-        """`waiting`: what is not on the server as it is here, besides what never leaves this machine."""
+    def of(cls, response: SearchResponse, unknown: Callable[[str], bool]) -> Elsewhere:
         hits: dict[str, list[SearchHit]] = {}
         for hit in response.results:
             hits.setdefault(hit.path, []).append(hit)
-        late = set(waiting)
         return cls(
             hits=hits,
             counts={one.path: one.count for one in response.counts or ()},
             binary=frozenset(response.binary or ()),
-            unknown=lambda path: path in late or tree.is_local_only(path),
+            unknown=unknown,
         )
 
     def can_match(self, path: str) -> bool:

@@ -31,7 +31,15 @@ from memdir.core.siblings import sibling_of, source_of
 from memdir.daemon.exact import Elsewhere, ExactSearch
 from memdir.daemon.line_positions import placed
 from memdir.daemon.syncing import Syncing
-from memdir.daemon.word_search import BESIDE_S, Readable, WithFile, WordSearch, contents_of, entries_below, scope_files
+from memdir.daemon.word_search import (
+    BESIDE_S,
+    PROFILE_PATH,
+    WithViews,
+    WordSearch,
+    contents_of,
+    entries_below,
+    scope_files,
+)
 from memdir.fs.path import checked, is_within
 
 if TYPE_CHECKING:
@@ -41,6 +49,7 @@ if TYPE_CHECKING:
     from memdir.api.v1 import SearchResponse
     from memdir.client.errors import ClientError
     from memdir.fs.tree import SyncTree
+    from memdir.fs.types import LocalFact
     from memdir.sync.engine import Engine
 
 log = logging.getLogger(__name__)
@@ -61,7 +70,6 @@ _CHECKED_MAX_BYTES: Final = 4 * MIB
 _KEPT_MAX: Final = 200
 _KEPT_MAX_BYTES: Final = MIB
 """Parked files that are searched in place with every grep: how many at most, and of what size."""
-_PROFILE: Final = "/profile.md"
 _CHOICES: Final = ("invert", "only_matching", "before", "after", "max_count", "files_only", "count")
 PROFILE_NOTE: Final = "profile.md is made from the files under memory/ and user/; it was searched by words"
 NO_SYNC_NOTE: Final = "this mount does not sync: searched by words in the local files"
@@ -130,19 +138,22 @@ class Grep:
         there, or are symlinks, come back as `unresolved` and are not searched."""
         started_s = time.monotonic()
         query, paths, limit = _checked_args(args)
-        paths = [self._source_of(path) for path in paths]
+        exact = args.get("mode", "semantic") != "semantic"
+        views = self._with_views()
+        if not exact:
+            paths = [self._source_of(path) for path in paths]
         wait_ms = args.get("wait_ms", WAIT_MS)
         wait_s = (WAIT_MS if wait_ms is None else max(0, min(int(wait_ms), _WAIT_MAX_MS))) / 1000
-        scopes = [path for path in paths if path in ("/", _PROFILE) or self._is_searched(path)]
+        scopes = [path for path in paths if path == "/" or _is_searched(views.fact(path))]
         if not scopes:
             answer: Json = {"hits": [], "pending": [], "offline": False, "note": None}
-        elif args.get("mode", "semantic") != "semantic":
-            answer = self._exact(query, scopes, limit, wait_s, args)
-        elif scopes == [_PROFILE]:
+        elif exact:
+            answer = self._exact(query, scopes, limit, wait_s, views, args)
+        elif scopes == [PROFILE_PATH]:
             answer = self._in_place(query, scopes, limit, PROFILE_NOTE, offline=False)
         else:
             beside = [text for scope in scopes if (text := sibling_of(scope)) is not None and self._is_file(text)]
-            places = [scope for scope in dict.fromkeys((*scopes, *beside)) if scope != _PROFILE]
+            places = [scope for scope in dict.fromkeys((*scopes, *beside)) if scope != PROFILE_PATH]
             answer = self._semantic(query, places, limit, wait_s, _options(args))
         answer["unresolved"] = [path for path in paths if path not in scopes]
         answer["timing_ms"] = round((time.monotonic() - started_s) * 1000, 3)
@@ -156,11 +167,8 @@ class Grep:
             return path
         return f"{folder}/{source[0]}"
 
-    def _is_searched(self, path: str) -> bool:
-        entry = self._tree.fact(path)
-        return entry is not None and entry.kind in ("file", "dir")
-
-    def _exact(self, query: str, scopes: list[str], limit: int, wait_s: float, args: Json) -> Json:
+    def _exact(self, query: str, scopes: list[str], limit: int, wait_s: float, views: WithViews, args: Json) -> Json:
+        """In files and in the texts beside them: who names a file means its text, too."""
         pattern = Pattern(
             text=query,
             regex=args["mode"] == "regex",
@@ -168,12 +176,12 @@ class Grep:
             whole_words=bool(args.get("whole_words")),
         )
         choice = Choice(**{name: args[name] for name in _CHOICES if args.get(name) is not None})
-        tree = self._with_profile()
-        elsewhere = None
-        if scopes != [_PROFILE]:
-            elsewhere = self._asked_for_exact(pattern, choice, [one for one in scopes if one != _PROFILE], limit, wait_s)
-        search = ExactSearch(tree, pattern, choice, elsewhere)
-        hits = search.run(entries_below(tree, scopes), limit)
+        entries = [entry for scope in scopes if (entry := views.fact(scope)) is not None]
+        stored = [entry.path for entry in entries if not views.is_view(entry.path)]
+        elsewhere = self._asked_for_exact(pattern, choice, stored, limit, wait_s, views) if stored else None
+        search = ExactSearch(views, pattern, choice, elsewhere)
+        named = [one.path for entry in entries for one in (entry, views.text_of(entry)) if one is not None]
+        hits = search.run(entries_below(views, named), limit)
         return {
             "hits": hits,
             "counts": search.counts,
@@ -184,7 +192,7 @@ class Grep:
         }
 
     def _asked_for_exact(
-        self, pattern: Pattern, choice: Choice, scopes: list[str], limit: int, wait_s: float
+        self, pattern: Pattern, choice: Choice, scopes: list[str], limit: int, wait_s: float, views: WithViews
     ) -> Elsewhere | None:
         """What the server found; None when it cannot say all: everything is read here then."""
         from memdir.api.v1 import SearchRequest
@@ -215,7 +223,8 @@ class Grep:
         if response.note is not None:
             return None
         parked = [row.path for row in engine.parked_rows(_WAITING_MAX)]
-        return Elsewhere.of(response, (*waiting, *parked, _PROFILE), self._tree)
+        late = {*waiting, *parked}
+        return Elsewhere.of(response, lambda path: path in late or views.is_view(path) or self._tree.is_local_only(path))
 
     def _semantic(self, query: str, scopes: list[str], limit: int, wait_s: float, options: Json) -> Json:
         engine = self._syncing.wait_engine(max(wait_s, 0.001))
@@ -383,9 +392,10 @@ class Grep:
         return hit.path, hit.start_line, hit.end_line
 
     def _in_place(self, query: str, scopes: list[str], limit: int, note: str, *, offline: bool) -> Json:
-        tree = self._with_profile() if scopes == [_PROFILE] else self._tree
-        search = WordSearch(tree, query)
-        hits = search.run(scope_files(tree, scopes), limit)
+        views = self._with_views()
+        search = WordSearch(views, query)
+        files = (path for path in scope_files(views, scopes) if path != PROFILE_PATH or scopes == [PROFILE_PATH])
+        hits = search.run(files, limit)
         return {
             "hits": hits,
             "pending": [],
@@ -393,9 +403,8 @@ class Grep:
             "note": f"{note}; {search.note}" if search.note else note,
         }
 
-    def _with_profile(self) -> Readable:
-        """The mount's tree with the text of the profile, which stands in none."""
-        return WithFile(self._tree, _PROFILE, self._syncing.profile_text.encode("utf-8", "surrogateescape"))
+    def _with_views(self) -> WithViews:
+        return WithViews(self._tree, self._syncing.profile_text.encode("utf-8", "surrogateescape"), self._syncing.siblings)
 
     def _newest_first(self, paths: Iterable[str]) -> list[str]:
         """Those that are files here, by when they were changed."""
@@ -410,6 +419,10 @@ class Grep:
 def _places(scopes: list[str]) -> Json:
     """For the wire."""
     return {"filepath": os.path.commonpath(scopes), "filepaths": scopes if len(scopes) > 1 else None}
+
+
+def _is_searched(entry: LocalFact | None) -> bool:
+    return entry is not None and entry.kind in ("file", "dir")
 
 
 def _is_inside(path: str, scopes: list[str]) -> bool:

@@ -13,12 +13,16 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from memdir.core.limits import MIB
 from memdir.core.patterns.matcher import is_binary
+from memdir.core.siblings import source_of
 from memdir.fs.errors import FsError
+from memdir.fs.path import decode, encode
 from memdir.fs.tree import LocalChangedError
 
 if TYPE_CHECKING:
     from memdir.fs.types import LocalFact
+    from memdir.fs.views import SiblingVfs
 
+PROFILE_PATH: Final = "/profile.md"
 FILES_MAX: Final = 500
 BYTES_MAX: Final = 16 * MIB
 ALONE_S: Final = 5.0
@@ -55,30 +59,61 @@ class Readable(Protocol):
     def read(self, fact: LocalFact, offset: int, size: int) -> bytes: ...
 
 
-class WithFile:
-    """A tree and a text at its root that stands in it for whoever looks, such as the profile."""
+class WithViews:
+    """A tree with what can be read in the mount and stands in none of its files: `profile.md`, and the texts beside files."""
 
-    def __init__(self, tree: Readable, path: str, data: bytes) -> None:
-        from memdir.fs.types import LocalFact
-
+    def __init__(self, tree: Readable, profile: bytes, siblings: SiblingVfs | None) -> None:
         self._tree = tree
-        self._data = data
-        self._fact = LocalFact(path=path, ino=0, kind="file", mode=0o444, size=len(data), mtime_ns=0, version=0)
+        self._profile = profile
+        self._siblings = siblings
+        self._views: set[str] = {PROFILE_PATH}
+
+    def is_view(self, path: str) -> bool:
+        """Whether what `fact` or `children` gave for the path is no file."""
+        return path in self._views
+
+    def text_of(self, fact: LocalFact) -> LocalFact | None:
+        """The text beside a file; None where there is none, or where a file has its name."""
+        folder, _, name = fact.path.rpartition("/")
+        beside = self._siblings.beside(fact.ino, encode(name)) if self._siblings is not None and fact.kind == "file" else None
+        if beside is None:
+            return None
+        path = f"{folder}/{decode(beside[0])}"
+        if self._tree.fact(path) is not None:
+            return None
+        self._views.add(path)
+        return _view(path, beside[1].ino, beside[1].size)
 
     def fact(self, path: str) -> LocalFact | None:
-        return self._fact if path == self._fact.path else self._tree.fact(path)
+        if path == PROFILE_PATH:
+            return _view(PROFILE_PATH, 0, len(self._profile))
+        found = self._tree.fact(path)
+        folder, _, name = path.rpartition("/")
+        source = source_of(name) if found is None else None
+        beside = None if source is None else self._tree.fact(f"{folder}/{source[0]}")
+        text = None if beside is None else self.text_of(beside)
+        return text if text is not None and text.path == path else found
 
     def children(self, folder: str) -> Sequence[LocalFact]:
-        found = self._tree.children(folder)
-        if folder != "/":
+        found = [fact for fact in self._tree.children(folder) if fact.path != PROFILE_PATH]
+        texts = [text for fact in found if (text := self.text_of(fact)) is not None]
+        if not texts and folder != "/":
             return found
-        others = [fact for fact in found if fact.path != self._fact.path]
-        return sorted((*others, self._fact), key=lambda fact: os.fsencode(fact.path))
+        own = [_view(PROFILE_PATH, 0, len(self._profile))] if folder == "/" else []
+        return sorted((*found, *texts, *own), key=lambda fact: os.fsencode(fact.path))
 
     def read(self, fact: LocalFact, offset: int, size: int) -> bytes:
-        if fact.path == self._fact.path:
-            return self._data[offset : offset + size]
+        if fact.path == PROFILE_PATH:
+            return self._profile[offset : offset + size]
+        if self._siblings is not None and fact.path in self._views:
+            return self._siblings.text(fact.ino)[offset : offset + size]
         return self._tree.read(fact, offset, size)
+
+
+def _view(path: str, ino: int, size: int) -> LocalFact:
+    from memdir.fs.types import LocalFact
+
+    return LocalFact(path=path, ino=ino, kind="file", mode=0o444, size=size, mtime_ns=0, version=0)
 
 
 def scope_files(tree: Readable, scopes: Iterable[str]) -> Iterator[str]:

@@ -39,6 +39,7 @@ class Layer(ABC):
     def _entry_changed(self, parent: int, name: bytes) -> None:
         for invalidator in self._invalidators:
             invalidator.entry_changed(parent, name)
+            invalidator.inode_changed(parent)  # a listing is forgotten with a name only where the kernel knows that name
 
     def _refuse(self, ino: int) -> None:
         if ino >= self._first_ino:

@@ -94,6 +94,18 @@ class SiblingVfs(Layer):
                 self._announce(parent, parts[-1], one.kind)
         return True
 
+    def beside(self, ino: int, name: bytes) -> tuple[bytes, Inode] | None:
+        """Name and inode of the text of a file that is called `name`; None where it has none, and while it is hidden."""
+        shown = self._shown.get(ino)
+        sibling = None if shown is None else sibling_name(decode(name), shown.sibling.kind)
+        if sibling is None:
+            return None
+        try:
+            inode = self._inode(self._base.get(ino), name)
+        except FsError:  # it is gone
+            return None
+        return None if inode is None else (encode(sibling), inode)
+
     def _announce(self, parent: int, source: bytes, kind: str) -> None:
         name = sibling_name(decode(source), kind)
         if name is not None:
@@ -129,7 +141,8 @@ class SiblingVfs(Layer):
                 mtime_ns=source.mtime_ns, ctime_ns=source.ctime_ns, parent=source.parent,
             )  # fmt: skip
 
-    def _text(self, ino: int) -> bytes:
+    def text(self, ino: int) -> bytes:
+        """All of a sibling, by its inode; FsError when it is gone."""
         source = (ino - _INO_BASE) >> _STATE_BITS
         with self._lock:
             shown = self._shown.get(source)
@@ -193,7 +206,7 @@ class SiblingVfs(Layer):
     def read(self, ino: int, offset: int, size: int) -> ReadResult:
         if ino < _INO_BASE:
             return self._base.read(ino, offset, size)
-        return self._text(ino)[offset : offset + size]
+        return self.text(ino)[offset : offset + size]
 
     def allocated_bytes(self, ino: int) -> int:
         return self._base.allocated_bytes(ino) if ino < _INO_BASE else 0
