@@ -38,6 +38,7 @@ def _private_home(tmp_path_factory: pytest.TempPathFactory) -> object:
     """A test that forgets to set MEMDIR_HOME lands in a folder of the test run and not in the user's home."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MEMDIR_HOME", str(tmp_path_factory.mktemp("home")))
+        patch.setenv("MEMDIR_FETCH_URLS", "off")  # no test reaches the web
         yield
 
 

@@ -900,6 +900,7 @@ _EXTRACTION = _group(
         "found": "What stands in such a file is found by meaning, shown with the path of the file, and read beside it.",
         "siblings": "The text beside a file moves, is copied and vanishes with it, on every mount, and is never synced.",
         "once": "The same bytes are read once.",
+        "addresses": "The page of an address is read where that is on, from nowhere inside the house; nothing else is fetched.",
         "upgraded": "A store made before is brought up to date, and its files are read.",
     },
 )

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from memdir.core.clock import FakeClock
+from memdir.core.errors import FetchError
 from memdir.research.archive import Page
 from memdir.research.run import Means, Run
 from memdir.research.state import Settings, State
 from memdir.research.web.local_index import Entry, LocalIndex
-from memdir.research.web.place import FetchError, Found
+from memdir.research.web.place import Found
 from memdir.research.workspace import Workspace
 from memdir_bench.research.policy import Policy
 

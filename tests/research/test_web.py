@@ -11,12 +11,12 @@ from typing import Any
 import httpx
 import pytest
 
-from memdir.core.errors import UsageError
+from memdir.core.errors import FetchError, UsageError
+from memdir.core.web import Http, is_public
 from memdir.research.web import reader
 from memdir.research.web.engines import ENGINES, Web
-from memdir.research.web.http import Http, fetched_page, is_public
 from memdir.research.web.offline import Folder, Zim
-from memdir.research.web.place import FetchError
+from memdir.research.web.reader import fetched_page
 from tests.research.endpoint import Answer, served
 
 PRIVATE = [
@@ -84,7 +84,7 @@ def _resolving(monkeypatch: pytest.MonkeyPatch, *answers: str) -> None:
         address = left.pop(0) if len(left) > 1 else left[0]
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, 80))]
 
-    monkeypatch.setattr("memdir.research.web.http.socket.getaddrinfo", resolve)
+    monkeypatch.setattr("memdir.core.web.socket.getaddrinfo", resolve)
 
 
 def test_a_name_that_points_inside_is_refused_though_it_looks_public(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,7 +184,7 @@ def test_a_page_that_breaks_off_is_asked_for_again(http: Http, waits: list[float
 
 @pytest.mark.promise("research.faults")
 def test_a_server_that_says_nothing_is_given_up(http: Http, waits: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memdir.research.web.http._TIMEOUT", httpx.Timeout(0.2))
+    monkeypatch.setattr("memdir.core.web._TIMEOUT", httpx.Timeout(0.2))
     slow = Http(private_allowed=True, wait=waits.append)
     over = threading.Event()
 

@@ -38,3 +38,11 @@ class StorageError(MemdirError):
 
 class VersionError(MemdirError):
     """Stored data was written by a newer memdir than this one."""
+
+
+class FetchError(MemdirError):
+    """A page or a search of the web that could not be had."""
+
+
+class UnreachableError(FetchError):
+    """The host gave no answer; later it may."""

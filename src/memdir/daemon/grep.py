@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
-import threading
 import time
-from concurrent.futures import Future, wait
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -28,6 +26,7 @@ from memdir.core.limits import (
 from memdir.core.patterns.matcher import Pattern, is_binary
 from memdir.core.patterns.select import Choice
 from memdir.core.siblings import sibling_of, source_of
+from memdir.daemon.deadlines import HangingError, Patience, in_background
 from memdir.daemon.exact import Elsewhere, ExactSearch
 from memdir.daemon.line_positions import placed
 from memdir.daemon.syncing import Syncing
@@ -43,11 +42,10 @@ from memdir.daemon.word_search import (
 from memdir.fs.path import checked, is_within
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from memdir.api.search import SearchHit
     from memdir.api.v1 import SearchResponse
-    from memdir.client.errors import ClientError
     from memdir.fs.tree import SyncTree
     from memdir.fs.types import LocalFact
     from memdir.sync.engine import Engine
@@ -60,10 +58,6 @@ R = TypeVar("R")
 WAIT_MS: Final = 2500
 """The longest that an answer of nothing waits for what was saved before it."""
 _WAIT_MAX_MS: Final = 30_000
-_ANSWER_S: Final = 2.0
-"""A server that has not answered by then is taken for hanging …"""
-_STARTING_S: Final = 20.0
-"""… but one that was started for this search reads its models first."""
 _WAITING_MAX: Final = 1000
 """With more files that are not on the server as they are here, an exact search reads everything here."""
 _CHECKED_MAX_BYTES: Final = 4 * MIB
@@ -73,56 +67,6 @@ _KEPT_MAX_BYTES: Final = MIB
 _CHOICES: Final = ("invert", "only_matching", "before", "after", "max_count", "files_only", "count")
 PROFILE_NOTE: Final = "profile.md is made from the files under memory/ and user/; it was searched by words"
 NO_SYNC_NOTE: Final = "this mount does not sync: searched by words in the local files"
-
-
-class _HangingError(Exception):
-    """The server takes connections and answers nothing."""
-
-    def __str__(self) -> str:
-        return f"the server does not answer in {_ANSWER_S:g} s"
-
-    @property
-    def told(self) -> ClientError:
-        from memdir.client.errors import OfflineError
-
-        return OfflineError("the server takes connections and does not answer", hint="`memdir server status`, `memdir logs`")
-
-
-class _Patience:
-    """How long a server is waited for; whoever asks it says when that is longer."""
-
-    def __init__(self) -> None:
-        self._deadline_s = time.monotonic() + _ANSWER_S
-
-    def result(self, search: Future[R]) -> R:
-        """What comes of the call; _HangingError when nothing does in time."""
-        while not search.done() and (left_s := self._deadline_s - time.monotonic()) > 0:
-            wait([search], timeout=left_s)
-        if not search.done():
-            raise _HangingError
-        return search.result()
-
-    def starting(self) -> None:
-        """It is being started."""
-        self._deadline_s = time.monotonic() + _STARTING_S
-
-    def more(self, wait_s: float) -> None:
-        """It was asked to wait."""
-        self._deadline_s = time.monotonic() + wait_s + _ANSWER_S
-
-
-def _in_background(call: Callable[[], R]) -> Future[R]:
-    """Run `call` in a thread that may outlive whoever asked; it ends with the time limit of the call."""
-    future: Future[R] = Future()
-
-    def run() -> None:
-        try:
-            future.set_result(call())
-        except BaseException as error:  # noqa: BLE001  handed to whoever asks for the result
-            future.set_exception(error)
-
-    threading.Thread(target=run, name="grep-call", daemon=True).start()
-    return future
 
 
 class Grep:
@@ -214,10 +158,10 @@ class Grep:
             whole_words=pattern.whole_words,
             **{name: getattr(choice, name) for name in _CHOICES},
         )
-        search = _in_background(lambda: engine.link.call(lambda client: client.search(request)))
+        search = in_background(lambda: engine.link.call(lambda client: client.search(request)))
         try:
-            response = _Patience().result(search)
-        except (_HangingError, ClientError) as error:  # it may be busy: unlike a search by meaning, this one may take long
+            response = Patience().result(search)
+        except (HangingError, ClientError) as error:  # it may be busy: unlike a search by meaning, this one may take long
             log.info("an exact search reads every file here: %s", error)
             return None
         if response.note is not None:
@@ -233,11 +177,11 @@ class Grep:
             return self._in_place(query, scopes, limit, note, offline=False)
         from memdir.client.errors import ClientError
 
-        limits = _Patience()
-        search = _in_background(lambda: self._reached_and_asked(engine, query, scopes, limit, wait_s, options, limits))
+        limits = Patience()
+        search = in_background(lambda: self._reached_and_asked(engine, query, scopes, limit, wait_s, options, limits))
         try:
             waiting, response = limits.result(search)
-        except _HangingError as error:
+        except HangingError as error:
             engine.link.fail(error.told)
             note = f"searched by words in the local files, because {error}"
             return self._in_place(query, scopes, limit, note, offline=True)
@@ -247,7 +191,7 @@ class Grep:
         return self._merged(query, scopes, limit, response, waiting, self._kept_here(engine, scopes))
 
     def _reached_and_asked(
-        self, engine: Engine, query: str, scopes: list[str], limit: int, wait_s: float, options: Json, limits: _Patience
+        self, engine: Engine, query: str, scopes: list[str], limit: int, wait_s: float, options: Json, limits: Patience
     ) -> tuple[list[str], SearchResponse]:
         """What could not be pushed, and the server's answer: after SEARCH_WAIT_SOON_MS, or, if that is nothing and few files
         are on their way, after `wait_s`. A local server that is stopped is started. ClientError."""

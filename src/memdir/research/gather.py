@@ -11,14 +11,14 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Any, Final
 from urllib.parse import urljoin
 
-from memdir.core.errors import MemdirError
+from memdir.core.errors import FetchError, MemdirError
 from memdir.llm.port import Model, ModelError
 from memdir.research import digest
 from memdir.research.agent import Result
 from memdir.research.archive import Archive, Page, Source
 from memdir.research.fence import fenced
 from memdir.research.state import State, model_entry
-from memdir.research.web.place import RESULTS_MAX, FetchError, Place
+from memdir.research.web.place import RESULTS_MAX, Place
 
 _WORKERS: Final = 6
 _LINKS_MAX: Final = 600

@@ -12,8 +12,8 @@ from memdir.core.errors import MemdirError
 
 if TYPE_CHECKING:
     from memdir.cli.output import Output
+    from memdir.core.web import Http
     from memdir.research.archive import Page
-    from memdir.research.web.http import Http
 
 _ADDRESSES_MAX: Final = 50
 
@@ -26,10 +26,10 @@ def _configure(parser: Parser) -> None:
 
 
 def _run(args: argparse.Namespace, out: Output) -> int:
+    from memdir.core.web import Http
     from memdir.research.archive import Archive
     from memdir.research.digest import excerpt
     from memdir.research.web import reader
-    from memdir.research.web.http import Http
     from memdir.research.workspace import Workspace
 
     workspace = Workspace(Path(args.dir))
@@ -61,16 +61,17 @@ def _run(args: argparse.Namespace, out: Output) -> int:
 
 
 def _page(address: str, http: Http) -> Page:
+    from memdir.core.errors import FetchError
+    from memdir.core.web import PAGE_MAX_BYTES
     from memdir.research.web import reader
-    from memdir.research.web.http import fetched_page
-    from memdir.research.web.place import FetchError
+    from memdir.research.web.reader import fetched_page
 
     if address.startswith(("http://", "https://")):
         return fetched_page(http, address)
     path = Path(address)
     try:
-        if path.stat().st_size > reader.PAGE_MAX_BYTES:
-            raise FetchError(f"{address}: larger than {reader.PAGE_MAX_BYTES >> 20} MiB")
+        if path.stat().st_size > PAGE_MAX_BYTES:
+            raise FetchError(f"{address}: larger than {PAGE_MAX_BYTES >> 20} MiB")
         data = path.read_bytes()
     except OSError as error:
         raise FetchError(f"{address}: {error.strerror}", hint="a web address, or a file here") from error

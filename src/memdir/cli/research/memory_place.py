@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, unquote
 
 from memdir.cli.targets import control
-from memdir.core.errors import MemdirError
+from memdir.core.errors import FetchError, MemdirError
 from memdir.core.secrets import masked
+from memdir.core.web import PAGE_MAX_BYTES
 from memdir.research.web import reader
-from memdir.research.web.place import FetchError, Found
+from memdir.research.web.place import Found
 
 if TYPE_CHECKING:
     from memdir.daemon.registry import MountRecord
@@ -67,10 +68,10 @@ class MemoryPlace:
         at = self._record.path.rstrip("/") + path
         try:
             with open(at, "rb") as file:
-                data = file.read(reader.PAGE_MAX_BYTES + 1)
+                data = file.read(PAGE_MAX_BYTES + 1)
         except OSError as error:
             raise FetchError(f"{url}: {error.strerror}") from error
-        if len(data) > reader.PAGE_MAX_BYTES:
-            raise FetchError(f"{url}: larger than {reader.PAGE_MAX_BYTES >> 20} MiB")
+        if len(data) > PAGE_MAX_BYTES:
+            raise FetchError(f"{url}: larger than {PAGE_MAX_BYTES >> 20} MiB")
         page = reader.page(url, path.rpartition("/")[2], data)
         return replace(page, text=masked(page.text))

@@ -191,8 +191,8 @@ def _means(args: argparse.Namespace, record: MountRecord | None, inside: str) ->
     need_extra()
     places: list[Place] = []
     if args.search is not None:
+        from memdir.core.web import Http
         from memdir.research.web.engines import Web
-        from memdir.research.web.http import Http
 
         places.append(Web(args.search, Http(private_allowed=args.private_addresses)))
     for given in args.offline or []:

@@ -10,10 +10,11 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from memdir.core.errors import UsageError
+from memdir.core.errors import FetchError, UsageError
+from memdir.core.web import Http
 from memdir.research.archive import Page
-from memdir.research.web.http import Http, fetched_page
-from memdir.research.web.place import FetchError, Found
+from memdir.research.web.place import Found
+from memdir.research.web.reader import fetched_page
 
 _ANSWER_MAX_BYTES: Final = 4 << 20
 _QUERY_MAX_CHARS: Final = 400

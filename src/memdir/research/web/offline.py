@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote, unquote
 
-from memdir.core.errors import UsageError
+from memdir.core.errors import FetchError, UsageError
+from memdir.core.web import PAGE_MAX_BYTES
 from memdir.research.archive import Page
 from memdir.research.web import reader
 from memdir.research.web.local_index import Entry, LocalIndex, snippet
-from memdir.research.web.place import FetchError, Found
+from memdir.research.web.place import Found
 
 FOLDER_SCHEME: Final = "folder:"
 ZIM_SCHEME: Final = "zim:"
@@ -71,8 +72,8 @@ class Folder:
         if not at.is_relative_to(self._root) or not at.is_file():
             raise FetchError(f"{url}: no such document")
         try:
-            if at.stat().st_size > reader.PAGE_MAX_BYTES:
-                raise FetchError(f"{url}: larger than {reader.PAGE_MAX_BYTES >> 20} MiB")
+            if at.stat().st_size > PAGE_MAX_BYTES:
+                raise FetchError(f"{url}: larger than {PAGE_MAX_BYTES >> 20} MiB")
             data = at.read_bytes()
         except OSError as error:
             raise FetchError(f"{url}: {error.strerror}") from error
@@ -153,6 +154,6 @@ class Zim:
             item = self._archive.get_entry_by_path(path).get_item()
         except (KeyError, RuntimeError) as error:
             raise FetchError(f"{url}: no such article") from error
-        if item.size > reader.PAGE_MAX_BYTES:
-            raise FetchError(f"{url}: larger than {reader.PAGE_MAX_BYTES >> 20} MiB")
+        if item.size > PAGE_MAX_BYTES:
+            raise FetchError(f"{url}: larger than {PAGE_MAX_BYTES >> 20} MiB")
         return reader.page(url, path.rpartition("/")[2], bytes(item.content), media_type=item.mimetype)

@@ -5,14 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from memdir.core.errors import MemdirError
 from memdir.research.archive import Page
 
 RESULTS_MAX = 10
-
-
-class FetchError(MemdirError):
-    """A page or a search that could not be had; the run goes on without it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 from functools import cache
 from typing import Final
+from urllib.parse import urlsplit
 
+from memdir.core.errors import FetchError
+from memdir.core.web import Http
 from memdir.ingest.extractors.formats import HEAD_BYTES, HTML, family_of
 from memdir.ingest.extractors.output import ExtractionError
 from memdir.ingest.sandbox import Sandbox
 from memdir.ingest.text import decode
 from memdir.research.archive import TEXT_MAX_CHARS, Page
-from memdir.research.web.place import FetchError
 
-PAGE_MAX_BYTES: Final = 32 << 20
 _TITLE: Final = re.compile(r"^#{1,3}\s+(?!Page \d+$)(\S.{0,250})$", re.M)
 """A heading that is no number of a page, as the extractor of PDF writes them."""
 
@@ -54,3 +55,9 @@ def _made(url: str, name: str, title: str, media_type: str, text: str, *, trunca
     named = " ".join(title.split()) or (heading[1].strip() if heading else name)
     cut = truncated or len(text) > TEXT_MAX_CHARS
     return Page(url=url, title=named, media_type=media_type, text=text[:TEXT_MAX_CHARS], truncated=cut)
+
+
+def fetched_page(http: Http, url: str) -> Page:
+    """The readable page of an address."""
+    final, media_type, data = http.get(url)
+    return page(final, urlsplit(final).path.rpartition("/")[2], data, media_type=media_type)

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import logging
+import os
+import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Final
+from urllib.parse import unquote, urlsplit
 
-from memdir.core.errors import NotFoundError
+from memdir.core.errors import FetchError, NotFoundError, UnreachableError
 from memdir.core.siblings import ERROR, first_lines
 from memdir.ingest.extractors import VERSION, ocr, speech
-from memdir.ingest.extractors.formats import HEAD_BYTES, Format, family_of
+from memdir.ingest.extractors.formats import HEAD_BYTES, HTML, Format, family_of
 from memdir.ingest.extractors.output import ExtractionError
 from memdir.ingest.sandbox import Extraction, Sandbox
 from memdir.ingest.text import DecodedText, decode
-from memdir.server.indexing.leases import Lease
+from memdir.server.indexing.leases import Lease, PermanentError
 from memdir.store.contents.extractions import Extracted
 from memdir.store.errors import SupersededError
 from memdir.store.store import Store
@@ -23,7 +27,11 @@ from memdir.store.types import Document
 
 log = logging.getLogger(__name__)
 
+ENV_FETCH: Final = "MEMDIR_FETCH_URLS"
+"""`on`: of a document that is an address the page is fetched and read. `private`: also from this machine and network. Else the
+address is kept as it is."""
 _TOLD_EVERY_S: Final = 2.0
+_HEADING: Final = re.compile(r"#[ \t]+(\S.*)")
 _FRONT_END: Final = "\n---\n\n"
 _REASON_MAX_CHARS: Final = 1_000
 _LANGUAGE_CHARS: Final = 4_000
@@ -35,8 +43,15 @@ _CODES: Final = {
 }  # fmt: skip
 
 
+def address_of(document: Document) -> str | None:
+    """The address whose page a document stands for; None for other documents, and where nothing is fetched."""
+    return document.url if os.environ.get(ENV_FETCH) in ("on", "private") else None
+
+
 def format_of(document: Document, head: bytes) -> Format | None:
     """What the document must be read as in a process apart; None for text, and for what nobody can read."""
+    if address_of(document) is not None:
+        return HTML
     name = (document.path or document.custom_id or "").rpartition("/")[2]
     return family_of(head[:HEAD_BYTES], name)
 
@@ -111,6 +126,11 @@ def _read(store: Store, sandbox: Sandbox, document: Document, lease: Lease) -> N
     found = format_of(document, head)
     if found is None:
         return
+    pieces: Iterable[bytes] = store.blobs.pieces(document.content_hash)
+    address, page = address_of(document), b""
+    if address is not None:
+        address, found, page = _fetched(address)
+        pieces = (page,)
     try:
         told_s = time.monotonic()
 
@@ -120,8 +140,10 @@ def _read(store: Store, sandbox: Sandbox, document: Document, lease: Lease) -> N
                 told_s = time.monotonic()
                 store.progress.reading(lease.job, f"reading: {done} of {total}" if total else f"reading: {done}")
 
-        result = sandbox.extract(
-            store.blobs.pieces(document.content_hash), found, progress=progress, checkpoint=lease.check_refused
+        result = (
+            _plain(address, page)
+            if found is None
+            else sandbox.extract(pieces, found, progress=progress, checkpoint=lease.check_refused)
         )
     except NotFoundError as error:
         raise SupersededError from error
@@ -129,18 +151,52 @@ def _read(store: Store, sandbox: Sandbox, document: Document, lease: Lease) -> N
         sentences = [part[:1].upper() + part[1:] for part in (error.reason, error.hint) if part]
         reason = ". ".join(sentences)[:_REASON_MAX_CHARS]
         extracted = Extracted(
-            content_hash=document.content_hash, version=VERSION, kind=error.kind or found.kind, media_type=found.media_type,
-            title="", size_bytes=0, error=reason, needs=error.needs,
+            content_hash=document.content_hash, version=VERSION, kind=error.kind or (found or HTML).kind,
+            media_type=(found or HTML).media_type, title="", size_bytes=0, error=reason, needs=error.needs,
         )  # fmt: skip
         log.info("document %s cannot be read: %s", document.id, reason)
         store.extractions.put(extracted, None)
         return
+    if address is not None:
+        result = replace(result, facts={"address": address, **result.facts})
     body = _body(document, result)
     extracted = Extracted(
         content_hash=document.content_hash, version=VERSION, kind=result.kind, media_type=result.media_type,
         title=result.title, size_bytes=len(body.encode()), needs=result.needs,
     )  # fmt: skip
     store.extractions.put(extracted, body)
+
+
+def _fetched(address: str) -> tuple[str, Format | None, bytes]:
+    """Where the page of an address is in the end, what it must be read as (None: as text) and its bytes. UnreachableError when
+    another try may help, PermanentError when none will."""
+    from memdir.core.web import Http
+
+    http = Http(private_allowed=os.environ.get(ENV_FETCH) == "private")
+    try:
+        final, media_type, data = http.get(address)
+    except UnreachableError:
+        raise
+    except FetchError as error:
+        raise PermanentError(error.message) from error
+    finally:
+        http.close()
+    name = unquote(urlsplit(final).path).rpartition("/")[2]
+    found = family_of(data[:HEAD_BYTES], name)
+    if found is None and media_type.partition(";")[0].strip() in ("text/html", "application/xhtml+xml"):
+        found = HTML
+    return final, found, data
+
+
+def _plain(address: str | None, page: bytes) -> Extraction:
+    text = decode(page)
+    if text is None:
+        raise ExtractionError(f"{address} is no text, and nothing of a kind that is read")
+    heading = _HEADING.match(text.text)
+    return Extraction(
+        kind=HTML.kind, media_type="text/plain", engine="", title="" if heading is None else heading[1].strip(),
+        text=text.text, facts={}, truncated=text.truncated, needs="", peak_bytes=0,
+    )  # fmt: skip
 
 
 def _body(document: Document, result: Extraction) -> str:

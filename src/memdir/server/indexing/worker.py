@@ -21,7 +21,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Final, NoReturn
 
-from memdir.core.errors import BusyError, MemdirError, StorageError
+from memdir.core.errors import BusyError, MemdirError, StorageError, UnreachableError
 from memdir.ingest.sandbox import Sandbox
 from memdir.retrieval.embed.port import LineEmbedder
 from memdir.server.engine import Engine
@@ -330,7 +330,7 @@ class Worker:
             # Deleted or replaced under our hands; a row that is still there asks for the newer content.
             self._store.jobs.release([job])
             return
-        known = isinstance(error, (PermanentError, *_NOT_ITS_FAULT))
+        known = isinstance(error, (PermanentError, UnreachableError, *_NOT_ITS_FAULT))
         log.warning(
             "%s of document %s failed (attempt %d): %s", job.kind, job.document_id, job.attempts + 1, error, exc_info=not known
         )

@@ -55,8 +55,9 @@ def address_in(content: str) -> str | None:
 def add(
     caller: Caller, request: v3.AddDocument, *, priority: int = INTERACTIVE, number: int = 0, only_new: bool = False
 ) -> v3.Added:
-    """Take a text in; the same custom id or path again replaces. An address is kept as it is: the server fetches nothing.
-    `number` is the place among several of one request. PreconditionError with `only_new` when there is one already."""
+    """Take a text in; the same custom id or path again replaces. Of an address the page is fetched when the document is read,
+    where that is on. `number` is the place among several of one request. PreconditionError with `only_new` when there is one
+    already."""
     with caller.store.blobs.upload() as upload:
         upload.write(request.content.encode())
         return add_blob(caller, request, upload.finish(), priority=priority, number=number, only_new=only_new)

@@ -77,7 +77,7 @@ def memory_of(memory: Memory) -> v3.MemoryOfDocument:
 
 
 def type_of(document: Document) -> str:
-    """`text`, unless the media type says more; `webpage` for an address (which is kept, and not fetched)."""
+    """`text`, unless the media type says more; `webpage` for an address."""
     if document.url is not None:
         return "webpage"
     return next((name for prefix, name in _TYPES if document.media_type.startswith(prefix)), "text")

@@ -1,4 +1,4 @@
-"""HTTP for research: bounded, polite to each host, tried again when that helps, and never to an address inside the house."""
+"""Pages of the web: bounded, polite to each host, tried again when that helps, and never from an address inside the house."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from urllib.parse import urljoin, urlsplit
 
 import httpx
 
-from memdir.research.archive import Page
-from memdir.research.web import reader
-from memdir.research.web.place import FetchError
+from memdir.core.errors import FetchError, UnreachableError
+from memdir.core.limits import MIB
 
-USER_AGENT: Final = "memdir-research/1 (+https://pypi.org/project/memdir/)"
+USER_AGENT: Final = "memdir/1 (+https://pypi.org/project/memdir/)"
+PAGE_MAX_BYTES: Final = 32 * MIB
 _TIMEOUT: Final = httpx.Timeout(30.0, connect=10.0)
 _TOTAL_S: Final = 120.0
 """Of one answer: a page that drips is given up."""
@@ -61,7 +61,7 @@ class Http:
         params: Mapping[str, str] | None = None,
         headers: Mapping[str, str] | None = None,
         json: Any = None,
-        max_bytes: int = reader.PAGE_MAX_BYTES,
+        max_bytes: int = PAGE_MAX_BYTES,
         trusted: bool = False,
     ) -> tuple[str, str, bytes]:
         """(final address, media type, content) of a page; a POST where `json` is given. `trusted` addresses are the user's own
@@ -97,7 +97,7 @@ class Http:
                 why = f"{asked.url}: {type(error).__name__}: {error}"
             if attempt < _TRIES - 1:
                 self._wait(pause_s)
-        raise FetchError(why)
+        raise UnreachableError(why)
 
     def _once(self, asked: _Request) -> tuple[int, float | None, tuple[str | None, str, bytes]]:
         """Status, how long to wait, and (where it leads instead, media type, content)."""
@@ -189,9 +189,3 @@ def _seconds(header: str | None) -> float | None:
         return max(float(header), 0.0) if header else None
     except ValueError:
         return None
-
-
-def fetched_page(http: Http, url: str) -> Page:
-    """The readable page of an address."""
-    final, media_type, data = http.get(url)
-    return reader.page(final, urlsplit(final).path.rpartition("/")[2], data, media_type=media_type)
