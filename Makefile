@@ -1,7 +1,7 @@
 # Everything a person or a CI job does with a checkout. `make setup` once; every target runs it first (a stamp makes it quick).
 PYTHON_BIN := .venv/bin/python
 CODE := src bench tests scripts
-PYTEST_WORKERS ?= 3
+PYTEST_WORKERS ?= 4
 PYTEST_FLAGS ?=
 PYTEST = $(PYTHON_BIN) -m pytest -n $(PYTEST_WORKERS) --dist loadfile --max-worker-restart 1
 # Where this is set, every process of every test compiles what it imports anew: 1.5 s of processor time for each server.
