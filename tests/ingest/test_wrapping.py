@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memdir.store.text.wrapping import unwrapped
+from memdir.ingest.extractors.markup import markdown
+from memdir.store.text.wrapping import by_sentence, unwrapped
 
 PROSE = """The tender of Blue Harbor was opened on Monday, and of the four offers two were late. Blue
 Harbor has to be handed over in June. Odile Iversen, who is responsible for it, asked Blue
@@ -47,3 +48,38 @@ def test_what_is_no_prose_keeps_its_lines(page: str) -> None:
 @given(st.text(alphabet="ab .!:\n\r\t-1", max_size=400))
 def test_no_word_is_lost_or_moved(page: str) -> None:
     assert unwrapped(page).split() == page.split()
+
+
+def test_line_ends_of_html_are_spaces_but_where_they_are_kept() -> None:
+    page = """<p>Normal row updates write a new version
+of the row to preserve <b>old
+versions</b>. Then it ends.</p><pre>a
+  b
+
+c</pre><ul><li>one
+two. Three.</li></ul><p>The rest of an open</p><pre>x
+ y"""
+    assert markdown(page).splitlines() == [
+        "Normal row updates write a new version of the row to preserve **old versions**.",
+        "Then it ends.", "", "```", "a", "  b", "", "c", "```", "", "- one two. Three.", "",
+        "The rest of an open", "", "```", "x", " y", "```",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "See 2. 1. Is no item. It goes on.",
+        "```\nA. B is here. C is there.\n```",
+        "| A is. B is. |",
+        "- A is. B is.",
+        "# A is. B is.",
+    ],
+)
+def test_no_sentence_becomes_what_it_is_not(text: str) -> None:
+    assert by_sentence(text) == text
+
+
+@given(st.text(alphabet="aB .!:\n#-1|`", max_size=400))
+def test_by_sentence_no_word_is_lost_or_moved(text: str) -> None:
+    assert by_sentence(text).split() == text.split()

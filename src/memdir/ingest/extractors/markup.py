@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from html_to_markdown import ConversionOptions, PreprocessingOptions, convert
 
 from memdir.ingest.extractors.output import ExtractionError
+from memdir.store.text.wrapping import by_sentence
 
 DEPTH_MAX: Final = 400
+_PREFORMATTED: Final = re.compile(r"<(/?)(?:pre|textarea)\b", re.IGNORECASE)
 _NO_TEXT: Final = ["script", "style", "noscript", "template", "svg", "iframe", "object", "head > link"]
 _AROUND: Final = [
     "nav",
@@ -39,7 +42,22 @@ def markdown(html: str, *, page: bool = False) -> str:
         compact_tables=True,
     )
     try:
-        result = convert(html, options)
+        result = convert(_on_one_line(html), options)
     except Exception as error:
         raise ExtractionError("its HTML cannot be read", hint="open it in a browser and save it again") from error
-    return result.content or ""
+    return by_sentence(result.content or "")
+
+
+def _on_one_line(html: str) -> str:
+    """Without line ends where they mean no more than a space, which the library keeps."""
+    pieces: list[str] = []
+    begin, kept = 0, False
+    for tag in _PREFORMATTED.finditer(html):
+        if bool(tag[1]) == kept:
+            pieces.append(html[begin : tag.start()] if kept else _joined(html[begin : tag.start()]))
+            begin, kept = tag.start(), not kept
+    return "".join([*pieces, html[begin:] if kept else _joined(html[begin:])])
+
+
+def _joined(text: str) -> str:
+    return " ".join(line.strip(" \t\r") for line in text.split("\n"))

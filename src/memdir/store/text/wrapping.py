@@ -48,9 +48,24 @@ def unwrapped(page: str) -> str:
     return "\n".join(map(_by_sentence, paragraphs))
 
 
+def by_sentence(markdown: str) -> str:
+    """Markdown with a sentence a line in its paragraphs, unless a sentence would begin as an item, a heading or code does."""
+    lines: list[str] = []
+    is_code = False
+    for line in markdown.split("\n"):
+        is_code ^= line.startswith("```")
+        pieces = [] if is_code or line[:1] in (" ", "\t", "|", "`") or starts_anew(line) else _sentences(line)
+        lines += [line] if len(pieces) < 2 or any(map(starts_anew, pieces)) else pieces
+    return "\n".join(lines)
+
+
+def _sentences(text: str) -> list[str]:
+    return [text[start:end] for start, end in sentences(text)]
+
+
 def _by_sentence(lines: list[str]) -> str:
     text = " ".join(lines)
-    return text if len(lines) == 1 else "\n".join(text[start:end] for start, end in sentences(text))
+    return text if len(lines) == 1 else "\n".join(_sentences(text))
 
 
 def _goes_on(before: str, after: str, width: int) -> bool:
