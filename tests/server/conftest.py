@@ -8,6 +8,7 @@ import select
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -32,6 +33,14 @@ ON_BOTH = pytest.mark.parametrize("server", ["sqlite", "postgres"], indirect=Tru
 Putting = Callable[..., Outcome]
 AnyStore = SqliteStore | PostgresStore
 OpenStore = Callable[[Clock], AnyStore]
+
+
+def until(true: Callable[[], object], limit_s: float = 120.0, *, every_s: float = 0.02) -> None:
+    """Wait for what another process does."""
+    deadline, pause = time.monotonic() + limit_s, threading.Event()
+    while not true():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        pause.wait(every_s)
 
 
 @pytest.fixture

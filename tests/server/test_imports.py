@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
@@ -13,7 +12,7 @@ import pytest
 
 from memdir.core.errors import UsageError
 from memdir.server.indexing.import_process import ENV_CORES, IDLE_S, cores
-from tests.server.conftest import ServerProcess, start
+from tests.server.conftest import ServerProcess, start, until
 
 COUNT = 400
 WORDS = ("harbour", "orchard", "theatre", "clinic", "meadow", "quarry", "bakery", "viaduct")
@@ -32,13 +31,6 @@ def children(pid: int) -> list[int]:
             if parent == pid and b"memdir.server.indexing.import_process" in line:
                 found.append(int(entry.name))
     return found
-
-
-def until(true: Callable[[], object], limit_s: float = 120.0) -> None:
-    deadline = time.monotonic() + limit_s
-    while not true():
-        assert time.monotonic() < deadline
-        os.sched_yield()
 
 
 def posted(client: httpx.Client, tag: str) -> None:

@@ -7,17 +7,14 @@ import os
 import signal
 import subprocess
 import sys
-import threading
-import time
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import httpx
 import pytest
 
 from memdir.store.sqlite.store import SqliteStore
-from tests.server.conftest import start
+from tests.server.conftest import start, until
 
 TAG = "import"
 DOCUMENTS = 80
@@ -28,13 +25,6 @@ WAIT_S = 120.0
 
 def said(number: int) -> str:
     return f"Entry {number}: the keeper of house {number} prefers pump {number * 7} over all the others."
-
-
-def until(true: Callable[[], bool]) -> None:
-    deadline, pause = time.monotonic() + WAIT_S, threading.Event()
-    while not true():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        pause.wait(0.02)
 
 
 def left(client: httpx.Client) -> int:

@@ -7,9 +7,9 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,17 +18,13 @@ import pytest
 
 from memdir.core.clock import SystemClock
 from memdir.store.store import Store
-from tests.server.conftest import OpenStore, ServerProcess, start
+from tests.server.conftest import OpenStore, ServerProcess, start, until
 
 WAIT_S = 300.0
 TAG = "notes"
 
 
-def poll(true: Callable[[], bool], *, every_s: float = 0.1) -> None:
-    deadline, pause = time.monotonic() + WAIT_S, threading.Event()
-    while not true():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        pause.wait(every_s)
+poll = partial(until, limit_s=WAIT_S, every_s=0.1)
 
 
 @contextmanager

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 import threading
-import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
@@ -19,7 +19,7 @@ from memdir.store.errors import SupersededError
 from memdir.store.jobs.queue import BULK, INTERACTIVE, LEASE_MS, Job
 from memdir.store.tree.documents import STATUSES
 from memdir.store.types import Chunk, Container
-from tests.server.conftest import AnyStore, Putting
+from tests.server.conftest import AnyStore, Putting, until
 from tests.server.fakes import FakeEngine, HashEmbedder
 from tests.server.pipeline.conftest import WAIT_S, Events, Working, document_at, drained, status, texts
 from tests.server.steps import index, remember
@@ -28,13 +28,7 @@ LONG = "".join(f"Paragraph {number} says something about pumps.\n\n" for number 
 """Cutting it takes seconds."""
 
 
-def poll(true: Callable[[], bool]) -> None:
-    """Until something outside the store happens."""
-    deadline = time.monotonic() + WAIT_S
-    pause = threading.Event()
-    while not true():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        pause.wait(0.01)
+poll = partial(until, limit_s=WAIT_S, every_s=0.01)
 
 
 def endless(*_: object) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Final
 from urllib.parse import quote, unquote
 
 from memdir.core.errors import FetchError, UsageError
-from memdir.core.web import PAGE_MAX_BYTES
+from memdir.core.web import PAGE_MAX_BYTES, too_large
 from memdir.research.archive import Page
 from memdir.research.web import reader
 from memdir.research.web.local_index import Entry, LocalIndex, snippet
@@ -73,7 +73,7 @@ class Folder:
             raise FetchError(f"{url}: no such document")
         try:
             if at.stat().st_size > PAGE_MAX_BYTES:
-                raise FetchError(f"{url}: larger than {PAGE_MAX_BYTES >> 20} MiB")
+                raise too_large(url)
             data = at.read_bytes()
         except OSError as error:
             raise FetchError(f"{url}: {error.strerror}") from error
@@ -155,5 +155,5 @@ class Zim:
         except (KeyError, RuntimeError) as error:
             raise FetchError(f"{url}: no such article") from error
         if item.size > PAGE_MAX_BYTES:
-            raise FetchError(f"{url}: larger than {PAGE_MAX_BYTES >> 20} MiB")
+            raise too_large(url)
         return reader.page(url, path.rpartition("/")[2], bytes(item.content), media_type=item.mimetype)

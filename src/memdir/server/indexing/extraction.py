@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Final
+from functools import cache
+from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urlsplit
 
 from memdir.core.errors import FetchError, NotFoundError, UnreachableError
@@ -16,6 +16,7 @@ from memdir.core.siblings import ERROR, first_lines
 from memdir.ingest.extractors import VERSION, ocr, speech
 from memdir.ingest.extractors.formats import HEAD_BYTES, HTML, Format, family_of
 from memdir.ingest.extractors.output import ExtractionError
+from memdir.ingest.pages import read_page
 from memdir.ingest.sandbox import Extraction, Sandbox
 from memdir.ingest.text import DecodedText, decode
 from memdir.server.indexing.leases import Lease, PermanentError
@@ -25,13 +26,15 @@ from memdir.store.store import Store
 from memdir.store.text.languages import of_passage
 from memdir.store.types import Document
 
+if TYPE_CHECKING:
+    from memdir.core.web import Http
+
 log = logging.getLogger(__name__)
 
 ENV_FETCH: Final = "MEMDIR_FETCH_URLS"
 """`on`: of a document that is an address the page is fetched and read. `private`: also from this machine and network. Else the
 address is kept as it is."""
 _TOLD_EVERY_S: Final = 2.0
-_HEADING: Final = re.compile(r"#[ \t]+(\S.*)")
 _FRONT_END: Final = "\n---\n\n"
 _REASON_MAX_CHARS: Final = 1_000
 _LANGUAGE_CHARS: Final = 4_000
@@ -126,11 +129,7 @@ def _read(store: Store, sandbox: Sandbox, document: Document, lease: Lease) -> N
     found = format_of(document, head)
     if found is None:
         return
-    pieces: Iterable[bytes] = store.blobs.pieces(document.content_hash)
-    address, page = address_of(document), b""
-    if address is not None:
-        address, found, page = _fetched(address)
-        pieces = (page,)
+    address = address_of(document)
     try:
         told_s = time.monotonic()
 
@@ -140,25 +139,24 @@ def _read(store: Store, sandbox: Sandbox, document: Document, lease: Lease) -> N
                 told_s = time.monotonic()
                 store.progress.reading(lease.job, f"reading: {done} of {total}" if total else f"reading: {done}")
 
-        result = (
-            _plain(address, page)
-            if found is None
-            else sandbox.extract(pieces, found, progress=progress, checkpoint=lease.check_refused)
-        )
+        if address is not None:
+            result = _fetched(sandbox, address, progress=progress, checkpoint=lease.check_refused)
+        else:
+            result = sandbox.extract(
+                store.blobs.pieces(document.content_hash), found, progress=progress, checkpoint=lease.check_refused
+            )
     except NotFoundError as error:
         raise SupersededError from error
     except ExtractionError as error:
         sentences = [part[:1].upper() + part[1:] for part in (error.reason, error.hint) if part]
         reason = ". ".join(sentences)[:_REASON_MAX_CHARS]
         extracted = Extracted(
-            content_hash=document.content_hash, version=VERSION, kind=error.kind or (found or HTML).kind,
-            media_type=(found or HTML).media_type, title="", size_bytes=0, error=reason, needs=error.needs,
+            content_hash=document.content_hash, version=VERSION, kind=error.kind or found.kind, media_type=found.media_type,
+            title="", size_bytes=0, error=reason, needs=error.needs,
         )  # fmt: skip
         log.info("document %s cannot be read: %s", document.id, reason)
         store.extractions.put(extracted, None)
         return
-    if address is not None:
-        result = replace(result, facts={"address": address, **result.facts})
     body = _body(document, result)
     extracted = Extracted(
         content_hash=document.content_hash, version=VERSION, kind=result.kind, media_type=result.media_type,
@@ -167,36 +165,27 @@ def _read(store: Store, sandbox: Sandbox, document: Document, lease: Lease) -> N
     store.extractions.put(extracted, body)
 
 
-def _fetched(address: str) -> tuple[str, Format | None, bytes]:
-    """Where the page of an address is in the end, what it must be read as (None: as text) and its bytes. UnreachableError when
-    another try may help, PermanentError when none will."""
+@cache
+def _web(*, private_allowed: bool) -> Http:
+    """One client for all documents, so that no host is asked by more than two at a time."""
     from memdir.core.web import Http
 
-    http = Http(private_allowed=os.environ.get(ENV_FETCH) == "private")
+    return Http(private_allowed=private_allowed)
+
+
+def _fetched(
+    sandbox: Sandbox, address: str, *, progress: Callable[[int, int], None], checkpoint: Callable[[], None]
+) -> Extraction:
+    """The page of an address. UnreachableError when another try may help, PermanentError when none will; ExtractionError."""
     try:
-        final, media_type, data = http.get(address)
+        final, media_type, data = _web(private_allowed=os.environ.get(ENV_FETCH) == "private").get(address)
     except UnreachableError:
         raise
     except FetchError as error:
         raise PermanentError(error.message) from error
-    finally:
-        http.close()
     name = unquote(urlsplit(final).path).rpartition("/")[2]
-    found = family_of(data[:HEAD_BYTES], name)
-    if found is None and media_type.partition(";")[0].strip() in ("text/html", "application/xhtml+xml"):
-        found = HTML
-    return final, found, data
-
-
-def _plain(address: str | None, page: bytes) -> Extraction:
-    text = decode(page)
-    if text is None:
-        raise ExtractionError(f"{address} is no text, and nothing of a kind that is read")
-    heading = _HEADING.match(text.text)
-    return Extraction(
-        kind=HTML.kind, media_type="text/plain", engine="", title="" if heading is None else heading[1].strip(),
-        text=text.text, facts={}, truncated=text.truncated, needs="", peak_bytes=0,
-    )  # fmt: skip
+    page = read_page(sandbox, name, data, media_type, progress=progress, checkpoint=checkpoint)
+    return replace(page, facts={"address": final, **page.facts})
 
 
 def _body(document: Document, result: Extraction) -> str:
