@@ -38,6 +38,13 @@ def source_of(name: str) -> tuple[str, str] | None:
     return None if found is None else (found[1], found[2] or found[3])
 
 
+def source_path(path: str) -> str | None:
+    """`source_of` in the folder of the sibling: the path of the file."""
+    folder, _, name = path.rpartition("/")
+    source = source_of(name)
+    return None if source is None else f"{folder}/{source[0]}"
+
+
 def sibling_path(path: str, kind: str) -> str | None:
     """`sibling_name` in the folder of the file."""
     folder, _, name = path.rpartition("/")

@@ -172,13 +172,18 @@ def is_public(address: str) -> bool:
 _NAT64: Final = ipaddress.ip_network("64:ff9b::/96")
 
 
+def too_large(url: str, max_bytes: int = PAGE_MAX_BYTES) -> FetchError:
+    """The one wording of that."""
+    return FetchError(f"{url}: larger than {max_bytes >> 20} MiB")
+
+
 def _content(url: str, answer: httpx.Response, max_bytes: int) -> bytes:
     data = bytearray()
     end_s = time.monotonic() + _TOTAL_S
     for piece in answer.iter_bytes():
         data += piece
         if len(data) > max_bytes:
-            raise FetchError(f"{url}: larger than {max_bytes >> 20} MiB")
+            raise too_large(url, max_bytes)
         if time.monotonic() > end_s:
             raise FetchError(f"{url}: not there after {_TOTAL_S:.0f} s")
     return bytes(data)

@@ -25,7 +25,7 @@ from memdir.core.limits import (
 )
 from memdir.core.patterns.matcher import Pattern, is_binary
 from memdir.core.patterns.select import Choice
-from memdir.core.siblings import sibling_of, source_of
+from memdir.core.siblings import sibling_of, source_path
 from memdir.daemon.deadlines import HangingError, Patience, in_background
 from memdir.daemon.exact import Elsewhere, ExactSearch
 from memdir.daemon.line_positions import placed
@@ -105,11 +105,8 @@ class Grep:
 
     def _source_of(self, path: str) -> str:
         """The file that a text beside it was read from; other paths as they are."""
-        folder, _, name = path.rpartition("/")
-        source = source_of(name)
-        if source is None or self._tree.fact(path) is not None:
-            return path
-        return f"{folder}/{source[0]}"
+        source = source_path(path)
+        return path if source is None or self._tree.fact(path) is not None else source
 
     def _exact(self, query: str, scopes: list[str], limit: int, wait_s: float, views: WithViews, args: Json) -> Json:
         """In files and in the texts beside them: who names a file means its text, too."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from memdir.core.limits import MIB
 from memdir.core.patterns.matcher import is_binary
-from memdir.core.siblings import source_of
+from memdir.core.siblings import source_path
 from memdir.fs.errors import FsError
 from memdir.fs.path import decode, encode
 from memdir.fs.tree import LocalChangedError
@@ -88,9 +88,8 @@ class WithViews:
         if path == PROFILE_PATH:
             return _view(PROFILE_PATH, 0, len(self._profile))
         found = self._tree.fact(path)
-        folder, _, name = path.rpartition("/")
-        source = source_of(name) if found is None else None
-        beside = None if source is None else self._tree.fact(f"{folder}/{source[0]}")
+        source = source_path(path) if found is None else None
+        beside = None if source is None else self._tree.fact(source)
         text = None if beside is None else self.text_of(beside)
         return text if text is not None and text.path == path else found
 

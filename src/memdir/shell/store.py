@@ -7,7 +7,6 @@ alone; a second shell for the same container takes another one.
 from __future__ import annotations
 
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
@@ -29,7 +28,7 @@ _STORES_MAX: Final = 16
 """Shells of one container at a time."""
 _STORES_FOLDER: Final = "shells"
 _LOCK_NAME: Final = "lock"
-_CONTAINER_NAME: Final = "container"
+_CONTAINER_NAME: Final = ".memdir-container"
 """Holds the name of the container that a user's folder belongs to."""
 
 
@@ -54,10 +53,8 @@ class MemoryStore:
         self._lock, held = _acquired(paths, name) if folder is None else _one(_for_a_store(folder))
         try:
             if sync and folder is not None:
-                _refuse_another_container(held, name)
+                _keep_for(held, name)
             self._fs = SqliteFs.open(held, read_only=read_only, sync=sync)
-            if sync and folder is not None:
-                write_private(held / _CONTAINER_NAME, f"{name}\n".encode())
         except BaseException:
             self._lock.release()
             raise
@@ -117,7 +114,7 @@ def _acquired(paths: AppPaths, name: str) -> tuple[MountLock, Path]:
 def _for_a_store(folder: Path) -> Path:
     """The folder that a user named, unless it has files in it, which the shell would not show and the store would lie among."""
     try:
-        names = {entry.name for entry in folder.iterdir()} - {_LOCK_NAME}
+        names = {entry.name for entry in folder.iterdir()} - {_LOCK_NAME, _CONTAINER_NAME}
     except FileNotFoundError:
         return folder
     except OSError as error:
@@ -130,11 +127,15 @@ def _for_a_store(folder: Path) -> Path:
     return folder
 
 
-def _refuse_another_container(folder: Path, name: str) -> None:
-    with suppress(FileNotFoundError):
-        other = (folder / _CONTAINER_NAME).read_text("utf-8").removesuffix("\n")
-        if other != name:
-            raise UsageError(f"{folder} holds files of {other!r}", hint="name another folder, or none")
+def _keep_for(folder: Path, name: str) -> None:
+    """A folder that was synced belongs to its container from then on. UsageError for another one."""
+    place = folder / _CONTAINER_NAME
+    if not place.exists():
+        write_private(place, f"{name}\n".encode())
+        return
+    other = place.read_text("utf-8", errors="replace").removesuffix("\n")
+    if other != name:
+        raise UsageError(f"{folder} holds files of {other!r}", hint="name another folder, or none")
 
 
 def _one(folder: Path) -> tuple[MountLock, Path]:

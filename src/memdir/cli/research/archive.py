@@ -62,7 +62,7 @@ def _run(args: argparse.Namespace, out: Output) -> int:
 
 def _page(address: str, http: Http) -> Page:
     from memdir.core.errors import FetchError
-    from memdir.core.web import PAGE_MAX_BYTES
+    from memdir.core.web import PAGE_MAX_BYTES, too_large
     from memdir.research.web import reader
     from memdir.research.web.reader import fetched_page
 
@@ -71,7 +71,7 @@ def _page(address: str, http: Http) -> Page:
     path = Path(address)
     try:
         if path.stat().st_size > PAGE_MAX_BYTES:
-            raise FetchError(f"{address}: larger than {PAGE_MAX_BYTES >> 20} MiB")
+            raise too_large(address)
         data = path.read_bytes()
     except OSError as error:
         raise FetchError(f"{address}: {error.strerror}", hint="a web address, or a file here") from error

@@ -9,7 +9,7 @@ from urllib.parse import quote, unquote
 from memdir.cli.targets import control
 from memdir.core.errors import FetchError, MemdirError
 from memdir.core.secrets import masked
-from memdir.core.web import PAGE_MAX_BYTES
+from memdir.core.web import PAGE_MAX_BYTES, too_large
 from memdir.research.web import reader
 from memdir.research.web.place import Found
 
@@ -72,6 +72,6 @@ class MemoryPlace:
         except OSError as error:
             raise FetchError(f"{url}: {error.strerror}") from error
         if len(data) > PAGE_MAX_BYTES:
-            raise FetchError(f"{url}: larger than {PAGE_MAX_BYTES >> 20} MiB")
+            raise too_large(url)
         page = reader.page(url, path.rpartition("/")[2], data)
         return replace(page, text=masked(page.text))

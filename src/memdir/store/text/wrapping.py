@@ -45,7 +45,7 @@ def unwrapped(page: str) -> str:
             paragraphs[-1].append(after)
         else:
             paragraphs.append([after])
-    return "\n".join(map(_by_sentence, paragraphs))
+    return "\n".join(_by_sentence(" ".join(lines)) if len(lines) > 1 else lines[0] for lines in paragraphs)
 
 
 def by_sentence(markdown: str) -> str:
@@ -54,18 +54,14 @@ def by_sentence(markdown: str) -> str:
     is_code = False
     for line in markdown.split("\n"):
         is_code ^= line.startswith("```")
-        pieces = [] if is_code or line[:1] in (" ", "\t", "|", "`") or starts_anew(line) else _sentences(line)
-        lines += [line] if len(pieces) < 2 or any(map(starts_anew, pieces)) else pieces
+        is_prose = not (is_code or line[:1] in (" ", "\t", "|", "`") or starts_anew(line))
+        lines.append(_by_sentence(line) if is_prose else line)
     return "\n".join(lines)
 
 
-def _sentences(text: str) -> list[str]:
-    return [text[start:end] for start, end in sentences(text)]
-
-
-def _by_sentence(lines: list[str]) -> str:
-    text = " ".join(lines)
-    return text if len(lines) == 1 else "\n".join(_sentences(text))
+def _by_sentence(paragraph: str) -> str:
+    pieces = [paragraph[start:end] for start, end in sentences(paragraph)]
+    return paragraph if len(pieces) < 2 or any(map(starts_anew, pieces)) else "\n".join(pieces)
 
 
 def _goes_on(before: str, after: str, width: int) -> bool:
