@@ -59,9 +59,8 @@ class Postgres:
             self.run("drop database {} with (force)", name)
 
     def prepare(self) -> None:
-        """The template, and a server that does not wait for the disk (what a power cut does is PostgreSQL's own affair) and
-        looks at no table by itself: rows that it may still see would be left by a test's own vacuum."""
-        for setting in ("fsync", "full_page_writes", "autovacuum"):
+        """The template, and a server that does not wait for the disk: what a power cut does is PostgreSQL's own affair."""
+        for setting in ("fsync", "full_page_writes"):
             self.run(f"alter system set {setting} = off")
         self.run("select pg_reload_conf()")
         self.run("create database {} template template0", _TEMPLATE)

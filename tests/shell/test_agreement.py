@@ -15,7 +15,7 @@ RANDOM = 600
 SHARE = 0.99
 KNOWN = {
     # the interpreter's own: its find, jq, tar, gzip, cut, wc, tail, sha256sum, rg
-    "find . -size +1k", "jq 'keys'", "gzip -k README.md; ls; gunzip", "find . -links", "find . -samefile", "tail +2", "wc < ",
+    "jq 'keys'", "gzip -k README.md; ls; gunzip", "find . -links", "find . -samefile", "tail +2", "wc < ",
     "cut -d, -f0", "cut -f ", "jq 'del(.users)'", "echo '{bad}' | jq", "echo '1e3' | jq", "(tar cf a.tar nosuch)",
     "(tar cf a.tar src && tar rf", "(tar caf a.tar.gz", "(tar cf a.tar src && mkdir x && tar xvf", "gzip -r notes",
     "sha256sum -b", "sha256sum --tag", "dirname //", "rg -g '!src'",

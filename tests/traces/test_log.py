@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from memdir.traces.log import SEGMENT_MAX_BYTES, TraceLog, is_ignored
+from memdir.traces.log import FORGOTTEN_MAX, SEGMENT_MAX_BYTES, Selection, TraceLog, is_ignored, path_hash
 from memdir.traces.published import NotPublishedError, read
 
 from .made import created, event
@@ -52,12 +53,28 @@ def test_nothing_is_added_while_it_is_paused(tmp_path: Path) -> None:
 @pytest.mark.promise("traces.forgotten")
 def test_a_canary_is_nowhere_after_forgetting(tmp_path: Path) -> None:
     log = TraceLog(tmp_path)
-    log.add([created("/Quibblefrost.md", "x"), created("/b.md", "about Quibblefrost"), event("file_read", "/c.md")])
-    assert log.forget(lambda one: "Quibblefrost" in json.dumps(one.as_json())) == 2
-    assert [one.path for one in log.events()] == ["/c.md"]
+    made = [created("/x/Quibblefrost/a.md", "x"), created("/x/Quibblefrost/b.md", "about Quibblefrost")]
+    log.add([*made, event("file_read", "/x/c.md")])
+    assert log.forget(Selection(path_hash=path_hash("/x/Quibblefrost"))) == 2
+    assert [one.path for one in log.events()] == ["/x/c.md"]
     assert all(b"Quibblefrost" not in path.read_bytes() for path in tmp_path.iterdir())
-    assert log.forget(lambda _: False) == 0
-    assert TraceLog(tmp_path / "none").forget(lambda _: True) == 0
+    assert log.forget(Selection(session="none")) == 0
+    assert TraceLog(tmp_path / "none").forget(Selection()) == 0
+
+
+@pytest.mark.promise("traces.forgotten")
+def test_what_is_on_its_way_is_forgotten_too(tmp_path: Path) -> None:
+    """Operations wait before they become events, and a mount writes what it knows when it is left in peace."""
+    log = TraceLog(tmp_path)
+    log.add([event("file_read", "/b.md")])
+    late, other = event("file_read", "/private/a.md"), event("file_read", "/privateer.md")
+    log.forget(Selection(path_hash=path_hash("/private/"), until_ms=late.timestamp_ms))
+    after = replace(late, timestamp_ms=late.timestamp_ms + 1)
+    log.add([late, other, after])
+    assert list(log.events())[1:] == [other, after]
+    for number in range(FORGOTTEN_MAX + 5):
+        log.forget(Selection(session=str(number)))
+    assert (tmp_path / "forgotten").stat().st_size < 200 * FORGOTTEN_MAX
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,12 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from memdir.core.paths import write_private
-from memdir.traces.events import Event
+from memdir.traces.events import Event, hash_of
 
 SEGMENT_MAX_BYTES: Final = 4 << 20
 LOG_MAX_BYTES: Final = 256 << 20
@@ -25,12 +26,46 @@ LOG_MAX_BYTES: Final = 256 << 20
 KEEP_DAYS: Final = 180
 LINE_MAX_BYTES: Final = 4 << 20
 _DAY_S: Final = 86_400
+FORGOTTEN_MAX: Final = 64
+"""Of so many wishes to forget, the latest, the log knows what it must not take from who had not written it yet."""
 _PREFIX: Final = "events-"
 IGNORED: Final = (
     ".git", ".git/*", "*/.git", "*/.git/*", "*/.cache/*", "*/__pycache__/*", "*/node_modules/*", "*.pyc", ".memdir*",
     "*/.Trash-*", "*/.venv/*", "*.sock", "*/.ssh/*", "*.key", "*.pem", "*/.gnupg/*",
 )  # fmt: skip
 """What no person does, and what nobody wants to be seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Events from one moment to another, of a session, at or below a path: in its root, or absolute on this machine. Of the
+    path there is nothing but its hash, so that a wish to forget does not keep it."""
+
+    session: str | None = None
+    path_hash: str | None = None
+    since_ms: int = 0
+    until_ms: int | None = None
+
+    def has(self, event: Event) -> bool:
+        """Whether an event is one of them."""
+        return (
+            self.since_ms <= event.timestamp_ms
+            and (self.until_ms is None or event.timestamp_ms <= self.until_ms)
+            and self.session in (None, event.session)
+            and (self.path_hash is None or self.path_hash in map(path_hash, _above(event)))
+        )
+
+
+def path_hash(path: str) -> str:
+    """As `Selection` has it."""
+    return hash_of(path.rstrip("/").encode("utf-8", "surrogateescape"))
+
+
+def _above(event: Event) -> set[str]:
+    """The paths that an event is about, and the folders above them."""
+    names = [event.path, *(str(event.fields[key]) for key in ("old_path", "src_path") if key in event.fields)]
+    places = {place for name in names for place in (name, event.root + name)}
+    return places | {place[:end] for place in places for end, char in enumerate(place) if char == "/"}
 
 
 class TraceLog:
@@ -64,16 +99,21 @@ class TraceLog:
     # adding
 
     def add(self, events: Sequence[Event]) -> None:
-        """All of them, but what is too long for a line; nothing while paused. OSError: the disk."""
-        lines = [
-            json.dumps(event.as_json(), ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
-            for event in events
-        ]
-        data = b"".join(line + b"\n" for line in lines if len(line) < LINE_MAX_BYTES)
-        if not data or self.is_paused:
+        """All of them, but what is too long for a line, and what was forgotten before it came here; nothing while paused.
+        OSError: the disk."""
+        if not events or self.is_paused:
             return
         self._make()
         with self._locked(fcntl.LOCK_SH):
+            forgotten = self._forgotten()
+            lines = [
+                json.dumps(event.as_json(), ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+                for event in events
+                if not any(one.has(event) for one in forgotten)
+            ]
+            data = b"".join(line + b"\n" for line in lines if len(line) < LINE_MAX_BYTES)
+            if not data:
+                return
             path = self._current()
             fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
@@ -119,18 +159,22 @@ class TraceLog:
 
     # forgetting
 
-    def forget(self, gone: Callable[[Event], bool]) -> int:
-        """Delete events for good. Returns how many."""
+    def forget(self, gone: Selection) -> int:
+        """Delete events for good, those too that are on their way here. Returns how many there were."""
         count = 0
         if not self._folder.is_dir():
             return 0
+        until_ms = int(self._now_s() * 1000) if gone.until_ms is None else gone.until_ms
+        gone = replace(gone, until_ms=until_ms)
         with self._locked(fcntl.LOCK_EX):
+            wishes = [*self._forgotten(), gone][-FORGOTTEN_MAX:]
+            write_private(self._folder / "forgotten", json.dumps([asdict(one) for one in wishes]).encode())
             for path in self._segments():
                 kept: list[bytes] = []
                 before = count
                 for line in path.read_bytes().splitlines(keepends=True):
                     event = _parsed(line)
-                    if event is not None and not gone(event):
+                    if event is not None and not gone.has(event):
                         kept.append(line)
                     elif event is not None:
                         count += 1
@@ -138,6 +182,12 @@ class TraceLog:
                     _overwrite(path)
                     write_private(path, b"".join(kept))
         return count
+
+    def _forgotten(self) -> list[Selection]:
+        try:
+            return [Selection(**one) for one in json.loads((self._folder / "forgotten").read_bytes())]
+        except FileNotFoundError:
+            return []
 
     # files
 

@@ -43,6 +43,8 @@ def in_bash(script: str) -> Outcome:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text)
             os.utime(file, (MODIFIED_S, MODIFIED_S))
+        for inner in (folder, *folder.rglob("*/")):
+            os.utime(inner, (MODIFIED_S, MODIFIED_S))
         done = subprocess.run(
             ["bash", "-c", script],
             cwd=folder, env=ENV | {"PATH": os.environ["PATH"]}, stdin=subprocess.DEVNULL, capture_output=True,
@@ -60,7 +62,8 @@ def in_process(script: str) -> Outcome:
     for path, text in FILES.items():
         files.mkdir(f"/{path}".rpartition("/")[0] or "/", parents=True)
         files.write(f"/{path}", text.encode())
-        files.set_times(f"/{path}", mtime_ns=MODIFIED_S * 1_000_000_000)
+    for inner in {Path(path) for path in FILES}.union(*(Path(path).parents for path in FILES)):
+        files.set_times(str("/" / inner), mtime_ns=MODIFIED_S * 1_000_000_000)
     with Shell.over(files, name="work", env=ENV) as shell:
         done = shell.run_sync(script)
     return Outcome(_same(done.stdout), done.exit_code, _in_memory(files), done.stderr)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import threading
 from pathlib import Path
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from memdir.cli.output import Output
     from memdir.traces.events import Event
-    from memdir.traces.log import TraceLog
+    from memdir.traces.log import Selection, TraceLog
 
 _SHOWN_MAX: Final = 100_000
 _FILE_MAX_BYTES: Final = 256 << 20
@@ -40,20 +41,15 @@ def add_filters(parser: Parser) -> None:
 
 def chosen(args: argparse.Namespace) -> Iterator[Event]:
     """Events of the log that the filters let pass."""
-    since_ms = 0 if args.since is None else int(args.since.timestamp() * 1000)
-    for event in opened().events():
-        if event.timestamp_ms >= since_ms and args.session in (None, event.session) and is_at(event, args.path):
-            yield event
+    selection = _selection(args)
+    return (event for event in opened().events() if selection.has(event))
 
 
-def is_at(event: Event, path: str | None) -> bool:
-    """Whether an event is about something at or below a path: in the root, or absolute on this machine."""
-    if path is None:
-        return True
-    wanted = str(Path(path).absolute()) if not path.startswith("/") else path.rstrip("/") or "/"
-    names = [event.path, *(str(event.fields[key]) for key in ("old_path", "src_path") if key in event.fields)]
-    places = [place for name in names for place in (name, event.root + name)]
-    return any(place == wanted or place.startswith(wanted.rstrip("/") + "/") for place in places)
+def _selection(args: argparse.Namespace) -> Selection:
+    from memdir.traces.log import Selection, path_hash
+
+    path = None if args.path is None else path_hash(os.path.abspath(args.path))
+    return Selection(args.session, path, 0 if args.since is None else int(args.since.timestamp() * 1000))
 
 
 def _configure_list(parser: Parser) -> None:
@@ -210,10 +206,7 @@ def _configure_forget(parser: Parser) -> None:
 def _forget(args: argparse.Namespace, out: Output) -> int:
     if args.all == any((args.session, args.path, args.since)):
         raise UsageError("say what to forget", hint="--all, or some of --session, --path and --since")
-    since_ms = 0 if args.since is None else int(args.since.timestamp() * 1000)
-    count = opened().forget(
-        lambda event: event.timestamp_ms >= since_ms and args.session in (None, event.session) and is_at(event, args.path)
-    )
+    count = opened().forget(_selection(args))
     if out.json:
         out.document({"forgotten": count})
     else:

@@ -138,11 +138,14 @@ class PostgresUpkeep:
         transaction.execute("rollback to renumber")  # the role; a sequence is not part of the transaction
 
     def compact(self, *, full: bool) -> bool:
-        """`vacuum`, which lets dead rows be used again, or with `full` writes every table anew. The log stays until the server
-        has no use for it."""
-        options = "full, analyze" if full else "analyze"
-        for table in self.tables():
-            self._as_owner(sql.SQL("vacuum ({}) {}").format(sql.SQL(options), sql.Identifier(SCHEMA, table.name)))
+        """`vacuum`, which lets dead rows be used again, and with `full` writes every table anew. The log stays until the server
+        has no use for it.
+
+        The plain one comes first always: unlike `vacuum full`, it lets dead rows go also while a transaction is open in another
+        database of the server (`PROC_IN_VACUUM` in PostgreSQL's `vacuum_rel`)."""
+        for options in ("analyze", "full, analyze") if full else ("analyze",):
+            for table in self.tables():
+                self._as_owner(sql.SQL("vacuum ({}) {}").format(sql.SQL(options), sql.Identifier(SCHEMA, table.name)))
         try:
             self._as_owner(sql.SQL("checkpoint"))
         except pg.InsufficientPrivilege:
