@@ -72,6 +72,8 @@ def test_what_is_on_its_way_is_forgotten_too(tmp_path: Path) -> None:
     after = replace(late, timestamp_ms=late.timestamp_ms + 1)
     log.add([late, other, after])
     assert list(log.events())[1:] == [other, after]
+    log.add([late], recorded=False)
+    assert list(log.events())[3:] == [late]
     for number in range(FORGOTTEN_MAX + 5):
         log.forget(Selection(session=str(number)))
     assert (tmp_path / "forgotten").stat().st_size < 200 * FORGOTTEN_MAX

@@ -98,14 +98,14 @@ class TraceLog:
 
     # adding
 
-    def add(self, events: Sequence[Event]) -> None:
-        """All of them, but what is too long for a line, and what was forgotten before it came here; nothing while paused.
-        OSError: the disk."""
+    def add(self, events: Sequence[Event], *, recorded: bool = True) -> None:
+        """All of them, but what is too long for a line, and what was `recorded` when it was forgotten but had not come here
+        yet; nothing while paused. OSError: the disk."""
         if not events or self.is_paused:
             return
         self._make()
         with self._locked(fcntl.LOCK_SH):
-            forgotten = self._forgotten()
+            forgotten = self._forgotten() if recorded else []
             lines = [
                 json.dumps(event.as_json(), ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
                 for event in events

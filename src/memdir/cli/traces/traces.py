@@ -154,7 +154,7 @@ def _import(args: argparse.Namespace, out: Output) -> int:
         fresh = [event for event in events if event.id not in known]
         known.update(event.id for event in fresh)
         for begin in range(0, len(fresh), 1000):
-            log.add(fresh[begin : begin + 1000])
+            log.add(fresh[begin : begin + 1000], recorded=False)
         count += len(fresh)
     if out.json:
         out.document({"events": count})
