@@ -132,6 +132,9 @@ def test_an_exact_search_looks_into_the_texts_as_grep_does_with_and_without_a_se
     assert len(as_grep_does()) == 3
     assert shell.ok("grep", "-F", PHRASE, str(text)) == shell.ok("grep", "-F", PHRASE, str(mount / "work" / "river.pdf"))
     assert shell.ok("grep", "-F", "-l", PHRASE, str(mount / "work")) == f"{text}\n"
+    of_the_server = shell.ok("grep", "-F", "--container", "notes", PHRASE).splitlines()
+    assert [line.split(":")[0] for line in of_the_server] == ["/plain.md", "/letter.docx", "/work/river.pdf"]
+    assert shell.ok("grep", "-F", "-l", "--container", "notes", PHRASE, "work/").splitlines() == ["/work/river.pdf"]
     text.unlink()  # hides it
     assert len(as_grep_does()) == 2
     shell.ok("server", "stop")

@@ -71,6 +71,42 @@ def test_an_uploaded_pdf_is_searched_and_shown_by_its_text(client: httpx.Client,
     assert client.get("/v1/files/river.pdf", params={"containerTag": tag}).content.startswith(b"%PDF-")
 
 
+@pytest.mark.promise("grep.literal")
+def test_an_exact_search_looks_into_the_texts_after_the_files(client: httpx.Client, tag: str) -> None:
+    put(client, tag, "/a/river.pdf", documents.pdf())
+    put(client, tag, "/a/letter.docx", documents.docx())
+    put(client, tag, "/a/broken.pdf", b"%PDF-1.7 and nothing more: \0" + PHRASE.encode())
+    put(client, tag, "/z.md", f"# Seen\n\n{PHRASE}\n".encode())
+    put(client, tag, "/b/river.pdf", documents.pdf())
+    read(client, tag, 4)
+
+    def found(**options: Any) -> dict[str, Any]:
+        body = {"containerTag": tag, "mode": "literal", "q": PHRASE, "limit": 100, **options}
+        answer: dict[str, Any] = client.post("/v1/search", json=body).raise_for_status().json()
+        return answer
+
+    whole = found()
+    office, pdf, other = "/a/letter.docx.office-transcription.md", *(f"/{at}/river.pdf.pdf-transcription.md" for at in "ab")
+    assert [(hit["path"], hit.get("sibling")) for hit in whole["results"]] == [
+        ("/z.md", None), ("/a/letter.docx", office), ("/a/river.pdf", pdf), ("/b/river.pdf", other),
+    ]  # fmt: skip
+    assert whole["binary"] == ["/a/broken.pdf"], "what could not be read has an error beside it, and no text"
+    hit = whole["results"][2]
+    (sibling,) = [one for one in read(client, tag, 4) if one["path"] == "/a/river.pdf"]
+    text = '---\nsource: "river.pdf"\n' + sibling["text"]
+    assert (hit["place"], PHRASE in text.split("\n")[hit["startLine"] - 1]) == ("Page 2", True)
+    assert hit["endByte"] - hit["startByte"] == len(PHRASE)
+    assert found(mode="regex", q="^## Page [0-9]$", filepath="/b/")["results"][-1]["place"] == "Page 2"
+    assert [hit["path"] for hit in found(filepath="/a/river.pdf")["results"]] == ["/a/river.pdf"]
+    assert {one["path"]: one["count"] for one in found(count=True, filepath="/a/")["counts"]} == {
+        "/a/broken.pdf": 1, "/a/letter.docx": 0, "/a/river.pdf": 0, office: 1, pdf: 1,
+    }  # fmt: skip
+    assert [hit["path"] for hit in found(texts=False)["results"]] == ["/z.md"]
+    assert "\n\n" in found(context=2, filepath="/a/river.pdf")["results"][0]["text"]
+    assert len(found(limit=2)["results"]) == 2
+    assert client.post("/v1/search", json={"containerTag": tag, "q": "x", "texts": False}).status_code == 400
+
+
 @pytest.mark.parametrize("content_hash", ["", "zz", "A" * 64])
 def test_what_is_no_hash_is_refused(client: httpx.Client, tag: str, content_hash: str) -> None:
     put(client, tag, "/a.md", b"text")

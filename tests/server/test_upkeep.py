@@ -68,6 +68,7 @@ create trigger agent_memory_changed after update of content, tags, project, crea
 end
 """,
     4: "alter table memory drop column valid_from_ms; alter table memory drop column said_at_ms",
+    5: "drop index document_with_text",
 }
 """How the steps are taken back: today's code cannot write with the columns that they bring."""
 

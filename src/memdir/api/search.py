@@ -43,6 +43,9 @@ class SearchRequest(Wire):
     before: Annotated[int, Field(ge=0, le=SEARCH_CONTEXT_MAX)] | None = None
     after: Annotated[int, Field(ge=0, le=SEARCH_CONTEXT_MAX)] | None = None
     max_count: Annotated[int, Field(ge=1, le=INT64_MAX)] | None = None
+    texts: bool = True
+    """With `literal` and `regex`: after the files, the texts beside PDF, office files and other files that are none. Such a hit
+    names the file as `path` and the text as `sibling`; a count names the text."""
     wait_seq: int = 0
     wait_ms: Annotated[int, Field(ge=0, le=30_000)] = 0
     threshold: Annotated[float, Field(ge=0, le=1)] | None = None
@@ -75,8 +78,9 @@ class SearchRequest(Wire):
                 "before",
                 "after",
                 "max_count",
+                "texts",
             )
-            if given := [name for name in exact if name in self.model_fields_set and getattr(self, name) not in (False, None)]:
+            if given := [name for name in exact if getattr(self, name) != SearchRequest.model_fields[name].default]:
                 raise ValueError(f"{', '.join(map(to_camel, given))}: only with mode literal or regex")
         elif given := [name for name in ("threshold", "rerank") if getattr(self, name) not in (False, None)]:
             raise ValueError(f"{', '.join(given)}: only with mode semantic")

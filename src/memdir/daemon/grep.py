@@ -154,6 +154,7 @@ class Grep:
             ignore_case=pattern.ignore_case,
             whole_words=pattern.whole_words,
             **{name: getattr(choice, name) for name in _CHOICES},
+            texts=False,  # they are files here
         )
         search = in_background(lambda: engine.link.call(lambda client: client.search(request)))
         try:

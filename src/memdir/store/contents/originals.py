@@ -83,9 +83,11 @@ class OriginalStore:
         )
         return {row[0] for row in rows}
 
-    def files(self, scope: Scope) -> Iterator[Document]:
-        """Files in scope in path order, a page at a time."""
+    def files(self, scope: Scope, *, with_text: bool = False) -> Iterator[Document]:
+        """Files in scope in path order, a page at a time; or only those that have a text, or an error, beside them."""
         condition, bindings = _inside(scope)
+        if with_text:
+            condition += " and d.transcription is not null"
         after = ""
         while rows := self._db.all(
             f"{SELECT_DOCUMENT} where d.container_id = ? and d.kind = 'file' and {condition} and d.path > ? "

@@ -2,7 +2,7 @@
 
 With an index of the container, candidates are the contents whose trigrams fit, what was put since, and what is never
 indexed. Without one, or for a pattern that asks for no trigram, every file in scope is read, within bounds that the answer
-speaks of.
+speaks of. The texts beside files come after the files, and every one of them is read.
 """
 
 from __future__ import annotations
@@ -18,8 +18,11 @@ from memdir.core.errors import NotFoundError
 from memdir.core.limits import MIB
 from memdir.core.patterns.matcher import Matcher, Pattern
 from memdir.core.patterns.select import Choice, Excerpt, Room, look_into
+from memdir.core.siblings import ERROR, sibling_path
 from memdir.retrieval.trigrams.needs import needs_of
 from memdir.server.background.trigram_indexes import TrigramIndexes
+from memdir.server.indexing.extraction import text_bytes
+from memdir.server.services.search.merging import place_before
 from memdir.store.store import Store
 from memdir.store.types import Document, Scope
 
@@ -52,24 +55,25 @@ def search(store: Store, indexes: TrigramIndexes | None, scopes: Sequence[Scope]
     )
     matcher, choice = Matcher(pattern), choice_of(request)
     found, room = Found(), Room(request.limit)
-    seen: set[str] = set()
+    seen: set[tuple[str, str | None]] = set()
     deadline_s = time.monotonic() + SECONDS_MAX
-    for document, can_match in _files(store, indexes, scopes, matcher, choice):
-        if document.id in seen:
+    for document, sibling, can_match in _files(store, indexes, scopes, matcher, choice, texts=request.texts):
+        if (document.id, sibling) in seen:
             continue
-        seen.add(document.id)
+        seen.add((document.id, sibling))
         if len(found.counts) >= request.limit:
             found.note = f"these are the first {request.limit:,} files"
             break
         over = found.files_read >= FILES_MAX or found.bytes_read + document.size_bytes > BYTES_MAX
         if over or time.monotonic() > deadline_s:
             found.note = (
-                f"stopped after {found.files_read:,} files ({found.bytes_read / MIB:,.0f} MiB), before {document.path}: "
-                "search a smaller folder, or for a text with three fixed characters in a row"
+                f"stopped after {found.files_read:,} files ({found.bytes_read / MIB:,.0f} MiB), "
+                f"before {sibling or document.path}: search a smaller folder, or for a text with three fixed characters "
+                "in a row"
             )
             break
         if can_match:
-            _read(store, matcher, document, choice, room, found)
+            _read(store, matcher, document, sibling, choice, room, found)
         elif choice.count:
             found.counts.append(v1.FileCount(path=document.path or "", count=0))
         if room.is_full:
@@ -92,22 +96,31 @@ def choice_of(request: v1.SearchRequest) -> Choice:
     )
 
 
-def _read(store: Store, matcher: Matcher, document: Document, choice: Choice, room: Room, found: Found) -> None:
+def _read(
+    store: Store, matcher: Matcher, document: Document, sibling: str | None, choice: Choice, room: Room, found: Found
+) -> None:
+    """A file, or the text at `sibling` beside it."""
     try:
-        data = store.blobs.content(document.content_hash)
+        data = store.blobs.content(document.content_hash) if sibling is None else text_bytes(store, document)
     except NotFoundError:  # deleted since the candidates were listed
         return
     found.files_read += 1
     found.bytes_read += len(data)
     look = look_into(matcher, data, choice, room)
     if choice.count:
-        found.counts.append(v1.FileCount(path=document.path or "", count=look.count))
+        found.counts.append(v1.FileCount(path=sibling or document.path or "", count=look.count))
     elif look.binary and len(found.binary) < BINARY_SHOWN_MAX:
         found.binary.append(document.path or "")
-    found.hits += [_hit(document, excerpt, around=choice.has_context) for excerpt in look.excerpts]
+    place, begin = None, 0
+    for excerpt in look.excerpts:
+        if sibling is not None:
+            end = data.find(b"\n", excerpt.end_byte) + 1 or len(data)
+            place = place_before(data[begin:end].decode("utf-8", "replace")) or place
+            begin = end
+        found.hits.append(_hit(document, sibling, place, excerpt, around=choice.has_context))
 
 
-def _hit(document: Document, excerpt: Excerpt, *, around: bool) -> v1.SearchHit:
+def _hit(document: Document, sibling: str | None, place: str | None, excerpt: Excerpt, *, around: bool) -> v1.SearchHit:
     return v1.SearchHit(
         path=document.path or "",
         document_id=document.id,
@@ -118,24 +131,31 @@ def _hit(document: Document, excerpt: Excerpt, *, around: bool) -> v1.SearchHit:
         end_byte=excerpt.end_byte,
         text=excerpt.text.decode("utf-8", "replace"),
         score=1.0,
+        sibling=sibling,
+        place=place,
         matched=[v1.LineRange(start_line=one, end_line=one) for one in excerpt.matched] if around else None,
     )
 
 
 def _files(
-    store: Store, indexes: TrigramIndexes | None, scopes: Sequence[Scope], matcher: Matcher, choice: Choice
-) -> Iterator[tuple[Document, bool]]:
-    """The files to look at, and whether each can match; those that cannot are left out unless they are counted."""
+    store: Store, indexes: TrigramIndexes | None, scopes: Sequence[Scope], matcher: Matcher, choice: Choice, *, texts: bool
+) -> Iterator[tuple[Document, str | None, bool]]:
+    """The files to look at, and whether each can match; those that cannot are left out unless they are counted. Then with
+    `texts` the files whose text is to be looked at, with its path."""
     originals = store.originals
     wanted = None if choice.invert else _wanted(store, indexes, scopes, matcher)
     for scope in scopes:
         if wanted is not None and len(wanted) <= CANDIDATES_ASKED_MAX and not choice.count and not scope.exact:
-            yield from ((document, True) for document in originals.with_contents(scope, wanted))
+            yield from ((document, None, True) for document in originals.with_contents(scope, wanted))
             continue
         for document in originals.files(scope):
             can_match = wanted is None or document.content_hash in wanted
             if can_match or choice.count:
-                yield document, can_match
+                yield document, None, can_match
+    for scope in scopes if texts else ():
+        for document in originals.files(scope, with_text=True):
+            if document.transcription != ERROR:
+                yield document, sibling_path(document.path or "", document.transcription or ""), True
 
 
 def _wanted(store: Store, indexes: TrigramIndexes | None, scopes: Sequence[Scope], matcher: Matcher) -> AbstractSet[str] | None:

@@ -52,11 +52,13 @@ def place_in_source(hit: Hit) -> str | None:
     chunk = hit.stored.chunk
     end = chunk.text.find(hit.text[:_LOOK_CHARS])
     before = chunk.text[: len(chunk.text) if end < 0 else end + len(hit.text)]
-    times = _TIME.findall(before)
-    if times:
-        return str(times[-1])
-    headings = _ANCHOR.findall(before) or _ANCHOR.findall(chunk.context.replace(" › ", "\n"))
-    return str(headings[-1]) if headings else None
+    return place_before(before) or place_before(chunk.context.replace(" › ", "\n"))
+
+
+def place_before(text: str) -> str | None:
+    """The last page, slide, sheet or time that a text names as its own."""
+    found = _TIME.findall(text) or _ANCHOR.findall(text)
+    return str(found[-1]) if found else None
 
 
 def placed_memories(
