@@ -204,7 +204,7 @@ def test_so_on_postgres(postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> 
             connection.execute("select set_config('memdir.org', 'local', false)")
             for statement in _INSERTS:
                 connection.execute(statement)
-        assert migrations.migrate(url) == (1, 4)
+        assert migrations.migrate(url) == (1, 5)
         with psycopg.connect(url) as connection:
             connection.execute("select set_config('memdir.org', '*', false)")
             rows = connection.execute("select document_id, kind from memdir.job order by 1").fetchall()

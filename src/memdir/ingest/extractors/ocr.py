@@ -10,7 +10,7 @@ import subprocess
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from memdir.ingest.extractors.output import ExtractionError
 
@@ -25,7 +25,25 @@ _SIDE_MIN: Final = 1_000
 """Smaller pictures are enlarged: both engines want letters of 20 pixels and more."""
 _SIDE_MAX: Final = 6_000
 _SCORE_MIN: Final = 0.5
+_UPRIGHT_SCORE_MIN: Final = 0.85
+"""Of RapidOCR's lines on average: upright print has .98 and more, what stands on its head at most .74."""
+_UPRIGHT_LINES: Final = 5
 _LANGUAGES_MAX: Final = 8
+
+
+class _Line(NamedTuple):
+    """A line of RapidOCR's, in pixels from the upper left corner."""
+
+    top: float
+    left: float
+    bottom: float
+    right: float
+    text: str
+    score: float
+
+    @property
+    def is_tall(self) -> bool:
+        return self.bottom - self.top > self.right - self.left
 
 
 def is_available() -> bool:
@@ -105,30 +123,63 @@ def _rapidocr() -> Any:
     from rapidocr import RapidOCR
 
     logging.getLogger("RapidOCR").setLevel(logging.WARNING)
-    return RapidOCR(params={"Global.log_level": "warning", "EngineConfig.onnxruntime.intra_op_num_threads": 1})
+    # Its classifier of directions takes a sixth of the lines of an ordinary page for upside down, and reads noise then.
+    return RapidOCR(
+        params={"Global.log_level": "warning", "Global.use_cls": False, "EngineConfig.onnxruntime.intra_op_num_threads": 1}
+    )
 
 
 def _by_rapidocr(image: Image.Image) -> str:
+    """A page that stands on its head or lies on its side is turned as a whole, not line by line."""
+    lines = _rapidocr_lines(image)
+    if _mean_score(lines) < _UPRIGHT_SCORE_MIN <= _mean_score_upside_down(image, lines):
+        image = image.rotate(180)
+        lines = _rapidocr_lines(image)
+    if sum(line.is_tall for line in lines) > len(lines) / 2:  # what is tall was read from top to bottom, turned to the left
+        lines = [
+            line._replace(top=image.width - line.right, left=line.top, bottom=image.width - line.left, right=line.bottom)
+            for line in lines
+        ]
+    return "\n".join(_in_reading_order([line for line in lines if line.score >= _SCORE_MIN]))
+
+
+def _rapidocr_lines(image: Image.Image) -> list[_Line]:
     import numpy as np
 
-    found = _rapidocr()(np.asarray(image.convert("RGB")))
+    found = _rapidocr()(np.asarray(image.convert("RGB")), use_det=True)  # it remembers what it was told last
     if found.boxes is None or found.txts is None:
-        return ""
-    lines: list[tuple[float, float, float, str]] = []
+        return []
+    lines = []
     for box, text, score in zip(found.boxes, found.txts, found.scores, strict=True):
-        if score >= _SCORE_MIN:
-            ys = [float(point[1]) for point in box]
-            lines.append((min(ys), max(ys), float(box[0][0]), text))
-    return "\n".join(_in_reading_order(lines))
+        (left, top), (right, bottom) = np.min(box, axis=0), np.max(box, axis=0)
+        lines.append(_Line(float(top), float(left), float(bottom), float(right), text, float(score)))
+    return lines
 
 
-def _in_reading_order(boxes: list[tuple[float, float, float, str]]) -> list[str]:
-    """Boxes whose middle lies inside of the one before are on one line (top, bottom, left, text)."""
-    rows: list[list[tuple[float, float, float, str]]] = []
-    for box in sorted(boxes):
-        middle = (box[0] + box[1]) / 2
-        if rows and rows[-1][0][0] <= middle <= rows[-1][0][1]:
-            rows[-1].append(box)
+def _mean_score(lines: list[_Line]) -> float:
+    return sum(line.score for line in lines) / max(1, len(lines))
+
+
+def _mean_score_upside_down(image: Image.Image, lines: list[_Line]) -> float:
+    """Of the longest lines, were the picture turned by a half."""
+    import numpy as np
+
+    longest = sorted(lines, key=lambda line: max(line.bottom - line.top, line.right - line.left))[-_UPRIGHT_LINES:]
+    scores: list[float] = []
+    for line in longest:
+        crop = image.convert("RGB").crop((int(line.left), int(line.top), round(line.right), round(line.bottom)))
+        crop = crop.rotate(270 if line.is_tall else 180, expand=True)
+        scores += _rapidocr()(np.asarray(crop), use_det=False).scores or ()
+    return sum(scores) / max(1, len(scores))
+
+
+def _in_reading_order(lines: list[_Line]) -> list[str]:
+    """Those whose middle lies inside of the one before are on one line."""
+    rows: list[list[_Line]] = []
+    for line in sorted(lines):
+        middle = (line.top + line.bottom) / 2
+        if rows and rows[-1][0].top <= middle <= rows[-1][0].bottom:
+            rows[-1].append(line)
         else:
-            rows.append([box])
-    return ["  ".join(box[3] for box in sorted(row, key=lambda box: box[2])) for row in rows]
+            rows.append([line])
+    return ["  ".join(line.text for line in sorted(row, key=lambda line: line.left)) for row in rows]

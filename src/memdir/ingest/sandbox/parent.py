@@ -52,8 +52,8 @@ class Limits:
 DEFAULT_LIMITS: Final = Limits()
 _LIMITS: Final = {
     # A page of a scan is rendered and recognised in the child.
-    "pdf": Limits(silent_s=20.0, total_s=1800.0, memory_bytes=1536 << 20),
-    "image": Limits(silent_s=20.0, total_s=600.0, memory_bytes=1536 << 20),
+    "pdf": Limits(silent_s=40.0, total_s=1800.0, memory_bytes=1536 << 20),
+    "image": Limits(silent_s=40.0, total_s=600.0, memory_bytes=1536 << 20),
     # Weights, samples and frames; one window of ten minutes is decoded before the first sentence comes.
     "audio": Limits(silent_s=180.0, total_s=4 * 3600.0, memory_bytes=3 << 30, source_bytes=SOURCE_MAX_BYTES),
     "video": Limits(silent_s=180.0, total_s=4 * 3600.0, memory_bytes=3 << 30, source_bytes=SOURCE_MAX_BYTES),
