@@ -36,6 +36,9 @@ _FALLOC_MODES: Final = (
 class ContentOps(PlacedOps):
     """See `fs.vfs.Vfs` for what each method promises. Buffers that `read` returns never change afterwards."""
 
+    _given_back: int = 0
+    """How often the space of removed files was given back to the disk."""
+
     def _file(self, ino: int) -> Inode:
         """A regular file; EISDIR, EINVAL."""
         inode = self._inodes.get(ino) or self._inode(ino)
@@ -93,10 +96,11 @@ class ContentOps(PlacedOps):
             raise FsError(errno.EINVAL)
         if offset + size > SIZE_MAX_BYTES:
             raise FsError(errno.EFBIG)
+        given_back = self._given_back
         try:
             self._write(ino, offset, data)
         except FsError as error:
-            if error.errno != errno.ENOSPC or not self._reclaim():
+            if error.errno != errno.ENOSPC or not (self._reclaim() or self._given_back > given_back):
                 raise
             self._write(ino, offset, data)
         self._announce()
