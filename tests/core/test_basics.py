@@ -105,7 +105,7 @@ def test_a_private_file_is_replaced_whole(tmp_path: Path) -> None:
 
 def test_keys_never_reach_a_log_file(tmp_path: Path) -> None:
     root = logging.getLogger("memdir")
-    before = list(root.handlers)
+    before, level = list(root.handlers), root.level
     log_to_file(tmp_path / "a.log")
     try:
         secret = new_secret("md")
@@ -116,6 +116,7 @@ def test_keys_never_reach_a_log_file(tmp_path: Path) -> None:
             logging.getLogger("memdir.test").exception("refused")
         text = (tmp_path / "a.log").read_text()
     finally:
+        root.setLevel(level)
         for handler in [handler for handler in root.handlers if handler not in before]:
             root.removeHandler(handler)
             handler.close()

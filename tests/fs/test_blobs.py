@@ -401,6 +401,23 @@ class TestRefusals:
         assert refused == [1]
         assert text(fs, inode.ino) == b"1" * BIG + b"2"
 
+    def test_what_was_given_back_just_when_the_disk_refused_is_used(
+        self, fs: SqliteFs, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        inode = make(fs, b"a", b"1" * BIG)
+        refused: list[int] = []
+
+        def check_room(size_bytes: int) -> None:
+            if not refused:
+                refused.append(size_bytes)
+                fs._given_back += 1  # as the flusher does, before the writer sees that it was refused
+                raise FsError(errno.ENOSPC)
+
+        monkeypatch.setattr(fs._large, "check_room", check_room)
+        monkeypatch.setattr(fs, "_spare_bytes", lambda: 0)
+        fs.write(inode.ino, BIG, b"2")
+        assert text(fs, inode.ino) == b"1" * BIG + b"2"
+
 
 class TestFsck:
     @pytest.fixture

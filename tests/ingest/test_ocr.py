@@ -25,7 +25,7 @@ LINES = (
 @pytest.mark.promise("extract.kinds")
 @pytest.mark.parametrize("turned", [0, 90, 180, 270])
 def test_a_printed_page_is_read_however_it_lies(monkeypatch: pytest.MonkeyPatch, turned: int) -> None:
-    """Of the first lines its classifier of directions made noise: it took them for upside down."""
+    """RapidOCR's classifier of directions took these lines for upside down, and noise was read."""
     monkeypatch.setattr(ocr, "engine", lambda: "rapidocr")
     lines = LINES[: 3 if turned else None]
     page = Image.open(BytesIO(documents.page(lines))).rotate(turned, expand=True)

@@ -78,7 +78,8 @@ def test_an_exact_search_looks_into_the_texts_after_the_files(client: httpx.Clie
     put(client, tag, "/a/broken.pdf", b"%PDF-1.7 and nothing more: \0" + PHRASE.encode())
     put(client, tag, "/z.md", f"# Seen\n\n{PHRASE}\n".encode())
     put(client, tag, "/b/river.pdf", documents.pdf())
-    read(client, tag, 4)
+    put(client, tag, long := f"/c/{'n' * 251}.pdf", documents.pdf())
+    read(client, tag, 5)
 
     def found(**options: Any) -> dict[str, Any]:
         body = {"containerTag": tag, "mode": "literal", "q": PHRASE, "limit": 100, **options}
@@ -89,10 +90,11 @@ def test_an_exact_search_looks_into_the_texts_after_the_files(client: httpx.Clie
     office, pdf, other = "/a/letter.docx.office-transcription.md", *(f"/{at}/river.pdf.pdf-transcription.md" for at in "ab")
     assert [(hit["path"], hit.get("sibling")) for hit in whole["results"]] == [
         ("/z.md", None), ("/a/letter.docx", office), ("/a/river.pdf", pdf), ("/b/river.pdf", other),
+        (long, None),
     ]  # fmt: skip
     assert whole["binary"] == ["/a/broken.pdf"], "what could not be read has an error beside it, and no text"
     hit = whole["results"][2]
-    (sibling,) = [one for one in read(client, tag, 4) if one["path"] == "/a/river.pdf"]
+    (sibling,) = [one for one in read(client, tag, 5) if one["path"] == "/a/river.pdf"]
     text = '---\nsource: "river.pdf"\n' + sibling["text"]
     assert (hit["place"], PHRASE in text.split("\n")[hit["startLine"] - 1]) == ("Page 2", True)
     assert hit["endByte"] - hit["startByte"] == len(PHRASE)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memdir.traces.log import FORGOTTEN_MAX, SEGMENT_MAX_BYTES, Selection, TraceLog, is_ignored, path_hash
+from memdir.traces.log import FORGOTTEN_MAX, SEGMENT_MAX_BYTES, Selection, TraceLog, is_ignored, path_key
 from memdir.traces.published import NotPublishedError, read
 
 from .made import created, event
@@ -55,7 +55,7 @@ def test_a_canary_is_nowhere_after_forgetting(tmp_path: Path) -> None:
     log = TraceLog(tmp_path)
     made = [created("/x/Quibblefrost/a.md", "x"), created("/x/Quibblefrost/b.md", "about Quibblefrost")]
     log.add([*made, event("file_read", "/x/c.md")])
-    assert log.forget(Selection(path_hash=path_hash("/x/Quibblefrost"))) == 2
+    assert log.forget(Selection(path=path_key("/x/Quibblefrost"))) == 2
     assert [one.path for one in log.events()] == ["/x/c.md"]
     assert all(b"Quibblefrost" not in path.read_bytes() for path in tmp_path.iterdir())
     assert log.forget(Selection(session="none")) == 0
@@ -68,7 +68,7 @@ def test_what_is_on_its_way_is_forgotten_too(tmp_path: Path) -> None:
     log = TraceLog(tmp_path)
     log.add([event("file_read", "/b.md")])
     late, other = event("file_read", "/private/a.md"), event("file_read", "/privateer.md")
-    log.forget(Selection(path_hash=path_hash("/private/"), until_ms=late.timestamp_ms))
+    log.forget(Selection(path=path_key("/private/"), until_ms=late.timestamp_ms))
     after = replace(late, timestamp_ms=late.timestamp_ms + 1)
     log.add([late, other, after])
     assert list(log.events())[1:] == [other, after]

@@ -78,9 +78,11 @@ class SearchRequest(Wire):
                 "before",
                 "after",
                 "max_count",
-                "texts",
             )
-            if given := [name for name in exact if getattr(self, name) != SearchRequest.model_fields[name].default]:
+            given = [name for name in exact if name in self.model_fields_set and getattr(self, name) not in (False, None)]
+            if not self.texts:
+                given.append("texts")
+            if given:
                 raise ValueError(f"{', '.join(map(to_camel, given))}: only with mode literal or regex")
         elif given := [name for name in ("threshold", "rerank") if getattr(self, name) not in (False, None)]:
             raise ValueError(f"{', '.join(given)}: only with mode semantic")

@@ -27,7 +27,7 @@ KEEP_DAYS: Final = 180
 LINE_MAX_BYTES: Final = 4 << 20
 _DAY_S: Final = 86_400
 FORGOTTEN_MAX: Final = 64
-"""Of so many wishes to forget, the latest, the log knows what it must not take from who had not written it yet."""
+"""So many requests to forget are kept, the latest ones: events that a recorder had not written yet are dropped by them."""
 _PREFIX: Final = "events-"
 IGNORED: Final = (
     ".git", ".git/*", "*/.git", "*/.git/*", "*/.cache/*", "*/__pycache__/*", "*/node_modules/*", "*.pyc", ".memdir*",
@@ -38,11 +38,12 @@ IGNORED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Events from one moment to another, of a session, at or below a path: in its root, or absolute on this machine. Of the
-    path there is nothing but its hash, so that a wish to forget does not keep it."""
+    """Events from one moment to another (both included), of a session, at or below a path: in its root, or absolute on this
+    machine. None: any."""
 
     session: str | None = None
-    path_hash: str | None = None
+    path: tuple[int, str] | None = None
+    """As `path_key` gives it: a request to forget a path must not keep it."""
     since_ms: int = 0
     until_ms: int | None = None
 
@@ -52,20 +53,23 @@ class Selection:
             self.since_ms <= event.timestamp_ms
             and (self.until_ms is None or event.timestamp_ms <= self.until_ms)
             and self.session in (None, event.session)
-            and (self.path_hash is None or self.path_hash in map(path_hash, _above(event)))
+            and (self.path is None or self._is_at(event, *self.path))
+        )
+
+    @staticmethod
+    def _is_at(event: Event, chars: int, digest: str) -> bool:
+        names = [event.path, *(str(event.fields[key]) for key in ("old_path", "src_path") if key in event.fields)]
+        places = [place for name in names for place in (name, event.root + name)]
+        return any(
+            len(place) >= chars and place[chars : chars + 1] in ("", "/") and path_key(place[:chars])[1] == digest
+            for place in places
         )
 
 
-def path_hash(path: str) -> str:
-    """As `Selection` has it."""
-    return hash_of(path.rstrip("/").encode("utf-8", "surrogateescape"))
-
-
-def _above(event: Event) -> set[str]:
-    """The paths that an event is about, and the folders above them."""
-    names = [event.path, *(str(event.fields[key]) for key in ("old_path", "src_path") if key in event.fields)]
-    places = {place for name in names for place in (name, event.root + name)}
-    return places | {place[:end] for place in places for end, char in enumerate(place) if char == "/"}
+def path_key(path: str) -> tuple[int, str]:
+    """Characters and hash of a path: they tell what stands at or below it, and not what it is."""
+    path = path.rstrip("/")
+    return len(path), hash_of(path.encode("utf-8", "surrogateescape"))
 
 
 class TraceLog:
@@ -99,8 +103,8 @@ class TraceLog:
     # adding
 
     def add(self, events: Sequence[Event], *, recorded: bool = True) -> None:
-        """All of them, but what is too long for a line, and what was `recorded` when it was forgotten but had not come here
-        yet; nothing while paused. OSError: the disk."""
+        """All of them, but what is too long for a line; nothing while paused. `recorded`: they come from a mount or a watched
+        folder, and what was forgotten before it came here is left out. OSError: the disk."""
         if not events or self.is_paused:
             return
         self._make()
@@ -159,22 +163,22 @@ class TraceLog:
 
     # forgetting
 
-    def forget(self, gone: Selection) -> int:
-        """Delete events for good, those too that are on their way here. Returns how many there were."""
+    def forget(self, selection: Selection) -> int:
+        """Delete events for good, also those up to now that a recorder has not written yet. Returns how many stood here."""
         count = 0
         if not self._folder.is_dir():
             return 0
-        until_ms = int(self._now_s() * 1000) if gone.until_ms is None else gone.until_ms
-        gone = replace(gone, until_ms=until_ms)
+        if selection.until_ms is None:
+            selection = replace(selection, until_ms=int(self._now_s() * 1000))
         with self._locked(fcntl.LOCK_EX):
-            wishes = [*self._forgotten(), gone][-FORGOTTEN_MAX:]
-            write_private(self._folder / "forgotten", json.dumps([asdict(one) for one in wishes]).encode())
+            forgotten = [*self._forgotten(), selection][-FORGOTTEN_MAX:]
+            write_private(self._folder / "forgotten", json.dumps([asdict(one) for one in forgotten]).encode())
             for path in self._segments():
                 kept: list[bytes] = []
                 before = count
                 for line in path.read_bytes().splitlines(keepends=True):
                     event = _parsed(line)
-                    if event is not None and not gone.has(event):
+                    if event is not None and not selection.has(event):
                         kept.append(line)
                     elif event is not None:
                         count += 1

@@ -46,9 +46,9 @@ def chosen(args: argparse.Namespace) -> Iterator[Event]:
 
 
 def _selection(args: argparse.Namespace) -> Selection:
-    from memdir.traces.log import Selection, path_hash
+    from memdir.traces.log import Selection, path_key
 
-    path = None if args.path is None else path_hash(os.path.abspath(args.path))
+    path = None if args.path is None else path_key(os.path.abspath(args.path))
     return Selection(args.session, path, 0 if args.since is None else int(args.since.timestamp() * 1000))
 
 

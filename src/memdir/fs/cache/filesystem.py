@@ -244,13 +244,13 @@ class SqliteFs(Flushing):
                     self._wait_for_round()
         operation(*args)
 
-    def _reclaim(self) -> bool:
+    def _reclaim(self, given_back: int) -> bool:
         with self._lock:
             if self._closed:
                 return False
             before = self._spare_bytes()
             self._wait_for_round()
-            return self._spare_bytes() > before
+            return self._spare_bytes() > before or self._given_back > given_back
 
     def close(self) -> None:
         """Write everything to SQLite and release the folder. When the disk refuses, the journal is kept and nothing is lost."""

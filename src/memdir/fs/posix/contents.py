@@ -37,7 +37,7 @@ class ContentOps(PlacedOps):
     """See `fs.vfs.Vfs` for what each method promises. Buffers that `read` returns never change afterwards."""
 
     _given_back: int = 0
-    """How often the space of removed files was given back to the disk."""
+    """How many removed or shortened files have given their space back to the disk."""
 
     def _file(self, ino: int) -> Inode:
         """A regular file; EISDIR, EINVAL."""
@@ -100,7 +100,7 @@ class ContentOps(PlacedOps):
         try:
             self._write(ino, offset, data)
         except FsError as error:
-            if error.errno != errno.ENOSPC or not (self._reclaim() or self._given_back > given_back):
+            if error.errno != errno.ENOSPC or not self._reclaim(given_back):
                 raise
             self._write(ino, offset, data)
         self._announce()
@@ -130,10 +130,10 @@ class ContentOps(PlacedOps):
         self._note_put(txn, inode)
         self._commit(txn)
 
-    def _reclaim(self) -> bool:
-        """The disk is full. Whether space of removed files was given back meanwhile, so that trying again makes sense. Called
-        without the lock."""
-        return False
+    def _reclaim(self, given_back: int) -> bool:
+        """The disk is full. Whether space of removed files was given back since `_given_back` was `given_back`, so that trying
+        again makes sense. Called without the lock."""
+        return self._given_back > given_back
 
     def fallocate(self, ino: int, offset: int, length: int, mode: int) -> None:
         if mode not in _FALLOC_MODES:

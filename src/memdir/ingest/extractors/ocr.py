@@ -28,6 +28,7 @@ _SCORE_MIN: Final = 0.5
 _UPRIGHT_SCORE_MIN: Final = 0.85
 """Of RapidOCR's lines on average: upright print has .98 and more, what stands on its head at most .74."""
 _UPRIGHT_LINES: Final = 5
+"""So many, the longest, tell whether a page stands on its head."""
 _LANGUAGES_MAX: Final = 8
 
 
@@ -131,11 +132,12 @@ def _rapidocr() -> Any:
 
 def _by_rapidocr(image: Image.Image) -> str:
     """A page that stands on its head or lies on its side is turned as a whole, not line by line."""
+    image = image.convert("RGB")
     lines = _rapidocr_lines(image)
     if _mean_score(lines) < _UPRIGHT_SCORE_MIN <= _mean_score_upside_down(image, lines):
         image = image.rotate(180)
         lines = _rapidocr_lines(image)
-    if sum(line.is_tall for line in lines) > len(lines) / 2:  # what is tall was read from top to bottom, turned to the left
+    if sum(line.is_tall for line in lines) > len(lines) / 2:  # RapidOCR turns what is tall to the left
         lines = [
             line._replace(top=image.width - line.right, left=line.top, bottom=image.width - line.left, right=line.bottom)
             for line in lines
@@ -146,7 +148,7 @@ def _by_rapidocr(image: Image.Image) -> str:
 def _rapidocr_lines(image: Image.Image) -> list[_Line]:
     import numpy as np
 
-    found = _rapidocr()(np.asarray(image.convert("RGB")), use_det=True)  # it remembers what it was told last
+    found = _rapidocr()(np.asarray(image), use_det=True)  # it remembers what it was told last
     if found.boxes is None or found.txts is None:
         return []
     lines = []
@@ -161,13 +163,13 @@ def _mean_score(lines: list[_Line]) -> float:
 
 
 def _mean_score_upside_down(image: Image.Image, lines: list[_Line]) -> float:
-    """Of the longest lines, were the picture turned by a half."""
+    """Of the longest lines, were the picture turned by 180 degrees."""
     import numpy as np
 
     longest = sorted(lines, key=lambda line: max(line.bottom - line.top, line.right - line.left))[-_UPRIGHT_LINES:]
     scores: list[float] = []
     for line in longest:
-        crop = image.convert("RGB").crop((int(line.left), int(line.top), round(line.right), round(line.bottom)))
+        crop = image.crop((int(line.left), int(line.top), round(line.right), round(line.bottom)))
         crop = crop.rotate(270 if line.is_tall else 180, expand=True)
         scores += _rapidocr()(np.asarray(crop), use_det=False).scores or ()
     return sum(scores) / max(1, len(scores))

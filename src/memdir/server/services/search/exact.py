@@ -55,25 +55,25 @@ def search(store: Store, indexes: TrigramIndexes | None, scopes: Sequence[Scope]
     )
     matcher, choice = Matcher(pattern), choice_of(request)
     found, room = Found(), Room(request.limit)
-    seen: set[tuple[str, str | None]] = set()
+    seen: set[tuple[str, bool]] = set()
     deadline_s = time.monotonic() + SECONDS_MAX
-    for document, sibling, can_match in _files(store, indexes, scopes, matcher, choice, texts=request.texts):
-        if (document.id, sibling) in seen:
+    for document, is_text, can_match in _files(store, indexes, scopes, matcher, choice, texts=request.texts):
+        if (document.id, is_text) in seen:
             continue
-        seen.add((document.id, sibling))
+        seen.add((document.id, is_text))
         if len(found.counts) >= request.limit:
             found.note = f"these are the first {request.limit:,} files"
             break
         over = found.files_read >= FILES_MAX or found.bytes_read + document.size_bytes > BYTES_MAX
         if over or time.monotonic() > deadline_s:
             found.note = (
-                f"stopped after {found.files_read:,} files ({found.bytes_read / MIB:,.0f} MiB), "
-                f"before {sibling or document.path}: search a smaller folder, or for a text with three fixed characters "
-                "in a row"
+                f"stopped after {found.files_read:,} files ({found.bytes_read / MIB:,.0f} MiB), before "
+                f"{'the text of ' if is_text else ''}{document.path}: search a smaller folder, or for a text with three fixed "
+                "characters in a row"
             )
             break
         if can_match:
-            _read(store, matcher, document, sibling, choice, room, found)
+            _read(store, matcher, document, choice, room, found, is_text=is_text)
         elif choice.count:
             found.counts.append(v1.FileCount(path=document.path or "", count=0))
         if room.is_full:
@@ -97,11 +97,12 @@ def choice_of(request: v1.SearchRequest) -> Choice:
 
 
 def _read(
-    store: Store, matcher: Matcher, document: Document, sibling: str | None, choice: Choice, room: Room, found: Found
+    store: Store, matcher: Matcher, document: Document, choice: Choice, room: Room, found: Found, *, is_text: bool
 ) -> None:
-    """A file, or the text at `sibling` beside it."""
+    """A file, or the text beside it."""
+    sibling = sibling_path(document.path or "", document.transcription or "") if is_text else None
     try:
-        data = store.blobs.content(document.content_hash) if sibling is None else text_bytes(store, document)
+        data = text_bytes(store, document) if is_text else store.blobs.content(document.content_hash)
     except NotFoundError:  # deleted since the candidates were listed
         return
     found.files_read += 1
@@ -113,7 +114,7 @@ def _read(
         found.binary.append(document.path or "")
     place, begin = None, 0
     for excerpt in look.excerpts:
-        if sibling is not None:
+        if is_text:
             end = data.find(b"\n", excerpt.end_byte) + 1 or len(data)
             place = place_before(data[begin:end].decode("utf-8", "replace")) or place
             begin = end
@@ -139,23 +140,23 @@ def _hit(document: Document, sibling: str | None, place: str | None, excerpt: Ex
 
 def _files(
     store: Store, indexes: TrigramIndexes | None, scopes: Sequence[Scope], matcher: Matcher, choice: Choice, *, texts: bool
-) -> Iterator[tuple[Document, str | None, bool]]:
-    """The files to look at, and whether each can match; those that cannot are left out unless they are counted. Then with
-    `texts` the files whose text is to be looked at, with its path."""
+) -> Iterator[tuple[Document, bool, bool]]:
+    """What to look at: a file, whether the text beside it is meant, and whether it can match. Files that cannot are left out
+    unless they are counted. With `texts` the texts come after the files."""
     originals = store.originals
     wanted = None if choice.invert else _wanted(store, indexes, scopes, matcher)
     for scope in scopes:
         if wanted is not None and len(wanted) <= CANDIDATES_ASKED_MAX and not choice.count and not scope.exact:
-            yield from ((document, None, True) for document in originals.with_contents(scope, wanted))
+            yield from ((document, False, True) for document in originals.with_contents(scope, wanted))
             continue
         for document in originals.files(scope):
             can_match = wanted is None or document.content_hash in wanted
             if can_match or choice.count:
-                yield document, None, can_match
+                yield document, False, can_match
     for scope in scopes if texts else ():
         for document in originals.files(scope, with_text=True):
             if document.transcription != ERROR:
-                yield document, sibling_path(document.path or "", document.transcription or ""), True
+                yield document, True, True
 
 
 def _wanted(store: Store, indexes: TrigramIndexes | None, scopes: Sequence[Scope], matcher: Matcher) -> AbstractSet[str] | None:
