@@ -148,7 +148,7 @@ REFUSED = (
     ("huge.png", huge_png, "pixels"),
     ("bomb.docx", lambda: phrases.zipped({"word/document.xml": b"<a>" * 1000, "[Content_Types].xml": b"x"}), ""),
     ("laughs.odt", lambda: phrases.zipped({"content.xml": billion_laughs()}, first=phrases.ODT), ""),
-    ("old.doc", lambda: b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(4000), "before 2007"),
+    ("old.doc", lambda: b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(4000), "damaged"),
 )
 
 

@@ -2,5 +2,5 @@
 
 from typing import Final
 
-VERSION: Final = 3
+VERSION: Final = 4
 """Grows when any extractor reads more than before: what an older one read is read again when its document is indexed again."""

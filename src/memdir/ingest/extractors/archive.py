@@ -65,10 +65,7 @@ def extract(path: Path, out: Output) -> None:
     out.end_list()
     for member in members:
         if member.data:
-            try:
-                embedded.add(member.data, member.name, out, title="File")
-            except _DAMAGED:
-                out.paragraph(f"File: {member.name} (damaged)")
+            embedded.add(member.data, member.name, out, title="File")
 
 
 def _members(path: Path) -> Iterator[_Member]:

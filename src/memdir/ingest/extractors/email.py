@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import email.policy
 import re
-import zipfile
 from collections.abc import Iterator
 from email import message_from_bytes
 from email.message import EmailMessage
@@ -23,6 +22,8 @@ _MESSAGE_MAX_BYTES: Final = 64 << 20
 _PARTS_MAX: Final = 500
 _SHOWN: Final = ("From", "To", "Cc", "Date")
 _ATTACHMENT_MAX_BYTES: Final = 16 << 20
+_SIGNATURES: Final = frozenset({"application/pgp-signature", "application/pkcs7-signature", "application/x-pkcs7-signature"})
+"""Attachments that say nothing to a reader."""
 
 
 def extract(path: Path, out: Output) -> None:
@@ -144,10 +145,7 @@ def _attachment(part: EmailMessage, out: Output) -> None:
         name = part.get_filename() or part.get_content_type()
     except (AttributeError, LookupError, TypeError, ValueError):
         name = part.get_content_type()
-    if len(data) > _ATTACHMENT_MAX_BYTES or part.get_content_maintype() == "image":
+    if len(data) > _ATTACHMENT_MAX_BYTES or part.get_content_type() in _SIGNATURES:
         out.paragraph(f"Attachment: {name} ({len(data)} bytes)")
-        return
-    try:
+    else:
         embedded.add(data, name, out, title="Attachment")
-    except (zipfile.BadZipFile, ValueError, OSError):
-        out.paragraph(f"Attachment: {name} ({len(data)} bytes, damaged)")

@@ -23,6 +23,7 @@ def extract(path: Path, out: Output) -> None:
     """ExtractionError when it is damaged, too large, of a kind that needs an extra, or when no engine is here."""
     if out.media_type in ("image/heic", "image/avif"):
         _open_heif(out.media_type)
+    out.recognising()
     warnings.simplefilter("error", Image.DecompressionBombWarning)
     Image.MAX_IMAGE_PIXELS = PIXELS_MAX
     try:
@@ -58,6 +59,7 @@ def _read(image: Image.Image, out: Output) -> None:
     moving = getattr(image, "is_animated", False) and image.format != "TIFF"
     frames = 1 if moving else min(getattr(image, "n_frames", 1), _FRAMES_MAX)
     for number in range(frames):
+        out.recognising()
         if frames > 1:
             image.seek(number)
         text = ocr.recognised(ImageOps.exif_transpose(image))

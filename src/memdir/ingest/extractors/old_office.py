@@ -1,15 +1,224 @@
-"""Word and PowerPoint files from before 2007: no library with a fitting licence reads them."""
+"""Word and PowerPoint files from before 2007: the text of the compound file's streams, by Microsoft's [MS-DOC] and [MS-PPT].
+
+No library with a fitting licence that is looked after reads them.
+"""
 
 from __future__ import annotations
 
+import re
+import struct
+from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
+from typing import Any, Final, NamedTuple
 
-from memdir.ingest.extractors.output import ExtractionError, Output
+import olefile
+
+from memdir.ingest.extractors import packages
+from memdir.ingest.extractors.output import ExtractionError, Output, encrypted
+
+_WORD, _SLIDES, _USER = "WordDocument", "PowerPoint Document", "Current User"
+_DEPTH_MAX: Final = 32
+
+_WORD_97: Final = 0xC1
+"""The number of the format (nFib) since which there is a table of pieces."""
+_COMPLEX, _ENCRYPTED, _SECOND_TABLE = 0x0004, 0x0100, 0x0200
+_CCP_AT: Final = 76
+"""FibRgLw97.ccpText; behind it the lengths of the other parts of the text, in characters."""
+_CLX_AT: Final = 418
+"""FibRgFcLcb97.fcClx, lcbClx: where the pieces stand in the table stream."""
+_PARTS: Final = ("", "Footnotes", "Headers and footers", None, "Comments", "Endnotes", "Text boxes", "Text boxes of headers")
+_FIELD: Final = re.compile(r"\x13[^\x13\x14\x15]*(?:\x14([^\x13\x14\x15]*))?\x15")
+"""A field: its code, and what it shows."""
+_FIELDS_DEEP: Final = 8
+_SIGNS: Final = str.maketrans({"\r": "\n", "\x0b": "\n", "\x0c": "\n", "\x1e": "-", "\x1f": None})
+
+_CURRENT_LOCKED: Final = 0xF3D1C4DF
+_NOTES_ATOM, _SLIDE_PERSIST, _DRAWING, _TEXT_CHARS, _TEXT_BYTES, _SLIDE_LIST = 1009, 1011, 1036, 4000, 4008, 4080
+"""Kinds of records ([MS-PPT] 2.13.24)."""
+_LIST_OF_SLIDES, _LIST_OF_NOTES = 0, 2
 
 
-def extract(_path: Path, _out: Output) -> None:
-    """ExtractionError, always."""
-    raise ExtractionError(
-        "it is in the binary format of Word or PowerPoint from before 2007, or a damaged file of that kind",
-        hint="save it as .docx, .pptx or .pdf beside it",
+class _Record(NamedTuple):
+    """A record of PowerPoint's stream; `begin` and `end` are those of what it holds ([MS-PPT] 2.3.1)."""
+
+    kind: int
+    instance: int
+    is_container: bool
+    begin: int
+    end: int
+
+
+def extract(path: Path, out: Output) -> None:
+    """ExtractionError when it is encrypted or damaged, or neither of the two."""
+    out.engine = f"olefile {version('olefile')}"
+    try:
+        with olefile.OleFileIO(str(path)) as storage:
+            told = storage.get_metadata()
+            out.title = _named(told.title)
+            out.fact("author", _named(told.author))
+            if storage.exists(_WORD):
+                _word(storage, out)
+            elif storage.exists(_SLIDES):
+                _slides(storage, out)
+            else:
+                raise ExtractionError("it is a compound file with neither words nor slides nor sheets in it")
+    except (OSError, struct.error, ValueError, IndexError, KeyError, TypeError, AttributeError) as error:
+        raise ExtractionError("it is damaged or cut off", hint=packages.DAMAGED_HINT) from error
+
+
+def _named(value: Any) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value or "")
+
+
+def _stream(storage: Any, name: str) -> bytes:
+    with storage.openstream(name) as handle:
+        return bytes(handle.read(packages.PART_MAX_BYTES))
+
+
+def _word(storage: Any, out: Output) -> None:
+    data = _stream(storage, _WORD)
+    number, flags = struct.unpack_from("<H6xH", data, 2)
+    if flags & _ENCRYPTED:
+        raise encrypted()
+    if number < _WORD_97:
+        if flags & _COMPLEX:
+            raise ExtractionError("it is of Word 6 or 95, saved in parts", hint=packages.DAMAGED_HINT)
+        first, last = struct.unpack_from("<II", data, 24)
+        out.paragraph(_readable(data[first:last].decode("cp1252", "replace")))
+        return
+    text = "".join(_pieces(data, _stream(storage, "1Table" if flags & _SECOND_TABLE else "0Table")))
+    begin = 0
+    for title, length in zip(_PARTS, struct.unpack_from(f"<{len(_PARTS)}i", data, _CCP_AT), strict=True):
+        part = _readable(text[begin : begin + max(length, 0)])
+        begin += max(length, 0)
+        if title and part.strip():
+            out.heading(2, title)
+        if title is not None:
+            out.paragraph(part)
+
+
+def _pieces(data: bytes, table: bytes) -> Iterator[str]:
+    """The text in the order of the document: a piece is stored in one byte a character, or in two ([MS-DOC] 2.4.1)."""
+    at, length = struct.unpack_from("<II", data, _CLX_AT)
+    end = at + length
+    while table[at] == 1:  # formatting that pieces refer to
+        at += 3 + struct.unpack_from("<H", table, at + 1)[0]
+    if table[at] != 2 or end > len(table):
+        raise ValueError("no table of pieces")
+    count = (struct.unpack_from("<I", table, at + 1)[0] - 4) // 12
+    bounds = struct.unpack_from(f"<{count + 1}I", table, at + 5)
+    for number in range(count):
+        place = struct.unpack_from("<2xI", table, at + 5 + 4 * (count + 1) + 8 * number)[0]
+        chars = bounds[number + 1] - bounds[number]
+        if place & 0x40000000:
+            first = (place & 0x3FFFFFFF) // 2
+            yield data[first : first + chars].decode("cp1252", "replace")
+        else:
+            yield data[place : place + 2 * chars].decode("utf-16-le", "replace")
+
+
+def _readable(text: str) -> str:
+    """Without field codes; a paragraph a line, the cells of a row between bars."""
+    for _ in range(_FIELDS_DEEP):
+        text, found = _FIELD.subn(lambda field: field[1] or "", text)
+        if not found:
+            break
+    lines = text.replace("\x07\x07", "\n").replace("\x07", " | ").translate(_SIGNS).split("\n")
+    return "\n\n".join(line.strip() for line in lines if line.strip(" |"))
+
+
+def _slides(storage: Any, out: Output) -> None:
+    user, data = _stream(storage, _USER), _stream(storage, _SLIDES)
+    token, edit = struct.unpack_from("<II", user, 12)
+    if token == _CURRENT_LOCKED:
+        raise encrypted()
+    places, document = _places(data, edit)
+    slides: list[tuple[int, int, list[str]]] = []  # where it stands, its number for its notes, its title and lists
+    notes: dict[int, str] = {}
+    for texts in _inside(data, _record(data, places[document])):
+        if texts.kind != _SLIDE_LIST:
+            continue
+        for record in _inside(data, texts):
+            if record.kind == _SLIDE_PERSIST:
+                reference, slide_id = struct.unpack_from("<I8xI", data, record.begin)
+                if texts.instance == _LIST_OF_SLIDES:
+                    slides.append((places[reference], slide_id, []))
+                elif texts.instance == _LIST_OF_NOTES:
+                    notes |= _notes(data, _record(data, places[reference]))
+            elif texts.instance == _LIST_OF_SLIDES and slides:
+                slides[-1][2].extend(_text(data, record))
+    out.fact("slides", len(slides))
+    for number, (place, slide_id, outline) in enumerate(slides, start=1):
+        said = [*outline, *_drawn(data, _record(data, place))]
+        title = said.pop(0) if said and "\n" not in said[0].strip() else ""
+        out.heading(2, f"Slide {number}: {title}" if title else f"Slide {number}")
+        for text in said:
+            out.paragraph(text)
+        out.paragraph(f"Notes: {notes[slide_id]}" if notes.get(slide_id) else "")
+        out.progress(number, len(slides))
+
+
+def _places(data: bytes, edit: int) -> tuple[dict[int, int], int]:
+    """Where each object stands, and which is the document. Every save adds to the file; the newest that names one is right."""
+    places: dict[int, int] = {}
+    document = 0
+    seen: set[int] = set()
+    while edit and edit not in seen:
+        seen.add(edit)
+        edit, place, named = struct.unpack_from("<8xIII", data, _record(data, edit).begin)
+        document = document or named
+        directory = _record(data, place)
+        at = directory.begin
+        while at < directory.end:
+            head = struct.unpack_from("<I", data, at)[0]
+            count = head >> 20
+            for offset, object_at in enumerate(struct.unpack_from(f"<{count}I", data, at + 4)):
+                places.setdefault((head & 0xFFFFF) + offset, object_at)
+            at += 4 + 4 * count
+    return places, document
+
+
+def _notes(data: bytes, page: _Record) -> dict[int, str]:
+    """The speaker's notes on a page of notes, under the number of its slide."""
+    of = [struct.unpack_from("<I", data, record.begin)[0] for record in _inside(data, page) if record.kind == _NOTES_ATOM]
+    return {of[0]: "\n".join(_drawn(data, page))} if of else {}
+
+
+def _drawn(data: bytes, page: _Record) -> Iterator[str]:
+    """The texts in the drawing of a page."""
+    for record in _inside(data, page):
+        if record.kind == _DRAWING:
+            yield from _texts(data, record, 0)
+
+
+def _texts(data: bytes, parent: _Record, depth: int) -> Iterator[str]:
+    for record in _inside(data, parent):
+        if record.is_container and depth < _DEPTH_MAX:
+            yield from _texts(data, record, depth + 1)
+        else:
+            yield from _text(data, record)
+
+
+def _text(data: bytes, record: _Record) -> Iterator[str]:
+    if record.kind in (_TEXT_CHARS, _TEXT_BYTES):
+        code = "utf-16-le" if record.kind == _TEXT_CHARS else "latin-1"
+        text = data[record.begin : record.end].decode(code, "replace").translate(_SIGNS)
+        if text.strip(" *\n"):  # a star stands for the number of the slide
+            yield text
+
+
+def _inside(data: bytes, parent: _Record) -> Iterator[_Record]:
+    at = parent.begin
+    while at + 8 <= parent.end:
+        record = _record(data, at, parent.end)
+        yield record
+        at = record.end
+
+
+def _record(data: bytes, at: int, end: int | None = None) -> _Record:
+    """No longer than `end`: what overlaps would be read again and again."""
+    version_and_instance, kind, length = struct.unpack_from("<HHI", data, at)
+    return _Record(
+        kind, version_and_instance >> 4, version_and_instance & 0xF == 0xF, at + 8, min(at + 8 + length, end or len(data))
     )

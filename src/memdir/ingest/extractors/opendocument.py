@@ -1,7 +1,11 @@
-"""OpenDocument texts, slides and tables: ISO/IEC 26300, the parts of `content.xml` that carry words."""
+"""OpenDocument texts, slides, tables and drawings: ISO/IEC 26300, the parts of `content.xml` that carry words.
+
+Files of OpenOffice 1 (.sxw, .sxc, .sxi) have the same elements in other namespaces, and two kinds of lists.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
@@ -16,9 +20,12 @@ _TABLE: Final = f"{{{_NAMESPACE}table:1.0}}"
 _DRAW: Final = f"{{{_NAMESPACE}drawing:1.0}}"
 _OFFICE: Final = f"{{{_NAMESPACE}office:1.0}}"
 _PRESENTATION: Final = f"{{{_NAMESPACE}presentation:1.0}}"
+_LINK: Final = "{http://www.w3.org/1999/xlink}href"
 _SKIPPED: Final = frozenset({f"{_TEXT}tracked-changes", f"{_TEXT}sequence-decls", f"{_OFFICE}forms"})
 _REPEATED_MAX: Final = 1_000
 _DEPTH_MAX: Final = 200
+_LISTS: Final = frozenset({f"{_TEXT}list", f"{_TEXT}ordered-list", f"{_TEXT}unordered-list"})
+_OLD_NAMESPACE: Final = re.compile(rb'"http://openoffice\.org/2000/(\w+)"')
 
 
 def extract(path: Path, out: Output) -> None:
@@ -29,19 +36,19 @@ def extract(path: Path, out: Output) -> None:
         manifest = packages.parsed(archive, "META-INF/manifest.xml")
         if manifest is not None and any(str(node.tag).endswith("}encryption-data") for node in manifest.iter()):
             raise encrypted()
-        root = packages.parsed(archive, "content.xml")
-    body = None if root is None else root.find(f"{_OFFICE}body")
-    if body is None:
-        raise ExtractionError("it is damaged: there is no content in it", hint=packages.DAMAGED_HINT)
-    pages = list(body.iter(f"{_DRAW}page"))
-    if pages:
-        out.fact("slides", len(pages))
-        for number, page in enumerate(pages, start=1):
-            out.heading(2, f"Slide {number}")
+        root = packages.xml(_OLD_NAMESPACE.sub(rb'"%s\1:1.0"' % _NAMESPACE.encode(), packages.part(archive, "content.xml")))
+        body = None if root is None else root.find(f"{_OFFICE}body")
+        if body is None:
+            raise ExtractionError("it is damaged: there is no content in it", hint=packages.DAMAGED_HINT)
+        pages = list(body.iter(f"{_DRAW}page"))
+        if pages:
+            out.fact("slides", len(pages))
+        for number, page in enumerate(pages or [body], start=1):
+            out.heading(2, f"Slide {number}" if pages else "")
             _blocks(page, out, 0)
+            for image in page.iter(f"{_DRAW}image"):
+                packages.picture(archive, image.get(_LINK) or "", out)
             out.progress(number, len(pages))
-    else:
-        _blocks(body, out, 0)
 
 
 def _blocks(parent: Any, out: Output, depth: int) -> None:
@@ -51,11 +58,12 @@ def _blocks(parent: Any, out: Output, depth: int) -> None:
         if node.tag in _SKIPPED or not isinstance(node.tag, str):
             continue
         if node.tag == f"{_TEXT}h":
-            out.heading(int(node.get(f"{_TEXT}outline-level") or 1) + 1, _words(node))
+            level = node.get(f"{_TEXT}outline-level") or node.get(f"{_TEXT}level") or 1
+            out.heading(int(level) + 1, _words(node))
         elif node.tag == f"{_TEXT}p":
             out.paragraph(_words(node))
             _framed(node, out, depth)
-        elif node.tag == f"{_TEXT}list":
+        elif node.tag in _LISTS:
             _items(node, out, 0)
             out.end_list()
         elif node.tag == f"{_TABLE}table":
@@ -78,7 +86,7 @@ def _framed(paragraph: Any, out: Output, depth: int) -> None:
 def _items(node: Any, out: Output, depth: int) -> None:
     for item in node:
         for child in item:
-            if child.tag == f"{_TEXT}list" and depth < _DEPTH_MAX:
+            if child.tag in _LISTS and depth < _DEPTH_MAX:
                 _items(child, out, depth + 1)
             elif child.tag in (f"{_TEXT}p", f"{_TEXT}h"):
                 out.item(_words(child), depth=depth)

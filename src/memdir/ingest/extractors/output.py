@@ -47,6 +47,8 @@ class Output:
     title: str = ""
     progress: Callable[[int, int], None] = lambda _done, _total: None
     """Told after each page, sheet, message or second: how many are done, of how many (0: not known)."""
+    recognising: Callable[[], None] = lambda: None
+    """Told before text in a picture is recognised, which takes longer and more memory than everything else."""
     facts: dict[str, str | int] = field(default_factory=dict)
     """For the front matter: pages, slides, duration, sender, taken."""
     truncated: bool = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import posixpath
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import IO, Any, Final
 
 from lxml import etree
 
+from memdir.ingest.extractors import embedded
 from memdir.ingest.extractors.output import ExtractionError, Output, encrypted
 
 _DC: Final = "{http://purl.org/dc/elements/1.1/}"
@@ -17,6 +19,7 @@ _TERMS: Final = "{http://purl.org/dc/terms/}"
 _META: Final = "{urn:oasis:names:tc:opendocument:xmlns:meta:1.0}"
 PART_MAX_BYTES: Final = 128 << 20
 """Of one part, uncompressed; a part that says or holds more is refused before it fills the memory."""
+_PICTURE_MAX_BYTES: Final = 16 << 20
 _LIBRARY_FAULTS: Final = (
     *(KeyError, ValueError, AttributeError, TypeError, IndexError, SyntaxError, zipfile.BadZipFile, etree.LxmlError),
 )
@@ -35,6 +38,11 @@ def parsed(archive: zipfile.ZipFile, name: str) -> Any:
         data = part(archive, name)
     except KeyError:
         return None
+    return xml(data)
+
+
+def xml(data: bytes) -> Any:
+    """The root element; None when there is nothing in it."""
     return etree.fromstring(data, parser()) if data.strip() else None
 
 
@@ -85,6 +93,23 @@ def reading(path: Path) -> Iterator[IO[bytes]]:
             yield handle
         except _LIBRARY_FAULTS as error:
             raise ExtractionError("it is damaged: its parts do not fit together", hint=DAMAGED_HINT) from error
+
+
+def pictures(path: Path, folders: tuple[str, ...], out: Output) -> None:
+    """The text in the pictures below `folders` of the package."""
+    with opened(path) as archive:
+        for name in archive.namelist():
+            if name.startswith(folders):
+                picture(archive, name, out)
+
+
+def picture(archive: zipfile.ZipFile, name: str, out: Output) -> None:
+    """The text in one picture; nothing when there is no such part or it is too large."""
+    try:
+        data = part(archive, name) if archive.getinfo(name).file_size <= _PICTURE_MAX_BYTES else b""
+    except KeyError:
+        return
+    embedded.add_picture(data, posixpath.basename(name), out)
 
 
 def properties(path: Path, out: Output) -> None:

@@ -21,6 +21,18 @@ _DPI: Final = 200
 _PIXELS_MAX: Final = 25_000_000
 _HYPHEN: Final = re.compile(r"[\x02\ufffe\xad]\r?\n?")
 """What PDFium puts where a word was parted at the end of a line."""
+_CORK: Final = {
+    **dict(zip("\x10\x11\x12\x13\x14\x15\x16", "“”„«»–—", strict=True)),
+    **dict(zip("\x1b\x1c\x1d\x1e\x1f", ("ff", "fi", "fl", "ffi", "ffl"), strict=True)),
+}
+"""Codes of TeX's fonts (T1, the Cork encoding) as they come out of a PDF that does not say what they stand for."""
+_IN_WORDS: Final = re.compile(r"(?<=\S)[\x10-\x16\x1b-\x1f]|[\x10-\x16\x1b-\x1f](?=\S)|(?<= )[\x15\x16](?= )")
+"""Alone they are the large brackets of formulas."""
+_PRIVATE: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffd\ue000-\uf8ff]")
+_GARBLED_SHARE: Final = 0.03
+"""A page with more private codes has fonts that do not say what their codes stand for. Those of formulas are below .02."""
+_BULLETS: Final = re.compile("[\uf0a7\uf0b7\uf0d8]")
+"""Of the fonts Symbol and Wingdings, which Word takes for lists."""
 _ATTACHMENT_MAX_BYTES: Final = 16 << 20
 
 
@@ -42,9 +54,9 @@ def extract(path: Path, out: Output) -> None:
         out.progress(number + 1, count)
     if unread and unread == min(count, PAGES_MAX):
         raise ocr.missing("its pages are pictures")
-    if unread:
-        out.fact("unread", f"{unread} pages are pictures: {ocr.HINT}")
+    if unread and not ocr.is_available():
         out.needs = "ocr"
+    out.fact("unread", f"{unread} pages are pictures: {ocr.HINT if out.needs else 'too large'}" if unread else "")
     if count > PAGES_MAX:
         out.truncated = True
     _attachments(document, out)
@@ -61,16 +73,21 @@ def _page(document: Any, number: int, out: Output) -> bool:
     try:
         page = document[number]
         content = page.get_textpage()
-        text = _HYPHEN.sub("", content.get_text_bounded())
+        text = spelled(content.get_text_bounded())
         content.close()
         pictured = len("".join(text.split())) < _SCANNED_MAX_CHARS and any(
             True for _ in page.get_objects(filter=(raw.FPDF_PAGEOBJ_IMAGE,), max_depth=3)
         )
         read = True
-        if pictured and ocr.is_available():
+        garbled = len(_PRIVATE.findall(text)) > _GARBLED_SHARE * len(text)
+        if (pictured or garbled) and ocr.is_available():
+            out.recognising()
             scale = min(_DPI / 72, (_PIXELS_MAX / max(page.get_width() * page.get_height(), 1)) ** 0.5)
-            text = ocr.recognised(page.render(scale=scale, grayscale=True).to_pil()) or text
-            out.fact("recognised_by", ocr.engine())
+            try:
+                text = ocr.recognised(page.render(scale=scale, grayscale=True).to_pil()) or text
+                out.fact("recognised_by", ocr.engine())
+            except ExtractionError:
+                read = not pictured
         elif pictured:
             read = False
         page.close()
@@ -80,6 +97,12 @@ def _page(document: Any, number: int, out: Output) -> bool:
         out.heading(2, f"Page {number + 1}")
         out.paragraph(unwrapped(clean(text)))
     return read
+
+
+def spelled(text: str) -> str:
+    """With the letters that stand behind private codes, and words whole that were parted at the end of a line."""
+    text = _IN_WORDS.sub(lambda found: _CORK[found[0]], _HYPHEN.sub("", text))
+    return _BULLETS.sub("•", text)
 
 
 def _attachments(document: Any, out: Output) -> None:

@@ -51,6 +51,8 @@ def extract(path: Path, out: Output) -> None:
         out.progress(number, len(names))
     if unread and unread == len(names):
         raise _damaged()
+    if zipped:
+        packages.pictures(path, ("xl/media/", "Pictures/"), out)
 
 
 def _damaged() -> ExtractionError:

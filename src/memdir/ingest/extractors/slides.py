@@ -9,8 +9,9 @@ from typing import Any
 
 from pptx import Presentation
 from pptx.exc import PackageNotFoundError
+from pptx.shapes.picture import Picture
 
-from memdir.ingest.extractors import packages
+from memdir.ingest.extractors import embedded, packages
 from memdir.ingest.extractors.output import ExtractionError, Output
 
 
@@ -43,6 +44,8 @@ def _shapes(shapes: Iterable[Any], out: Output) -> None:
             out.table([cell.text for cell in row.cells] for row in shape.table.rows)
         elif getattr(shape, "has_chart", False):
             _chart(shape.chart, out)
+        elif isinstance(shape, Picture):
+            _picture(shape, out)
         elif shape.has_text_frame:
             paragraphs = [paragraph for paragraph in shape.text_frame.paragraphs if paragraph.text.strip()]
             if len(paragraphs) == 1:
@@ -51,6 +54,14 @@ def _shapes(shapes: Iterable[Any], out: Output) -> None:
                 for paragraph in paragraphs:
                     out.item(paragraph.text, depth=paragraph.level)
                 out.end_list()
+
+
+def _picture(shape: Picture, out: Output) -> None:
+    try:
+        image = shape.image
+    except (KeyError, ValueError):  # linked, and not in the file
+        return
+    embedded.add_picture(image.blob, image.filename or shape.name, out)
 
 
 def _chart(chart: Any, out: Output) -> None:

@@ -16,7 +16,7 @@ from typing import Any, Final
 from memdir.ingest.extractors.formats import Format, refined
 from memdir.ingest.extractors.output import TITLE_MAX_CHARS, ExtractionError, Output, OutputFullError, clean
 from memdir.ingest.extractors.speech import ENV_MODEL
-from memdir.ingest.sandbox.confinement import bound, close_files, end_with_parent
+from memdir.ingest.sandbox.confinement import bound, close_files, end_with_parent, grow
 from memdir.ingest.sandbox.messages import SOURCE_FILE, TEXT_FILE
 
 _TOLD_EVERY_S: Final = 0.2
@@ -47,18 +47,18 @@ def run(request: dict[str, Any], pipe: int, server_pid: int) -> None:
     os.chdir(folder)
     os.environ["TMPDIR"] = os.environ["HOME"] = str(folder)
     close_files(folder, _readable())
-    bound(memory_bytes=request["memory_bytes"], cpu_s=request["cpu_s"])
+    bound(memory_bytes=request["memory_bytes"], recognition_bytes=request["recognition_bytes"], cpu_s=request["cpu_s"])
     try:
         _tell(pipe, _extracted(request, folder, pipe))
     except ExtractionError as error:
         _tell(pipe, {"error": error.reason, "hint": error.hint, "needs": error.needs})
     except MemoryError:
-        _tell(pipe, {"error": _needs_memory(request), "hint": TOO_LARGE_HINT})
+        _tell(pipe, {"error": _needs_memory(), "hint": TOO_LARGE_HINT})
     except RecursionError:
         _tell(pipe, {"error": "its parts are nested too deeply", "hint": TOO_LARGE_HINT})
     except OSError as error:
         full = error.errno in (errno.EFBIG, errno.ENOMEM)
-        _tell(pipe, {"error": _needs_memory(request) if full else f"it cannot be read: {error}", "hint": TOO_LARGE_HINT})
+        _tell(pipe, {"error": _needs_memory() if full else f"it cannot be read: {error}", "hint": TOO_LARGE_HINT})
     except Exception:  # noqa: BLE001  a library met bytes that it was not written for
         _tell(pipe, {"error": "it is damaged, or of a form that its library does not know", "detail": traceback.format_exc()})
     os._exit(0)
@@ -71,8 +71,8 @@ def _readable() -> list[Path]:
     return [Path(place) for place in dict.fromkeys(places) if place.startswith("/")]
 
 
-def _needs_memory(request: dict[str, Any]) -> str:
-    return f"reading it needs more than {request['memory_bytes'] >> 20} MiB of memory"
+def _needs_memory() -> str:
+    return f"reading it needs more than {resource.getrlimit(resource.RLIMIT_AS)[0] >> 20} MiB of memory"
 
 
 def _extracted(request: dict[str, Any], folder: Path, pipe: int) -> dict[str, Any]:
@@ -86,8 +86,12 @@ def _extracted(request: dict[str, Any], folder: Path, pipe: int) -> dict[str, An
             told_s = time.monotonic()
             _tell(pipe, {"done": done, "total": total})
 
+    def recognising() -> None:
+        grow()
+        _tell(pipe, {"recognising": True})
+
     _tell(pipe, {"kind": found.kind})
-    out = Output(kind=found.kind, media_type=found.media_type, progress=progress)
+    out = Output(kind=found.kind, media_type=found.media_type, progress=progress, recognising=recognising)
     try:
         import_module(f"memdir.ingest.extractors.{found.module}").extract(source, out)
     except OutputFullError:

@@ -105,10 +105,10 @@ def end_with_parent(parent_pid: int) -> None:
         os._exit(1)
 
 
-def bound(*, memory_bytes: int, cpu_s: int) -> None:
-    """Limits of this process, which those that it starts inherit. Memory is address space."""
+def bound(*, memory_bytes: int, recognition_bytes: int, cpu_s: int) -> None:
+    """Limits of this process, which those that it starts inherit. Memory is address space; `grow` gives recognition its own."""
     for limit, value in (
-        (resource.RLIMIT_AS, memory_bytes),
+        (resource.RLIMIT_AS, max(memory_bytes, recognition_bytes)),
         (resource.RLIMIT_CPU, cpu_s),
         (resource.RLIMIT_FSIZE, FILE_MAX_BYTES),
         (resource.RLIMIT_NOFILE, _FILES_MAX),
@@ -117,3 +117,11 @@ def bound(*, memory_bytes: int, cpu_s: int) -> None:
         hard = resource.getrlimit(limit)[1]
         wanted = value if hard == resource.RLIM_INFINITY else min(value, hard)
         resource.setrlimit(limit, (wanted, wanted))
+    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    resource.setrlimit(resource.RLIMIT_AS, (min(memory_bytes, hard), hard))
+
+
+def grow() -> None:
+    """Let this process have the memory that recognising text in pictures takes."""
+    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    resource.setrlimit(resource.RLIMIT_AS, (hard, hard))

@@ -46,14 +46,16 @@ class Limits:
     silent_s: float = 10.0
     total_s: float = 600.0
     memory_bytes: int = 512 << 20
+    recognition_s: float = 40.0
+    """For one picture, in place of `silent_s`."""
+    recognition_bytes: int = 2 << 30
+    """Of memory from the first picture on, in place of `memory_bytes` when that is less."""
     source_bytes: int = _DOCUMENT_MAX_BYTES
 
 
 DEFAULT_LIMITS: Final = Limits()
 _LIMITS: Final = {
-    # A page of a scan is rendered and recognised in the child.
-    "pdf": Limits(silent_s=40.0, total_s=1800.0, memory_bytes=1536 << 20),
-    "image": Limits(silent_s=40.0, total_s=600.0, memory_bytes=1536 << 20),
+    "pdf": Limits(total_s=1800.0),
     # Weights, samples and frames; one window of ten minutes is decoded before the first sentence comes.
     "audio": Limits(silent_s=180.0, total_s=4 * 3600.0, memory_bytes=3 << 30, source_bytes=SOURCE_MAX_BYTES),
     "video": Limits(silent_s=180.0, total_s=4 * 3600.0, memory_bytes=3 << 30, source_bytes=SOURCE_MAX_BYTES),
@@ -85,6 +87,8 @@ class _Told:
     answer: dict[str, Any] | None = None
     buffer: bytes = b""
     heard_s: float = field(default_factory=time.monotonic)
+    recognising: bool = False
+    """The last it said was that it looks at a picture."""
 
 
 class Sandbox:
@@ -127,6 +131,7 @@ class Sandbox:
                     "media_type": found.media_type,
                     "module": found.module,
                     "memory_bytes": limits.memory_bytes,
+                    "recognition_bytes": limits.recognition_bytes,
                     "cpu_s": int(limits.total_s * 2),
                 }
                 self._send(json.dumps(request).encode(), writing)
@@ -246,8 +251,9 @@ def _watched(reading: int, limits: Limits, progress: Callable[[int, int], None],
             now_s = time.monotonic()
             if now_s - began_s > limits.total_s:
                 raise _slow(told, f"reading it takes longer than {limits.total_s:g} s")
-            if now_s - told.heard_s > limits.silent_s:
-                raise _slow(told, f"a part of it takes longer than {limits.silent_s:g} s")
+            silent_s = max(limits.silent_s, limits.recognition_s) if told.recognising else limits.silent_s
+            if now_s - told.heard_s > silent_s:
+                raise _slow(told, f"a part of it takes longer than {silent_s:g} s")
             if not select.select([reading], [], [], _LOOK_S)[0]:
                 continue
             data = os.read(reading, 64 << 10)
@@ -268,6 +274,9 @@ def _heard(told: _Told, data: bytes, progress: Callable[[int, int], None]) -> No
         raise _slow(told, "the process that read it said too much")
     for line in lines:
         message = json.loads(line)
+        told.recognising = "recognising" in message
+        if told.recognising:
+            continue
         if "pid" in message:
             told.pid = int(message["pid"])
         elif "done" in message:
