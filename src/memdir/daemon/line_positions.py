@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from memdir.core.encodings import legacy_encoding
 from memdir.core.patterns.matcher import is_utf8
 
 _INDENT_MAX: Final = 200
@@ -53,7 +54,7 @@ def _readings(data: bytes) -> Iterator[bytes]:
             return
     if not is_utf8(data):
         yield _BROKEN.sub("\ufffd", data.decode("utf-8", "surrogateescape")).encode()
-        yield data.decode("cp1252", "replace").encode()
+        yield data.decode(legacy_encoding(data) or "cp1252", "replace").encode()
 
 
 def _line_of(data: bytes, wanted: bytes, text: str, line: int) -> int | None:

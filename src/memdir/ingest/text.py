@@ -1,7 +1,7 @@
 """From bytes to text without losing the way back: every character knows the byte of the original it came from.
 
-Detection follows what editors and git do: a byte order mark decides; then UTF-8; then the single-byte Western encoding,
-but only when the bytes look like written text. A NUL in the first 8,000 bytes means binary (git's rule).
+Detection follows what editors and git do: a byte order mark decides; then UTF-8; then an encoding from before Unicode, by
+its letters, but only when the bytes look like written text. A NUL in the first 8,000 bytes means binary (git's rule).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from memdir.core.encodings import CONTROLS, legacy_encoding
 from memdir.core.limits import MIB
 
 TEXT_MAX_BYTES: Final = 32 * MIB
@@ -21,8 +22,6 @@ TEXT_MAX_BYTES: Final = 32 * MIB
 
 _ESCAPED: Final = re.compile("[\udc80-\udcff]")
 _SNIFF_BYTES: Final = 8000
-_CONTROLS: Final = bytes(set(range(32)) - {7, 8, 9, 10, 11, 12, 13, 27}) + b"\x7f"
-_CP1252_HOLES: Final = b"\x81\x8d\x8f\x90\x9d"
 _BOMS: Final = (
     (b"\xef\xbb\xbf", "utf-8"),
     (b"\xff\xfe\x00\x00", "utf-32-le"),
@@ -142,7 +141,7 @@ def decode(data: bytes) -> DecodedText | None:
             return _wide(data, len(bom), encoding)
     if b"\x00" in data[:_SNIFF_BYTES]:
         return None
-    return _utf8(data, 0) or _western(data)
+    return _utf8(data, 0) or _legacy(data)
 
 
 def media_type(path: str | None, data: bytes) -> str:
@@ -170,7 +169,7 @@ def _utf8(data: bytes, bom_bytes: int) -> DecodedText | None:
     """UTF-8, forgiving up to one broken byte in 200 when the rest is clearly UTF-8; a broken byte becomes U+FFFD."""
     body, truncated = _cut(data, bom_bytes)
     sample = body[: 64 * 1024]
-    if len(sample) - len(sample.translate(None, _CONTROLS)) > len(sample) // 50:
+    if len(sample) - len(sample.translate(None, CONTROLS)) > len(sample) // 50:
         return None
     offsets: Offsets | None = None
     try:
@@ -223,15 +222,33 @@ def _wide(data: bytes, bom_bytes: int, encoding: str) -> DecodedText | None:
     )
 
 
-def _western(data: bytes) -> DecodedText | None:
-    """Windows-1252, the superset of Latin-1 that real files use, when no more than three bytes in ten are accented."""
+def _legacy(data: bytes) -> DecodedText | None:
+    """A text from before Unicode; None when it looks like no text in any encoding."""
     body = data[:TEXT_MAX_BYTES]
-    sample = body[: 64 * 1024]
-    if any(code in sample for code in _CONTROLS) or any(code in sample for code in _CP1252_HOLES):
+    encoding = legacy_encoding(body)
+    if encoding is None:
         return None
-    if sum(byte >= 0x80 for byte in sample) * 10 > 3 * len(sample):
+    try:
+        text = body.decode(encoding, "surrogateescape")
+        offsets = _widths(text, encoding)
+    except (LookupError, UnicodeError):
         return None
-    text = body.decode("cp1252", "replace")
+    if offsets is not None and offsets[-1] != len(body):
+        return None
     return DecodedText(
-        text=text, encoding="cp1252", size_bytes=len(data), truncated=len(body) < len(data), bom_bytes=0, _offsets=None
+        text=_ESCAPED.sub("\N{REPLACEMENT CHARACTER}", text),
+        encoding=encoding,
+        size_bytes=len(data),
+        truncated=len(body) < len(data),
+        bom_bytes=0,
+        _offsets=offsets,
     )
+
+
+def _widths(text: str, encoding: str) -> Offsets | None:
+    """The byte of each character and of the end; None when each is one byte."""
+    points, which = np.unique(np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32), return_inverse=True)
+    widths = np.array([len(chr(point).encode(encoding, "surrogateescape")) for point in points.tolist()], dtype=np.int64)
+    if (widths == 1).all():
+        return None
+    return np.concatenate((np.zeros(1, np.int64), np.cumsum(widths[which])))

@@ -235,8 +235,8 @@ def extent(chunk: Chunk, start: int, end: int) -> Extent:
 class _byte_counter:  # noqa: N801
     """How many bytes a piece of the chunk has in the original, found from the size of the whole.
 
-    UTF-8 first; then one byte a character (Windows-1252); then UTF-16 and UTF-32; then UTF-8 with broken bytes, each of
-    which was decoded to U+FFFD.
+    UTF-8 first; then one byte a character (Windows-1252, KOI8-R and so on); then UTF-16 and UTF-32; then two bytes for what is
+    beyond ASCII (Shift JIS, GB 18030, Big5, EUC); then UTF-8 with broken bytes, each of which was decoded to U+FFFD.
     """
 
     def __init__(self, chunk: Chunk) -> None:
@@ -247,15 +247,23 @@ class _byte_counter:  # noqa: N801
         if len(text.encode("utf-8", "replace")) == size:
             self._encoding = "utf-8"
         elif len(text) == size:
-            self._encoding = "cp1252"
+            self._encoding = "single"
         elif len(text.encode("utf-16-le", "replace")) == size:
             self._encoding = "utf-16-le"
         elif 4 * len(text) == size:
             self._encoding = "utf-32-le"
+        elif _bytes_by_twos(text) == size:
+            self._encoding = "double"
 
     def __call__(self, piece: str) -> int:
-        if self._encoding == "cp1252":
+        if self._encoding == "single":
             return len(piece)
+        if self._encoding == "double":
+            return _bytes_by_twos(piece)
         if self._encoding == "broken":
             return min(self._size, len(piece.replace("\N{REPLACEMENT CHARACTER}", "?").encode("utf-8", "replace")))
         return len(piece.encode(self._encoding, "replace"))
+
+
+def _bytes_by_twos(text: str) -> int:
+    return len(text) + sum(char > "\x7f" for char in text)
