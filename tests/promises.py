@@ -896,6 +896,7 @@ _EXTRACTION = _group(
         "kinds": "PDF, office files, web pages, books, mail, pictures and archives are read, whatever they are called.",
         "inside": "Text in pictures inside of mails, archives and office files is read; what is damaged there leaves the rest.",
         "encodings": "Text from before Unicode is read in the encoding it was written in, with the bytes it stands at.",
+        "debian": "In 300 documents of 50 kinds, which Debian packages carry, what other programs find is found.",
         "speech": "What is said in a recording is read, with the time of each sentence.",
         "harmless": "Damaged files and bombs end within their limits, with a reason, and the next file is read as before.",
         "confined": "A document is read without network and secrets, in bounded time and memory, and alone.",

@@ -15,8 +15,9 @@ from memdir.ingest.extractors.output import ExtractionError, Output
 
 PIXELS_MAX: Final = 64_000_000
 _FRAMES_MAX: Final = 200
-_SMALL: Final = 48
-"""Pictures with a side shorter than this are icons: nothing is looked for in them."""
+_ICON_MAX: Final = 47
+_LINE_MIN: Final = 16
+"""Pictures whose sides are both no longer than an icon's, or one of them shorter than a line of print, hold no text."""
 
 
 def extract(path: Path, out: Output) -> None:
@@ -49,7 +50,7 @@ def _read(image: Image.Image, out: Output) -> None:
     out.fact("size", f"{image.width} x {image.height} pixels")
     with contextlib.suppress(ValueError, KeyError, TypeError, SyntaxError, ZeroDivisionError):
         _camera(image.getexif(), out)
-    if min(image.size) < _SMALL:
+    if max(image.size) <= _ICON_MAX or min(image.size) < _LINE_MIN:
         out.engine = "pillow"
         return
     found = ocr.engine()
