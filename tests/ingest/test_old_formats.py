@@ -110,6 +110,30 @@ def test_pdf_of_tex_spells_ligatures_quotes_and_dashes() -> None:
 
     assert spelled("a di\x1berent \x1cgure, \x1dow su\x1ece cu\x1finks") == "a different figure, flow suffice cufflinks"
     assert spelled("the \x10fonts\x11 of pages 3\x155 \x16 and") == "the “fonts” of pages 3–5 — and"
-    assert spelled("in\x02\r\nformation") == "information"
-    assert spelled("\uf0b7 first") == "• first"
     assert spelled("x = \n\x12\ny \x13 .") == "x = \n\x12\ny \x13 .", "brackets of formulas"
+
+
+def unreadable_pdf() -> bytes:
+    """A page of print whose font numbers its letters as they come and does not say which they are."""
+    import reportlab
+    from reportlab.lib.pagesizes import A4
+    from reportlab.pdfbase import pdfmetrics
+    from reportlab.pdfbase.ttfonts import TTFont
+    from reportlab.pdfgen.canvas import Canvas
+
+    pdfmetrics.registerFont(
+        TTFont("numbered", str(Path(reportlab.__file__).parent / "fonts" / "Vera.ttf"), asciiReadable=False)
+    )
+    out = io.BytesIO()
+    canvas = Canvas(out, pagesize=A4, pageCompression=0)
+    canvas.setFont("numbered", 12)
+    for line in range(30):
+        canvas.drawString(60, 760 - 22 * line, f"{PHRASE} {line}.")
+    canvas.save()
+    return re.sub(rb"/ToUnicode \d+ 0 R", lambda found: b" " * len(found[0]), out.getvalue())
+
+
+def test_a_pdf_page_that_does_not_say_its_letters_is_read_as_a_picture(sandbox: Sandbox) -> None:
+    found = read(sandbox, unreadable_pdf(), "a.pdf")
+    assert found.text.count(PHRASE) > 25, found.text[:500]
+    assert "recognised_by" in found.facts

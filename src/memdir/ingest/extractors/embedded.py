@@ -69,6 +69,7 @@ def _recognised(data: bytes, out: Output, found: Format) -> str:
         return _pictures[digest]
     if not ocr.is_available():
         out.needs = "ocr"
+        out.fact("unread_pictures", ocr.HINT)
         return ""
     if _pictures_s > PICTURES_MAX_S:
         out.fact("unread_pictures", f"all after the first {len(_pictures)}, which took {PICTURES_MAX_S:g} s")

@@ -111,6 +111,8 @@ def _pieces(data: bytes, table: bytes) -> Iterator[str]:
     for number in range(count):
         place = struct.unpack_from("<2xI", table, at + 5 + 4 * (count + 1) + 8 * number)[0]
         chars = bounds[number + 1] - bounds[number]
+        if chars < 0:
+            raise ValueError("pieces out of order")
         if place & 0x40000000:
             first = (place & 0x3FFFFFFF) // 2
             yield data[first : first + chars].decode("cp1252", "replace")

@@ -28,9 +28,9 @@ _CORK: Final = {
 """Codes of TeX's fonts (T1, the Cork encoding) as they come out of a PDF that does not say what they stand for."""
 _IN_WORDS: Final = re.compile(r"(?<=\S)[\x10-\x16\x1b-\x1f]|[\x10-\x16\x1b-\x1f](?=\S)|(?<= )[\x15\x16](?= )")
 """Alone they are the large brackets of formulas."""
-_PRIVATE: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffd\ue000-\uf8ff]")
-_GARBLED_SHARE: Final = 0.03
-"""A page with more private codes has fonts that do not say what their codes stand for. Those of formulas are below .02."""
+_CODES: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffd]")
+_GARBLED_SHARE, _GARBLED_MIN = 0.03, 20
+"""A page with more codes that are no characters has fonts that do not say what they mean. Formulas bring less than .02."""
 _BULLETS: Final = re.compile("[\uf0a7\uf0b7\uf0d8]")
 """Of the fonts Symbol and Wingdings, which Word takes for lists."""
 _ATTACHMENT_MAX_BYTES: Final = 16 << 20
@@ -73,13 +73,14 @@ def _page(document: Any, number: int, out: Output) -> bool:
     try:
         page = document[number]
         content = page.get_textpage()
-        text = spelled(content.get_text_bounded())
+        given = _BULLETS.sub("•", _HYPHEN.sub("", content.get_text_bounded()))
+        text = spelled(given)
         content.close()
         pictured = len("".join(text.split())) < _SCANNED_MAX_CHARS and any(
             True for _ in page.get_objects(filter=(raw.FPDF_PAGEOBJ_IMAGE,), max_depth=3)
         )
         read = True
-        garbled = len(_PRIVATE.findall(text)) > _GARBLED_SHARE * len(text)
+        garbled = len(_CODES.findall(given)) > max(_GARBLED_MIN, _GARBLED_SHARE * len(given))
         if (pictured or garbled) and ocr.is_available():
             out.recognising()
             scale = min(_DPI / 72, (_PIXELS_MAX / max(page.get_width() * page.get_height(), 1)) ** 0.5)
@@ -100,9 +101,8 @@ def _page(document: Any, number: int, out: Output) -> bool:
 
 
 def spelled(text: str) -> str:
-    """With the letters that stand behind private codes, and words whole that were parted at the end of a line."""
-    text = _IN_WORDS.sub(lambda found: _CORK[found[0]], _HYPHEN.sub("", text))
-    return _BULLETS.sub("•", text)
+    """With the letters that stand behind TeX's codes."""
+    return _IN_WORDS.sub(lambda found: _CORK[found[0]], text)
 
 
 def _attachments(document: Any, out: Output) -> None:
