@@ -55,8 +55,8 @@ def extract(path: Path, out: Output) -> None:
     try:
         with olefile.OleFileIO(str(path)) as storage:
             told = storage.get_metadata()
-            out.title = _named(told.title)
-            out.fact("author", _named(told.author))
+            out.title = _named(told.title, told.codepage)
+            out.fact("author", _named(told.author, told.codepage))
             if storage.exists(_WORD):
                 _word(storage, out)
             elif storage.exists(_SLIDES):
@@ -67,8 +67,13 @@ def extract(path: Path, out: Output) -> None:
         raise ExtractionError("it is damaged or cut off", hint=packages.DAMAGED_HINT) from error
 
 
-def _named(value: Any) -> str:
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value or "")
+def _named(value: Any, code_page: int | None) -> str:
+    if not isinstance(value, bytes):
+        return str(value or "")
+    try:
+        return value.decode(f"cp{(code_page or 1252) % 65536}")
+    except (LookupError, UnicodeError):  # Python has most code pages, not those of a Mac
+        return value.decode("cp1252", "replace")
 
 
 def _stream(storage: Any, name: str) -> bytes:
