@@ -53,6 +53,11 @@ def found_by_words(client: httpx.Client, text: str) -> dict[str, Any]:
     return found
 
 
+def content_of(client: httpx.Client, name: str) -> tuple[str, str | None]:
+    found = client.get(f"/v3/documents/{name}").json()
+    return found["status"], found["content"]
+
+
 def read(client: httpx.Client, content: str) -> dict[str, Any]:
     """A posted document when it is through the pipeline."""
     name = client.post("/v3/documents", json={"content": content, "containerTag": "web"}).json()["id"]
@@ -80,6 +85,32 @@ def test_the_page_of_an_address_is_read_whatever_it_is_and_found(web: str, serve
     for path, reason in (("/gone", "HTTP 404"), ("/program", "Nothing that can be read")):
         found = read(client, web + path)
         assert (found["status"], reason in found["error"]) == ("failed", True), found
+
+
+@pytest.mark.promise("extract.addresses")
+def test_a_page_is_fetched_again_when_its_address_is_posted_again(server_that: Callable[[str], httpx.Client]) -> None:
+    said = {"/news": "The ferry runs every hour."}
+
+    def page(path: str, _: object) -> tuple[int, dict[str, str], bytes]:
+        return (200, {"Content-Type": "text/plain"}, said[path].encode()) if path in said else (404, {}, b"no")
+
+    with served(page) as address:
+        client = server_that("private")
+        posted = {"content": f"{address}/news", "containerTag": "web"}
+        first = read(client, posted["content"])["id"]
+        named = client.post("/v3/documents", json=posted | {"customId": "news"}).json()["id"]
+        assert named != first
+        named_post = posted | {"customId": "news"}
+        for way, body in (("", named_post), ("/batch", {"documents": [named_post]})):
+            said["/news"] = f"{said['/news']} In winter it rests."
+            answer = client.post(f"/v3/documents{way}", json=body).json()
+            assert (answer["results"][0] if way else answer)["status"] == "queued"
+            until(lambda: all(content_of(client, name) == ("done", said["/news"]) for name in (first, named)))
+        hits = client.post("/v3/search", json={"q": "when does the ferry rest", "containerTags": ["web"]}).json()["results"]
+        assert "In winter it rests. In winter it rests." in hits[0]["chunks"][0]["content"]
+        del said["/news"]
+        client.post("/v3/documents", json=named_post)
+        until(lambda: content_of(client, named)[0] == "failed")
 
 
 @pytest.mark.promise("extract.addresses")

@@ -57,6 +57,26 @@ class Reprocessing:
                 after = rows[-1][0]
         return count
 
+    def fetch_again(self, content_hash: str) -> bool:
+        """Ask for the page of an address that was fetched before, for every document that is this address. False when it was
+        not: then the document's own job fetches it."""
+        with self._db.write() as connection:
+            if not fetch(connection, "select 1 from extraction where content_hash = ?", (content_hash,)):
+                return False
+            connection.execute("update extraction set version = 0 where content_hash = ?", (content_hash,))
+            rows = fetch(
+                connection,
+                "select id, container_id from document where content_hash = ? and kind = 'file' and url is not null limit ?",
+                (content_hash, _PAGE),
+            )
+            for document_id, container_id in rows:
+                connection.execute("update document set status = 'queued', error = null where id = ?", (document_id,))
+                jobs.enqueue(
+                    connection, document_id=document_id, container_id=container_id, kind="index", priority=jobs.INTERACTIVE,
+                    now_ms=self._clock.now_ns() // 1_000_000,
+                )  # fmt: skip
+        return True
+
     @acting_as(SYSTEM)
     def left(self, container_ids: Sequence[int], kinds: Sequence[str]) -> int:
         """Work of those kinds that waits or runs there."""

@@ -10,7 +10,7 @@ from memdir.api import v3
 from memdir.core.errors import MemdirError
 from memdir.server.errors import text_of
 from memdir.server.http.access import Caller
-from memdir.server.services.contents.documents import Wanted, over, prepared, write
+from memdir.server.services.contents.documents import Wanted, over, prepared, status_of, write
 from memdir.store.errors import InvalidError
 from memdir.store.jobs.queue import BULK
 from memdir.store.types import Document
@@ -78,19 +78,19 @@ def _together(caller: Caller, waiting: Numbered) -> Mapping[int, v3.AddedItem]:
                     results[number] = _refused(outcome)
                 else:
                     assert outcome.document is not None
-                    results[number] = _taken(outcome.document)
+                    results[number] = _taken(caller, outcome.document)
     return results
 
 
 def _alone(caller: Caller, wanted: Wanted) -> v3.AddedItem:
     try:
-        return _taken(write(caller, wanted.container, wanted.existing, wanted.put))
+        return _taken(caller, write(caller, wanted.container, wanted.existing, wanted.put))
     except MemdirError as error:
         return _refused(error)
 
 
-def _taken(document: Document) -> v3.AddedItem:
-    return v3.AddedItem(id=document.id, status="done" if document.status == "done" else "queued")
+def _taken(caller: Caller, document: Document) -> v3.AddedItem:
+    return v3.AddedItem(id=document.id, status="done" if status_of(caller, document) == "done" else "queued")
 
 
 def _refused(error: MemdirError) -> v3.AddedItem:
