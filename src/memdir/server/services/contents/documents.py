@@ -81,6 +81,7 @@ def add_blob(
 def status_of(caller: Caller, document: Document) -> str:
     """Of a document that was just posted. The page of an address that is posted again is fetched again."""
     if document.url is not None and caller.store.reprocessing.fetch_again(document.content_hash):
+        caller.store.notify(document.container_id)
         return "queued"
     return document.status
 
