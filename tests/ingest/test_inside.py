@@ -5,29 +5,17 @@ from __future__ import annotations
 import io
 import re
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
-from memdir.ingest.extractors.formats import HEAD_BYTES, family_of
-from memdir.ingest.sandbox import Extraction, Limits, Sandbox
+from memdir.ingest.sandbox import Limits, Sandbox
 from memdir_bench.ingest import documents
 from memdir_bench.ingest.phrases import PHRASE, zipped
 
+from .reading import read
+
 NOTED = "Barometer reads 1013 at dawn"
-
-
-@pytest.fixture(scope="module")
-def sandbox() -> Iterator[Sandbox]:
-    made = Sandbox()
-    yield made
-    made.close()
-
-
-def read(sandbox: Sandbox, data: bytes, name: str) -> Extraction:
-    found = family_of(data[:HEAD_BYTES], name)
-    assert found is not None, name
-    return sandbox.extract([data], found)
 
 
 def with_part(package: bytes, name: str, data: bytes, *, instead: tuple[str, str] = ("", "")) -> bytes:

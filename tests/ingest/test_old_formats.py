@@ -6,32 +6,20 @@ import io
 import lzma
 import re
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from memdir.ingest.extractors.formats import HEAD_BYTES, ODT, family_of
+from memdir.ingest.extractors.formats import ODT
 from memdir.ingest.extractors.output import ExtractionError
-from memdir.ingest.sandbox import Extraction, Limits, Sandbox
+from memdir.ingest.sandbox import Limits, Sandbox
 from memdir_bench.ingest import documents
 from memdir_bench.ingest.phrases import PHRASE
 
+from .reading import read
+
 REASONS = ("it is damaged", "a part of it takes longer", "it is encrypted", "it is of Word 6", "it is a compound file")
 DATA = Path(__file__).parent / "data"
-
-
-@pytest.fixture(scope="module")
-def sandbox() -> Iterator[Sandbox]:
-    made = Sandbox()
-    yield made
-    made.close()
-
-
-def read(sandbox: Sandbox, data: bytes, name: str) -> Extraction:
-    found = family_of(data[:HEAD_BYTES], name)
-    assert found is not None, name
-    return sandbox.extract([data], found)
 
 
 def kept(name: str) -> bytes:
@@ -106,11 +94,11 @@ def test_rtf_keeps_letters_of_a_mac_and_leaves_out_what_is_hidden(sandbox: Sandb
 
 
 def test_pdf_of_tex_spells_ligatures_quotes_and_dashes() -> None:
-    from memdir.ingest.extractors.pdf import spelled
+    from memdir.ingest.extractors.pdf import cork_decoded
 
-    assert spelled("a di\x1berent \x1cgure, \x1dow su\x1ece cu\x1finks") == "a different figure, flow suffice cufflinks"
-    assert spelled("the \x10fonts\x11 of pages 3\x155 \x16 and") == "the “fonts” of pages 3–5 — and"
-    assert spelled("x = \n\x12\ny \x13 .") == "x = \n\x12\ny \x13 .", "brackets of formulas"
+    assert cork_decoded("a di\x1berent \x1cgure, \x1dow su\x1ece cu\x1finks") == "a different figure, flow suffice cufflinks"
+    assert cork_decoded("the \x10fonts\x11 of pages 3\x155 \x16 and") == "the “fonts” of pages 3–5 — and"
+    assert cork_decoded("x = \n\x12\ny \x13 .") == "x = \n\x12\ny \x13 .", "brackets of formulas"
 
 
 def unreadable_pdf() -> bytes:

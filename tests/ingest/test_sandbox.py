@@ -14,29 +14,14 @@ import pytest
 
 from memdir.ingest.extractors.formats import HEAD_BYTES, Format, family_of
 from memdir.ingest.extractors.output import ExtractionError
-from memdir.ingest.sandbox import Extraction, Limits, Sandbox
+from memdir.ingest.sandbox import Limits, Sandbox
 from memdir.ingest.sandbox.confinement import landlock_version
 from memdir_bench.ingest import conversations, documents, phrases
 from memdir_bench.ingest.documents import KINDS, Kind
 from memdir_bench.ingest.hostile import billion_laughs, bombs, huge_png
 from memdir_bench.ingest.phrases import PHRASE
 
-
-@pytest.fixture(scope="module")
-def sandbox() -> Iterator[Sandbox]:
-    made = Sandbox()
-    yield made
-    made.close()
-
-
-def family(data: bytes, name: str) -> Format:
-    found = family_of(data[:HEAD_BYTES], name)
-    assert found is not None, name
-    return found
-
-
-def read(sandbox: Sandbox, data: bytes, name: str) -> Extraction:
-    return sandbox.extract([data], family(data, name))
+from .reading import read
 
 
 @pytest.mark.promise("extract.kinds")
@@ -148,6 +133,7 @@ REFUSED = (
     ("huge.png", huge_png, "pixels"),
     ("bomb.docx", lambda: phrases.zipped({"word/document.xml": b"<a>" * 1000, "[Content_Types].xml": b"x"}), ""),
     ("laughs.odt", lambda: phrases.zipped({"content.xml": billion_laughs()}, first=phrases.ODT), ""),
+    ("empty.odt", lambda: phrases.zipped({}, first=phrases.ODT), "no content"),
     ("old.doc", lambda: b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(4000), "damaged"),
 )
 

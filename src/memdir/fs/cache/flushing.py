@@ -18,9 +18,9 @@ from memdir.fs.errors import FsError
 DIRTY_MAX_BYTES: Final = 128 * MIB
 """Journal bytes and changed chunks that SQLite does not hold yet; a writer waits for the flusher past it."""
 _ROUND_MAX_S: Final = 30.0
-_ROUNDS: Final = 2
-"""The first that ends may have begun before what waits now was there."""
 """A writer on a nearly full disk waits this long for what waits before it to be written."""
+_ROUNDS: Final = 2
+"""Of writing, that a writer waits for: the first may have begun before what waits now was there."""
 
 _STEP_ITEMS: Final = 256
 """What the flusher does at once while it holds the lock: about 0.1 ms."""

@@ -18,7 +18,6 @@ from memdir.ingest.extractors.output import ExtractionError, Output
 
 ENTRIES_MAX: Final = 2_000
 """Listed and opened; that there are more is said."""
-MEMBER_MAX_BYTES: Final = 16 << 20
 TOTAL_MAX_BYTES: Final = 128 << 20
 _DAMAGED: Final = (
     zipfile.BadZipFile,
@@ -84,9 +83,11 @@ def _members(path: Path) -> Iterator[_Member]:
         return
     opener = gzip.open if head.startswith(b"\x1f\x8b") else bz2.open if head.startswith(b"BZh") else lzma.open
     with opener(path, "rb") as stream:
-        data = bytes(stream.read(MEMBER_MAX_BYTES + 1))
-    large = len(data) > MEMBER_MAX_BYTES
-    yield _Member(name="contents", size_bytes=len(data), data=data[:MEMBER_MAX_BYTES], note=" and more" if large else "")
+        data = bytes(stream.read(embedded.PART_MAX_BYTES + 1))
+    large = len(data) > embedded.PART_MAX_BYTES
+    yield _Member(
+        name="contents", size_bytes=len(data), data=data[: embedded.PART_MAX_BYTES], note=" and more" if large else ""
+    )
 
 
 def _zipped(path: Path) -> Iterator[_Member]:
@@ -97,15 +98,15 @@ def _zipped(path: Path) -> Iterator[_Member]:
                 yield _Member(name=name, size_bytes=0, data=None)
             elif info.flag_bits & 1:
                 yield _Member(name=name, size_bytes=info.file_size, data=None, note=", encrypted")
-            elif info.file_size > MEMBER_MAX_BYTES:
+            elif info.file_size > embedded.PART_MAX_BYTES:
                 yield _Member(name=name, size_bytes=info.file_size, data=None, note=", not opened")
             else:
                 with archive.open(info) as handle:
-                    yield _Member(name=name, size_bytes=info.file_size, data=handle.read(MEMBER_MAX_BYTES))
+                    yield _Member(name=name, size_bytes=info.file_size, data=handle.read(embedded.PART_MAX_BYTES))
 
 
 def _tarred(archive: tarfile.TarFile) -> Iterator[_Member]:
     for info in archive:
-        handle = archive.extractfile(info) if info.isreg() and info.size <= MEMBER_MAX_BYTES else None
+        handle = archive.extractfile(info) if info.isreg() and info.size <= embedded.PART_MAX_BYTES else None
         note = ", not opened" if info.isreg() and handle is None else ""
         yield _Member(name=info.name, size_bytes=info.size, data=handle.read() if handle else None, note=note)

@@ -21,7 +21,6 @@ _MESSAGES_MAX: Final = 100_000
 _MESSAGE_MAX_BYTES: Final = 64 << 20
 _PARTS_MAX: Final = 500
 _SHOWN: Final = ("From", "To", "Cc", "Date")
-_ATTACHMENT_MAX_BYTES: Final = 16 << 20
 _SIGNATURES: Final = frozenset({"application/pgp-signature", "application/pkcs7-signature", "application/x-pkcs7-signature"})
 """Attachments that say nothing to a reader."""
 
@@ -145,7 +144,7 @@ def _attachment(part: EmailMessage, out: Output) -> None:
         name = part.get_filename() or part.get_content_type()
     except (AttributeError, LookupError, TypeError, ValueError):
         name = part.get_content_type()
-    if len(data) > _ATTACHMENT_MAX_BYTES or part.get_content_type() in _SIGNATURES:
+    if len(data) > embedded.PART_MAX_BYTES or part.get_content_type() in _SIGNATURES:
         out.paragraph(f"Attachment: {name} ({len(data)} bytes)")
     else:
         embedded.add(data, name, out, title="Attachment")

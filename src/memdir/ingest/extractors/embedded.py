@@ -16,6 +16,8 @@ from memdir.ingest.text import decode
 
 DEPTH_MAX: Final = 3
 """Files in files in files."""
+PART_MAX_BYTES: Final = 16 << 20
+"""Of an attachment, a member or a picture; what is larger is not read."""
 PICTURES_MAX_S: Final = 120.0
 """For the pictures inside of one document, all together; those behind are not read."""
 _NEEDS_TIME: Final = frozenset({"audio", "video"})

@@ -42,7 +42,7 @@ XLS: Final = _made("office", "application/vnd.ms-excel", "sheets")
 ODS: Final = _made("office", _ODF + "spreadsheet", "sheets")
 ODT: Final = _made("office", _ODF + "text", "opendocument")
 ODP: Final = _made("office", _ODF + "presentation", "opendocument")
-DRAWING: Final = _made("office", _ODF + "graphics", "opendocument")
+ODG: Final = _made("office", _ODF + "graphics", "opendocument")
 SXW: Final = _made("office", "application/vnd.sun.xml.writer", "opendocument")
 SXC: Final = _made("office", "application/vnd.sun.xml.calc", "opendocument")
 SXI: Final = _made("office", "application/vnd.sun.xml.impress", "opendocument")
@@ -187,7 +187,7 @@ def _zipped(path: Path) -> Format:
             declared = archive.read("mimetype")[:200].strip().decode("ascii", "replace") if "mimetype" in names else ""
     except (zipfile.BadZipFile, OSError, RuntimeError, ValueError, KeyError, NotImplementedError):
         return ZIP
-    for found in (EPUB, ODT, ODS, ODP, DRAWING, SXW, SXC, SXI):
+    for found in (EPUB, ODT, ODS, ODP, ODG, SXW, SXC, SXI):
         if declared.removesuffix("-template") == found.media_type:
             return found
     for member, found in (("word/document.xml", DOCX), ("ppt/presentation.xml", PPTX), ("xl/workbook.xml", XLSX)):

@@ -15,8 +15,8 @@ from memdir.ingest.extractors.output import ExtractionError, Output
 
 PIXELS_MAX: Final = 64_000_000
 _FRAMES_MAX: Final = 200
-_ICON_MAX: Final = 47
-_LINE_MIN: Final = 16
+_ICON_SIDE_MAX: Final = 47
+_LINE_HEIGHT_MIN: Final = 16
 """Pictures whose sides are both no longer than an icon's, or one of them shorter than a line of print, hold no text."""
 
 
@@ -24,7 +24,7 @@ def extract(path: Path, out: Output) -> None:
     """ExtractionError when it is damaged, too large, of a kind that needs an extra, or when no engine is here."""
     if out.media_type in ("image/heic", "image/avif"):
         _open_heif(out.media_type)
-    out.recognising()
+    out.recognising()  # some formats are decoded when they are opened
     warnings.simplefilter("error", Image.DecompressionBombWarning)
     Image.MAX_IMAGE_PIXELS = PIXELS_MAX
     try:
@@ -50,7 +50,7 @@ def _read(image: Image.Image, out: Output) -> None:
     out.fact("size", f"{image.width} x {image.height} pixels")
     with contextlib.suppress(ValueError, KeyError, TypeError, SyntaxError, ZeroDivisionError):
         _camera(image.getexif(), out)
-    if max(image.size) <= _ICON_MAX or min(image.size) < _LINE_MIN:
+    if max(image.size) <= _ICON_SIDE_MAX or min(image.size) < _LINE_HEIGHT_MIN:
         out.engine = "pillow"
         return
     found = ocr.engine()

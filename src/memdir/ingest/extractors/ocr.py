@@ -70,9 +70,7 @@ def engine() -> str | None:
 
 
 def missing(what: str) -> ExtractionError:
-    """The error for a file that only an engine could read, or that it could not read."""
-    if is_available():
-        return ExtractionError(f"{what}, and the text in them is not recognised", hint="make them smaller")
+    """The error for a file that only an engine could read."""
     return ExtractionError(f"{what}, and nothing here recognises text in pictures", hint=HINT, needs="ocr")
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
@@ -36,7 +37,7 @@ def extract(path: Path, out: Output) -> None:
         manifest = packages.parsed(archive, "META-INF/manifest.xml")
         if manifest is not None and any(str(node.tag).endswith("}encryption-data") for node in manifest.iter()):
             raise encrypted()
-        root = packages.xml(_OLD_NAMESPACE.sub(rb'"%s\1:1.0"' % _NAMESPACE.encode(), packages.part(archive, "content.xml")))
+        root = packages.parsed(archive, "content.xml", change=partial(_OLD_NAMESPACE.sub, rb'"%s\1:1.0"' % _NAMESPACE.encode()))
         body = None if root is None else root.find(f"{_OFFICE}body")
         if body is None:
             raise ExtractionError("it is damaged: there is no content in it", hint=packages.DAMAGED_HINT)
@@ -47,7 +48,7 @@ def extract(path: Path, out: Output) -> None:
             out.heading(2, f"Slide {number}" if pages else "")
             _blocks(page, out, 0)
             for image in page.iter(f"{_DRAW}image"):
-                packages.picture(archive, image.get(_LINK) or "", out)
+                packages.add_picture(archive, image.get(_LINK) or "", out)
             out.progress(number, len(pages))
 
 

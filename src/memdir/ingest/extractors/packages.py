@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import posixpath
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -19,7 +19,6 @@ _TERMS: Final = "{http://purl.org/dc/terms/}"
 _META: Final = "{urn:oasis:names:tc:opendocument:xmlns:meta:1.0}"
 PART_MAX_BYTES: Final = 128 << 20
 """Of one part, uncompressed; a part that says or holds more is refused before it fills the memory."""
-_PICTURE_MAX_BYTES: Final = 16 << 20
 _LIBRARY_FAULTS: Final = (
     *(KeyError, ValueError, AttributeError, TypeError, IndexError, SyntaxError, zipfile.BadZipFile, etree.LxmlError),
 )
@@ -32,17 +31,12 @@ def parser() -> Any:
     return etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, recover=True)
 
 
-def parsed(archive: zipfile.ZipFile, name: str) -> Any:
-    """The root element of a part; None when there is no such part or nothing in it."""
+def parsed(archive: zipfile.ZipFile, name: str, *, change: Callable[[bytes], bytes] = bytes) -> Any:
+    """The root element of a part, `change`d before; None when there is no such part or nothing in it."""
     try:
-        data = part(archive, name)
+        data = change(part(archive, name))
     except KeyError:
         return None
-    return xml(data)
-
-
-def xml(data: bytes) -> Any:
-    """The root element; None when there is nothing in it."""
     return etree.fromstring(data, parser()) if data.strip() else None
 
 
@@ -95,18 +89,18 @@ def reading(path: Path) -> Iterator[IO[bytes]]:
             raise ExtractionError("it is damaged: its parts do not fit together", hint=DAMAGED_HINT) from error
 
 
-def pictures(path: Path, folders: tuple[str, ...], out: Output) -> None:
+def add_pictures(path: Path, folders: tuple[str, ...], out: Output) -> None:
     """The text in the pictures below `folders` of the package."""
     with opened(path) as archive:
         for name in archive.namelist():
             if name.startswith(folders):
-                picture(archive, name, out)
+                add_picture(archive, name, out)
 
 
-def picture(archive: zipfile.ZipFile, name: str, out: Output) -> None:
+def add_picture(archive: zipfile.ZipFile, name: str, out: Output) -> None:
     """The text in one picture; nothing when there is no such part or it is too large."""
     try:
-        data = part(archive, name) if archive.getinfo(name).file_size <= _PICTURE_MAX_BYTES else b""
+        data = part(archive, name) if archive.getinfo(name).file_size <= embedded.PART_MAX_BYTES else b""
     except KeyError:
         return
     embedded.add_picture(data, posixpath.basename(name), out)

@@ -26,14 +26,13 @@ _CORK: Final = {
     **dict(zip("\x1b\x1c\x1d\x1e\x1f", ("ff", "fi", "fl", "ffi", "ffl"), strict=True)),
 }
 """Codes of TeX's fonts (T1, the Cork encoding) as they come out of a PDF that does not say what they stand for."""
-_IN_WORDS: Final = re.compile(r"(?<=\S)[\x10-\x16\x1b-\x1f]|[\x10-\x16\x1b-\x1f](?=\S)|(?<= )[\x15\x16](?= )")
+_CORK_CODE: Final = re.compile(r"(?<=\S)[\x10-\x16\x1b-\x1f]|[\x10-\x16\x1b-\x1f](?=\S)|(?<= )[\x15\x16](?= )")
 """Alone they are the large brackets of formulas."""
-_CODES: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffd]")
+_CONTROLS: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffd]")
 _GARBLED_SHARE, _GARBLED_MIN = 0.03, 20
 """A page with more codes that are no characters has fonts that do not say what they mean. Formulas bring less than .02."""
 _BULLETS: Final = re.compile("[\uf0a7\uf0b7\uf0d8]")
 """Of the fonts Symbol and Wingdings, which Word takes for lists."""
-_ATTACHMENT_MAX_BYTES: Final = 16 << 20
 
 
 def extract(path: Path, out: Output) -> None:
@@ -52,11 +51,15 @@ def extract(path: Path, out: Output) -> None:
     for number in range(min(count, PAGES_MAX)):
         unread += not _page(document, number, out)
         out.progress(number + 1, count)
-    if unread and unread == min(count, PAGES_MAX):
-        raise ocr.missing("its pages are pictures")
-    if unread and not ocr.is_available():
-        out.needs = "ocr"
-    out.fact("unread", f"{unread} pages are pictures: {ocr.HINT if out.needs else 'too large'}" if unread else "")
+    if unread:
+        lacking = not ocr.is_available()
+        if unread == min(count, PAGES_MAX):
+            if lacking:
+                raise ocr.missing("its pages are pictures")
+            raise ExtractionError("its pages are pictures, and the text in them is not recognised", hint="make them smaller")
+        if lacking:
+            out.needs = "ocr"
+        out.fact("unread", f"{unread} pages are pictures: {ocr.HINT if lacking else 'too large'}")
     if count > PAGES_MAX:
         out.truncated = True
     _attachments(document, out)
@@ -73,14 +76,14 @@ def _page(document: Any, number: int, out: Output) -> bool:
     try:
         page = document[number]
         content = page.get_textpage()
-        given = _BULLETS.sub("•", _HYPHEN.sub("", content.get_text_bounded()))
-        text = spelled(given)
+        extracted = _BULLETS.sub("•", _HYPHEN.sub("", content.get_text_bounded()))
+        text = cork_decoded(extracted)
         content.close()
         pictured = len("".join(text.split())) < _SCANNED_MAX_CHARS and any(
             True for _ in page.get_objects(filter=(raw.FPDF_PAGEOBJ_IMAGE,), max_depth=3)
         )
         read = True
-        garbled = len(_CODES.findall(given)) > max(_GARBLED_MIN, _GARBLED_SHARE * len(given))
+        garbled = len(_CONTROLS.findall(extracted)) > max(_GARBLED_MIN, _GARBLED_SHARE * len(extracted))
         if (pictured or garbled) and ocr.is_available():
             out.recognising()
             scale = min(_DPI / 72, (_PIXELS_MAX / max(page.get_width() * page.get_height(), 1)) ** 0.5)
@@ -100,16 +103,16 @@ def _page(document: Any, number: int, out: Output) -> bool:
     return read
 
 
-def spelled(text: str) -> str:
-    """With the letters that stand behind TeX's codes."""
-    return _IN_WORDS.sub(lambda found: _CORK[found[0]], text)
+def cork_decoded(text: str) -> str:
+    """With the characters that the codes of TeX's fonts stand for."""
+    return _CORK_CODE.sub(lambda found: _CORK[found[0]], text)
 
 
 def _attachments(document: Any, out: Output) -> None:
     for index in range(document.count_attachments()):
         attachment = document.get_attachment(index)
         try:
-            data = bytes(attachment.get_data())[:_ATTACHMENT_MAX_BYTES]
+            data = bytes(attachment.get_data())[: embedded.PART_MAX_BYTES]
         except PdfiumError:
             continue
         embedded.add(data, attachment.get_name() or f"attachment {index + 1}", out, title="Attachment")

@@ -52,7 +52,7 @@ def extract(path: Path, out: Output) -> None:
     if unread and unread == len(names):
         raise _damaged()
     if zipped:
-        packages.pictures(path, ("xl/media/", "Pictures/"), out)
+        packages.add_pictures(path, ("xl/media/", "Pictures/"), out)
 
 
 def _damaged() -> ExtractionError:

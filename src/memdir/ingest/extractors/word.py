@@ -37,7 +37,7 @@ def extract(path: Path, out: Output) -> None:
         ).value
     out.paragraph(markup.markdown(html))
     _margins(path, out)
-    packages.pictures(path, ("word/media/",), out)
+    packages.add_pictures(path, ("word/media/",), out)
 
 
 def _with_formulas(handle: IO[bytes]) -> IO[bytes]:

@@ -16,7 +16,7 @@ from typing import Any, Final
 from memdir.ingest.extractors.formats import Format, refined
 from memdir.ingest.extractors.output import TITLE_MAX_CHARS, ExtractionError, Output, OutputFullError, clean
 from memdir.ingest.extractors.speech import ENV_MODEL
-from memdir.ingest.sandbox.confinement import bound, close_files, end_with_parent, grow
+from memdir.ingest.sandbox.confinement import allow_recognition, bound, close_files, end_with_parent
 from memdir.ingest.sandbox.messages import SOURCE_FILE, TEXT_FILE
 
 _TOLD_EVERY_S: Final = 0.2
@@ -87,7 +87,7 @@ def _extracted(request: dict[str, Any], folder: Path, pipe: int) -> dict[str, An
             _tell(pipe, {"done": done, "total": total})
 
     def recognising() -> None:
-        grow()
+        allow_recognition()
         _tell(pipe, {"recognising": True})
 
     _tell(pipe, {"kind": found.kind})

@@ -106,7 +106,8 @@ def end_with_parent(parent_pid: int) -> None:
 
 
 def bound(*, memory_bytes: int, recognition_bytes: int, cpu_s: int) -> None:
-    """Limits of this process, which those that it starts inherit. Memory is address space; `grow` gives recognition its own."""
+    """Limits of this process, which those that it starts inherit. Memory is address space: `memory_bytes`, and the larger
+    `recognition_bytes` after `allow_recognition`."""
     for limit, value in (
         (resource.RLIMIT_AS, max(memory_bytes, recognition_bytes)),
         (resource.RLIMIT_CPU, cpu_s),
@@ -121,7 +122,7 @@ def bound(*, memory_bytes: int, recognition_bytes: int, cpu_s: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (min(memory_bytes, hard), hard))
 
 
-def grow() -> None:
+def allow_recognition() -> None:
     """Let this process have the memory that recognising text in pictures takes."""
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
     resource.setrlimit(resource.RLIMIT_AS, (hard, hard))

@@ -10,7 +10,7 @@ from memdir.api import v3
 from memdir.core.errors import MemdirError
 from memdir.server.errors import text_of
 from memdir.server.http.access import Caller
-from memdir.server.services.contents.documents import Wanted, over, prepared, status_of, write
+from memdir.server.services.contents.documents import Wanted, over, prepared, refetch_page, write
 from memdir.store.errors import InvalidError
 from memdir.store.jobs.queue import BULK
 from memdir.store.types import Document
@@ -90,7 +90,7 @@ def _alone(caller: Caller, wanted: Wanted) -> v3.AddedItem:
 
 
 def _taken(caller: Caller, document: Document) -> v3.AddedItem:
-    return v3.AddedItem(id=document.id, status="done" if status_of(caller, document) == "done" else "queued")
+    return v3.AddedItem(id=document.id, status="done" if refetch_page(caller, document) == "done" else "queued")
 
 
 def _refused(error: MemdirError) -> v3.AddedItem:

@@ -75,11 +75,12 @@ def add_blob(
     """Take bytes in, under the names of `request` (its content is looked at for an address only)."""
     wanted = prepared(caller, request, blob, priority=priority, number=number, only_new=only_new)
     document = write(caller, wanted.container, wanted.existing, wanted.put)
-    return v3.Added(id=document.id, status=status_of(caller, document))  # type: ignore[arg-type]
+    return v3.Added(id=document.id, status=refetch_page(caller, document))  # type: ignore[arg-type]
 
 
-def status_of(caller: Caller, document: Document) -> str:
-    """Of a document that was just posted. The page of an address that is posted again is fetched again."""
+def refetch_page(caller: Caller, document: Document) -> str:
+    """Of a document that was just posted: when it is an address that was fetched before, ask for its page again. Returns the
+    status that the document has then."""
     if document.url is not None and caller.store.reprocessing.fetch_again(document.content_hash):
         caller.store.notify(document.container_id)
         return "queued"
