@@ -45,7 +45,12 @@ _ATTRIBUTE: Final = (
 )
 _LIVE: Final = (
     rf"{_WHO}{_AM}{_HOW} (?:live|lives|living|reside|resides|residing|based|settled|at home) (?:happily )?in {_V}{_END}",
-    rf"{_WHO}{_AM}{_HOW} (?:moved|relocated|moving|relocating)(?: \w+){{0,2}}? (?:from {_OLD} )?to {_V}{_END}",
+    rf"{_WHO}(?:['’]m| am|['’]s| is) (?:an? |the )?(?:[\w/-]+ ){{1,6}}(?:based|living|residing) in {_V}{_END}",
+    (
+        rf"{_WHO}{_AM}{_HOW} (?:moved|relocated|moving|relocating)(?: \w+){{0,2}}? (?:from {_OLD} )?to (?!(?:the|an?|our|"
+        rf"my) (?:\w+ )?"
+        rf"(?:team|department|group|project|role|position|office|branch|server|cloud)\b){_V}{_END}"
+    ),
     rf"{_WHO}{_AM}{_HOW} (?:a|an) (?:house|flat|home|apartment|place) in {_V}{_END}",
     (
         rf"{_MY} (?:home|flat|house|apartment|place|home ?town|address|new home|new flat)(?: is| are)(?: now)?(?: in)? "
@@ -71,6 +76,10 @@ _BORN: Final = (
     rf"{_MY} birthday is (?:on )?{_V}{_END}",
     rf"{_WHO}{_AM} born on {_V}{_END}",
 )
+_FROM: Final = (
+    rf"{_WHO}{_AM}{_HOW} (?:born(?: and (?:raised|grew up|bred))?|raised|grew up) (?:in|on|near) {_V}{_END}",
+    rf"{_WHO}(?:['’]m| am|['’]s| is)(?: originally)? from {_V}{_END}",
+)
 _PARTNER: Final = (
     rf"{_MY} (?P<what>{_PERSON}) is (?:called |named )?(?P<value>{NAME})",
     rf"{_MY} (?P<what>{_PERSON}) (?P<value>{NAME})\b",
@@ -88,7 +97,7 @@ _OWN: Final = (
         rf"(?P<what>{_ATTRIBUTE}){_END}"
     ),
     rf"{_WHO}{_AM}{_HOW} (?:write|writes|writing)(?: all)?(?: my)? (?P<what>code) (?:in|with) {_V}{_END}",
-    rf"{_MY} (?P<what>{_ATTRIBUTE})(?: is|['’]s| will be)(?: now)? {_V}{_END}",
+    rf"{_MY} (?P<what>{_ATTRIBUTE})(?: is|['’]s| will be)(?: now)? (?!that\b){_V}{_END}",
 )
 _DRINK: Final = (
     rf"{_WHO}{_AM}{_HOW} (?:drink|drinks|drinking) {_V}(?: every \w+| all day)?{_END}",
@@ -123,19 +132,19 @@ _MANY: Final = (
     ("prefers", rf"{_WHO}{_AM}{_HOW} (?:prefers?|likes?|loves?|enjoys?|adores?) {_V}{_END}"),
     ("dislikes", rf"{_WHO}{_AM}{_HOW} (?:hates?|dislikes?|can['’]?t stand|avoids?) {_V}{_END}"),
     ("speaks", rf"{_WHO}{_AM}{_HOW} speaks? {_V}{_END}"),
-    ("habit", rf"{_WHO} (?:always|never|usually) {_V}{_END}"),
+    ("habit", rf"{_WHO}(?:['’](?:m|re|s))? (?:almost )?(?:always|never|usually) {_V}{_END}"),
     ("diet", (
         rf"{_WHO}{_AM}{_HOW} (?P<value>vegan|vegetarian|diabetic|lactose[ -]intolerant|left-handed|"
         rf"colou?r-?blind)\b"
     )),
     ("diet", rf"{_WHO} (?:does ?n['’]t|do ?n['’]t|does not|do not) (?:eat|drink) {_V}{_END}"),
-    ("role", rf"{_WHO}{_AM}{_HOW} (?:works?|working) as (?:an? )?{_V}{_END}"),
+    ("role", rf"{_WHO}{_AM}{_HOW} (?:works?|working|employed) as (?:an? )?{_V}{_END}"),
 )  # fmt: skip
 _SINGLE: Final = tuple(
     (attribute, re.compile(rule))
     for attribute, rules in (
         ("due", _DUE),
-        ("lives in", _LIVE), ("works at", _WORK), ("birthday", _BORN), ("", _PARTNER), ("drinks", _DRINK), ("due", _DUE),
+        ("lives in", _LIVE), ("works at", _WORK), ("birthday", _BORN), ("from", _FROM), ("", _PARTNER), ("drinks", _DRINK),
         ("", _OWN),
     )
     for rule in rules
@@ -146,13 +155,39 @@ _SAME_ATTRIBUTE: Final = {
     "favourite drink": "drinks", "favorite drink": "drinks", "code": "editor", "editor of choice": "editor",
     "home town": "lives in",
 }  # fmt: skip
+_KEYS: Final = {
+    **dict.fromkeys(("lives in", "location", "city", "home", "residence", "based in", "wohnort", "ville"), "lives in"),
+    "ciudad": "lives in",
+    **dict.fromkeys(("works at", "employer", "company", "workplace"), "works at"),
+    **dict.fromkeys(("birthday", "date of birth", "geburtstag", "cumpleaños", "anniversaire"), "birthday"),
+    **dict.fromkeys(("partner", "spouse", "wife", "husband", "girlfriend", "boyfriend"), "partner"),
+    **dict.fromkeys(("role", "job", "job title", "occupation", "profession", "beruf"), "role"),
+    **dict.fromkeys(("editor", "primary editor", "preferred editor"), "editor"),
+}  # fmt: skip
+"""Keys of lines that say the same as sentences do."""
+_OF_ANYTHING: Final = frozenset({"location", "home", "company"})
+"""Keys that projects and journeys have, too: claims about the user only."""
+_PAIR: Final = re.compile(r"(?:(?P<who>[^:–]{1,40}) – )?(?P<key>[^:–.]{1,40}):\s+(?P<value>[^,;(–—]{2,60})")
+_BARE: Final = re.compile(
+    r"(?:(?P<who>[^:–]{1,40}) – )?(?P<verb>(?:(?:mostly|usually|always|never|currently|also|actively|regularly|strongly|"
+    r"only) )?"
+    r"(?:lives|works|worked|moved|prefers|likes|loves|hates|dislikes|enjoys|uses|drinks|eats|speaks|plays|avoids|wants|"
+    r"needs|owns|"
+    r"writes|reads|studied|joined|switched|left|born|married|allergic|vegetarian|vegan|based|interested|attends|follows|"
+    r"watches|"
+    r"built|has|is|was)) (?=\S)",
+    re.IGNORECASE,
+)
+_WITHOUT_IS: Final = frozenset({"born", "married", "allergic", "vegetarian", "vegan", "based", "interested"})
 _USUAL: Final = re.compile(r"^(?:current|new|preferred|usual|main|primary|daily) ")
 _NOT_MEANT: Final = re.compile(
-    r"\?\s*$|^(?:if|maybe|perhaps|suppose|imagine|should|would|could|can|do|does|did|is|are|what|who|why|how|when|"
+    r"\?\s*$|^(?![\w ’']{1,40}: \S|(?:when|where)\b[^?]{3,80}, (?:I|we|my)\b)(?:if|maybe|perhaps|suppose|imagine|should|"
+    r"would|could|can|do|does|did|is|are|what|who|why|how|when|"
     r"where|whether|ask|"
     r"remind)\b|\b(?:would|might|maybe|perhaps|wonder|no idea|not sure|pretend|dream(?:ed|t)? (?:of|that)|wish|if "
     r"only|one day|someday|"
-    r"used to|almost|nearly)\b",
+    r"(?<!get )(?<!ting )(?<!got )(?<!am )used to|(?:almost|nearly) (?:\w+ed|bought|left|quit|took|got|went))\b|"
+    r"\b(?-i:may) (?:be|have|mean|well)\b",
     re.IGNORECASE,
 )
 """Asked, supposed, or no longer so."""
@@ -193,19 +228,43 @@ class Claim:
     is_single: bool
 
 
+_I_AM: Final = re.compile(r"I(?:['’]m| am)\b")
+
+
 @lru_cache(maxsize=_KNOWN)
 def claim_of(statement: str) -> Claim | None:
     """What one statement claims; None when it asks, supposes, quotes, tells what others say, or claims nothing that is
     known here."""
     if len(statement) > STATEMENT_MAX_CHARS or not is_meant(statement) or _WISHED.search(statement):
         return None
+    pair = _PAIR.match(statement)
+    key = "" if pair is None else pair["key"].casefold()
+    if pair is not None and key in _KEYS and (pair["who"] is None or key not in _OF_ANYTHING):
+        who = USER if pair["who"] is None else pair["who"].casefold()
+        return Claim(who, _KEYS[key], pair["value"].strip(" .").casefold(), is_single=True)
+    statement = _with_subject(statement)
     for rules, single in ((_SINGLE, True), (_SEVERAL, False)):
         for attribute, rule in rules:
             found = rule.search(statement)
             made = None if found is None else _claim(found, attribute, is_single=single)
-            if made is not None:
+            if made is not None and (made.subject == USER or _I_AM.match(statement) is None):
                 return made
     return next((made for one in LANGUAGES if (made := _claim_in(one, statement)) is not None), None)
+
+
+def is_bare(statement: str) -> bool:
+    """Whether it leaves out whom it is about: "Prefers tea", "Allergic to nuts"."""
+    return _BARE.match(statement) is not None
+
+
+def _with_subject(statement: str) -> str:
+    """With whom a bare statement is about: the user, or who is named before it ("Ana – Lives in Graz")."""
+    found = _BARE.match(statement)
+    if found is None:
+        return statement
+    verb = found["verb"].casefold()
+    lacks_verb = verb.rpartition(" ")[2] in _WITHOUT_IS
+    return f"{found['who'] or 'The user'} {'is ' if lacks_verb else ''}{verb} {statement[found.end() :]}"
 
 
 def _claim_in(language: Language, statement: str) -> Claim | None:

@@ -48,17 +48,73 @@ _ACTS: Final = (
     r"C[ETF]O))\b"
 )
 """What a person does, and other things do as well."""
-_I_DO: Final = (
-    rf"{_HOW}(?:prefer|like|love|hate|dislike|enjoy|avoid|want|plan to|live|lived|moved|work (?:at|for|as|in|on|with|from|"
-    rf"remotely|part)|worked (?:at|for|as)|speak|studied|graduated|was born|(?:am|was) {_IS}|have (?:an? )?(?:allerg|"
-    rf"\w+ (?:kids|children|"
-    r"sons?|daughters?|brothers?|sisters?|dogs?|cats?)|meeting|appointment)|own|drive|ride|play|drink|eat|cook|bake|"
-    r"go to|wake|commute|"
-    r"collect|report to|joined|turned \d|switched|use|need|bought|met)\b"
+_ADVERB: Final = (
+    r"(?:(?:really|usually|always|never|often|also|still|currently|no longer|now|just|strongly|mostly|recently|sometimes|"
+    r"finally|"
+    r"almost|lately|typically|generally|already|originally|officially|only|mainly|actually|definitely|absolutely|both) )*"
+)
+_NOT_OF_LIFE: Final = (
+    r"think|guess|hope|feel|believe|know|remember|mean|wonder|see|suppose|assume|imagine|expect|find|agree|doubt|understand|"
+    r"recommend|suggest|wish|say|tell|bet|swear|admit|notice|thank|promise|apologi[sz]e|certify|argue|claim|forget|reckon|"
+    r"realise|realize|figure|ask|"
+    r"look|wrote|went|saw|took|got|made|came|felt|thought|said|told|knew|gave|put|ran|sat|stood|heard|found|kept|began|fell|"
+    r"brought|did|do|don|was|were|had|can|could|will|would|shall|should|may|might|must|ate|drank|spoke|woke|slept|cut|hit|let|"
+    r"set|tried|sent|paid|spent|won|lost|broke|caught|held|cannot|won|couldn|wouldn|shouldn|didn|wasn|weren|hadn|haven|"
+    r"ain|if|to"
+)
+"""After "I": what was once, is thought, or may be."""
+_PASSING: Final = (
+    r"(?:(?:so|very|really|a bit|quite|pretty|too) )?(?:sorry|sure|glad|aware|happy (?:to|that|with)|going to|gonna|"
+    r"about to|done|"
+    r"back|here|late|tired|hungry|bored|exhausted|reminded|kidding|wondering|thinking|hoping|looking at|talking|referring|"
+    r"saying|"
+    r"convinced|certain|curious|guessing|assuming|writing this|posting|asking|confused|stuck)\b"
+)
+_LIFE_EVENTS: Final = (
+    r"(?:was|were) (?:just |recently )?(?:born|raised|diagnosed|promoted|laid off|hired|elected|appointed|accepted|added)|"
+    r"had (?:asthma|cancer|a (?:baby|son|daughter|stroke))|"
+    r"(?:got|get) (?:married|engaged|divorced|promoted|a (?:new )?(?:job|dog|cat|puppy))|moved|relocated|joined|left|quit|"
+    r"switched|bought|met|studied|graduated|worked (?:at|for|as|in)|lived|grew up|turned \d+|adopted|retired|decided|started|"
+    r"stopped|gave up|learn(?:ed|t)|became|founded|signed up|enrolled|sold|accepted|hired|taken (?:an?|up) |took up|picked up|"
+    r"made (?:a|the) (?:\w+ )?(?:switch|change|move|decision)|lost my|broke my"
+)
+_CLAUSE: Final = (
+    r"(?:^(?:(?:On|In|At|Every|Most|These|For|During|Since|With|Because of|Right|Now|Nowadays|Lately|Usually|Sometimes|"
+    r"Currently)\b"
+    r"(?: [\w'’-]+){0,5} )?|[,;:—–(]\s*|\b(?:and|but|so|where|which) )"
+)
+"""Where a clause begins."""
+_I: Final = (
+    rf"{_CLAUSE}I(?:['’]ve| have)? (?:\([^)]*\) )?{_ADVERB}(?:{_LIFE_EVENTS})"
+    rf"|{_CLAUSE}I (?:don['’]t |do not )?{_ADVERB}(?!(?:{_NOT_OF_LIFE})\b)(?:need|"
+    rf"feed|breed|"
+    r"[a-z]+(?<!ed))\b"
+    rf"|{_CLAUSE}I(?:['’]?m| am) {_ADVERB}(?!{_PASSING})(?:not )?[\w]"
+    rf"|(?:^|[^\w'’/(-])I(?:['’]ve| have) {_ADVERB}(?:been (?!thinking|wondering|meaning|told)|had|got|lived|long|opted|"
+    rf"never|always|known|loved|hated|wanted)\b"
+)
+"""What the user says of themselves: what is so now or always, and turns of a life."""
+_MY_PASSING: Final = (
+    r"guess|opinion|point|fault|bad|view|question|problem|mistake|understanding|impression|thoughts?|feeling|suspicion|answer|"
+    r"apolog\w+|mind|head|reading of|assumption|fear|suggestion|comment|reply|response|patch(?:es)?|code|program|package|system"
+)
+_ICH: Final = (
+    r"(?:bin|habe|hab|mag|wohne|arbeite|trinke|esse|brauche|möchte|will|heiße|bevorzuge|spreche|liebe|hasse|lerne|fahre|lebe|"
+    r"studiere|komme|schätze|gehe|spiele|nutze|benutze|verwende|lese|koche|laufe|verbringe|reise|interessiere)"
+)
+_JE: Final = (
+    r"suis|préfère|habite|travaille|vis|bois|mange|parle|m['’]appelle|déteste|viens|dédie|joue|lis|apprends|cuisine|"
+    r"utilise|cours|"
+    r"pratique|fais|n['’]aime"
+)
+_YO: Final = (
+    r"(?:[Pp]refiero|[Vv]ivo|[Tt]rabajo (?:en|como|para|de)|[Ss]oy|[Tt]engo|[Ee]stoy (?:aprendiendo|trabajando|estudiando|"
+    r"casad[oa])|"
+    r"[Ee]studio|[Aa]prendo|[Hh]ablo|[Jj]uego (?:al?|con)|[Cc]orro|[Cc]ocino|[Nn]ací|[Cc]recí)"
 )
 _ABOUT_ME: Final = re.compile(
-    rf"(?:^|[^\w'’/(-])I(?:['’](?:m|ve|d|ll))? (?:{_I_DO}|{_IS})|(?:^|[^\w-])I['’]?(?: a)?m (?:an? |the |called |"
-    rf"allergic|[A-Z])|^(?:call me|remind me)\b"
+    rf"{_I}|^(?:call me|remind me)\b"
+    rf"|(?:^|, )[Mm]y (?!(?:{_MY_PASSING})\b)(?:[a-z][\w-]* ){{1,4}}?(?:is|are|has|have)\b"
     r"|(?:^|[^\w-])[Mm]y (?:new |old |eldest |younger |older |best |first |last |current |home |work |favou?rite |"
     r"preferred )?"
     r"(?:name|favou?rite|birthday|wife|husband|partner|son|daughter|mother|father|mum|mom|dad|brother|sister|kids?|"
@@ -69,20 +125,21 @@ _ABOUT_ME: Final = re.compile(
     r"doctor|dentist|city|"
     r"parents?|grand\w+|landlord|neighbou?r|accountant|preferences?|language|colou?r|food|drink|project|salary|rent|"
     r"garden|piano)\b"
-    r"|\b[Ii]ch (?:bin|habe|hab|mag|wohne|arbeite|trinke|esse|brauche|möchte|will|heiße|bevorzuge|spreche|liebe|hasse|"
-    r"lerne|fahre)\b"
+)
+_ABOUT_ME_ELSEWHERE: Final = re.compile(
+    rf"\b[Ii]ch {_ICH}\b|\b{_ICH} ich\b|\bund ich (?:wohnen|leben|arbeiten|haben|sind|gehen|spielen)\b"
     r"|\b[Mm]eine?[nmrs]? (?:Frau|Mann|Name|Hund|Katze|Geburtstag|Sohn|Tochter|Mutter|Vater|Chefin?|Lieblings\w+|"
-    r"Adresse|Wohnung)\b"
-    r"|\b[Jj]e (?:suis|préfère|habite|travaille|vis|bois|mange|parle|m['’]appelle|déteste)\b|\b[Jj]['’](?:aime|habite|"
-    r"adore)\b"
-    r"|\b[Mm](?:on|a|es) (?:femme|mari|chien|chat|fils|fille|anniversaire|nom|adresse|travail|équipe)\b"
-    r"|\b(?:[Pp]refiero|[Mm]e llamo|[Mm]e gusta|[Vv]ivo en|[Tt]rabajo (?:en|como|para)|[Ss]oy (?:alérgic|vegetarian|de))"
-    r"|\b[Mm]i (?:esposa|marido|mujer|perro|gato|hijo|hija|cumpleaños|nombre|equipo|jefe)\b"
+    r"Adresse|Wohnung|Freund(?:in)?|Nachbar(?:in)?|Vermieter(?:in)?)\b"
+    rf"|\b[Jj]e (?:{_JE})\b|\b[Jj]['’](?:aime|habite|adore|ai|apprends|étudie|utilise|écris|essaie)\b"
+    r"|\b[Mm](?:on|a|es) (?:femme|mari|chien|chat|fils|fille|anniversaire|nom|adresse|travail|équipe|famille|enfants|métier)\b"
+    rf"|\b(?:[Mm]e llamo|[Mm]e gustan?|[Mm]e encantan?|{_YO})\b"
+    r"|\b[Mm]i (?:esposa|marido|mujer|perro|gato|hijo|hija|cumpleaños|nombre|equipo|jefe|trabajo|familia)\b"
     r"|\b(?:[Mm]oro em|[Pp]refiro|[Mm]eu nome|[Vv]ivo a|[Pp]referisco|[Mm]i chiamo|[Ii]k (?:woon|werk|heet|hou|drink|ben))\b"
     r"|\b[Яя] (?:живу|работаю|люблю|предпочитаю|ем|пью|не)\b|\b[Мм](?:ой|оя|еня|не) (?:зовут|нравится|муж|жена|сын|дочь|"
     r"собака|кот)"
     r"|(?:私|僕|俺)(?:は|の)|我(?:是|喜欢|住|在|叫|的|不|有)|(?:나는|저는|제 )"
 )
+_SELF: Final = re.compile(r"(?:^|[\s(,;—–])I(?: [a-z(]|['’](?:m|ve|ll|d)\b| am )|^(?:And |But |So )?(?:My|We|Our)\b")
 _FIRST_PERSON: Final = re.compile(r"(?:^|[\s\"“(])(?:I (?=[a-z])|I['’](?:m|ve|d|ll) |[Mm]y (?=[a-z]))")
 _GROUP: Final = re.compile(
     r"^(?:[Ww]e(?:['’](?:re|ve|ll))?|[Oo]ur|[Ww]ir|[Uu]nsere?[rmns]?|[Nn]ous|[Nn]otre|[Nn]osotros|"
@@ -103,8 +160,10 @@ _POSSESSIVE: Final = re.compile(
 )
 _PRONOUN: Final = re.compile(rf"^(?:She|He|Sie|Er|Elle|Ella|Él) (?:{_PERSON}|wohnt|arbeitet|mag|habite|aime|vive|trabaja)")
 _BARE: Final = re.compile(
-    r"^(?:prefers|likes|loves|hates|dislikes|enjoys|lives (?:in|at|with)|works (?:at|for|as|from)|speaks|born (?:in|on)|"
-    r"married (?:to|since)|allergic to|drinks|vegetarian|vegan|based in|studied|call me|birthday)\b",
+    r"^(?:(?:happily|recently|actively|regularly|mostly|also) )?"
+    r"(?:prefers|likes|loves|hates|dislikes|enjoys|lives (?:in|at|with)|works (?:at|for|as|from)|speaks|born (?:in|on)|"
+    r"married (?:to|with|since)|started (?:to|learning|working)|allergic to|drinks|vegetarian|vegan|based in|studied|"
+    r"call me|birthday)\b",
     re.IGNORECASE,
 )
 _ATTRIBUTE: Final = Caseless(
@@ -116,7 +175,9 @@ _ATTRIBUTE: Final = Caseless(
     r"child(?:ren)?|kids|"
     r"pets?|dog|cat|phone|mobile|e-?mail|editor|shell|goals?|occupation|nationality|wohnort|geburtstag|beruf|sprachen?|"
     r"nom|prénom|"
-    r"ville|nombre|ciudad|cumpleaños|communication(?: style)?|tone|uses|works at|lives in)\s*:"
+    r"ville|nombre|nome|ciudad|cidade|cumpleaños|communication(?: style)?|tone|uses|works at|lives in|schedule|profession|"
+    r"working hours|what to call (?:me|them|him|her)|"
+    r"名字|姓名|时区|所在地|职业|身份|偏好|生日|语言|名前|誕生日|職業|住所)\s*[:：]"
 )
 _AUTHOR: Final = Caseless(
     r"\b(?:this|the present|our|my) (?:paper|study|article|essay|volume|report|work|thesis|monograph|survey|"
@@ -140,6 +201,7 @@ def is_about_person(statement: str) -> bool:
     """Whether one statement, by its own words, is said by the user about themselves, or is about a person."""
     return (
         _ABOUT_ME.search(statement) is not None
+        or _ABOUT_ME_ELSEWHERE.search(statement) is not None
         or _USER.match(statement) is not None
         or _names(_NAMED, statement)
         or _POSSESSIVE.match(statement) is not None
@@ -147,6 +209,16 @@ def is_about_person(statement: str) -> bool:
         or _BARE.match(statement) is not None
         or _ATTRIBUTE.search(statement) is not None
     )
+
+
+def is_first_person(statement: str) -> bool:
+    """Whether the user says it of themselves."""
+    return _SELF.search(statement) is not None or _ABOUT_ME_ELSEWHERE.search(statement) is not None
+
+
+def is_attribute(key: str) -> bool:
+    """Whether a line `key: …` tells something of a person: a name, a time zone, a birthday."""
+    return _ATTRIBUTE.search(f"{key}:") is not None
 
 
 def _names(pattern: re.Pattern[str], statement: str) -> bool:
@@ -192,8 +264,9 @@ def is_claim(statement: str) -> bool:
     return claim_of(statement) is not None or (is_meant(statement) and is_about_person(statement))
 
 
-def worth_remembering(statements: Sequence[str], *, listed: Sequence[bool]) -> list[bool]:
+def worth_remembering(statements: Sequence[str], *, listed: Sequence[bool], is_own: bool = False) -> list[bool]:
     """For each statement of one text under the memory paths whether it is remembered. `listed`: an item, a `key: value` line.
+    `is_own`: the file's name says that it is about the user (`memory.md`, `about-me.md`), so all its items are.
 
     Sentences are when they claim something of somebody. Items are in a short note, too: who writes "- Deploys run on
     Fridays" into a list in their memory means it to be remembered. A text about a subject (an article, a manual, a
@@ -209,10 +282,14 @@ def worth_remembering(statements: Sequence[str], *, listed: Sequence[bool]) -> l
         goes_on = bool(claims) and claims[-1] and _GOES_ON.match(statement) is not None and is_meant(statement)
         claims.append(goes_on or is_claim(statement))
     said = sum(claims)
-    if _AUTHOR.search(whole) is not None and said < PERSONAL_SHARE * count:
+    if _AUTHOR.search(whole) is not None and said < PERSONAL_SHARE * count and not is_own:
         return [False] * count
     short = len(whole.split()) <= NOTE_MAX_WORDS and (sum(listed) * 2 >= count or count <= _SINGLE_MAX)
-    if short and (_share(_TECHNICAL, statements) if count <= _SINGLE_MAX else technical) <= NOTE_TECHNICAL_MAX:
+    if said >= max(2.0, PERSONAL_SHARE * count):  # "we" are the user's own, where the user speaks
+        claims = [
+            one or (_GROUP.match(text) is not None and is_meant(text)) for one, text in zip(claims, statements, strict=True)
+        ]
+    if is_own or (short and (_share(_TECHNICAL, statements) if count <= _SINGLE_MAX else technical) <= NOTE_TECHNICAL_MAX):
         return [
             claim or (is_meant(statement) and (item or (count <= _SINGLE_MAX and not said)))
             for claim, item, statement in zip(claims, listed, statements, strict=True)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from memdir.memory.claims import USER
 from memdir.memory.dates import DAY_MS
 from memdir.memory.reconcile import fact_of, same_text
 from memdir.store.types import Memory
@@ -16,6 +17,8 @@ DYNAMIC_SHARE: Final = 0.4
 HALF_LIFE_DAYS: Final = 14.0
 """Recent context counts half as much after this long."""
 FORGOTTEN_BELOW: Final = 0.05
+OF_OTHERS: Final = 0.1
+"""What the user says of themselves comes before what they note of others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,13 +41,20 @@ class Profile:
 def profile(memories: Sequence[Memory], *, now_ms: int, budget_tokens: int = BUDGET_TOKENS) -> Profile:
     """The facts that hold and fit, never two that say the same or contradict each other.
 
-    Importance of a durable fact: its confidence, then how recently it was stated. Of a recent one: confidence times
+    Importance of a durable fact: its confidence, less OF_OTHERS where it is not about the user, then how recently it was
+    stated. Of a recent one: confidence times
     2^(-age / half-life); below FORGOTTEN_BELOW it is left out and stays searchable.
     """
     unique = _without_doubles(memories)
     static = sorted(
         (memory for memory in unique if memory.candidate.kind == "static"),
-        key=lambda memory: (-memory.candidate.confidence, -memory.updated_at_ms, memory.candidate.start_byte, memory.id),
+        key=lambda memory: (
+            -_importance(memory),
+            -memory.updated_at_ms,
+            memory.document_id or "",
+            memory.candidate.start_byte,
+            memory.id,
+        ),
     )
     weighed = [(freshness(memory, now_ms=now_ms), memory) for memory in unique if memory.candidate.kind == "dynamic"]
     dynamic = [
@@ -60,6 +70,10 @@ def profile(memories: Sequence[Memory], *, now_ms: int, budget_tokens: int = BUD
         dynamic=shown_dynamic,
         left_out=len(static) + len(dynamic) - len(shown_static) - len(shown_dynamic),
     )
+
+
+def _importance(memory: Memory) -> float:
+    return memory.candidate.confidence - (0.0 if memory.candidate.subject == USER else OF_OTHERS)
 
 
 def freshness(memory: Memory, *, now_ms: int) -> float:

@@ -89,12 +89,14 @@ def same_text(text: str) -> str:
 
 def fact_of(candidate: MemoryCandidate) -> tuple[str, str] | None:
     """Subject and attribute when the statement gives the one value of something; None when several may hold at once."""
+    claim = claim_of(candidate.text)
+    if claim is not None and claim.is_single:
+        return claim.subject, claim.attribute
     pair = _PAIR.match(candidate.text)
     if pair is not None and candidate.kind == "static":
         return candidate.subject.casefold(), pair["key"].strip().casefold()
-    claim = claim_of(candidate.text)
     if claim is not None:
-        return (claim.subject, claim.attribute) if claim.is_single else None
+        return None
     definite = _DEFINITE.match(candidate.text) if candidate.kind == "static" else None
     return None if definite is None else (candidate.subject.casefold(), " ".join(definite["what"].casefold().split()))
 

@@ -42,7 +42,7 @@ def sentences(text: str, start: int = 0, end: int | None = None) -> Iterator[tup
     stop = len(text) if end is None else end
     position = start
     for found in _END.finditer(text, start, stop):
-        if found.group(0)[0] in ".…" and not _ends(text, position, found.start(), found.end(), stop):
+        if found.group(0)[0] in ".…!?" and not _ends(text, position, found.start(), found.end(), stop):
             continue
         yield from _trimmed(text, position, found.end())
         position = found.end()
@@ -64,9 +64,9 @@ def _ends(text: str, start: int, dot: int, after: int, stop: int) -> bool:
     following = text[after : min(stop, after + 60)].lstrip()
     if not following:
         return True
-    if after - dot == 1:
+    if after - dot == 1 and text[dot] == ".":
         plain = word.lower().strip("*_")
-        if plain in _NEVER_LAST or (plain in _BEFORE_NUMBER and following[0].isdigit()):
+        if (plain in _NEVER_LAST and word != "CA") or (plain in _BEFORE_NUMBER and following[0].isdigit()):
             return False
         if len(word) == 1 and word.isalpha() and (word.isupper() or following[1:2] == ".") and following[0].isupper():
             return word == "I"  # Which ends a sentence as often as it is an initial.

@@ -1,0 +1,307 @@
+"""The statements of a Markdown text: sentences, list items, `key: value` lines, rows of two-column tables and fields of front
+matter, each with its exact place and the headings it stands under. Pure; what they mean is for `memory.extract`.
+
+Passed over: fenced code, quotations, HTML comments, other tables, and what a template asks to be filled in.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from memdir.memory.personal import is_attribute
+from memdir.store.text.sentences import sentences
+
+FRONT_MAX_CHARS: Final = 20_000
+_HEADING: Final = re.compile(r"(#{1,6})\s+(.+?)\s*#*$")
+_BOLD_LINE: Final = re.compile(r"(?:\*\*|__)([^*_\n]{1,60}?):?(?:\*\*|__):?\s*$")
+_BOLD_LEVEL: Final = 7
+"""Of a line that is nothing but bold: it heads what follows, up to the next heading."""
+_ITEM: Final = re.compile(r"(?P<indent>\s*)(?:[-*+•]|\d{1,3}[.)])\s+(?:\[(?P<box>[ xX])\]\s+)?")
+_FENCE: Final = re.compile(r"\s{0,3}(`{3,}|~{3,})")
+_COMMENT: Final = re.compile(r"<!--.*?-->", re.DOTALL)
+_ROW: Final = re.compile(r"\s*\|(?P<key>[^|\n]+)\|(?P<value>[^|\n]+)\|?\s*$")
+_KEY: Final = r"(?P<key>[^\W\d_][\w '’/&.-]{0,39}?)"
+_KEY_VALUE: Final = re.compile(_KEY + r"(?:\s*:\s+|\s*：\s*)(?P<value>\S.*)$")
+_FRONT_KEY: Final = re.compile(r"(?P<key>[A-Za-z_][\w -]{0,39}?)\s*:\s+(?P<value>\S.*)$")
+_FRONT_SKIP: Final = frozenset(
+    {
+        *("title", "date", "created", "updated", "modified", "tags", "tag", "id", "uuid", "type", "layout", "slug", "draft"),
+        *("aliases", "category", "categories", "source", "author", "version", "topic", "permalink", "status", "description"),
+        *("summary", "project", "metadata", "by", "trust", "confirmed", "seen", "may_replace", "subtitle", "image", "url"),
+        *(
+            "weight",
+            "class",
+            "icon",
+            "order",
+            "keywords",
+            "menu",
+            "theme",
+            "lang",
+            "excerpt",
+            "cover",
+            "feed",
+            "comments",
+            "toc",
+        ),
+    }
+)
+_SKIP: Final = frozenset(
+    {"last updated", "last modified", "updated", "modified", "created", "id", "contact id", "uuid", "version"}
+)
+"""Keys that are about the file."""
+_ABOUT_FILE: Final = re.compile(
+    r"(?:what (?:goes (?:here|in)|this file)\b.*|(?:about|how to use) (?:this|the) (?:file|memory|document)\b.*|"
+    r"how to use)$",
+    re.IGNORECASE,
+)
+"""Headings of what a template says of itself."""
+_VERB: Final = re.compile(
+    r"\b(?:is|are|was|were|has|have|uses?|runs?|must|always|never|prefers?|likes?|lives?|works?|decided|agreed|because)\b",
+    re.IGNORECASE,
+)
+"""A key of several words with one of these is the beginning of a sentence."""
+_UNSPACED: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
+_UNSPACED_KEY_MAX: Final = 8
+_PLAIN_KEY_WORDS: Final = 3
+_VALUE_MAX_CHARS: Final = 60
+_BOLD_KEY_WORDS: Final = 6
+_BLANK: Final = (
+    r"\[(?!\[)[^\]]*[^\W\d_][^\]]*\]|\[\s*\]|#.*|<[^>]*>|\{[^}]*\}\}?|[-–—.…?/\s]+"
+    r"|(?:n/?a|tbd|tba|todo|none|unknown|unset|optional|not (?:set|specified|provided|given|known)|your \w+(?: here)?)\.?"
+)
+_BLANK_VALUE: Final = re.compile(rf"[\s*_]*(?:{_BLANK}|\([^)]*\))[\s*_]*", re.IGNORECASE)
+"""What nobody has filled in: `[NAME]`, `<your name>`, `{{name}}`, `_(optional)_`, `-`, `TBD`."""
+_BLANK_LINE: Final = re.compile(rf"[\s*_]*(?:{_BLANK})[\s*_]*|[*_]+\(.*\)[*_]+", re.IGNORECASE)
+_TO_FILL: Final = re.compile(
+    r"^\[[^\]]*[^\W\d_][^\]]*\](?!\().*\[[^\]]+\](?!\()|:\s*\((?i:yes/no)\)$|"
+    r"(?<!\[)\[[A-Z][A-Z_ ]{2,}\]|\{\{[^}]*\}\}|<your[^>]*>"
+)
+_TURN: Final = re.compile(
+    r"^(?P<role>user|human|assistant|ai|system|developer|tool|function)(?: \([^)\n]{1,256}\))?[ \t]*:[ \t]*",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""How a turn of a conversation begins; `user (name):` names the speaker."""
+_SPEAKERS: Final = frozenset({"user", "human"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """Characters `start` to `end` of a text, and what stands around them."""
+
+    start: int
+    end: int
+    text: str
+    form: str
+    """`item`, `pair` (`key: value`), `front` (the same in front matter) or `sentence`."""
+    headings: tuple[str, ...] = ()
+    """From the outermost; the last may be a bold line, or a list item that only opens a nested list."""
+
+    @property
+    def key(self) -> str:
+        """Of a pair; empty for others."""
+        found = _KEY_VALUE.match(cleaned(self.text)) if self.form in {"pair", "front"} else None
+        return "" if found is None else found["key"]
+
+
+def cleaned(text: str) -> str:
+    """Without Markdown emphasis, links and folded white space; one line."""
+    text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text)
+    text = re.sub(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1", r"\2", text)
+    return " ".join(text.replace("`", "").split())
+
+
+def statements(text: str) -> Iterator[Statement]:
+    """All of a text, in order; of a conversation what the user says in it."""
+    text = _COMMENT.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
+    position, front = _front_matter(text)
+    yield from (one for one in front if not _is_blank(one))
+    turns = _turns(text, position)
+    for start, end in turns or [(position, len(text))]:
+        yield from (one for one in _Reader(text).read(start, end) if not _is_blank(one))
+
+
+def is_conversation(text: str) -> bool:
+    """Whether it is written in turns. What a model or a tool says there about the user is no fact."""
+    return bool(_turns(text, 0))
+
+
+def _turns(text: str, position: int) -> list[tuple[int, int]]:
+    blank = re.compile(r"\s*").match(text, position)
+    begin = blank.end() if blank else position
+    if _TURN.match(text, begin) is None:
+        return []
+    marks = list(_TURN.finditer(text, begin))
+    ends = [mark.start() for mark in marks[1:]] + [len(text)]
+    return [(mark.end(), end) for mark, end in zip(marks, ends, strict=True) if mark["role"].lower() in _SPEAKERS]
+
+
+def _is_blank(one: Statement) -> bool:
+    said = cleaned(one.text)
+    pair = _KEY_VALUE.match(said) if one.form in {"pair", "front"} else None
+    if any(_ABOUT_FILE.match(heading) for heading in one.headings) or (pair is not None and pair["key"].casefold() in _SKIP):
+        return True
+    is_blank = _BLANK_LINE.fullmatch(said) if pair is None else _BLANK_VALUE.fullmatch(pair["value"])
+    return is_blank is not None or _TO_FILL.search(said) is not None
+
+
+class _Reader:
+    """One pass over the lines; a list item or a paragraph is open until something ends it."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._headings: list[tuple[int, str]] = []
+        self._parents: list[tuple[int, str]] = []
+        """Items that open a nested list, with their indents."""
+        self._item: tuple[int, int, int] | None = None
+        self._paragraph: tuple[int, int] | None = None
+        self._fence = ""
+        self._rows = 0
+
+    def read(self, position: int, end: int) -> Iterator[Statement]:
+        while position < end:
+            newline = self._text.find("\n", position, end)
+            stop = end if newline < 0 else newline
+            yield from self._line(position, stop)
+            position = stop + 1
+        yield from self._close()
+
+    def _line(self, start: int, stop: int) -> Iterator[Statement]:
+        line = self._text[start:stop]
+        stripped = line.strip()
+        in_fence = self._in_fence(line)
+        self._rows = self._rows + 1 if stripped.startswith("|") and not in_fence else 0
+        if in_fence or not stripped or stripped.startswith((">", "|", "<!--", "---", "===")):
+            yield from self._close()
+            yield from self._row(start, stop)
+            return
+        heading = _HEADING.match(line)
+        item = _ITEM.match(line)
+        if heading is not None:
+            yield from self._close()
+            self._head(len(heading.group(1)), heading.group(2))
+        elif (bold := _BOLD_LINE.match(line)) is not None:
+            yield from self._close()
+            self._head(_BOLD_LEVEL, bold.group(1))
+        elif item is not None:
+            yield from self._close()
+            indent = len(item["indent"].expandtabs(4))
+            while self._parents and self._parents[-1][0] >= indent:
+                self._parents.pop()
+            if item["box"] not in {"x", "X"}:
+                self._item = (start + item.end(), stop, indent)
+        elif self._item is not None and line[:1].isspace():
+            self._item = (self._item[0], stop, self._item[2])
+        else:
+            if self._item is not None:
+                yield from self._close()
+            self._parents.clear()
+            first = start + len(line) - len(line.lstrip())
+            self._paragraph = (self._paragraph[0] if self._paragraph else first, stop)
+
+    def _head(self, level: int, title: str) -> None:
+        self._parents.clear()
+        while self._headings and self._headings[-1][0] >= level:
+            self._headings.pop()
+        self._headings.append((level, cleaned(title)))
+
+    def _row(self, start: int, stop: int) -> Iterator[Statement]:
+        """Of a table of two columns each row behind the head is a pair."""
+        found = _ROW.match(self._text, start, stop) if self._rows > 2 else None  # the head and its rule
+        if found is not None and is_pair(said := f"{cleaned(found['key'])}: {cleaned(found['value'])}"):
+            yield Statement(start=start, end=stop, text=said, form="pair", headings=self._above())
+
+    def _in_fence(self, line: str) -> bool:
+        mark = _FENCE.match(line)
+        if mark is None:
+            return bool(self._fence)
+        if not self._fence:
+            self._fence = mark.group(1)[0]
+        elif mark.group(1)[0] == self._fence:
+            self._fence = ""
+        return True
+
+    def _above(self) -> tuple[str, ...]:
+        return tuple(name for _, name in (*self._headings, *self._parents))
+
+    def _close(self) -> Iterator[Statement]:
+        item, paragraph = self._item, self._paragraph
+        self._item = self._paragraph = None
+        if item is not None:
+            start, end, indent = item
+            said = self._text[start:end].strip()
+            if said.rstrip("*_ ").endswith((":", "：", "..", "…")):
+                self._parents.append((indent, cleaned(said).rstrip("*_:：.… ")))
+            elif said:
+                yield from _item(self._text, start, end, self._above())
+        if paragraph is not None:
+            yield from _paragraph(self._text, *paragraph, self._above())
+
+
+def _front_matter(text: str) -> tuple[int, list[Statement]]:
+    """Where the text goes on, and the pairs of the front matter that say something about their subject."""
+    if not text.startswith(("---\n", "---\r\n")):
+        return 0, []
+    end = re.compile(r"^(?:---|\.\.\.)[ \t]*\r?$", re.MULTILINE).search(text, 4)
+    if end is None or end.start() > FRONT_MAX_CHARS:
+        return 0, []
+    found = []
+    position = text.index("\n") + 1
+    while position < end.start():
+        stop = text.index("\n", position)
+        line = text[position:stop].rstrip("\r")
+        field = _FRONT_KEY.match(line)
+        if field is not None and field["key"].casefold() not in _FRONT_SKIP:
+            value = re.sub(r"\s#(?:\s.*)?$", "", f" {field['value']}").strip().strip("\"'") or "-"
+            said = f"{field['key'][:1].upper()}{field['key'][1:]}: {value}"
+            found.append(Statement(start=position, end=position + len(line), text=said, form="front"))
+        position = stop + 1
+    return end.end(), found
+
+
+def is_pair(line: str) -> bool:
+    """`key: value` with a short name for a key; "Decided on 3 May: …" and "X is Y: …" are statements."""
+    found = _KEY_VALUE.match(cleaned(line))
+    if found is None:
+        return False
+    key = found["key"]
+    if _UNSPACED.search(key) is not None and len(key) > _UNSPACED_KEY_MAX:
+        return False
+    most = _BOLD_KEY_WORDS if re.match(r"\s*(?:\*\*|__)[^*_]+:(?:\*\*|__)", line) else _PLAIN_KEY_WORDS
+    if len(key.split()) > most or any(char.isdigit() for char in key):
+        return False
+    return " " not in key or _VERB.search(key) is None
+
+
+def _item(text: str, start: int, end: int, headings: tuple[str, ...]) -> Iterator[Statement]:
+    """A list item is one pair, or its sentences."""
+    while end > start and text[end - 1].isspace():
+        end -= 1
+    if is_pair(text[start:end]):
+        yield Statement(start=start, end=end, text=text[start:end], form="pair", headings=headings)
+        return
+    for first, last in sentences(text, start, end):
+        yield Statement(start=first, end=last, text=text[first:last], form="item", headings=headings)
+
+
+def _paragraph(text: str, start: int, end: int, headings: tuple[str, ...]) -> Iterator[Statement]:
+    """Its sentences; lines of `key: value` and bold definitions stand for themselves, and so does the one line under a heading
+    that is a key ("## Timezone")."""
+    lines = text[start:end].split("\n")
+    is_value = len(lines) == 1 and len(lines[0]) <= _VALUE_MAX_CHARS and not lines[0].rstrip().endswith((".", "!", "?"))
+    if headings and is_value and is_attribute(headings[-1]) and is_pair(f"{headings[-1]}: {lines[0]}"):
+        yield Statement(start=start, end=end, text=f"{headings[-1]}: {lines[0].strip()}", form="pair", headings=headings[:-1])
+        return
+    if all(is_pair(line) or re.match(r"\s*\*\*[^*]+\*\*\s+\S", line) for line in lines):
+        position = start
+        for line in lines:
+            lead = len(line) - len(line.lstrip())
+            form = "pair" if is_pair(line) else "sentence"
+            stop = position + len(line.rstrip())
+            yield Statement(start=position + lead, end=stop, text=line.strip(), form=form, headings=headings)
+            position += len(line) + 1
+        return
+    for first, last in sentences(text, start, end):
+        yield Statement(start=first, end=last, text=text[first:last], form="sentence", headings=headings)

@@ -1,0 +1,189 @@
+"""What is remembered of files that people keep for their agents and about themselves: profiles, lists, pages on their life."""
+
+from __future__ import annotations
+
+import pytest
+
+from memdir.memory.extract import extract
+from memdir.memory.profile import profile
+from memdir_bench.memory.judging import Store
+
+
+def facts(text: str, path: str = "/memory/me.md") -> list[str]:
+    return [one.text for one in extract(text, path, byte_at=lambda at: len(text[:at].encode()))]
+
+
+def subjects(text: str, path: str) -> dict[str, str]:
+    return {one.text: one.subject for one in extract(text, path, byte_at=lambda at: len(text[:at].encode()))}
+
+
+PROFILE = """\
+# USER.md - About your human
+
+_Learn about them as you go. (What do they like? What annoys them?)_
+
+- **Name:** Ilse Brandt
+- **What to call them:** Ilse
+- **Pronouns:** _(optional)_
+- **Timezone:** Europe/Oslo (CET)
+- **Notes:**
+  Moved here for the sea; wants plain answers.
+
+## Routine
+
+Weekdays
+- Deep work: 8 to 11
+- **Gaming:**
+  - Old strategy games
+  - chess puzzles
+- **Family:**
+  - Brother: Jan, a baker, lives in Bergen
+
+**Music:**
+- Cello in an amateur orchestra
+
+## Current goals (Q3)
+
+- Ship the tide tables by September
+
+| Field | Value |
+|-------|-------|
+| **City** | Oslo |
+| **Editor** | Helix |
+| **Phone** | - |
+
+## Shell
+fish
+"""
+
+
+@pytest.mark.promise("facts.own-files")
+def test_a_profile_for_agents_is_read_line_by_line_with_what_stands_above() -> None:
+    found = facts(PROFILE, "/memory/USER.md")
+    assert found[:4] == [
+        "Name: Ilse Brandt",
+        "What to call them: Ilse",
+        "Timezone: Europe/Oslo (CET)",
+        "Notes: Moved here for the sea; wants plain answers.",
+    ]
+    assert "Gaming: Old strategy games" in found
+    assert "Gaming: chess puzzles" in found
+    assert "Brother: Jan, a baker, lives in Bergen" in found
+    assert "Music: Cello in an amateur orchestra" in found
+    assert "Current goals (Q3): Ship the tide tables by September" in found
+    assert found[-3:] == ["City: Oslo", "Editor: Helix", "Shell: fish"]
+    assert not any("optional" in one or "Phone" in one or "annoys" in one for one in found)
+
+
+@pytest.mark.promise("facts.own-files")
+@pytest.mark.parametrize(
+    "template",
+    [
+        "# USER.md\n\n- **Name:** [YOUR_NAME]\n- **City:** <your city>\n- **Role:** {{role}} at {{company}}\n- Kids: [names]\n",
+        "# MEMORY.md\n\n## Tastes\n_(How do they like it?)_\n\n<!-- Example:\n- User prefers tea\n- I live in Porto\n-->\n",
+        "# Memory\n\n- **Facts:** _(dates, preferences)_\n- **Partner:** TBD\n- **Dog:** none\n- Pets: -\n",
+        "---\nname:\npronouns:   # he, she, they\nkids: []    # names\nbirthday: # MM-DD\n---\n\n## Log\n\n- [ ]\n",
+        "# Journal\n\n- [List what was finished]\n- [Child 1] - [Activity] on [Day]\n- Prefers reminders: (yes/no)\n",
+        "# MEMORY.md\n\n## What goes here\n\n- Decisions and why\n- Lessons that lasted\n\n## How to use\n\n- Read it first\n",
+    ],
+)
+@pytest.mark.parametrize("path", ["/memory/MEMORY.md", "/memory/user.md", "/memory/ilse.md"])
+def test_what_a_template_asks_for_is_no_fact(template: str, path: str) -> None:
+    assert facts(template, path) == []
+
+
+@pytest.mark.promise("facts.own-files")
+def test_in_a_file_about_the_user_every_item_counts_however_long_it_is() -> None:
+    items = [f"- The {word} drawer holds the {word} cables" for word in ("red", "blue", "green", "grey", "white")] * 10
+    text = "# Memory\n\n" + "\n".join(f"{item} {number}" for number, item in enumerate(items)) + "\n"
+    assert len(facts(text, "/memory/MEMORY.md")) == len(items)
+    assert facts(text, "/memory/cables.md") == [], "a long list of something else is a document"
+
+
+@pytest.mark.promise("facts.own-files")
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "I start every day with a swim in the fjord.",
+        "After lunch, I walk twenty minutes along the quay.",
+        "I’m currently reading a history of lighthouses.",
+        "I've been my aunt's carer since 2019.",
+        "I'm a retired surveyor based in Tromsø.",
+        "On weekends I play the cello.",
+        "My hours are 7 to 15.",
+        "I got married in June 2020.",
+        "When I'm not at sea, I mend clocks.",
+        "I accepted a post at the harbour office in March.",
+        "In 2021, I (finally) moved to Bodø.",
+        "I enjoy nearly any kind of weather.",
+        "Dort arbeite ich als Lotsin.",
+        "Je viens de Brest.",
+        "Me gusta remar por la mañana.",
+    ],
+)
+def test_what_somebody_says_of_themselves_is_remembered_and_about_the_user(sentence: str) -> None:
+    diary = "It rained. The ferry was late. The harbour lies still. "
+    assert subjects(f"{diary}{sentence} The lamp flickered.", "/memory/a-day.md") == {sentence: "user"}
+
+
+@pytest.mark.promise("facts.own-files")
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "I think the tide is late.",
+        "I went down to the quay.",
+        "I'm sorry about the paint.",
+        "I guess that is that.",
+        "I saw a seal.",
+        "I had been offered a boat.",
+        "My guess is that it leaks.",
+        "I could sail.",
+        "If I move to Bodø I will row.",
+        "This may mean I'm wrong.",
+    ],
+)
+def test_what_passes_or_is_only_thought_is_not(sentence: str) -> None:
+    assert facts(f"It rained. The ferry was late. {sentence} The lamp flickered. The harbour lies still.") == []
+
+
+@pytest.mark.promise("facts.own-files")
+def test_headings_with_the_same_keys_are_each_what_the_lines_below_are_about() -> None:
+    people = "# Notes\n\n## Ana Ruiz\n- Role: designer\n- Birthday: 4 May\n\n## Ben Okafor\n- Role: clerk\n- Likes rye bread\n"
+    assert subjects(people, "/memory/notes.md") == {
+        "Ana Ruiz – Role: designer": "ana ruiz",
+        "Ana Ruiz – Birthday: 4 May": "ana ruiz",
+        "Ben Okafor – Role: clerk": "ben okafor",
+        "Ben Okafor – Likes rye bread": "ben okafor",
+    }
+    assert facts("## Ana Ruiz\n- Born in Graz\n", "/memory/people.md") == ["Ana Ruiz – Born in Graz"]
+    assert facts("# Ana\n\n- Lives in Graz\n- Speaks Dutch\n", "/memory/ana.md") == [
+        "Ana – Lives in Graz",
+        "Ana – Speaks Dutch",
+    ]
+
+
+@pytest.mark.promise("facts.own-files")
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("- Location: Oslo, Norway\n", "I moved to Bodø last week.\n"),
+        ("- Lives in Oslo\n", "- **City:** Bodø\n"),
+        ("I work for Fjordlys.\n", "- Employer: Havnekontor\n"),
+        ("My wife is called Eva.\n", "- Spouse: Ada\n"),
+        ("My name is Ilse and I live in Oslo.\n", "I was born in Graz, but I recently moved to Bodø.\n"),
+    ],
+)
+def test_lines_and_sentences_that_say_the_same_replace_each_other(before: str, after: str) -> None:
+    store = Store()
+    store.write("/memory/user.md", before, now_ms=1)
+    said = [one.text for one in store.write("/memory/2026-05-02.md", after, now_ms=2)]
+    shown = profile(store.latest(), now_ms=3).static_texts
+    assert set(said) <= set(shown)
+    assert not any("Oslo" in one or "Fjordlys" in one or "Eva" in one for one in shown), shown
+
+
+def test_what_the_user_says_of_themselves_comes_before_what_they_note_of_others() -> None:
+    store = Store()
+    store.write("/memory/people.md", "## Ana Ruiz\n- Role: designer\n", now_ms=5)
+    store.write("/memory/user.md", "- Tea with milk\n- Name: Ilse\n", now_ms=1)
+    assert profile(store.latest(), now_ms=6).static_texts == ["Name: Ilse", "Tea with milk", "Ana Ruiz – Role: designer"]
