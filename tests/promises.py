@@ -809,6 +809,7 @@ _FACTS = _group(
         "lives": "What is remembered of notes is right nine times of ten, and stands in the note, in wording not made for.",
         "current": "After many changes the profile says what holds now and nothing that held before.",
         "prose": "Documents that are about nobody bring no facts, even among the memories.",
+        "diary": "Of a diary in four languages what lasts is remembered, four facts of five are that; none outlives its entry.",
         "own-files": "Profiles kept for agents, and what people write of themselves, are read; blank templates are not.",
         "languages": "Notes in German, Spanish and French bring the facts that English ones would, also across languages.",
         "when": "A fact says since when it is so; what is noted later of a former day changes nothing that holds now.",

@@ -13,6 +13,7 @@ from memdir.memory.claims import claim_of, formers_of
 from memdir.memory.extract import extract
 from memdir.memory.profile import profile
 from memdir.memory.reconcile import reconcile
+from memdir_bench.memory.diaries import LANGUAGES, diary, kept, remembered
 from memdir_bench.memory.documentation import FOLDER, documents
 from memdir_bench.memory.judging import Store, judged
 from memdir_bench.memory.made_up_lives import life
@@ -38,6 +39,17 @@ def test_what_is_remembered_of_a_life_is_right_and_stands_in_its_note(family: st
     assert score.found >= 0.6 * score.stated
     assert score.unsupported == 0
     assert score.stale == 0
+
+
+@pytest.mark.promise("facts.diary")
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_of_a_diary_what_lasts_is_remembered_and_not_the_weather(language: str) -> None:
+    """`memdir bench memory` says how well its changes are followed."""
+    entries = diary(language)
+    score = remembered(entries)
+    assert score.right >= 0.8 * score.facts
+    assert score.found >= 0.5 * score.worth
+    assert kept(entries).stale == 0
 
 
 @pytest.mark.promise("facts.current")

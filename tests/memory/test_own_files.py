@@ -146,6 +146,26 @@ def test_what_passes_or_is_only_thought_is_not(sentence: str) -> None:
     assert facts(f"It rained. The ferry was late. {sentence} The lamp flickered. The harbour lies still.") == []
 
 
+@pytest.mark.promise("facts.diary")
+@pytest.mark.parametrize(
+    ("entry", "lasting"),
+    [
+        ("The kettle leaks. We've got a canary: Piet.", ["We've got a canary: Piet."]),
+        ("Fog. Sold the boat to a man from Ålesund.", ["Sold the boat to a man from Ålesund."]),
+        ("Grey all day.", []),
+        ("Jean has been appointed harbour master. She was late.", ["Jean has been appointed harbour master.", "She was late."]),
+        ("- Mood: fine\n- Lunch: herring\n", []),
+        ("Nebel. Bin nach Bodø gezogen.", ["Bin nach Bodø gezogen."]),
+        ("Seit Mai wohne ich in Bodø. Sturm.", ["Seit Mai wohne ich in Bodø."]),
+        ("Lluvia. Toco el arpa en la banda del puerto.", ["Toco el arpa en la banda del puerto."]),
+        ("Brume. J'ai accepté un poste au port.", ["J'ai accepté un poste au port."]),
+    ],
+)
+def test_of_a_day_what_lasts_is_remembered(entry: str, lasting: list[str]) -> None:
+    assert facts(entry, "/memory/2026-03-01.md") == lasting
+    assert facts(f"# Log\n\n## 2026-03-01\n\n{entry}", "/memory/log.md") == lasting
+
+
 @pytest.mark.promise("facts.own-files")
 def test_headings_with_the_same_keys_are_each_what_the_lines_below_are_about() -> None:
     people = "# Notes\n\n## Ana Ruiz\n- Role: designer\n- Birthday: 4 May\n\n## Ben Okafor\n- Role: clerk\n- Likes rye bread\n"
@@ -170,6 +190,8 @@ def test_headings_with_the_same_keys_are_each_what_the_lines_below_are_about() -
         ("- Lives in Oslo\n", "- **City:** Bodø\n"),
         ("I work for Fjordlys.\n", "- Employer: Havnekontor\n"),
         ("My wife is called Eva.\n", "- Spouse: Ada\n"),
+        ("Ana works for the rail museum in Oslo.\n", "Ana has left the museum and drives trams.\n"),
+        ("Ich wohne seit elf Jahren in Oslo.\n", "Seit Mai wohne ich in Bodø.\n"),
         ("My name is Ilse and I live in Oslo.\n", "I was born in Graz, but I recently moved to Bodø.\n"),
     ],
 )

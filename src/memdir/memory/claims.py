@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from memdir.memory.other_languages import LANGUAGES, NAME, Language
+from memdir.memory.other_languages import LANGUAGES, NAME, Language, straight
 
 USER: Final = "user"
 _KNOWN: Final = 32_768
 STATEMENT_MAX_CHARS: Final = 1000
 """What is longer is no sentence (a picture in PostScript, a line of data), and claims nothing."""
 
-_WHO: Final = rf"(?P<who>I|[Ww]e|[Tt]he user|[Ss]he|[Hh]e|{NAME})"
+_WHO: Final = rf"(?P<who>I|[Ww]e|[Tt]he user|[Ss]he|[Hh]e|{NAME})(?:, (?:my|our|the|an?) [^,.;]{{2,40}},)?"
 _AM: Final = r"(?:['’](?:m|ve|re|s)| am| are| is| have| has| was)?"
 _HOW: Final = r"(?: (?:now|still|currently|also|already|just|really|usually|all|both|finally|recently|officially|been))*"
 _MY: Final = r"(?P<my>[Mm]y|[Oo]ur|[Hh]er|[Hh]is|(?:[Tt]he )?[Uu]ser['’]s|[A-ZÀ-Þ][\w-]+(?: [A-ZÀ-Þ][\w-]+)?['’]s)"
@@ -30,7 +30,7 @@ _END: Final = (
     r"(?= (?:now|again|instead|currently|since|because|for|with|so|and|but|where|which|when|at the moment|these "
     r"days|this|last|next|"
     r"in (?:January|February|March|April|May|June|July|August|September|October|November|December|\d{4})|as of|"
-    r"from now|close to|near)\b"
+    r"from now|close to|near|on [A-Z]\w+day)\b"
     r"|\s*[.,;!?(]|\s*$)"
 )
 _PERSON: Final = (
@@ -40,8 +40,8 @@ _PERSON: Final = (
     r"name|first name|last name"
 )
 _ATTRIBUTE: Final = (
-    r"(?:current |new |old |preferred |usual |main |favou?rite |work |home |primary |daily )*[a-z][\w-]*(?: "
-    r"[a-z][\w-]*){0,2}?"
+    r"(?:current |new |old |preferred |usual |main |favou?rite |work |home |primary |daily )*(?:GP|[a-z][\w-]*(?: "
+    r"[a-z][\w-]*){0,2}?)"
 )
 _LIVE: Final = (
     rf"{_WHO}{_AM}{_HOW} (?:live|lives|living|reside|resides|residing|based|settled|at home) (?:happily )?in {_V}{_END}",
@@ -100,7 +100,7 @@ _OWN: Final = (
     rf"{_MY} (?P<what>{_ATTRIBUTE})(?: is|['’]s| will be)(?: now)? (?!that\b){_V}{_END}",
 )
 _DRINK: Final = (
-    rf"{_WHO}{_AM}{_HOW} (?:drink|drinks|drinking) {_V}(?: every \w+| all day)?{_END}",
+    rf"{_WHO}{_AM}{_HOW} (?:drink|drinks|drinking) (?:nothing but |only |mostly )?{_V}(?: every \w+| all day)?{_END}",
     rf"{_WHO}{_AM}{_HOW} (?:stopped|quit|gave up) (?:drinking )?{_OLD} and (?:have|drink|has|drinks) {_V} instead\b",
 )
 _DUE: Final = (
@@ -137,7 +137,7 @@ _MANY: Final = (
         rf"{_WHO}{_AM}{_HOW} (?P<value>vegan|vegetarian|diabetic|lactose[ -]intolerant|left-handed|"
         rf"colou?r-?blind)\b"
     )),
-    ("diet", rf"{_WHO} (?:does ?n['’]t|do ?n['’]t|does not|do not) (?:eat|drink) {_V}{_END}"),
+    ("diet", rf"{_WHO} (?:does ?n['’]t|do ?n['’]t|does not|do not|can['’]?t|cannot) (?:eat|drink) {_V}{_END}"),
     ("role", rf"{_WHO}{_AM}{_HOW} (?:works?|working|employed) as (?:an? )?{_V}{_END}"),
 )  # fmt: skip
 _SINGLE: Final = tuple(
@@ -153,7 +153,7 @@ _SEVERAL: Final = tuple((attribute, re.compile(rule)) for attribute, rule in (*(
 _SAME_ATTRIBUTE: Final = {
     "married": "partner", "wife": "partner", "husband": "partner", "girlfriend": "partner", "boyfriend": "partner",
     "favourite drink": "drinks", "favorite drink": "drinks", "code": "editor", "editor of choice": "editor",
-    "home town": "lives in",
+    "home town": "lives in", "gp": "doctor", "physician": "doctor",
 }  # fmt: skip
 _KEYS: Final = {
     **dict.fromkeys(("lives in", "location", "city", "home", "residence", "based in", "wohnort", "ville"), "lives in"),
@@ -184,7 +184,8 @@ _NOT_MEANT: Final = re.compile(
     r"\?\s*$|^(?![\w ’']{1,40}: \S|(?:when|where)\b[^?]{3,80}, (?:I|we|my)\b)(?:if|maybe|perhaps|suppose|imagine|should|"
     r"would|could|can|do|does|did|is|are|what|who|why|how|when|"
     r"where|whether|ask|"
-    r"remind)\b|\b(?:would|might|maybe|perhaps|wonder|no idea|not sure|pretend|dream(?:ed|t)? (?:of|that)|wish|if "
+    r"remind)\b|\b(?:(?<!that )(?<!which )(?<!who )would|might|maybe|perhaps|wonder|no idea|not sure|pretend|dream(?:ed|"
+    r"t)? (?:of|that)|wish|if "
     r"only|one day|someday|"
     r"(?<!get )(?<!ting )(?<!got )(?<!am )used to|(?:almost|nearly) (?:\w+ed|bought|left|quit|took|got|went))\b|"
     r"\b(?-i:may) (?:be|have|mean|well)\b",
@@ -249,6 +250,7 @@ def claim_of(statement: str) -> Claim | None:
             made = None if found is None else _claim(found, attribute, is_single=single)
             if made is not None and (made.subject == USER or _I_AM.match(statement) is None):
                 return made
+    statement = straight(statement)
     return next((made for one in LANGUAGES if (made := _claim_in(one, statement)) is not None), None)
 
 
@@ -303,6 +305,18 @@ _GONE: Final = re.compile(
 """What is said to hold no more."""
 
 
+_ARTICLE: Final = re.compile(r"^(?:the|an?|my|our|his|her|der|die|das|el|la|le) ")
+_WHERE: Final = re.compile(r" (?:in|at|of|on|near|from) .*")
+
+
+def short_names(value: str) -> frozenset[str]:
+    """What a value may be called later: as it is, without its article, by its first and by its last word ("the rail museum in
+    York" is "the museum")."""
+    plain = _ARTICLE.sub("", value)
+    words = _WHERE.sub("", plain).split()
+    return frozenset({value, plain, *({words[0], words[-1]} if len(words) > 1 else ())})
+
+
 @lru_cache(maxsize=_KNOWN)
 def formers_of(statement: str) -> frozenset[str]:
     """Values that a statement says are gone, in lower case."""
@@ -310,7 +324,7 @@ def formers_of(statement: str) -> frozenset[str]:
     for language in LANGUAGES:
         if language.marks.search(statement) is not None:
             said += [one for found in language.former.finditer(statement) for one in found.groups() if one is not None]
-    return frozenset(one.strip().casefold() for one in said)
+    return frozenset(_ARTICLE.sub("", one.strip().casefold()) for one in said)
 
 
 def is_meant(statement: str) -> bool:

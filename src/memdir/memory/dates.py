@@ -112,6 +112,11 @@ class Journal:
         return None if at < 0 else self._days[at]
 
     @property
+    def has_days(self) -> bool:
+        """Whether some of its lines say a day."""
+        return any(day is not None for day in self._days)
+
+    @property
     def is_newest_first(self) -> bool:
         """Whether its days go backwards."""
         days = [day for day in self._days if day is not None]

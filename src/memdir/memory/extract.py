@@ -13,10 +13,10 @@ from typing import Final
 
 from memdir.core.caseless import Caseless
 from memdir.core.frontmatter import parse
-from memdir.memory.claims import USER, claim_of, formers_of, is_bare
+from memdir.memory.claims import USER, claim_of, formers_of, is_bare, short_names
 from memdir.memory.dates import Journal, day_of, ms_of, named_by, parsed, since
 from memdir.memory.guard import is_instruction, is_secret
-from memdir.memory.personal import is_about_person, is_first_person, personal, worth_remembering
+from memdir.memory.personal import STATES, is_about_person, is_first_person, person_of, personal, worth_remembering
 from memdir.memory.pronouns import resolved
 from memdir.memory.statements import FRONT_MAX_CHARS, Statement, cleaned, is_conversation, statements
 from memdir.store.agents.files import Provenance
@@ -30,14 +30,6 @@ _LOOK_MAX_CHARS: Final = 400_000
 
 _DATED_BY: Final = ("updated", "modified", "last_modified", "date", "created")
 """Keys of front matter, the one that counts most first."""
-_STATIC: Final = Caseless(
-    r"\b(?:always|never|prefers?|preferred|likes?|loves?|hates?|dislikes?|uses?|wants?|needs?|requires?|avoids?"
-    r"|works? (?:at|for|as|in|on|with)|lives? (?:in|at|with)|is|are|am|was|were|born|has|have|owns?|speaks?|studied|graduated"
-    r"|married|allergic|means|stands for|called|named|runs?|writes?|manages?|leads?|reports? to|looks? after|responsible for"
-    r"|decided|agreed|chose|chosen|settled on|committed to|must|stays?|favou?rite|birthday|timezone|expires?"
-    r"|immer|nie|bevorzugt|mag|wohnt|arbeitet|heißt|ist|hat|entschieden|toujours|jamais|préfère|habite|travaille|est|décidé"
-    r"|siempre|nunca|prefiere|vive|trabaja|es|tiene|decidió)\b|です|ます|する|是|喜欢|住在|总是|从不",
-)
 _DECIDED: Final = Caseless(r"\b(?:decided|agreed|chose|chosen|settled on|resolved|entschieden|beschlossen|décidé|decidió)\b")
 _EMPHATIC: Final = Caseless(r"\b(?:always|never|prefers?)\b")
 _DATE: Final = re.compile(
@@ -117,12 +109,21 @@ def extract(
     if not is_conversation(text):
         pieces = [piece for piece in pieces if not is_instruction(piece.text)]
         said_all = [cleaned(piece.text) for piece in pieces]
-        listed = [piece.form != "sentence" for piece in pieces]
+        is_journal = named_by(path) is not None or journal.has_days
+        listed = [piece.form in {"item", "front"} or (piece.form == "pair" and not is_journal) for piece in pieces]
         if path:
-            chosen = worth_remembering(said_all, listed=listed, is_own=_stem(path) in _OWN_STEMS)
+            chosen = worth_remembering(
+                said_all,
+                listed=listed,
+                is_own=_stem(path) in _OWN_STEMS,
+                is_journal=is_journal,
+            )
         else:
             chosen = personal(said_all, listed=all(listed))
+            chosen = [one and (item or _states(said)) for one, item, said in zip(chosen, listed, said_all, strict=True)]
         pieces = _with_restated(text, list(compress(_with_names(text, pieces), chosen)), restated)
+    else:
+        pieces = [piece for piece in pieces if piece.form != "sentence" or _states(cleaned(piece.text))]
     records = _records(pieces, every=_stem(path) in _RECORDS_STEMS)
     for piece in pieces:
         candidate = _candidate(piece, _subject_in(piece, subject, records))
@@ -160,7 +161,8 @@ def _holding(found: Sequence[MemoryCandidate], *, newest_first: bool) -> tuple[M
     for candidate in found if newest_first else reversed(found):
         claim = claim_of(candidate.text)
         if claim is not None:
-            own = {(claim.subject, f"={claim.value}")} | ({(claim.subject, claim.attribute)} if claim.is_single else set())
+            own = {(claim.subject, f"={name}") for name in short_names(claim.value)}
+            own |= {(claim.subject, claim.attribute)} if claim.is_single else set()
             if taken & own:
                 continue
             taken |= {(claim.subject, claim.attribute)} if claim.is_single else set()
@@ -282,8 +284,6 @@ def _candidate(piece: Statement, subject: str) -> tuple[str, str, str, float] | 
     if is_line and subject != USER and not said.casefold().startswith(subject.casefold()):
         said = f"{subject[:1].upper()}{subject[1:]} – {said}"
     claim = claim_of(said)
-    if piece.form == "sentence" and not (claim or _STATIC.search(said) or decided or dated or is_about_person(said)):
-        return None
     if piece.form == "sentence" and len(said.split()) < 3 and said.isascii():
         return None
     durable = decided and not is_recent_part
@@ -295,13 +295,17 @@ def _candidate(piece: Statement, subject: str) -> tuple[str, str, str, float] | 
         confidence = 0.8
     if claim is not None:
         confidence = max(confidence, 0.85)
-    about = claim.subject if claim is not None else USER if not is_line and is_first_person(said) else subject
+    about = claim.subject if claim is not None else subject
+    if claim is None and not is_line:
+        about = USER if is_first_person(said) else person_of(said) or subject
     label = _label(piece) if piece.form == "item" and not is_line and not _states(said) else ""
     return kind, f"{label}: {said}" if label else said, about.casefold(), confidence
 
 
 def _states(said: str) -> bool:
-    return _STATIC.search(said) is not None or is_about_person(said)
+    return (
+        STATES.search(said) is not None or is_about_person(said) or claim_of(said) is not None or _DATE.search(said) is not None
+    )
 
 
 def _label(piece: Statement) -> str:

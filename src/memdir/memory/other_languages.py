@@ -36,11 +36,19 @@ _DE_END: Final = (
     rf"(?= (?:und|aber|weil|seit|wo|mit|für|denn|da|jetzt|nun|wieder|heute|dort|in einer|im (?:Januar|Februar|März|April|Mai|"
     rf"Juni|Juli|August|September|Oktober|November|Dezember))\b|{_STOP})"
 )
-_DE_WHO: Final = rf"(?P<who>[Ii]ch|[Ww]ir|{NAME})"
-_DE_HOW: Final = r"(?: (?:jetzt|nun|derzeit|wieder|immer noch|noch|auch|inzwischen|seit \S+(?: \d{4})?))*"
 _DE_PERSON: Final = (
     r"Frau|Mann|Partnerin|Partner|Freundin|Freund|Sohn|Tochter|Mutter|Vater|Bruder|Schwester|Hund|Hündin|Katze|Kater|Chefin|"
     r"Chef|Zahnärztin|Zahnarzt|Ärztin|Arzt|Vermieterin|Vermieter|Nachbarin|Nachbar"
+)
+_DE_WHO: Final = (
+    rf"(?:[Mm]eine? (?:\w+e[rsn]? )?(?:{_DE_PERSON}|Kollegin|Kollege) )?(?P<who>[Ii]ch|[Ww]ir|{NAME})"
+    r"(?:, (?:mein|unser)e?[nmrs]? [^,.;]{2,40},)?"
+)
+_TITLE: Final = r"(?:(?:Frau |Herr )?(?:(?:Dr|Prof)\. )*|(?:el|la) (?:doctora?|señora?) |(?:le|la) docteure? )"
+_DE_OWN: Final = r"[Mm]eine? (?:neue[rsn]? |alte[rsn]? |beste[rsn]? |jetzige[rsn]? )?"
+_DE_HOW: Final = (
+    r"(?: (?:jetzt|nun|derzeit|wieder|immer noch|noch|auch|inzwischen|heute|momentan|zurzeit|"
+    r"seit (?:(?:\S+ ){1,3}(?:Jahren?|Monate?n?|Wochen)|\S+(?: \d{4})?)))*"
 )
 GERMAN: Final = Language(
     marks=re.compile(
@@ -54,19 +62,24 @@ GERMAN: Final = Language(
             rf"{_DE_WHO} (?:bin|ist|sind)(?: \w+){{0,3}}? (?:von {_OLD} )?nach {_V} (?:gezogen|umgezogen|übergesiedelt)\b",
         ),
         ("lives in", True, rf"{_DE_WHO} zog(?:en)?(?: \w+){{0,2}}? (?:von {_OLD} )?nach {_V}{_DE_END}"),
-        ("works at", True, rf"{_DE_WHO} arbeite(?:t|n)?{_DE_HOW} (?:bei|für) (?:der |dem )?{_V}{_DE_END}"),
+        (
+            "works at", True,
+            rf"{_DE_WHO} arbeite(?:t|n)?{_DE_HOW} (?:bei|beim|für|im|am|an|in) (?:der |dem |einem? )?{_V}{_DE_END}",
+        ),
         ("works at", True, rf"{_DE_WHO} (?:habe|hat)(?: \w+){{0,3}}? bei {_V} (?:angefangen|begonnen)\b"),
         ("birthday", True, r"[Mm]ein Geburtstag ist (?:am |der )?(?P<value>\d[^,;!?()]{2,30}?)(?=\.?\s*$|[,;])"),
         ("birthday", True, rf"(?P<who>{NAME}) hat am (?P<value>\d[^,;!?()]{{2,30}}?) Geburtstag"),
-        ("", True, rf"[Mm]eine? (?P<what>{_DE_PERSON}) (?:heißt|ist) (?P<value>{NAME})"),
+        ("", True, rf"{_DE_OWN}(?P<what>{_DE_PERSON}) (?:heißt|ist) (?P<value>{_TITLE}{NAME})"),
         ("", True, rf"[Mm]eine? (?P<what>{_DE_PERSON}) (?P<value>{NAME})\b"),
         ("", True, rf"[Mm]eine? (?P<what>Editor|Lieblings\w+) ist(?: jetzt| nun)? {_V}{_DE_END}"),
+        ("editor", True, rf"{_DE_WHO} schreib(?:e|t)(?: \w+){{0,3}} (?:in|mit) (?P<value>[A-Z][\w.+-]+){_DE_END}"),
         ("editor", True, rf"{_DE_WHO} (?:benutze|benutzt|verwende|verwendet|nutze|nutzt){_DE_HOW} {_V} als Editor\b"),
         ("drinks", True, rf"{_DE_WHO} trink(?:e|t)(?: jetzt| nun| nur noch| meistens| morgens| am liebsten)* {_V}{_DE_END}"),
         (
             "due", True,
             (
-                r"(?:Frist|Abgabe|Deadline|Abgabetermin) (?:von|für) (?:Projekt )?(?P<who>[\w-]+) (?:ist|wurde auf)"
+                r"(?:Frist|Abgabe|Deadline|Abgabetermin) (?:von|für) (?:das |die |"
+                r"den )?(?:Projekt )?(?P<who>[\w-]+) (?:ist|wurde auf)"
                 r"(?: jetzt| nun)?(?: der| am| den)? (?P<value>\d[^,;!?()]{2,30}?)(?: verschoben)?(?=\.?\s*$|[,;])"
             ),
         ),
@@ -78,12 +91,17 @@ GERMAN: Final = Language(
                 r"(?:umgestiegen|gewechselt|umgezogen)\b"
             ),
         ),
+        ("due", True, r"Projekt (?P<who>[\w-]+) (?:soll|muss) bis (?:zum )?(?P<value>\d[^,;!?()]{2,30}?) fertig\b"),
         ("allergy", False, rf"{_DE_WHO} (?:bin|ist) allergisch (?:gegen|auf) {_V}{_DE_END}"),
+        ("allergy", False, rf"{_DE_WHO} (?:bin|ist) (?:gegen|auf) {_V} allergisch\b"),
         ("dislikes", False, rf"{_DE_WHO} (?:hass(?:e|t)|mag keine?n?|mag nicht) {_V}{_DE_END}"),
         ("prefers", False, rf"{_DE_WHO} (?:mag|liebe|liebt|bevorzug(?:e|t)) {_V}{_DE_END}"),
         ("speaks", False, rf"{_DE_WHO} (?:spreche|spricht) {_V}{_DE_END}"),
         ("habit", False, rf"{_DE_WHO} (?P<value>\w+ (?:immer|nie|jeden \w+) [^.,;!?()]{{2,50}}?){_DE_END}"),
-        ("decision", False, rf"(?P<who>[Ww]ir|[Ii]ch) (?:haben|habe)(?: \w+)? (?:beschlossen|entschieden),? {_V}{_DE_END}"),
+        (
+            "decision", False,
+            rf"(?P<who>[Ww]ir|[Ii]ch) (?:haben|habe)(?: \w+){{0,4}} (?:beschlossen|entschieden),? {_V}{_DE_END}",
+        ),
     ),
     attributes={
         "frau": "partner", "mann": "partner", "partnerin": "partner", "freundin": "partner", "freund": "partner", "sohn": "son",
@@ -121,13 +139,15 @@ SPANISH: Final = Language(
     marks=re.compile(
         r"\b(?:[Vv]iv(?:o|e|imos)|[Mm]ud(?:é|ó|amos|ado)|[Tt]rabaj(?:o|a|amos|ar)|[Mm]i \w+ (?:\w+ )?(?:es|se)|"
         r"[Mm]e (?:he|gust\w*|enc\w*)|"
-        r"cumpleaños|[Bb]eb(?:o|e)|[Pp]refier(?:o|e)|alérgic[oa]|proyecto|plazo|límite|usa|utiliza|decid\w+|gustan?|encantan?|[Oo]dio|"
+        r"cumpleaños|[Bb]eb(?:o|e)|[Pp]refier(?:o|e)|alérgic[oa]|proyecto|plazo|límite|usa|utiliza|decid\w+|gustan?|"
+        r"encantan?|[Oo]dio|"
         r"habl(?:o|a)|[Uu]so|cambió|pasó|migró)\b"
     ),
     rules=_rules(
         (
             "lives in", True,
-            rf"(?:\b[Vv]iv(?:o|imos)|(?P<who>{NAME})(?: ya| ahora)? vive)(?: ahora| todavía)? en {_V}{_ES_END}",
+            (rf"(?:\b[Vv]iv(?:o|imos)|(?P<who>{NAME})(?:, mi [^,.;]{{2,40}},)?(?: ya| ahora)? vive)(?: ahora|"
+            rf" todavía)? en {_V}{_ES_END}"),
         ),
         (
             "lives in", True,
@@ -139,7 +159,8 @@ SPANISH: Final = Language(
         (
             "works at", True,
             (
-                rf"(?:\b[Tt]rabaj(?:o|amos)|(?P<who>{NAME})(?: ahora)? trabaja)(?: ahora| actualmente)? "
+                rf"(?:\b[Tt]rabaj(?:o|amos)|(?P<who>{NAME})(?:, mi [^,.;]{{2,40}},)?(?: ahora)? trabaja)(?: ahora|"
+                rf" actualmente)? "
                 rf"(?:en|para|con) {_V}{_ES_END}"
             ),
         ),
@@ -149,7 +170,7 @@ SPANISH: Final = Language(
         ),
         ("birthday", True, rf"\b[Mm]i cumpleaños es (?:el )?{_V}{_ES_END}"),
         ("birthday", True, rf"\b[Ee]l cumpleaños de (?P<who>{NAME}) es (?:el )?{_V}{_ES_END}"),
-        ("", True, rf"\b[Mm]i (?P<what>{_ES_PERSON}) (?:se llama|es) (?P<value>{NAME})"),
+        ("", True, rf"\b[Mm]i (?:nuev[oa] |mejor )?(?P<what>{_ES_PERSON}) (?:se llama|es) (?P<value>{_TITLE}{NAME})"),
         ("", True, rf"\b[Mm]i (?P<what>editor|bebida favorita|editor favorito)(?: ahora)? es(?: ahora)? {_V}{_ES_END}"),
         ("editor", True, rf"\b[Uu]so {_V} como editor\b"),
         ("drinks", True, rf"(?:\b[Bb]ebo|(?P<who>{NAME}) bebe)(?: ahora| siempre| solo| solamente)? {_V}{_ES_END}"),
@@ -206,29 +227,35 @@ FRENCH: Final = Language(
         (
             "lives in", True,
             (
-                rf"(?:\b[Jj]['’]habite|\b[Jj]e vis|\b[Nn]ous (?:habitons|vivons)|(?P<who>{NAME}) (?:habite|vit))"
+                rf"(?:\b[Jj]['’]habite|\b[Jj]e vis|\b[Nn]ous (?:habitons|vivons)|(?P<who>{NAME})(?:, (?:mon|"
+                rf"ma) [^,.;]{{2,40}},)? (?:habite|vit))"
                 rf"(?: maintenant| toujours| désormais)? (?:à|en|au|aux) {_V}{_FR_END}"
             ),
         ),
         (
             "lives in", True,
             (
-                r"(?:\b[Jj]['’]ai déménagé|\b[Nn]ous avons déménagé|"
-                rf"(?P<who>{NAME}) a déménagé)(?: \w+){{0,2}}?(?: de {_OLD})?"
+                r"(?:\b[Jj]['’]ai (?:dé|em)ménagé|\b[Nn]ous avons (?:dé|em)ménagé|"
+                rf"(?P<who>{NAME}) a (?:dé|em)ménagé)(?: \w+){{0,2}}?(?: de {_OLD})?"
                 rf" (?:à|en|au) {_V}{_FR_END}"
             ),
         ),
         (
             "works at", True,
             (
-                rf"(?:\b[Jj]e travaille|(?P<who>{NAME}) travaille)(?: maintenant| désormais| actuellement)? "
-                rf"(?:chez|pour) {_V}{_FR_END}"
+                rf"(?:\b[Jj]e travaille|(?P<who>{NAME})(?:, (?:mon|ma) [^,.;]{{2,40}},)? travaille)(?: maintenant|"
+                rf" désormais| actuellement)? "
+                rf"(?:chez|pour|à la|à l['’]|au|aux|dans) ?{_V}{_FR_END}"
             ),
         ),
         ("works at", True, rf"(?:\b[Jj]['’]ai commencé|(?P<who>{NAME}) a commencé)(?: \w+)? chez {_V}{_FR_END}"),
         ("birthday", True, rf"\b[Mm]on anniversaire est (?:le )?{_V}{_FR_END}"),
         ("birthday", True, rf"\b[Ll]['’]anniversaire (?:de |d['’])(?P<who>{NAME}) est (?:le )?{_V}{_FR_END}"),
-        ("", True, rf"\b[Mm](?:on|a) (?P<what>{_FR_PERSON}) (?:s['’]appelle|est) (?P<value>{NAME})"),
+        (
+            "", True,
+            (rf"\b[Mm](?:on|a) (?:nouve(?:au|lle) |meilleure? )?(?P<what>{_FR_PERSON}) (?:s['’]appelle|"
+            rf"est) (?P<value>{_TITLE}{NAME})"),
+        ),
         ("", True, rf"\b[Mm](?:on|a) (?P<what>éditeur|boisson préférée) est(?: maintenant)? {_V}{_FR_END}"),
         ("editor", True, rf"\b[Jj]['’]utilise {_V} comme éditeur\b"),
         (
@@ -271,4 +298,27 @@ FRENCH: Final = Language(
     ),
     no_who=frozenset(("le", "la", "les", "un", "une", "il", "elle", "on", "je", "nous", "hier", "personne", "quelqu'un", "ce")),
 )  # fmt: skip
+_BARE: Final = re.compile(
+    r"(?:bin|arbeite|wohne|lebe|trinke|esse|habe|hab|mag|liebe|hasse|bevorzuge|spreche|benutze|verwende|nutze|fahre|singe|"
+    r"spiele|lerne|gehe|schreibe|lese|laufe|koche|schwimme|rauche|schlafe|studiere|leite|ziehe) (?!ich\b|wir\b|er\b|sie\b|"
+    r"es\b)",
+    re.IGNORECASE,
+)
+_TURNED: Final = re.compile(r"[A-ZÄÖÜ]\w+(?: \w+){0,4}? (?P<verb>bin|habe|\w{2,}e) ich (?P<rest>.+)$", re.DOTALL)
+
+
+def is_bare_german(statement: str) -> bool:
+    """Whether it leaves "ich" out: "Bin nach Graz gezogen"."""
+    return _BARE.match(statement) is not None
+
+
+def straight(statement: str) -> str:
+    """A German sentence with "Ich" in front that leaves it out, or has it behind its verb ("Seit Mai wohne ich in Graz");
+    others as they are."""
+    if is_bare_german(statement):
+        return f"Ich {statement[:1].lower()}{statement[1:]}"
+    turned = _TURNED.match(statement)
+    return statement if turned is None else f"Ich {turned['verb']} {turned['rest']}"
+
+
 LANGUAGES: Final = (GERMAN, SPANISH, FRENCH)

@@ -13,6 +13,7 @@ from typing import Final
 
 from memdir.core.caseless import Caseless
 from memdir.memory.claims import STATEMENT_MAX_CHARS, claim_of, is_meant
+from memdir.memory.other_languages import is_bare_german
 
 PERSONAL_SHARE: Final = 0.25
 """Of the statements of a text that must be about a person before the others count as such, too ("She is vegetarian" beside
@@ -60,7 +61,8 @@ _NOT_OF_LIFE: Final = (
     r"look|wrote|went|saw|took|got|made|came|felt|thought|said|told|knew|gave|put|ran|sat|stood|heard|found|kept|began|fell|"
     r"brought|did|do|don|was|were|had|can|could|will|would|shall|should|may|might|must|ate|drank|spoke|woke|slept|cut|hit|let|"
     r"set|tried|sent|paid|spent|won|lost|broke|caught|held|cannot|won|couldn|wouldn|shouldn|didn|wasn|weren|hadn|haven|"
-    r"ain|if|to"
+    r"ain|if|to|forgot|began|bit|blew|built|chose|drew|drove|fed|flew|hid|hung|led|lay|lent|lit|meant|rang|rode|rose|sang|sank|"
+    r"shot|shut|slid|stole|stuck|swam|swore|taught|threw|tore|wore|wound|overheard|understood|hurt"
 )
 """After "I": what was once, is thought, or may be."""
 _PASSING: Final = (
@@ -76,10 +78,12 @@ _LIFE_EVENTS: Final = (
     r"(?:got|get) (?:married|engaged|divorced|promoted|a (?:new )?(?:job|dog|cat|puppy))|moved|relocated|joined|left|quit|"
     r"switched|bought|met|studied|graduated|worked (?:at|for|as|in)|lived|grew up|turned \d+|adopted|retired|decided|started|"
     r"stopped|gave up|learn(?:ed|t)|became|founded|signed up|enrolled|sold|accepted|hired|taken (?:an?|up) |took up|picked up|"
-    r"made (?:a|the) (?:\w+ )?(?:switch|change|move|decision)|lost my|broke my"
+    r"made (?:a|the) (?:\w+ )?(?:switch|change|move|decision)|lost my|broke my|given up|"
+    r"\w+ed .{0,60}\b(?:since|for (?:[\w-]+ )?(?:years|months|decades))\b"
 )
 _CLAUSE: Final = (
-    r"(?:^(?:(?:On|In|At|Every|Most|These|For|During|Since|With|Because of|Right|Now|Nowadays|Lately|Usually|Sometimes|"
+    r"(?:^(?:(?:On|In|At|From|As of|By|Before|After|This|Last|Next|Today|Tomorrow|Tonight|Every|Most|These|For|During|"
+    r"Since|With|Because of|Right|Now|Nowadays|Lately|Usually|Sometimes|"
     r"Currently)\b"
     r"(?: [\w'’-]+){0,5} )?|[,;:—–(]\s*|\b(?:and|but|so|where|which) )"
 )
@@ -99,18 +103,28 @@ _MY_PASSING: Final = (
     r"apolog\w+|mind|head|reading of|assumption|fear|suggestion|comment|reply|response|patch(?:es)?|code|program|package|system"
 )
 _ICH: Final = (
-    r"(?:bin|habe|hab|mag|wohne|arbeite|trinke|esse|brauche|möchte|will|heiße|bevorzuge|spreche|liebe|hasse|lerne|fahre|lebe|"
-    r"studiere|komme|schätze|gehe|spiele|nutze|benutze|verwende|lese|koche|laufe|verbringe|reise|interessiere)"
+    r"(?!(?:denke|glaube|finde|meine|hoffe|sage|frage|würde|hätte|könnte|wäre|dachte|hatte|wollte|konnte|musste|sollte|"
+    r"machte|sagte|"
+    r"ging|kam|habe ge|hab ge|verstehe|vermute|nehme an|melde|träumte|wünschte)\b)(?:bin|habe?|mag|will|möchte|arbeite|"
+    r"leite|heirate|"
+    r"warte|\w{2,}(?<!t)e)"
 )
 _JE: Final = (
-    r"suis|préfère|habite|travaille|vis|bois|mange|parle|m['’]appelle|déteste|viens|dédie|joue|lis|apprends|cuisine|"
-    r"utilise|cours|"
-    r"pratique|fais|n['’]aime"
+    r"(?!(?:pense|crois|sais|dis|vois|trouve|suppose|espère|imagine|doute|comprends|regrette|veux dire|me demande|sens|"
+    r"peux|voudrais|"
+    r"pourrais|devrais|serais|viendrai|mérite)\b)(?:suis|vis|bois|viens|lis|apprends|cours|fais|vais|dors|écris|conduis|"
+    r"(?:ne |n['’]|m['’]|me )?\w{3,}e|(?:ne )?mange plus)"
 )
 _YO: Final = (
     r"(?:[Pp]refiero|[Vv]ivo|[Tt]rabajo (?:en|como|para|de)|[Ss]oy|[Tt]engo|[Ee]stoy (?:aprendiendo|trabajando|estudiando|"
     r"casad[oa])|"
-    r"[Ee]studio|[Aa]prendo|[Hh]ablo|[Jj]uego (?:al?|con)|[Cc]orro|[Cc]ocino|[Nn]ací|[Cc]recí)"
+    r"[Nn]ací|[Cc]recí|^(?:[Nn]o |[Yy]a no |[Ss]iempre |[Aa]hora |[Tt]ambién |[Nn]unca )?(?:[Mm]e )?(?!(?:[Pp]ero|"
+    r"[Cc]omo (?!carne)|"
+    r"[Cc]uando|[Tt]odo|[Ll]uego|[Ss]olo|[Nn]uevo|[Oo]tro|[Bb]ueno|[Cc]laro|[Ee]nero|[Mm]arzo|[Mm]ucho|[Pp]oco|[Cc]reo|"
+    r"[Pp]ienso|"
+    r"[Ss]upongo|[Ee]spero|[Dd]igo|[Ss]iento|[Ss]ueño|[Vv]eo|[Mm]ismo|[Tt]anto|[Cc]ierto|[Pp]rimero|[Ss]egundo|[Tt]ercero|"
+    r"[Qq]uiero)\b)"
+    r"[A-Za-zñáéíóú]{3,}o (?=.*\b(?:el|la|los|las|un|una|de|en|con|por|al|del|que|mi|todos|desde|muy|carne|siempre|mucho)\b))"
 )
 _ABOUT_ME: Final = re.compile(
     rf"{_I}|^(?:call me|remind me)\b"
@@ -128,12 +142,24 @@ _ABOUT_ME: Final = re.compile(
 )
 _ABOUT_ME_ELSEWHERE: Final = re.compile(
     rf"\b[Ii]ch {_ICH}\b|\b{_ICH} ich\b|\bund ich (?:wohnen|leben|arbeiten|haben|sind|gehen|spielen)\b"
+    r"|\b[Mm]eine?[nmrs]? (?:\w+e[rsn]? )?[A-ZÄÖÜ]\w+ (?:ist|sind|hat|haben|heißt|heißen|wohnt|arbeitet|lebt|kommt|reicht|"
+    r"will|liegt)\b"
     r"|\b[Mm]eine?[nmrs]? (?:Frau|Mann|Name|Hund|Katze|Geburtstag|Sohn|Tochter|Mutter|Vater|Chefin?|Lieblings\w+|"
-    r"Adresse|Wohnung|Freund(?:in)?|Nachbar(?:in)?|Vermieter(?:in)?)\b"
-    rf"|\b[Jj]e (?:{_JE})\b|\b[Jj]['’](?:aime|habite|adore|ai|apprends|étudie|utilise|écris|essaie)\b"
-    r"|\b[Mm](?:on|a|es) (?:femme|mari|chien|chat|fils|fille|anniversaire|nom|adresse|travail|équipe|famille|enfants|métier)\b"
-    rf"|\b(?:[Mm]e llamo|[Mm]e gustan?|[Mm]e encantan?|{_YO})\b"
-    r"|\b[Mm]i (?:esposa|marido|mujer|perro|gato|hijo|hija|cumpleaños|nombre|equipo|jefe|trabajo|familia)\b"
+    r"Adresse|Wohnung|Freund(?:in)?|Kolleg(?:e|in)|Nachbar(?:in)?|Vermieter(?:in)?|Stelle|Arbeit|Job)\b"
+    rf"|\b[Jj]e {_JE}\b|\b[Jj]['’](?:aime|habite|adore|apprends|étudie|utilise|écris|essaie|évite)\b"
+    r"|\b[Jj]['’]ai (?:\d|une? |deux |trois |trop |toujours |accepté|décidé|commencé|arrêté|quitté|déménagé|emménagé|"
+    r"repris|adopté|"
+    r"rejoint|changé|grandi)"
+    r"|\b[Mm](?:on|a|es) (?:femme|mari|chien|chat|fils|fille|anniversaire|nom|adresse|travail|équipe|famille|enfants|"
+    r"métier|père|mère|"
+    r"frère|sœur|parents|compagne|compagnon|amie?|voisine?|cheffe?|médecin|maison|appartement)\b"
+    rf"|\b(?:[Mm]e llamo|[Mm]e gustan?|[Mm]e encantan?)\b|{_YO}\b|\b[Mm]e he (?:mudado|apuntado|casado|comprado|jubilado|"
+    rf"hecho)\b"
+    r"|\b[Hh]e (?:dejado|empezado|decidido|cambiado|comprado|conocido|aceptado|abandonado|vendido|adoptado)\b"
+    r"|\b[Mm]is? (?:nuev[oa] |mejor )?(?:espos[oa]|marido|mujer|perr[oa]|gat[oa]|hij[oa]s?|cumpleaños|nombre|equipo|"
+    r"jef[ea]|trabajo|"
+    r"familia|madre|padre|herman[oa]|prim[oa]|tí[oa]|abuel[oa]|novi[oa]|ayudante|vecin[oa]|amig[oa]|médic[oa]|casa|piso|"
+    r"coche)\b"
     r"|\b(?:[Mm]oro em|[Pp]refiro|[Mm]eu nome|[Vv]ivo a|[Pp]referisco|[Mm]i chiamo|[Ii]k (?:woon|werk|heet|hou|drink|ben))\b"
     r"|\b[Яя] (?:живу|работаю|люблю|предпочитаю|ем|пью|не)\b|\b[Мм](?:ой|оя|еня|не) (?:зовут|нравится|муж|жена|сын|дочь|"
     r"собака|кот)"
@@ -151,6 +177,35 @@ _USER: Final = re.compile(rf"^(?:[Tt]he |[Tt]his )?[Uu]ser(?:['’]s (?:\w+ ){{1
 _NAME: Final = r"^(?P<name>[A-ZÀ-ÞА-Я][\w'’.-]+(?: [A-ZÀ-ÞА-Я][\w'’.-]+){0,3}) (?:\([^)]{1,40}\) )?"
 _NAMED: Final = re.compile(_NAME + _PERSON)
 _ACTING: Final = re.compile(_NAME + _ACTS)
+_WE: Final = re.compile(
+    rf"{_CLAUSE}[Ww]e(?:['’]ve| have)? {_ADVERB}(?:{_LIFE_EVENTS})"
+    rf"|{_CLAUSE}[Ww]e (?:don['’]t |do not )?{_ADVERB}(?!(?:{_NOT_OF_LIFE})\b)[a-z]+(?<!ed)\b"
+    rf"|{_CLAUSE}[Ww]e(?:['’]re| are) {_ADVERB}(?!{_PASSING})\w|{_CLAUSE}[Ww]e(?:['’]ve| have) {_ADVERB}(?:been|had|got)\b"
+    r"|^Our (?:[\w'’-]+ ){1,5}?(?:is|are|has|have)\b"
+    r"|^Wir (?:haben|sind|wohnen|leben|ziehen|heiraten|kaufen|bekommen)\b|^Unsere?[nmrs]? \w+ (?:ist|hat|heißt|wohnt)\b"
+    r"|^(?:Hemos|Nos hemos) \w+|^\w{3,}(?:amos|emos|imos) (?!a ver\b)|\by yo (?:vivimos|lo hemos|nos|hemos|somos|estamos|"
+    r"vamos)\b"
+    r"|^Nous (?:avons|sommes|habitons|vivons|déménageons|attendons)\b|^(?:Notre|Nos) \w+ ",
+    re.IGNORECASE,
+)
+_SOMEBODY_ELSEWHERE: Final = re.compile(
+    _NAME + r"(?:(?:leitet|studiert|arbeitet|wohnt|lebt|zieht|heiratet|kommt aus|ist (?:\w+ ){0,4}(?:gestorben|geboren|gezogen|"
+    r"schwanger|krank|im Krankenhaus|im Heim)|hat (?:\w+ ){0,5}(?:verlassen|gekündigt|geheiratet|angefangen|aufgehört))"
+    r"|(?:ya no |ya |ahora |no )?(?:vive|trabaja|estudia|tiene|soporta|se jubila|se casa|se muda|viene de|ha (?:terminado|"
+    r"dejado|empezado|"
+    r"muerto|nacido))"
+    r"|(?:vit|habite|travaille|étudie|écrit|vend|rentre|déménage|se marie|marche|a (?:quitté|déménagé|commencé|arrêté|"
+    r"accepté|eu|été)|"
+    r"est (?:mort|morte|né|née|enceinte|parti|partie)))\b"
+)
+_HAS_DONE: Final = re.compile(
+    _NAME + r"has (?:finally |just |now |also )?(?:been|left|joined|given|taken|bought|sold|become|got|gone|begun|\w+ed)\b"
+)
+_TURN: Final = re.compile(
+    rf"(?:{_LIFE_EVENTS}|given up|started|finished)\b|(?:[A-Z]\w+ |[Mm]y \w+ )(?:died|passed away|retired|has died|"
+    rf"has retired)\b",
+    re.IGNORECASE,
+)
 _POSSESSIVE: Final = re.compile(
     r"^[A-ZÀ-ÞА-Я][\w.-]+(?: [A-ZÀ-ÞА-Я][\w.-]+)?(?:['’]s|s['’]) (?:new |old |eldest |younger |older |little |best )?"
     r"(?:favou?rite|birthday|wife|husband|partner|son|daughter|mother|father|mum|mom|dad|brother|sister|dog|cat|boss|"
@@ -166,6 +221,7 @@ _BARE: Final = re.compile(
     r"call me|birthday)\b",
     re.IGNORECASE,
 )
+_OF_PERSONS: Final = (_NAMED, _HAS_DONE, _SOMEBODY_ELSEWHERE)
 _ATTRIBUTE: Final = Caseless(
     r"^(?:(?:full |first |last |nick|user ?)?name|(?:date of )?birth(?:day)?|born|age|job(?: title)?|role|employer|"
     r"company|team|city|"
@@ -216,6 +272,12 @@ def is_first_person(statement: str) -> bool:
     return _SELF.search(statement) is not None or _ABOUT_ME_ELSEWHERE.search(statement) is not None
 
 
+def person_of(statement: str) -> str | None:
+    """The name, in lower case, of whom a statement tells what only a person does."""
+    found = next((one for rule in _OF_PERSONS if (one := rule.match(statement)) is not None), None)
+    return found["name"].casefold() if found is not None and _is_name(found["name"]) else None
+
+
 def is_attribute(key: str) -> bool:
     """Whether a line `key: …` tells something of a person: a name, a time zone, a birthday."""
     return _ATTRIBUTE.search(f"{key}:") is not None
@@ -224,7 +286,11 @@ def is_attribute(key: str) -> bool:
 def _names(pattern: re.Pattern[str], statement: str) -> bool:
     """Whether a statement begins with what may be a person's name."""
     found = pattern.match(statement)
-    return found is not None and found["name"].split()[0].casefold() not in _NO_NAMES and not found["name"].endswith("s")
+    return found is not None and _is_name(found["name"])
+
+
+def _is_name(name: str) -> bool:
+    return name.split(maxsplit=1)[0].casefold() not in _NO_NAMES and not name.endswith("s")
 
 
 def _may_be_about_person(statement: str) -> bool:
@@ -237,6 +303,15 @@ _MARKS: Final = (
     r"\w\(\d?\)|\w_\w|::|/(?:usr|etc|var|lib|bin|dev|proc)\b|\.(?:so|h|c|cc|cpp|py|js|gz|html?|conf|txt|md)\b|[{}<>|\\]|"
     r"\b[0-9a-f]{7,}\b"
 )
+STATES: Final = Caseless(
+    r"\b(?:always|never|prefers?|preferred|likes?|loves?|hates?|dislikes?|uses?|wants?|needs?|requires?|avoids?"
+    r"|works? (?:at|for|as|in|on|with)|lives? (?:in|at|with)|is|are|am|was|were|born|has|have|owns?|speaks?|studied|graduated"
+    r"|married|allergic|means|stands for|called|named|runs?|writes?|manages?|leads?|reports? to|looks? after|responsible for"
+    r"|decided|agreed|chose|chosen|settled on|committed to|must|stays?|favou?rite|birthday|timezone|expires?"
+    r"|immer|nie|bevorzugt|mag|wohnt|arbeitet|heißt|ist|hat|entschieden|toujours|jamais|préfère|habite|travaille|est|décidé"
+    r"|siempre|nunca|prefiere|vive|trabaja|es|tiene|decidió)\b|です|ます|する|是|喜欢|住在|总是|从不",
+)
+"""Words of a sentence that says that something is so."""
 _TECHNICAL: Final = re.compile(_MARKS)
 _SPECIALIST: Final = re.compile(
     _MARKS + r"|\b[A-Z][A-Z_]{4,}\b|\b(?:licen[cs]e|warranty|upstream|maintainer|debian|gnu|compiler|library|API|module|"
@@ -264,9 +339,19 @@ def is_claim(statement: str) -> bool:
     return claim_of(statement) is not None or (is_meant(statement) and is_about_person(statement))
 
 
-def worth_remembering(statements: Sequence[str], *, listed: Sequence[bool], is_own: bool = False) -> list[bool]:
+def _is_of_life(statement: str) -> bool:
+    """In a journal: what the user's household is or did for good, and turns of a life without a subject ("Sold the car")."""
+    of_life = _WE.search(statement) is not None or _TURN.match(statement) is not None or _names(_HAS_DONE, statement)
+    of_life = of_life or _SOMEBODY_ELSEWHERE.match(statement) is not None or is_bare_german(statement)
+    return of_life and is_meant(statement)
+
+
+def worth_remembering(
+    statements: Sequence[str], *, listed: Sequence[bool], is_own: bool = False, is_journal: bool = False
+) -> list[bool]:
     """For each statement of one text under the memory paths whether it is remembered. `listed`: an item, a `key: value` line.
     `is_own`: the file's name says that it is about the user (`memory.md`, `about-me.md`), so all its items are.
+    `is_journal`: it tells of days; what only happened is passed over there, however short it is.
 
     Sentences are when they claim something of somebody. Items are in a short note, too: who writes "- Deploys run on
     Fridays" into a list in their memory means it to be remembered. A text about a subject (an article, a manual, a
@@ -280,7 +365,7 @@ def worth_remembering(statements: Sequence[str], *, listed: Sequence[bool], is_o
     claims: list[bool] = []
     for statement in statements:
         goes_on = bool(claims) and claims[-1] and _GOES_ON.match(statement) is not None and is_meant(statement)
-        claims.append(goes_on or is_claim(statement))
+        claims.append(goes_on or is_claim(statement) or (is_journal and _is_of_life(statement)))
     said = sum(claims)
     if _AUTHOR.search(whole) is not None and said < PERSONAL_SHARE * count and not is_own:
         return [False] * count
@@ -291,7 +376,11 @@ def worth_remembering(statements: Sequence[str], *, listed: Sequence[bool], is_o
         ]
     if is_own or (short and (_share(_TECHNICAL, statements) if count <= _SINGLE_MAX else technical) <= NOTE_TECHNICAL_MAX):
         return [
-            claim or (is_meant(statement) and (item or (count <= _SINGLE_MAX and not said)))
+            claim
+            or (
+                is_meant(statement)
+                and (item or (count <= _SINGLE_MAX and not said and not is_journal and STATES.search(statement) is not None))
+            )
             for claim, item, statement in zip(claims, listed, statements, strict=True)
         ]
     if said < max(1.0, _ABOUT_MIN * count) or (technical > TECHNICAL_MAX and said < PERSONAL_SHARE * count):

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from memdir.memory.claims import claim_of, formers_of
+from memdir.memory.claims import claim_of, formers_of, short_names
 from memdir.memory.dates import DAY_MS
 from memdir.store.types import Memory, MemoryCandidate
 
@@ -114,14 +114,14 @@ def topics_of(candidate: MemoryCandidate) -> frozenset[tuple[str, str]]:
     found = {fact} if fact is not None else set()
     if claim is not None:
         first = _first_name(claim.subject)
-        found |= {(first, claim.attribute), (first, f"={claim.value}")}
+        found |= {(first, claim.attribute), *((first, f"={name}") for name in short_names(claim.value))}
     return frozenset(found) | {(_subject_of(candidate), f"≠{former}") for former in formers_of(candidate.text)}
 
 
 def related_topics_of(candidate: MemoryCandidate) -> list[tuple[str, str]]:
     """Topics of the facts that a statement replaces, or that replace it where they are of a later day."""
     claim = claim_of(candidate.text)
-    ended = [] if claim is None else [(_first_name(claim.subject), f"≠{claim.value}")]
+    ended = [] if claim is None else [(_first_name(claim.subject), f"≠{name}") for name in sorted(short_names(claim.value))]
     return replaced_topics_of(candidate) + ended
 
 
@@ -169,7 +169,7 @@ def _replacing(candidate: MemoryCandidate, table: Mapping[tuple[str, str], Seque
     fact, claim = _topic_of(candidate), claim_of(candidate.text)
     topics = [] if fact is None else [fact]
     if claim is not None:
-        topics.append((_first_name(claim.subject), f"≠{claim.value}"))
+        topics += [(_first_name(claim.subject), f"≠{name}") for name in sorted(short_names(claim.value))]
     known = [one for topic in topics for one in _of_same_subject(candidate, table.get(topic, ()))]
     later = [one for one in known if one.is_latest and _is_before(candidate, one)]
     return min(later, key=lambda one: (one.candidate.said_ms or 0, one.id), default=None)

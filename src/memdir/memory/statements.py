@@ -70,7 +70,8 @@ _VALUE_MAX_CHARS: Final = 60
 _BOLD_KEY_WORDS: Final = 6
 _BLANK: Final = (
     r"\[(?!\[)[^\]]*[^\W\d_][^\]]*\]|\[\s*\]|#.*|<[^>]*>|\{[^}]*\}\}?|[-–—.…?/\s]+"
-    r"|(?:n/?a|tbd|tba|todo|none|unknown|unset|optional|not (?:set|specified|provided|given|known)|your \w+(?: here)?)\.?"
+    r"|(?:n/?a|tbd|tba|todo|none|unknown|unset|true|false|optional|not (?:set|specified|provided|given|known)|"
+    r"your \w+(?: here)?)\.?"
 )
 _BLANK_VALUE: Final = re.compile(rf"[\s*_]*(?:{_BLANK}|\([^)]*\))[\s*_]*", re.IGNORECASE)
 """What nobody has filled in: `[NAME]`, `<your name>`, `{{name}}`, `_(optional)_`, `-`, `TBD`."""

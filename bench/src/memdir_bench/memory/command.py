@@ -11,6 +11,7 @@ from typing import Any, Final
 from memdir.memory.extract import extract
 from memdir_bench.figures import Figure, machine
 from memdir_bench.memory import documentation
+from memdir_bench.memory.diaries import LANGUAGES, diary, kept, remembered
 from memdir_bench.memory.goals import figure
 from memdir_bench.memory.judging import Reader, judged
 from memdir_bench.memory.made_up_lives import life
@@ -37,6 +38,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
         reader = ModelReader(model(args.model, url=args.model_url)).statements
     figures = [one for family in ("tuned", "held") for one in _family(family, count, reader)]
+    figures += _diaries()
     figures += _prose(50 if args.quick else _DOCUMENTS)
     return {"machine": machine(), "figures": [one.as_json() for one in figures], "failed": {}}
 
@@ -57,6 +59,26 @@ def _family(family: str, count: int, reader: Reader | None) -> Iterator[Figure]:
     yield figure(f"{family}_contradictions", score.contradictions, "facts", samples=score.changed)
     yield figure(f"{family}_stale", score.stale, "facts", samples=score.stated)
     yield figure(f"{family}_note", took_ms, "ms", samples=score.stated, note="extracted and reconciled")
+
+
+def _diaries() -> Iterator[Figure]:
+    """Four diaries that somebody wrote, each in its language and style."""
+    all_entries = {language: diary(language) for language in LANGUAGES}
+    found = {language: remembered(entries) for language, entries in all_entries.items()}
+    after = {language: kept(entries) for language, entries in all_entries.items()}
+    right, facts = sum(one.right for one in found.values()), sum(one.facts for one in found.values())
+    recalled, worth = sum(one.found for one in found.values()), sum(one.worth for one in found.values())
+    current, changed = sum(one.up_to_date for one in after.values()), sum(one.changed for one in after.values())
+    for name, some, of, by in (
+        ("precision", right, facts, {language: f"{one.right}/{one.facts}" for language, one in found.items()}),
+        ("recall", recalled, worth, {language: f"{one.found}/{one.worth}" for language, one in found.items()}),
+        ("up_to_date", current, changed, {language: f"{one.up_to_date}/{one.changed}" for language, one in after.items()}),
+    ):
+        note = ", ".join(f"{language} {share}" for language, share in by.items())
+        spread = wilson(some, max(1, of))
+        yield figure(f"diary_{name}", some / max(1, of), "share", samples=of, spread=spread, better="higher", note=note)
+    yield figure("diary_contradictions", sum(one.contradictions for one in after.values()), "facts", samples=changed)
+    yield figure("diary_stale", sum(one.stale for one in after.values()), "facts", samples=worth)
 
 
 def _prose(count: int) -> Iterator[Figure]:

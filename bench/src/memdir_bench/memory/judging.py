@@ -115,15 +115,15 @@ def _judge(one: Life, score: Score, reader: Reader | None) -> None:
         score.stated += len(stated)
         score.found += sum(any(says(candidate, truth) for candidate in found) for truth in stated)
         score.unsupported += sum(not _is_supported(candidate, text) for candidate in found)
-    shown = _shown(store, now_ms)
-    score.shown += len(shown)
+    visible = shown(store, now_ms)
+    score.shown += len(visible)
     changed = {(truth.who, truth.attribute) for truth in one.former}
     for who, attribute in changed:
         value = one.current[who, attribute]
         now = Truth(attribute=attribute, who=who, value=value)
         before = [truth for truth in one.former if (truth.who, truth.attribute) == (who, attribute) and truth.value != value]
-        is_said = any(says(candidate, now) for candidate in shown)
-        old = [truth for truth in before if any(says(candidate, truth) and not says(candidate, now) for candidate in shown)]
+        is_said = any(says(candidate, now) for candidate in visible)
+        old = [truth for truth in before if any(says(candidate, truth) and not says(candidate, now) for candidate in visible)]
         score.changed += 1
         score.up_to_date += is_said and not old
         score.contradictions += is_said and bool(old)
@@ -136,7 +136,7 @@ def _judge(one: Life, score: Score, reader: Reader | None) -> None:
         for truth in stated:
             if not any(other.value == truth.value for other in kept):
                 score.stale += any(
-                    says(candidate, truth) for candidate in _shown(store, now_ms) if not _names_former(candidate, kept)
+                    says(candidate, truth) for candidate in shown(store, now_ms) if not _names_former(candidate, kept)
                 )
 
 
@@ -145,7 +145,8 @@ def _names_former(candidate: MemoryCandidate, kept: Sequence[Truth]) -> bool:
     return any(says(candidate, truth) for truth in kept)
 
 
-def _shown(store: Store, now_ms: int) -> list[MemoryCandidate]:
+def shown(store: Store, now_ms: int) -> list[MemoryCandidate]:
+    """All that the profile would say, if it had room."""
     seen = profile(store.latest(), now_ms=now_ms, budget_tokens=100_000)
     return [one.candidate for one in (*seen.static, *seen.dynamic)]
 
