@@ -166,6 +166,17 @@ def test_of_a_day_what_lasts_is_remembered(entry: str, lasting: list[str]) -> No
     assert facts(f"# Log\n\n## 2026-03-01\n\n{entry}", "/memory/log.md") == lasting
 
 
+@pytest.mark.promise("facts.diary")
+def test_what_a_log_lists_is_recent_and_fades() -> None:
+    log = "# Daily log\n\n## Done\n- Repaired the winch\n- Showed Ana the chart\n- We decided to keep the old sail\n"
+    found = {one.text: one.kind for one in extract(log, "/memory/2026-03-01.md", byte_at=int)}
+    assert found == {
+        "Done: Repaired the winch": "dynamic",
+        "Done: Showed Ana the chart": "dynamic",
+        "We decided to keep the old sail": "static",
+    }
+
+
 @pytest.mark.promise("facts.own-files")
 def test_headings_with_the_same_keys_are_each_what_the_lines_below_are_about() -> None:
     people = "# Notes\n\n## Ana Ruiz\n- Role: designer\n- Birthday: 4 May\n\n## Ben Okafor\n- Role: clerk\n- Likes rye bread\n"

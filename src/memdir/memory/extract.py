@@ -106,10 +106,10 @@ def extract(
     seen: set[str] = set()
     line, counted = 1, 0
     pieces = [part for piece in statements(text[:_LOOK_MAX_CHARS]) for part in _clauses(piece)]
+    is_journal = named_by(path) is not None or journal.has_days
     if not is_conversation(text):
         pieces = [piece for piece in pieces if not is_instruction(piece.text)]
         said_all = [cleaned(piece.text) for piece in pieces]
-        is_journal = named_by(path) is not None or journal.has_days
         listed = [piece.form in {"item", "front"} or (piece.form == "pair" and not is_journal) for piece in pieces]
         if path:
             chosen = worth_remembering(
@@ -126,7 +126,7 @@ def extract(
         pieces = [piece for piece in pieces if piece.form != "sentence" or _states(cleaned(piece.text))]
     records = _records(pieces, every=_stem(path) in _RECORDS_STEMS)
     for piece in pieces:
-        candidate = _candidate(piece, _subject_in(piece, subject, records))
+        candidate = _candidate(piece, _subject_in(piece, subject, records), is_journal=is_journal)
         if candidate is None or candidate[1].casefold() in seen:
             continue
         kind, said, about, confidence = candidate
@@ -269,8 +269,9 @@ def _subject_in(piece: Statement, of_file: str, records: frozenset[str]) -> str:
     return USER if _OF_USER.search(piece.headings[-1]) else piece.headings[-1]
 
 
-def _candidate(piece: Statement, subject: str) -> tuple[str, str, str, float] | None:
-    """Kind, text, subject and confidence; None when the piece states nothing that may be remembered."""
+def _candidate(piece: Statement, subject: str, *, is_journal: bool) -> tuple[str, str, str, float] | None:
+    """Kind, text, subject and confidence; None when the piece states nothing that may be remembered. Items of a journal are of
+    their day."""
     said = cleaned(piece.text)
     if not TEXT_MIN_CHARS <= len(said) <= TEXT_MAX_CHARS or said.endswith("?"):
         return None
@@ -288,7 +289,7 @@ def _candidate(piece: Statement, subject: str) -> tuple[str, str, str, float] | 
         return None
     durable = decided and not is_recent_part
     # A date at the beginning makes an event; one further in is a detail of a durable fact.
-    event = recent or (dated is not None and dated.start() <= 12 and not is_line)
+    event = recent or (is_journal and piece.form == "item") or (dated is not None and dated.start() <= 12 and not is_line)
     kind = "dynamic" if event and not durable and claim is None else "static"
     confidence = {"front": 0.95, "pair": 0.9, "item": 0.85, "sentence": 0.7}[piece.form]
     if piece.form == "sentence" and (decided or _EMPHATIC.search(said)):
