@@ -166,6 +166,13 @@ def test_of_a_day_what_lasts_is_remembered(entry: str, lasting: list[str]) -> No
     assert facts(f"# Log\n\n## 2026-03-01\n\n{entry}", "/memory/log.md") == lasting
 
 
+@pytest.mark.parametrize("part", ["<!--", "[a ", "**a ", "# ", "I live in a, and I ", "|a|b|\n", "- a:\n", "Ana "])
+def test_a_text_of_one_thing_over_and_over_is_read_in_one_pass(part: str) -> None:
+    """Rules that look ahead over the whole text for each part would take minutes."""
+    text = part * (300_000 // len(part))
+    assert len(facts(text, "/memory/2026-03-01.md")) < 10
+
+
 @pytest.mark.promise("facts.diary")
 def test_what_a_log_lists_is_recent_and_fades() -> None:
     log = "# Daily log\n\n## Done\n- Repaired the winch\n- Showed Ana the chart\n- We decided to keep the old sail\n"

@@ -341,6 +341,8 @@ def is_claim(statement: str) -> bool:
 
 def _is_of_life(statement: str) -> bool:
     """In a journal: what the user's household is or did for good, and turns of a life without a subject ("Sold the car")."""
+    if len(statement) > STATEMENT_MAX_CHARS:
+        return False
     of_life = _WE.search(statement) is not None or _TURN.match(statement) is not None or _names(_HAS_DONE, statement)
     of_life = of_life or _SOMEBODY_ELSEWHERE.match(statement) is not None or is_bare_german(statement)
     return of_life and is_meant(statement)

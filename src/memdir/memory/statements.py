@@ -21,7 +21,8 @@ _BOLD_LEVEL: Final = 7
 """Of a line that is nothing but bold: it heads what follows, up to the next heading."""
 _ITEM: Final = re.compile(r"(?P<indent>\s*)(?:[-*+•]|\d{1,3}[.)])\s+(?:\[(?P<box>[ xX])\]\s+)?")
 _FENCE: Final = re.compile(r"\s{0,3}(`{3,}|~{3,})")
-_COMMENT: Final = re.compile(r"<!--.*?-->", re.DOTALL)
+LINE_MAX_CHARS: Final = 4000
+"""What is longer is no statement, and no heading."""
 _ROW: Final = re.compile(r"\s*\|(?P<key>[^|\n]+)\|(?P<value>[^|\n]+)\|?\s*$")
 _KEY: Final = r"(?P<key>[^\W\d_][\w '’/&.-]{0,39}?)"
 _KEY_VALUE: Final = re.compile(_KEY + r"(?:\s*:\s+|\s*：\s*)(?P<value>\S.*)$")
@@ -116,12 +117,22 @@ def cleaned(text: str) -> str:
 
 def statements(text: str) -> Iterator[Statement]:
     """All of a text, in order; of a conversation what the user says in it."""
-    text = _COMMENT.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
+    text = _without_comments(text)
     position, front = _front_matter(text)
     yield from (one for one in front if not _is_blank(one))
     turns = _turns(text, position)
     for start, end in turns or [(position, len(text))]:
-        yield from (one for one in _Reader(text).read(start, end) if not _is_blank(one))
+        yield from (one for one in _Reader(text).read(start, end) if len(one.text) <= LINE_MAX_CHARS and not _is_blank(one))
+
+
+def _without_comments(text: str) -> str:
+    """With blanks in place of HTML comments that end; each character stays where it was."""
+    parts: list[str] = []
+    position = 0
+    while (start := text.find("<!--", position)) >= 0 and (end := text.find("-->", start)) >= 0:
+        parts += [text[position:start], re.sub(r"[^\n]", " ", text[start : end + 3])]
+        position = end + 3
+    return "".join([*parts, text[position:]])
 
 
 def is_conversation(text: str) -> bool:
@@ -178,12 +189,13 @@ class _Reader:
             yield from self._close()
             yield from self._row(start, stop)
             return
-        heading = _HEADING.match(line)
+        is_short = len(line) <= LINE_MAX_CHARS
+        heading = _HEADING.match(line) if is_short else None
         item = _ITEM.match(line)
         if heading is not None:
             yield from self._close()
             self._head(len(heading.group(1)), heading.group(2))
-        elif (bold := _BOLD_LINE.match(line)) is not None:
+        elif is_short and (bold := _BOLD_LINE.match(line)) is not None:
             yield from self._close()
             self._head(_BOLD_LEVEL, bold.group(1))
         elif item is not None:
@@ -210,7 +222,9 @@ class _Reader:
 
     def _row(self, start: int, stop: int) -> Iterator[Statement]:
         """Of a table of two columns each row behind the head is a pair."""
-        found = _ROW.match(self._text, start, stop) if self._rows > 2 else None  # the head and its rule
+        found = (
+            _ROW.match(self._text, start, stop) if self._rows > 2 and stop - start <= LINE_MAX_CHARS else None
+        )  # the head and its rule
         if found is not None and is_pair(said := f"{cleaned(found['key'])}: {cleaned(found['value'])}"):
             yield Statement(start=start, end=stop, text=said, form="pair", headings=self._above())
 
@@ -233,7 +247,7 @@ class _Reader:
         if item is not None:
             start, end, indent = item
             said = self._text[start:end].strip()
-            if said.rstrip("*_ ").endswith((":", "：", "..", "…")):
+            if len(said) <= LINE_MAX_CHARS and said.rstrip("*_ ").endswith((":", "：", "..", "…")):
                 self._parents.append((indent, cleaned(said).rstrip("*_:：.… ")))
             elif said:
                 yield from _item(self._text, start, end, self._above())
@@ -264,7 +278,7 @@ def _front_matter(text: str) -> tuple[int, list[Statement]]:
 
 def is_pair(line: str) -> bool:
     """`key: value` with a short name for a key; "Decided on 3 May: …" and "X is Y: …" are statements."""
-    found = _KEY_VALUE.match(cleaned(line))
+    found = _KEY_VALUE.match(cleaned(line)) if len(line) <= LINE_MAX_CHARS else None
     if found is None:
         return False
     key = found["key"]
