@@ -81,8 +81,8 @@ def test_a_profile_for_agents_is_read_line_by_line_with_what_stands_above() -> N
     [
         "# USER.md\n\n- **Name:** [YOUR_NAME]\n- **City:** <your city>\n- **Role:** {{role}} at {{company}}\n- Kids: [names]\n",
         "# MEMORY.md\n\n## Tastes\n_(How do they like it?)_\n\n<!-- Example:\n- User prefers tea\n- I live in Porto\n-->\n",
-        "# Memory\n\n- **Facts:** _(dates, preferences)_\n- **Partner:** TBD\n- **Dog:** none\n- Pets: -\n",
-        "---\nname:\npronouns:   # he, she, they\nkids: []    # names\nbirthday: # MM-DD\n---\n\n## Log\n\n- [ ]\n",
+        "# Memory\n\n- **Facts:** _(dates, preferences)_\n- **Partner:** TBD\n- **Dog:** unknown\n- Pets: -\n",
+        "---\nname:\npronouns:  # he, she\nkids: []    # names\nbirthday: # MM-DD\nauthor_profile: true\n---\n\n- [ ]\n",
         "# Journal\n\n- [List what was finished]\n- [Child 1] - [Activity] on [Day]\n- Prefers reminders: (yes/no)\n",
         "# MEMORY.md\n\n## What goes here\n\n- Decisions and why\n- Lessons that lasted\n\n## How to use\n\n- Read it first\n",
     ],
@@ -193,6 +193,10 @@ def test_headings_with_the_same_keys_are_each_what_the_lines_below_are_about() -
         "Ben Okafor – Role: clerk": "ben okafor",
         "Ben Okafor – Likes rye bread": "ben okafor",
     }
+    filled = "- Channel: #general\n- Allergies: none\n- Vegetarian: true\n- [[Ana]] feeds the cat\n"
+    assert facts(filled, "/memory/user.md") == [
+        "Channel: #general", "Allergies: none", "Vegetarian: true", "[[Ana]] feeds the cat",
+    ]  # fmt: skip
     assert facts("## Ana Ruiz\n- Born in Graz\n", "/memory/people.md") == ["Ana Ruiz – Born in Graz"]
     assert facts("# Ana\n\n- Lives in Graz\n- Speaks Dutch\n", "/memory/ana.md") == [
         "Ana – Lives in Graz",

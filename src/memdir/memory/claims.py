@@ -28,15 +28,13 @@ _V: Final = r"(?P<value>[^.,;!?()]{2,60}?)"
 _OLD: Final = r"[^.,;!?()]{2,40}?"
 _END: Final = (
     r"(?= (?:now|again|instead|currently|since|because|for|with|so|and|but|where|which|when|at the moment|these "
-    r"days|this|last|next|"
-    r"in (?:January|February|March|April|May|June|July|August|September|October|November|December|\d{4})|as of|"
-    r"from now|close to|near|on [A-Z]\w+day)\b"
+    r"days|this|last|next|in (?:January|February|March|April|May|June|July|August|September|October|November|December|\d{4})|"
+    r"as of|from now|close to|near|on [A-Z]\w+day)\b"
     r"|\s*[.,;!?(]|\s*$)"
 )
 _PERSON: Final = (
-    r"wife|husband|partner|girlfriend|boyfriend|fianc[eé]e?|son|daughter|mother|father|mum|mom|dad|brother|sister|"
-    r"dog|cat|pet|boss|"
-    r"manager|dentist|doctor|landlord|landlady|neighbou?r|mentor|roommate|accountant|therapist|nickname|name|full "
+    r"wife|husband|partner|girlfriend|boyfriend|fianc[eé]e?|son|daughter|mother|father|mum|mom|dad|brother|sister|dog|cat|"
+    r"pet|boss|manager|dentist|doctor|landlord|landlady|neighbou?r|mentor|roommate|accountant|therapist|nickname|name|full "
     r"name|first name|last name"
 )
 _ATTRIBUTE: Final = (
@@ -60,8 +58,8 @@ _LIVE: Final = (
 )
 _WORK: Final = (
     (
-        rf"{_WHO}{_AM}{_HOW} (?:left|quit|resigned from) {_OLD} (?:and|to) (?:now )?(?:join|joined|joins|works? (?:at|"
-        rf"for)|started at) {_V}{_END}"
+        rf"{_WHO}{_AM}{_HOW} (?:left|quit|resigned from) {_OLD} (?:and|to) (?:now )?(?:join|joined|joins|works? (?:at|for)|"
+        rf"started at) {_V}{_END}"
     ),
     (
         rf"{_WHO}{_AM}{_HOW} (?:work|works|working) (?:at|for) (?:(?:a|the) (?:company|firm|start-?up) (?:called "
@@ -134,8 +132,7 @@ _MANY: Final = (
     ("speaks", rf"{_WHO}{_AM}{_HOW} speaks? {_V}{_END}"),
     ("habit", rf"{_WHO}(?:['’](?:m|re|s))? (?:almost )?(?:always|never|usually) {_V}{_END}"),
     ("diet", (
-        rf"{_WHO}{_AM}{_HOW} (?P<value>vegan|vegetarian|diabetic|lactose[ -]intolerant|left-handed|"
-        rf"colou?r-?blind)\b"
+        rf"{_WHO}{_AM}{_HOW} (?P<value>vegan|vegetarian|diabetic|lactose[ -]intolerant|left-handed|colou?r-?blind)\b"
     )),
     ("diet", rf"{_WHO} (?:does ?n['’]t|do ?n['’]t|does not|do not|can['’]?t|cannot) (?:eat|drink) {_V}{_END}"),
     ("role", rf"{_WHO}{_AM}{_HOW} (?:works?|working|employed) as (?:an? )?{_V}{_END}"),
@@ -171,9 +168,8 @@ _PAIR: Final = re.compile(r"(?:(?P<who>[^:–]{1,40}) – )?(?P<key>[^:–.]{1,4
 _BARE: Final = re.compile(
     r"(?:(?P<who>[^:–]{1,40}) – )?(?P<verb>(?:(?:mostly|usually|always|never|currently|also|actively|regularly|strongly|"
     r"only) )?"
-    r"(?:lives|works|worked|moved|prefers|likes|loves|hates|dislikes|enjoys|uses|drinks|eats|speaks|plays|avoids|wants|"
-    r"needs|owns|"
-    r"writes|reads|studied|joined|switched|left|born|married|allergic|vegetarian|vegan|based|interested|attends|follows|"
+    r"(?:lives|works|worked|moved|prefers|likes|loves|hates|dislikes|enjoys|uses|drinks|eats|speaks|plays|avoids|wants|needs|"
+    r"owns|writes|reads|studied|joined|switched|left|born|married|allergic|vegetarian|vegan|based|interested|attends|follows|"
     r"watches|"
     r"built|has|is|was)) (?=\S)",
     re.IGNORECASE,
@@ -182,12 +178,11 @@ _WITHOUT_IS: Final = frozenset({"born", "married", "allergic", "vegetarian", "ve
 _USUAL: Final = re.compile(r"^(?:current|new|preferred|usual|main|primary|daily) ")
 _NOT_MEANT: Final = re.compile(
     r"\?\s*$|^(?![\w ’']{1,40}: \S|(?:when|where)\b[^?]{3,80}, (?:I|we|my)\b)(?:if|maybe|perhaps|suppose|imagine|should|"
-    r"would|could|can|do|does|did|is|are|what|who|why|how|when|"
-    r"where|whether|ask|"
-    r"remind)\b|\b(?:(?<!that )(?<!which )(?<!who )would|might|maybe|perhaps|wonder|no idea|not sure|pretend|dream(?:ed|"
-    r"t)? (?:of|that)|wish|if "
-    r"only|one day|someday|"
-    r"(?<!get )(?<!ting )(?<!got )(?<!am )used to|(?:almost|nearly) (?:\w+ed|bought|left|quit|took|got|went))\b|"
+    r"would|could|can|do|does|did|is|are|what|who|why|how|when|where|whether|ask|remind)\b|"
+    r"\b(?:(?<!that )(?<!which )(?<!who )would|might|maybe|perhaps|wonder|no idea|not sure|pretend|dream(?:ed|t)? (?:of|"
+    r"that)|wish|if "
+    r"only|one day|someday|(?<!get )(?<!ting )(?<!got )(?<!am )used to|(?:almost|nearly) (?:\w+ed|bought|left|quit|took|got|"
+    r"went))\b|"
     r"\b(?-i:may) (?:be|have|mean|well)\b",
     re.IGNORECASE,
 )
@@ -197,12 +192,10 @@ _WISHED: Final = re.compile(
 )
 """Somebody may say so of themselves, and it is not so yet."""
 _OTHERS: Final = re.compile(
-    r"\baccording to\b|\b(?:the|an?|this|that|some|one) (?:article|brochure|leaflet|newspaper|novel|film|movie|"
-    r"book|story|study|"
-    r"paper|author|show|song|advert\w*|rumou?r|legend|character)\b[^.]*\b(?:says?|said|claims?|writes?|tells?|"
-    r"shows?|was|is|about|who|"
-    r"that|a|found)\b|\bresearchers? (?:found|say|show)|\b(?:allegedly|supposedly|reportedly|they say|people say|"
-    r"it is said)\b|"
+    r"\baccording to\b|\b(?:the|an?|this|that|some|one) (?:article|brochure|leaflet|newspaper|novel|film|movie|book|story|"
+    r"study|paper|author|show|song|advert\w*|rumou?r|legend|character)\b[^.]*\b(?:says?|said|claims?|writes?|tells?|shows?|"
+    r"was|is|about|who|that|a|found)\b|\bresearchers? (?:found|say|show)|\b(?:allegedly|supposedly|reportedly|they say|"
+    r"people say|it is said)\b|"
     r"^in the (?:novel|film|book|story|series)\b",
     re.IGNORECASE,
 )
@@ -297,8 +290,8 @@ _FIRST_PERSON: Final = frozenset({"ich", "wir"})
 _GONE: Final = re.compile(
     r"\b(?:from|left|quit(?: at)?|gave up|stopped (?:using|drinking|eating|working (?:at|for))|instead of|rather than|"
     r"no longer (?:with|at|in|for|using|use|on)?|not [\w ]{0,12}any ?more|replac(?:ed|ing)|dropped|sold|goodbye,?|"
-    r"after years (?:with|in|at|of)|"
-    r"used to (?:live in|work (?:at|for)|use|drink)|moved away from|said goodbye to) (?P<former>[^.,;!?()]{2,40}?)"
+    r"after years (?:with|in|at|of)|used to (?:live in|work (?:at|for)|use|drink)|moved away from|"
+    r"said goodbye to) (?P<former>[^.,;!?()]{2,40}?)"
     r"(?= (?:and|to|with|by|for|now|as|since|because|in favou?r|after|when|but)\b|\s*[.,;!?(]|\s*$)",
     re.IGNORECASE,
 )

@@ -69,8 +69,7 @@ _RECORDS_STEMS: Final = frozenset(
 _OF_USER: Final = Caseless(r"\b(?:user|me|my|human|owner)\b")
 _VAGUE: Final = Caseless(
     r"(?:(?:my|the|some|other|important|key|more|long-term) )?(?:notes?|contexts?|memor(?:y|ies)|misc\w*|facts?|others?|"
-    r"general|"
-    r"background|info(?:rmation)?|overview|profile|details|basics|personal(?: info(?:rmation)?)?|things to remember|"
+    r"general|background|info(?:rmation)?|overview|profile|details|basics|personal(?: info(?:rmation)?)?|things to remember|"
     r"about\b.*|user\b.*|me|never assume|.*\.md\b.*)$",
 )
 """Headings that say nothing about what stands below."""

@@ -47,13 +47,13 @@ _DE_WHO: Final = (
 _TITLE: Final = r"(?:(?:Frau |Herr )?(?:(?:Dr|Prof)\. )*|(?:el|la) (?:doctora?|señora?) |(?:le|la) docteure? )"
 _DE_OWN: Final = r"[Mm]eine? (?:neue[rsn]? |alte[rsn]? |beste[rsn]? |jetzige[rsn]? )?"
 _DE_HOW: Final = (
-    r"(?: (?:jetzt|nun|derzeit|wieder|immer noch|noch|auch|inzwischen|heute|momentan|zurzeit|"
-    r"seit (?:(?:\S+ ){1,3}(?:Jahren?|Monate?n?|Wochen)|\S+(?: \d{4})?)))*"
+    r"(?: (?:jetzt|nun|derzeit|wieder|immer noch|noch|auch|inzwischen|heute|momentan|zurzeit|seit (?:(?:\S+ ){1,3}(?:Jahren?|"
+    r"Monate?n?|Wochen)|\S+(?: \d{4})?)))*"
 )
 GERMAN: Final = Language(
     marks=re.compile(
-        r"\b(?:[Ii]ch|[Ww]ir|[Mm]eine?[nmrs]?|[Uu]nsere?[nmrs]?|wohnt|lebt|arbeitet|heißt|nutzt|verwendet|benutzt|läuft|trinkt|"
-        r"bevorzugt|gezogen|umgestiegen|gewechselt|allergisch|spricht|Frist|Abgabe)\b"
+        r"\b(?:[Ii]ch|[Ww]ir|[Mm]eine?[nmrs]?|[Uu]nsere?[nmrs]?|wohnt|lebt|arbeitet|heißt|nutzt|verwendet|benutzt|läuft|"
+        r"trinkt|bevorzugt|gezogen|umgestiegen|gewechselt|allergisch|spricht|Frist|Abgabe)\b"
     ),
     rules=_rules(
         ("lives in", True, rf"{_DE_WHO} (?:wohn(?:e|t|en)|leb(?:e|t|en)){_DE_HOW} in {_V}{_DE_END}"),
@@ -78,8 +78,8 @@ GERMAN: Final = Language(
         (
             "due", True,
             (
-                r"(?:Frist|Abgabe|Deadline|Abgabetermin) (?:von|für) (?:das |die |"
-                r"den )?(?:Projekt )?(?P<who>[\w-]+) (?:ist|wurde auf)"
+                r"(?:Frist|Abgabe|Deadline|Abgabetermin) (?:von|für) (?:das |die |den )?(?:Projekt )?(?P<who>[\w-]+) (?:ist|"
+                r"wurde auf)"
                 r"(?: jetzt| nun)?(?: der| am| den)? (?P<value>\d[^,;!?()]{2,30}?)(?: verschoben)?(?=\.?\s*$|[,;])"
             ),
         ),
@@ -137,11 +137,9 @@ _ES_PERSON: Final = (
 )
 SPANISH: Final = Language(
     marks=re.compile(
-        r"\b(?:[Vv]iv(?:o|e|imos)|[Mm]ud(?:é|ó|amos|ado)|[Tt]rabaj(?:o|a|amos|ar)|[Mm]i \w+ (?:\w+ )?(?:es|se)|"
-        r"[Mm]e (?:he|gust\w*|enc\w*)|"
-        r"cumpleaños|[Bb]eb(?:o|e)|[Pp]refier(?:o|e)|alérgic[oa]|proyecto|plazo|límite|usa|utiliza|decid\w+|gustan?|"
-        r"encantan?|[Oo]dio|"
-        r"habl(?:o|a)|[Uu]so|cambió|pasó|migró)\b"
+        r"\b(?:[Vv]iv(?:o|e|imos)|[Mm]ud(?:é|ó|amos|ado)|[Tt]rabaj(?:o|a|amos|ar)|[Mm]i \w+ (?:\w+ )?(?:es|se)|[Mm]e (?:he|"
+        r"gust\w*|enc\w*)|cumpleaños|[Bb]eb(?:o|e)|[Pp]refier(?:o|e)|alérgic[oa]|proyecto|plazo|límite|usa|utiliza|decid\w+|"
+        r"gustan?|encantan?|[Oo]dio|habl(?:o|a)|[Uu]so|cambió|pasó|migró)\b"
     ),
     rules=_rules(
         (
@@ -200,8 +198,8 @@ SPANISH: Final = Language(
         "vecina": "neighbour", "bebida favorita": "drinks", "editor favorito": "editor",
     },
     former=re.compile(
-        r"\b(?:mud|cambi|pas|migr)\w+ (?:\w+ )?de (?P<former>[^.,;!?()]{2,40}?)(?= a\b)|"
-        r"\b(?:ya no (?:en|con)|en (?:lugar|vez) de) (?P<instead>[^.,;!?()]{2,40}?)(?=\s*[.,;!?(]|\s*$)"
+        r"\b(?:mud|cambi|pas|migr)\w+ (?:\w+ )?de (?P<former>[^.,;!?()]{2,40}?)(?= a\b)|\b(?:ya no (?:en|con)|en (?:lugar|"
+        r"vez) de) (?P<instead>[^.,;!?()]{2,40}?)(?=\s*[.,;!?(]|\s*$)"
     ),
     not_meant=re.compile(
         r"^¿|^(?:si|quizás?|tal vez|ojalá)\b|\b(?:quizás?|tal vez|me gustaría|sería|podría|según|dicen que|antes vivía)\b",
@@ -215,13 +213,13 @@ _FR_END: Final = (
     rf"septembre|octobre|novembre|décembre)|la semaine|le mois|l['’]année|il y a)\b|{_STOP})"
 )
 _FR_PERSON: Final = (
-    r"femme|mari|compagne|compagnon|copine|copain|fils|fille|mère|père|frère|sœur|chien|chienne|chat|chatte|chef|cheffe|patron|"
-    r"patronne|dentiste|médecin|voisin|voisine"
+    r"femme|mari|compagne|compagnon|copine|copain|fils|fille|mère|père|frère|sœur|chien|chienne|chat|chatte|chef|cheffe|"
+    r"patron|patronne|dentiste|médecin|voisin|voisine"
 )
 FRENCH: Final = Language(
     marks=re.compile(
-        r"\b(?:[Jj]e \w+|[Nn]ous \w+|[Mm](?:on|a) \w+ (?:\w+ )?(?:s['’]|est)|habite|vit|travaille|"
-        r"déménagé|préfère|aime|boit|utilise|projet|allergique|anniversaire|limite|parle|passé|migré)\b|\b[Jj]['’]"
+        r"\b(?:[Jj]e \w+|[Nn]ous \w+|[Mm](?:on|a) \w+ (?:\w+ )?(?:s['’]|est)|habite|vit|travaille|déménagé|préfère|aime|boit|"
+        r"utilise|projet|allergique|anniversaire|limite|parle|passé|migré)\b|\b[Jj]['’]"
     ),
     rules=_rules(
         (
@@ -243,8 +241,8 @@ FRENCH: Final = Language(
         (
             "works at", True,
             (
-                rf"(?:\b[Jj]e travaille|(?P<who>{NAME})(?:, (?:mon|ma) [^,.;]{{2,40}},)? travaille)(?: maintenant|"
-                rf" désormais| actuellement)? "
+                rf"(?:\b[Jj]e travaille|(?P<who>{NAME})(?:, (?:mon|ma) [^,.;]{{2,40}},)? travaille)(?: maintenant| désormais|"
+                rf" actuellement)? "
                 rf"(?:chez|pour|à la|à l['’]|au|aux|dans) ?{_V}{_FR_END}"
             ),
         ),
@@ -288,8 +286,8 @@ FRENCH: Final = Language(
         "voisine": "neighbour", "éditeur": "editor", "boisson préférée": "drinks",
     },
     former=re.compile(
-        r"\b(?:déménagé|passé|migré)(?: \w+)? de (?P<former>[^.,;!?()]{2,40}?)(?= (?:à|en|au)\b)|"
-        r"\b(?:au lieu de|plus (?:chez|à)) (?P<instead>[^.,;!?()]{2,40}?)(?=\s*[.,;!?(]|\s*$)"
+        r"\b(?:déménagé|passé|migré)(?: \w+)? de (?P<former>[^.,;!?()]{2,40}?)(?= (?:à|en|au)\b)|\b(?:au lieu de|"
+        r"plus (?:chez|à)) (?P<instead>[^.,;!?()]{2,40}?)(?=\s*[.,;!?(]|\s*$)"
     ),
     not_meant=re.compile(
         r"^(?:si|peut-être|est-ce|qui|pourquoi|comment|quand|où)\b|\b(?:peut-être|j['’]aimerais|serait|pourrait|selon|on dit|"
@@ -322,3 +320,56 @@ def straight(statement: str) -> str:
 
 
 LANGUAGES: Final = (GERMAN, SPANISH, FRENCH)
+
+
+_ICH: Final = (
+    r"(?!(?:denke|glaube|finde|meine|hoffe|sage|frage|würde|hätte|könnte|wäre|dachte|hatte|wollte|konnte|musste|sollte|"
+    r"machte|sagte|ging|kam|verstehe|vermute|melde|träumte|wünschte)\b)(?:bin|habe?|mag|will|möchte|arbeite|leite|heirate|"
+    r"warte|\w{2,}(?<!t)e)"
+)
+_JE: Final = (
+    r"(?!(?:pense|crois|sais|dis|vois|trouve|suppose|espère|imagine|doute|comprends|regrette|veux dire|me demande|sens|peux|"
+    r"voudrais|pourrais|devrais|serais|viendrai|mérite)\b)(?:suis|vis|bois|viens|lis|apprends|cours|fais|vais|dors|écris|"
+    r"conduis|(?:ne |n['’]|m['’]|me )?\w{3,}e|(?:ne )?mange plus)"
+)
+_YO: Final = (
+    r"(?:[Pp]refiero|[Vv]ivo|[Tt]rabajo (?:en|como|para|de)|[Ss]oy|[Tt]engo|[Ee]stoy (?:aprendiendo|trabajando|estudiando|"
+    r"casad[oa])|[Nn]ací|[Cc]recí|^(?:[Nn]o |[Yy]a no |[Ss]iempre |[Aa]hora |[Tt]ambién |[Nn]unca )?(?:[Mm]e )?(?!(?:[Pp]ero|"
+    r"[Cc]omo (?!carne)|[Cc]uando|[Tt]odo|[Ll]uego|[Ss]olo|[Nn]uevo|[Oo]tro|[Bb]ueno|[Cc]laro|[Ee]nero|[Mm]arzo|[Mm]ucho|"
+    r"[Pp]oco|[Cc]reo|[Pp]ienso|[Ss]upongo|[Ee]spero|[Dd]igo|[Ss]iento|[Ss]ueño|[Vv]eo|[Mm]ismo|[Tt]anto|[Cc]ierto|"
+    r"[Pp]rimero|[Ss]egundo|[Tt]ercero|[Qq]uiero)\b)"
+    r"[A-Za-zñáéíóú]{3,}o (?=.*\b(?:el|la|los|las|un|una|de|en|con|por|al|del|que|mi|todos|desde|muy|carne|siempre|mucho)\b))"
+)
+ABOUT_SPEAKER: Final = re.compile(
+    rf"\b[Ii]ch {_ICH}\b|\b{_ICH} ich\b|\bund ich (?:wohnen|leben|arbeiten|haben|sind|gehen|spielen)\b"
+    r"|\b[Mm]eine?[nmrs]? (?:\w+e[rsn]? )?[A-ZÄÖÜ]\w+ (?:ist|sind|hat|haben|heißt|heißen|wohnt|arbeitet|lebt|kommt|reicht|"
+    r"will|liegt)\b"
+    r"|\b[Mm]eine?[nmrs]? (?:Frau|Mann|Name|Hund|Katze|Geburtstag|Sohn|Tochter|Mutter|Vater|Chefin?|Lieblings\w+|Adresse|"
+    r"Wohnung|Freund(?:in)?|Kolleg(?:e|in)|Nachbar(?:in)?|Vermieter(?:in)?|Stelle|Arbeit|Job)\b"
+    rf"|\b[Jj]e {_JE}\b|\b[Jj]['’](?:aime|habite|adore|apprends|étudie|utilise|écris|essaie|évite)\b"
+    r"|\b[Jj]['’]ai (?:\d|une? |deux |trois |trop |toujours |accepté|décidé|commencé|arrêté|quitté|déménagé|emménagé|repris|"
+    r"adopté|rejoint|changé|grandi)"
+    r"|\b[Mm](?:on|a|es) (?:femme|mari|chien|chat|fils|fille|anniversaire|nom|adresse|travail|équipe|famille|enfants|métier|"
+    r"père|mère|frère|sœur|parents|compagne|compagnon|amie?|voisine?|cheffe?|médecin|maison|appartement)\b"
+    rf"|\b(?:[Mm]e llamo|[Mm]e gustan?|[Mm]e encantan?)\b|{_YO}\b|\b[Mm]e he (?:mudado|apuntado|casado|comprado|jubilado|"
+    rf"hecho)\b"
+    r"|\b[Hh]e (?:dejado|empezado|decidido|cambiado|comprado|conocido|aceptado|abandonado|vendido|adoptado)\b"
+    r"|\b[Mm]is? (?:nuev[oa] |mejor )?(?:espos[oa]|marido|mujer|perr[oa]|gat[oa]|hij[oa]s?|cumpleaños|nombre|equipo|jef[ea]|"
+    r"trabajo|familia|madre|padre|herman[oa]|prim[oa]|tí[oa]|abuel[oa]|novi[oa]|ayudante|vecin[oa]|amig[oa]|médic[oa]|casa|"
+    r"piso|coche)\b"
+    r"|\b(?:[Mm]oro em|[Pp]refiro|[Mm]eu nome|[Vv]ivo a|[Pp]referisco|[Mm]i chiamo|[Ii]k (?:woon|werk|heet|hou|drink|ben))\b"
+    r"|\b[Яя] (?:живу|работаю|люблю|предпочитаю|ем|пью|не)\b|\b[Мм](?:ой|оя|еня|не) (?:зовут|нравится|муж|жена|сын|дочь|"
+    r"собака|кот)"
+    r"|(?:私|僕|俺)(?:は|の)|我(?:是|喜欢|住|在|叫|的|不|有)|(?:나는|저는|제 )"
+)
+"""What somebody says of themselves; a few forms of Portuguese, Italian, Dutch, Russian, Japanese, Chinese and Korean, too."""
+OF_SOMEBODY: Final = re.compile(
+    rf"^(?P<name>{NAME}) "
+    r"(?:(?:leitet|studiert|arbeitet|wohnt|lebt|zieht|heiratet|kommt aus|ist (?:\w+ ){0,4}(?:gestorben|geboren|gezogen|"
+    r"schwanger|krank|im Krankenhaus|im Heim)|hat (?:\w+ ){0,5}(?:verlassen|gekündigt|geheiratet|angefangen|aufgehört))"
+    r"|(?:ya no |ya |ahora |no )?(?:vive|trabaja|estudia|tiene|soporta|se jubila|se casa|se muda|viene de|ha (?:terminado|"
+    r"dejado|empezado|muerto|nacido))"
+    r"|(?:vit|habite|travaille|étudie|écrit|vend|rentre|déménage|se marie|marche|a (?:quitté|déménagé|commencé|arrêté|"
+    r"accepté|eu|été)|est (?:mort|morte|né|née|enceinte|parti|partie)))\b"
+)
+"""Somebody, by name, and what only a person does."""

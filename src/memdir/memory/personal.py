@@ -13,7 +13,7 @@ from typing import Final
 
 from memdir.core.caseless import Caseless
 from memdir.memory.claims import STATEMENT_MAX_CHARS, claim_of, is_meant
-from memdir.memory.other_languages import is_bare_german
+from memdir.memory.other_languages import ABOUT_SPEAKER, OF_SOMEBODY, is_bare_german
 
 PERSONAL_SHARE: Final = 0.25
 """Of the statements of a text that must be about a person before the others count as such, too ("She is vegetarian" beside
@@ -23,154 +23,89 @@ SHORT_MAX_WORDS: Final = 40
 
 _HOW: Final = r"(?:(?:really|usually|always|never|often|also|still|currently|no longer|now|just|strongly|mostly|recently) )?"
 _IS: Final = (
-    r"(?:allergic|married|engaged|divorced|vegan|vegetarian|pregnant|retired|born|afraid|left-handed|lactose|"
-    r"colou?r-?blind|diabetic|"
-    r"\d{1,3} years old|from [A-Z]|based in|learning|looking for|working (?:at|for|as|on)|training for|on (?:parental|"
-    r"holiday|vacation|"
-    r"call)|responsible for|fluent)"
+    r"(?:allergic|married|engaged|divorced|vegan|vegetarian|pregnant|retired|born|afraid|left-handed|lactose|colou?r-?blind|"
+    r"diabetic|\d{1,3} years old|from [A-Z]|based in|learning|looking for|working (?:at|for|as|on)|training for|"
+    r"on (?:parental|holiday|vacation|call)|responsible for|fluent)"
 )
 _PERSON: Final = (
-    rf"{_HOW}(?:prefers|preferred|likes|loves|hates|dislikes|enjoys|lives|lived in|works (?:at|for|as|from|remotely|"
-    rf"part|night)|"
-    rf"worked (?:at|for|as)|speaks|studied|graduated|was born|(?:is|was) {_IS}|has (?:an? )?(?:allerg|(?:\w+ )?(?:kids|"
-    rf"children|sons?|"
-    r"daughters?|brothers?|sisters?|dogs?|cats?|wife|husband|partner|girlfriend|boyfriend))|drinks|eats|cooks|wakes|commutes|"
-    r"reports to|turned \d|turns \d|celebrates|moved (?:to|from|in))\b"
+    rf"{_HOW}(?:prefers|preferred|likes|loves|hates|dislikes|enjoys|lives|lived in|works (?:at|for|as|from|remotely|part|"
+    rf"night)|worked (?:at|for|as)|speaks|studied|graduated|was born|(?:is|was) {_IS}|has (?:an? )?(?:allerg|"
+    rf"(?:\w+ )?(?:kids|children|sons?|daughters?|brothers?|sisters?|dogs?|cats?|wife|husband|partner|girlfriend|boyfriend))|"
+    rf"drinks|eats|cooks|wakes|commutes|reports to|turned \d|turns \d|celebrates|moved (?:to|from|in))\b"
 )
 """What only a person does."""
 _ACTS: Final = (
-    rf"{_HOW}(?:avoids|wants|needs|uses|plans|hopes|owns|drives|rides|plays|bakes|reads|writes|runs|goes to|sleeps|"
-    rf"collects|leads|"
-    r"manages|joined|decided|agreed|chose|switched|codes|signs|pays|asked|told|said|looks after|met|bought|(?:is|"
-    r"was) (?:our|my) \w+|(?:is|was) (?:an?|the) (?:[\w-]+ ){0,2}(?:engineer|teacher|designer|"
-    r"developer|manager|nurse|doctor|student|lead|director|architect|lawyer|writer|artist|consultant|owner|chef|baker|"
-    r"pilot|driver|"
-    r"neighbou?r|friend|colleague|cousin|aunt|uncle|brother|sister|mother|father|wife|husband|partner|boss|founder|"
-    r"C[ETF]O))\b"
+    rf"{_HOW}(?:avoids|wants|needs|uses|plans|hopes|owns|drives|rides|plays|bakes|reads|writes|runs|goes to|sleeps|collects|"
+    rf"leads|manages|joined|decided|agreed|chose|switched|codes|signs|pays|asked|told|said|looks after|met|bought|(?:is|"
+    r"was) (?:our|my) \w+|(?:is|was) (?:an?|the) (?:[\w-]+ ){0,2}(?:engineer|teacher|designer|developer|manager|nurse|doctor|"
+    r"student|lead|director|architect|lawyer|writer|artist|consultant|owner|chef|baker|pilot|driver|neighbou?r|friend|"
+    r"colleague|cousin|aunt|uncle|brother|sister|mother|father|wife|husband|partner|boss|founder|C[ETF]O))\b"
 )
 """What a person does, and other things do as well."""
 _ADVERB: Final = (
     r"(?:(?:really|usually|always|never|often|also|still|currently|no longer|now|just|strongly|mostly|recently|sometimes|"
-    r"finally|"
-    r"almost|lately|typically|generally|already|originally|officially|only|mainly|actually|definitely|absolutely|both) )*"
+    r"finally|almost|lately|typically|generally|already|originally|officially|only|mainly|actually|definitely|absolutely|"
+    r"both) )*"
 )
 _NOT_OF_LIFE: Final = (
     r"think|guess|hope|feel|believe|know|remember|mean|wonder|see|suppose|assume|imagine|expect|find|agree|doubt|understand|"
     r"recommend|suggest|wish|say|tell|bet|swear|admit|notice|thank|promise|apologi[sz]e|certify|argue|claim|forget|reckon|"
-    r"realise|realize|figure|ask|"
-    r"look|wrote|went|saw|took|got|made|came|felt|thought|said|told|knew|gave|put|ran|sat|stood|heard|found|kept|began|fell|"
-    r"brought|did|do|don|was|were|had|can|could|will|would|shall|should|may|might|must|ate|drank|spoke|woke|slept|cut|hit|let|"
-    r"set|tried|sent|paid|spent|won|lost|broke|caught|held|cannot|won|couldn|wouldn|shouldn|didn|wasn|weren|hadn|haven|"
-    r"ain|if|to|forgot|began|bit|blew|built|chose|drew|drove|fed|flew|hid|hung|led|lay|lent|lit|meant|rang|rode|rose|sang|sank|"
-    r"shot|shut|slid|stole|stuck|swam|swore|taught|threw|tore|wore|wound|overheard|understood|hurt"
+    r"realise|realize|figure|ask|look|wrote|went|saw|took|got|made|came|felt|thought|said|told|knew|gave|put|ran|sat|stood|"
+    r"heard|found|kept|began|fell|brought|did|do|don|was|were|had|can|could|will|would|shall|should|may|might|must|ate|drank|"
+    r"spoke|woke|slept|cut|hit|let|set|tried|sent|paid|spent|won|lost|broke|caught|held|cannot|won|couldn|wouldn|shouldn|"
+    r"didn|wasn|weren|hadn|haven|ain|if|to|forgot|began|bit|blew|built|chose|drew|drove|fed|flew|hid|hung|led|lay|lent|lit|"
+    r"meant|rang|rode|rose|sang|sank|shot|shut|slid|stole|stuck|swam|swore|taught|threw|tore|wore|wound|overheard|understood|"
+    r"hurt"
 )
 """After "I": what was once, is thought, or may be."""
 _PASSING: Final = (
-    r"(?:(?:so|very|really|a bit|quite|pretty|too) )?(?:sorry|sure|glad|aware|happy (?:to|that|with)|going to|gonna|"
-    r"about to|done|"
-    r"back|here|late|tired|hungry|bored|exhausted|reminded|kidding|wondering|thinking|hoping|looking at|talking|referring|"
-    r"saying|"
-    r"convinced|certain|curious|guessing|assuming|writing this|posting|asking|confused|stuck)\b"
+    r"(?:(?:so|very|really|a bit|quite|pretty|too) )?(?:sorry|sure|glad|aware|happy (?:to|that|with)|going to|gonna|about to|"
+    r"done|back|here|late|tired|hungry|bored|exhausted|reminded|kidding|wondering|thinking|hoping|looking at|talking|"
+    r"referring|saying|convinced|certain|curious|guessing|assuming|writing this|posting|asking|confused|stuck)\b"
 )
 _LIFE_EVENTS: Final = (
     r"(?:was|were) (?:just |recently )?(?:born|raised|diagnosed|promoted|laid off|hired|elected|appointed|accepted|added)|"
-    r"had (?:asthma|cancer|a (?:baby|son|daughter|stroke))|"
-    r"(?:got|get) (?:married|engaged|divorced|promoted|a (?:new )?(?:job|dog|cat|puppy))|moved|relocated|joined|left|quit|"
-    r"switched|bought|met|studied|graduated|worked (?:at|for|as|in)|lived|grew up|turned \d+|adopted|retired|decided|started|"
-    r"stopped|gave up|learn(?:ed|t)|became|founded|signed up|enrolled|sold|accepted|hired|taken (?:an?|up) |took up|picked up|"
-    r"made (?:a|the) (?:\w+ )?(?:switch|change|move|decision)|lost my|broke my|given up|"
-    r"\w+ed .{0,60}\b(?:since|for (?:[\w-]+ )?(?:years|months|decades))\b"
+    r"had (?:asthma|cancer|a (?:baby|son|daughter|stroke))|(?:got|get) (?:married|engaged|divorced|promoted|"
+    r"a (?:new )?(?:job|dog|cat|puppy))|moved|relocated|joined|left|quit|switched|bought|met|studied|graduated|worked (?:at|"
+    r"for|as|in)|lived|grew up|turned \d+|adopted|retired|decided|started|stopped|gave up|learn(?:ed|t)|became|founded|"
+    r"signed up|enrolled|sold|accepted|hired|taken (?:an?|up) |took up|picked up|made (?:a|the) (?:\w+ )?(?:switch|change|"
+    r"move|decision)|lost my|broke my|given up|\w+ed .{0,60}\b(?:since|for (?:[\w-]+ )?(?:years|months|decades))\b"
 )
 _CLAUSE: Final = (
-    r"(?:^(?:(?:On|In|At|From|As of|By|Before|After|This|Last|Next|Today|Tomorrow|Tonight|Every|Most|These|For|During|"
-    r"Since|With|Because of|Right|Now|Nowadays|Lately|Usually|Sometimes|"
-    r"Currently)\b"
+    r"(?:^(?:(?:On|In|At|From|As of|By|Before|After|This|Last|Next|Today|Tomorrow|Tonight|Every|Most|These|For|During|Since|"
+    r"With|Because of|Right|Now|Nowadays|Lately|Usually|Sometimes|Currently)\b"
     r"(?: [\w'’-]+){0,5} )?|[,;:—–(]\s*|\b(?:and|but|so|where|which) )"
 )
 """Where a clause begins."""
 _I: Final = (
     rf"{_CLAUSE}I(?:['’]ve| have)? (?:\([^)]*\) )?{_ADVERB}(?:{_LIFE_EVENTS})"
-    rf"|{_CLAUSE}I (?:don['’]t |do not )?{_ADVERB}(?!(?:{_NOT_OF_LIFE})\b)(?:need|"
-    rf"feed|breed|"
-    r"[a-z]+(?<!ed))\b"
+    rf"|{_CLAUSE}I (?:don['’]t |do not )?{_ADVERB}(?!(?:{_NOT_OF_LIFE})\b)(?:need|feed|breed|[a-z]+(?<!ed))\b"
     rf"|{_CLAUSE}I(?:['’]?m| am) {_ADVERB}(?!{_PASSING})(?:not )?[\w]"
     rf"|(?:^|[^\w'’/(-])I(?:['’]ve| have) {_ADVERB}(?:been (?!thinking|wondering|meaning|told)|had|got|lived|long|opted|"
     rf"never|always|known|loved|hated|wanted)\b"
 )
 """What the user says of themselves: what is so now or always, and turns of a life."""
 _MY_PASSING: Final = (
-    r"guess|opinion|point|fault|bad|view|question|problem|mistake|understanding|impression|thoughts?|feeling|suspicion|answer|"
-    r"apolog\w+|mind|head|reading of|assumption|fear|suggestion|comment|reply|response|patch(?:es)?|code|program|package|system"
-)
-_ICH: Final = (
-    r"(?!(?:denke|glaube|finde|meine|hoffe|sage|frage|würde|hätte|könnte|wäre|dachte|hatte|wollte|konnte|musste|sollte|"
-    r"machte|sagte|"
-    r"ging|kam|habe ge|hab ge|verstehe|vermute|nehme an|melde|träumte|wünschte)\b)(?:bin|habe?|mag|will|möchte|arbeite|"
-    r"leite|heirate|"
-    r"warte|\w{2,}(?<!t)e)"
-)
-_JE: Final = (
-    r"(?!(?:pense|crois|sais|dis|vois|trouve|suppose|espère|imagine|doute|comprends|regrette|veux dire|me demande|sens|"
-    r"peux|voudrais|"
-    r"pourrais|devrais|serais|viendrai|mérite)\b)(?:suis|vis|bois|viens|lis|apprends|cours|fais|vais|dors|écris|conduis|"
-    r"(?:ne |n['’]|m['’]|me )?\w{3,}e|(?:ne )?mange plus)"
-)
-_YO: Final = (
-    r"(?:[Pp]refiero|[Vv]ivo|[Tt]rabajo (?:en|como|para|de)|[Ss]oy|[Tt]engo|[Ee]stoy (?:aprendiendo|trabajando|estudiando|"
-    r"casad[oa])|"
-    r"[Nn]ací|[Cc]recí|^(?:[Nn]o |[Yy]a no |[Ss]iempre |[Aa]hora |[Tt]ambién |[Nn]unca )?(?:[Mm]e )?(?!(?:[Pp]ero|"
-    r"[Cc]omo (?!carne)|"
-    r"[Cc]uando|[Tt]odo|[Ll]uego|[Ss]olo|[Nn]uevo|[Oo]tro|[Bb]ueno|[Cc]laro|[Ee]nero|[Mm]arzo|[Mm]ucho|[Pp]oco|[Cc]reo|"
-    r"[Pp]ienso|"
-    r"[Ss]upongo|[Ee]spero|[Dd]igo|[Ss]iento|[Ss]ueño|[Vv]eo|[Mm]ismo|[Tt]anto|[Cc]ierto|[Pp]rimero|[Ss]egundo|[Tt]ercero|"
-    r"[Qq]uiero)\b)"
-    r"[A-Za-zñáéíóú]{3,}o (?=.*\b(?:el|la|los|las|un|una|de|en|con|por|al|del|que|mi|todos|desde|muy|carne|siempre|mucho)\b))"
+    r"guess|opinion|point|fault|bad|view|question|problem|mistake|understanding|impression|thoughts?|feeling|suspicion|"
+    r"answer|apolog\w+|mind|head|reading of|assumption|fear|suggestion|comment|reply|response|patch(?:es)?|code|program|"
+    r"package|system"
 )
 _ABOUT_ME: Final = re.compile(
     rf"{_I}|^(?:call me|remind me)\b"
     rf"|(?:^|, )[Mm]y (?!(?:{_MY_PASSING})\b)(?:[a-z][\w-]* ){{1,4}}?(?:is|are|has|have)\b"
     r"|(?:^|[^\w-])[Mm]y (?:new |old |eldest |younger |older |best |first |last |current |home |work |favou?rite |"
     r"preferred )?"
-    r"(?:name|favou?rite|birthday|wife|husband|partner|son|daughter|mother|father|mum|mom|dad|brother|sister|kids?|"
-    r"children|dog|cat|pet|"
-    r"boss|manager|team|colleagues?|company|employer|e-?mail|phone|number|address|job|role|desk|office|flat|house|home|"
-    r"car|bike|diet|"
-    r"allerg\w+|time ?zone|editor|shell|laptop|machine|keyboard|girlfriend|boyfriend|friends?|hobby|hobbies|goals?|"
-    r"doctor|dentist|city|"
-    r"parents?|grand\w+|landlord|neighbou?r|accountant|preferences?|language|colou?r|food|drink|project|salary|rent|"
-    r"garden|piano)\b"
-)
-_ABOUT_ME_ELSEWHERE: Final = re.compile(
-    rf"\b[Ii]ch {_ICH}\b|\b{_ICH} ich\b|\bund ich (?:wohnen|leben|arbeiten|haben|sind|gehen|spielen)\b"
-    r"|\b[Mm]eine?[nmrs]? (?:\w+e[rsn]? )?[A-ZÄÖÜ]\w+ (?:ist|sind|hat|haben|heißt|heißen|wohnt|arbeitet|lebt|kommt|reicht|"
-    r"will|liegt)\b"
-    r"|\b[Mm]eine?[nmrs]? (?:Frau|Mann|Name|Hund|Katze|Geburtstag|Sohn|Tochter|Mutter|Vater|Chefin?|Lieblings\w+|"
-    r"Adresse|Wohnung|Freund(?:in)?|Kolleg(?:e|in)|Nachbar(?:in)?|Vermieter(?:in)?|Stelle|Arbeit|Job)\b"
-    rf"|\b[Jj]e {_JE}\b|\b[Jj]['’](?:aime|habite|adore|apprends|étudie|utilise|écris|essaie|évite)\b"
-    r"|\b[Jj]['’]ai (?:\d|une? |deux |trois |trop |toujours |accepté|décidé|commencé|arrêté|quitté|déménagé|emménagé|"
-    r"repris|adopté|"
-    r"rejoint|changé|grandi)"
-    r"|\b[Mm](?:on|a|es) (?:femme|mari|chien|chat|fils|fille|anniversaire|nom|adresse|travail|équipe|famille|enfants|"
-    r"métier|père|mère|"
-    r"frère|sœur|parents|compagne|compagnon|amie?|voisine?|cheffe?|médecin|maison|appartement)\b"
-    rf"|\b(?:[Mm]e llamo|[Mm]e gustan?|[Mm]e encantan?)\b|{_YO}\b|\b[Mm]e he (?:mudado|apuntado|casado|comprado|jubilado|"
-    rf"hecho)\b"
-    r"|\b[Hh]e (?:dejado|empezado|decidido|cambiado|comprado|conocido|aceptado|abandonado|vendido|adoptado)\b"
-    r"|\b[Mm]is? (?:nuev[oa] |mejor )?(?:espos[oa]|marido|mujer|perr[oa]|gat[oa]|hij[oa]s?|cumpleaños|nombre|equipo|"
-    r"jef[ea]|trabajo|"
-    r"familia|madre|padre|herman[oa]|prim[oa]|tí[oa]|abuel[oa]|novi[oa]|ayudante|vecin[oa]|amig[oa]|médic[oa]|casa|piso|"
-    r"coche)\b"
-    r"|\b(?:[Mm]oro em|[Pp]refiro|[Mm]eu nome|[Vv]ivo a|[Pp]referisco|[Mm]i chiamo|[Ii]k (?:woon|werk|heet|hou|drink|ben))\b"
-    r"|\b[Яя] (?:живу|работаю|люблю|предпочитаю|ем|пью|не)\b|\b[Мм](?:ой|оя|еня|не) (?:зовут|нравится|муж|жена|сын|дочь|"
-    r"собака|кот)"
-    r"|(?:私|僕|俺)(?:は|の)|我(?:是|喜欢|住|在|叫|的|不|有)|(?:나는|저는|제 )"
+    r"(?:name|favou?rite|birthday|wife|husband|partner|son|daughter|mother|father|mum|mom|dad|brother|sister|kids?|children|"
+    r"dog|cat|pet|boss|manager|team|colleagues?|company|employer|e-?mail|phone|number|address|job|role|desk|office|flat|"
+    r"house|home|car|bike|diet|allerg\w+|time ?zone|editor|shell|laptop|machine|keyboard|girlfriend|boyfriend|friends?|hobby|"
+    r"hobbies|goals?|doctor|dentist|city|parents?|grand\w+|landlord|neighbou?r|accountant|preferences?|language|colou?r|food|"
+    r"drink|project|salary|rent|garden|piano)\b"
 )
 _SELF: Final = re.compile(r"(?:^|[\s(,;—–])I(?: [a-z(]|['’](?:m|ve|ll|d)\b| am )|^(?:And |But |So )?(?:My|We|Our)\b")
 _FIRST_PERSON: Final = re.compile(r"(?:^|[\s\"“(])(?:I (?=[a-z])|I['’](?:m|ve|d|ll) |[Mm]y (?=[a-z]))")
 _GROUP: Final = re.compile(
-    r"^(?:[Ww]e(?:['’](?:re|ve|ll))?|[Oo]ur|[Ww]ir|[Uu]nsere?[rmns]?|[Nn]ous|[Nn]otre|[Nn]osotros|"
-    r"[Nn]uestr[oa]s?) (?!show|present|"
-    r"describe|propose|study|investigate|examine|discuss|report|consider|derive|find|found|demonstrate|analy[sz]e|"
+    r"^(?:[Ww]e(?:['’](?:re|ve|ll))?|[Oo]ur|[Ww]ir|[Uu]nsere?[rmns]?|[Nn]ous|[Nn]otre|[Nn]osotros|[Nn]uestr[oa]s?) (?!show|"
+    r"present|describe|propose|study|investigate|examine|discuss|report|consider|derive|find|found|demonstrate|analy[sz]e|"
     r"review|introduce)"
 )
 _USER: Final = re.compile(rf"^(?:[Tt]he |[Tt]his )?[Uu]ser(?:['’]s (?:\w+ ){{1,4}}(?:is|are|was)\b| (?:{_PERSON}|{_ACTS}))")
@@ -188,16 +123,6 @@ _WE: Final = re.compile(
     r"|^Nous (?:avons|sommes|habitons|vivons|déménageons|attendons)\b|^(?:Notre|Nos) \w+ ",
     re.IGNORECASE,
 )
-_SOMEBODY_ELSEWHERE: Final = re.compile(
-    _NAME + r"(?:(?:leitet|studiert|arbeitet|wohnt|lebt|zieht|heiratet|kommt aus|ist (?:\w+ ){0,4}(?:gestorben|geboren|gezogen|"
-    r"schwanger|krank|im Krankenhaus|im Heim)|hat (?:\w+ ){0,5}(?:verlassen|gekündigt|geheiratet|angefangen|aufgehört))"
-    r"|(?:ya no |ya |ahora |no )?(?:vive|trabaja|estudia|tiene|soporta|se jubila|se casa|se muda|viene de|ha (?:terminado|"
-    r"dejado|empezado|"
-    r"muerto|nacido))"
-    r"|(?:vit|habite|travaille|étudie|écrit|vend|rentre|déménage|se marie|marche|a (?:quitté|déménagé|commencé|arrêté|"
-    r"accepté|eu|été)|"
-    r"est (?:mort|morte|né|née|enceinte|parti|partie)))\b"
-)
 _HAS_DONE: Final = re.compile(
     _NAME + r"has (?:finally |just |now |also )?(?:been|left|joined|given|taken|bought|sold|become|got|gone|begun|\w+ed)\b"
 )
@@ -208,10 +133,9 @@ _TURN: Final = re.compile(
 )
 _POSSESSIVE: Final = re.compile(
     r"^[A-ZÀ-ÞА-Я][\w.-]+(?: [A-ZÀ-ÞА-Я][\w.-]+)?(?:['’]s|s['’]) (?:new |old |eldest |younger |older |little |best )?"
-    r"(?:favou?rite|birthday|wife|husband|partner|son|daughter|mother|father|mum|mom|dad|brother|sister|dog|cat|boss|"
-    r"manager|team|"
-    r"e-?mail|phone|number|address|job|role|desk|office|flat|house|car|bike|diet|allerg\w+|time ?zone|nickname|name|employer|"
-    r"girlfriend|boyfriend|friend|preferred|hobby|hobbies|goal|doctor|dentist)\b"
+    r"(?:favou?rite|birthday|wife|husband|partner|son|daughter|mother|father|mum|mom|dad|brother|sister|dog|cat|boss|manager|"
+    r"team|e-?mail|phone|number|address|job|role|desk|office|flat|house|car|bike|diet|allerg\w+|time ?zone|nickname|name|"
+    r"employer|girlfriend|boyfriend|friend|preferred|hobby|hobbies|goal|doctor|dentist)\b"
 )
 _PRONOUN: Final = re.compile(rf"^(?:She|He|Sie|Er|Elle|Ella|Él) (?:{_PERSON}|wohnt|arbeitet|mag|habite|aime|vive|trabaja)")
 _BARE: Final = re.compile(
@@ -221,23 +145,20 @@ _BARE: Final = re.compile(
     r"call me|birthday)\b",
     re.IGNORECASE,
 )
-_OF_PERSONS: Final = (_NAMED, _HAS_DONE, _SOMEBODY_ELSEWHERE)
+_OF_PERSONS: Final = (_NAMED, _HAS_DONE, OF_SOMEBODY)
 _ATTRIBUTE: Final = Caseless(
-    r"^(?:(?:full |first |last |nick|user ?)?name|(?:date of )?birth(?:day)?|born|age|job(?: title)?|role|employer|"
-    r"company|team|city|"
-    r"home(?: town| address)?|location|address|time ?zone|(?:native |spoken )?languages?|pronouns|diet|allerg(?:y|ies)|"
-    r"hobb(?:y|ies)|"
-    r"favou?rite .{1,30}|preferred .{1,30}|preferences?|prefers|likes|dislikes|partner|spouse|wife|husband|"
-    r"child(?:ren)?|kids|"
-    r"pets?|dog|cat|phone|mobile|e-?mail|editor|shell|goals?|occupation|nationality|wohnort|geburtstag|beruf|sprachen?|"
-    r"nom|prénom|"
-    r"ville|nombre|nome|ciudad|cidade|cumpleaños|communication(?: style)?|tone|uses|works at|lives in|schedule|profession|"
-    r"working hours|what to call (?:me|them|him|her)|"
-    r"名字|姓名|时区|所在地|职业|身份|偏好|生日|语言|名前|誕生日|職業|住所)\s*[:：]"
+    r"^(?:(?:full |first |last |nick|user ?)?name|(?:date of )?birth(?:day)?|born|age|job(?: title)?|role|employer|company|"
+    r"team|city|home(?: town| address)?|location|address|time ?zone|(?:native |spoken )?languages?|pronouns|diet|allerg(?:y|"
+    r"ies)|hobb(?:y|ies)|favou?rite .{1,30}|preferred .{1,30}|preferences?|prefers|likes|dislikes|partner|spouse|wife|"
+    r"husband|child(?:ren)?|kids|pets?|dog|cat|phone|mobile|e-?mail|editor|shell|goals?|occupation|nationality|wohnort|"
+    r"geburtstag|beruf|sprachen?|nom|prénom|ville|nombre|nome|ciudad|cidade|cumpleaños|communication(?: style)?|tone|uses|"
+    r"works at|lives in|schedule|profession|working hours|what to call (?:me|them|him|her)|"
+    r"名字|姓名|时区|所在地|职业|身份|偏好|生日|语言|名前|"
+    r"誕生日|職業|住所)\s*[:：]"
 )
 _AUTHOR: Final = Caseless(
-    r"\b(?:this|the present|our|my) (?:paper|study|article|essay|volume|report|work|thesis|monograph|survey|"
-    r"investigation|research)\b"
+    r"\b(?:this|the present|our|my) (?:paper|study|article|essay|volume|report|work|thesis|monograph|survey|investigation|"
+    r"research)\b"
     r"|\b(?:in )?this (?:chapter|section|book|document|manual|page|tutorial|package|release|version|issue)\b|\bthe authors?\b"
     r"|\bchapter \d|\babstract\b|\bet al\b|\breferences?\b|\bhypothes[ie]s\b|\bexperiments? (?:show|were)\b"
 )
@@ -257,7 +178,7 @@ def is_about_person(statement: str) -> bool:
     """Whether one statement, by its own words, is said by the user about themselves, or is about a person."""
     return (
         _ABOUT_ME.search(statement) is not None
-        or _ABOUT_ME_ELSEWHERE.search(statement) is not None
+        or ABOUT_SPEAKER.search(statement) is not None
         or _USER.match(statement) is not None
         or _names(_NAMED, statement)
         or _POSSESSIVE.match(statement) is not None
@@ -269,7 +190,7 @@ def is_about_person(statement: str) -> bool:
 
 def is_first_person(statement: str) -> bool:
     """Whether the user says it of themselves."""
-    return _SELF.search(statement) is not None or _ABOUT_ME_ELSEWHERE.search(statement) is not None
+    return _SELF.search(statement) is not None or ABOUT_SPEAKER.search(statement) is not None
 
 
 def person_of(statement: str) -> str | None:
@@ -344,7 +265,7 @@ def _is_of_life(statement: str) -> bool:
     if len(statement) > STATEMENT_MAX_CHARS:
         return False
     of_life = _WE.search(statement) is not None or _TURN.match(statement) is not None or _names(_HAS_DONE, statement)
-    of_life = of_life or _SOMEBODY_ELSEWHERE.match(statement) is not None or is_bare_german(statement)
+    of_life = of_life or OF_SOMEBODY.match(statement) is not None or is_bare_german(statement)
     return of_life and is_meant(statement)
 
 

@@ -70,16 +70,16 @@ _PLAIN_KEY_WORDS: Final = 3
 _VALUE_MAX_CHARS: Final = 60
 _BOLD_KEY_WORDS: Final = 6
 _BLANK: Final = (
-    r"\[(?!\[)[^\]]*[^\W\d_][^\]]*\]|\[\s*\]|#.*|<[^>]*>|\{[^}]*\}\}?|[-–—.…?/\s]+"
-    r"|(?:n/?a|tbd|tba|todo|none|unknown|unset|true|false|optional|not (?:set|specified|provided|given|known)|"
+    r"\[(?!\[)[^\]]*[^\W\d_][^\]]*\]|\[\s*\]|<[^>]*>|\{[^}]*\}\}?|[-–—.…?/\s]+"
+    r"|(?:n/?a|tbd|tba|todo|unknown|unset|optional|not (?:set|specified|provided|given|known)|"
     r"your \w+(?: here)?)\.?"
 )
 _BLANK_VALUE: Final = re.compile(rf"[\s*_]*(?:{_BLANK}|\([^)]*\))[\s*_]*", re.IGNORECASE)
 """What nobody has filled in: `[NAME]`, `<your name>`, `{{name}}`, `_(optional)_`, `-`, `TBD`."""
 _BLANK_LINE: Final = re.compile(rf"[\s*_]*(?:{_BLANK})[\s*_]*|[*_]+\(.*\)[*_]+", re.IGNORECASE)
 _TO_FILL: Final = re.compile(
-    r"^\[[^\]]*[^\W\d_][^\]]*\](?!\().*\[[^\]]+\](?!\()|:\s*\((?i:yes/no)\)$|"
-    r"(?<!\[)\[[A-Z][A-Z_ ]{2,}\]|\{\{[^}]*\}\}|<your[^>]*>"
+    r"^\[[^\]]*[^\W\d_][^\]]*\](?!\().*\[[^\]]+\](?!\()|:\s*\((?i:yes/no)\)$|(?<!\[)\[[A-Z][A-Z_ ]{2,}\]|\{\{[^}]*\}\}|"
+    r"<your[^>]*>"
 )
 _TURN: Final = re.compile(
     r"^(?P<role>user|human|assistant|ai|system|developer|tool|function)(?: \([^)\n]{1,256}\))?[ \t]*:[ \t]*",
@@ -270,6 +270,8 @@ def _front_matter(text: str) -> tuple[int, list[Statement]]:
         field = _FRONT_KEY.match(line)
         if field is not None and field["key"].casefold() not in _FRONT_SKIP:
             value = re.sub(r"\s#(?:\s.*)?$", "", f" {field['value']}").strip().strip("\"'") or "-"
+            if "_" in field["key"] and value.casefold() in {"true", "false"}:  # a setting of a web site
+                value = "-"
             said = f"{field['key'][:1].upper()}{field['key'][1:]}: {value}"
             found.append(Statement(start=position, end=position + len(line), text=said, form="front"))
         position = stop + 1
