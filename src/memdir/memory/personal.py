@@ -60,7 +60,7 @@ _NOT_OF_LIFE: Final = (
 """After "I": what was once, is thought, or may be."""
 _PASSING: Final = (
     r"(?:(?:so|very|really|a bit|quite|pretty|too) )?(?:sorry|sure|glad|aware|happy (?:to|that|with)|going to|gonna|about to|"
-    r"done|back|here|late|tired|hungry|bored|exhausted|reminded|kidding|wondering|thinking|hoping|looking at|talking|"
+    r"done|back|here|late|tired|hungry|bored|exhausted|reminded|trying|kidding|wondering|thinking|hoping|looking at|talking|"
     r"referring|saying|convinced|certain|curious|guessing|assuming|writing this|posting|asking|confused|stuck)\b"
 )
 _LIFE_EVENTS: Final = (
@@ -80,7 +80,7 @@ _CLAUSE: Final = (
 _I: Final = (
     rf"{_CLAUSE}I(?:['’]ve| have)? (?:\([^)]*\) )?{_ADVERB}(?:{_LIFE_EVENTS})"
     rf"|{_CLAUSE}I (?:don['’]t |do not )?{_ADVERB}(?!(?:{_NOT_OF_LIFE})\b)(?:need|feed|breed|[a-z]+(?<!ed))\b"
-    rf"|{_CLAUSE}I(?:['’]?m| am) {_ADVERB}(?!{_PASSING})(?:not )?[\w]"
+    rf"|{_CLAUSE}I(?:['’]?m| am) {_ADVERB}(?!(?:not )?{_PASSING})[\w]"
     rf"|(?:^|[^\w'’/(-])I(?:['’]ve| have) {_ADVERB}(?:been (?!thinking|wondering|meaning|told)|had|got|lived|long|opted|"
     rf"never|always|known|loved|hated|wanted)\b"
 )

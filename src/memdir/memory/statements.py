@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from memdir.memory.personal import is_attribute
@@ -22,7 +22,7 @@ _BOLD_LEVEL: Final = 7
 _ITEM: Final = re.compile(r"(?P<indent>\s*)(?:[-*+•]|\d{1,3}[.)])\s+(?:\[(?P<box>[ xX])\]\s+)?")
 _FENCE: Final = re.compile(r"\s{0,3}(`{3,}|~{3,})")
 LINE_MAX_CHARS: Final = 4000
-"""What is longer is no statement, and no heading."""
+"""What is longer is no heading and no pair; of a statement no more is given."""
 _ROW: Final = re.compile(r"\s*\|(?P<key>[^|\n]+)\|(?P<value>[^|\n]+)\|?\s*$")
 _KEY: Final = r"(?P<key>[^\W\d_][\w '’/&.-]{0,39}?)"
 _KEY_VALUE: Final = re.compile(_KEY + r"(?:\s*:\s+|\s*：\s*)(?P<value>\S.*)$")
@@ -122,7 +122,11 @@ def statements(text: str) -> Iterator[Statement]:
     yield from (one for one in front if not _is_blank(one))
     turns = _turns(text, position)
     for start, end in turns or [(position, len(text))]:
-        yield from (one for one in _Reader(text).read(start, end) if len(one.text) <= LINE_MAX_CHARS and not _is_blank(one))
+        for one in _Reader(text).read(start, end):
+            if len(one.text) > LINE_MAX_CHARS:
+                yield replace(one, text=one.text[:LINE_MAX_CHARS])
+            elif not _is_blank(one):
+                yield one
 
 
 def _without_comments(text: str) -> str:
