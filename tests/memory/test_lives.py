@@ -10,13 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memdir.memory.claims import claim_of, formers_of
-from memdir.memory.extract import extract
 from memdir.memory.profile import profile
 from memdir.memory.reconcile import reconcile
 from memdir_bench.memory.diaries import LANGUAGES, diary, kept, remembered
 from memdir_bench.memory.documentation import FOLDER, documents
 from memdir_bench.memory.judging import Store, judged
 from memdir_bench.memory.made_up_lives import life
+
+from .reading import facts, read
 
 SENTENCES = (
     "I live in Porto.", "I moved from Porto to Lisbon.", "I live in Lisbon now.", "Ana Ruiz works at Nordlicht AG.",
@@ -25,10 +26,6 @@ SENTENCES = (
     "I switched my editor from Helix to Zed.", "Should I move to Oslo?",
 )  # fmt: skip
 NOTES = st.lists(st.sampled_from(SENTENCES), max_size=4).map(" ".join)
-
-
-def facts(text: str, path: str = "/memory/diary.md") -> list[str]:
-    return [one.text for one in extract(text, path, byte_at=lambda at: len(text[:at].encode()))]
 
 
 @pytest.mark.promise("facts.lives")
@@ -166,7 +163,7 @@ def test_of_a_journal_in_one_file_the_last_day_counts(newest_first: bool) -> Non
 
 def test_a_sentence_of_two_claims_is_two_facts_with_their_own_places() -> None:
     text = "Hello. I live in Porto and work at Tessera as an engineer. I left Aurora Bank and joined Kestrel Labs.\n"
-    found = extract(text, "/memory/me.md", byte_at=lambda at: len(text[:at].encode()))
+    found = read(text, "/memory/me.md")
     assert [(one.text, text[one.start_byte : one.end_byte]) for one in found] == [
         ("I live in Porto.", "I live in Porto"),
         ("I left Aurora Bank and joined Kestrel Labs.", "I left Aurora Bank and joined Kestrel Labs."),

@@ -13,6 +13,7 @@ from memdir.memory import model_reader
 from memdir.memory.extract import extract
 from memdir.memory.model_reader import ModelReader
 from memdir.store.types import MemoryCandidate
+from memdir_bench.memory.judging import bytes_before
 
 
 class Says:
@@ -45,7 +46,7 @@ NOTE = "# Diary\n\nMoved house at last: boxes everywhere, but Porto is home from
 
 def read(text: str, *facts: tuple[Any, Any]) -> list[MemoryCandidate]:
     restated = ModelReader(Says(*facts)).statements(text)
-    return list(extract(text, "/memory/diary.md", byte_at=lambda at: len(text[:at].encode()), restated=restated))
+    return list(extract(text, "/memory/diary.md", byte_at=bytes_before(text), restated=restated))
 
 
 def test_a_line_said_in_plain_words_is_a_fact_with_the_line_as_its_source() -> None:

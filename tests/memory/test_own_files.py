@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from memdir.memory.extract import extract
 from memdir.memory.profile import profile
 from memdir_bench.memory.judging import Store
 
-
-def facts(text: str, path: str = "/memory/me.md") -> list[str]:
-    return [one.text for one in extract(text, path, byte_at=lambda at: len(text[:at].encode()))]
+from .reading import facts, read
 
 
 def subjects(text: str, path: str) -> dict[str, str]:
-    return {one.text: one.subject for one in extract(text, path, byte_at=lambda at: len(text[:at].encode()))}
+    return {one.text: one.subject for one in read(text, path)}
 
 
 PROFILE = """\
@@ -143,7 +140,9 @@ def test_what_somebody_says_of_themselves_is_remembered_and_about_the_user(sente
     ],
 )
 def test_what_passes_or_is_only_thought_is_not(sentence: str) -> None:
-    assert facts(f"It rained. The ferry was late. {sentence} The lamp flickered. The harbour lies still.") == []
+    assert (
+        facts(f"It rained. The ferry was late. {sentence} The lamp flickered. The harbour lies still.", "/memory/me.md") == []
+    )
 
 
 @pytest.mark.promise("facts.diary")
@@ -176,7 +175,7 @@ def test_a_text_of_one_thing_over_and_over_is_read_in_one_pass(part: str) -> Non
 @pytest.mark.promise("facts.diary")
 def test_what_a_log_lists_is_recent_and_fades() -> None:
     log = "# Daily log\n\n## Done\n- Repaired the winch\n- Showed Ana the chart\n- We decided to keep the old sail\n"
-    found = {one.text: one.kind for one in extract(log, "/memory/2026-03-01.md", byte_at=int)}
+    found = {one.text: one.kind for one in read(log, "/memory/2026-03-01.md")}
     assert found == {
         "Done: Repaired the winch": "dynamic",
         "Done: Showed Ana the chart": "dynamic",

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from memdir.memory.other_languages import LANGUAGES, NAME, Language, straight
+from memdir.memory.other_languages import LANGUAGES, NAME, Language, with_ich
 
 USER: Final = "user"
 _KNOWN: Final = 32_768
@@ -45,9 +45,9 @@ _LIVE: Final = (
     rf"{_WHO}{_AM}{_HOW} (?:live|lives|living|reside|resides|residing|based|settled|at home) (?:happily )?in {_V}{_END}",
     rf"{_WHO}(?:['’]m| am|['’]s| is) (?:an? |the )?(?:[\w/-]+ ){{1,6}}(?:based|living|residing) in {_V}{_END}",
     (
-        rf"{_WHO}{_AM}{_HOW} (?:moved|relocated|moving|relocating)(?: \w+){{0,2}}? (?:from {_OLD} )?to (?!(?:the|an?|our|"
-        rf"my) (?:\w+ )?"
-        rf"(?:team|department|group|project|role|position|office|branch|server|cloud)\b){_V}{_END}"
+        rf"{_WHO}{_AM}{_HOW} (?:moved|relocated|moving|relocating)(?: \w+){{0,2}}? (?:from {_OLD} )?to "
+        rf"(?!(?:the|an?|our|my) (?:\w+ )?(?:team|department|group|project|role|position|office|branch|server|cloud)\b)"
+        rf"{_V}{_END}"
     ),
     rf"{_WHO}{_AM}{_HOW} (?:a|an) (?:house|flat|home|apartment|place) in {_V}{_END}",
     (
@@ -153,8 +153,9 @@ _SAME_ATTRIBUTE: Final = {
     "home town": "lives in", "gp": "doctor", "physician": "doctor",
 }  # fmt: skip
 _KEYS: Final = {
-    **dict.fromkeys(("lives in", "location", "city", "home", "residence", "based in", "wohnort", "ville"), "lives in"),
-    "ciudad": "lives in",
+    **dict.fromkeys(
+        ("lives in", "location", "city", "home", "residence", "based in", "wohnort", "ville", "ciudad"), "lives in"
+    ),
     **dict.fromkeys(("works at", "employer", "company", "workplace"), "works at"),
     **dict.fromkeys(("birthday", "date of birth", "geburtstag", "cumpleaños", "anniversaire"), "birthday"),
     **dict.fromkeys(("partner", "spouse", "wife", "husband", "girlfriend", "boyfriend"), "partner"),
@@ -166,16 +167,17 @@ _OF_ANYTHING: Final = frozenset({"location", "home", "company"})
 """Keys that projects and journeys have, too: claims about the user only."""
 _PAIR: Final = re.compile(r"(?:(?P<who>[^:–]{1,40}) – )?(?P<key>[^:–.]{1,40}):\s+(?P<value>[^,;(–—]{2,60})")
 _BARE: Final = re.compile(
-    r"(?:(?P<who>[^:–]{1,40}) – )?(?P<verb>(?:(?:mostly|usually|always|never|currently|also|actively|regularly|strongly|"
-    r"only) )?"
+    r"(?:(?P<who>[^:–]{1,40}) – )?"
+    r"(?P<verb>(?:(?:mostly|usually|always|never|currently|also|actively|regularly|strongly|only) )?"
     r"(?:lives|works|worked|moved|prefers|likes|loves|hates|dislikes|enjoys|uses|drinks|eats|speaks|plays|avoids|wants|needs|"
     r"owns|writes|reads|studied|joined|switched|left|born|married|allergic|vegetarian|vegan|based|interested|attends|follows|"
-    r"watches|"
-    r"built|has|is|was)) (?=\S)",
+    r"watches|built|has|is|was)) (?=\S)",
     re.IGNORECASE,
 )
 _WITHOUT_IS: Final = frozenset({"born", "married", "allergic", "vegetarian", "vegan", "based", "interested"})
 _USUAL: Final = re.compile(r"^(?:current|new|preferred|usual|main|primary|daily) ")
+_I_AM: Final = re.compile(r"I(?:['’]m| am)\b")
+"""Behind which only the user is meant, whatever name follows."""
 _NOT_MEANT: Final = re.compile(
     r"\?\s*$|^(?![\w ’']{1,40}: \S|(?:when|where)\b[^?]{3,80}, (?:I|we|my)\b)(?:if|maybe|perhaps|suppose|imagine|should|"
     r"would|could|can|do|does|did|is|are|what|who|why|how|when|where|whether|ask|remind)\b|"
@@ -222,9 +224,6 @@ class Claim:
     is_single: bool
 
 
-_I_AM: Final = re.compile(r"I(?:['’]m| am)\b")
-
-
 @lru_cache(maxsize=_KNOWN)
 def claim_of(statement: str) -> Claim | None:
     """What one statement claims; None when it asks, supposes, quotes, tells what others say, or claims nothing that is
@@ -243,7 +242,7 @@ def claim_of(statement: str) -> Claim | None:
             made = None if found is None else _claim(found, attribute, is_single=single)
             if made is not None and (made.subject == USER or _I_AM.match(statement) is None):
                 return made
-    statement = straight(statement)
+    statement = with_ich(statement)
     return next((made for one in LANGUAGES if (made := _claim_in(one, statement)) is not None), None)
 
 
@@ -296,8 +295,6 @@ _GONE: Final = re.compile(
     re.IGNORECASE,
 )
 """What is said to hold no more."""
-
-
 _ARTICLE: Final = re.compile(r"^(?:the|an?|my|our|his|her|der|die|das|el|la|le) ")
 _WHERE: Final = re.compile(r" (?:in|at|of|on|near|from) .*")
 

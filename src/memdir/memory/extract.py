@@ -111,12 +111,8 @@ def extract(
         said_all = [cleaned(piece.text) for piece in pieces]
         listed = [piece.form in {"item", "front"} or (piece.form == "pair" and not is_journal) for piece in pieces]
         if path:
-            chosen = worth_remembering(
-                said_all,
-                listed=listed,
-                is_own=_stem(path) in _OWN_STEMS,
-                is_journal=is_journal,
-            )
+            is_own = _stem(path) in _OWN_STEMS
+            chosen = worth_remembering(said_all, listed=listed, is_own=is_own, is_journal=is_journal)
         else:
             chosen = personal(said_all, listed=all(listed))
             chosen = [one and (item or _states(said)) for one, item, said in zip(chosen, listed, said_all, strict=True)]
@@ -253,12 +249,15 @@ def _records(pieces: Sequence[Statement], *, every: bool) -> frozenset[str]:
     """Headings that are each what the lines below are about: the same key stands below several of them, or all are
     (`every`)."""
     below: dict[str, set[str]] = {}
+    found: set[str] = set()
     for piece in pieces:
-        key = piece.key.casefold() or (every and is_bare(cleaned(piece.text)) and "bare")
-        if piece.headings and key:
-            below.setdefault(key, set()).add(piece.headings[-1])
-    found = {name for names in below.values() if len(names) > 1 or every for name in names}
-    return frozenset(name for name in found if not _VAGUE.search(name))
+        heading, key = piece.headings[-1] if piece.headings else "", piece.key.casefold()
+        if heading and key:
+            below.setdefault(key, set()).add(heading)
+        if heading and every and (key or is_bare(cleaned(piece.text))):
+            found.add(heading)
+    found |= {heading for headings in below.values() if len(headings) > 1 for heading in headings}
+    return frozenset(heading for heading in found if not _VAGUE.search(heading))
 
 
 def _subject_in(piece: Statement, of_file: str, records: frozenset[str]) -> str:

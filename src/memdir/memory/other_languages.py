@@ -296,6 +296,7 @@ FRENCH: Final = Language(
     ),
     no_who=frozenset(("le", "la", "les", "un", "une", "il", "elle", "on", "je", "nous", "hier", "personne", "quelqu'un", "ce")),
 )  # fmt: skip
+LANGUAGES: Final = (GERMAN, SPANISH, FRENCH)
 _BARE: Final = re.compile(
     r"(?:bin|arbeite|wohne|lebe|trinke|esse|habe|hab|mag|liebe|hasse|bevorzuge|spreche|benutze|verwende|nutze|fahre|singe|"
     r"spiele|lerne|gehe|schreibe|lese|laufe|koche|schwimme|rauche|schlafe|studiere|leite|ziehe) (?!ich\b|wir\b|er\b|sie\b|"
@@ -303,25 +304,6 @@ _BARE: Final = re.compile(
     re.IGNORECASE,
 )
 _TURNED: Final = re.compile(r"[A-ZÄÖÜ]\w+(?: \w+){0,4}? (?P<verb>bin|habe|\w{2,}e) ich (?P<rest>.+)$", re.DOTALL)
-
-
-def is_bare_german(statement: str) -> bool:
-    """Whether it leaves "ich" out: "Bin nach Graz gezogen"."""
-    return _BARE.match(statement) is not None
-
-
-def straight(statement: str) -> str:
-    """A German sentence with "Ich" in front that leaves it out, or has it behind its verb ("Seit Mai wohne ich in Graz");
-    others as they are."""
-    if is_bare_german(statement):
-        return f"Ich {statement[:1].lower()}{statement[1:]}"
-    turned = _TURNED.match(statement)
-    return statement if turned is None else f"Ich {turned['verb']} {turned['rest']}"
-
-
-LANGUAGES: Final = (GERMAN, SPANISH, FRENCH)
-
-
 _ICH: Final = (
     r"(?!(?:denke|glaube|finde|meine|hoffe|sage|frage|würde|hätte|könnte|wäre|dachte|hatte|wollte|konnte|musste|sollte|"
     r"machte|sagte|ging|kam|verstehe|vermute|melde|träumte|wünschte)\b)(?:bin|habe?|mag|will|möchte|arbeite|leite|heirate|"
@@ -373,3 +355,17 @@ OF_SOMEBODY: Final = re.compile(
     r"accepté|eu|été)|est (?:mort|morte|né|née|enceinte|parti|partie)))\b"
 )
 """Somebody, by name, and what only a person does."""
+
+
+def is_bare_german(statement: str) -> bool:
+    """Whether it leaves "ich" out: "Bin nach Graz gezogen"."""
+    return _BARE.match(statement) is not None
+
+
+def with_ich(statement: str) -> str:
+    """A German sentence with "Ich" in front that leaves it out, or has it behind its verb ("Seit Mai wohne ich in Graz");
+    others as they are."""
+    if is_bare_german(statement):
+        return f"Ich {statement[:1].lower()}{statement[1:]}"
+    turned = _TURNED.match(statement)
+    return statement if turned is None else f"Ich {turned['verb']} {turned['rest']}"

@@ -52,8 +52,8 @@ _NOT_OF_LIFE: Final = (
     r"recommend|suggest|wish|say|tell|bet|swear|admit|notice|thank|promise|apologi[sz]e|certify|argue|claim|forget|reckon|"
     r"realise|realize|figure|ask|look|wrote|went|saw|took|got|made|came|felt|thought|said|told|knew|gave|put|ran|sat|stood|"
     r"heard|found|kept|began|fell|brought|did|do|don|was|were|had|can|could|will|would|shall|should|may|might|must|ate|drank|"
-    r"spoke|woke|slept|cut|hit|let|set|tried|sent|paid|spent|won|lost|broke|caught|held|cannot|won|couldn|wouldn|shouldn|"
-    r"didn|wasn|weren|hadn|haven|ain|if|to|forgot|began|bit|blew|built|chose|drew|drove|fed|flew|hid|hung|led|lay|lent|lit|"
+    r"spoke|woke|slept|cut|hit|let|set|tried|sent|paid|spent|won|lost|broke|caught|held|cannot|couldn|wouldn|shouldn|"
+    r"didn|wasn|weren|hadn|haven|ain|if|to|forgot|bit|blew|built|chose|drew|drove|fed|flew|hid|hung|led|lay|lent|lit|"
     r"meant|rang|rode|rose|sang|sank|shot|shut|slid|stole|stuck|swam|swore|taught|threw|tore|wore|wound|overheard|understood|"
     r"hurt"
 )
@@ -102,6 +102,7 @@ _ABOUT_ME: Final = re.compile(
     r"drink|project|salary|rent|garden|piano)\b"
 )
 _SELF: Final = re.compile(r"(?:^|[\s(,;—–])I(?: [a-z(]|['’](?:m|ve|ll|d)\b| am )|^(?:And |But |So )?(?:My|We|Our)\b")
+"""That the user says it, whatever it is about."""
 _FIRST_PERSON: Final = re.compile(r"(?:^|[\s\"“(])(?:I (?=[a-z])|I['’](?:m|ve|d|ll) |[Mm]y (?=[a-z]))")
 _GROUP: Final = re.compile(
     r"^(?:[Ww]e(?:['’](?:re|ve|ll))?|[Oo]ur|[Ww]ir|[Uu]nsere?[rmns]?|[Nn]ous|[Nn]otre|[Nn]osotros|[Nn]uestr[oa]s?) (?!show|"
@@ -127,7 +128,7 @@ _HAS_DONE: Final = re.compile(
     _NAME + r"has (?:finally |just |now |also )?(?:been|left|joined|given|taken|bought|sold|become|got|gone|begun|\w+ed)\b"
 )
 _TURN: Final = re.compile(
-    rf"(?:{_LIFE_EVENTS}|given up|started|finished)\b|(?:[A-Z]\w+ |[Mm]y \w+ )(?:died|passed away|retired|has died|"
+    rf"(?:{_LIFE_EVENTS}|finished)\b|(?:[A-Z]\w+ |[Mm]y \w+ )(?:died|passed away|retired|has died|"
     rf"has retired)\b",
     re.IGNORECASE,
 )

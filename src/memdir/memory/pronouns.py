@@ -24,14 +24,18 @@ def resolved(statements: Sequence[str], *, goes_on: Sequence[bool]) -> list[str]
     said: list[str] = []
     name: str | None = None
     pronoun: str | None = None
+    before: str | None = None
+    """What may name somebody; looked at only when a pronoun follows."""
     for statement, follows in zip(statements, goes_on, strict=True):
         if not follows:
-            name = pronoun = None
+            name = pronoun = before = None
         found = _PRONOUN.match(statement)
         if found is None:
-            name, pronoun = _named(statement)
+            before = statement
             said.append(statement)
             continue
+        if before is not None:
+            (name, pronoun), before = _named(before), None
         used = "she" if found["who"] == "She" or found["own"] == "Her" else "he"
         if name is None or pronoun not in (None, used):
             name = None

@@ -120,9 +120,7 @@ def topics_of(candidate: MemoryCandidate) -> frozenset[tuple[str, str]]:
 
 def related_topics_of(candidate: MemoryCandidate) -> list[tuple[str, str]]:
     """Topics of the facts that a statement replaces, or that replace it where they are of a later day."""
-    claim = claim_of(candidate.text)
-    ended = [] if claim is None else [(_first_name(claim.subject), f"≠{name}") for name in sorted(short_names(claim.value))]
-    return replaced_topics_of(candidate) + ended
+    return replaced_topics_of(candidate) + _ending_topics_of(candidate)
 
 
 def replaced_topics_of(candidate: MemoryCandidate) -> list[tuple[str, str]]:
@@ -131,6 +129,12 @@ def replaced_topics_of(candidate: MemoryCandidate) -> list[tuple[str, str]]:
     fact = _topic_of(candidate)
     subject = _subject_of(candidate)
     return ([fact] if fact is not None else []) + [(subject, f"={former}") for former in sorted(formers_of(candidate.text))]
+
+
+def _ending_topics_of(candidate: MemoryCandidate) -> list[tuple[str, str]]:
+    """Topics of the facts that say that what a statement claims is gone."""
+    claim = claim_of(candidate.text)
+    return [] if claim is None else [(_first_name(claim.subject), f"≠{name}") for name in sorted(short_names(claim.value))]
 
 
 def _subject_of(candidate: MemoryCandidate) -> str:
@@ -166,10 +170,8 @@ def _is_before(candidate: MemoryCandidate, memory: Memory) -> bool:
 
 def _replacing(candidate: MemoryCandidate, table: Mapping[tuple[str, str], Sequence[Memory]]) -> Memory | None:
     """The fact of a later day that holds instead: it gives another value, or says that this one is gone."""
-    fact, claim = _topic_of(candidate), claim_of(candidate.text)
-    topics = [] if fact is None else [fact]
-    if claim is not None:
-        topics += [(_first_name(claim.subject), f"≠{name}") for name in sorted(short_names(claim.value))]
+    fact = _topic_of(candidate)
+    topics = ([] if fact is None else [fact]) + _ending_topics_of(candidate)
     known = [one for topic in topics for one in _of_same_subject(candidate, table.get(topic, ()))]
     later = [one for one in known if one.is_latest and _is_before(candidate, one)]
     return min(later, key=lambda one: (one.candidate.said_ms or 0, one.id), default=None)

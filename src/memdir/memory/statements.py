@@ -15,44 +15,32 @@ from memdir.memory.personal import is_attribute
 from memdir.store.text.sentences import sentences
 
 FRONT_MAX_CHARS: Final = 20_000
+_LINE_MAX_CHARS: Final = 4000
+"""What is longer is no heading and no pair; of a statement no more is given."""
 _HEADING: Final = re.compile(r"(#{1,6})\s+(.+?)\s*#*$")
 _BOLD_LINE: Final = re.compile(r"(?:\*\*|__)([^*_\n]{1,60}?):?(?:\*\*|__):?\s*$")
 _BOLD_LEVEL: Final = 7
 """Of a line that is nothing but bold: it heads what follows, up to the next heading."""
 _ITEM: Final = re.compile(r"(?P<indent>\s*)(?:[-*+•]|\d{1,3}[.)])\s+(?:\[(?P<box>[ xX])\]\s+)?")
 _FENCE: Final = re.compile(r"\s{0,3}(`{3,}|~{3,})")
-LINE_MAX_CHARS: Final = 4000
-"""What is longer is no heading and no pair; of a statement no more is given."""
+_TABLE_HEAD_ROWS: Final = 2
+"""The names of the columns, and the rule below."""
 _ROW: Final = re.compile(r"\s*\|(?P<key>[^|\n]+)\|(?P<value>[^|\n]+)\|?\s*$")
-_KEY: Final = r"(?P<key>[^\W\d_][\w '’/&.-]{0,39}?)"
-_KEY_VALUE: Final = re.compile(_KEY + r"(?:\s*:\s+|\s*：\s*)(?P<value>\S.*)$")
+_KEY_VALUE: Final = re.compile(r"(?P<key>[^\W\d_][\w '’/&.-]{0,39}?)(?:\s*:\s+|\s*：\s*)(?P<value>\S.*)$")
 _FRONT_KEY: Final = re.compile(r"(?P<key>[A-Za-z_][\w -]{0,39}?)\s*:\s+(?P<value>\S.*)$")
 _FRONT_SKIP: Final = frozenset(
     {
         *("title", "date", "created", "updated", "modified", "tags", "tag", "id", "uuid", "type", "layout", "slug", "draft"),
         *("aliases", "category", "categories", "source", "author", "version", "topic", "permalink", "status", "description"),
         *("summary", "project", "metadata", "by", "trust", "confirmed", "seen", "may_replace", "subtitle", "image", "url"),
-        *(
-            "weight",
-            "class",
-            "icon",
-            "order",
-            "keywords",
-            "menu",
-            "theme",
-            "lang",
-            "excerpt",
-            "cover",
-            "feed",
-            "comments",
-            "toc",
-        ),
+        *("weight", "class", "icon", "order", "keywords", "menu", "theme", "lang", "excerpt", "cover", "feed", "comments"),
+        "toc",
     }
 )
-_SKIP: Final = frozenset(
+_KEYS_OF_FILE: Final = frozenset(
     {"last updated", "last modified", "updated", "modified", "created", "id", "contact id", "uuid", "version"}
 )
-"""Keys that are about the file."""
+"""Of lines that are about the file and not about anybody."""
 _ABOUT_FILE: Final = re.compile(
     r"(?:what (?:goes (?:here|in)|this file)\b.*|(?:about|how to use) (?:this|the) (?:file|memory|document)\b.*|"
     r"how to use)$",
@@ -123,8 +111,8 @@ def statements(text: str) -> Iterator[Statement]:
     turns = _turns(text, position)
     for start, end in turns or [(position, len(text))]:
         for one in _Reader(text).read(start, end):
-            if len(one.text) > LINE_MAX_CHARS:
-                yield replace(one, text=one.text[:LINE_MAX_CHARS])
+            if len(one.text) > _LINE_MAX_CHARS:
+                yield replace(one, text=one.text[:_LINE_MAX_CHARS])
             elif not _is_blank(one):
                 yield one
 
@@ -157,7 +145,9 @@ def _turns(text: str, position: int) -> list[tuple[int, int]]:
 def _is_blank(one: Statement) -> bool:
     said = cleaned(one.text)
     pair = _KEY_VALUE.match(said) if one.form in {"pair", "front"} else None
-    if any(_ABOUT_FILE.match(heading) for heading in one.headings) or (pair is not None and pair["key"].casefold() in _SKIP):
+    if any(_ABOUT_FILE.match(heading) for heading in one.headings) or (
+        pair is not None and pair["key"].casefold() in _KEYS_OF_FILE
+    ):
         return True
     is_blank = _BLANK_LINE.fullmatch(said) if pair is None else _BLANK_VALUE.fullmatch(pair["value"])
     return is_blank is not None or _TO_FILL.search(said) is not None
@@ -193,7 +183,7 @@ class _Reader:
             yield from self._close()
             yield from self._row(start, stop)
             return
-        is_short = len(line) <= LINE_MAX_CHARS
+        is_short = len(line) <= _LINE_MAX_CHARS
         heading = _HEADING.match(line) if is_short else None
         item = _ITEM.match(line)
         if heading is not None:
@@ -226,10 +216,9 @@ class _Reader:
 
     def _row(self, start: int, stop: int) -> Iterator[Statement]:
         """Of a table of two columns each row behind the head is a pair."""
-        found = (
-            _ROW.match(self._text, start, stop) if self._rows > 2 and stop - start <= LINE_MAX_CHARS else None
-        )  # the head and its rule
-        if found is not None and is_pair(said := f"{cleaned(found['key'])}: {cleaned(found['value'])}"):
+        is_data = self._rows > _TABLE_HEAD_ROWS and stop - start <= _LINE_MAX_CHARS
+        found = _ROW.match(self._text, start, stop) if is_data else None
+        if found is not None and _is_pair(said := f"{cleaned(found['key'])}: {cleaned(found['value'])}"):
             yield Statement(start=start, end=stop, text=said, form="pair", headings=self._above())
 
     def _in_fence(self, line: str) -> bool:
@@ -251,7 +240,7 @@ class _Reader:
         if item is not None:
             start, end, indent = item
             said = self._text[start:end].strip()
-            if len(said) <= LINE_MAX_CHARS and said.rstrip("*_ ").endswith((":", "：", "..", "…")):
+            if len(said) <= _LINE_MAX_CHARS and said.rstrip("*_ ").endswith((":", "：", "..", "…")):
                 self._parents.append((indent, cleaned(said).rstrip("*_:：.… ")))
             elif said:
                 yield from _item(self._text, start, end, self._above())
@@ -282,9 +271,9 @@ def _front_matter(text: str) -> tuple[int, list[Statement]]:
     return end.end(), found
 
 
-def is_pair(line: str) -> bool:
+def _is_pair(line: str) -> bool:
     """`key: value` with a short name for a key; "Decided on 3 May: …" and "X is Y: …" are statements."""
-    found = _KEY_VALUE.match(cleaned(line)) if len(line) <= LINE_MAX_CHARS else None
+    found = _KEY_VALUE.match(cleaned(line)) if len(line) <= _LINE_MAX_CHARS else None
     if found is None:
         return False
     key = found["key"]
@@ -300,7 +289,7 @@ def _item(text: str, start: int, end: int, headings: tuple[str, ...]) -> Iterato
     """A list item is one pair, or its sentences."""
     while end > start and text[end - 1].isspace():
         end -= 1
-    if is_pair(text[start:end]):
+    if _is_pair(text[start:end]):
         yield Statement(start=start, end=end, text=text[start:end], form="pair", headings=headings)
         return
     for first, last in sentences(text, start, end):
@@ -312,14 +301,14 @@ def _paragraph(text: str, start: int, end: int, headings: tuple[str, ...]) -> It
     that is a key ("## Timezone")."""
     lines = text[start:end].split("\n")
     is_value = len(lines) == 1 and len(lines[0]) <= _VALUE_MAX_CHARS and not lines[0].rstrip().endswith((".", "!", "?"))
-    if headings and is_value and is_attribute(headings[-1]) and is_pair(f"{headings[-1]}: {lines[0]}"):
+    if headings and is_value and is_attribute(headings[-1]) and _is_pair(f"{headings[-1]}: {lines[0]}"):
         yield Statement(start=start, end=end, text=f"{headings[-1]}: {lines[0].strip()}", form="pair", headings=headings[:-1])
         return
-    if all(is_pair(line) or re.match(r"\s*\*\*[^*]+\*\*\s+\S", line) for line in lines):
+    if all(_is_pair(line) or re.match(r"\s*\*\*[^*]+\*\*\s+\S", line) for line in lines):
         position = start
         for line in lines:
             lead = len(line) - len(line.lstrip())
-            form = "pair" if is_pair(line) else "sentence"
+            form = "pair" if _is_pair(line) else "sentence"
             stop = position + len(line.rstrip())
             yield Statement(start=position + lead, end=stop, text=line.strip(), form=form, headings=headings)
             position += len(line) + 1

@@ -5,18 +5,18 @@ measured once (`docs/memory.md` has both)."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Final
 
 from memdir.memory.extract import extract
-from memdir_bench.memory.judging import DAY_MS, Store, shown
+from memdir_bench.memory.judging import DAY_MS, Store, bytes_before, shown
 from memdir_bench.memory.made_up_lives import Truth
 
 LANGUAGES: Final = ("english", "german", "spanish", "french")
 _DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}$")
-_VALUE: Final = re.compile(r" \{(?P<who>\w+)\.(?P<attribute>[\w ]+)(?P<sign>[=:])(?P<value>[^}]+)\}$")
+_VALUE: Final = re.compile(r" \{(?P<who>\w+)\.(?P<attribute>[\w ]+)=(?P<value>[^}]+)\}$")
 
 
 @dataclass(slots=True)
@@ -54,7 +54,7 @@ def _add(entry: Entry, line: str) -> None:
     entry.sentences.append(sentence)
     if line.startswith("+"):
         entry.worth.append(sentence)
-    if found is not None and found["sign"] == "=":
+    if found is not None:
         entry.values.append((Truth(attribute=found["attribute"], who=found["who"], value=found["value"]), sentence))
 
 
@@ -73,15 +73,11 @@ def remembered(entries: Sequence[Entry]) -> Remembered:
     facts = right = found = 0
     for entry in entries:
         marked = list(_places(entry))
-        spans = [(one.start_byte, one.end_byte) for one in extract(entry.text, entry.path, byte_at=_bytes_before(entry.text))]
+        spans = [(one.start_byte, one.end_byte) for one in extract(entry.text, entry.path, byte_at=bytes_before(entry.text))]
         facts += len(spans)
         right += sum(any(start >= begin and end <= stop for begin, stop in marked) for start, end in spans)
         found += sum(any(start >= begin and end <= stop for start, end in spans) for begin, stop in marked)
     return Remembered(facts, right, sum(len(entry.worth) for entry in entries), found)
-
-
-def _bytes_before(text: str) -> Callable[[int], int]:
-    return lambda at: len(text[:at].encode())
 
 
 def _places(entry: Entry) -> Iterator[tuple[int, int]]:

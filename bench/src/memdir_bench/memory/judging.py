@@ -47,6 +47,11 @@ def _names(name: str, text: str) -> bool:
 Reader = Callable[[str], list[tuple[int, str]]]
 
 
+def bytes_before(text: str) -> Callable[[int], int]:
+    """How many bytes of UTF-8 stand before a character of the text."""
+    return lambda at: len(text[:at].encode())
+
+
 class Store:
     """What a server keeps of memories, as far as reconciling needs it."""
 
@@ -66,7 +71,7 @@ class Store:
     def write(self, path: str, text: str, *, now_ms: int) -> tuple[MemoryCandidate, ...]:
         """A note is written, or written anew; an empty one is gone."""
         restated = [] if self._reader is None else self._reader(text)
-        candidates = extract(text, path, byte_at=lambda at: len(text[:at].encode()), restated=restated)
+        candidates = extract(text, path, byte_at=bytes_before(text), restated=restated)
         own = self.own(path)
         others = [one for one in self.latest() if one.document_id != path]
         for change in reconcile(candidates, own=own, others=others):

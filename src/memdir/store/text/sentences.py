@@ -66,7 +66,8 @@ def _ends(text: str, start: int, dot: int, after: int, stop: int) -> bool:
         return True
     if after - dot == 1 and text[dot] == ".":
         plain = word.lower().strip("*_")
-        if (plain in _NEVER_LAST and word != "CA") or (plain in _BEFORE_NUMBER and following[0].isdigit()):
+        is_abbreviation = plain in _NEVER_LAST and word != "CA"  # "ca." is about, "CA" California
+        if is_abbreviation or (plain in _BEFORE_NUMBER and following[0].isdigit()):
             return False
         if len(word) == 1 and word.isalpha() and (word.isupper() or following[1:2] == ".") and following[0].isupper():
             return word == "I"  # Which ends a sentence as often as it is an initial.
