@@ -97,7 +97,8 @@ def test_documents_that_are_about_nobody_bring_no_facts_even_among_the_memories(
     for path, text in documents(max_bytes=20_000, most=2000, every=every):
         read += 1
         remembered += bool(facts(text, f"/memory/{path.name}"))
-    assert remembered <= max(1, read // 100), f"{remembered} of {read}"
+    limit = 0.01 * read
+    assert remembered <= limit + (0 if every == 1 else 2 * limit**0.5), f"{remembered} of {read}"  # a sample varies
 
 
 @pytest.mark.parametrize(

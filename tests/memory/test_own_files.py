@@ -201,6 +201,8 @@ def test_headings_with_the_same_keys_are_each_what_the_lines_below_are_about() -
         "Ana – Lives in Graz",
         "Ana – Speaks Dutch",
     ]
+    listed = "## Food\n- Tree nut allergy (severe)\n\n## Gifts\n- tulips, no roses\n"
+    assert facts(listed, "/memory/ana.md") == ["Ana – Food: Tree nut allergy (severe)", "Ana – Gifts: tulips, no roses"]
 
 
 @pytest.mark.promise("facts.own-files")

@@ -179,7 +179,7 @@ _USUAL: Final = re.compile(r"^(?:current|new|preferred|usual|main|primary|daily)
 _I_AM: Final = re.compile(r"I(?:['’]m| am)\b")
 """Behind which only the user is meant, whatever name follows."""
 _NOT_MEANT: Final = re.compile(
-    r"\?\s*$|^(?![\w ’']{1,40}: \S|(?:when|where)\b[^?]{3,80}, (?:I|we|my)\b)(?:if|maybe|perhaps|suppose|imagine|should|"
+    r"\?\s*$|^\([a-z]\) |^(?![\w ’']{1,40}: \S|(?:when|where)\b[^?]{3,80}, (?:I|we|my)\b)(?:if|maybe|perhaps|suppose|imagine|should|"
     r"would|could|can|do|does|did|is|are|what|who|why|how|when|where|whether|ask|remind)\b|"
     r"\b(?:(?<!that )(?<!which )(?<!who )would|might|maybe|perhaps|wonder|no idea|not sure|pretend|dream(?:ed|t)? (?:of|"
     r"that)|wish|if "
@@ -188,7 +188,7 @@ _NOT_MEANT: Final = re.compile(
     r"\b(?-i:may) (?:be|have|mean|well)\b",
     re.IGNORECASE,
 )
-"""Asked, supposed, or no longer so."""
+"""Asked, supposed, a clause of a licence, or no longer so."""
 _WISHED: Final = re.compile(
     r"\b(?:hopes? to|wants? to|plans? to|going to|thinking (?:of|about)|considering|dreams? of|will probably)\b", re.IGNORECASE
 )

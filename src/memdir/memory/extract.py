@@ -280,8 +280,8 @@ def _candidate(piece: Statement, subject: str, *, is_journal: bool) -> tuple[str
     dated = _DATE.search(said)
     decided = _DECIDED.search(said)
     is_line = piece.form in {"front", "pair"} or is_bare(said)
-    if is_line and subject != USER and not said.casefold().startswith(subject.casefold()):
-        said = f"{subject[:1].upper()}{subject[1:]} – {said}"
+    if is_line:
+        said = _of(subject, said)
     claim = claim_of(said)
     if piece.form == "sentence" and len(said.split()) < 3 and said.isascii():
         return None
@@ -297,8 +297,17 @@ def _candidate(piece: Statement, subject: str, *, is_journal: bool) -> tuple[str
     about = claim.subject if claim is not None else subject
     if claim is None and not is_line:
         about = USER if is_first_person(said) else person_of(said) or subject
-    label = _label(piece) if piece.form == "item" and not is_line and not _states(said) else ""
-    return kind, f"{label}: {said}" if label else said, about.casefold(), confidence
+    if piece.form == "item" and not is_line and not _states(said):
+        label = _label(piece)
+        said = _of(about, f"{label}: {said}" if label else said)
+    return kind, said, about.casefold(), confidence
+
+
+def _of(subject: str, said: str) -> str:
+    """A line that does not tell whom it is about, with the name of who that is."""
+    if subject == USER or said.casefold().startswith(subject.casefold()):
+        return said
+    return f"{subject[:1].upper()}{subject[1:]} – {said}"
 
 
 def _states(said: str) -> bool:
