@@ -179,8 +179,8 @@ _USUAL: Final = re.compile(r"^(?:current|new|preferred|usual|main|primary|daily)
 _I_AM: Final = re.compile(r"I(?:['’]m| am)\b")
 """Behind which only the user is meant, whatever name follows."""
 _NOT_MEANT: Final = re.compile(
-    r"\?\s*$|^\([a-z]\) |^(?![\w ’']{1,40}: \S|(?:when|where)\b[^?]{3,80}, (?:I|we|my)\b)(?:if|maybe|perhaps|suppose|imagine|should|"
-    r"would|could|can|do|does|did|is|are|what|who|why|how|when|where|whether|ask|remind)\b|"
+    r"\?\s*$|^\([a-z]\) |^(?![\w ’']{1,40}: \S|(?:when|where)\b[^?]{3,80}, (?:I|we|my)\b)(?:if|maybe|perhaps|suppose|"
+    r"imagine|should|would|could|can|do|does|did|is|are|what|who|why|how|when|where|whether|ask|remind)\b|"
     r"\b(?:(?<!that )(?<!which )(?<!who )would|might|maybe|perhaps|wonder|no idea|not sure|pretend|dream(?:ed|t)? (?:of|"
     r"that)|wish|if "
     r"only|one day|someday|(?<!get )(?<!ting )(?<!got )(?<!am )used to|(?:almost|nearly) (?:\w+ed|bought|left|quit|took|got|"
