@@ -143,7 +143,7 @@ def test_a_watched_folder_is_recorded(memdir: Memdir, tmp_path: Path) -> None:
     )  # fmt: skip
     try:
         assert watcher.stderr is not None
-        assert "watching" in watcher.stderr.readline()
+        sees_reads = "Reads are seen too" in watcher.stderr.readline()
         steps = [  # one after the other: a folder that is renamed at once is not watched yet
             ("echo new > b.md", [("file_write", "/b.md")]), ("sed -i s/two/TWO/ old/a.md", [("file_edit", "/old/a.md")]),
             ("mkdir -p x/y", [("dir_create", "/x"), ("dir_create", "/x/y")]), ("mv b.md x/", [("file_move", "/x/b.md")]),
@@ -158,6 +158,14 @@ def test_a_watched_folder_is_recorded(memdir: Memdir, tmp_path: Path) -> None:
                     >= set(wanted)
                 ),
                 script,
+            )
+        if sees_reads:  # root alone is told who it was
+            memdir.shell("cat z/c.md && ls z/y && cp z/c.md z/copy.md && python3 -c 'open(\"z/y/f.txt\").read()'", cwd=folder)
+            seen = {("file_read", "/z/c.md", "cat"), ("file_browse", "/z/y", "ls"), ("file_copy", "/z/copy.md", "cp")}
+            seen |= {("file_read", "/z/y/f.txt", "python3")}
+            eventually(
+                lambda: {(one["type"], one["path"], one["actor"]["name"]) for one in recorded(memdir)} >= seen,
+                "reads in a watched folder",
             )
         (edit,) = [one for one in recorded(memdir) if one["type"] == "file_edit" and one["root"] == str(folder)]
         assert applied("one\ntwo\n", edit["delta"]) == "one\nTWO\n"

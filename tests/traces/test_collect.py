@@ -59,7 +59,12 @@ TEXT = st.lists(st.sampled_from(["a\n", "b\n", "c", "\n", "d\r\n", "ü\n"]), max
         ),
         ([op("browse", "/"), op("browse", "/", at_ms=5)], [("file_browse", "/")]),
         ([op("read", "/a"), op("read", "/a", at_ms=5)], [("file_read", "/a")]),
-        ([op("write", "/x-journal", after=b"1", created=True), op("delete", "/x-journal")], []),
+        ([op("write", "/x.db-journal", after=b"1", created=True), op("delete", "/x.db-journal")], []),
+        *(  # what people call files is no temporary name
+            ([op("write", f"/{name}", after=b"1", created=True), op("delete", f"/{name}")],
+             [("file_write", f"/{name}"), ("file_delete", f"/{name}")])
+            for name in ("README.Debian", "log.202411", "work-journal", "NOTES.BACKUP", ".eslintrc.config", "intro.swf")
+        ),
         ([op("write", "/inputrc.arrows", after=b"1", created=True)], [("file_write", "/inputrc.arrows")]),
     ],
 )  # fmt: skip

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import logging
-import os
 import threading
 import time
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +15,7 @@ from memdir.core.clock import Clock
 from memdir.fs.operations import Operation
 from memdir.traces.collect import Collector
 from memdir.traces.log import TraceLog, is_ignored
+from memdir.traces.processes import Processes
 
 log = logging.getLogger(__name__)
 
@@ -30,18 +30,6 @@ _URGENT: Final = 20_000
 _STYLE_SHARE: Final = 0.01
 """Of the time at most goes into reading the log for the profile: it runs beside the requests of the mount."""
 QUERY_MAX_CHARS: Final = 200
-_KNOWN_MAX: Final = 1024
-_KNOWN_S: Final = 0.005
-"""How long the name of a process is taken for the same: a shell that forked becomes another program. What was known is used
-when it is gone."""
-INDEXERS: Final = frozenset(
-    {
-        *("tracker-miner-f", "tracker-extract", "localsearch-3", "baloo_file", "baloo_file_extr", "updatedb", "mlocate"),
-        *("updatedb.mlocat", "plocate", "recollindex", "clamd", "clamscan", "rsnapshot", "restic", "borg", "memdir"),
-        "gvfsd-metadata",
-    }
-)
-"""Programs that read everything, and ours."""
 
 
 class MountTraces:
@@ -52,7 +40,7 @@ class MountTraces:
         self._root = root
         self._clock = clock
         self._queue: deque[Operation] = deque()
-        self._known: OrderedDict[int, tuple[float, str, str]] = OrderedDict()
+        self._processes = Processes()
         self._collector = Collector()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._work, name="memdir-traces", daemon=True)
@@ -78,11 +66,11 @@ class MountTraces:
 
     def is_left_out(self, pid: int) -> bool:
         """Of the kernel, of ourselves and of indexers nothing is told."""
-        return pid == 0 or pid == os.getpid() or self._who(pid)[0] in INDEXERS
+        return self._processes.is_left_out(pid)
 
     def take(self, operation: Operation) -> None:
         """One that the mount tells of."""
-        actor, session = self._who(operation.pid)
+        actor, session = self._processes.who(operation.pid)
         self._put(replace(operation, actor=actor, session_key=f"{self._root} {session}", root=self._root))
         self._last_s = time.monotonic()
 
@@ -129,24 +117,6 @@ class MountTraces:
         ended_s = time.monotonic()
         self._style_due_s = ended_s + (ended_s - began_s) / _STYLE_SHARE
         return self._style
-
-    def _who(self, pid: int) -> tuple[str, str]:
-        """Name and session of a process; both empty when it is gone already."""
-        now_s = time.monotonic()
-        known = self._known.get(pid)
-        if known is not None and now_s - known[0] < _KNOWN_S:
-            return known[1], known[2]
-        try:
-            with open(f"/proc/{pid}/comm", "rb") as handle:
-                name = handle.read(64).decode("utf-8", "replace").strip()
-            session = str(os.getsid(pid))
-        except (OSError, ProcessLookupError):
-            name, session = ("", "") if known is None else (known[1], known[2])
-        self._known[pid] = (now_s, name, session)
-        self._known.move_to_end(pid)
-        while len(self._known) > _KNOWN_MAX:
-            self._known.popitem(last=False)
-        return name, session
 
     def _work(self) -> None:
         while not self._stopping.wait(_STEP_S):

@@ -26,10 +26,11 @@ IDLE_MS: Final = 30 * 60_000
 PENDING_MAX: Final = 4096
 _TEMPORARY: Final = re.compile(
     r"(?:^|/)(?:\.?#.*|\.~lock\..*|4913|\.goutputstream-\w+|\.nfs\w+|\.fuse_hidden\w+|tmp\w{6,}|\.tmp[\w.-]*|sed\w{6}|XX\w{6})$"
-    r"|(?:~|\.sw[a-z]|\.tmp|\.temp|\.part|\.crdownload|\.bak~|\.kate-swp|\.tmp[\w.-]{4,}|-journal|-wal|-shm)$"
-    r"|\.(?=[A-Za-z]*[A-Z0-9])[A-Za-z0-9]{6}$|(?:^|/)\.[^/]+\.\w{6}$"
+    r"|(?:~|\.sw[g-p]|\.tmp|\.temp|\.part|\.crdownload|\.bak~|\.kate-swp|\.tmp[\w.-]{4,}|\.\w+-(?:journal|wal|shm))$"
+    r"|\.(?![A-Z]?[a-z]+$|[A-Z]+$|\d+$)[A-Za-z0-9]{6}$|(?:^|/)\.[^/]+\.(?![A-Z]?[a-z]+$|[A-Z]+$|\d+$)\w{6}$"
 )
-"""Names that tools give to files for a moment: editors, sed, mkstemp(3), browsers, SQLite."""
+"""Names that tools give to files for a moment: editors, sed, mkstemp(3), browsers, SQLite. Six letters that are written as a
+word is (`README.Debian`), and six digits (`log.202411`), are no random ones."""
 _BACKUP: Final = re.compile(
     r"(?:~|\.bak|\.orig|\.old|[-_ .](?:backup|copy|kopie)(?:[-_ .]?\d*)?(?:\.\w+)?"
     r"| \(copy\)(?:\.\w+)?)$",

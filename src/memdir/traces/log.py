@@ -10,10 +10,13 @@ import fcntl
 import fnmatch
 import json
 import os
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
+from itertools import accumulate
 from pathlib import Path
 from typing import Final
 
@@ -30,8 +33,9 @@ FORGOTTEN_MAX: Final = 64
 """So many requests to forget are kept, the latest ones: events that a recorder had not written yet are dropped by them."""
 _PREFIX: Final = "events-"
 IGNORED: Final = (
-    ".git", ".git/*", "*/.git", "*/.git/*", "*/.cache/*", "*/__pycache__/*", "*/node_modules/*", "*.pyc", ".memdir*",
-    "*/.Trash-*", "*/.venv/*", "*.sock", "*/.ssh/*", "*.key", "*.pem", "*/.gnupg/*",
+    ".git", ".cache", "__pycache__", "node_modules", "*.pyc", ".memdir*", ".Trash-*", "Trash", ".venv", "*.sock",
+    ".ssh", ".gnupg", ".aws", ".password-store", "keyrings", "*.key", "*.pem", "*.p12", "*.pfx", "*.kdbx", "*.keystore",
+    "id_rsa*", "id_ecdsa*", "id_ed25519*", ".env", ".env.*", ".netrc", ".pgpass", ".git-credentials", "*_history",
 )  # fmt: skip
 """What no person does, and what nobody wants to be seen."""
 
@@ -230,7 +234,24 @@ def _parsed(line: bytes) -> Event | None:
 
 
 def is_ignored(path: str, patterns: Sequence[str]) -> bool:
-    """Whether a path (absolute in its root) is left out: by one of the patterns, as a whole, or by its name."""
-    relative = path.lstrip("/")
-    name = relative.rpartition("/")[2]
-    return any(fnmatch.fnmatchcase(relative, one) or fnmatch.fnmatchcase(name, one) for one in patterns)
+    """Whether a path (absolute in its root) is left out, as by fnmatch(3): a pattern of a name leaves out what is called so and
+    all below it; one with a slash is of the path as a whole, and of all below that."""
+    names, like, paths = _matchers(tuple(patterns))
+    parts = path.strip("/").split("/")
+    if not names.isdisjoint(parts) or (like is not None and any(map(like.match, parts))):
+        return True
+    return paths is not None and any(map(paths.match, accumulate(parts, "{}/{}".format)))
+
+
+@lru_cache(maxsize=16)
+def _matchers(patterns: tuple[str, ...]) -> tuple[frozenset[str], re.Pattern[str] | None, re.Pattern[str] | None]:
+    """Names as they are, patterns of names, patterns of paths."""
+    listed = [one.rstrip("/") for one in patterns]
+    exact = frozenset(one for one in listed if not set(one) & set("*?[/"))
+    like = [one for one in listed if "/" not in one and one not in exact]
+    paths = [one.removeprefix("/") for one in listed if "/" in one]
+    return exact, _any_of(like), _any_of(paths)
+
+
+def _any_of(patterns: Sequence[str]) -> re.Pattern[str] | None:
+    return re.compile("|".join(map(fnmatch.translate, patterns))) if patterns else None

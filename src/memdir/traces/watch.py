@@ -1,7 +1,8 @@
-"""What happens in ordinary folders, by inotify(7). Reads are not seen this way: a mount with `--traces` sees them.
+"""What happens in ordinary folders, by inotify(7), and for root by fanotify(7) beside it: who it was, what was read and listed.
 
-inotify says little: that something was made, closed after writing, moved or deleted. What it was before is known from a copy in
-memory of the small text files of the folder, made when watching begins.
+inotify says little: that something was made, closed after writing, moved or deleted, and not by whom: without that, what people
+read is not to be told from what indexers do. What a file was before is known from a copy in memory of the small text files of
+the folder, made when watching begins.
 """
 
 from __future__ import annotations
@@ -14,14 +15,18 @@ import struct
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from memdir.core.errors import UsageError
-from memdir.fs.operations import CONTENT_MAX_BYTES, Kind, Operation
+from memdir.fs.operations import CONTENT_MAX_BYTES, COPY_MS, Kind, Operation
+from memdir.traces import accesses
+from memdir.traces.accesses import Accesses
 from memdir.traces.collect import Collector
 from memdir.traces.events import Event
 from memdir.traces.log import is_ignored
+from memdir.traces.processes import Processes
 
 _CLOSE_WRITE, _MOVED_FROM, _MOVED_TO, _CREATE, _DELETE = 0x8, 0x40, 0x80, 0x100, 0x200
 _IS_DIR, _OVERFLOW, _IGNORED = 0x40000000, 0x4000, 0x8000
@@ -31,6 +36,14 @@ _BUFFER_BYTES: Final = 1 << 20
 _HELD_MAX_BYTES: Final = 128 << 20
 FOLDERS_MAX: Final = 60_000
 """Below what /proc/sys/fs/inotify/max_user_watches usually allows."""
+_CHANGED: Final = accesses.CREATE | accesses.CLOSE_WRITE | accesses.DELETE | accesses.MOVED_FROM | accesses.MOVED_TO
+_CHANGES_MAX: Final = 4096
+"""Of which it is known who made them."""
+_PROCESSES_MAX: Final = 256
+_OPENED_MAX: Final = 512
+"""Files that a process opened last, and may have copied: to the same name, or, of the _LATEST, to another one."""
+_LATEST: Final = 8
+_SAMPLE_BYTES: Final = 64 << 10
 
 
 class Watcher:
@@ -51,6 +64,16 @@ class Watcher:
         """Files that were made and not closed yet."""
         self._moved: dict[int, tuple[Path, Path, bool]] = {}
         self._collectors = {root: Collector() for root in roots}
+        self._accesses = _for_root()
+        self._processes = Processes()
+        self._changed_by: OrderedDict[Path, int] = OrderedDict()
+        """Who changed what last."""
+        self._opened_by: OrderedDict[int, OrderedDict[Path, int]] = OrderedDict()
+        """What each process opened last, and when."""
+        self._sessions: dict[Path, str] = {}
+        """Of each root the last one."""
+        self.unread = 0
+        """Folders on filesystems whose reads cannot be seen."""
         self.missed = 0
         """How often the system had more to say than it kept."""
         for root in roots:
@@ -58,13 +81,22 @@ class Watcher:
                 raise UsageError(f"{root} is no folder")
             self._add(root, root, fresh=False)
 
+    @property
+    def sees_reads(self) -> bool:
+        """Whether reads and listings are seen, and who it was."""
+        return self._accesses is not None
+
     def close(self) -> None:
         os.close(self._fd)
+        if self._accesses is not None:
+            self._accesses.close()
 
     def step(self, timeout_s: float) -> list[Event]:
         """Wait for something to happen; events that have settled."""
-        ready, _, _ = select.select([self._fd], [], [], timeout_s)
+        reads = [] if self._accesses is None else [self._accesses.fd]
+        ready, _, _ = select.select([self._fd, *reads], [], [], timeout_s)
         if ready:
+            self._look()  # first: who made a change is asked when it is told
             for watch, mask, cookie, name in self._read():
                 self._happened(watch, mask, cookie, name)
             self._vanished()
@@ -77,6 +109,48 @@ class Watcher:
     def _settled(self, *, everything: bool) -> list[Event]:
         now_ms = time.time_ns() // 1_000_000
         return [one for collector in self._collectors.values() for one in collector.settled(now_ms, everything=everything)]
+
+    # what fanotify says
+
+    def _look(self) -> None:
+        if self._accesses is not None:
+            for pid, mask, watch, name in self._accesses.read():
+                self._accessed(pid, mask, watch, name)
+
+    def _accessed(self, pid: int, mask: int, watch: int, name: str) -> None:
+        if watch not in self._folders or pid == os.getpid():
+            return
+        self._processes.who(pid)  # while it is there
+        root, folder = self._folders[watch]
+        if mask & accesses.ON_FOLDER and name == ".":
+            if mask & accesses.ACCESS:
+                self._tell(root, "browse", folder, pid=pid, size_bytes=_count(folder))
+            return
+        path = folder / name
+        if mask & _CHANGED:
+            _remember(self._changed_by, path, pid, most=_CHANGES_MAX)
+        if mask & accesses.ON_FOLDER:
+            return
+        if mask & accesses.OPEN:
+            opened = self._opened_by.get(pid, OrderedDict())
+            _remember(self._opened_by, pid, opened, most=_PROCESSES_MAX)
+            _remember(opened, path, time.time_ns() // 1_000_000, most=_OPENED_MAX)
+        if mask & accesses.CLOSE_NOWRITE and path.is_file() and not path.is_symlink():
+            self._tell(root, "read", path, pid=pid, size_bytes=_size(path))
+
+    def _source_of(self, path: Path, maker: int, after: bytes | None, size: int) -> Path | None:
+        """A file that whoever made `path` had opened, with the same contents (of a large one: as long, with the same ends)."""
+        if not maker or not size:
+            return None
+        since_ms = time.time_ns() // 1_000_000 - COPY_MS
+        opened = self._opened_by.get(maker, OrderedDict())
+        latest = list(islice(reversed(opened), _LATEST))
+        for source in dict.fromkeys((*latest, *(one for one in opened if one.name == path.name))):
+            if source != path and opened[source] >= since_ms and _size(source) == size:
+                held = self._held.get(source)
+                if (held == after) if held is not None else _are_alike(source, path):
+                    return source
+        return None
 
     # what inotify says
 
@@ -100,6 +174,8 @@ class Watcher:
         root, folder = self._folders[watch]
         if mask & _IGNORED:
             del self._folders[watch]
+            if self._accesses is not None:
+                self._accesses.forget(watch)
             return
         path, is_dir = folder / name, bool(mask & _IS_DIR)
         if mask & _MOVED_FROM:
@@ -110,7 +186,10 @@ class Watcher:
             self._tell(root, "mkdir", path)
             self._add(root, path, fresh=True)
         elif mask & _CREATE and not path.is_symlink():
-            if len(self._made) < FOLDERS_MAX:
+            if _is_linked(path):
+                self._made.add(path)
+                self._written(root, path)
+            elif len(self._made) < FOLDERS_MAX:
                 self._made.add(path)
         elif mask & _CLOSE_WRITE:
             self._written(root, path)
@@ -124,7 +203,18 @@ class Watcher:
         before = None if created else self._held.get(path)
         after, size = self._contents(path)
         self._hold(path, after)
-        self._tell(root, "write", path, before=before, after=after, created=created, size_bytes=size)
+        if created:
+            self._new(root, path, self._changed_by.get(path, 0), after, size)
+        else:
+            self._tell(root, "write", path, before=before, after=after, size_bytes=size)
+
+    def _new(self, root: Path, path: Path, pid: int, content: bytes | None, size: int) -> None:
+        """A file that was not there before, made by `pid` (0: not known)."""
+        source = self._source_of(path, pid, content, size)
+        if source is not None and root in source.parents:
+            self._tell(root, "copy", source, target=path, pid=pid, after=content, size_bytes=size)
+        else:
+            self._tell(root, "write", path, pid=pid, after=content, created=True, size_bytes=size)
 
     def _arrived(self, root: Path, path: Path, cookie: int, *, is_dir: bool) -> None:
         moved = self._moved.pop(cookie, None)
@@ -170,6 +260,7 @@ class Watcher:
 
     def _add(self, root: Path, folder: Path, *, fresh: bool) -> None:
         """Watch a folder and all below it; `fresh`: it was just made, what is in it already is new."""
+        maker = self._changed_by.get(folder, 0)
         for at, folders, files in os.walk(folder):
             place = Path(at)
             if place != root and self._is_left_out(root, place):
@@ -183,19 +274,28 @@ class Watcher:
                 hint = "raise fs.inotify.max_user_watches, or watch fewer folders" if number == errno.ENOSPC else ""
                 raise UsageError(f"{at} cannot be watched: {os.strerror(number)}", hint=hint)
             self._folders[watch] = (root, place)
+            self._see_reads(place, watch)
             if len(self._folders) > FOLDERS_MAX:
                 raise UsageError(f"more than {FOLDERS_MAX:,} folders", hint="watch fewer, or name some in the ignore file")
+            if fresh:
+                self._look()  # what was opened to fill it
+                if place != folder:
+                    self._tell(root, "mkdir", place, pid=maker)
             for name in files:
                 path = place / name
                 content, size = self._contents(path)
-                if fresh and place != folder:
-                    self._tell(root, "write", path, after=content, created=True, size_bytes=size)
                 self._hold(path, content)
-            if fresh and place == folder:
-                for name in files:
-                    self._tell(root, "write", place / name, after=self._held.get(place / name), created=True)
-                for name in folders:
-                    self._tell(root, "mkdir", place / name)
+                if fresh:
+                    self._new(root, path, maker, content, size)
+
+    def _see_reads(self, folder: Path, watch: int) -> None:
+        if self._accesses is not None:
+            try:
+                self._accesses.add(folder, watch)
+            except FileNotFoundError:
+                return
+            except OSError:
+                self.unread += 1
 
     def _contents(self, path: Path) -> tuple[bytes | None, int]:
         """Of a small file, and its size."""
@@ -221,20 +321,81 @@ class Watcher:
         return held
 
     def _is_left_out(self, root: Path, path: Path) -> bool:
-        return is_ignored(f"/{path.relative_to(root)}", self._patterns)
+        return is_ignored(_inside(root, path), self._patterns)
 
-    def _tell(self, root: Path, kind: Kind, path: Path, *, target: Path | None = None, **more: object) -> None:
-        if self._is_left_out(root, path):
+    def _tell(
+        self, root: Path, kind: Kind, path: Path, *, target: Path | None = None, pid: int | None = None, **more: object
+    ) -> None:
+        pid = self._changed_by.get(path, 0) if pid is None else pid
+        if self._is_left_out(root, path) or (pid and self._processes.is_left_out(pid)):
             return
+        actor, session = self._processes.who(pid) if pid else ("", "")
+        # Who is gone before it could be asked is taken for whoever was at work last.
+        session = self._sessions[root] = session or self._sessions.get(root, "")
         inside = target is None or root in target.parents
         operation = Operation(
             kind=kind,
-            at_ms=time.time_ns() // 1_000_000, pid=0, session_key=str(root), root=str(root),
-            path=f"/{path.relative_to(root)}",
-            target="" if target is None else f"/{target.relative_to(root)}" if inside else str(target),
-            raw=f"inotify {kind}", **more,  # type: ignore[arg-type]
+            at_ms=time.time_ns() // 1_000_000, pid=pid, actor=actor, session_key=f"{root} {session}", root=str(root),
+            path=_inside(root, path),
+            target="" if target is None else _inside(root, target) if inside else str(target),
+            raw=f"{'fanotify' if kind in ('read', 'browse') else 'inotify'} {kind}", **more,  # type: ignore[arg-type]
         )  # fmt: skip
         self._collectors[root].take(operation)
+
+
+def _for_root() -> Accesses | None:
+    """None for others, and where the kernel does not let us."""
+    try:
+        return Accesses()
+    except OSError:
+        return None
+
+
+def _remember(known: OrderedDict[Any, Any], key: object, value: object, *, most: int) -> None:
+    known[key] = value
+    known.move_to_end(key)
+    while len(known) > most:
+        known.popitem(last=False)
+
+
+def _inside(root: Path, path: Path) -> str:
+    return "/" if path == root else f"/{path.relative_to(root)}"
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def _is_linked(path: Path) -> bool:
+    """Whether it has another name: nobody closes what was made by link(2)."""
+    try:
+        return path.stat().st_nlink > 1
+    except OSError:
+        return False
+
+
+def _count(folder: Path) -> int:
+    try:
+        return len(os.listdir(folder))
+    except OSError:
+        return 0
+
+
+def _are_alike(one: Path, other: Path) -> bool:
+    """Whether two files of the same size begin and end alike."""
+    try:
+        with one.open("rb") as first, other.open("rb") as second:
+            for place in (0, max(0, _size(one) - _SAMPLE_BYTES)):
+                first.seek(place)
+                second.seek(place)
+                if first.read(_SAMPLE_BYTES) != second.read(_SAMPLE_BYTES):
+                    return False
+    except OSError:
+        return False
+    return True
 
 
 def watch(watcher: Watcher, add: Callable[[list[Event]], None], stopped: Callable[[], bool]) -> None:

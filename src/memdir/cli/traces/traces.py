@@ -120,7 +120,10 @@ def _watch(args: argparse.Namespace, out: Output) -> int:
         log.add(events)
 
     watcher = Watcher(roots, log.ignored)  # before it is said: what happens from then on is seen
-    out.note(f"watching {', '.join(map(str, roots))}; Ctrl-C ends it. Reads are seen in a mount with --traces only")
+    reads = "Reads are seen too" if watcher.sees_reads else "Reads are seen by root, and in a mount with --traces"
+    out.note(f"watching {', '.join(map(str, roots))}; Ctrl-C ends it. {reads}")
+    if watcher.unread:
+        out.note(f"in {plural(watcher.unread, 'folder')} no reads can be seen: their filesystem does not tell")
     watch(watcher, add, stopping.is_set)
     if watcher.missed:
         out.note("more happened at once than the system told of: some of it is missing")
@@ -234,8 +237,9 @@ WATCH = Command(
     name="traces watch",
     usage="DIR ...",
     description=(
-        "Record what happens in ordinary folders, until it is ended: files that are made, changed, moved and deleted. Names\n"
-        "in the file `ignore` beside the log are left out, a pattern a line; what no person does (.git, caches, keys) always."
+        "Record what happens in ordinary folders, until it is ended: files that are made, changed, moved and deleted; for\n"
+        "root also what is read and listed, and which program it was. Names in the file `ignore` beside the log are left out,\n"
+        "a pattern a line; what no person does (.git, caches, keys) always."
     ),
     examples=[("memdir traces watch ~/Documents ~/Desktop", "in the foreground")],
     exit_codes=[(0, "something was recorded"), (1, "nothing happened")],
