@@ -8,8 +8,9 @@ collects gives operations in order, and asks for what has settled.
 from __future__ import annotations
 
 import re
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from memdir.core.ids import new_id
@@ -24,6 +25,11 @@ AGAIN_MS: Final = 1000
 IDLE_MS: Final = 30 * 60_000
 """Who does nothing for so long begins another session."""
 PENDING_MAX: Final = 4096
+BULK_FILES: Final = 100
+BULK_MS: Final = 60_000
+"""A process that touches more than BULK_FILES within this time walks a tree: it unpacks, copies, searches or backs up. What it
+does is marked `is_bulk`, keeps no contents and tells nothing of habits."""
+_WALKERS_MAX: Final = 256
 _TEMPORARY: Final = re.compile(
     r"(?:^|/)(?:\.?#.*|\.~lock\..*|4913|\.goutputstream-\w+|\.nfs\w+|\.fuse_hidden\w+|tmp\w{6,}|\.tmp[\w.-]*|sed\w{6}|XX\w{6})$"
     r"|(?:~|\.sw[g-p]|\.tmp|\.temp|\.part|\.crdownload|\.bak~|\.kate-swp|\.tmp[\w.-]{4,}|\.\w+-(?:journal|wal|shm))$"
@@ -38,6 +44,26 @@ _BACKUP: Final = re.compile(
 )
 
 
+@dataclass(slots=True)
+class _Touched:
+    """Files of a process, and since when; of a walk until it has been at rest for BULK_MS."""
+
+    since_ms: int = 0
+    last_ms: int = 0
+    paths: set[str] = field(default_factory=set)
+
+    @property
+    def is_bulk(self) -> bool:
+        return len(self.paths) > BULK_FILES
+
+    def add(self, path: str, at_ms: int) -> None:
+        if at_ms - (self.last_ms if self.is_bulk else self.since_ms) > BULK_MS:
+            self.since_ms, self.paths = at_ms, set()
+        self.last_ms = at_ms
+        if not self.is_bulk:
+            self.paths.add(path)
+
+
 class Collector:
     """Of one root. Not for several threads."""
 
@@ -50,14 +76,27 @@ class Collector:
         self._views: dict[tuple[str, str], tuple[int, int]] = {}
         """How often a session read a path, and when last."""
         self._sessions: dict[str, tuple[str, int]] = {}
+        self._touched: OrderedDict[int, _Touched] = OrderedDict()
+        """By process."""
 
     def take(self, operation: Operation) -> None:
         """The next one."""
+        self._touch(operation)
         if self._is_told(operation):
             return
         merged = self._merged(operation)
         for one in (operation,) if merged is None else merged:
             self._add(one)
+
+    def _touch(self, operation: Operation) -> None:
+        touched = self._touched.setdefault(operation.pid, _Touched())
+        self._touched.move_to_end(operation.pid)
+        touched.add(operation.target or operation.path, operation.at_ms)
+        while len(self._touched) > _WALKERS_MAX:
+            self._touched.popitem(last=False)
+
+    def _is_bulk(self, operation: Operation) -> bool:
+        return operation.pid in self._touched and self._touched[operation.pid].is_bulk
 
     def _is_told(self, operation: Operation) -> bool:
         """Whether one before it of the same process says it: editors open what they show twice, a listing takes several
@@ -114,7 +153,11 @@ class Collector:
         """`notes.tmp` was written and takes the place of `notes.md`: an edit of `notes.md`, or the making of it."""
         number = self._earlier(last, "write", last.path, within_ms=SAVE_MS)
         made = None if number is None else self._pending[number]
-        if number is None or made is None or not made.created or not (last.replaced or _TEMPORARY.search(last.path)):
+        is_temporary = _TEMPORARY.search(last.path) is not None
+        if made is None and is_temporary and not _is_side_file(last.target):  # made before anybody looked
+            size = len(last.after or b"")
+            return [replace(last, kind="write", path=last.target, target="", created=not last.replaced, size_bytes=size)]
+        if number is None or made is None or not made.created or not (last.replaced or is_temporary):
             return None
         del self._pending[number]
         return [
@@ -164,6 +207,8 @@ class Collector:
         kind, fields, path = self._told(one)
         if kind is None:
             return
+        if self._is_bulk(one):
+            fields = {key: value for key, value in fields.items() if key not in ("content", "content_hex")} | {"is_bulk": True}
         yield Event(
             id=new_id(), type=kind, timestamp_ms=one.at_ms, session=self._session(one), actor=one.actor, pid=one.pid,
             root=one.root, path=path, fields=fields, raw=one.raw or one.kind,
@@ -219,6 +264,8 @@ class Collector:
         return "file_edit", {**kind, "tool": one.actor, **lines, "delta": changes, **hashes}, one.path
 
     def _view(self, one: Operation) -> dict[str, Any]:
+        if self._is_bulk(one):
+            return {"view_count": 1, "revisit_ms": None}
         session = self._session(one)
         count, last_ms = self._views.get((session, one.path), (0, 0))
         self._views[session, one.path] = (count + 1, one.at_ms)

@@ -1,6 +1,6 @@
 """One session, condensed: how it was done (17 numbers, and some more), what about, and in which steps. Deterministic; no model.
 
-The 17 are FileGram's Table 6, exactly; ratios are over at least 1. Derived events are not counted.
+The 17 are FileGram's Table 6, exactly; ratios are over at least 1. Derived events, and those of a walk, are not counted.
 """
 
 from __future__ import annotations
@@ -87,15 +87,15 @@ def engrams(events: Iterable[Event]) -> list[Engram]:
     """Of all sessions, in the order of their beginnings."""
     sessions: dict[str, list[Event]] = {}
     for event in events:
-        if not event.is_derived:
+        if event.is_counted:
             sessions.setdefault(event.session, []).append(event)
     made = [engram(session, found) for session, found in sessions.items()]
     return sorted(made, key=lambda one: (one.begins_ms, one.session))
 
 
 def engram(session: str, events: Sequence[Event]) -> Engram:
-    """Of the events of one session, derived ones left out, in any order."""
-    events = sorted((one for one in events if not one.is_derived), key=lambda one: (one.timestamp_ms, one.id))
+    """Of the events of one session that count, in any order."""
+    events = sorted((one for one in events if one.is_counted), key=lambda one: (one.timestamp_ms, one.id))
     created = [one for one in events if one.type == "file_write" and one.fields.get("operation") == "create"]
     edits = [one for one in events if one.type == "file_edit"]
     counts = Counter(one.type for one in events)
@@ -244,15 +244,15 @@ def _descriptor(features: Mapping[str, float], texts: Sequence[tuple[str, str]])
     return f"{len(texts)} texts, {', '.join(parts)}" if len(texts) > 1 else f"a text, {', '.join(parts)}"
 
 
-def _chunks(texts: Sequence[tuple[str, str]]) -> Iterable[tuple[str, str]]:
-    count = 0
-    for path, text in texts:
-        for at in range(0, len(text), CHUNK_CHARS):
-            if text[at : at + CHUNK_CHARS].strip():
-                count += 1
-                if count > CHUNKS_MAX:
-                    return
-                yield path, text[at : at + CHUNK_CHARS]
+def _chunks(texts: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
+    """First the beginning of each text, then what follows in each."""
+    parts = [
+        (at, number, path, text[at : at + CHUNK_CHARS])
+        for number, (path, text) in enumerate(texts)
+        for at in range(0, min(len(text), CHUNKS_MAX * CHUNK_CHARS), CHUNK_CHARS)
+        if text[at : at + CHUNK_CHARS].strip()
+    ]
+    return [(path, part) for _, _, path, part in sorted(parts)[:CHUNKS_MAX]]
 
 
 # episodes

@@ -44,6 +44,11 @@ class Event:
         return depth_of(self.path)
 
     @property
+    def is_counted(self) -> bool:
+        """Whether it tells how somebody works: it is no derived one, and no part of a walk through a tree."""
+        return not self.is_derived and not self.fields.get("is_bulk")
+
+    @property
     def is_derived(self) -> bool:
         return self.type in DERIVED
 

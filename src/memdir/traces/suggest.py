@@ -103,7 +103,7 @@ def procedures(events: Iterable[Event]) -> list[Procedure]:
     left out."""
     by_session: dict[str, list[str]] = {}
     for event in events:
-        if not event.is_derived:
+        if event.is_counted:
             steps = by_session.setdefault(event.session, [])
             step = _step(event)
             if not steps or steps[-1] != step:

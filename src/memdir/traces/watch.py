@@ -68,8 +68,8 @@ class Watcher:
         self._processes = Processes()
         self._changed_by: OrderedDict[Path, int] = OrderedDict()
         """Who changed what last."""
-        self._opened_by: OrderedDict[int, OrderedDict[Path, int]] = OrderedDict()
-        """What each process opened last, and when."""
+        self._opened_by: OrderedDict[int, OrderedDict[Path, tuple[str, int]]] = OrderedDict()
+        """What each process opened last: its name, and when."""
         self._sessions: dict[Path, str] = {}
         """Of each root the last one."""
         self.unread = 0
@@ -134,7 +134,7 @@ class Watcher:
         if mask & accesses.OPEN:
             opened = self._opened_by.get(pid, OrderedDict())
             _remember(self._opened_by, pid, opened, most=_PROCESSES_MAX)
-            _remember(opened, path, time.time_ns() // 1_000_000, most=_OPENED_MAX)
+            _remember(opened, path, (name, time.time_ns() // 1_000_000), most=_OPENED_MAX)
         if mask & accesses.CLOSE_NOWRITE and path.is_file() and not path.is_symlink():
             self._tell(root, "read", path, pid=pid, size_bytes=_size(path))
 
@@ -145,8 +145,9 @@ class Watcher:
         since_ms = time.time_ns() // 1_000_000 - COPY_MS
         opened = self._opened_by.get(maker, OrderedDict())
         latest = list(islice(reversed(opened), _LATEST))
-        for source in dict.fromkeys((*latest, *(one for one in opened if one.name == path.name))):
-            if source != path and opened[source] >= since_ms and _size(source) == size:
+        alike = [one for one, (name, _) in opened.items() if name == path.name]
+        for source in dict.fromkeys((*latest, *alike)):
+            if source != path and opened[source][1] >= since_ms and _size(source) == size:
                 held = self._held.get(source)
                 if (held == after) if held is not None else _are_alike(source, path):
                     return source
@@ -261,32 +262,40 @@ class Watcher:
     def _add(self, root: Path, folder: Path, *, fresh: bool) -> None:
         """Watch a folder and all below it; `fresh`: it was just made, what is in it already is new."""
         maker = self._changed_by.get(folder, 0)
-        for at, folders, files in os.walk(folder):
-            place = Path(at)
+        waiting = [folder]
+        while waiting:
+            place = waiting.pop()
             if place != root and self._is_left_out(root, place):
-                folders.clear()
                 continue
-            watch = self._libc.inotify_add_watch(self._fd, os.fsencode(at), ctypes.c_uint32(_MASK))
-            if watch < 0:
-                number = ctypes.get_errno()
-                if number == errno.ENOENT:
-                    continue
-                hint = "raise fs.inotify.max_user_watches, or watch fewer folders" if number == errno.ENOSPC else ""
-                raise UsageError(f"{at} cannot be watched: {os.strerror(number)}", hint=hint)
-            self._folders[watch] = (root, place)
-            self._see_reads(place, watch)
-            if len(self._folders) > FOLDERS_MAX:
-                raise UsageError(f"more than {FOLDERS_MAX:,} folders", hint="watch fewer, or name some in the ignore file")
+            if not self._watch(root, place):
+                continue
             if fresh:
                 self._look()  # what was opened to fill it
                 if place != folder:
                     self._tell(root, "mkdir", place, pid=maker)
-            for name in files:
-                path = place / name
+            for path, is_folder in _listed(place):  # after it is watched: what is made later is told
+                if is_folder:
+                    waiting.append(path)
+                    continue
                 content, size = self._contents(path)
                 self._hold(path, content)
                 if fresh:
                     self._new(root, path, maker, content, size)
+
+    def _watch(self, root: Path, folder: Path) -> bool:
+        """False when it is gone, or not for us to see."""
+        watch = self._libc.inotify_add_watch(self._fd, os.fsencode(folder), ctypes.c_uint32(_MASK))
+        if watch < 0:
+            number = ctypes.get_errno()
+            if number in (errno.ENOENT, errno.ENOTDIR) or (number == errno.EACCES and folder != root):
+                return False
+            hint = "raise fs.inotify.max_user_watches, or watch fewer folders" if number == errno.ENOSPC else ""
+            raise UsageError(f"{folder} cannot be watched: {os.strerror(number)}", hint=hint)
+        self._folders[watch] = (root, folder)
+        if len(self._folders) > FOLDERS_MAX:
+            raise UsageError(f"more than {FOLDERS_MAX:,} folders", hint="watch fewer, or name some in the ignore file")
+        self._see_reads(folder, watch)
+        return True
 
     def _see_reads(self, folder: Path, watch: int) -> None:
         if self._accesses is not None:
@@ -375,6 +384,15 @@ def _is_linked(path: Path) -> bool:
         return path.stat().st_nlink > 1
     except OSError:
         return False
+
+
+def _listed(folder: Path) -> list[tuple[Path, bool]]:
+    """What stands in a folder, and whether it is one; nothing of one that cannot be read."""
+    try:
+        with os.scandir(folder) as found:
+            return [(folder / one.name, one.is_dir(follow_symlinks=False)) for one in found]
+    except OSError:
+        return []
 
 
 def _count(folder: Path) -> int:
