@@ -42,6 +42,31 @@ TEXT = st.lists(st.sampled_from(["a\n", "b\n", "c", "\n", "d\r\n", "ü\n"]), max
             [op("write", "/f.pdf.part", after=b"x", created=True), op("rename", "/f.pdf.part", "/f.pdf", after=b"x")],
             [("file_write", "/f.pdf")],
         ),
+        (  # rsync: a copy under a name that may look like a word
+            [op("copy", "/src/a.md", "/.a.md.reports", after=b"x"), op("rename", "/.a.md.reports", "/a.md", after=b"x")],
+            [("file_copy", "/a.md")],
+        ),
+        (  # the same over a file that was there
+            [
+                op("copy", "/src/a.md", "/.a.md.Xy12Zt", after=b"x\n"),
+                op("rename", "/.a.md.Xy12Zt", "/a.md", before=b"y\n", after=b"x\n", replaced=True),
+            ],
+            [("file_edit", "/a.md")],
+        ),
+        (  # a program that writes beside and renames
+            [op("write", "/a.json.new", after=b"x", created=True), op("rename", "/a.json.new", "/a.json", after=b"x")],
+            [("file_write", "/a.json")],
+        ),
+        ([op("rename", "/.a.md.Xy12Zt", "/a.md", after=b"x")], [("file_write", "/a.md")]),  # nobody looked when it was made
+        (
+            [op("write", "/2026-a.md", after=b"x", created=True), op("rename", "/2026-a.md", "/a.md", after=b"x")],
+            [("file_write", "/2026-a.md"), ("file_rename", "/a.md")],
+        ),
+        (
+            [op("copy", "/a.md", "/b.md", after=b"x"), op("rename", "/b.md", "/x/b.md", after=b"x")],
+            [("file_copy", "/b.md"), ("file_move", "/x/b.md")],
+        ),
+        ([op("rename", "/a.md.bak", "/a.md", after=b"x")], [("file_rename", "/a.md")]),  # a backup is put back
         ([op("rename", "/a.md", "/b.md")], [("file_rename", "/b.md")]),
         ([op("rename", "/a.md", "/x/a.md")], [("file_move", "/x/a.md")]),
         ([op("read", "/a"), op("copy", "/a", "/b", after=b"x")], [("file_copy", "/b")]),

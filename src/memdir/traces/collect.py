@@ -152,19 +152,28 @@ class Collector:
     def _saved_by_rename(self, last: Operation) -> list[Operation] | None:
         """`notes.tmp` was written and takes the place of `notes.md`: an edit of `notes.md`, or the making of it."""
         number = self._earlier(last, "write", last.path, within_ms=SAVE_MS)
+        if number is None:
+            number = self._earlier(last, "copy", last.path, within_ms=SAVE_MS)
         made = None if number is None else self._pending[number]
-        is_temporary = _TEMPORARY.search(last.path) is not None
-        if made is None and is_temporary and not _is_side_file(last.target):  # made before anybody looked
-            size = len(last.after or b"")
-            return [replace(last, kind="write", path=last.target, target="", created=not last.replaced, size_bytes=size)]
-        if number is None or made is None or not made.created or not (last.replaced or is_temporary):
+        (folder, _, old), (place, _, new) = last.path.rpartition("/"), last.target.rpartition("/")
+        is_temporary = _TEMPORARY.search(last.path) is not None or old.startswith(f".{new}.")
+        is_beside = folder == place and old.startswith(new)
+        if number is None or made is None:  # made before anybody looked
+            if not is_temporary or _is_side_file(last.target):
+                return None
+            made = replace(last, kind="write", created=True, size_bytes=len(last.after or b""))
+        elif not (made.created or made.kind == "copy") or not (last.replaced or is_temporary or is_beside):
             return None
-        del self._pending[number]
+        else:
+            del self._pending[number]
+        raw = last.raw if made.raw == last.raw else f"{made.raw} + {last.raw}"
+        if made.kind == "copy" and not last.replaced:
+            return [replace(made, at_ms=last.at_ms, target=last.target, raw=raw)]
         return [
             replace(
-                made, at_ms=last.at_ms, path=last.target, before=last.before if last.replaced else None,
-                after=last.after if made.after is None else made.after, created=not last.replaced,
-                raw=f"{made.raw} + {last.raw}",
+                made, kind="write", at_ms=last.at_ms, path=last.target, target="",
+                before=last.before if last.replaced else None, after=last.after if made.after is None else made.after,
+                created=not last.replaced, raw=raw,
             )
         ]  # fmt: skip
 

@@ -37,8 +37,8 @@ _HELD_MAX_BYTES: Final = 128 << 20
 FOLDERS_MAX: Final = 60_000
 """Below what /proc/sys/fs/inotify/max_user_watches usually allows."""
 _CHANGED: Final = accesses.CREATE | accesses.CLOSE_WRITE | accesses.DELETE | accesses.MOVED_FROM | accesses.MOVED_TO
-_CHANGES_MAX: Final = 4096
-"""Of which it is known who made them."""
+_CHANGES_MAX: Final = 16_384
+"""Of which it is known who made them: as many as the system keeps until they are read."""
 _PROCESSES_MAX: Final = 256
 _OPENED_MAX: Final = 512
 """Files that a process opened last, and may have copied: to the same name, or, of the _LATEST, to another one."""
