@@ -56,11 +56,7 @@ class Candidate:
 
 def in_order(candidates: list[Candidate], query: Query, *, tuning: Tuning, doubt: float) -> list[Candidate]:
     """Half the fused score relative to the best, times how sure the best is; half how sure this very passage is. Further
-    passages of a file are lowered; best first.
-
-    A match of one word of many counts less than BM25 says: its share of the fused score is multiplied by the share of the
-    query's words that the passage holds, to the power `tuning.coverage`.
-    """
+    passages of a file are lowered; best first."""
     if not candidates:
         return []
     terms = telling(query.terms) if doubt >= TELLING_FROM else query.terms
@@ -68,7 +64,6 @@ def in_order(candidates: list[Candidate], query: Query, *, tuning: Tuning, doubt
         if candidate.lexical > 0:
             candidate.covered = _covered(candidate, terms)
             candidate.coverage = len(candidate.covered) / len(terms)
-            candidate.score -= tuning.lexical * candidate.lexical * (1 - candidate.coverage**tuning.coverage)
     ranked = sorted(candidates, key=Candidate.order)
     best = ranked[0].score
     power = COVERAGE_CERTAIN[0] * (COVERAGE_CERTAIN[1] / COVERAGE_CERTAIN[0]) ** doubt

@@ -43,8 +43,6 @@ class Tuning:
     answers first than 0; on Cranfield that changes nothing, on CISI it adds half a point of nDCG@10. More lets headings win."""
     feedback: float = 0.4
     """How much likeness to the best passages counts beside likeness to the question, see `fed_back`."""
-    coverage: float = 0.5
-    """To what power the share of the query's words that a passage holds is taken, before its words count."""
     next_in_file: float = 0.85
     """Each further passage of the same file counts this much less, so that other files are seen too."""
 

@@ -23,7 +23,6 @@ WITHOUT: Final[Mapping[str, Mapping[str, float]]] = {
     "dense": {"dense": 0.0},
     "best_line": {"best_line": 0.0},
     "feedback": {"feedback": 0.0},
-    "coverage": {"coverage": 0.0},
     "path": {"path": 0.0},
 }
 """What each ablation takes away."""
