@@ -28,7 +28,7 @@ _EVENT: Final = struct.Struct("=IBBHQii")
 _INFO: Final = struct.Struct("=BxHQIi")
 """Type, length, filesystem, length and type of the handle that follows."""
 _HANDLE_MAX_BYTES: Final = 128
-_BUFFER_BYTES: Final = 256 << 10
+_BUFFER_BYTES: Final = 2 << 20
 
 Handle = tuple[int, int, bytes]
 """Of a folder: its filesystem, the handle's type, the handle."""
@@ -71,21 +71,21 @@ class Accesses:
             self._folders.pop(handle, None)
 
     def read(self) -> Iterator[tuple[int, int, int, str]]:
-        """Process, what it did, the number of the folder, and the name there; "." for the folder itself."""
-        while True:
-            try:
-                data = os.read(self.fd, _BUFFER_BYTES)
-            except BlockingIOError:
-                return
-            at = 0
-            while at < len(data):
-                length, _version, _, head, mask, _fd, pid = _EVENT.unpack_from(data, at)
-                if mask & _OVERFLOW:
-                    self.missed += 1
-                found = self._where(data, at + head, at + length)
-                at += length
-                if found is not None:
-                    yield pid, mask, *found
+        """Process, what it did, the number of the folder, and the name there; "." for the folder itself. All that the system
+        keeps (16,384 events) at most."""
+        try:
+            data = os.read(self.fd, _BUFFER_BYTES)
+        except BlockingIOError:
+            return
+        at = 0
+        while at < len(data):
+            length, _version, _, head, mask, _fd, pid = _EVENT.unpack_from(data, at)
+            if mask & _OVERFLOW:
+                self.missed += 1
+            found = self._where(data, at + head, at + length)
+            at += length
+            if found is not None:
+                yield pid, mask, *found
 
     def _where(self, data: bytes, at: int, end: int) -> tuple[int, str] | None:
         while at < end:

@@ -17,7 +17,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from memdir.core.errors import UsageError
 from memdir.fs.operations import CONTENT_MAX_BYTES, COPY_MS, Kind, Operation
@@ -74,8 +74,7 @@ class Watcher:
         """Of each root the last one."""
         self.unread = 0
         """Folders on filesystems whose reads cannot be seen."""
-        self.missed = 0
-        """How often the system had more to say than it kept."""
+        self._missed = 0
         for root in roots:
             if not root.is_dir():
                 raise UsageError(f"{root} is no folder")
@@ -85,6 +84,11 @@ class Watcher:
     def sees_reads(self) -> bool:
         """Whether reads and listings are seen, and who it was."""
         return self._accesses is not None
+
+    @property
+    def missed(self) -> int:
+        """How often the system had more to say than it kept."""
+        return self._missed + (0 if self._accesses is None else self._accesses.missed)
 
     def close(self) -> None:
         os.close(self._fd)
@@ -167,7 +171,7 @@ class Watcher:
             name = os.fsdecode(data[at : at + size].rstrip(b"\0"))
             at += size
             if mask & _OVERFLOW:
-                self.missed += 1
+                self._missed += 1
             elif watch in self._folders:
                 yield watch, mask, cookie, name
 
@@ -184,9 +188,10 @@ class Watcher:
         elif mask & _MOVED_TO:
             self._arrived(root, path, cookie, is_dir=is_dir)
         elif mask & _CREATE and is_dir:
-            self._tell(root, "mkdir", path)
             self._add(root, path, fresh=True)
         elif mask & _CREATE and not path.is_symlink():
+            if path in self._held:  # it was told when its new folder was looked through
+                return
             if _is_linked(path):
                 self._made.add(path)
                 self._written(root, path)
@@ -222,7 +227,6 @@ class Watcher:
         replaced, before = path in self._held, self._held.get(path)
         if moved is None:  # from a place that is not watched
             if is_dir:
-                self._tell(root, "mkdir", path)
                 self._add(root, path, fresh=True)
                 return
             after, size = self._contents(path)
@@ -238,7 +242,7 @@ class Watcher:
         if not is_dir:
             self._hold(path, after)
         elif not self._renamed_folder(old, path):
-            self._add(root, path, fresh=True)  # it was renamed before it could be watched
+            self._add(root, path, fresh=True, is_told=True)  # it was renamed before it could be watched
 
     def _vanished(self) -> None:
         """Moved out of sight: what was not heard of again in the same reading went away."""
@@ -259,20 +263,23 @@ class Watcher:
 
     # folders and contents
 
-    def _add(self, root: Path, folder: Path, *, fresh: bool) -> None:
-        """Watch a folder and all below it; `fresh`: it was just made, what is in it already is new."""
+    def _add(self, root: Path, folder: Path, *, fresh: bool, is_told: bool = False) -> None:
+        """Watch a folder and all below it. `fresh`: it was just made, what is in it is new; `is_told`: but not itself."""
         maker = self._changed_by.get(folder, 0)
         waiting = [folder]
         while waiting:
             place = waiting.pop()
             if place != root and self._is_left_out(root, place):
                 continue
-            if not self._watch(root, place):
+            state = self._watch(root, place)
+            if state == "known":
                 continue
             if fresh:
                 self._look()  # what was opened to fill it
-                if place != folder:
+                if place != folder or not is_told:
                     self._tell(root, "mkdir", place, pid=maker)
+            if state == "gone":
+                continue
             for path, is_folder in _listed(place):  # after it is watched: what is made later is told
                 if is_folder:
                     waiting.append(path)
@@ -282,20 +289,22 @@ class Watcher:
                 if fresh:
                     self._new(root, path, maker, content, size)
 
-    def _watch(self, root: Path, folder: Path) -> bool:
-        """False when it is gone, or not for us to see."""
+    def _watch(self, root: Path, folder: Path) -> Literal["new", "known", "gone"]:
+        """`known`: it was watched before; `gone`: it is no more, or is not for us to see."""
         watch = self._libc.inotify_add_watch(self._fd, os.fsencode(folder), ctypes.c_uint32(_MASK))
         if watch < 0:
             number = ctypes.get_errno()
             if number in (errno.ENOENT, errno.ENOTDIR) or (number == errno.EACCES and folder != root):
-                return False
+                return "gone"
             hint = "raise fs.inotify.max_user_watches, or watch fewer folders" if number == errno.ENOSPC else ""
             raise UsageError(f"{folder} cannot be watched: {os.strerror(number)}", hint=hint)
+        if self._folders.get(watch) == (root, folder):
+            return "known"
         self._folders[watch] = (root, folder)
         if len(self._folders) > FOLDERS_MAX:
             raise UsageError(f"more than {FOLDERS_MAX:,} folders", hint="watch fewer, or name some in the ignore file")
         self._see_reads(folder, watch)
-        return True
+        return "new"
 
     def _see_reads(self, folder: Path, watch: int) -> None:
         if self._accesses is not None:
