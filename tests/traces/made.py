@@ -49,7 +49,7 @@ def events_of(*operations: Operation) -> list[Event]:
     return collector.settled(0, everything=True)
 
 
-def op(kind: str, path: str, target: str = "", *, at_ms: int = 0, pid: int = 7, **more: Any) -> Operation:
+def op(kind: str, path: str, target: str = "", *, at_ms: int = 0, pid: int = 7, actor: str = "t", **more: Any) -> Operation:
     return Operation(
-        kind=kind, at_ms=at_ms, pid=pid, actor="t", session_key="k", root="/r", path=path, target=target, raw=kind, **more  # type: ignore[arg-type]
+        kind=kind, at_ms=at_ms, pid=pid, actor=actor, session_key="k", root="/r", path=path, target=target, raw=kind, **more  # type: ignore[arg-type]
     )  # fmt: skip

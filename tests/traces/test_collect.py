@@ -152,15 +152,18 @@ def test_names_have_a_style(name: str, style: str) -> None:
 
 
 def test_a_walk_through_a_tree_is_marked_keeps_no_contents_and_ends_when_it_rests() -> None:
-    unpacked = [op("write", f"/t/{at}.md", after=b"text\n", created=True, at_ms=at * 20) for at in range(BULK_FILES + 1)]
-    by_hand = [op("write", f"/{at}.md", after=b"mine\n", created=True, at_ms=at * 20, pid=8) for at in range(BULK_FILES)]
-    one_file = [op("write", "/log", after=b"mine\n", before=b"0", at_ms=at * 20, pid=9) for at in range(2 * BULK_FILES)]
+    unpacked = [
+        op("write", f"/t/{at}.md", after=b"text\n", created=True, at_ms=at * 20, pid=at % 3, actor="cp")
+        for at in range(BULK_FILES + 1)
+    ]
+    by_hand = [op("write", f"/{at}.md", after=b"mine\n", created=True, at_ms=at * 20, actor="vi") for at in range(BULK_FILES)]
+    one_file = [op("write", "/log", after=b"mine\n", before=b"0", at_ms=at * 20, actor="log") for at in range(2 * BULK_FILES)]
     found = events_of(*unpacked, *by_hand, *one_file)
-    assert {one.pid for one in found if one.fields.get("is_bulk")} == {7}
-    assert [one.pid for one in found if not one.is_counted] == [7] * (BULK_FILES + 1)
-    assert {"content" in one.fields for one in found if one.pid == 7} == {False}
-    assert {one.fields["content"] for one in found if one.pid == 8} == {"mine\n"}
-    later = op("write", "/later.md", after=b"mine\n", created=True, at_ms=unpacked[-1].at_ms + BULK_MS + 1)
+    assert [one.actor for one in found if one.fields.get("is_bulk")] == ["cp"] * (BULK_FILES + 1)
+    assert {one.actor for one in found if one.is_counted} == {"vi", "log"}
+    assert {"content" in one.fields for one in found if one.actor == "cp"} == {False}
+    assert {one.fields["content"] for one in found if one.actor == "vi"} == {"mine\n"}
+    later = op("write", "/later.md", after=b"mine\n", created=True, at_ms=unpacked[-1].at_ms + BULK_MS + 1, actor="cp")
     assert events_of(*unpacked, later)[-1].fields["content"] == "mine\n"
     going_on = [op("read", f"/t/{at}.md", at_ms=at * BULK_MS // 2) for at in range(BULK_FILES + 9)]
     assert not any(one.fields.get("is_bulk") for one in events_of(*going_on))

@@ -27,8 +27,8 @@ IDLE_MS: Final = 30 * 60_000
 PENDING_MAX: Final = 4096
 BULK_FILES: Final = 100
 BULK_MS: Final = 60_000
-"""A process that touches more than BULK_FILES within this time walks a tree: it unpacks, copies, searches or backs up. What it
-does is marked `is_bulk`, keeps no contents and tells nothing of habits."""
+"""A program that touches more than BULK_FILES of a session within this time walks a tree: it unpacks, copies, searches, builds
+or backs up. What it does is marked `is_bulk`, keeps no contents and tells nothing of habits."""
 _WALKERS_MAX: Final = 256
 _TEMPORARY: Final = re.compile(
     r"(?:^|/)(?:\.?#.*|\.~lock\..*|4913|\.goutputstream-\w+|\.nfs\w+|\.fuse_hidden\w+|tmp\w{6,}|\.tmp[\w.-]*|sed\w{6}|XX\w{6})$"
@@ -46,7 +46,7 @@ _BACKUP: Final = re.compile(
 
 @dataclass(slots=True)
 class _Touched:
-    """Files of a process, and since when; of a walk until it has been at rest for BULK_MS."""
+    """Files that a program touched, and since when; of a walk until it has been at rest for BULK_MS."""
 
     since_ms: int = 0
     last_ms: int = 0
@@ -76,8 +76,8 @@ class Collector:
         self._views: dict[tuple[str, str], tuple[int, int]] = {}
         """How often a session read a path, and when last."""
         self._sessions: dict[str, tuple[str, int]] = {}
-        self._touched: OrderedDict[int, _Touched] = OrderedDict()
-        """By process."""
+        self._touched: OrderedDict[tuple[str, str], _Touched] = OrderedDict()
+        """By session and program."""
 
     def take(self, operation: Operation) -> None:
         """The next one."""
@@ -89,14 +89,16 @@ class Collector:
             self._add(one)
 
     def _touch(self, operation: Operation) -> None:
-        touched = self._touched.setdefault(operation.pid, _Touched())
-        self._touched.move_to_end(operation.pid)
+        who = operation.session_key, operation.actor
+        touched = self._touched.setdefault(who, _Touched())
+        self._touched.move_to_end(who)
         touched.add(operation.target or operation.path, operation.at_ms)
         while len(self._touched) > _WALKERS_MAX:
             self._touched.popitem(last=False)
 
     def _is_bulk(self, operation: Operation) -> bool:
-        return operation.pid in self._touched and self._touched[operation.pid].is_bulk
+        touched = self._touched.get((operation.session_key, operation.actor))
+        return touched is not None and touched.is_bulk
 
     def _is_told(self, operation: Operation) -> bool:
         """Whether one before it of the same process says it: editors open what they show twice, a listing takes several
