@@ -100,8 +100,9 @@ class Watcher:
         reads = [] if self._accesses is None else [self._accesses.fd]
         ready, _, _ = select.select([self._fd, *reads], [], [], timeout_s)
         if ready:
-            self._look()  # first: who made a change is asked when it is told
-            for watch, mask, cookie, name in self._read():
+            happened = list(self._read())
+            self._look()  # between: who made a change that was read is told by now
+            for watch, mask, cookie, name in happened:
                 self._happened(watch, mask, cookie, name)
             self._vanished()
         return self._settled(everything=False)
@@ -172,10 +173,12 @@ class Watcher:
             at += size
             if mask & _OVERFLOW:
                 self._missed += 1
-            elif watch in self._folders:
+            else:
                 yield watch, mask, cookie, name
 
     def _happened(self, watch: int, mask: int, cookie: int, name: str) -> None:
+        if watch not in self._folders:
+            return
         root, folder = self._folders[watch]
         if mask & _IGNORED:
             del self._folders[watch]
@@ -274,13 +277,14 @@ class Watcher:
             state = self._watch(root, place)
             if state == "known":
                 continue
-            if fresh:
-                self._look()  # what was opened to fill it
-                if place != folder or not is_told:
-                    self._tell(root, "mkdir", place, pid=maker)
+            if fresh and (place != folder or not is_told):
+                self._tell(root, "mkdir", place, pid=maker)
             if state == "gone":
                 continue
-            for path, is_folder in _listed(place):  # after it is watched: what is made later is told
+            listed = _listed(place)  # after it is watched: what is made later is told
+            if fresh:
+                self._look()  # what was opened to fill it
+            for path, is_folder in listed:
                 if is_folder:
                     waiting.append(path)
                     continue
