@@ -35,7 +35,7 @@ _PREFIX: Final = "events-"
 IGNORED: Final = (
     ".git", ".cache", "__pycache__", "node_modules", "*.pyc", ".memdir*", ".Trash-*", "Trash", ".venv", "*.sock",
     ".ssh", ".gnupg", ".aws", ".password-store", "keyrings", "*.key", "*.pem", "*.p12", "*.pfx", "*.kdbx", "*.keystore",
-    "id_rsa*", "id_ecdsa*", "id_ed25519*", ".env", ".env.*", ".netrc", ".pgpass", ".git-credentials", "*_history",
+    "id_rsa*", "id_ecdsa*", "id_ed25519*", ".env", ".env.*", ".netrc", ".pgpass", ".git-credentials", ".*_history",
 )  # fmt: skip
 """What no person does, and what nobody wants to be seen."""
 
