@@ -87,7 +87,8 @@ def test_what_is_on_its_way_is_forgotten_too(tmp_path: Path) -> None:
         ("/private/x", True), ("/private/x/y", True), ("/a/private/x", False), ("/privateer/x", False), ("/a/drafts/x", True),
         ("/.memdirignore", True), ("/.ssh/id_rsa", True), ("/.ssh/known_hosts", True), ("/home/.cache/a/b", True),
         ("/.cache/x", True), ("/node_modules/x/index.js", True), ("/app/.env", True), ("/.env.local", True),
-        ("/.bash_history", True), ("/medical_history/a.md", False), ("/backup/id_ed25519.pub", True), ("/environment.md", False), ("/keys.md", False),
+        ("/.bash_history", True), ("/medical_history/a.md", False),
+        ("/backup/id_ed25519.pub", True), ("/environment.md", False), ("/keys.md", False),
     ],
 )  # fmt: skip
 def test_what_nobody_wants_to_be_seen_is_left_out(tmp_path: Path, path: str, left_out: bool) -> None:
