@@ -93,12 +93,12 @@ def test_a_first_name_is_the_one_known_person_of_that_name(notes: list[str], now
 @pytest.mark.skipif(not FOLDER.is_dir(), reason="no documentation of Debian packages here")
 @pytest.mark.parametrize("every", [12, pytest.param(1, marks=pytest.mark.long)])
 def test_documents_that_are_about_nobody_bring_no_facts_even_among_the_memories(every: int) -> None:
-    read = remembered = 0
+    looked_at = remembered = 0
     for path, text in documents(max_bytes=20_000, most=2000, every=every):
-        read += 1
+        looked_at += 1
         remembered += bool(facts(text, f"/memory/{path.name}"))
-    limit = 0.01 * read
-    assert remembered <= limit + (0 if every == 1 else 2 * limit**0.5), f"{remembered} of {read}"  # a sample varies
+    limit = 0.01 * looked_at
+    assert remembered <= limit + (0 if every == 1 else 2 * limit**0.5), f"{remembered} of {looked_at}"  # a sample varies
 
 
 @pytest.mark.parametrize(

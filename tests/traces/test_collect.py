@@ -151,7 +151,7 @@ def test_names_have_a_style(name: str, style: str) -> None:
     assert naming(f"/x/{name}") == style
 
 
-def test_a_walk_through_a_tree_is_marked_keeps_no_contents_and_ends_when_it_rests() -> None:
+def test_work_in_bulk_is_marked_keeps_no_contents_and_ends_when_it_rests() -> None:
     unpacked = [
         op("write", f"/t/{at}.md", after=b"text\n", created=True, at_ms=at * 20, pid=at % 3, actor="cp")
         for at in range(BULK_FILES + 1)

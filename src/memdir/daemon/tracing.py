@@ -13,9 +13,9 @@ from typing import Final
 
 from memdir.core.clock import Clock
 from memdir.fs.operations import Operation
+from memdir.traces.actors import Actors
 from memdir.traces.collect import Collector
 from memdir.traces.log import TraceLog, is_ignored
-from memdir.traces.processes import Processes
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ class MountTraces:
         self._root = root
         self._clock = clock
         self._queue: deque[Operation] = deque()
-        self._processes = Processes()
+        self.actors = Actors()
         self._collector = Collector()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._work, name="memdir-traces", daemon=True)
@@ -64,13 +64,9 @@ class MountTraces:
         if self._thread.is_alive():
             self._thread.join(5.0)
 
-    def is_left_out(self, pid: int) -> bool:
-        """Of the kernel, of ourselves and of indexers nothing is told."""
-        return self._processes.is_left_out(pid)
-
     def take(self, operation: Operation) -> None:
         """One that the mount tells of."""
-        actor, session = self._processes.who(operation.pid)
+        actor, session = self.actors.who(operation.pid)
         self._put(replace(operation, actor=actor, session_key=f"{self._root} {session}", root=self._root))
         self._last_s = time.monotonic()
 

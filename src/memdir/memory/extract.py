@@ -281,7 +281,7 @@ def _candidate(piece: Statement, subject: str, *, is_journal: bool) -> tuple[str
     decided = _DECIDED.search(said)
     is_line = piece.form in {"front", "pair"} or is_bare(said)
     if is_line:
-        said = _of(subject, said)
+        said = _with_subject(subject, said)
     claim = claim_of(said)
     if piece.form == "sentence" and len(said.split()) < 3 and said.isascii():
         return None
@@ -299,11 +299,11 @@ def _candidate(piece: Statement, subject: str, *, is_journal: bool) -> tuple[str
         about = USER if is_first_person(said) else person_of(said) or subject
     if piece.form == "item" and not is_line and not _states(said):
         label = _label(piece)
-        said = _of(about, f"{label}: {said}" if label else said)
+        said = _with_subject(about, f"{label}: {said}" if label else said)
     return kind, said, about.casefold(), confidence
 
 
-def _of(subject: str, said: str) -> str:
+def _with_subject(subject: str, said: str) -> str:
     """A line that does not tell whom it is about, with the name of who that is."""
     if subject == USER or said.casefold().startswith(subject.casefold()):
         return said

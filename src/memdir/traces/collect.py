@@ -27,16 +27,17 @@ IDLE_MS: Final = 30 * 60_000
 PENDING_MAX: Final = 4096
 BULK_FILES: Final = 100
 BULK_MS: Final = 60_000
-"""A program that touches more than BULK_FILES of a session within this time walks a tree: it unpacks, copies, searches, builds
+"""A program that touches more than BULK_FILES of a session within this time works in bulk: it unpacks, copies, searches, builds
 or backs up. What it does is marked `is_bulk`, keeps no contents and tells nothing of habits."""
-_WALKERS_MAX: Final = 256
+_PROGRAMS_MAX: Final = 256
+_NO_WORD: Final = r"(?![A-Z]?[a-z]+$|[A-Z]+$|\d+$)"
+"""Six letters that are written as a word is (`README.Debian`), and six digits (`log.202411`), are no random ones."""
 _TEMPORARY: Final = re.compile(
     r"(?:^|/)(?:\.?#.*|\.~lock\..*|4913|\.goutputstream-\w+|\.nfs\w+|\.fuse_hidden\w+|tmp\w{6,}|\.tmp[\w.-]*|sed\w{6}|XX\w{6})$"
     r"|(?:~|\.sw[g-p]|\.tmp|\.temp|\.part|\.crdownload|\.bak~|\.kate-swp|\.tmp[\w.-]{4,}|\.\w+-(?:journal|wal|shm))$"
-    r"|\.(?![A-Z]?[a-z]+$|[A-Z]+$|\d+$)[A-Za-z0-9]{6}$|(?:^|/)\.[^/]+\.(?![A-Z]?[a-z]+$|[A-Z]+$|\d+$)\w{6}$"
+    rf"|\.{_NO_WORD}[A-Za-z0-9]{{6}}$|(?:^|/)\.[^/]+\.{_NO_WORD}\w{{6}}$"
 )
-"""Names that tools give to files for a moment: editors, sed, mkstemp(3), browsers, SQLite. Six letters that are written as a
-word is (`README.Debian`), and six digits (`log.202411`), are no random ones."""
+"""Names that tools give to files for a moment: editors, sed, mkstemp(3), browsers, SQLite."""
 _BACKUP: Final = re.compile(
     r"(?:~|\.bak|\.orig|\.old|[-_ .](?:backup|copy|kopie)(?:[-_ .]?\d*)?(?:\.\w+)?"
     r"| \(copy\)(?:\.\w+)?)$",
@@ -46,7 +47,7 @@ _BACKUP: Final = re.compile(
 
 @dataclass(slots=True)
 class _Touched:
-    """Files that a program touched, and since when; of a walk until it has been at rest for BULK_MS."""
+    """Files that a program touched, and since when; what works in bulk does so until it has been at rest for BULK_MS."""
 
     since_ms: int = 0
     last_ms: int = 0
@@ -93,7 +94,7 @@ class Collector:
         touched = self._touched.setdefault(who, _Touched())
         self._touched.move_to_end(who)
         touched.add(operation.target or operation.path, operation.at_ms)
-        while len(self._touched) > _WALKERS_MAX:
+        while len(self._touched) > _PROGRAMS_MAX:
             self._touched.popitem(last=False)
 
     def _is_bulk(self, operation: Operation) -> bool:

@@ -1,6 +1,6 @@
 """One session, condensed: how it was done (17 numbers, and some more), what about, and in which steps. Deterministic; no model.
 
-The 17 are FileGram's Table 6, exactly; ratios are over at least 1. Derived events, and those of a walk, are not counted.
+The 17 are FileGram's Table 6, exactly; ratios are over at least 1. Derived events, and work in bulk, are not counted.
 """
 
 from __future__ import annotations

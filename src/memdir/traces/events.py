@@ -45,7 +45,7 @@ class Event:
 
     @property
     def is_counted(self) -> bool:
-        """Whether it tells how somebody works: it is no derived one, and no part of a walk through a tree."""
+        """Whether it tells how somebody works: it is not derived, and no part of work in bulk."""
         return not self.is_derived and not self.fields.get("is_bulk")
 
     @property

@@ -11,35 +11,33 @@ import ctypes
 import errno
 import os
 import select
+import stat
 import struct
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from memdir.core.errors import UsageError
-from memdir.fs.operations import CONTENT_MAX_BYTES, COPY_MS, Kind, Operation
-from memdir.traces import accesses
-from memdir.traces.accesses import Accesses
+from memdir.fs.operations import CONTENT_MAX_BYTES, COPY_MS, Kind, OpenedLast, Operation
+from memdir.traces import fanotify
+from memdir.traces.actors import Actors
 from memdir.traces.collect import Collector
 from memdir.traces.events import Event
+from memdir.traces.fanotify import Fanotify, waiting_in
 from memdir.traces.log import is_ignored
-from memdir.traces.processes import Processes
 
-_CLOSE_WRITE, _MOVED_FROM, _MOVED_TO, _CREATE, _DELETE = 0x8, 0x40, 0x80, 0x100, 0x200
-_IS_DIR, _OVERFLOW, _IGNORED = 0x40000000, 0x4000, 0x8000
-_MASK: Final = _CLOSE_WRITE | _MOVED_FROM | _MOVED_TO | _CREATE | _DELETE | 0x01000000  # IN_ONLYDIR
+_IGNORED: Final = 0x8000
+_MASK: Final = fanotify.CHANGES | 0x01000000  # IN_ONLYDIR
 _HEAD: Final = struct.Struct("=iIII")
 _BUFFER_BYTES: Final = 1 << 20
 _HELD_MAX_BYTES: Final = 128 << 20
 FOLDERS_MAX: Final = 60_000
 """Below what /proc/sys/fs/inotify/max_user_watches usually allows."""
-_CHANGED: Final = accesses.CREATE | accesses.CLOSE_WRITE | accesses.DELETE | accesses.MOVED_FROM | accesses.MOVED_TO
 _CHANGES_MAX: Final = 16_384
 """Of which it is known who made them: as many as the system keeps until they are read."""
-_PROCESSES_MAX: Final = 256
 _OPENED_MAX: Final = 512
 """Files that a process opened last, and may have copied: to the same name, or, of the _LATEST, to another one."""
 _LATEST: Final = 8
@@ -64,16 +62,16 @@ class Watcher:
         """Files that were made and not closed yet."""
         self._moved: dict[int, tuple[Path, Path, bool]] = {}
         self._collectors = {root: Collector() for root in roots}
-        self._accesses = _for_root()
-        self._processes = Processes()
+        self._fanotify = _for_root()
+        self._actors = Actors()
         self._changed_by: OrderedDict[Path, int] = OrderedDict()
         """Who changed what last."""
-        self._opened_by: OrderedDict[int, OrderedDict[Path, tuple[str, int]]] = OrderedDict()
-        """What each process opened last: its name, and when."""
+        self._opened: OpenedLast[Path, tuple[str, int]] = OpenedLast(_OPENED_MAX)
+        """The file's name, and when."""
         self._sessions: dict[Path, str] = {}
         """Of each root the last one."""
-        self.unread = 0
-        """Folders on filesystems whose reads cannot be seen."""
+        self.folders_without_reads = 0
+        """Those on filesystems that fanotify does not tell of."""
         self._missed = 0
         for root in roots:
             if not root.is_dir():
@@ -83,25 +81,25 @@ class Watcher:
     @property
     def sees_reads(self) -> bool:
         """Whether reads and listings are seen, and who it was."""
-        return self._accesses is not None
+        return self._fanotify is not None
 
     @property
     def missed(self) -> int:
         """How often the system had more to say than it kept."""
-        return self._missed + (0 if self._accesses is None else self._accesses.missed)
+        return self._missed + (0 if self._fanotify is None else self._fanotify.missed)
 
     def close(self) -> None:
         os.close(self._fd)
-        if self._accesses is not None:
-            self._accesses.close()
+        if self._fanotify is not None:
+            self._fanotify.close()
 
     def step(self, timeout_s: float) -> list[Event]:
         """Wait for something to happen; events that have settled."""
-        reads = [] if self._accesses is None else [self._accesses.fd]
+        reads = [] if self._fanotify is None else [self._fanotify.fd]
         ready, _, _ = select.select([self._fd, *reads], [], [], timeout_s)
         if ready:
             happened = list(self._read())
-            self._look()  # between: who made a change that was read is told by now
+            self._read_fanotify()  # between: who made a change that was read is told by now
             for watch, mask, cookie, name in happened:
                 self._happened(watch, mask, cookie, name)
             self._vanished()
@@ -112,66 +110,65 @@ class Watcher:
         return self._settled(everything=True)
 
     def _settled(self, *, everything: bool) -> list[Event]:
-        now_ms = time.time_ns() // 1_000_000
+        now_ms = _now_ms()
         return [one for collector in self._collectors.values() for one in collector.settled(now_ms, everything=everything)]
 
     # what fanotify says
 
-    def _look(self) -> None:
-        if self._accesses is not None:
-            for pid, mask, watch, name in self._accesses.read():
-                self._accessed(pid, mask, watch, name)
+    def _read_fanotify(self) -> None:
+        if self._fanotify is not None:
+            for pid, mask, watch, name in self._fanotify.read():
+                self._told_by_fanotify(pid, mask, watch, name)
 
-    def _accessed(self, pid: int, mask: int, watch: int, name: str) -> None:
+    def _told_by_fanotify(self, pid: int, mask: int, watch: int, name: str) -> None:
         if watch not in self._folders or pid == os.getpid():
             return
-        self._processes.who(pid)  # while it is there
+        self._actors.who(pid)  # while it is there
         root, folder = self._folders[watch]
-        if mask & accesses.ON_FOLDER and name == ".":
-            if mask & accesses.ACCESS:
+        if mask & fanotify.ON_FOLDER and name == ".":
+            if mask & fanotify.ACCESS:
                 self._tell(root, "browse", folder, pid=pid, size_bytes=_count(folder))
             return
         path = folder / name
-        if mask & _CHANGED:
-            _remember(self._changed_by, path, pid, most=_CHANGES_MAX)
-        if mask & accesses.ON_FOLDER:
+        if mask & fanotify.CHANGES:
+            self._changed_by[path] = pid
+            self._changed_by.move_to_end(path)
+            if len(self._changed_by) > _CHANGES_MAX:
+                self._changed_by.popitem(last=False)
+        if mask & fanotify.ON_FOLDER:
             return
-        if mask & accesses.OPEN:
-            opened = self._opened_by.get(pid, OrderedDict())
-            _remember(self._opened_by, pid, opened, most=_PROCESSES_MAX)
-            _remember(opened, path, (name, time.time_ns() // 1_000_000), most=_OPENED_MAX)
-        if mask & accesses.CLOSE_NOWRITE and path.is_file() and not path.is_symlink():
-            self._tell(root, "read", path, pid=pid, size_bytes=_size(path))
+        if mask & fanotify.OPEN:
+            self._opened.note(pid, path, (name, _now_ms()))
+        found = _status(path) if mask & fanotify.CLOSE_NOWRITE else None
+        if found is not None and stat.S_ISREG(found.st_mode):
+            self._tell(root, "read", path, pid=pid, size_bytes=found.st_size)
 
     def _source_of(self, path: Path, maker: int, after: bytes | None, size: int) -> Path | None:
         """A file that whoever made `path` had opened, with the same contents (of a large one: as long, with the same ends)."""
         if not maker or not size:
             return None
-        since_ms = time.time_ns() // 1_000_000 - COPY_MS
-        opened = self._opened_by.get(maker, OrderedDict())
+        since_ms = _now_ms() - COPY_MS
+        opened = self._opened.of(maker)
         latest = list(islice(reversed(opened), _LATEST))
         alike = [one for one, (name, _) in opened.items() if name == path.name]
         for source in dict.fromkeys((*latest, *alike)):
-            if source != path and opened[source][1] >= since_ms and _size(source) == size:
+            found = _status(source) if source != path and opened[source][1] >= since_ms else None
+            if found is not None and found.st_size == size:
                 held = self._held.get(source)
-                if (held == after) if held is not None else _are_alike(source, path):
+                if (held == after) if held is not None else _are_alike(source, path, size):
                     return source
         return None
 
     # what inotify says
 
     def _read(self) -> Iterator[tuple[int, int, int, str]]:
-        try:
-            data = os.read(self._fd, _BUFFER_BYTES)
-        except BlockingIOError:
-            return
-        at = 0
+        data, at = waiting_in(self._fd, _BUFFER_BYTES), 0
         while at < len(data):
             watch, mask, cookie, size = _HEAD.unpack_from(data, at)
             at += _HEAD.size
             name = os.fsdecode(data[at : at + size].rstrip(b"\0"))
             at += size
-            if mask & _OVERFLOW:
+            if mask & fanotify.OVERFLOW:
                 self._missed += 1
             else:
                 yield watch, mask, cookie, name
@@ -182,27 +179,28 @@ class Watcher:
         root, folder = self._folders[watch]
         if mask & _IGNORED:
             del self._folders[watch]
-            if self._accesses is not None:
-                self._accesses.forget(watch)
+            if self._fanotify is not None:
+                self._fanotify.forget(watch)
             return
-        path, is_dir = folder / name, bool(mask & _IS_DIR)
-        if mask & _MOVED_FROM:
+        path, is_dir = folder / name, bool(mask & fanotify.ON_FOLDER)
+        if mask & fanotify.MOVED_FROM:
             self._moved[cookie] = (root, path, is_dir)
-        elif mask & _MOVED_TO:
+        elif mask & fanotify.MOVED_TO:
             self._arrived(root, path, cookie, is_dir=is_dir)
-        elif mask & _CREATE and is_dir:
+        elif mask & fanotify.CREATE and is_dir:
             self._add(root, path, fresh=True)
-        elif mask & _CREATE and not path.is_symlink():
+        elif mask & fanotify.CREATE and not path.is_symlink():
             if path in self._held:  # it was told when its new folder was looked through
                 return
-            if _is_linked(path):
+            found = _status(path)
+            if found is not None and found.st_nlink > 1:  # by link(2): nobody closes it
                 self._made.add(path)
                 self._written(root, path)
             elif len(self._made) < FOLDERS_MAX:
                 self._made.add(path)
-        elif mask & _CLOSE_WRITE:
+        elif mask & fanotify.CLOSE_WRITE:
             self._written(root, path)
-        elif mask & _DELETE:
+        elif mask & fanotify.DELETE:
             before = self._drop(path)
             self._tell(root, "rmdir" if is_dir else "delete", path, before=before)
 
@@ -283,7 +281,7 @@ class Watcher:
                 continue
             listed = _listed(place)  # after it is watched: what is made later is told
             if fresh:
-                self._look()  # what was opened to fill it
+                self._read_fanotify()  # what was opened to fill it
             for path, is_folder in listed:
                 if is_folder:
                     waiting.append(path)
@@ -311,13 +309,13 @@ class Watcher:
         return "new"
 
     def _see_reads(self, folder: Path, watch: int) -> None:
-        if self._accesses is not None:
+        if self._fanotify is not None:
             try:
-                self._accesses.add(folder, watch)
+                self._fanotify.add(folder, watch)
             except FileNotFoundError:
                 return
             except OSError:
-                self.unread += 1
+                self.folders_without_reads += 1
 
     def _contents(self, path: Path) -> tuple[bytes | None, int]:
         """Of a small file, and its size."""
@@ -349,15 +347,15 @@ class Watcher:
         self, root: Path, kind: Kind, path: Path, *, target: Path | None = None, pid: int | None = None, **more: object
     ) -> None:
         pid = self._changed_by.get(path, 0) if pid is None else pid
-        if self._is_left_out(root, path) or (pid and self._processes.is_left_out(pid)):
+        if self._is_left_out(root, path) or (pid and self._actors.is_left_out(pid)):
             return
-        actor, session = self._processes.who(pid) if pid else ("", "")
+        actor, session = self._actors.who(pid) if pid else ("", "")
         # Who is gone before it could be asked is taken for whoever was at work last.
         session = self._sessions[root] = session or self._sessions.get(root, "")
         inside = target is None or root in target.parents
         operation = Operation(
             kind=kind,
-            at_ms=time.time_ns() // 1_000_000, pid=pid, actor=actor, session_key=f"{root} {session}", root=str(root),
+            at_ms=_now_ms(), pid=pid, actor=actor, session_key=f"{root} {session}", root=str(root),
             path=_inside(root, path),
             target="" if target is None else _inside(root, target) if inside else str(target),
             raw=f"{'fanotify' if kind in ('read', 'browse') else 'inotify'} {kind}", **more,  # type: ignore[arg-type]
@@ -365,38 +363,28 @@ class Watcher:
         self._collectors[root].take(operation)
 
 
-def _for_root() -> Accesses | None:
+def _for_root() -> Fanotify | None:
     """None for others, and where the kernel does not let us."""
     try:
-        return Accesses()
+        return Fanotify()
     except OSError:
         return None
 
 
-def _remember(known: OrderedDict[Any, Any], key: object, value: object, *, most: int) -> None:
-    known[key] = value
-    known.move_to_end(key)
-    while len(known) > most:
-        known.popitem(last=False)
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
 
 
 def _inside(root: Path, path: Path) -> str:
     return "/" if path == root else f"/{path.relative_to(root)}"
 
 
-def _size(path: Path) -> int:
+def _status(path: Path) -> os.stat_result | None:
+    """Of the file itself, links not followed; None when it is gone."""
     try:
-        return path.stat().st_size
+        return path.lstat()
     except OSError:
-        return 0
-
-
-def _is_linked(path: Path) -> bool:
-    """Whether it has another name: nobody closes what was made by link(2)."""
-    try:
-        return path.stat().st_nlink > 1
-    except OSError:
-        return False
+        return None
 
 
 def _listed(folder: Path) -> list[tuple[Path, bool]]:
@@ -415,11 +403,11 @@ def _count(folder: Path) -> int:
         return 0
 
 
-def _are_alike(one: Path, other: Path) -> bool:
-    """Whether two files of the same size begin and end alike."""
+def _are_alike(one: Path, other: Path, size: int) -> bool:
+    """Whether two files of this size begin and end alike."""
     try:
         with one.open("rb") as first, other.open("rb") as second:
-            for place in (0, max(0, _size(one) - _SAMPLE_BYTES)):
+            for place in (0, max(0, size - _SAMPLE_BYTES)):
                 first.seek(place)
                 second.seek(place)
                 if first.read(_SAMPLE_BYTES) != second.read(_SAMPLE_BYTES):

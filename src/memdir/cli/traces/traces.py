@@ -122,8 +122,8 @@ def _watch(args: argparse.Namespace, out: Output) -> int:
     watcher = Watcher(roots, log.ignored)  # before it is said: what happens from then on is seen
     reads = "Reads are seen too" if watcher.sees_reads else "Reads are seen by root, and in a mount with --traces"
     out.note(f"watching {', '.join(map(str, roots))}; Ctrl-C ends it. {reads}")
-    if watcher.unread:
-        out.note(f"in {plural(watcher.unread, 'folder')} no reads can be seen: their filesystem does not tell")
+    if watcher.folders_without_reads:
+        out.note(f"in {plural(watcher.folders_without_reads, 'folder')} no reads can be seen: their filesystem does not tell")
     watch(watcher, add, stopping.is_set)
     if watcher.missed:
         out.note("more happened at once than the system told of: some of it is missing")

@@ -8,9 +8,8 @@ are seen.
 from __future__ import annotations
 
 import os
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from memdir.core.clock import Clock
@@ -18,7 +17,7 @@ from memdir.fs.errors import FsError
 from memdir.fs.fuse import abi
 from memdir.fs.fuse.abi import Op
 from memdir.fs.fuse.wire import HEADER_OPCODE, HEADER_PID, Handler, Header, Reply, one_name, two_names
-from memdir.fs.operations import CONTENT_MAX_BYTES, COPY_MS, Kind, Operation
+from memdir.fs.operations import CONTENT_MAX_BYTES, COPY_MS, Kind, OpenedLast, Operation
 from memdir.fs.path import decode
 from memdir.fs.types import VIRTUAL_INO_BASE
 from memdir.fs.vfs import Vfs
@@ -27,7 +26,6 @@ _OPEN_MAX: Final = 4096
 _HELD_MAX_BYTES: Final = 64 << 20
 _READS_MAX: Final = 8
 """Files that a process read last: what it makes with the same contents is a copy."""
-_READERS_MAX: Final = 256
 
 
 @dataclass(slots=True)
@@ -47,23 +45,6 @@ class _Open:
     """The path and the number of a file that the kernel copied from."""
 
 
-@dataclass(slots=True)
-class _Readers:
-    """What processes read last, by process: the inode number and the time, by path."""
-
-    by_pid: OrderedDict[int, OrderedDict[str, tuple[int, int]]] = field(default_factory=OrderedDict)
-
-    def note(self, pid: int, path: str, ino: int, now_ns: int) -> None:
-        own = self.by_pid.setdefault(pid, OrderedDict())
-        self.by_pid.move_to_end(pid)
-        own[path] = ino, now_ns
-        own.move_to_end(path)
-        while len(own) > _READS_MAX:
-            own.popitem(last=False)
-        while len(self.by_pid) > _READERS_MAX:
-            self.by_pid.popitem(last=False)
-
-
 class Tracer:
     """`paths_of` gives the paths of an inode; `sink` is called in the request loop: it returns at once and touches nothing."""
 
@@ -80,7 +61,8 @@ class Tracer:
         self._vfs, self._paths_of, self._sink, self._clock, self._is_left_out = vfs, paths_of, sink, clock, is_left_out
         self._open: dict[int, _Open] = {}
         self._held_bytes = 0
-        self._readers = _Readers()
+        self._readers: OpenedLast[str, tuple[int, int]] = OpenedLast(_READS_MAX)
+        """The inode number, and when."""
 
     def install(self, table: dict[int, Handler]) -> None:
         """Wrap the handlers of a table."""
@@ -137,7 +119,7 @@ class Tracer:
         writes = flags & os.O_ACCMODE != os.O_RDONLY
         if not writes:
             known.is_read = True
-            self._readers.note(header[HEADER_PID], path, ino, self._clock.now_ns())
+            self._readers.note(header[HEADER_PID], path, (ino, self._clock.now_ns()))
         elif not created and known.before is None and not known.is_written and self._held_bytes < _HELD_MAX_BYTES:
             known.before = self._contents(ino)
             self._held_bytes += len(known.before or b"")
@@ -215,7 +197,7 @@ class Tracer:
         if not after:
             return ""
         since_ns = self._clock.now_ns() - COPY_MS * 1_000_000
-        for path, (ino, at_ns) in reversed(self._readers.by_pid.get(known.pid, {}).items()):
+        for path, (ino, at_ns) in reversed(self._readers.of(known.pid).items()):
             if path == known.path or at_ns < since_ns:
                 continue
             try:

@@ -14,10 +14,11 @@ from typing import Final
 
 ACCESS, CLOSE_WRITE, CLOSE_NOWRITE, OPEN = 0x1, 0x8, 0x10, 0x20
 MOVED_FROM, MOVED_TO, CREATE, DELETE = 0x40, 0x80, 0x100, 0x200
-ON_FOLDER: Final = 0x40000000
-_OVERFLOW: Final = 0x4000
+OVERFLOW, ON_FOLDER = 0x4000, 0x40000000
+"""These bits mean the same in inotify(7)."""
+CHANGES: Final = CLOSE_WRITE | MOVED_FROM | MOVED_TO | CREATE | DELETE
 _ON_CHILD: Final = 0x08000000
-_MASK: Final = ACCESS | CLOSE_WRITE | CLOSE_NOWRITE | OPEN | MOVED_FROM | MOVED_TO | CREATE | DELETE | ON_FOLDER | _ON_CHILD
+_MASK: Final = CHANGES | ACCESS | CLOSE_NOWRITE | OPEN | ON_FOLDER | _ON_CHILD
 _CLOEXEC, _NONBLOCK, _UNLIMITED_MARKS, _REPORT_FOLDER_AND_NAME = 0x1, 0x2, 0x20, 0xC00
 _MARK_ADD, _MARK_ONLY_FOLDERS = 0x1, 0x8
 _FOLDER_AND_NAME: Final = 2
@@ -30,11 +31,11 @@ _INFO: Final = struct.Struct("=BxHQIi")
 _HANDLE_MAX_BYTES: Final = 128
 _BUFFER_BYTES: Final = 2 << 20
 
-Handle = tuple[int, int, bytes]
+_Handle = tuple[int, int, bytes]
 """Of a folder: its filesystem, the handle's type, the handle."""
 
 
-class Accesses:
+class Fanotify:
     """Of folders that are added one by one. `read` tells what happened since."""
 
     def __init__(self) -> None:
@@ -44,8 +45,8 @@ class Accesses:
             raise PermissionError("only root is told who reads")
         flags = _CLOEXEC | _NONBLOCK | _UNLIMITED_MARKS | _REPORT_FOLDER_AND_NAME
         self.fd = self._checked(self._libc.fanotify_init(flags, os.O_RDONLY | os.O_LARGEFILE))
-        self._folders: dict[Handle, int] = {}
-        self._handles: dict[int, Handle] = {}
+        self._folders: dict[_Handle, int] = {}
+        self._handles: dict[int, _Handle] = {}
         self.missed = 0
         """How often the system had more to say than it kept."""
 
@@ -73,14 +74,10 @@ class Accesses:
     def read(self) -> Iterator[tuple[int, int, int, str]]:
         """Process, what it did, the number of the folder, and the name there; "." for the folder itself. All that the system
         keeps (16,384 events) at most."""
-        try:
-            data = os.read(self.fd, _BUFFER_BYTES)
-        except BlockingIOError:
-            return
-        at = 0
+        data, at = waiting_in(self.fd, _BUFFER_BYTES), 0
         while at < len(data):
             length, _version, _, head, mask, _fd, pid = _EVENT.unpack_from(data, at)
-            if mask & _OVERFLOW:
+            if mask & OVERFLOW:
                 self.missed += 1
             found = self._where(data, at + head, at + length)
             at += length
@@ -103,6 +100,14 @@ class Accesses:
             number = ctypes.get_errno()
             raise OSError(number, os.strerror(number))
         return result
+
+
+def waiting_in(fd: int, most_bytes: int) -> bytes:
+    """What can be read without waiting; empty when that is nothing."""
+    try:
+        return os.read(fd, most_bytes)
+    except BlockingIOError:
+        return b""
 
 
 def _filesystem_of(name: bytes) -> int:

@@ -1,4 +1,4 @@
-"""Who did something: name and session of a process, by its number."""
+"""Who did something: the name and the session of a process, by its number."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ INDEXERS: Final = frozenset(
 """Programs that read everything, and ours."""
 
 
-class Processes:
+class Actors:
     """Those that were looked at last, at most _KNOWN_MAX. Not for several threads."""
 
     def __init__(self) -> None:
