@@ -786,7 +786,7 @@ _AGENTS = _group(
         "export": "`memdir export` and `import` bring every memory over, once.",
         "foreign": "Exports of the reference MCP memory server, mem0, basic-memory and claude-mem are read.",
         "cost": "`memdir cost` computes the seed's token model on the user's own numbers.",
-        "index-files": "The index of agents' memories is whole after a restart, a death or damage, and holds no deleted ones.",
+        "index": "The index of agents' memories agrees with the store and gives back the room of deleted ones.",
         "bench": "`memdir bench agents` measures accuracy and scale beside plain FTS5 in one run.",
         "seed-cases": "The seed's ten cases: 10 of 10 top-1, no false positive.",
         "negatives": "Of the benchmark's questions about what no memory says at most 5 % are answered.",

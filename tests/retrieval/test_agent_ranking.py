@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter
-from contextlib import nullcontext
 from dataclasses import dataclass
 
 import pytest
 
-from memdir.retrieval.agents import ranking, scoring, snapshot
-from memdir.retrieval.agents.arrays import MemorySink
+from memdir.retrieval.agents import ranking, scoring
 from memdir.retrieval.agents.common_words import EVERYDAY
 from memdir.retrieval.agents.expansion import EXPANSIONS, expand
 from memdir.retrieval.agents.postings import DAY_MS, Table
@@ -27,7 +25,7 @@ NOW_MS = 1_760_000_000_000
 
 def memory(number: int, content: str, **fields: object) -> Indexed:
     """A memory of today without tags and project."""
-    given = {"folded": 0, "tags": (), "project": None, "access_count": 0, "created_at_ms": NOW_MS} | fields
+    given = {"tags": (), "project": None, "access_count": 0, "created_at_ms": NOW_MS} | fields
     return Indexed(number=number, content=content, **given)  # type: ignore[arg-type]
 
 
@@ -129,21 +127,12 @@ def agree(table: Table, memories: list[Indexed], query: AgentQuery) -> None:
     assert [one.score for one in found] == pytest.approx([one.score for one in wanted], abs=1e-9)
 
 
-def frozen(table: Table) -> Table:
-    """The same as it is read from a file."""
-    arrays = snapshot.written(snapshot.Moment.of(table, 7), MemorySink(), quiet=nullcontext())
-    opened, event = snapshot.opened(arrays, "test")
-    assert event == 7
-    assert (opened.live, opened.size, len(opened.dead)) == (table.live, table.live, 0)
-    return opened
-
-
 @pytest.mark.promise("agent.exhaustive")
 @pytest.mark.promise("agent.ranking")
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("dense", [True, False])
 def test_the_ten_best_are_those_of_scoring_every_memory(seed: int, dense: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Through any edits, whichever way the index adds up, and from arrays as well as from memory."""
+    """Through any edits, whichever way the index adds up."""
     monkeypatch.setattr(ranking, "_DENSE", 10**9 if dense else 0)
     monkeypatch.setattr(ranking, "_DENSE_ROWS", 32)
     monkeypatch.setattr(scoring, "PIECE_ROWS", 16)
@@ -161,8 +150,6 @@ def test_the_ten_best_are_those_of_scoring_every_memory(seed: int, dense: bool, 
             changed = drawn(rng, rng.choice(list(known)))
             known[changed.number] = changed
             table.add([changed])
-        if rng.random() < 0.05:
-            table = frozen(table)
         if number % 10 == 9 and known:
             for _ in range(3):
                 agree(table, list(known.values()), asked_at_random(rng))

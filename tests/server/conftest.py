@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import select
 import signal
 import subprocess
 import sys
@@ -20,6 +19,7 @@ import httpx
 import pytest
 
 from memdir.core.clock import Clock, FakeClock
+from memdir.core.descriptors import wait_readable
 from memdir.store.acting import SYSTEM
 from memdir.store.postgres.store import PostgresStore
 from memdir.store.sqlite.store import SqliteStore
@@ -132,7 +132,7 @@ def launch(home: Path, *arguments: str, database_url: str | None = None) -> tupl
         os.close(writing)
         text, deadline = b"", time.monotonic() + START_S
         while not text.endswith(b"\n"):
-            assert select.select([reading], [], [], max(0.0, deadline - time.monotonic()))[0], "the server said nothing"
+            assert wait_readable(reading, timeout_s=max(0.0, deadline - time.monotonic())), "the server said nothing"
             piece = os.read(reading, 4096)
             if not piece:
                 break

@@ -8,14 +8,14 @@ from pydantic import Field
 
 from memdir.api.v1 import Wire
 
-Derived = Literal["lexical", "vectors", "trigrams", "agents", "chunks", "memories", "transcriptions"]
+Derived = Literal["lexical", "vectors", "trigrams", "chunks", "memories", "transcriptions"]
 DERIVED: tuple[Derived, ...] = get_args(Derived)
 
 
 class RebuildRequest(Wire):
-    """POST /v1/indexes:rebuild. `lexical` and `vectors` are indexes over passages, `trigrams` that of exact search, `agents`
-    that over agents' memories; `chunks` cuts every file into passages anew, with their vectors; `memories` reads every file's
-    facts again; `transcriptions` reads files that are no text again, if they could not be read, or can be read better."""
+    """POST /v1/indexes:rebuild. `lexical` and `vectors` are indexes over passages, `trigrams` that of exact search; `chunks`
+    cuts every file into passages anew, with their vectors; `memories` reads every file's facts again; `transcriptions` reads
+    files that are no text again, if they could not be read, or can be read better."""
 
     container_tag: str | None = None
     """None: every container of the organisation."""

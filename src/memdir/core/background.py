@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import select
 import subprocess
 import sys
 import time
@@ -11,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from memdir.core.descriptors import wait_readable
 
 _READY_TEXT_MAX_BYTES: Final = 1 << 16
 _EXIT_WAIT_S: Final = 10.0
@@ -65,7 +66,7 @@ def read_ready(fd: int, deadline: float) -> str | None:
     data = b""
     while len(data) < _READY_TEXT_MAX_BYTES:
         left = deadline - time.monotonic()
-        if left <= 0 or not select.select([fd], [], [], left)[0]:
+        if left <= 0 or not wait_readable(fd, timeout_s=left):
             return None
         piece = os.read(fd, 4096)
         if not piece:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import os
 import re
-import select
 import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from memdir.core.descriptors import wait_readable
 
 _PROC: Final = Path("/proc")
 _FILE_MAX_BYTES: Final = 4 << 20
@@ -127,9 +128,7 @@ def end_process(handle: int, *, wait_s: float) -> bool:
 
 def wait_for_end(handle: int, timeout_s: float) -> bool:
     """Whether the process of a pidfd has ended (pidfd_open(2)), waited for at most `timeout_s`."""
-    poller = select.poll()
-    poller.register(handle, select.POLLIN)
-    return bool(poller.poll(timeout_s * 1000))
+    return wait_readable(handle, timeout_s=timeout_s)
 
 
 def _pids() -> Iterator[int]:

@@ -8,13 +8,14 @@ descriptor (signal.set_wakeup_fd) is written by the thread that got it, and the 
 from __future__ import annotations
 
 import os
-import select
 import signal
 import threading
 from collections.abc import Callable
 from contextlib import suppress
 from types import FrameType
 from typing import Final
+
+from memdir.core.descriptors import wait_readable
 
 _READ_BYTES: Final = 4096
 
@@ -47,5 +48,5 @@ class StopEvent:
     def wait_for_signals(self) -> None:
         """Sleep until it is set; handlers run meanwhile."""
         while not self._event.is_set():
-            select.select([self._reading], [], [])
+            wait_readable(self._reading)
             os.read(self._reading, _READ_BYTES)

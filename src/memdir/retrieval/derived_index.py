@@ -47,7 +47,7 @@ class DerivedIndex(Protocol):
 
     @property
     def name(self) -> str:
-        """`lexical`, `vectors`, `agents`: the name of its folder, and for `memdir server reindex --what`."""
+        """`lexical`, `vectors`: the name of its folder, and for `memdir server reindex --what`."""
         ...
 
     def check(self, container_id: int, *, full: bool = False) -> Sequence[Finding]:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from memdir.core.errors import MemdirError
-from memdir.retrieval.agents.index import AgentIndexes
 from memdir.retrieval.derived_index import INDEXES_FOLDER, DerivedIndex, Progress, Told, untold, write_synced
 from memdir.retrieval.lexical.choice import word_indexes
 from memdir.store.database import fetch
@@ -48,14 +47,13 @@ class StoppedError(MemdirError):
     """A build was ended because its process ends; the plan has it still."""
 
 
-def derived_indexes(store: Store, *, agents: AgentIndexes | None = None) -> tuple[DerivedIndex, ...]:
-    """Every kind that is kept in files for this store, in the order in which they are built; `agents` when they are open
-    already. PostgreSQL searches inside the database and has none."""
+def derived_indexes(store: Store) -> tuple[DerivedIndex, ...]:
+    """Every kind that is kept in files for this store, in the order in which they are built. PostgreSQL searches inside the
+    database and has none."""
     from memdir.retrieval.embed.static import NAME
     from memdir.retrieval.vectors.index import index_beside
 
-    agents = agents or AgentIndexes(store)
-    found = (word_indexes(store), index_beside(store, named_by=NAME), agents if agents.in_files else None)
+    found = (word_indexes(store), index_beside(store, named_by=NAME))
     return tuple(index for index in found if index is not None)
 
 

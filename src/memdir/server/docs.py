@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -25,6 +26,7 @@ call may answer beside its own: {everywhere}. Calls that change something take `
 """
 
 
+@cache
 def described() -> dict[str, Any]:
     """The document, without a server."""
     dispatcher = Dispatcher()

@@ -103,7 +103,7 @@ class Engine:
             from memdir.retrieval.memories import MemoryIndex
             from memdir.retrieval.vectors.index import VectorIndexes
 
-            self._indexes = derived_indexes(self._store, agents=self.agents.indexes) if self._searches else ()
+            self._indexes = derived_indexes(self._store) if self._searches else ()
             self._vectors = next((index for index in self._indexes if isinstance(index, VectorIndexes)), None)
             kept = self._indexes if self.trigrams is None else (*self._indexes, self.trigrams)
             self._rebuilds = Rebuilds(self._store.folder, kept)

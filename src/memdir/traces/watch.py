@@ -10,7 +10,6 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-import select
 import stat
 import struct
 import time
@@ -20,6 +19,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final, Literal
 
+from memdir.core.descriptors import wait_readable
 from memdir.core.errors import UsageError
 from memdir.fs.operations import CONTENT_MAX_BYTES, COPY_MS, Kind, OpenedLast, Operation
 from memdir.traces import fanotify
@@ -96,8 +96,7 @@ class Watcher:
     def step(self, timeout_s: float) -> list[Event]:
         """Wait for something to happen; events that have settled."""
         reads = [] if self._fanotify is None else [self._fanotify.fd]
-        ready, _, _ = select.select([self._fd, *reads], [], [], timeout_s)
-        if ready:
+        if wait_readable(self._fd, *reads, timeout_s=timeout_s):
             happened = list(self._read())
             self._read_fanotify()  # between: who made a change that was read is told by now
             for watch, mask, cookie, name in happened:

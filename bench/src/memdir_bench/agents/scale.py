@@ -141,7 +141,6 @@ def _asked(data: Path, count: int, work: Work) -> Answered:
 
 def _latencies(count: int, answer: Answered) -> Iterator[Figure]:
     yield figure(f"{count}.load", answer.first_ms, "ms", note="the first search of a process, all read from the store")
-    yield figure(f"{count}.restart", answer.again_ms, "ms", note="the first search of a process, the index's file there")
     for kind in KINDS:
         for name, samples in ((kind, answer.times[kind]), (f"{kind}_cpu", answer.cpu[kind])):
             for share in (50, 95, 99):
@@ -162,7 +161,6 @@ def _latencies(count: int, answer: Answered) -> Iterator[Figure]:
     for name, (samples, note) in stores.items():
         for share in (50, 95):
             yield figure(f"{count}.{name}_p{share}", percentile(samples, share / 100), "ms", samples=len(samples), note=note)
-    yield figure(f"{count}.index_disk", answer.file_bytes / count, "bytes", note="of the index in its file, for each memory")
     yield figure(f"{count}.resident", answer.resident_mib, "MiB", note="of the searching process")
     yield figure(f"{count}.index", answer.index_bytes / count, "bytes", note="of the index, for each memory")
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import logging
 import os
-import select
 import threading
 from typing import Final
+
+from memdir.core.descriptors import wait_readable
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +46,5 @@ def end_soon() -> None:
 
 
 def _watch(handle: int) -> None:
-    poller = select.poll()
-    poller.register(handle, select.POLLIN)
-    poller.poll()
+    wait_readable(handle)
     end_soon()

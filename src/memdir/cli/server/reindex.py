@@ -32,8 +32,8 @@ def _what(text: str) -> tuple[str, ...]:
 def _configure(parser: Parser) -> None:
     parser.add_argument("--container", metavar="NAME", help="only of one memory (default: of all)")
     parser.add_argument(
-        "--what", metavar="NAME,NAME…", type=_what, default=("lexical", "vectors", "trigrams", "agents"),
-        help="lexical, vectors, trigrams, agents, chunks, memories, transcriptions (default: the first four)",
+        "--what", metavar="NAME,NAME…", type=_what, default=("lexical", "vectors", "trigrams"),
+        help="lexical, vectors, trigrams, chunks, memories, transcriptions (default: the first three)",
     )  # fmt: skip
     parser.add_argument("--no-wait", action="store_true", help="ask the running server and return at once")
     configure_storage(parser)

@@ -6,7 +6,6 @@ import contextlib
 import json
 import logging
 import os
-import select
 import signal
 import socket
 import subprocess
@@ -19,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from memdir.core.descriptors import wait_readable
 from memdir.core.errors import StorageError
 from memdir.ingest.extractors.formats import Format
 from memdir.ingest.extractors.ocr import ENV_LANGUAGES
@@ -254,7 +254,7 @@ def _watched(reading: int, limits: Limits, progress: Callable[[int, int], None],
             silent_s = max(limits.silent_s, limits.recognition_s) if told.recognising else limits.silent_s
             if now_s - told.heard_s > silent_s:
                 raise _slow(told, f"a part of it takes longer than {silent_s:g} s")
-            if not select.select([reading], [], [], _LOOK_S)[0]:
+            if not wait_readable(reading, timeout_s=_LOOK_S):
                 continue
             data = os.read(reading, 64 << 10)
             if not data:

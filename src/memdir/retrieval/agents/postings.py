@@ -1,8 +1,7 @@
 """Which memories hold which words: rows that are only ever added, and marks for those that are gone.
 
-A posting is a row and the number of a pair (frequency, length): what BM25 makes of it is one look into a small table. Most rows
-stand in arrays that never change (`Frozen`), mapped from a file; a word of them is copied to memory when a further memory
-holds it. Words of a single memory, most words of a large collection, take one number and no array.
+A posting is a row and the number of a pair (frequency, length): what BM25 makes of it is one look into a small table. Words of
+a single memory, most words of a large collection, take one number and no array.
 """
 
 from __future__ import annotations
@@ -43,10 +42,9 @@ _FEW: Final = 16
 class Column:
     """Numbers by row; grows by half."""
 
-    def __init__(self, dtype: str, values: npt.NDArray[Any] | None = None) -> None:
-        """A copy of `values`."""
-        self._values: npt.NDArray[Any] = np.zeros(_ROWS_FIRST, dtype=dtype) if values is None else values.astype(dtype)
-        self.size = 0 if values is None else len(values)
+    def __init__(self, dtype: str) -> None:
+        self._values: npt.NDArray[Any] = np.zeros(_ROWS_FIRST, dtype=dtype)
+        self.size = 0
 
     def __setitem__(self, row: int, value: float) -> None:
         """One that is there."""
@@ -83,46 +81,13 @@ class Postings:
     rows: array[int]
     codes: array[int]
 
-    @classmethod
-    def of(cls, rows: Rows, codes: Rows) -> Postings:
-        """Copies that grow."""
-        made = cls(array("i"), array("i"))
-        for grows, values in ((made.rows, rows), (made.codes, codes)):
-            grows.frombytes(np.ascontiguousarray(values, dtype=np.int32).view(np.uint8).data)
-        return made
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Frozen:
-    """Postings of the first rows. T words, P postings."""
-
-    places: dict[str, int]
-    """From 0 to T - 1, by stem."""
-    starts: npt.NDArray[np.int64]
-    """i64[T + 1]: the postings of each word."""
-    rows: Rows
-    """i32[P], ascending within a word."""
-    codes: Rows
-    """i32[P]."""
-
-    def at(self, place: int) -> tuple[Rows, Rows]:
-        """Rows and codes of a word by its place."""
-        first, last = int(self.starts[place]), int(self.starts[place + 1])
-        return self.rows[first:last], self.codes[first:last]
-
-    def postings(self, stem: str) -> tuple[Rows, Rows] | None:
-        """Rows and codes of a word; None when no memory holds it."""
-        place = self.places.get(stem)
-        return None if place is None else self.at(place)
-
 
 @dataclass(slots=True)
 class Table:
     """The memories of a container. One thread at a time changes it, and nobody reads meanwhile."""
 
-    frozen: Frozen | None = None
     words: dict[str, Postings | int] = field(default_factory=dict)
-    """By stem: those that `frozen` has not, or not all postings of. Of a single memory: row << 32 | code."""
+    """By stem. Of a single memory: row << 32 | code."""
     tags: dict[str, Postings | int] = field(default_factory=dict)
     """By `terms.tag_key`."""
     projects: dict[str, int] = field(default_factory=dict)
@@ -131,8 +96,6 @@ class Table:
     code_tf: Column = field(default_factory=lambda: Column("f8"))
     code_length: Column = field(default_factory=lambda: Column("f8"))
     numbers: Column = field(default_factory=lambda: Column("i8"))
-    folded: Column = field(default_factory=lambda: Column("i8"))
-    """Hashes of the texts, to compare with the store."""
     lengths: Column = field(default_factory=lambda: Column("i4"))
     created_days: Column = field(default_factory=lambda: Column("f8"))
     accesses: Column = field(default_factory=lambda: Column("i8"))
@@ -176,18 +139,15 @@ class Table:
 
     @property
     def size_bytes(self) -> int:
-        """About: arrays, mapped ones too, and 100 bytes for each word and memory that Python keeps."""
+        """About: arrays, and 100 bytes for each word and memory that Python keeps."""
         columns = (
-            self.numbers, self.folded, self.lengths, self.created_days, self.accesses, self.project_of, self.tag_counts,
-            self.alive, self.growth, self.access_logs,
+            self.numbers, self.lengths, self.created_days, self.accesses, self.project_of, self.tag_counts, self.alive,
+            self.growth, self.access_logs,
         )  # fmt: skip
         lists = sum(
             8 * len(one.rows) for table in (self.words, self.tags) for one in table.values() if isinstance(one, Postings)
         )
-        frozen = self.frozen
-        mapped = 0 if frozen is None else sum(one.nbytes for one in (frozen.starts, frozen.rows, frozen.codes))
-        keys = len(self.words) + len(self.row_of) + (0 if frozen is None else len(frozen.places))
-        return mapped + lists + sum(one.values.nbytes for one in columns) + 100 * keys
+        return lists + sum(one.values.nbytes for one in columns) + 100 * (len(self.words) + len(self.row_of))
 
     def add(self, memories: Iterable[Indexed]) -> None:
         """New rows; a memory that has one already gets another."""
@@ -203,7 +163,6 @@ class Table:
             for key in keys:
                 self._append(self.tags, key, row, 0)
             self.numbers.append(memory.number)
-            self.folded.append(memory.folded)
             self.lengths.append(length)
             days = memory.created_at_ms / DAY_MS
             self.created_days.append(days)
@@ -244,11 +203,14 @@ class Table:
                 self.access_logs[row] = math.log1p(int(accesses[row]))
                 self.accesses_max = max(self.accesses_max, int(accesses[row]))
 
-    def count_accesses(self, counts: npt.NDArray[Any]) -> None:
-        """Of all rows anew; every memory is there."""
-        self.accesses = Column("i8", counts)
-        self.access_logs = Column("f4", np.log1p(counts))
-        self.accesses_max = int(counts.max(initial=0))
+    def take_accesses(self, older: Table) -> None:
+        """Those of an older table, of which the store may not have heard yet."""
+        for number, row in older.row_of.items():
+            own, count = self.row_of.get(number), int(older.accesses.values[row])
+            if own is not None and count > self.accesses.values[own]:
+                self.accesses[own] = count
+                self.access_logs[own] = math.log1p(count)
+                self.accesses_max = max(self.accesses_max, count)
 
     def workspace(self) -> npt.NDArray[np.float64]:
         """Zeros, at least one for each row, to be given back as zeros by `keep_workspace`. Who fails meanwhile keeps it."""
@@ -277,14 +239,11 @@ class Table:
     def postings(self, stem: str) -> tuple[Rows, Rows]:
         """Rows of a word and their codes; some may be of memories that went."""
         found = self.words.get(stem)
-        if found is None:
-            return (None if self.frozen is None else self.frozen.postings(stem)) or (NO_ROWS, NO_ROWS)
-        return listed(found)
+        return (NO_ROWS, NO_ROWS) if found is None else listed(found)
 
     def holding(self, stem: str) -> int:
         """How many memories have a word."""
-        known = stem in self.words or (self.frozen is not None and stem in self.frozen.places)
-        return self.living(self.postings(stem)[0]) if known else 0
+        return self.living(self.postings(stem)[0])
 
     def tagged(self, key: str) -> Rows:
         """Rows of a tag; some may be of memories that went."""
@@ -303,10 +262,6 @@ class Table:
 
     def _append(self, table: dict[str, Postings | int], key: str, row: int, code: int) -> None:
         found = table.get(key)
-        if found is None and table is self.words and self.frozen is not None:
-            known = self.frozen.postings(key)
-            if known is not None:
-                found = table[key] = Postings.of(*known)
         if isinstance(found, Postings):
             try:
                 found.rows.append(row)

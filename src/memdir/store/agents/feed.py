@@ -14,12 +14,11 @@ from memdir.store.database import Database, Row, marks_for
 EVENTS_KEPT: Final = 100_000
 """Of all containers: an index that is further behind reads all again."""
 PAGE_ROWS: Final = 2_000
-STANDING_ROWS: Final = 20_000
 IN_MAX: Final = 500
 """Memories that are asked for by name or number at a time."""
 _TAGS_KNOWN: Final = 4_096
 _KEPT: Final = "is_proposed = 0"
-_COLUMNS: Final = "number, folded, content, tags, project, access_count, created_at_ms"
+_COLUMNS: Final = "number, content, tags, project, access_count, created_at_ms"
 _SELECT: Final = f"select {_COLUMNS} from agent_memory where {_KEPT} and"  # noqa: S608
 
 
@@ -28,7 +27,6 @@ class Indexed:
     """What an index needs of a memory."""
 
     number: int
-    folded: int
     content: str
     tags: tuple[str, ...]
     project: str | None
@@ -78,15 +76,6 @@ class AgentFeed:
         rows = self._db.all(f"{_SELECT} container_id = ? and number > ? order by number limit ?", (container_id, after, limit))
         return [_indexed(row) for row in rows]
 
-    def standing(self, container_id: int, *, after: int, limit: int = STANDING_ROWS) -> list[tuple[int, int, int]]:
-        """Number, folded hash and access count of memories with a number above `after`, in order."""
-        rows = self._db.all(
-            f"select number, folded, access_count from agent_memory where {_KEPT} and container_id = ? and number > ? "  # noqa: S608
-            "order by number limit ?",
-            (container_id, after, limit),
-        )
-        return [(row[0], row[1], row[2]) for row in rows]
-
     def count(self, container_id: int) -> int:
         """How many memories there are."""
         row = self._db.one(
@@ -135,10 +124,9 @@ def tags_of(text: str) -> tuple[str, ...]:
 def _indexed(row: Row) -> Indexed:
     return Indexed(
         number=row[0],
-        folded=row[1],
-        content=row[2],
-        tags=tags_of(row[3]),
-        project=row[4],
-        access_count=row[5],
-        created_at_ms=row[6],
+        content=row[1],
+        tags=tags_of(row[2]),
+        project=row[3],
+        access_count=row[4],
+        created_at_ms=row[5],
     )

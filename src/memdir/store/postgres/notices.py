@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import logging
 import os
-import select
 import threading
 from collections.abc import Callable
 from typing import Final
 
 import psycopg
 
+from memdir.core.descriptors import wait_readable
 from memdir.core.ids import new_id
 from memdir.store.postgres.database import KEEP_ALIVE
 from memdir.store.store import EVERY_CONTAINER
@@ -133,7 +133,7 @@ class Notices:
 
     def _hear(self, connection: psycopg.Connection[tuple[object, ...]]) -> None:
         while not self._stopping.is_set():
-            select.select([connection.fileno(), self._wake_read], [], [])
+            wait_readable(connection.fileno(), self._wake_read)
             for notice in connection.notifies(timeout=0):
                 own, _, ids = notice.payload.partition(" ")
                 if own != self._own:
