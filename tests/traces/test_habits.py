@@ -5,17 +5,18 @@ from __future__ import annotations
 import io
 import re
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from memdir.traces.consolidate import ATTRIBUTES, DIMENSIONS, consolidate, tier_of
+from memdir.traces.consolidate import ATTRIBUTES, DIMENSIONS, MODES_SESSIONS_MAX, consolidate, grouped, tier_of
 from memdir.traces.engram import EPISODES_MAX, FEATURES, Engram, engram, engrams
 from memdir.traces.events import Event
 from memdir.traces.habits import as_json, bars, drift, markdown, working_style
 from memdir.traces.plot import png, svg
-from memdir.traces.suggest import procedures, skill, suggest
+from memdir.traces.suggest import PROCEDURES_MAX, procedures, skill, suggest
 
 from .made import created, edited, event
 
@@ -165,6 +166,32 @@ def test_a_question_chooses_what_is_shown() -> None:
     assert as_json(memory, "quarter tax")["chunks"][0]["path"] == "/tax.md"
 
 
+@given(st.integers(0, 10_000), st.integers(3, 24))
+def test_groups_are_those_of_joining_the_nearest_two_again_and_again(seed: int, count: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(count, 5)) + 3 * rng.integers(0, 3, size=(count, 1))
+    groups = [[at] for at in range(count)]
+    wanted = {}
+    while len(groups) > 1:
+        pairs = [(a, b) for a in range(len(groups)) for b in range(a + 1, len(groups))]
+        means = [np.linalg.norm(rows[groups[a]][:, None] - rows[groups[b]][None], axis=2).mean() for a, b in pairs]
+        first, second = pairs[int(np.argmin(means))]
+        groups[first] += groups.pop(second)
+        wanted[len(groups)] = sorted(map(sorted, groups))
+    found = grouped(rows)
+    assert [sorted(map(sorted, found[size])) for size in (1, 2)] == [wanted[1], wanted[2]]
+
+
+def test_what_years_of_sessions_say_is_told() -> None:
+    events = [one for number in range(3_000) for one in _usual(number)]
+    memory = consolidate(engrams(events))
+    assert len(memory.engrams) == 3_000
+    assert sum(map(len, memory.modes)) == MODES_SESSIONS_MAX
+    assert memory.modes[0][-1] == memory.engrams[-1].session
+    assert len(procedures(events)) <= PROCEDURES_MAX
+    assert "2000 of 3000 sessions" in markdown(memory)
+
+
 def test_drift_is_drawn() -> None:
     memory = consolidate(engrams([one for number in range(6) for one in _usual(number)]))
     days, values = drift(memory, "total_edits")
@@ -172,6 +199,7 @@ def test_drift_is_drawn() -> None:
     assert len(days) == 6
     assert bars([0, 1, 2]) == "▁▅█"
     assert bars([]) == ""
+    assert bars([0.0, 0.0] * 500 + [8.0] * 1000) == "▁" * 20 + "█" * 20
     picture = svg([("total_edits", values), ("reads", [1, 2, 3])], days)
     assert picture.startswith(b"<svg ")
     assert len(re.findall(b"<polyline", picture)) == 2

@@ -20,6 +20,7 @@ from memdir.traces.engram import EXTENDED, FEATURES, Engram
 EPSILON: Final = 1e-6
 TAU: Final = 1.5
 MODES_MAX: Final = 3
+MODES_SESSIONS_MAX: Final = 2_000
 ROBUST_MIN: Final = 3.5
 """Of the modified z-score (Iglewicz and Hoaglin, 1993)."""
 _MAD: Final = 0.6745
@@ -312,28 +313,57 @@ def _robust(known: Sequence[Engram], modes: Sequence[Sequence[str]]) -> tuple[st
 
 
 def _modes(known: Sequence[Engram], z: Values) -> tuple[tuple[str, ...], ...]:
-    """By agglomeration with average linkage, at most MODES_MAX; fewer where more explain little."""
+    """By agglomeration with average linkage, at most MODES_MAX; fewer where more explain little. Of many sessions those of the
+    latest MODES_SESSIONS_MAX."""
     if not known:
         return ()
-    groups = [[at] for at in range(len(known))]
-    between = np.linalg.norm(z[:, None, :] - z[None, :, :], axis=2)
-    levels: dict[int, list[list[int]]] = {}
-    while len(groups) > 1:
-        if len(groups) <= MODES_MAX:
-            levels[len(groups)] = [list(group) for group in groups]
-        first, second = min(
-            ((a, b) for a in range(len(groups)) for b in range(a + 1, len(groups))),
-            key=lambda pair: (between[np.ix_(groups[pair[0]], groups[pair[1]])].mean(), pair),
-        )
-        groups[first] += groups.pop(second)
-    levels[1] = groups
+    known, z = known[-MODES_SESSIONS_MAX:], z[-MODES_SESSIONS_MAX:]
+    levels = grouped(z)
     chosen = 1
     for count in range(2, MODES_MAX + 1):
-        if count in levels and len(known) >= 3 * count and min(map(len, levels[count])) > 1:
+        if len(known) >= 3 * count and min(map(len, levels[count])) > 1:
             gain = 1 - _spread(z, levels[count]) / (_spread(z, levels[chosen]) + EPSILON)
             chosen = count if gain >= _MODE_GAIN else chosen
     named = [tuple(known[at].session for at in sorted(group)) for group in levels[chosen]]
     return tuple(sorted(named, key=lambda mode: (-len(mode), mode)))
+
+
+def grouped(z: Values) -> dict[int, list[list[int]]]:
+    """Rows in so many groups, for 1 to MODES_MAX. By chains of nearest neighbours (Murtagh, "A survey of recent advances in
+    hierarchical clustering algorithms", 1983): n² steps and n² numbers."""
+    count = len(z)
+    squares = (z * z).sum(axis=1)
+    between = np.sqrt(np.maximum(squares[:, None] + squares[None, :] - 2 * z @ z.T, 0.0))
+    np.fill_diagonal(between, np.inf)
+    sizes = np.ones(count)
+    merges: list[tuple[float, int, int]] = []
+    chain: list[int] = []
+    while len(merges) < count - 1:
+        chain = chain or [int(np.isfinite(between).any(axis=1).argmax())]
+        one = chain[-1]
+        nearest = int(between[one].argmin())
+        if len(chain) < 2 or between[one, nearest] < between[one, chain[-2]]:
+            chain.append(nearest)
+            continue
+        one, other = chain.pop(), chain.pop()
+        merges.append((float(between[one, other]), one, other))
+        mean = (sizes[one] * between[one] + sizes[other] * between[other]) / (sizes[one] + sizes[other])
+        between[other], between[:, other] = mean, mean
+        between[one], between[:, one] = np.inf, np.inf
+        sizes[other] += sizes[one]
+    merges.sort(key=lambda merge: merge[0])
+    return {groups: _joined(count, merges[: max(0, count - groups)]) for groups in range(1, MODES_MAX + 1)}
+
+
+def _joined(count: int, merges: Sequence[tuple[float, int, int]]) -> list[list[int]]:
+    groups = {at: [at] for at in range(count)}
+    of = list(range(count))
+    for _, one, other in merges:
+        gone = groups.pop(of[one])
+        groups[of[other]] += gone
+        for at in gone:
+            of[at] = of[other]
+    return list(groups.values())
 
 
 def _spread(z: Values, groups: Sequence[Sequence[int]]) -> float:

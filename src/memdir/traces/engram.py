@@ -223,9 +223,13 @@ _STOPWORDS: Final[Mapping[str, frozenset[str]]] = {
 }
 
 
+_LANGUAGE_CHARS: Final = 12_000
+"""Some 2,000 words."""
+
+
 def _language(text: str) -> str:
     """By its small words; `other` where none of four stands out."""
-    words = re.findall(r"\w+", text.casefold())[:2000]
+    words = re.findall(r"\w+", text[:_LANGUAGE_CHARS].casefold())
     scores = {name: sum(word in known for word in words) for name, known in _STOPWORDS.items()}
     best = max(scores, key=lambda name: (scores[name], name))
     return best if words and scores[best] >= 0.05 * len(words) else "other"

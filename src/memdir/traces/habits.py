@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Any, Final
 
 from memdir.traces.consolidate import DIMENSIONS, Memory, Trait, mode_name
@@ -192,6 +194,7 @@ def _cut(name: str) -> str:
 # drift
 
 _BARS: Final = "▁▂▃▄▅▆▇█"
+BARS_MAX: Final = 40
 
 
 def drift(memory: Memory, number: str) -> tuple[list[str], list[float]]:
@@ -202,6 +205,9 @@ def drift(memory: Memory, number: str) -> tuple[list[str], list[float]]:
 
 
 def bars(values: Sequence[float]) -> str:
-    """A line of bars, from the least to the most."""
+    """A line of bars, from the least to the most; of more than BARS_MAX values the means of as many at a time."""
+    if len(values) > BARS_MAX:
+        edges = [len(values) * at // BARS_MAX for at in range(BARS_MAX + 1)]
+        values = [statistics.fmean(values[first:last]) for first, last in pairwise(edges)]
     low, high = min(values, default=0.0), max(values, default=0.0)
     return "".join(_BARS[round((one - low) / (high - low) * 7) if high > low else 0] for one in values)

@@ -14,6 +14,7 @@ from memdir.traces.events import Event
 SUGGESTIONS_MAX: Final = 5
 REPEATS_MIN: Final = 3
 STEPS: Final = range(3, 16)
+PROCEDURES_MAX: Final = 20
 _WORD: Final = re.compile(r"[^\W\d_]{3,}")
 
 
@@ -41,11 +42,14 @@ def suggest(events: Iterable[Event], name: str, text: str = "") -> list[Suggesti
         if score > 0:
             scored.setdefault(folder, []).append((score, path))
     made = []
+    names: dict[str, Counter[str]] = {}
+    for path in placed:
+        names.setdefault(path.rpartition("/")[0] or "/", Counter())[naming(path)] += 1
     for folder, found in scored.items():
         found.sort(reverse=True)
         best = sum(score for score, _ in found[:3]) / 3
         evidence = tuple(path for _, path in found[:3])
-        made.append(Suggestion(folder=folder, name=_named(name, placed, folder), score=min(1.0, best), evidence=evidence))
+        made.append(Suggestion(folder=folder, name=_named(name, names[folder]), score=min(1.0, best), evidence=evidence))
     return sorted(made, key=lambda one: (-one.score, one.folder))[:SUGGESTIONS_MAX]
 
 
@@ -57,18 +61,15 @@ def _placed(events: Iterable[Event]) -> dict[str, str]:
             placed[event.path] = str(event.fields.get("content", placed.get(event.path, "")))
         elif event.type in ("file_move", "file_rename"):
             old = str(event.fields["old_path"])
-            for path in [one for one in placed if one == old or one.startswith(old + "/")]:
+            for path in [old] if old in placed else [one for one in placed if one.startswith(old + "/")]:
                 placed[event.path + path[len(old) :]] = placed.pop(path)
         elif event.type == "file_delete":
             placed.pop(event.path, None)
     return placed
 
 
-def _named(name: str, placed: dict[str, str], folder: str) -> str:
-    """As the files of the folder are called, where most of them are called alike."""
-    styles = Counter(naming(path) for path in placed if path.rpartition("/")[0] == folder.rstrip("/"))
-    if not styles:
-        return name
+def _named(name: str, styles: Counter[str]) -> str:
+    """As the files of its folder are called, where most of them are called alike."""
     style, count = styles.most_common(1)[0]
     stem, dot, extension = name.rpartition(".") if "." in name.lstrip(".") else (name, "", "")
     if count < 2 or count * 2 <= styles.total() or naming(name) == style:
@@ -109,20 +110,26 @@ def procedures(events: Iterable[Event]) -> list[Procedure]:
             if not steps or steps[-1] != step:
                 steps.append(step)
     found: dict[tuple[str, ...], set[str]] = {}
-    for session, steps in by_session.items():
-        for size in STEPS:
-            for at in range(len(steps) - size + 1):
-                part = tuple(steps[at : at + size])
-                if len(set(part)) >= 3:
-                    found.setdefault(part, set()).add(session)
+    begins = {session: set(range(len(steps))) for session, steps in by_session.items()}
+    for size in STEPS:  # what is repeated begins and ends with something shorter that is
+        sized: dict[tuple[str, ...], set[str]] = {}
+        for session, steps in by_session.items():
+            for at in begins[session]:
+                if at + size <= len(steps):
+                    sized.setdefault(tuple(steps[at : at + size]), set()).add(session)
+        repeated = {part: sessions for part, sessions in sized.items() if len(sessions) >= REPEATS_MIN}
+        found |= {part: sessions for part, sessions in repeated.items() if len(set(part)) >= 3}
+        for session, steps in by_session.items():
+            there = {at for at in begins[session] if tuple(steps[at : at + size]) in repeated}
+            begins[session] = {at for at in there if at + 1 in there}
     kept: list[Procedure] = []
     for steps_found, sessions in sorted(found.items(), key=lambda item: (-len(item[0]), -len(item[1]), item[0])):
-        if len(sessions) < REPEATS_MIN:
-            continue
         if any(_is_part(steps_found, one.steps) and sessions <= set(one.sessions) for one in kept):
             continue
         kept.append(Procedure(steps=steps_found, sessions=tuple(sorted(sessions))))
-    return kept[:20]
+        if len(kept) == PROCEDURES_MAX:
+            break
+    return kept
 
 
 def _is_part(part: Sequence[str], whole: Sequence[str]) -> bool:
