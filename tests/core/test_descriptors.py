@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from memdir.core.descriptors import wait_readable
+from memdir.core.descriptors import allow_many, wait_readable
 
 _BEYOND_SELECT = 1_100
 """select(2) ends at 1,023."""
@@ -39,4 +39,14 @@ def test_a_process_with_many_descriptors_can_wait(pipe: tuple[int, int]) -> None
         assert wait_readable(high, timeout_s=10)
     finally:
         os.close(high)
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def test_a_process_may_have_as_many_as_the_system_lets_it() -> None:
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (before[1] // 2, before[1]))
+        allow_many()
+        assert resource.getrlimit(resource.RLIMIT_NOFILE) == (before[1], before[1])
+    finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)

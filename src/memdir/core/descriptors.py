@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import resource
 import select
+
+
+def allow_many() -> None:
+    """As many descriptors in this process as the system lets it have, instead of the few that programs with select(2) bear."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def wait_readable(*descriptors: int, timeout_s: float | None = None) -> bool:

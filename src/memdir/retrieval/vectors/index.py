@@ -118,8 +118,11 @@ class VectorIndexes:
         return "vectors"
 
     def close(self) -> bool:
-        """End the background work, a build included. Files stay. Returns whether it ended in time."""
-        return self._worker.close()
+        """End the background work, a build included, and let the files go. Returns whether it ended in time."""
+        ended = self._worker.close()
+        with self._lock:
+            self._slots.clear()
+        return ended
 
     def settle(self, timeout_s: float) -> bool:
         """Wait until nothing waits to be done in the background; False when that took longer."""
