@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-
-import pytest
 
 ROOT = Path(__file__).parent.parent
 SOURCES = sorted([*(ROOT / "src").rglob("*.py"), *(ROOT / "bench").rglob("*.py")])
@@ -19,13 +18,19 @@ def relative(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=relative)
-def test_modules_and_functions_stay_short(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
-    assert text.count("\n") <= MODULE_LINES_MAX
-    long = [
-        f"{node.name}: {node.end_lineno - node.lineno} lines"
-        for node in ast.walk(ast.parse(text))
+def nodes(paths: Iterable[Path], *, with_text: str = "") -> Iterator[tuple[str, ast.AST]]:
+    """Of files that hold a text, each with the name of its file."""
+    for path in paths:
+        text = path.read_text(encoding="utf-8")
+        for node in ast.walk(ast.parse(text)) if with_text in text else ():
+            yield relative(path), node
+
+
+def test_modules_and_functions_stay_short() -> None:
+    long = [relative(path) for path in SOURCES if path.read_text(encoding="utf-8").count("\n") > MODULE_LINES_MAX]
+    long += [
+        f"{name}: {node.name}, {node.end_lineno - node.lineno} lines"
+        for name, node in nodes(SOURCES)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and node.end_lineno is not None
         and node.end_lineno - node.lineno > FUNCTION_LINES_MAX
@@ -33,12 +38,11 @@ def test_modules_and_functions_stay_short(path: Path) -> None:
     assert long == []
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=relative)
-def test_no_error_is_swallowed_whole(path: Path) -> None:
+def test_no_error_is_swallowed_whole() -> None:
     broad = {"Exception", "BaseException"}
     found = [
-        handler.lineno
-        for handler in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        f"{name}:{handler.lineno}"
+        for name, handler in nodes(SOURCES, with_text="except")
         if isinstance(handler, ast.ExceptHandler)
         and (handler.type is None or (isinstance(handler.type, ast.Name) and handler.type.id in broad))
         and all(isinstance(statement, ast.Pass | ast.Continue) for statement in handler.body)
@@ -46,12 +50,10 @@ def test_no_error_is_swallowed_whole(path: Path) -> None:
     assert found == []
 
 
-@pytest.mark.parametrize("path", TESTS, ids=relative)
-def test_tests_wait_on_events_and_not_on_time(path: Path) -> None:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+def test_tests_wait_on_events_and_not_on_time() -> None:
     sleeps = [
-        node.lineno
-        for node in ast.walk(tree)
+        f"{name}:{node.lineno}"
+        for name, node in nodes(TESTS, with_text="sleep")
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "sleep"
     ]
     assert sleeps == []
