@@ -14,7 +14,7 @@ from PIL import Image
 from memdir.traces.consolidate import ATTRIBUTES, DIMENSIONS, MODES_SESSIONS_MAX, consolidate, grouped, tier_of
 from memdir.traces.engram import EPISODES_MAX, FEATURES, Engram, engram, engrams
 from memdir.traces.events import Event
-from memdir.traces.habits import as_json, bars, drift, markdown, working_style
+from memdir.traces.habits import JSON_SESSIONS_MAX, SHOWN, as_json, bars, drift, markdown, working_style
 from memdir.traces.plot import png, svg
 from memdir.traces.suggest import PROCEDURES_MAX, procedures, skill, suggest
 
@@ -107,7 +107,8 @@ def test_what_is_said_does_not_contradict_its_numbers(events: list[Event]) -> No
         assert (told["says"] in line) if told is not None else (not line or "nothing tells" in line)
     for shift in memory.shifts:
         assert shift.usual != shift.then
-        assert f"— {shift.session}" in text
+    flagged = {*memory.anomalies, *memory.robust}
+    assert all(f" — {one.session}, by " in text for one in memory.engrams[-SHOWN:] if one.session in flagged)
     assert sum(len(mode) for mode in memory.modes) == len(memory.engrams)
     assert len(memory.modes) <= 3
     for one in memory.engrams:
@@ -116,7 +117,7 @@ def test_what_is_said_does_not_contradict_its_numbers(events: list[Event]) -> No
         assert [last for _, last in edges[:-1]] == [first for first, _ in edges[1:]]
 
 
-def _usual(number: int) -> list[Event]:
+def usual(number: int) -> list[Event]:
     base = number * 10**7
     name = f"s{number}"
     made = [event("file_read", f"/in{at}.md", at_ms=base + at, session=name, view_count=1) for at in range(5 + number % 2)]
@@ -125,7 +126,7 @@ def _usual(number: int) -> list[Event]:
 
 
 def test_a_session_that_is_otherwise_is_found_with_its_dimension_and_direction() -> None:
-    events = [one for number in range(9) for one in _usual(number)]
+    events = [one for number in range(9) for one in usual(number)]
     odd = [event("file_delete", f"/x{at}.md", at_ms=9 * 10**7 + at, session="odd") for at in range(12)]
     odd += [created("/y.md", "word " * 100, at_ms=9 * 10**7 + 50, session="odd")]
     memory = consolidate(engrams([*events, *odd]))
@@ -137,7 +138,7 @@ def test_a_session_that_is_otherwise_is_found_with_its_dimension_and_direction()
 
 
 def test_with_four_sessions_the_rule_cannot_fire_and_says_so() -> None:
-    memory = consolidate(engrams([one for number in range(4) for one in _usual(number)]))
+    memory = consolidate(engrams([one for number in range(4) for one in usual(number)]))
     assert memory.anomalies == ()
     assert "with four or fewer it cannot fire" in markdown(memory)
     assert not as_json(memory)["anomaly_rule_can_fire"]
@@ -151,8 +152,8 @@ def test_every_attribute_has_its_tiers_and_every_dimension_one_definition() -> N
 
 
 def test_a_profile_says_what_most_sessions_agree_on_and_names_them() -> None:
-    assert working_style(consolidate(engrams([one for number in range(2) for one in _usual(number)]))) == []
-    lines = working_style(consolidate(engrams([one for number in range(6) for one in _usual(number)])))
+    assert working_style(consolidate(engrams([one for number in range(2) for one in usual(number)]))) == []
+    lines = working_style(consolidate(engrams([one for number in range(6) for one in usual(number)])))
     assert "Edit strategy: incremental edits (6 of 6 sessions: s3, s4, s5)" in lines
 
 
@@ -183,7 +184,7 @@ def test_groups_are_those_of_joining_the_nearest_two_again_and_again(seed: int, 
 
 
 def test_what_years_of_sessions_say_is_told() -> None:
-    events = [one for number in range(3_000) for one in _usual(number)]
+    events = [one for number in range(3_000) for one in usual(number)]
     memory = consolidate(engrams(events))
     assert len(memory.engrams) == 3_000
     assert sum(map(len, memory.modes)) == MODES_SESSIONS_MAX
@@ -192,8 +193,38 @@ def test_what_years_of_sessions_say_is_told() -> None:
     assert "2000 of 3000 sessions" in markdown(memory)
 
 
+def test_what_few_sessions_have_is_otherwise_and_what_every_third_has_is_not() -> None:
+    """Most have none of it: the median distance from none is none."""
+    events = [one for number in range(90) for one in usual(number)]
+    for number in range(0, 90, 3):
+        for at in range(3):
+            events += [event("file_delete", f"/x{at}.md", at_ms=number * 10**7 + 50 + at, session=f"s{number}")]
+    assert consolidate(engrams(events)).robust == ()
+    for at in range(30):
+        events += [event("file_delete", f"/y{at}.md", at_ms=10**7 + 50 + at, session="s1")]
+        events += [event("file_move", f"/z{at}.md", at_ms=10**7 + 50 + at, session="s1", old_path="/x", new_path="/y")]
+    assert consolidate(engrams(events)).robust == ("s1",)
+
+
+def test_of_many_sessions_that_are_otherwise_the_latest_are_told_and_how_many_there_are() -> None:
+    events = [one for number in range(200) for one in usual(number)]
+    for number in range(100, 160, 2):
+        for at in range(40 + number):
+            events += [event("file_delete", f"/x{at}.md", at_ms=number * 10**7 + 50 + at, session=f"s{number}")]
+    memory = consolidate(engrams(events))
+    odd = {*memory.anomalies, *memory.robust}
+    assert len(odd) == 30
+    text = markdown(memory)
+    assert "Otherwise were 30 of 200 sessions" in text
+    assert text.count("- Otherwise: ") == SHOWN
+    assert "s158, by" in text
+    found = as_json(memory)
+    assert found["anomalies"]["count"] == len(memory.anomalies)
+    assert len(found["shifts"]) == JSON_SESSIONS_MAX
+
+
 def test_drift_is_drawn() -> None:
-    memory = consolidate(engrams([one for number in range(6) for one in _usual(number)]))
+    memory = consolidate(engrams([one for number in range(6) for one in usual(number)]))
     days, values = drift(memory, "total_edits")
     assert values == [3.0] * 6
     assert len(days) == 6

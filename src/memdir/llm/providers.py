@@ -118,7 +118,7 @@ class ProvidedModel:
                 raise ModelError(f"{self.name}: the quota is used up", hint="raise it, then run with --resume") from error
             except passing as error:
                 if attempt == _TRIES - 1:
-                    raise ModelError(f"{self.name}: {error}", hint="run again with --resume later; nothing is lost") from error
+                    raise ModelError(f"{self.name}: {error}", hint="try again later; nothing is lost") from error
                 self._wait(_pause_s(error, attempt))
             except exceptions.ModelAuthenticationError as error:
                 raise ModelError(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import statistics
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
@@ -24,6 +24,8 @@ MODES_SESSIONS_MAX: Final = 2_000
 ROBUST_MIN: Final = 3.5
 """Of the modified z-score (Iglewicz and Hoaglin, 1993)."""
 _MAD: Final = 0.6745
+_MEAN_AD: Final = 1.2533
+"""What make standard deviations of the median and of the mean absolute deviation of normal numbers: there too."""
 _MODE_GAIN: Final = 0.25
 """By how much more modes must lower the distance to their middles, or there is one."""
 Values = npt.NDArray[np.float64]
@@ -212,6 +214,14 @@ class Statistics:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What a language model says of a session that was otherwise: whether it is a change of habit, or its task explains it."""
+
+    is_change: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
     """What the sessions say together."""
 
@@ -226,6 +236,8 @@ class Memory:
     """By medians, within the mode."""
     shifts: tuple[Shift, ...]
     """Of those that either rule found."""
+    verdicts: Mapping[str, Verdict] = field(default_factory=dict)
+    """By session, where a language model was asked."""
 
 
 def consolidate(engrams: Sequence[Engram]) -> Memory:
@@ -305,11 +317,13 @@ def _robust(known: Sequence[Engram], modes: Sequence[Sequence[str]]) -> tuple[st
             continue
         rows = np.array([one.vector for one in own], dtype=np.float64)
         middle = np.median(rows, axis=0)
-        spread = np.median(np.abs(rows - middle), axis=0)
-        floor = 0.1 * np.abs(middle) + 0.05  # or nothing may ever differ from what never did
-        scores = _MAD * np.abs(rows - middle) / np.maximum(spread, floor)
+        apart = np.abs(rows - middle)
+        median = np.median(apart, axis=0) / _MAD
+        spread = np.where(median > 0, median, _MEAN_AD * apart.mean(axis=0))  # most are alike: what is rare is not yet odd
+        floor = (0.1 * np.abs(middle) + 0.05) / _MAD  # or nothing may ever differ from what never did
+        scores = apart / np.maximum(spread, floor)
         found += [one.session for one, row in zip(own, scores, strict=True) if (row > ROBUST_MIN).sum() >= 2]
-    return tuple(one.session for one in known if one.session in found)
+    return tuple(one.session for one in known if one.session in set(found))
 
 
 def _modes(known: Sequence[Engram], z: Values) -> tuple[tuple[str, ...], ...]:

@@ -11,10 +11,13 @@ from itertools import pairwise
 from typing import Any, Final
 
 from memdir.traces.consolidate import DIMENSIONS, Memory, Trait, mode_name
+from memdir.traces.engram import Episode
 
 PREVIEW_CHARS: Final = 800
 NAME_CHARS: Final = 40
 SHOWN: Final = 5
+JSON_SESSIONS_MAX: Final = 20
+"""Names of sessions in one list, beside how many there are."""
 _EVIDENCE_MAX: Final = 3
 
 
@@ -57,21 +60,24 @@ def as_json(memory: Memory, query: str = "") -> dict[str, Any]:
         "chunks": [
             {"path": path, "text": text[:PREVIEW_CHARS], "session": session} for path, text, session in best(memory, query)
         ],
-        "modes": [{"name": mode_name(memory, mode), "sessions": list(mode)} for mode in memory.modes],
-        "anomalies": list(memory.anomalies),
-        "anomalies_robust": list(memory.robust),
+        "modes": [{"name": mode_name(memory, mode), **_sessions(mode)} for mode in memory.modes],
+        "anomalies": _sessions(memory.anomalies),
+        "anomalies_robust": _sessions(memory.robust),
         "anomaly_rule_can_fire": len(memory.engrams) > _RULE_MIN,
         "shifts": [
             {
                 "session": one.session, "dimension": one.dimension, "usual": one.usual, "then": one.then,
                 "distance": round(one.distance, 3), "features": list(one.features),
             }
-            for one in memory.shifts
+            for one in memory.shifts[-JSON_SESSIONS_MAX:]
         ],
         "episodes": [
             {"session": session, "title": one.title, "summary": one.summary, "events": one.last - one.first}
-            for session, one in _episodes(memory, query)
+            for session, one in shown_episodes(memory, query)
         ],
+        "verdicts": {
+            session: {"is_change": one.is_change, "reason": one.reason} for session, one in memory.verdicts.items()
+        },
     }  # fmt: skip
 
 
@@ -86,8 +92,13 @@ def _tier_json(memory: Memory, name: str) -> dict[str, Any] | None:
 def _trait_json(trait: Trait) -> dict[str, Any]:
     return {
         "tier": trait.tier, "says": trait.says, "number": trait.attribute.number, "value": round(trait.value, 4),
-        "confidence": round(trait.confidence, 3), "agreeing": list(trait.agreeing), "sessions": list(trait.sessions),
+        "confidence": round(trait.confidence, 3), "agreeing": _sessions(trait.agreeing), "telling": len(trait.sessions),
     }  # fmt: skip
+
+
+def _sessions(sessions: Sequence[str]) -> dict[str, Any]:
+    """How many they are, and the latest."""
+    return {"count": len(sessions), "latest": list(sessions[-JSON_SESSIONS_MAX:])}
 
 
 def _procedural(memory: Memory) -> list[str]:
@@ -107,7 +118,7 @@ def _procedural(memory: Memory) -> list[str]:
 
 
 def _evidence(trait: Trait) -> str:
-    shown = ", ".join(trait.agreeing[:_EVIDENCE_MAX]) + (" …" if len(trait.agreeing) > _EVIDENCE_MAX else "")
+    shown = ", ".join(trait.agreeing[-_EVIDENCE_MAX:]) + (" …" if len(trait.agreeing) > _EVIDENCE_MAX else "")
     return (
         f"{trait.attribute.number} {trait.value:.4g} in the middle, "
         f"{len(trait.agreeing)} of {len(trait.sessions)} sessions agree"
@@ -122,7 +133,7 @@ def _semantic(memory: Memory, query: str) -> list[str]:
         if found:
             parts = ", ".join(f"{key or 'none'} {count}" for key, count in found.most_common(SHOWN))
             lines.append(f"- {title}: {parts} — of {sum(found.values())} files")
-    for one in [one for one in memory.engrams if one.descriptor][:SHOWN]:
+    for one in [one for one in memory.engrams if one.descriptor][-SHOWN:]:
         names = ", ".join(_cut(name) for name in one.names[:3])
         lines.append(f"- Wrote {one.descriptor} — {one.session}: {names}")
     for path, text, session in best(memory, query):
@@ -137,27 +148,43 @@ def _episodic(memory: Memory, query: str) -> list[str]:
     count = len(memory.engrams)
     lines = []
     for mode in memory.modes:
-        shown = ", ".join(mode[:_EVIDENCE_MAX]) + (" …" if len(mode) > _EVIDENCE_MAX else "")
+        shown = ", ".join(mode[-_EVIDENCE_MAX:]) + (" …" if len(mode) > _EVIDENCE_MAX else "")
         lines.append(f"- Mode: mostly {mode_name(memory, mode)}, {len(mode)} of {count} sessions ({shown})")
     if count <= _RULE_MIN:
         lines.append(f"- Too few sessions ({count}) for the rule of anomalies: with four or fewer it cannot fire")
-    for shift in memory.shifts:
+    flagged = {*memory.anomalies, *memory.robust}
+    odd = [one.session for one in memory.engrams if one.session in flagged]
+    if len(odd) > SHOWN:
+        rules = f"by distance {len(memory.anomalies)}, by medians {len(memory.robust)}"
+        lines.append(f"- Otherwise were {len(odd)} of {count} sessions ({rules}); the latest {SHOWN}:")
+    shifts = {shift.session: shift for shift in memory.shifts}
+    for session in odd[-SHOWN:]:
+        rule = "both rules" if session in memory.anomalies and session in memory.robust else (
+            "distance" if session in memory.anomalies else "medians"
+        )  # fmt: skip
+        shift = shifts.get(session)
+        if shift is None:
+            far = "far from the usual in its numbers, in no one dimension"
+            lines.append(f"- Otherwise: {far} — {session}, by {rule}{_verdict(memory, session)}")
+            continue
         title, name = DIMENSIONS[shift.dimension]
         trait = next(one for one in memory.traits if one.attribute.name == name)
         usual, then = (trait.attribute.tiers["LMR".index(tier)] for tier in (shift.usual, shift.then))
-        rule = "both rules" if shift.session in memory.anomalies and shift.session in memory.robust else (
-            "distance" if shift.session in memory.anomalies else "medians"
-        )  # fmt: skip
         signs = f": {', '.join(shift.features)}" if shift.features else ""
-        lines.append(f"- Otherwise: {title.casefold()} {usual} → {then} — {shift.session}, by {rule}{signs}")
-    shifted = {shift.session for shift in memory.shifts}
-    far = "- Otherwise: far from the usual in its numbers, in no one dimension"
-    lines += [f"{far} — {session}" for session in memory.anomalies if session not in shifted]
-    lines += [f"- {one.title} — {session}: {one.summary}" for session, one in _episodes(memory, query)]
+        said = _verdict(memory, session)
+        lines.append(f"- Otherwise: {title.casefold()} {usual} → {then} — {session}, by {rule}{signs}{said}")
+    lines += [f"- {one.title} — {session}: {one.summary}" for session, one in shown_episodes(memory, query)]
     return lines
 
 
-def _episodes(memory: Memory, query: str) -> list[tuple[str, Any]]:
+def _verdict(memory: Memory, session: str) -> str:
+    found = memory.verdicts.get(session)
+    if found is None:
+        return ""
+    return f"; a model says: {'a change of habit' if found.is_change else 'its task explains it'}: {found.reason}"
+
+
+def shown_episodes(memory: Memory, query: str) -> list[tuple[str, Episode]]:
     """Those that share most words with the question, else the latest."""
     every = [(one.session, episode) for one in reversed(memory.engrams) for episode in one.episodes]
     words = _words(query)

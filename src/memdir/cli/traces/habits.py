@@ -29,6 +29,11 @@ def _memory(args: argparse.Namespace) -> Memory:
 
 def _configure(parser: Parser) -> None:
     parser.add_argument("query", metavar="QUERY", nargs="*", help="what it is needed for: chooses contents and episodes")
+    parser.add_argument(
+        "--model", metavar="PROVIDER:NAME",
+        help="a language model that names episodes and judges what was otherwise: by names of files and numbers, no contents",
+    )  # fmt: skip
+    parser.add_argument("--model-url", metavar="URL", help="another endpoint that speaks the provider's protocol")
     add_filters(parser)
 
 
@@ -37,6 +42,11 @@ def _run(args: argparse.Namespace, out: Output) -> int:
 
     memory = _memory(args)
     query = " ".join(args.query)
+    if args.model:
+        from memdir.llm.providers import model
+        from memdir.traces.model_words import with_words
+
+        memory = with_words(memory, model(args.model, url=args.model_url), query)
     if out.json:
         out.document(as_json(memory, query))
     else:
@@ -145,11 +155,15 @@ COMMAND = Command(
     usage="[OPTIONS] [QUERY ...]",
     description=(
         "Show how you work with files: patterns in six dimensions, what you write, and when it was otherwise, each with its\n"
-        f"evidence. {_WHERE}"
+        f"evidence. {_WHERE[:-1]} but for --model."
     ),
     examples=[
         ("memdir habits", "everything"),
         ("memdir habits --json quarterly report", "for an agent that writes one"),
+        (
+            "memdir habits --model anthropic:claude-sonnet-5-5",
+            "episodes in a model's words, and its view of what was otherwise",
+        ),
     ],
     exit_codes=[(0, "something is known"), (1, "nothing was recorded")],
     configure=_configure,
