@@ -34,6 +34,51 @@ TEXT = st.lists(st.sampled_from(["a\n", "b\n", "c", "\n", "d\r\n", "ü\n"]), max
             ],
             [("file_edit", "/a.md")],
         ),
+        (  # JetBrains' editors: the old one aside, the new one in its place, the old one deleted
+            [
+                op("write", "/a.md___jb_tmp___", after=b"new\n", created=True),
+                op("rename", "/a.md", "/a.md___jb_old___", after=b"old\n"),
+                op("rename", "/a.md___jb_tmp___", "/a.md", after=b"new\n"),
+                op("delete", "/a.md___jb_old___", before=b"old\n"),
+            ],
+            [("file_edit", "/a.md")],
+        ),
+        (  # Word
+            [
+                op("write", "/~WRD0001.tmp", after=b"new\n", created=True),
+                op("rename", "/a.docx", "/~WRL0002.tmp", after=b"old\n"),
+                op("rename", "/~WRD0001.tmp", "/a.docx", after=b"new\n"),
+                op("delete", "/~WRL0002.tmp", before=b"old\n"),
+            ],
+            [("file_edit", "/a.docx")],
+        ),
+        (  # Helix
+            [
+                op("rename", "/a.md", "/a.mdAbC123.bck", after=b"old\n"),
+                op("write", "/a.md", after=b"new\n", created=True),
+                op("delete", "/a.mdAbC123.bck", before=b"old\n"),
+            ],
+            [("file_edit", "/a.md")],
+        ),
+        (  # zip tries whether it may write, and writes beside
+            [
+                op("write", "/a.zip", after=b"", created=True), op("delete", "/a.zip", before=b""),
+                op("write", "/ziSM5ePQ", after=b"PK", created=True), op("rename", "/ziSM5ePQ", "/a.zip", after=b"PK"),
+            ],
+            [("file_write", "/a.zip")],
+        ),
+        (  # a browser holds the name while it downloads
+            [
+                op("write", "/f.pdf", after=b"", created=True),
+                op("write", "/f.Xy3dEf.pdf.part", after=b"%PDF", created=True),
+                op("rename", "/f.Xy3dEf.pdf.part", "/f.pdf", before=b"", after=b"%PDF", replaced=True),
+            ],
+            [("file_write", "/f.pdf")],
+        ),
+        (  # an empty file that is deleted by somebody else was there
+            [op("write", "/a.md", after=b"", created=True, pid=1), op("delete", "/a.md", before=b"", pid=2)],
+            [("file_write", "/a.md"), ("file_delete", "/a.md")],
+        ),
         (  # emacs keeps the backup
             [op("rename", "/a.md", "/a.md~", after=b"old\n"), op("write", "/a.md", after=b"new\n", created=True)],
             [("file_copy", "/a.md~"), ("file_edit", "/a.md")],

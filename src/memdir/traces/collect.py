@@ -34,10 +34,11 @@ _NO_WORD: Final = r"(?![A-Z]?[a-z]+$|[A-Z]+$|\d+$)"
 """Six letters that are written as a word is (`README.Debian`), and six digits (`log.202411`), are no random ones."""
 _TEMPORARY: Final = re.compile(
     r"(?:^|/)(?:\.?#.*|\.~lock\..*|4913|\.goutputstream-\w+|\.nfs\w+|\.fuse_hidden\w+|tmp\w{6,}|\.tmp[\w.-]*|sed\w{6}|XX\w{6})$"
-    r"|(?:~|\.sw[g-p]|\.tmp|\.temp|\.part|\.crdownload|\.bak~|\.kate-swp|\.tmp[\w.-]{4,}|\.\w+-(?:journal|wal|shm))$"
+    rf"|(?:^|/)zi{_NO_WORD}[A-Za-z0-9]{{6}}$"
+    r"|(?:~|___jb_(?:tmp|old)___|\.sw[g-px]|\.tmp|\.temp|\.part|\.crdownload|\.bak~|\.bck|\.kate-swp|\.tmp[\w.-]{4,}|\.\w+-(?:journal|wal|shm))$"
     rf"|\.{_NO_WORD}[A-Za-z0-9]{{6}}$|(?:^|/)\.[^/]+\.{_NO_WORD}\w{{6}}$"
 )
-"""Names that tools give to files for a moment: editors, sed, mkstemp(3), browsers, SQLite."""
+"""Names that tools give to files for a moment: editors, sed, mkstemp(3), zip, browsers, SQLite."""
 _BACKUP: Final = re.compile(
     r"(?:~|\.bak|\.orig|\.old|[-_ .](?:backup|copy|kopie)(?:[-_ .]?\d*)?(?:\.\w+)?"
     r"| \(copy\)(?:\.\w+)?)$",
@@ -172,16 +173,15 @@ class Collector:
         raw = last.raw if made.raw == last.raw else f"{made.raw} + {last.raw}"
         if made.kind == "copy" and not last.replaced:
             return [replace(made, at_ms=last.at_ms, target=last.target, raw=raw)]
-        return [
-            replace(
-                made, kind="write", at_ms=last.at_ms, path=last.target, target="",
-                before=last.before if last.replaced else None, after=last.after if made.after is None else made.after,
-                created=not last.replaced, raw=raw,
-            )
-        ]  # fmt: skip
+        saved = replace(
+            made, kind="write", at_ms=last.at_ms, path=last.target, target="",
+            before=last.before if last.replaced else None, after=last.after if made.after is None else made.after,
+            created=not last.replaced, raw=raw,
+        )  # fmt: skip
+        return (self._filled(saved) if last.replaced else self._made_anew(saved)) or [saved]
 
     def _made_anew(self, last: Operation) -> list[Operation] | None:
-        """An editor put the old file aside, or deleted it, and writes the new one under its name."""
+        """An editor put the old file aside, or deleted it, and the new one comes under its name."""
         number = self._earlier(last, "from", last.path, within_ms=SETTLE_MS)
         if number is not None and _is_side_file(self._pending[number].target):
             moved = self._pending.pop(number)
@@ -196,7 +196,7 @@ class Collector:
     def _only_for_a_moment(self, last: Operation) -> list[Operation] | None:
         """What only stood there for a moment was a tool's own."""
         made = self._earlier(last, "write", last.path, within_ms=SAVE_MS)
-        if made is not None and self._pending[made].created and _TEMPORARY.search(last.path):
+        if made is not None and self._pending[made].created and (_TEMPORARY.search(last.path) or self._was_tried(made, last)):
             del self._pending[made]
             return []
         aside = self._earlier(last, "copy", last.path, within_ms=SAVE_MS)
@@ -204,6 +204,11 @@ class Collector:
             del self._pending[aside]
             return []
         return None
+
+    def _was_tried(self, made: int, last: Operation) -> bool:
+        """Whether a program only made sure that it may write there, as zip does."""
+        one = self._pending[made]
+        return one.pid == last.pid and not one.size_bytes and not one.after and last.at_ms - one.at_ms <= SETTLE_MS
 
     def _filled(self, last: Operation) -> list[Operation] | None:
         """A file that is made empty, or emptied, and then filled by the same process was changed once."""
