@@ -41,6 +41,29 @@ def test_every_edit_in_a_mount_is_a_revision_and_comes_back_at_once(memdir: Memd
     memdir.run("unmount", name)
 
 
+@pytest.mark.promise("sync.history")
+def test_a_history_goes_on_when_an_editor_puts_the_old_file_aside_and_deletes_it(memdir: Memdir, name: str) -> None:
+    """As JetBrains' editors, Helix and Word save: a rename that is for a moment is none."""
+    place = memdir.mount(name)
+    aside = {"jetbrains.md": "jetbrains.md___jb_old___", "helix.md": "helix.mdAbC123.bck", "word.docx": "~WRL0002.tmp"}
+    for file in aside:
+        (place / file).write_text("one\n")
+    memdir.run("sync", place, "--wait")
+    for text in ("two\n", "three\n"):
+        for file, old in aside.items():
+            (place / "beside").write_text(text)
+            (place / file).rename(place / old)
+            (place / "beside").rename(place / file)
+            (place / old).unlink()
+        memdir.run("sync", place, "--wait")
+    for file in aside:
+        rows = memdir.run("history", place / file, "--json").json()
+        assert [row["reason"] for row in rows] == ["current", "replaced", "replaced"], file
+        assert memdir.run("history", place / file, "--show", str(rows[-1]["version"])).out == "one\n"
+    assert memdir.run("undelete", place, "--list", expect=1).out == "", "nothing was deleted"
+    memdir.run("unmount", name)
+
+
 @pytest.mark.promise("sync.restore")
 def test_a_folder_that_was_deleted_in_a_mount_comes_back_with_all_that_was_in_it(memdir: Memdir, name: str) -> None:
     place = memdir.mount(name)

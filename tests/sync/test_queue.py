@@ -39,7 +39,7 @@ class Fixture:
 
     def move(self, source: str, path: str) -> None:
         with self.queue.transaction() as tx:
-            self.queue.add_move(tx, source, path)
+            self.queue.add_move(tx, source, path, delay_s=0.0)
 
     def claim(self, limit: int = 64) -> list[str]:
         return [row.path for row in self.queue.claim(limit)]
@@ -137,7 +137,7 @@ def test_a_rolled_back_transaction_leaves_no_rename_in_memory(fixture: Fixture) 
 
     def fail() -> None:
         with fixture.queue.transaction() as tx:
-            fixture.queue.add_move(tx, "/a", "/b")
+            fixture.queue.add_move(tx, "/a", "/b", delay_s=0.0)
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):

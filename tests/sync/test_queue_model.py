@@ -51,6 +51,7 @@ class Rename:
     path: str
     claimed: bool = False
     answered: bool = False
+    failed: bool = False
     due_s: float = 0.0
 
 
@@ -97,7 +98,7 @@ class Model:
             del self.slots[old]
         self.add(path, delay_s, deep=bool(gone))
 
-    def add_move(self, source: str, path: str) -> bool:
+    def add_move(self, source: str, path: str, delay_s: float) -> bool:
         for number in reversed(range(len(self.renames))):
             earlier = self.renames[number]
             if earlier.path == source:
@@ -110,7 +111,7 @@ class Model:
                 return True
             if any(overlap(one, end) for one in (source, path) for end in (earlier.source, earlier.path)):
                 break
-        self.renames.append(Rename(source, path))
+        self.renames.append(Rename(source, path, due_s=self.clock.monotonic_s() + delay_s))
         return False
 
     def eligible(self) -> list[str]:
@@ -183,16 +184,16 @@ class Machine(RuleBasedStateMachine):
             return
         with self.queue.transaction() as tx:
             self.queue.rekey(tx, source, path, delay_s=delay_s)
-            joined = known and self.queue.add_move(tx, source, path)
+            joined = known and self.queue.add_move(tx, source, path, delay_s=delay_s)
         self.model.rekey(source, path, delay_s)
-        assert joined == (known and self.model.add_move(source, path))
+        assert joined == (known and self.model.add_move(source, path, delay_s))
 
     @rule(path=paths, source=tops)
     def change_in_a_transaction_that_fails(self, path: str, source: str) -> None:
         def fail() -> None:
             with self.queue.transaction() as tx:
                 self.queue.rekey(tx, source, "/new", delay_s=0.0)
-                self.queue.add_move(tx, source, "/new")
+                self.queue.add_move(tx, source, "/new", delay_s=0.0)
                 self.queue.fold(tx, "/a", delay_s=0.0)
                 self.queue.add(tx, path)
                 raise ZeroDivisionError
@@ -342,7 +343,7 @@ class Machine(RuleBasedStateMachine):
         self.model.held.remove(rename.path)
         if how == "fail":
             [waiting] = [one for one in self.queue.moves(100) if one.id == move.id]
-            rename.due_s = waiting.due_at_s
+            rename.due_s, rename.failed = waiting.due_at_s, True
             assert waiting.due_at_s > self.clock.monotonic_s()
 
     @rule()
@@ -364,6 +365,8 @@ class Machine(RuleBasedStateMachine):
         for path, slot in self.model.slots.items():
             if is_within(path, scope) and slot.attempts == 0:
                 slot.due_s = 0.0
+        for rename in self.model.renames:
+            rename.due_s = rename.due_s if rename.failed else 0.0
 
     @rule()
     def hurry_all(self) -> None:

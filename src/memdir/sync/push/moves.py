@@ -52,14 +52,14 @@ class Moves:
         with self._lock:
             self._moves = index
 
-    def add_move(self, tx: Connection, source: str, path: str) -> bool:
-        """Repeat a rename on the server, after everything that is on its way there. A waiting rename that led to `source` and
+    def add_move(self, tx: Connection, source: str, path: str, *, delay_s: float) -> bool:
+        """Repeat a rename on the server in `delay_s`, after everything that is on its way there. A waiting rename that led to `source` and
         was never sent is led on to `path` instead, or dropped when that is where it began; True then."""
         earlier = self._joinable(tx, source, path)
         if earlier is None:
             tx.execute(
-                "insert into move (source, path, key_seed, first_seen_ms) values (?, ?, ?, ?)",
-                (encode(source), encode(path), new_id(), self._now_ms()),
+                "insert into move (source, path, due_at_s, key_seed, first_seen_ms) values (?, ?, ?, ?, ?)",
+                (encode(source), encode(path), self._clock.monotonic_s() + delay_s, new_id(), self._now_ms()),
             )
         elif earlier[1] == path:
             tx.execute("delete from move where id = ?", (earlier[0],))
@@ -194,6 +194,10 @@ class Moves:
         return self._db.one(
             "select 1 from move where id = ? and source = ? and path = ?", (move.id, encode(move.source), encode(move.path))
         ) is not None  # fmt: skip
+
+    def is_led_on(self, move: Move) -> bool:
+        """Whether a later rename waits for what this one leads to, or for a folder above it."""
+        return any(later.id > move.id and is_within(move.path, later.source) for later in self.moves(MOVES_SCAN_MAX))
 
     def find_move(self, tx: Connection, source: str, path: str) -> Move | None:
         """The first waiting rename of `source` to `path`, as this transaction sees it."""

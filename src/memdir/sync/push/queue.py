@@ -313,13 +313,14 @@ class Queue(Moves):
     # --- hurrying ------------------------------------------------------------------------------------------------
 
     def hurry(self, scope: str) -> None:
-        """End the debounce (not the backoff) of everything at or below `scope`."""
+        """End the debounce (not the backoff) of everything at or below `scope`, and of every rename."""
         low, high = below(scope)
         with self._db.write() as tx:
             tx.execute(
                 "update queue set due_at_s = 0 where (path = ?1 or (path >= ?2 and path < ?3)) and attempts = 0",
                 (encode(scope), low, high),
             )
+            tx.execute("update move set due_at_s = 0 where attempts = 0")
 
     def hurry_all(self) -> None:
         """The server is back: end every backoff."""

@@ -112,6 +112,8 @@ class Renames:
         kinds = {None if fact is None else fact.kind for fact in (remote, base)}
         if not facts.has_base(move.source) or (len(kinds) > 1 and not kinds <= {"dir", None}):
             return Way.PATHS
+        if "file" in kinds and ctx.tree.fact(move.path) is None and not ctx.queue.is_led_on(move):
+            return Way.PATHS  # put aside for a moment, as editors save: what stands at the old name is its next version
         if facts.is_free(move.path):
             return Way.MOVE
         there, agreed = facts.remote_and_base(move.path)
