@@ -53,8 +53,8 @@ class Moves:
             self._moves = index
 
     def add_move(self, tx: Connection, source: str, path: str, *, delay_s: float) -> bool:
-        """Repeat a rename on the server in `delay_s`, after everything that is on its way there. A waiting rename that led to `source` and
-        was never sent is led on to `path` instead, or dropped when that is where it began; True then."""
+        """Repeat a rename on the server in `delay_s`, after everything that is on its way there. A waiting rename that led to
+        `source` and was never sent is led on to `path` instead, or dropped when that is where it began; True then."""
         earlier = self._joinable(tx, source, path)
         if earlier is None:
             tx.execute(
