@@ -12,6 +12,8 @@ from memdir.retrieval.text_kinds import is_generated, is_sentence, kind_of
     [
         ("/notes/a.md", "prose"), ("/README", "prose"), (None, "prose"), ("/mail/a.eml", "prose"), ("/src/a.py", "code"),
         ("/src/Makefile", "code"), ("/conf/a.yaml", "data"), ("/web/app.min.js", "generated"), ("/uv.lock", "generated"),
+        ("/vault/.trash/a.md", "generated"), ("/vault/.obsidian/workspace.json", "generated"), ("/trash/a.md", "prose"),
+        ("/n/.ipynb_checkpoints/a-checkpoint.ipynb", "generated"), ("/history/a.md", "prose"), ("/logseq/pages/a.md", "prose"),
         ("/web/package-lock.json", "generated"), ("/x/go.sum", "generated"), ("/x/api_pb2.py", "generated"),
     ],
 )  # fmt: skip

@@ -42,7 +42,8 @@ def test_what_others_wrote_and_what_waits_brings_no_facts(server: ServerProcess,
     mail = b"From: a@b.org\r\nTo: c@d.org\r\nSubject: Hi\r\nDate: Mon, 2 Mar 2026 10:00:00 +0000\r\n\r\nI live in Ghent.\r\n"
     for path, content in (
         ("memory/mail.eml", mail), ("memory/page.html", b"<html><body><p>I live in Graz.</p></body></html>"),
-        ("memory/api/inbox/x.md", b"I live in Turku.\n"), ("memory/web.md", b"---\ntrust: untrusted\n---\nI live in Leeds.\n"),
+        ("memory/.trash/old.md", b"I live in Perth.\n"), ("memory/api/inbox/x.md", b"I live in Turku.\n"),
+        ("memory/web.md", b"---\ntrust: untrusted\n---\nI live in Leeds.\n"),
     ):  # fmt: skip
         client.put(f"/v1/files/{path}", params=at, content=content).raise_for_status()
     done(client, tag)
@@ -52,6 +53,11 @@ def test_what_others_wrote_and_what_waits_brings_no_facts(server: ServerProcess,
     until = time.monotonic() + 60
     found: list[str] = []
     while found != ["I live in Turku."]:
+        assert time.monotonic() < until, found
+        found = [one["text"] for one in client.get("/v1/facts", params={**at, "words": "live"}).json()["facts"]]
+    away = [{"op": "move", "fromPath": "/memory/api/x.md", "path": "/memory/.trash/x.md"}]
+    client.post("/v1/files:batch", json={"containerTag": tag, "operations": away}).raise_for_status()
+    while found:
         assert time.monotonic() < until, found
         found = [one["text"] for one in client.get("/v1/facts", params={**at, "words": "live"}).json()["facts"]]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from memdir.core.limits import NAME_MAX_BYTES, PATH_MAX_BYTES
@@ -11,6 +12,11 @@ AGENT_FOLDER: Final = "/memory"
 """Where the memories of agents lie, a folder for each project."""
 INBOX: Final = "inbox"
 """The folder, in that of a project or beside them, for what is no memory before somebody keeps it."""
+
+_PUT_AWAY: Final = re.compile(
+    r"/(?:\.obsidian|\.smart-env|\.trash|logseq/(?:bak|\.recycle)|\.stversions|\.history|\.idea|\.ipynb_checkpoints|__MACOSX)/",
+    re.IGNORECASE,
+)
 
 
 def checked_path(path: str, *, root: bool = False) -> str:
@@ -71,10 +77,15 @@ def is_inbox(path: str) -> bool:
     return is_within(path, AGENT_FOLDER) and INBOX in path[len(AGENT_FOLDER) + 1 :].split("/")[:-1][:2]
 
 
+def is_put_away(path: str) -> bool:
+    """Whether an editor or a sync program keeps it for itself: its own state, deleted notes, former versions."""
+    return _PUT_AWAY.search(path) is not None
+
+
 def under_memory_paths(path: str | None, memory_paths: tuple[str, ...]) -> bool:
     """Whether a document at `path` is a source of memories. A trailing slash means the folder and all below it. What waits in
-    an inbox is none."""
-    if path is None or is_inbox(path):
+    an inbox, or was put away, is none."""
+    if path is None or is_inbox(path) or is_put_away(path):
         return False
     return any(path == entry or (entry.endswith("/") and path.startswith(entry)) for entry in memory_paths)
 

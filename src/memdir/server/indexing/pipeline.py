@@ -33,7 +33,7 @@ from memdir.store.types import Chunk, Container, Document, Matrix
 
 BINARY_NOTE: Final = "binary: kept byte for byte, nothing to search in it"
 LAST_NOTES: Final = {
-    GENERATED: "made by a tool (a lock file, minified or generated code): found by words, not by meaning",
+    GENERATED: "a tool's (a lock file, minified or generated code, an editor's state or trash): found by words, not by meaning",
     IGNORED: "left out by an ignore file of its folder: found by words, not by meaning, and behind everything else",
 }
 _STATIC_BATCH: Final = 512
