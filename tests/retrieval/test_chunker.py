@@ -15,7 +15,7 @@ from memdir.ingest.chunker.pack import MAX_TOKENS, MIN_TOKENS, Measure
 from memdir.ingest.text import decode
 from memdir.store.types import Chunk
 
-SUFFIXES = ["md", "txt", "eml", "csv", "json", "jsonl", "yaml", "py", "go", "vtt", "log", "unknown"]
+SUFFIXES = ["md", "org", "txt", "eml", "csv", "json", "jsonl", "yaml", "py", "go", "vtt", "log", "unknown"]
 
 
 def cut(data: bytes | str, path: str = "/x.md") -> list[Chunk]:
@@ -56,7 +56,22 @@ texts = st.lists(
             ["", "  ", "# Head", "## Sub ##", "---", "```", "| a | b |", "- item", "1. one", "Anna: hello", "[00:12] Bob: yes"]
         ),
         st.sampled_from(
-            ["From: a@b.c", "Subject: x", "def f():", "class A:", '"quoted, field', "key: value", "Title", "=====", "{", "\t}"]
+            [
+                "From: a@b.c",
+                "Subject: x",
+                "def f():",
+                "class A:",
+                '"quoted, field',
+                "key: value",
+                "Title",
+                "=====",
+                "{",
+                "\t}",
+                "* Star",
+                "#+begin_src x",
+                "#+end_src",
+                "#+title: T",
+            ]
         ),
         st.text(alphabet="ab 漢字。.", min_size=200, max_size=2500),
     ),
@@ -269,3 +284,19 @@ def test_the_title_is_what_the_document_calls_itself() -> None:
         text = decode(data)
         assert text is not None
         assert chunker.cut(text, path)[1] == expected
+
+
+def test_headings_of_org_mode_are_headings_and_not_list_items() -> None:
+    about = "The keel was repainted in April by Rui, and the shrouds are to be replaced before the winter storms. " * 8
+    text = (
+        f"#+TITLE: Sailing notes\n\n* Boat    :boat:sail:\n{about}\n** TODO Replace the shrouds\n{about}\n"
+        f"* Crew\n- Ana steers\n#+BEGIN_SRC python\n* no heading\n# a comment\n#+END_SRC\n{about}\n"
+    )
+    decoded = decode(text.encode())
+    assert decoded is not None
+    passages, title = chunker.cut(decoded, "/log.org")
+    assert title == "Sailing notes"
+    contexts = [passage.context for passage in passages]
+    assert any("Boat" in one and "Replace the shrouds" in one and "TODO" not in one for one in contexts)
+    assert any("Crew" in one for one in contexts)
+    assert not any("no heading" in one or ":sail:" in one or "comment" in one for one in contexts)

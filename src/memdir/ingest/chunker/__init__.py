@@ -18,7 +18,7 @@ from memdir.store.types import Chunk
 
 __all__ = ["CHUNKS_MAX", "chunk", "cut", "note"]
 
-_MARKDOWN: Final = frozenset({"md", "markdown", "mdx", "qmd", "rmd", "rst", "adoc", "asciidoc", "org"})
+_MARKDOWN: Final = frozenset({"md", "markdown", "mdx", "qmd", "rmd", "rst", "adoc", "asciidoc"})
 _MAIL: Final = frozenset({"eml", "mbox", "msg"})
 _SUBTITLES: Final = frozenset({"vtt", "srt"})
 
@@ -66,6 +66,7 @@ def _outline(text: str, path: str) -> Outline:
     suffix = _suffix(path)
     by_suffix: Iterable[tuple[frozenset[str], Callable[[str], Outline]]] = (
         (_MARKDOWN, markdown.outline),
+        (frozenset({"org"}), markdown.org),
         (_MAIL, mail.outline),
         (_SUBTITLES, dialogue.subtitles),
         (records.TABLES, records.table),

@@ -11,6 +11,10 @@ from memdir.ingest.chunker.blocks import TITLE_MAX_CHARS, Block, Line, Outline, 
 _ATX: Final = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*$")
 _OTHER_HEADING: Final = re.compile(r"(?P<mark>={1,6}|\*{1,6})[ \t]+(?P<text>\S.*)$")
 _FENCE: Final = re.compile(r"[ \t]{0,3}(`{3,}|~{3,})")
+_ORG_HEADING: Final = re.compile(r"(\*{1,8})[ \t]+(?:(?:TODO|NEXT|WAITING|DONE)[ \t]+)?(.*?)(?:[ \t]+:[\w@#%:]+:)?[ \t]*$")
+"""Stars, without the keyword of a task in front and the tags behind (orgmode.org/worg/org-syntax.html)."""
+_ORG_FENCE: Final = re.compile(r"[ \t]*#\+(?:begin|end)_(src|example|export)\b", re.IGNORECASE)
+_ORG_TITLE: Final = re.compile(r"#\+title:[ \t]*(.+?)[ \t]*$", re.IGNORECASE)
 _ITEM: Final = re.compile(r"[-*+•][ \t]+|\d{1,9}[.)][ \t]+")
 _UNDERLINE: Final = re.compile(r"(=+|-+|~+|\^+)[ \t]*$")
 _TITLE: Final = re.compile(r"title[ \t]*:[ \t]*[\"']?(.+?)[\"']?[ \t]*$", re.IGNORECASE)
@@ -25,14 +29,23 @@ def looks_like(text: str) -> bool:
 
 def outline(text: str) -> Outline:
     """Blocks under their heading path; the first heading (or the front matter's title) is the title."""
-    lines = list(lines_of(text))
-    scanner = _Scanner(lines)
+    return _outline(_Scanner(list(lines_of(text))))
+
+
+def org(text: str) -> Outline:
+    """The same of Org mode's text."""
+    return _outline(_OrgScanner(list(lines_of(text))))
+
+
+def _outline(scanner: _Scanner) -> Outline:
     blocks = scanner.run()
     return Outline(title=clip(scanner.title or scanner.first_heading, TITLE_MAX_CHARS), blocks=blocks)
 
 
 class _Scanner:
     """One pass over the lines; `_open` is where the block being read began."""
+
+    _fence = _FENCE
 
     def __init__(self, lines: list[Line]) -> None:
         self._lines = lines
@@ -49,9 +62,9 @@ class _Scanner:
         fence = ""
         while index < len(self._lines):
             line = self._lines[index]
-            mark = _FENCE.match(line.text)
+            mark = self._fence.match(line.text)
             if fence:
-                if mark and mark.group(1).startswith(fence) and not line.text.strip("`~ \t"):
+                if mark and self._ends(fence, mark):
                     fence = ""
                 index += 1
                 continue
@@ -63,6 +76,9 @@ class _Scanner:
             index += self._plain_line(index, line)
         self._flush(self._lines[-1].end if self._lines else 0)
         return self._blocks
+
+    def _ends(self, fence: str, mark: re.Match[str]) -> bool:
+        return mark.group(1).startswith(fence) and not mark.string.strip("`~ \t")
 
     def _plain_line(self, index: int, line: Line) -> int:
         """Handles one line outside fences; returns how many lines were used."""
@@ -154,3 +170,20 @@ class _Scanner:
         if end > self._open:
             self._blocks.append(Block(start=self._open, end=end, heading=self._path(), note=self._note or self._tags))
             self._open = end
+
+
+class _OrgScanner(_Scanner):
+    _fence = _ORG_FENCE
+
+    def _ends(self, fence: str, mark: re.Match[str]) -> bool:
+        return mark.group(1).casefold() == fence.casefold() and "end_" in mark.group().casefold()
+
+    def _heading_at(self, index: int) -> tuple[tuple[int, str] | None, int]:
+        text = self._lines[index].text
+        title = _ORG_TITLE.match(text)
+        self.title = self.title or (title.group(1) if title else "")
+        found = _ORG_HEADING.match(text)
+        return ((len(found.group(1)), found.group(2)), 1) if found and found.group(2) else (None, 0)
+
+    def _front_matter(self) -> int:
+        return 0
