@@ -107,6 +107,8 @@ def procedures(events: Iterable[Event]) -> list[Procedure]:
         if event.is_counted:
             steps = by_session.setdefault(event.session, [])
             step = _step(event)
+            if steps and event.type in ("file_edit", "file_write") and steps[-1] == _step(event, "read"):
+                steps.pop()  # who edits a file opens it
             if not steps or steps[-1] != step:
                 steps.append(step)
     found: dict[tuple[str, ...], set[str]] = {}
@@ -146,9 +148,9 @@ _VERBS: Final = {
 }  # fmt: skip
 
 
-def _step(event: Event) -> str:
+def _step(event: Event, verb: str | None = None) -> str:
     """Numbers in names count alike: `2026-11-02.md` and `2026-11-09.md` are one step."""
-    return f"{_VERBS[event.type]} {re.sub(r'[0-9]+', 'N', event.path)}"
+    return f"{verb or _VERBS[event.type]} {re.sub(r'[0-9]+', 'N', event.path)}"
 
 
 def skill(procedure: Procedure, number: int) -> str:
