@@ -300,3 +300,18 @@ def test_headings_of_org_mode_are_headings_and_not_list_items() -> None:
     assert any("Boat" in one and "Replace the shrouds" in one and "TODO" not in one for one in contexts)
     assert any("Crew" in one for one in contexts)
     assert not any("no heading" in one or ":sail:" in one or "comment" in one for one in contexts)
+
+
+@pytest.mark.parametrize("mark", ["# a", "* a", "#+title: a", "title: a"])
+@pytest.mark.parametrize("suffix", ["md", "org"])
+def test_a_heading_with_a_long_gap_takes_no_longer_than_any_line(mark: str, suffix: str) -> None:
+    """5,000 spaces took a regular expression two minutes."""
+    assert cut(f"---\n{mark}{' ' * 50_000}x\n---\n{mark}{' ' * 50_000}x\ntext\n", f"/x.{suffix}")
+
+
+def test_a_heading_keeps_its_signs_and_loses_those_that_close_it() -> None:
+    text = decode(b"# Notes on C#\n\nOne.\n\n## Closed ##\n\nTwo.\n")
+    assert text is not None
+    passages, title = chunker.cut(text, "/x.md")
+    assert title == "Notes on C#"
+    assert "Closed ##" in passages[-1].text

@@ -8,11 +8,13 @@ from typing import Final
 from memdir.core.frontmatter import BOOKKEEPING, listed, parse
 from memdir.ingest.chunker.blocks import TITLE_MAX_CHARS, Block, Line, Outline, clip, lines_of
 
-_ATX: Final = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*$")
+_ATX: Final = re.compile(r" {0,3}(#{1,6})[ \t]+")
+_ATX_END: Final = re.compile(r"(?:^|(?<=[ \t]))#+$")
 _OTHER_HEADING: Final = re.compile(r"(?P<mark>={1,6}|\*{1,6})[ \t]+(?P<text>\S.*)$")
 _FENCE: Final = re.compile(r"[ \t]{0,3}(`{3,}|~{3,})")
-_ORG_HEADING: Final = re.compile(r"(\*{1,8})[ \t]+(?:(?:TODO|NEXT|WAITING|DONE)[ \t]+)?(.*?)(?:[ \t]+:[\w@#%:]+:)?[ \t]*$")
-"""Stars, without the keyword of a task in front and the tags behind (orgmode.org/worg/org-syntax.html)."""
+_ORG_HEADING: Final = re.compile(r"(\*{1,8})[ \t]+(?:(?:TODO|NEXT|WAITING|DONE)[ \t]+)?")
+"""Stars and the keyword of a task; behind the heading may stand tags (orgmode.org/worg/org-syntax.html)."""
+_ORG_TAGS: Final = re.compile(r"(?<=[ \t]):[\w@#%:]+:$")
 _ORG_FENCE: Final = re.compile(r"[ \t]*#\+(?:begin|end)_(src|example|export)\b", re.IGNORECASE)
 _ORG_TITLE: Final = re.compile(r"#\+title:[ \t]*(.+?)[ \t]*$", re.IGNORECASE)
 _ITEM: Final = re.compile(r"[-*+•][ \t]+|\d{1,9}[.)][ \t]+")
@@ -120,7 +122,7 @@ class _Scanner:
         line = self._lines[index]
         found = _ATX.match(line.text)
         if found:
-            return (len(found.group(1)), found.group(2)), 1
+            return (len(found.group(1)), _ATX_END.sub("", line.text[found.end() :].rstrip()).rstrip()), 1
         other = _OTHER_HEADING.match(line.text)
         if other and (other["mark"].startswith("=") or len(other["mark"]) > 1):
             return (len(other["mark"]), other["text"].rstrip(" =")), 1
@@ -183,7 +185,8 @@ class _OrgScanner(_Scanner):
         title = _ORG_TITLE.match(text)
         self.title = self.title or (title.group(1) if title else "")
         found = _ORG_HEADING.match(text)
-        return ((len(found.group(1)), found.group(2)), 1) if found and found.group(2) else (None, 0)
+        heading = _ORG_TAGS.sub("", text[found.end() :].rstrip()).rstrip() if found else ""
+        return ((len(found.group(1)), heading), 1) if found and heading else (None, 0)
 
     def _front_matter(self) -> int:
         return 0
