@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-_END: Final = re.compile(r"[.!?…]+[\"'”’»)\]*_]*(?=\s|$)|[。！？]+[」』”）]*|\n[ \t]*\n")
+_END: Final = re.compile(r"(?<![.!?…])[.!?…]+[\"'”’»)\]*_]*(?=\s|$)|[。！？]+[」』”）]*|\n[ \t]*\n")
 _LAST_WORD: Final = re.compile(r"[^\s(\[\"'“‘«„]+\Z")
 _WORD_MAX_CHARS: Final = 40
 """Looked at before a stop; no abbreviation is longer."""
