@@ -33,7 +33,7 @@ QUERY_WORDS_MAX: Final = 64
 LONG_WORDS: Final = 12
 """A query of more different words is looked for without its everyday ones, and is judged sentence by sentence."""
 _READ_WORDS_MAX: Final = 8 * QUERY_WORDS_MAX
-_SENTENCE_END: Final = re.compile(r"[.?!;]+\s+|\n+")
+_SENTENCE_END: Final = re.compile(r"(?<![.?!;])[.?!;]+\s+|\n+")
 _TAG_WORDS_MAX: Final = 4
 _local = threading.local()
 

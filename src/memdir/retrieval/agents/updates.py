@@ -40,7 +40,7 @@ class _Word:
 
 _TOKEN: Final = re.compile(r"[^\s,;()\"“”]+")
 _EDGES: Final = ".:!?'’"
-_CLAUSE: Final = re.compile(r"(?<=[.!?;])\s+|;\s*|\s+(?:and|but) (?=(?:it|they|we|not)\b)")
+_CLAUSE: Final = re.compile(r"(?<=[.!?;])\s+|;\s*|(?<!\s)\s+(?:and|but) (?=(?:it|they|we|not)\b)")
 _CHANGED: Final = (
     r"(?:switched|moved|migrated|replaced|renamed|upgraded|downgraded|raised|lowered|reduced|increased|changed|dropped|bumped|"
     r"cancell?ed|removed|retired|merged)"

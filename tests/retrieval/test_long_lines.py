@@ -1,0 +1,75 @@
+"""Nothing that reads what people write backtracks for ever: lines that nobody expects, of everything that regular expressions
+like to try again and again."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from memdir.core.secrets import masked
+from memdir.ingest.chunker import cut
+from memdir.ingest.text import decode
+from memdir.memory.extract import extract
+from memdir.memory.guard import is_instruction
+from memdir.retrieval.agents.relevance import is_filler
+from memdir.retrieval.agents.terms import asked
+from memdir.retrieval.agents.updates import relation
+from memdir.retrieval.units import units_of
+from memdir.store.text.analysis import index_terms
+from memdir.store.text.mentions import mentions
+from memdir.store.text.wrapping import by_sentence, unwrapped
+
+CHARS = 20_000
+PROCESSOR_S = 3.0
+"""Some hundred times what any of these takes."""
+ATOMS = (
+    " ", "\t", "a", "A", "1", "#", "-", "*", "=", "_", ".", ",", ":", "/", '"', "(", "[", "{", "<", "|", "@", " a", "a.", "a,",
+    "a_", "a@", "<a ", "aA", "A1", " \n", "\n", "I ", "is ", "and ", "http://a", "[00:00] ", "A b: ", "- ", "> ", "\\", "`",
+    "Ana and ", "key: ", "a=b; ",
+)  # fmt: skip
+BEGINNINGS = ("", "# a", "- I live in ", 'title: "')
+SUFFIXES = ("md", "org", "txt", "eml", "csv", "json", "yaml", "py", "sh", "vtt", "ini")
+
+
+def _cut(text: str) -> None:
+    decoded = decode(text.encode())
+    assert decoded is not None
+    for suffix in SUFFIXES:
+        cut(decoded, f"/x.{suffix}")
+
+
+def _facts(text: str) -> None:
+    extract(text, "/memory/me.md", byte_at=int)
+
+
+READERS: dict[str, Callable[[str], object]] = {
+    "passages": _cut, "facts": _facts, "secrets": masked, "lines": units_of, "words": index_terms, "mentions": mentions,
+    "pages": unwrapped, "sentences": by_sentence, "prompts": asked, "fillers": is_filler, "orders": is_instruction,
+    "updates": lambda text: relation(text, f"{text} not"),
+}  # fmt: skip
+
+
+@pytest.fixture
+def bounded() -> Iterator[Callable[[], None]]:
+    """To be called before each piece of work; one that takes PROCESSOR_S of this process's own time fails."""
+
+    def over(_number: int, _frame: object) -> None:
+        raise AssertionError(f"it takes more than {PROCESSOR_S} s of processor time")
+
+    def start() -> None:
+        signal.setitimer(signal.ITIMER_VIRTUAL, PROCESSOR_S)
+
+    before = signal.signal(signal.SIGVTALRM, over)
+    yield start
+    signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+    signal.signal(signal.SIGVTALRM, before)
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_a_line_of_twenty_thousand_characters_is_read_like_any_other(reader: str, bounded: Callable[[], None]) -> None:
+    for beginning in BEGINNINGS:
+        for atom in ATOMS:
+            bounded()
+            READERS[reader](f"{beginning}{atom * (CHARS // len(atom))}x\n")
