@@ -166,6 +166,32 @@ def test_an_edit_during_indexing_wins(store: AnyStore, container: Container, put
     assert store.jobs.count() == 0
 
 
+def test_an_edit_while_documents_are_indexed_together_is_no_fault(
+    store: AnyStore, container: Container, put: Putting, events: Events, working: Working, caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr("memdir.server.indexing.pipeline._STATIC_BATCH", 1)
+    for number in range(6):
+        put(f"/{number}.md", b"good %d" % number)
+    engine = FakeEngine(store)
+    original, edited = engine.static.embed_passages, list[str]()
+
+    def edit_meanwhile(passages: list[str]) -> object:
+        made = original(passages)
+        if not edited:
+            edited.extend(f"/{number}.md" for number in range(6))
+            for path in edited:
+                put(path, b"new words")
+        return made
+
+    engine.static.embed_passages = edit_meanwhile  # type: ignore[method-assign, assignment]
+    working(engine)
+    events.until(drained(store))
+    assert edited
+    assert [texts(engine, document_at(store, container, path)) for path in edited] == 6 * [["new words"]]
+    assert not caplog.records, "nothing went wrong"
+
+
 def test_a_move_during_indexing_loses_nothing(store: AnyStore, container: Container, put: Putting) -> None:
     engine = FakeEngine(store)
     put("/a/x.md", b"words")

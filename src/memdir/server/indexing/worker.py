@@ -281,6 +281,8 @@ class Worker:
             with self._leases.hold(together, limit_s=TOGETHER_S) as leases:
                 try:
                     failed = step(leases)
+                except (SupersededError, StoppingError):  # one of them changed meanwhile, or the server ends: no fault
+                    failed, alone = [], together
                 except Exception:
                     log.warning(
                         "%s of %d documents together failed, trying them one by one",
