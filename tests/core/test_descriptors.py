@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from memdir.core.descriptors import allow_many, wait_readable
+from memdir.core.descriptors import raise_descriptor_limit, wait_readable
 
 _BEYOND_SELECT = 1_100
 """select(2) ends at 1,023."""
@@ -46,7 +46,7 @@ def test_a_process_may_have_as_many_as_the_system_lets_it() -> None:
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (before[1] // 2, before[1]))
-        allow_many()
+        raise_descriptor_limit()
         assert resource.getrlimit(resource.RLIMIT_NOFILE) == (before[1], before[1])
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)

@@ -18,8 +18,8 @@ from typing import Any
 import httpx
 import pytest
 
+from memdir.core.background import read_ready
 from memdir.core.clock import Clock, FakeClock
-from memdir.core.descriptors import wait_readable
 from memdir.store.acting import SYSTEM
 from memdir.store.postgres.store import PostgresStore
 from memdir.store.sqlite.store import SqliteStore
@@ -130,16 +130,11 @@ def launch(home: Path, *arguments: str, database_url: str | None = None) -> tupl
             stderr=subprocess.DEVNULL,
         )
         os.close(writing)
-        text, deadline = b"", time.monotonic() + START_S
-        while not text.endswith(b"\n"):
-            assert wait_readable(reading, timeout_s=max(0.0, deadline - time.monotonic())), "the server said nothing"
-            piece = os.read(reading, 4096)
-            if not piece:
-                break
-            text += piece
+        said = read_ready(reading, time.monotonic() + START_S)
+        assert said is not None, "the server said nothing"
     finally:
         os.close(reading)
-    return process, text.decode().strip()
+    return process, said
 
 
 def start(home: Path, *arguments: str, database_url: str | None = None) -> ServerProcess:

@@ -6,12 +6,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memdir.fs.operations import Operation
 from memdir.traces.collect import BULK_FILES, BULK_MS, IDLE_MS, SETTLE_MS, Collector, derived, naming
 from memdir.traces.events import Event, applied, counted, delta
 
 from .made import event, events_of, op, told
 
 TEXT = st.lists(st.sampled_from(["a\n", "b\n", "c", "\n", "d\r\n", "ü\n"]), max_size=12).map("".join)
+
+
+def swapped(file: str, *, new: str, old: str) -> list[Operation]:
+    """A save: written under one name, the former text put aside under another, swapped, the former text deleted."""
+    return [
+        op("write", new, after=b"new\n", created=True), op("rename", file, old, after=b"old\n"),
+        op("rename", new, file, after=b"new\n"), op("delete", old, before=b"old\n"),
+    ]  # fmt: skip
 
 
 @pytest.mark.promise("traces.saves")
@@ -35,21 +44,11 @@ TEXT = st.lists(st.sampled_from(["a\n", "b\n", "c", "\n", "d\r\n", "ü\n"]), max
             [("file_edit", "/a.md")],
         ),
         (  # JetBrains' editors: the old one aside, the new one in its place, the old one deleted
-            [
-                op("write", "/a.md___jb_tmp___", after=b"new\n", created=True),
-                op("rename", "/a.md", "/a.md___jb_old___", after=b"old\n"),
-                op("rename", "/a.md___jb_tmp___", "/a.md", after=b"new\n"),
-                op("delete", "/a.md___jb_old___", before=b"old\n"),
-            ],
+            swapped("/a.md", new="/a.md___jb_tmp___", old="/a.md___jb_old___"),
             [("file_edit", "/a.md")],
         ),
         (  # Word
-            [
-                op("write", "/~WRD0001.tmp", after=b"new\n", created=True),
-                op("rename", "/a.docx", "/~WRL0002.tmp", after=b"old\n"),
-                op("rename", "/~WRD0001.tmp", "/a.docx", after=b"new\n"),
-                op("delete", "/~WRL0002.tmp", before=b"old\n"),
-            ],
+            swapped("/a.docx", new="/~WRD0001.tmp", old="/~WRL0002.tmp"),
             [("file_edit", "/a.docx")],
         ),
         (  # Helix

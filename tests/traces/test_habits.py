@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from memdir.traces.consolidate import ATTRIBUTES, DIMENSIONS, MODES_SESSIONS_MAX, consolidate, grouped, tier_of
+from memdir.traces.consolidate import ATTRIBUTES, DIMENSIONS, MODES_SESSIONS_MAX, average_linkage, consolidate, tier_of
 from memdir.traces.engram import EPISODES_MAX, FEATURES, Engram, engram, engrams
 from memdir.traces.events import Event
 from memdir.traces.habits import JSON_SESSIONS_MAX, SHOWN, as_json, bars, drift, markdown, working_style
@@ -179,7 +179,7 @@ def test_groups_are_those_of_joining_the_nearest_two_again_and_again(seed: int, 
         first, second = pairs[int(np.argmin(means))]
         groups[first] += groups.pop(second)
         wanted[len(groups)] = sorted(map(sorted, groups))
-    found = grouped(rows)
+    found = average_linkage(rows)
     assert [sorted(map(sorted, found[size])) for size in (1, 2)] == [wanted[1], wanted[2]]
 
 

@@ -6,7 +6,7 @@ import resource
 import select
 
 
-def allow_many() -> None:
+def raise_descriptor_limit() -> None:
     """As many descriptors in this process as the system lets it have, instead of the few that programs with select(2) bear."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

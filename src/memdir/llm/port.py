@@ -5,6 +5,7 @@ Every type is a frozen record that turns into JSON and back without loss, so tha
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -106,6 +107,26 @@ def json_of(answer: str) -> Any:
         return json.loads(answer.strip().removeprefix("```json").removesuffix("```"))
     except (ValueError, RecursionError):
         return None
+
+
+def ask_for_list(
+    model: Model, system: str, lines: str, name: str, properties: Mapping[str, str]
+) -> list[Mapping[str, Any]] | None:
+    """What a model reads in lines of data, as it answers: `{name: [{property: …}]}`, `properties` with their JSON types. None
+    when the answer is none. The lines stand between marks that they cannot know. ModelError."""
+    items = {
+        "type": "object",
+        "properties": {key: {"type": kind} for key, kind in properties.items()},
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+    listed = {name: {"type": "array", "items": items}}
+    schema = {"type": "object", "properties": listed, "required": [name], "additionalProperties": False}
+    mark = f"lines {hashlib.sha256(lines.encode('utf-8', 'replace')).hexdigest()[:12]}"
+    prompt = Message(role="user", text=f"<{mark}>\n{lines}\n</{mark}>")
+    answer = json_of(model.ask(system, [prompt], schema=schema).text)
+    found = answer.get(name) if isinstance(answer, dict) else None
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else None
 
 
 def estimated_tokens(system: str, messages: Sequence[Message]) -> int:

@@ -115,7 +115,9 @@ class ProvidedModel:
             except exceptions.ModelContextWindowExceededError as error:
                 raise ContextOverflowError(f"{self.name}: the messages are too long for it") from error
             except exceptions.ModelQuotaExceededError as error:
-                raise ModelError(f"{self.name}: the quota is used up", hint="raise it, then run with --resume") from error
+                raise ModelError(
+                    f"{self.name}: the quota is used up", hint="raise it, then try again; nothing is lost"
+                ) from error
             except passing as error:
                 if attempt == _TRIES - 1:
                     raise ModelError(f"{self.name}: {error}", hint="try again later; nothing is lost") from error

@@ -11,11 +11,11 @@ import os
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from memdir.core.secrets import masked
-from memdir.llm.port import Message, Model, ModelError, json_of
+from memdir.llm.port import Model, ModelError, ask_for_list
 from memdir.memory.claims import USER, Claim, claim_of, is_meant
 
 log = logging.getLogger(__name__)
@@ -29,22 +29,6 @@ _BLOCKS_MAX: Final = 20
 _KNOWN_MAX: Final = 4_096
 _STATEMENT_MAX_CHARS: Final = 300
 _WORD: Final = re.compile(r"\w+", re.UNICODE)
-_SCHEMA: Final[Mapping[str, Any]] = {
-    "type": "object",
-    "properties": {
-        "facts": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {"line": {"type": "integer"}, "statement": {"type": "string"}},
-                "required": ["line", "statement"],
-                "additionalProperties": False,
-            },
-        }
-    },
-    "required": ["facts"],
-    "additionalProperties": False,
-}
 _SYSTEM: Final = """You read lines of somebody's notes and list the lasting facts about the author and about people and projects
 that they name. Say each as one short sentence in one of these forms, with the words of the line:
 I live in PLACE. I work at COMPANY. I work as a JOB. I prefer THING. I use THING. I like THING. I speak LANGUAGE.
@@ -86,10 +70,8 @@ class ModelReader:
                 return self._known[key]
         lines = enumerate(masked(block).split("\n"), start=1)
         numbered = "\n".join(f"{number}: {line}" for number, line in lines)
-        reply = self._model.ask(
-            _SYSTEM, [Message(role="user", text=f"<lines {key[:12]}>\n{numbered}\n</lines {key[:12]}>")], schema=_SCHEMA
-        )
-        said = tuple(_parsed(reply.text))
+        found = ask_for_list(self._model, _SYSTEM, numbered, "facts", {"line": "integer", "statement": "string"})
+        said = tuple(_statements(found or ()))
         with self._lock:
             self._known[key] = said
             while len(self._known) > _KNOWN_MAX:
@@ -113,11 +95,9 @@ def _blocks(lines: list[str]) -> Iterator[tuple[int, str]]:
             start, length = at + 1, 0
 
 
-def _parsed(answer: str) -> Iterator[tuple[int, str]]:
-    found = json_of(answer)
-    facts = found.get("facts") if isinstance(found, dict) else None
-    for one in facts if isinstance(facts, list) else ():
-        line, said = (one.get("line"), one.get("statement")) if isinstance(one, dict) else (None, None)
+def _statements(facts: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, str]]:
+    for one in facts:
+        line, said = one.get("line"), one.get("statement")
         if isinstance(line, int) and isinstance(said, str) and 0 < len(said) <= _STATEMENT_MAX_CHARS:
             yield line, " ".join(said.split())
 

@@ -10,7 +10,7 @@ import re
 from functools import lru_cache
 from typing import Final, Literal
 
-from memdir.store.paths import is_put_away, suffix
+from memdir.store.paths import is_tool_owned, suffix
 
 Kind = Literal["prose", "code", "data", "generated"]
 
@@ -57,7 +57,7 @@ def kind_of(path: str | None) -> Kind:
     """By the file's name; what has none, or an unknown one, is prose."""
     if not path:
         return "prose"
-    if _GENERATED.search(path) is not None or is_put_away(path):
+    if _GENERATED.search(path) is not None or is_tool_owned(path):
         return "generated"
     ending = suffix(path)
     if ending in _CODE or path.rpartition("/")[2].lower() in _MAKEFILES:

@@ -20,7 +20,7 @@ from typing import Final
 import uvicorn
 
 import memdir
-from memdir.core.descriptors import allow_many
+from memdir.core.descriptors import raise_descriptor_limit
 from memdir.core.errors import BusyError, MemdirError, UsageError
 from memdir.core.heap import few_arenas
 from memdir.core.log import log_to_file, log_to_stderr
@@ -80,7 +80,7 @@ def run(options: ServerOptions, paths: AppPaths | None = None) -> None:
     """Run until SIGTERM or SIGINT. BusyError when another server owns the data folder or the wanted port is taken."""
     paths = paths or app_paths()
     few_arenas()
-    allow_many()
+    raise_descriptor_limit()
     with _report(options.ready_fd) as ready, _tls_checked(options):
         _logging(options, paths)
         sys.setswitchinterval(SWITCH_INTERVAL_S)

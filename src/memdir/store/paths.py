@@ -13,7 +13,7 @@ AGENT_FOLDER: Final = "/memory"
 INBOX: Final = "inbox"
 """The folder, in that of a project or beside them, for what is no memory before somebody keeps it."""
 
-_PUT_AWAY: Final = re.compile(
+_TOOL_OWNED: Final = re.compile(
     r"/(?:\.obsidian|\.smart-env|\.trash|logseq/(?:bak|\.recycle)|\.stversions|\.history|\.idea|\.ipynb_checkpoints|__MACOSX)/",
     re.IGNORECASE,
 )
@@ -77,15 +77,15 @@ def is_inbox(path: str) -> bool:
     return is_within(path, AGENT_FOLDER) and INBOX in path[len(AGENT_FOLDER) + 1 :].split("/")[:-1][:2]
 
 
-def is_put_away(path: str) -> bool:
-    """Whether an editor or a sync program keeps it for itself: its own state, deleted notes, former versions."""
-    return _PUT_AWAY.search(path) is not None
+def is_tool_owned(path: str) -> bool:
+    """Whether an editor or a sync program keeps it for itself: its state, deleted notes, former versions."""
+    return _TOOL_OWNED.search(path) is not None
 
 
 def under_memory_paths(path: str | None, memory_paths: tuple[str, ...]) -> bool:
     """Whether a document at `path` is a source of memories. A trailing slash means the folder and all below it. What waits in
-    an inbox, or was put away, is none."""
-    if path is None or is_inbox(path) or is_put_away(path):
+    an inbox is none, nor what a tool keeps for itself."""
+    if path is None or is_inbox(path) or is_tool_owned(path):
         return False
     return any(path == entry or (entry.endswith("/") and path.startswith(entry)) for entry in memory_paths)
 

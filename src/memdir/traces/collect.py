@@ -196,7 +196,11 @@ class Collector:
     def _only_for_a_moment(self, last: Operation) -> list[Operation] | None:
         """What only stood there for a moment was a tool's own."""
         made = self._earlier(last, "write", last.path, within_ms=SAVE_MS)
-        if made is not None and self._pending[made].created and (_TEMPORARY.search(last.path) or self._was_tried(made, last)):
+        if (
+            made is not None
+            and self._pending[made].created
+            and (_TEMPORARY.search(last.path) or self._was_write_probe(made, last))
+        ):
             del self._pending[made]
             return []
         aside = self._earlier(last, "copy", last.path, within_ms=SAVE_MS)
@@ -205,7 +209,7 @@ class Collector:
             return []
         return None
 
-    def _was_tried(self, made: int, last: Operation) -> bool:
+    def _was_write_probe(self, made: int, last: Operation) -> bool:
         """Whether a program only made sure that it may write there, as zip does."""
         one = self._pending[made]
         return one.pid == last.pid and not one.size_bytes and not one.after and last.at_ms - one.at_ms <= SETTLE_MS

@@ -239,6 +239,12 @@ class Memory:
     verdicts: Mapping[str, Verdict] = field(default_factory=dict)
     """By session, where a language model was asked."""
 
+    @property
+    def otherwise(self) -> tuple[Engram, ...]:
+        """The sessions that either rule found, in order."""
+        found = {*self.anomalies, *self.robust}
+        return tuple(one for one in self.engrams if one.session in found)
+
 
 def consolidate(engrams: Sequence[Engram]) -> Memory:
     """Of any number of sessions, none included."""
@@ -310,7 +316,7 @@ def _anomalies(known: Sequence[Engram], distances: Values) -> tuple[str, ...]:
 def _robust(known: Sequence[Engram], modes: Sequence[Sequence[str]]) -> tuple[str, ...]:
     """Far from the others of its mode in at least two numbers, by medians: a few odd sessions do not hide each other."""
     by_session = {one.session: one for one in known}
-    found = []
+    found: set[str] = set()
     for mode in modes:
         own = [by_session[session] for session in mode]
         if len(own) < 4:
@@ -322,8 +328,8 @@ def _robust(known: Sequence[Engram], modes: Sequence[Sequence[str]]) -> tuple[st
         spread = np.where(median > 0, median, _MEAN_AD * apart.mean(axis=0))  # most are alike: what is rare is not yet odd
         floor = (0.1 * np.abs(middle) + 0.05) / _MAD  # or nothing may ever differ from what never did
         scores = apart / np.maximum(spread, floor)
-        found += [one.session for one, row in zip(own, scores, strict=True) if (row > ROBUST_MIN).sum() >= 2]
-    return tuple(one.session for one in known if one.session in set(found))
+        found |= {one.session for one, row in zip(own, scores, strict=True) if (row > ROBUST_MIN).sum() >= 2}
+    return tuple(one.session for one in known if one.session in found)
 
 
 def _modes(known: Sequence[Engram], z: Values) -> tuple[tuple[str, ...], ...]:
@@ -332,7 +338,7 @@ def _modes(known: Sequence[Engram], z: Values) -> tuple[tuple[str, ...], ...]:
     if not known:
         return ()
     known, z = known[-MODES_SESSIONS_MAX:], z[-MODES_SESSIONS_MAX:]
-    levels = grouped(z)
+    levels = average_linkage(z)
     chosen = 1
     for count in range(2, MODES_MAX + 1):
         if len(known) >= 3 * count and min(map(len, levels[count])) > 1:
@@ -342,7 +348,7 @@ def _modes(known: Sequence[Engram], z: Values) -> tuple[tuple[str, ...], ...]:
     return tuple(sorted(named, key=lambda mode: (-len(mode), mode)))
 
 
-def grouped(z: Values) -> dict[int, list[list[int]]]:
+def average_linkage(z: Values) -> dict[int, list[list[int]]]:
     """Rows in so many groups, for 1 to MODES_MAX. By chains of nearest neighbours (Murtagh, "A survey of recent advances in
     hierarchical clustering algorithms", 1983): n² steps and n² numbers."""
     count = len(z)

@@ -92,7 +92,7 @@ def _tier_json(memory: Memory, name: str) -> dict[str, Any] | None:
 def _trait_json(trait: Trait) -> dict[str, Any]:
     return {
         "tier": trait.tier, "says": trait.says, "number": trait.attribute.number, "value": round(trait.value, 4),
-        "confidence": round(trait.confidence, 3), "agreeing": _sessions(trait.agreeing), "telling": len(trait.sessions),
+        "confidence": round(trait.confidence, 3), "agreeing": _sessions(trait.agreeing), "sessions": len(trait.sessions),
     }  # fmt: skip
 
 
@@ -118,12 +118,16 @@ def _procedural(memory: Memory) -> list[str]:
 
 
 def _evidence(trait: Trait) -> str:
-    shown = ", ".join(trait.agreeing[-_EVIDENCE_MAX:]) + (" …" if len(trait.agreeing) > _EVIDENCE_MAX else "")
+    shown = _latest(trait.agreeing)
     return (
         f"{trait.attribute.number} {trait.value:.4g} in the middle, "
         f"{len(trait.agreeing)} of {len(trait.sessions)} sessions agree"
         f"{f' ({shown})' if shown else ''}, confidence {trait.confidence:.2f}"
     )
+
+
+def _latest(sessions: Sequence[str]) -> str:
+    return ", ".join(sessions[-_EVIDENCE_MAX:]) + (" …" if len(sessions) > _EVIDENCE_MAX else "")
 
 
 def _semantic(memory: Memory, query: str) -> list[str]:
@@ -134,11 +138,11 @@ def _semantic(memory: Memory, query: str) -> list[str]:
             parts = ", ".join(f"{key or 'none'} {count}" for key, count in found.most_common(SHOWN))
             lines.append(f"- {title}: {parts} — of {sum(found.values())} files")
     for one in [one for one in memory.engrams if one.descriptor][-SHOWN:]:
-        names = ", ".join(_cut(name) for name in one.names[:3])
+        names = ", ".join(cut(name) for name in one.names[:3])
         lines.append(f"- Wrote {one.descriptor} — {one.session}: {names}")
     for path, text, session in best(memory, query):
         preview = " ".join(text.split())[:PREVIEW_CHARS]
-        lines.append(f"- `{_cut(path.rpartition('/')[2])}` — {session}: {preview}")
+        lines.append(f"- `{cut(path.rpartition('/')[2])}` — {session}: {preview}")
     return lines or ["Nothing was written."]
 
 
@@ -146,14 +150,12 @@ def _episodic(memory: Memory, query: str) -> list[str]:
     if not memory.engrams:
         return ["Nothing was recorded yet."]
     count = len(memory.engrams)
-    lines = []
-    for mode in memory.modes:
-        shown = ", ".join(mode[-_EVIDENCE_MAX:]) + (" …" if len(mode) > _EVIDENCE_MAX else "")
-        lines.append(f"- Mode: mostly {mode_name(memory, mode)}, {len(mode)} of {count} sessions ({shown})")
+    lines = [
+        f"- Mode: mostly {mode_name(memory, mode)}, {len(mode)} of {count} sessions ({_latest(mode)})" for mode in memory.modes
+    ]
     if count <= _RULE_MIN:
         lines.append(f"- Too few sessions ({count}) for the rule of anomalies: with four or fewer it cannot fire")
-    flagged = {*memory.anomalies, *memory.robust}
-    odd = [one.session for one in memory.engrams if one.session in flagged]
+    odd = [one.session for one in memory.otherwise]
     if len(odd) > SHOWN:
         rules = f"by distance {len(memory.anomalies)}, by medians {len(memory.robust)}"
         lines.append(f"- Otherwise were {len(odd)} of {count} sessions ({rules}); the latest {SHOWN}:")
@@ -195,7 +197,7 @@ def shown_episodes(memory: Memory, query: str) -> list[tuple[str, Episode]]:
 def best(memory: Memory, query: str) -> list[tuple[str, str, str]]:
     """Path, text and session of contents that share most words with the question; those of usual sessions first, the latest
     first."""
-    odd = {*memory.anomalies, *memory.robust}
+    odd = {one.session for one in memory.otherwise}
     every = [(path, text, one.session) for one in reversed(memory.engrams) for path, text in one.chunks]
     words = _words(query)
     every.sort(key=lambda item: (-len(words & _words(f"{item[0]} {item[1]}")), item[2] in odd))
@@ -214,8 +216,9 @@ def _summed(memory: Memory, name: str) -> Counter[str]:
     return found
 
 
-def _cut(name: str) -> str:
-    return name if len(name) <= NAME_CHARS else name[: NAME_CHARS - 1] + "…"
+def cut(text: str, most_chars: int = NAME_CHARS) -> str:
+    """A text of at most so many characters, with a sign where it goes on."""
+    return text if len(text) <= most_chars else text[: most_chars - 1] + "…"
 
 
 # drift

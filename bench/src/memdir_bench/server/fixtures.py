@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import select
 import shutil
 import signal
 import subprocess
@@ -20,6 +19,7 @@ from typing import Any, Final
 
 import httpx
 
+from memdir.core.background import read_ready
 from memdir_bench.posix.clocks import cpu_s, resident_mib
 from memdir_bench.server.load import Load, Measured
 from memdir_bench.session import BenchError
@@ -129,7 +129,7 @@ def _server(home: Path, database_url: str | None, first: Path | None) -> Iterato
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         os.close(writing)
-        said = _said(reading)
+        said = read_ready(reading, time.monotonic() + START_LIMIT_S)
     finally:
         os.close(reading)
     try:
@@ -153,16 +153,6 @@ def _url_file(home: Path, database_url: str) -> Path:
     file.touch(mode=0o600)
     file.write_text(database_url + "\n", encoding="utf-8")
     return file
-
-
-def _said(reading: int) -> str:
-    text, deadline = b"", time.monotonic() + START_LIMIT_S
-    while not text.endswith(b"\n") and select.select([reading], [], [], max(0.0, deadline - time.monotonic()))[0]:
-        piece = os.read(reading, 4096)
-        if not piece:
-            break
-        text += piece
-    return text.decode("utf-8", "replace").strip()
 
 
 @contextmanager

@@ -44,9 +44,9 @@ def _run(args: argparse.Namespace, out: Output) -> int:
     query = " ".join(args.query)
     if args.model:
         from memdir.llm.providers import model
-        from memdir.traces.model_words import with_words
+        from memdir.traces.annotate import annotated
 
-        memory = with_words(memory, model(args.model, url=args.model_url), query)
+        memory = annotated(memory, model(args.model, url=args.model_url), query)
     if out.json:
         out.document(as_json(memory, query))
     else:
@@ -155,7 +155,7 @@ COMMAND = Command(
     usage="[OPTIONS] [QUERY ...]",
     description=(
         "Show how you work with files: patterns in six dimensions, what you write, and when it was otherwise, each with its\n"
-        f"evidence. {_WHERE[:-1]} but for --model."
+        "evidence. From what `memdir traces` recorded on this machine; a model and the network only with --model."
     ),
     examples=[
         ("memdir habits", "everything"),

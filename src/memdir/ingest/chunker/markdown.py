@@ -15,7 +15,7 @@ _FENCE: Final = re.compile(r"[ \t]{0,3}(`{3,}|~{3,})")
 _ORG_HEADING: Final = re.compile(r"(\*{1,8})[ \t]+(?:(?:TODO|NEXT|WAITING|DONE)[ \t]+)?")
 """Stars and the keyword of a task; behind the heading may stand tags (orgmode.org/worg/org-syntax.html)."""
 _ORG_TAGS: Final = re.compile(r"(?<=[ \t]):[\w@#%:]+:$")
-_ORG_FENCE: Final = re.compile(r"[ \t]*#\+(?:begin|end)_(src|example|export)\b", re.IGNORECASE)
+_ORG_FENCE: Final = re.compile(r"[ \t]*#\+begin_(src|example|export)\b", re.IGNORECASE)
 _ORG_TITLE: Final = re.compile(r"#\+title:[ \t]*(.+?)[ \t]*$", re.IGNORECASE)
 _ITEM: Final = re.compile(r"[-*+•][ \t]+|\d{1,9}[.)][ \t]+")
 _UNDERLINE: Final = re.compile(r"(=+|-+|~+|\^+)[ \t]*$")
@@ -64,12 +64,12 @@ class _Scanner:
         fence = ""
         while index < len(self._lines):
             line = self._lines[index]
-            mark = self._fence.match(line.text)
             if fence:
-                if mark and self._ends(fence, mark):
+                if self._ends(fence, line.text):
                     fence = ""
                 index += 1
                 continue
+            mark = self._fence.match(line.text)
             if mark:
                 self._flush(line.start)
                 fence = mark.group(1)
@@ -79,8 +79,9 @@ class _Scanner:
         self._flush(self._lines[-1].end if self._lines else 0)
         return self._blocks
 
-    def _ends(self, fence: str, mark: re.Match[str]) -> bool:
-        return mark.group(1).startswith(fence) and not mark.string.strip("`~ \t")
+    def _ends(self, fence: str, text: str) -> bool:
+        mark = _FENCE.match(text)
+        return mark is not None and mark.group(1).startswith(fence) and not text.strip("`~ \t")
 
     def _plain_line(self, index: int, line: Line) -> int:
         """Handles one line outside fences; returns how many lines were used."""
@@ -177,16 +178,16 @@ class _Scanner:
 class _OrgScanner(_Scanner):
     _fence = _ORG_FENCE
 
-    def _ends(self, fence: str, mark: re.Match[str]) -> bool:
-        return mark.group(1).casefold() == fence.casefold() and "end_" in mark.group().casefold()
+    def _ends(self, fence: str, text: str) -> bool:
+        return text.strip().casefold() == f"#+end_{fence}".casefold()
 
     def _heading_at(self, index: int) -> tuple[tuple[int, str] | None, int]:
         text = self._lines[index].text
-        title = _ORG_TITLE.match(text)
-        self.title = self.title or (title.group(1) if title else "")
         found = _ORG_HEADING.match(text)
         heading = _ORG_TAGS.sub("", text[found.end() :].rstrip()).rstrip() if found else ""
         return ((len(found.group(1)), heading), 1) if found and heading else (None, 0)
 
     def _front_matter(self) -> int:
+        titles = (_ORG_TITLE.match(line.text) for line in self._lines[:_FRONT_MATTER_MAX_LINES])
+        self.title = next((title.group(1) for title in titles if title), "")
         return 0
