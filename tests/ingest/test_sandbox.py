@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import random
 import re
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -14,7 +17,7 @@ import pytest
 
 from memdir.ingest.extractors.formats import HEAD_BYTES, Format, family_of
 from memdir.ingest.extractors.output import ExtractionError
-from memdir.ingest.sandbox import Limits, Sandbox
+from memdir.ingest.sandbox import Limits, Sandbox, parent
 from memdir.ingest.sandbox.confinement import landlock_version
 from memdir_bench.ingest import conversations, documents, phrases
 from memdir_bench.ingest.documents import KINDS, Kind
@@ -208,8 +211,6 @@ def hostile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sandbox
     folder.mkdir()
     for name, code in HOSTILE.items():
         (folder / f"{name}.py").write_text(f"SECRETS = {(str(secret), str(Path.home() / '.profile'))!r}\n{code}")
-    from memdir.ingest.sandbox import parent
-
     start = (
         "import sys; sys.path.append({0!r}); import memdir.ingest.extractors as e; e.__path__.append({0!r}); "
         "from memdir.ingest.sandbox import fork_server as f; f.main()"
@@ -247,6 +248,30 @@ def test_a_server_that_ends_takes_the_child_along(hostile: Sandbox) -> None:
 
     with pytest.raises(EndingError):
         hostile.extract([b"x"], _only("spins"), checkpoint=checkpoint)
+
+
+def test_a_server_that_is_killed_leaves_no_document_in_the_temporary_folder(hostile: Sandbox, tmp_path: Path) -> None:
+    """It cannot tidy up. The fork server, which sees it go, does."""
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    code = (
+        "import sys\nfrom memdir.ingest.extractors.formats import Format\nfrom memdir.ingest.sandbox import Sandbox, parent\n"
+        f"parent.FORK_SERVER = {parent.FORK_SERVER!r}\n"
+        f"Sandbox().extract([b'private'], {_only('spins')!r}, checkpoint=lambda: print('.', flush=True))\n"
+    )
+    server = subprocess.Popen(
+        [sys.executable, "-c", code], env=os.environ | {"TMPDIR": str(temporary)}, stdout=subprocess.PIPE, text=True
+    )
+    assert server.stdout is not None
+    with server, server.stdout as told:
+        assert [told.readline() for _ in range(4)] == [".\n"] * 4, "it reads"
+        assert [path.read_bytes() for path in temporary.glob("*/source")] == [b"private"]
+        server.kill()
+    for _ in range(200):
+        if not os.listdir(temporary):
+            return
+        time.sleep(0.05)
+    pytest.fail(f"left: {sorted(temporary.rglob('*'))}")
 
 
 def test_a_file_beyond_the_limit_is_not_even_written() -> None:

@@ -94,12 +94,17 @@ def test_a_changed_file_is_refused(tmp_path: Path) -> None:
         port.check_sha256(path, "0" * 64, distribution="x==1")
 
 
-def test_a_damaged_int8_file_is_made_again(models_dir: Path, minilm: MiniLmEmbedder, tmp_path: Path) -> None:
+def test_a_damaged_int8_file_is_made_again_and_what_a_killed_process_left_goes(
+    models_dir: Path, minilm: MiniLmEmbedder, tmp_path: Path
+) -> None:
     source = models_dir / "all-minilm-l6-v2-int8.onnx"
     copy = tmp_path / "models"
     copy.mkdir()
     (copy / source.name).write_bytes(source.read_bytes()[:1000])
     (copy / "all-minilm-l6-v2-int8.json").write_bytes((models_dir / "all-minilm-l6-v2-int8.json").read_bytes())
+    left = copy / ".quantize-all-minilm-l6-v2-int8.onnx-killed"
+    left.mkdir()
+    (left / "model.onnx").write_bytes(b"half of it")
     repaired = MiniLmEmbedder(copy)
     assert repaired.name == minilm.name
     manifest = json.loads((copy / "all-minilm-l6-v2-int8.json").read_bytes())

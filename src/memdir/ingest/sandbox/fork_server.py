@@ -1,4 +1,5 @@
-"""Forks a child for each document that the parent sends. Reads no document itself. Ends when the parent does.
+"""Forks a child for each document that the parent sends. Reads no document itself. Ends when the parent does, and if that
+was killed leaves none of its documents behind.
 
 The socket on standard input brings one JSON object a message, with the pipe for the child's answers as a descriptor.
 """
@@ -9,6 +10,7 @@ import contextlib
 import gc
 import json
 import os
+import shutil
 import signal
 import socket
 import sys
@@ -26,6 +28,7 @@ _PRELOADED = (
 def main() -> int:
     """Exit code 0 when the parent has closed the socket."""
     close_network()
+    os.setpgid(0, 0)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the server's
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps
     for name in _PRELOADED:
@@ -34,21 +37,33 @@ def main() -> int:
 
     gc.collect()
     gc.freeze()  # a child's first collection would copy every page it shares with this process
+    folders: set[str] = set()
     with socket.socket(fileno=os.dup(0)) as control:
         while True:
             data, descriptors, _, _ = socket.recv_fds(control, REQUEST_MAX_BYTES, 1)
             if not data:
+                _clean_up(folders)
                 return 0
+            request = json.loads(data)
+            folders = {request["folder"], *filter(os.path.exists, folders)}
             server_pid = os.getpid()
             if os.fork() == 0:
                 with contextlib.suppress(BaseException):
                     signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # its own programs are waited for
                     control.close()
                     os.close(0)
-                    child.run(json.loads(data), descriptors[0], server_pid)
+                    child.run(request, descriptors[0], server_pid)
                 os._exit(1)
             for descriptor in descriptors:
                 os.close(descriptor)
+
+
+def _clean_up(folders: set[str]) -> None:
+    """End the children with the programs they started, and delete what the parent could not: copies of somebody's documents."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    os.killpg(0, signal.SIGTERM)
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 if __name__ == "__main__":

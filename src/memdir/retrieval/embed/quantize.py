@@ -12,6 +12,7 @@ import fcntl
 import json
 import logging
 import os
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -72,13 +73,17 @@ def _is_good(model: Path, manifest: Path, source_sha256: str) -> bool:
 
 
 def _build(write: Callable[[Path], Path], model: Path) -> None:
-    """Quantise in a temporary folder beside the target, then rename. Needs about 250 MB of disk for some seconds."""
+    """Quantise in a temporary folder beside the target, then rename. Needs about 250 MB of disk for some seconds. With the
+    lock: a folder that is there already is of a process that was killed."""
     try:
         from onnx.checker import ValidationError
         from onnxruntime.quantization import QuantType, quantize_dynamic
     except ImportError as error:
         raise QuantizationError(f"the package onnx is not installed ({error})") from error
-    with tempfile.TemporaryDirectory(prefix=".quantize-", dir=model.parent) as folder:
+    prefix = f".quantize-{model.name}-"
+    for left in model.parent.glob(f"{prefix}*"):
+        shutil.rmtree(left, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=model.parent) as folder:
         source = write(Path(folder))
         made = Path(folder) / "int8.onnx"
         try:
