@@ -8,7 +8,6 @@ import re
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -23,6 +22,7 @@ from memdir_bench.ingest import conversations, documents, phrases
 from memdir_bench.ingest.documents import KINDS, Kind
 from memdir_bench.ingest.hostile import billion_laughs, bombs, huge_png
 from memdir_bench.ingest.phrases import PHRASE
+from tests.acceptance.driver import eventually
 
 from .reading import read
 
@@ -267,11 +267,7 @@ def test_a_server_that_is_killed_leaves_no_document_in_the_temporary_folder(host
         assert [told.readline() for _ in range(4)] == [".\n"] * 4, "it reads"
         assert [path.read_bytes() for path in temporary.glob("*/source")] == [b"private"]
         server.kill()
-    for _ in range(200):
-        if not os.listdir(temporary):
-            return
-        time.sleep(0.05)
-    pytest.fail(f"left: {sorted(temporary.rglob('*'))}")
+    eventually(lambda: not os.listdir(temporary), "the document is still there")
 
 
 def test_a_file_beyond_the_limit_is_not_even_written() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import stat
@@ -222,6 +223,8 @@ class Tables:
         try:
             with self.database.write(durable=durable) as connection:
                 self._write_rows(connection, batch)
+                with contextlib.suppress(FsError):  # before the commit: behind it somebody else may take them (see `secure`)
+                    self.reserve()
         except apsw.Error as error:
             raise self._refused(error, "the cache cannot be written") from error
 
