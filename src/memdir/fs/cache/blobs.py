@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import errno
+import logging
 import os
 import threading
 from collections.abc import Iterator
@@ -45,6 +46,8 @@ _NO_SUPPORT: Final = frozenset({errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL})
 _libc: Final = ctypes.CDLL(None, use_errno=True)
 """For fallocate(2) with a mode and sync_file_range(2), which `os` lacks; the GIL is released during a call."""
 
+_log = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlobFile:
@@ -77,6 +80,8 @@ class Blobs:
         """Blobs that were cut since they were synced."""
         self._failed: set[int] = set()
         """Blobs of which the disk refused bytes: the kernel may have dropped them, so a later sync would prove nothing."""
+        self._unremoved: set[tuple[int, int]] = set()
+        """Inodes and blobs that the disk did not let go."""
         self._unchecked_bytes = _UNCHECKED_MAX_BYTES
 
     # ---- finding
@@ -311,15 +316,21 @@ class Blobs:
         self._failed.discard(blob)
 
     def remove(self, ino: int, blob: int) -> None:
-        """Delete the file. Any thread; giving back the space of a large one may take a while."""
+        """Delete the file. Any thread; giving back the space of a large one may take a while. A failure costs space, and is
+        tried again when the store is closed."""
         self._made = True
-        with contextlib.suppress(FileNotFoundError):
-            self.path(ino, blob).unlink()
+        try:
+            self.path(ino, blob).unlink(missing_ok=True)
+        except OSError as error:
+            _log.warning("blob %d of inode %d cannot be removed: %s", blob, ino, error)
+            self._unremoved.add((ino, blob))
 
     def close(self) -> None:
         for fd in self._open.values():
             os.close(fd)
         self._open.clear()
+        for ino, blob in list(self._unremoved):
+            self.remove(ino, blob)
 
     # ---- staging
 

@@ -67,12 +67,9 @@ class LargeContents(Overlay):
 
     def _give_back(self, batch: Batch) -> None:
         """`batch` is on the disk: remove and cut what it says. Without the lock; a large file may take the disk a while. A
-        failure costs space until the next open, and nothing else."""
+        failure costs space, and nothing else."""
         for ino, blob in batch.blobs_dropped:
-            try:
-                self._large.remove(ino, blob)
-            except OSError as error:
-                _log.warning("blob %d of inode %d cannot be removed: %s", blob, ino, error)
+            self._large.remove(ino, blob)
             self._leaving.pop(blob, None)
         with self._lock:
             for ino in batch.blobs_cut:
