@@ -52,7 +52,7 @@ class Postgres:
     def database(self, *, empty: bool = False) -> Iterator[str]:
         """The URL of a fresh database with the schema in it, or an `empty` one."""
         name = f"test_{new_id().lower()}"
-        self.run("create database {} template {}", name, "template0" if empty else _TEMPLATE)
+        self.run("create database {} template {} strategy file_copy", name, "template0" if empty else _TEMPLATE)
         try:
             yield self.url(name)
         finally:

@@ -28,7 +28,6 @@ _PRELOADED = (
 def main() -> int:
     """Exit code 0 when the parent has closed the socket."""
     close_network()
-    os.setpgid(0, 0)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the server's
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps
     for name in _PRELOADED:
@@ -42,7 +41,8 @@ def main() -> int:
         while True:
             data, descriptors, _, _ = socket.recv_fds(control, REQUEST_MAX_BYTES, 1)
             if not data:
-                _clean_up(folders)
+                for folder in folders:  # copies of somebody's documents that the parent could not delete
+                    shutil.rmtree(folder, ignore_errors=True)
                 return 0
             request = json.loads(data)
             folders = {request["folder"], *filter(os.path.exists, folders)}
@@ -56,14 +56,6 @@ def main() -> int:
                 os._exit(1)
             for descriptor in descriptors:
                 os.close(descriptor)
-
-
-def _clean_up(folders: set[str]) -> None:
-    """End the children with the programs they started, and delete what the parent could not: copies of somebody's documents."""
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    os.killpg(0, signal.SIGTERM)
-    for folder in folders:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 if __name__ == "__main__":
