@@ -7,7 +7,6 @@ be deleted at any time and come back.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import fcntl
 import json
 import logging
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from memdir.core.errors import MemdirError
+from memdir.core.heap import give_back
 from memdir.core.paths import ensure_dir, write_private
 from memdir.retrieval.embed.port import sha256_of
 
@@ -44,7 +44,7 @@ def int8_model(name: str, models_dir: Path, *, source_sha256: str, write: Callab
             if _is_good(model, manifest, source_sha256):
                 return model
             _build(write, model)
-            _give_back()
+            give_back()  # glibc keeps 65 MB of what that took otherwise, in a server as long as it runs
             facts = {"recipe": _RECIPE, "source_sha256": source_sha256, "sha256": sha256_of(model)}
             write_private(manifest, json.dumps(facts, indent=1).encode())
     except OSError as error:
@@ -103,13 +103,6 @@ def _build(write: Callable[[Path], Path], model: Path) -> None:
         with made.open("rb") as file:
             os.fsync(file.fileno())
         os.replace(made, model)
-
-
-def _give_back() -> None:
-    """What making the model took goes back to the system: glibc keeps 65 MB of it otherwise, in a server as long as it runs."""
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
-        trim(0)
 
 
 @contextlib.contextmanager
