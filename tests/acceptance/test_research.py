@@ -142,7 +142,7 @@ def test_a_killed_research_goes_on_and_pays_for_nothing_twice(
         process = subprocess.Popen(
             [*base, *what], env=researcher.env, cwd=researcher.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
-        wanted = endpoint.paid + 3
+        wanted = endpoint.paid + 5
         while process.poll() is None and endpoint.paid < wanted:
             try:
                 process.wait(0.01)
