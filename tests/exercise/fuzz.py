@@ -39,6 +39,7 @@ from memdir.fs.memory import MemoryFs
 from memdir.fs.types import ROOT_INO, VIRTUAL_INO_BASE
 from memdir.fs.views import ProfileView, StatusView, ViewVfs
 from tests.exercise.capture import UID, UNIQUE, anonymous, load
+from tests.memory_folder import memory_folder
 
 KINDS: Final = ("memory", "sqlite", "blobs")
 ROUND_REQUESTS: Final = 2_000
@@ -357,8 +358,8 @@ def main() -> None:
     logging.disable(logging.ERROR)
     if arguments.within:
         faulthandler.dump_traceback_later(arguments.within, exit=True)  # a thread in C: it needs no GIL
-    shared = Path("/dev/shm")  # FSYNC is a request like any other
-    with tempfile.TemporaryDirectory(prefix="memdir-fuzz-", dir=shared if os.access(shared, os.W_OK) else None) as folder:
+    # In memory, because FSYNC is a request like any other.
+    with tempfile.TemporaryDirectory(prefix="memdir-fuzz-", dir=memory_folder()) as folder:
         fuzzer = Fuzzer(arguments.seed, Path(folder), blind=arguments.blind)
         for number in range(arguments.rounds):
             kind = arguments.kind or KINDS[number % len(KINDS)]

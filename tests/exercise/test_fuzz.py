@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -21,18 +19,16 @@ from memdir.fs.types import ROOT_INO
 from tests.exercise import fuzz
 from tests.exercise.capture import load
 from tests.exercise.fuzz import BY_HAND, FindingError, Target, reply_trouble, request
+from tests.memory_folder import memory_folder
 
 
 @pytest.fixture
-def folder(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Iterator[Path]:
+def folder(caplog: pytest.LogCaptureFixture) -> Iterator[Path]:
     """In memory where there is a place for it, because FSYNC is a request like any other. Error lines are provoked here."""
     logging.disable(logging.ERROR)
-    shared = Path("/dev/shm")
-    where = Path(tempfile.mkdtemp(prefix="memdir-fuzz-", dir=shared)) if os.access(shared, os.W_OK) else tmp_path
-    yield where
+    with tempfile.TemporaryDirectory(prefix="memdir-fuzz-", dir=memory_folder()) as where:
+        yield Path(where)
     logging.disable(logging.NOTSET)
-    if where != tmp_path:
-        shutil.rmtree(where)
 
 
 def fuzzed(seed: int, rounds: int, *, within_s: float) -> dict[str, Any]:

@@ -7,7 +7,6 @@ what was last flushed.
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 import weakref
@@ -19,11 +18,11 @@ from typing import Any, Final
 from memdir.core.sqlite import Connection, Database
 from memdir.fs.memory import MemoryFs
 from memdir.sync.untracked_changes import SYNC_FILE
+from tests.memory_folder import memory_folder
 
 Moment = Callable[[str], None]
 """Told that the machine is at a point of the named kind; may raise, or let others act."""
 
-_IN_MEMORY: Final = Path("/dev/shm")
 Rows = dict[str, list[tuple[Any, ...]]]
 
 
@@ -83,8 +82,7 @@ class Shelf:
     """Databases to use again; the files go with the shelf."""
 
     def __init__(self) -> None:
-        place = str(_IN_MEMORY) if os.access(_IN_MEMORY, os.W_OK) else None
-        self._folder = Path(tempfile.mkdtemp(prefix="memdir-sim-", dir=place))
+        self._folder = Path(tempfile.mkdtemp(prefix="memdir-sim-", dir=memory_folder()))
         self._free: list[SimDatabase] = []
         self._made: list[SimDatabase] = []
         self._end = weakref.finalize(self, _remove, self._made, self._folder)

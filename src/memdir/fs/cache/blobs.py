@@ -80,8 +80,8 @@ class Blobs:
         """Blobs that were cut since they were synced."""
         self._failed: set[int] = set()
         """Blobs of which the disk refused bytes: the kernel may have dropped them, so a later sync would prove nothing."""
-        self._unremoved: set[tuple[int, int]] = set()
-        """Inodes and blobs that the disk did not let go."""
+        self.has_orphans = False
+        """The disk did not let a blob go that no row names: the next open looks for such."""
         self._unchecked_bytes = _UNCHECKED_MAX_BYTES
 
     # ---- finding
@@ -316,21 +316,19 @@ class Blobs:
         self._failed.discard(blob)
 
     def remove(self, ino: int, blob: int) -> None:
-        """Delete the file. Any thread; giving back the space of a large one may take a while. A failure costs space, and is
-        tried again when the store is closed."""
+        """Delete the file. Any thread; giving back the space of a large one may take a while. A failure costs space
+        until the next open, and nothing else."""
         self._made = True
         try:
             self.path(ino, blob).unlink(missing_ok=True)
         except OSError as error:
             _log.warning("blob %d of inode %d cannot be removed: %s", blob, ino, error)
-            self._unremoved.add((ino, blob))
+            self.has_orphans = True
 
     def close(self) -> None:
         for fd in self._open.values():
             os.close(fd)
         self._open.clear()
-        for ino, blob in list(self._unremoved):
-            self.remove(ino, blob)
 
     # ---- staging
 

@@ -272,7 +272,7 @@ class SqliteFs(Flushing):
         finally:
             self._journal.close(durable_lsn=durable_lsn)
             self._large.close()
-            if durable_lsn >= 0:
+            if durable_lsn >= 0 and not self._large.has_orphans:
                 clear_mark(self._lock_fd)
             try:
                 self._tables.close()

@@ -40,9 +40,7 @@ class Flushable(Protocol):
 
     def take_batch(self) -> tuple[bool, bool]: ...
 
-    def write_batch(self, *, durable: bool) -> None: ...
-
-    def secure(self) -> bool: ...
+    def write_batch(self, *, durable: bool) -> bool: ...
 
     def make_room(self, *, keep_pages: int = 0, reason: FsError | None = None) -> None: ...
 
@@ -140,8 +138,7 @@ class Flusher:
         try:
             ready, durable = self._fs.take_batch()
             if ready:
-                self._fs.write_batch(durable=durable)
-                wants_room = not self._fs.secure() or wants_room
+                wants_room = not self._fs.write_batch(durable=durable) or wants_room
             if wants_room:
                 self._fs.make_room()
             elif self._fs.is_tight():

@@ -91,15 +91,16 @@ class Flushing(Recovery):
             batch = self._flushing
             return batch is not None, self._journal.needs_release() or (batch is not None and self._needs_durability(batch))
 
-    def write_batch(self, *, durable: bool) -> None:
-        """Write the frozen batch, without the lock. FsError: it stays frozen and is tried again."""
+    def write_batch(self, *, durable: bool) -> bool:
+        """Write the frozen batch, without the lock. False: SQLite's log should be moved into its file now, while the disk has
+        room for that. FsError: the batch stays frozen and is tried again."""
         batch = self._flushing
         assert batch is not None
         if durable:
             with self._lock:
                 self._promised_ino = max(self._promised_ino, batch.next_ino)
         try:
-            self._tables.write(batch, durable=durable)
+            is_kept = self._tables.write(batch, durable=durable)
         except FsError as error:
             self.refuse(error)
             raise
@@ -114,6 +115,7 @@ class Flushing(Recovery):
         if durable:
             self._journal.release(batch.lsn)
         self._in_steps(self._mark_clean, list(batch.chunks.items()))
+        return is_kept
 
     def thin_out(self) -> None:
         """Let go of inodes when memory is crowded."""
@@ -130,17 +132,6 @@ class Flushing(Recovery):
             with self._lock:
                 work(items[start : start + _STEP_ITEMS])
             time.sleep(0)  # gives way: without it this thread would have the lock again before another one is awake
-
-    def secure(self) -> bool:
-        """See that what was written can be moved from the log into the file, whatever happens to the disk; False: it should be
-        moved now, while that is possible. FsError."""
-        try:
-            self._tables.reserve()
-        except FsError as error:
-            if not is_no_space(error):
-                raise
-            return False
-        return True
 
     def make_room(self, *, keep_pages: int = 0, reason: FsError | None = None) -> None:
         """Give the disk back what is on it twice: records that SQLite holds, its log, free pages of its file but `keep_pages`.

@@ -67,7 +67,7 @@ class LargeContents(Overlay):
 
     def _give_back(self, batch: Batch) -> None:
         """`batch` is on the disk: remove and cut what it says. Without the lock; a large file may take the disk a while. A
-        failure costs space, and nothing else."""
+        failure costs space until the next open, and nothing else."""
         for ino, blob in batch.blobs_dropped:
             self._large.remove(ino, blob)
             self._leaving.pop(blob, None)

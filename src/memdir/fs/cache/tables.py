@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import stat
@@ -214,19 +213,29 @@ class Tables:
 
     # ---- writing
 
-    def write(self, batch: Batch, *, durable: bool) -> None:
+    def write(self, batch: Batch, *, durable: bool) -> bool:
         """The whole batch and its lsn in one transaction; with `durable` it survives a power cut when this returns.
 
-        FsError ENOSPC, EIO: nothing of it was written.
+        Whether the disk keeps blocks for every page that stands in the log only, so that the log can always be moved into the
+        file. They are asked for before the commit: behind it somebody else may take them. FsError ENOSPC, EIO: nothing of the
+        batch was written.
         """
         self._check_fits(batch)
         try:
             with self.database.write(durable=durable) as connection:
                 self._write_rows(connection, batch)
-                with contextlib.suppress(FsError):  # before the commit: behind it somebody else may take them (see `secure`)
-                    self.reserve()
+                needed_bytes = self.database.page_count() * PAGE_BYTES
+                is_kept = self._keeps_blocks(needed_bytes)
         except apsw.Error as error:
             raise self._refused(error, "the cache cannot be written") from error
+        if is_kept:
+            self._reserved_bytes = needed_bytes
+        return is_kept
+
+    def _keeps_blocks(self, needed_bytes: int) -> bool:
+        if needed_bytes <= self._reserved_bytes:
+            return True
+        return fallocate(self._file_fd, FALLOC_KEEP_SIZE, 0, needed_bytes) not in NO_SPACE
 
     def _refused(self, error: apsw.Error, what: str) -> FsError:
         """What SQLite could not write, as an error of the disk. On a full one the log is cut back."""
@@ -282,19 +291,6 @@ class Tables:
             "update meta set applied_lsn = ?, next_ino = ?, next_cookie = ?, next_seq = ?, unsynced = ?",
             (batch.lsn, batch.next_ino, batch.next_cookie, batch.next_seq, int(batch.unsynced)),
         )
-
-    def reserve(self) -> None:
-        """Have the disk keep blocks for every page that stands in the log only, so that the log can always be moved into the
-        file. FsError ENOSPC: it has not got them."""
-        try:
-            needed_bytes = self.database.page_count() * PAGE_BYTES
-        except apsw.Error as error:
-            raise FsError(errno_of(error), f"the cache cannot be read: {error}") from error
-        if needed_bytes > self._reserved_bytes:
-            number = fallocate(self._file_fd, FALLOC_KEEP_SIZE, 0, needed_bytes)
-            if number in NO_SPACE:
-                raise FsError(number, f"the cache cannot grow: {os.strerror(number)}")
-        self._reserved_bytes = needed_bytes
 
     def sync(self) -> None:
         """Everything written so far survives a power cut when this returns. FsError."""
