@@ -7,21 +7,10 @@ import time
 import httpx
 import pytest
 
-from .conftest import ON_BOTH, ServerProcess, until
-from .test_search_http import done as indexed
+from .conftest import ON_BOTH, ServerProcess
+from .test_search_http import done
 
 pytestmark = ON_BOTH
-
-
-def done(client: httpx.Client, tag: str) -> None:
-    """Wait until no document of the container is in the pipeline and the facts of all are drawn: a document is done before."""
-    indexed(client, tag)
-
-    def are_drawn() -> bool:
-        documents = client.post("/v3/documents/list", json={"containerTags": [tag]}).json()["memories"]
-        return all(document["dreamingStatus"] == "done" for document in documents)
-
-    until(are_drawn)
 
 
 @pytest.mark.promise("facts.why")

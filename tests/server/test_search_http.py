@@ -7,6 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
+from memdir.api.v3 import LIST_LIMIT_MAX
 from tests.server.conftest import ON_BOTH
 from tests.server.test_files_http import put
 
@@ -22,11 +23,14 @@ def search(client: httpx.Client, tag: str, q: str, **options: Any) -> dict[str, 
 
 
 def done(client: httpx.Client, tag: str) -> None:
-    """Wait until no document of the container is in the pipeline: the transformer's vectors are there, too."""
+    """Wait until no document of the container is in the pipeline: the transformer's vectors are there, and the facts, which
+    come a moment after a document is done."""
     last = client.get("/v1/changes", params={"containerTag": tag, "limit": 1}).json()["lastSeq"]
     for _ in range(600):
         if client.get("/v3/documents/processing", params={"containerTag": tag}).json()["totalCount"] == 0:
-            return
+            page = client.post("/v3/documents/list", json={"containerTags": [tag], "limit": LIST_LIMIT_MAX}).json()
+            if all(document["dreamingStatus"] == "done" for document in page["memories"]):
+                return
         client.get("/v1/changes", params={"containerTag": tag, "since": last, "wait": 0.1})
     raise AssertionError("the documents were not done in time")
 
