@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from memdir.client.local import ensure_server
-from memdir.core.limits import KIB
+from memdir.core.limits import KIB, MIB
 from memdir.core.paths import app_paths
 from tests.daemon.test_lazy import put
 from tests.daemon.test_mount import Home, home, until
@@ -47,6 +47,15 @@ def servers_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.fixture
+def shared_disk(tmp_path: Path) -> Iterator[Path]:
+    """As `servers_disk`, for everything."""
+    folder = tmp_path / "home"
+    with small_disk(folder, 64):
+        (folder / "others").write_bytes(bytes(24 * MIB))
+        yield folder
+
+
+@pytest.fixture
 def mounts_disk(tmp_path: Path) -> Iterator[Path]:
     """As `servers_disk`."""
     folder = tmp_path / "home" / "data" / "mounts"
@@ -65,7 +74,7 @@ def test_a_server_without_room_is_told_and_gets_everything_when_there_is_room(se
         (home.place / name).write_bytes(content)
     until(lambda: "the server's disk is full" in str(home.call(record, "status")["trouble"]))
     assert home.server_of(record)["online"], "what needs no room goes on"
-    assert "the server's disk is full; what waits is pushed when there is room" in memdir("status", "notes")
+    assert "the server's disk is full; what waits goes on when there is room" in memdir("status", "notes")
     assert home.call(record, "status")["parked"] == 0
     assert home.call(record, "sync", wait=True, timeout_s=1)["problem"]
     for name, content in written.items():
@@ -120,3 +129,26 @@ def test_a_mount_without_room_refuses_its_programs_loses_nothing_and_goes_on(mou
     pushed(home, record)
     assert at_server("/after.md") == b"there is room\n"
     assert home.call(record, "status")["conflicts"] == 0
+
+
+def test_a_server_leaves_the_last_of_a_shared_disk_to_those_who_delete(shared_disk: Path, home: Home) -> None:
+    record = home.mount()
+    until(lambda: bool(home.server_of(record)["online"]))
+    source = Path(os.__file__).parent
+    copied: list[Path] = []
+    room_bytes = 8 * MIB
+    for file in sorted(source.rglob("*.py")):
+        room_bytes -= file.stat().st_size
+        if room_bytes < 0:
+            break
+        to = home.place / file.relative_to(source)
+        to.parent.mkdir(parents=True, exist_ok=True)
+        to.write_bytes(file.read_bytes())
+        copied.append(to)
+    until(lambda: "the server's disk is full" in str(home.call(record, "status")["trouble"]))
+    found = os.statvfs(shared_disk)
+    assert found.f_bavail * found.f_frsize > found.f_blocks * found.f_frsize // 16, "what the mount keeps"
+    for file in copied:
+        file.unlink()
+    pushed(home, record)
+    assert home.call(record, "status")["trouble"] is None

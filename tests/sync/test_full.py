@@ -113,7 +113,7 @@ def test_a_server_without_room_is_told_keeps_everything_waiting_and_is_asked_les
     for _ in range(100):
         mount.step()
     status = mount.engine.status()
-    assert status.trouble == "the server's disk is full; what waits is pushed when there is room"
+    assert status.trouble == "the server's disk is full; what waits goes on when there is room"
     assert status.link.online, "reading goes on"
     assert status.parked == 0
     assert status.queue_length == (4 if whole else 2), "two files, a renamed folder and its row"

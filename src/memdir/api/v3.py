@@ -218,6 +218,8 @@ class Processing(Wire):
     total_count: int
     passages_left: int | None = None
     """Passages of these documents that the transformer has not read yet. Only counted for `view=all`."""
+    disk_full: bool = False
+    """Whether the server reads none of them until its disk has room."""
     pagination: Pagination | None = None
 
 

@@ -27,4 +27,5 @@ def in_pipeline(answer: dict[str, Any]) -> InPipeline:
         complete=total <= len(documents),
         total=total,
         passages_left=left if isinstance(left, int) else None,
+        disk_full=answer.get("diskFull") is True,
     )

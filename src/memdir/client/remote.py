@@ -57,6 +57,8 @@ class InPipeline:
     """How many there are."""
     passages_left: int | None = None
     """Passages of them that the transformer has not read yet; None where the server does not say."""
+    disk_full: bool = False
+    """Whether the server reads none of them until its disk has room."""
 
 
 class Remote(Protocol):

@@ -50,7 +50,11 @@ class SupersededError(StoreError):
 
 
 class DiskFullError(StorageError):
-    """A write found no room, here or on the database's machine; its transaction did not happen."""
+    """A write found no room, here or on the database's machine, or none beside what is kept for deleting; its transaction did
+    not happen."""
+
+    def __init__(self, message: str = "the server's disk is full", *, hint: str = "make room; nothing was changed") -> None:
+        super().__init__(message, hint=hint)
 
 
 class ContentionError(BusyError):

@@ -52,13 +52,14 @@ def status_of(ctx: Context, *, caught_up: bool, trouble: str | None, prefetching
     queue_length, parked = ctx.queue.lengths()
     _, failed = ctx.inflight.counts()
     link = ctx.link.state()
-    if trouble is None and link.online and ctx.queue.waits_with(SERVER_FULL):
-        trouble = f"{SERVER_FULL}; what waits is pushed when there is room"
+    progress = ctx.inflight.progress()
+    if trouble is None and link.online and (progress.disk_full or ctx.queue.waits_with(SERVER_FULL)):
+        trouble = f"{SERVER_FULL}; what waits goes on when there is room"
     return EngineStatus(
         queue_length=queue_length + unread_count(ctx),
         parked=parked,
         conflicts=len(unsettled(ctx)),
-        progress=ctx.inflight.progress(),
+        progress=progress,
         failed=failed,
         merged=ctx.counters.merged,
         link=link,

@@ -208,6 +208,7 @@ class Worker:
             loop.wake.clear()
             began = time.monotonic()
             try:
+                self._store.blobs.check_room()
                 if loop.step(loop):
                     self._yield(loop, time.monotonic() - began)
                     continue

@@ -29,6 +29,7 @@ from memdir.store.acting import SYSTEM, acting_as
 from memdir.store.contents.backends import Contents, DiskContents, Source, hash_of, new_place
 from memdir.store.contents.blob_trash import BlobTrash
 from memdir.store.database import Database, Transaction, fetch, first, marks_for
+from memdir.store.errors import DiskFullError
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +38,11 @@ PIECE_BYTES: Final = MIB
 EMPTY_HASH: Final = hashlib.sha256(b"").hexdigest()
 ORPHAN_MS: Final = 24 * 3600 * 1000
 """Bytes that no row knows are left alone until they are this old: an upload may be on its way to its row."""
+KEPT_BYTES: Final = 64 * MIB
+"""What the disk with the server's folder keeps free of new contents and of indexes: deleting needs space first, here and in the
+mounts whose caches lie on the same disk (`fs.cache.disk_space`: 16 MiB each at most)."""
+KEPT_SHARE: Final = 8
+"""Of a small disk, one part in so many."""
 _STEP_PLACES: Final = 64
 _SAMPLE_PLACES: Final = 16
 
@@ -55,9 +61,9 @@ class Upload:
     """Bytes on their way in. Spills to a file past `INLINE_MAX_BYTES`. Use as a context manager: leaving discards what
     was not taken over by a commit."""
 
-    def __init__(self, blobs: BlobStore, folder: Path) -> None:
+    def __init__(self, blobs: BlobStore, *, frees: bool) -> None:
         self._blobs = blobs
-        self._folder = folder
+        self._frees = frees
         self._hash = hashlib.sha256()
         self._pieces: list[bytes] = []
         self._out: IO[bytes] | None = None
@@ -66,14 +72,16 @@ class Upload:
         self.size_bytes = 0
 
     def write(self, piece: bytes) -> None:
-        """Append. OSError (no space) passes through."""
+        """Append. DiskFullError when the rest of the disk is kept for deleting; OSError (no space) passes through."""
+        if not self._frees:
+            self._blobs.check_room()
         self._hash.update(piece)
         self.size_bytes += len(piece)
         if self._out is None:
             self._pieces.append(piece)
             if self.size_bytes <= INLINE_MAX_BYTES:
                 return
-            self._file = ensure_dir(self._folder) / f"{new_id()}.part"
+            self._file = ensure_dir(self._blobs.temp) / f"{new_id()}.part"
             self._out = os.fdopen(os.open(self._file, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600), "wb")
             piece = b"".join(self._pieces)
             self._pieces.clear()
@@ -114,6 +122,7 @@ class BlobStore:
     def __init__(self, db: Database, folder: Path, *, contents: Contents | None = None, clock: Clock | None = None) -> None:
         """`folder` holds uploads on their way, and the contents when no other store is given."""
         self._db = db
+        self._folder = ensure_dir(folder)
         self.temp = folder / "tmp"
         """Files of uploads under way."""
         self.contents: Contents = contents or DiskContents(folder / "blobs")
@@ -123,9 +132,19 @@ class BlobStore:
         self.trash = BlobTrash(db, clock or SystemClock())
         self._collector: Callable[[], None] | None = None
 
-    def upload(self) -> Upload:
-        """A place for bytes that come in pieces."""
-        return Upload(self, self.temp)
+    def upload(self, *, frees: bool = False) -> Upload:
+        """A place for bytes that come in pieces. `frees`: they replace more than they are, and may have the last bytes."""
+        return Upload(self, frees=frees)
+
+    def check_room(self) -> None:
+        """DiskFullError when `has_room` says no."""
+        if not self.has_room():
+            raise DiskFullError
+
+    def has_room(self) -> bool:
+        """Whether the disk with the server's folder has more than what is kept for changes that free some."""
+        found = os.statvfs(self._folder)
+        return found.f_bavail * found.f_frsize >= min(KEPT_BYTES, found.f_blocks * found.f_frsize // KEPT_SHARE)
 
     def has(self, content_hash: str) -> bool:
         """Whether somebody refers to such a content now."""

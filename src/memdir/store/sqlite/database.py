@@ -29,7 +29,7 @@ class SqliteDatabase(sqlite.Database):
             if promised() and not durable:
                 self.settle()
         except apsw.FullError as error:
-            raise DiskFullError("the server's disk is full", hint="make room; nothing was changed") from error
+            raise DiskFullError from error
 
     def hold(self, transaction: Transaction, name: str) -> None:
         """The writer is alone anyway."""

@@ -53,6 +53,8 @@ class Progress:
     """Of them, that the transformer has not read yet; None where the server does not say."""
     passages_per_s: float | None
     """Over the last LOOKED_BACK_S; None when it is not known yet, or nothing gets less."""
+    disk_full: bool
+    """Whether the server reads none of them until its disk has room."""
 
     @property
     def left_s(self) -> float | None:
@@ -75,6 +77,7 @@ class Inflight:
         """What the server counted, when it could not name all of them."""
         self._lefts: deque[tuple[float, int]] = deque(maxlen=_LEFTS_MAX)
         """When how many passages were left."""
+        self._disk_full = False
         self._waiting = any(self.counts())  # what failed may have been tried again since
         self.on_news: Callable[[], None] = _nothing
         """Called when something new is processed."""
@@ -140,6 +143,7 @@ class Inflight:
         answer = self._link.call(lambda client: client.in_pipeline(self._container))
         self._total = None if answer.complete else answer.total - len(answer.failed)
         self._note_left(answer.passages_left)
+        self._disk_full = answer.disk_full
         if not answer.complete:
             before = [row for row in before if row[1] in answer.failed]  # of the others nothing can be said
         left = [row for row in before if row[1] not in answer.pending]
@@ -179,6 +183,7 @@ class Inflight:
             files=known if self._total is None else min(known, self._total),
             passages_left=lefts[-1][1] if lefts and known else None,
             passages_per_s=rate,
+            disk_full=self._disk_full and known > 0,
         )
 
     def counts(self) -> tuple[int, int]:

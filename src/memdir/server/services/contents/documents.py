@@ -365,5 +365,6 @@ def processing(
         documents=views,
         total_count=total,
         passages_left=caller.store.embedding.left(query.container_ids) if every else None,
+        disk_full=not caller.store.blobs.has_room(),
         pagination=pagination(current, limit, total) if which == "all" else None,
     )

@@ -301,7 +301,7 @@ def _carry_out(caller: Caller, container: Container, plan: _Plan) -> None:
 def _edit(caller: Caller, container: Container, path: str, document: Document, left: str) -> None:
     """The file without it; its former contents go."""
     store = caller.store
-    with store.blobs.upload() as upload:
+    with store.blobs.upload(frees=True) as upload:
         upload.write(left.encode("utf-8", "surrogateescape"))
         put = Put(
             path=path, blob=upload.finish(), mode=document.mode, mtime_ns=document.mtime_ns, if_match=document.revision
