@@ -12,6 +12,7 @@ import pytest
 
 from memdir.retrieval.embed import MiniLmEmbedder, ModelUnavailableError, StaticEmbedder, port
 from memdir.retrieval.embed.port import pack_lines, unpack_lines
+from memdir.retrieval.embed.quantize import QuantizationError, int8_model
 from memdir.retrieval.units import units_of
 from memdir.store.types import Chunk
 
@@ -114,6 +115,16 @@ def test_a_damaged_int8_file_is_made_again_and_what_a_killed_process_left_goes(
         "all-minilm-l6-v2-int8.lock",
         "all-minilm-l6-v2-int8.onnx",
     ]
+
+
+def test_a_model_that_cannot_be_quantised_says_why_and_leaves_nothing(tmp_path: Path) -> None:
+    def write(into: Path) -> Path:
+        (into / "model.onnx").write_bytes(b"no model")
+        return into / "model.onnx"
+
+    with pytest.raises(QuantizationError, match=r"cannot quantise the model: .*model"):
+        int8_model("none", tmp_path / "models", source_sha256="0", write=write)
+    assert [entry.name for entry in (tmp_path / "models").iterdir()] == ["none.lock"]
 
 
 def test_without_a_place_for_int8_the_float_weights_are_used_and_the_log_says_so(
