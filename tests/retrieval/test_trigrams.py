@@ -212,6 +212,23 @@ def test_the_index_outlives_its_process_and_knows_the_same(tmp_path: Path) -> No
     assert candidates(again, Pattern(text="w0042x")) == candidates(index, Pattern(text="w0042x"))
 
 
+def test_segments_become_one_only_while_one_of_them_is_made_in_little_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memdir.retrieval.trigrams.index.SEGMENT_POSTING_BYTES", 200_000)
+    index, chance = TrigramIndex(tmp_path), random.Random(7)
+    added = {}
+    for number in range(60):
+        data = chance.randbytes(chance.choice((100, 4_000, 60_000))) + f"\nneedle{number} ".encode()
+        added[hashlib.sha256(data).digest()] = data
+        index.add([(hashlib.sha256(data).digest(), data)])
+    assert index.view.known == set(added)
+    assert len(index.view.segments) < 45, "small ones became one"
+    assert max(segment.posting_bytes for segment in index.view.segments) <= 200_000
+    found = candidates(index, Pattern(text="needle17 "))
+    assert [data for digest, data in added.items() if b"needle17 " in data] == [added[digest] for digest in found]
+
+
 def test_what_is_not_wanted_any_more_leaves_nothing_behind(tmp_path: Path) -> None:
     index, contents = filled(tmp_path)
     gone = next(digest for digest, data in contents.items() if b"w0042x" in data)

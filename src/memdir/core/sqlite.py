@@ -35,6 +35,8 @@ DiskFullError = apsw.FullError
 BUSY_TIMEOUT_MS: Final = 10_000
 _WRITABLE_HINT: Final = "make the folder and its files writable for you (`memdir doctor` checks them), or set MEMDIR_HOME"
 _READERS_MAX: Final = 64
+_READER_CACHE_MIB: Final = 2
+"""There are some thirty, and what the system keeps of the file is shared by all of them."""
 _LOG_HEAD_BYTES: Final = 32
 _FRAME_HEAD_BYTES: Final = 24
 """At the beginning of the write-ahead log, and before each page in it (https://www.sqlite.org/fileformat2.html#walformat)."""
@@ -54,11 +56,12 @@ class Database:
     ) -> None:  # fmt: skip
         """Open or create `path` (0600). `migrations` is the package that holds the `.sql` files.
 
-        `secure_delete` is "on" (deleted rows are overwritten with zeros) or "fast" (only where that costs no further write).
-        A commit moves the write-ahead log into the file once it has `checkpoint_pages`. A new file that `gives_back` can be
-        made smaller by `vacuum`, for which SQLite keeps a map of its pages. `vfs` is another way to the disk than the usual.
-        Without `migrates` the file must have the schema of this memdir already: another process may be using it. With
-        `reads_own_writes`, `all` and `one` inside a transaction of the same thread see what it has written so far.
+        `cache_mib` is of the writer. `secure_delete` is "on" (deleted rows are overwritten with zeros) or "fast" (only where
+        that costs no further write). A commit moves the write-ahead log into the file once it has `checkpoint_pages`. A new
+        file that `gives_back` can be made smaller by `vacuum`, for which SQLite keeps a map of its pages. `vfs` is another way
+        to the disk than the usual. Without `migrates` the file must have the schema of this memdir already: another process
+        may be using it. With `reads_own_writes`, `all` and `one` inside a transaction of the same thread see what it has
+        written so far.
 
         Raises VersionError when the file was written by a newer memdir, CorruptError when it is not a database or damaged,
         BusyError when another program keeps it locked, StorageError when the system lets nobody write it.
@@ -72,7 +75,6 @@ class Database:
             raise StorageError(f"{path} cannot be opened: {error.strerror}", hint=_WRITABLE_HINT) from error
         self.path = path
         self._page_size = page_size
-        self._cache_mib = cache_mib
         self._secure_delete = secure_delete
         self._checkpoint_pages = checkpoint_pages
         self._gives_back = gives_back
@@ -87,14 +89,14 @@ class Database:
         self._settling = threading.Lock()
         self._syncs = False
         try:
-            self._writer = self._connect()
+            self._writer = self._connect(cache_mib)
             self._migrate(migrations, allowed=migrates)
         except apsw.FullError:
             raise
         except apsw.Error as error:
             raise opening_error(path, error) from error
 
-    def _connect(self) -> apsw.Connection:
+    def _connect(self, cache_mib: int) -> apsw.Connection:
         connection = apsw.Connection(str(self.path), vfs=self._vfs)
         connection.set_busy_timeout(BUSY_TIMEOUT_MS)
         if self._gives_back and not self.path.stat().st_size:  # said of a file that has pages it would be written into them
@@ -107,7 +109,7 @@ class Database:
             f"secure_delete={self._secure_delete}",
             f"wal_autocheckpoint={self._checkpoint_pages}",
             "temp_store=memory",
-            f"cache_size=-{self._cache_mib * 1024}",
+            f"cache_size=-{cache_mib * 1024}",
         ):
             connection.execute(f"pragma {pragma}")
         return connection
@@ -161,7 +163,7 @@ class Database:
         """This thread's read connection; sees every commit made before its statement began."""
         connection: apsw.Connection | None = getattr(self._local, "connection", None)
         if connection is None:
-            connection = self._connect()
+            connection = self._connect(_READER_CACHE_MIB)
             connection.execute("pragma query_only=on")
             with self._lock:
                 self._close_left_behind()
@@ -319,7 +321,7 @@ class Database:
         On a connection of its own: one that has checked before keeps what it knew of a full-text index, and calls the index
         damaged when segments have gone since (seen with SQLite 3.54.1; searching is not concerned).
         """
-        connection = self._connect()
+        connection = self._connect(_READER_CACHE_MIB)
         try:
             rows = [str(row[0]) for row in connection.execute("pragma integrity_check(100)")]
         finally:

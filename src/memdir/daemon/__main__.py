@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 from memdir.core.errors import MemdirError
+from memdir.core.heap import few_arenas
 from memdir.core.log import log_to_file
 from memdir.core.paths import app_paths, explained
 
@@ -33,6 +34,7 @@ def main(arguments: list[str] | None = None) -> int:
 
     from memdir.core.sqlite import DiskFullError
 
+    few_arenas()
     try:
         from memdir.daemon.lifecycle import MountDaemon
         from memdir.daemon.registry import MountRegistry

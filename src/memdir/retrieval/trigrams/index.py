@@ -23,7 +23,14 @@ import numpy.typing as npt
 from memdir.core.errors import CorruptError
 from memdir.core.paths import ensure_private_dir, write_private
 from memdir.retrieval.trigrams.needs import All
-from memdir.retrieval.trigrams.segment import SEGMENT_CONTENTS, Numbers, Segment, trigrams_in, write_segment
+from memdir.retrieval.trigrams.segment import (
+    SEGMENT_CONTENTS,
+    SEGMENT_POSTING_BYTES,
+    Numbers,
+    Segment,
+    trigrams_in,
+    write_segment,
+)
 
 log = logging.getLogger(__name__)
 
@@ -121,13 +128,11 @@ class TrigramIndex:
     def _merge(self) -> None:
         """Many small segments become one: each content is written again about log(contents) times in its life."""
         view = self.view
-        small = [segment for segment in view.segments if segment.count <= SEGMENT_CONTENTS // SMALL]
-        large = [segment for segment in view.segments if segment.count > SEGMENT_CONTENTS // SMALL]
+        small, large = _by_size(view)
         while len(small) >= SMALL:
             items = [item for segment in small[:SMALL] for item in segment.trigrams_by_row()]
             view = self._replace(view, [*large, *small[SMALL:]], [items])
-            small = [segment for segment in view.segments if segment.count <= SEGMENT_CONTENTS // SMALL]
-            large = [segment for segment in view.segments if segment.count > SEGMENT_CONTENTS // SMALL]
+            small, large = _by_size(view)
 
     def _replace(self, view: View, kept: list[Segment], made: list[list[tuple[bytes, Numbers | None]]]) -> View:
         """A new generation: `kept` and new segments. The old files go when the new list is on the disk."""
@@ -145,6 +150,16 @@ class TrigramIndex:
             self._view = after
         self._sweep({segment.path.name for segment in segments})
         return after
+
+
+def _by_size(view: View) -> tuple[list[Segment], list[Segment]]:
+    """Segments of which SMALL fit into one, and the others."""
+    small: list[Segment] = []
+    large: list[Segment] = []
+    for segment in view.segments:
+        fits = segment.count <= SEGMENT_CONTENTS // SMALL and segment.posting_bytes <= SEGMENT_POSTING_BYTES // SMALL
+        (small if fits else large).append(segment)
+    return small, large
 
 
 def read_files(folder: Path) -> tuple[int, list[Segment], list[str]]:

@@ -24,6 +24,9 @@ from memdir.core.errors import CorruptError
 from memdir.retrieval.derived_index import write_synced
 
 SEGMENT_CONTENTS: Final = 16_384
+SEGMENT_POSTING_BYTES: Final = 16 << 20
+"""Segments that would have more do not become one: writing one takes 20 bytes of memory for each of these, and office files
+and pictures have nearly as many trigrams as bytes."""
 DIVERSE_TRIGRAMS: Final = 100_000
 """A content with more trigrams than these (noise, archives) would match nearly every pattern's trigrams: it is always read."""
 MAGIC: Final = b"MDTRI001"
@@ -159,6 +162,7 @@ class Segment:
         at += keys * 4
         self._offsets = np.frombuffer(self._map, dtype="<u8", count=keys + 1, offset=at)
         at += (keys + 1) * 8
+        self.posting_bytes = int(posting_bytes)
         self._widths = np.frombuffer(self._map, dtype=np.uint8, count=keys, offset=at)
         self._postings_at = at + keys
 

@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 FOLDER_NAME: Final = "trigrams"
 CONTENT_MAX_BYTES: Final = 64 * MIB
 """Larger files are read by each search."""
-BATCH_MAX_BYTES: Final = 16 * MIB
+BATCH_MAX_BYTES: Final = 8 * MIB
 """Bytes of contents in one new segment: some 20 times as much in memory while it is made, were every trigram another."""
 SETTLE_S: Final = 1.0
 """How long changes are collected: every change scanned exactly until then."""

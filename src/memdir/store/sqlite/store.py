@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 DATABASE_NAME: Final = "memdir.db"
 MIGRATIONS: Final = "memdir.store.sqlite.schema"
 _CACHE_MIB: Final = 2
-"""Of each connection, of which there are some thirty: what the system keeps of the file is shared by all of them."""
 
 
 class SqliteStore(Store):
