@@ -368,8 +368,7 @@ class Client:
     def _request(self, method: str, url: str, **arguments: Any) -> httpx.Response:
         try:
             response = self._http.request(method, url, **arguments)
-            # It and httpx's stream refer to each other: what was sent and answered would stay until the next full collection.
-            response.stream = httpx.ByteStream(b"")
+            response.stream = httpx.ByteStream(b"")  # theirs refers to the response: both would stay until a full collection
         except httpx.HTTPError as error:
             raise _offline(error) from error
         except RuntimeError as error:  # httpx: the client was closed under us
