@@ -148,6 +148,8 @@ def test_a_server_leaves_the_last_of_a_shared_disk_to_those_who_delete(shared_di
     until(lambda: "the server's disk is full" in str(home.call(record, "status")["trouble"]))
     found = os.statvfs(shared_disk)
     assert found.f_bavail * found.f_frsize > found.f_blocks * found.f_frsize // 16, "what the mount keeps"
+    said = "".join(log.read_text() for log in (shared_disk / "state").glob("*.log"))
+    assert 1 <= said.count("no room on the disk to go on indexing") <= 2, "once for each of its processes"
     for file in copied:
         file.unlink()
     pushed(home, record)

@@ -138,6 +138,8 @@ class Worker:
         self._imports_elsewhere = imports_elsewhere
         self._priority_min = BULK if only_imports else INTERACTIVE
         self._stopping = threading.Event()
+        self._full = False
+        """Whether the disk was, when something was to be done last."""
         self._edits_rest = threading.Event()
         """The thread for edits has nothing to index."""
         self._edits_rest.set()
@@ -208,15 +210,19 @@ class Worker:
             loop.wake.clear()
             began = time.monotonic()
             try:
-                self._store.blobs.check_room()
-                if loop.step(loop):
+                if self._store.blobs.has_room() and loop.step(loop):
+                    self._full = False
                     self._yield(loop, time.monotonic() - began)
                     continue
                 pause = self._store.jobs.next_due_s(
                     loop.kind, priority_max=self._priority_max(loop), priority_min=self._priority_min
                 )
+                if pause == 0:
+                    self._store.blobs.check_room()
             except DiskFullError:
-                log.error("no room on the disk to go on indexing; trying again every %g s", _FULL_S)  # noqa: TRY400  no bug
+                if not self._full:
+                    log.error("no room on the disk to go on indexing; trying again every %g s", _FULL_S)  # noqa: TRY400  no bug
+                self._full = True
                 pause = _FULL_S
             except Exception:
                 # The database is busy, or a bug: what was claimed comes back when its lease ends.
