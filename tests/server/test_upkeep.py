@@ -148,7 +148,7 @@ def dying(folder: Path, statements: int) -> int:
         try:
             connect = sqlite.Database._connect
 
-            def traced(self: sqlite.Database) -> apsw.Connection:
+            def traced(self: sqlite.Database, cache_mib: int) -> apsw.Connection:
                 def trace(_cursor: object, _sql: str, _bindings: object) -> bool:
                     nonlocal count
                     if count == statements:
@@ -157,7 +157,7 @@ def dying(folder: Path, statements: int) -> int:
                     count += 1
                     return True
 
-                connection = connect(self)
+                connection = connect(self, cache_mib)
                 connection.exec_trace = trace
                 return connection
 
