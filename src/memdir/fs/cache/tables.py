@@ -31,7 +31,6 @@ VFS: Final = "unix-excl"
 """One process has a cache open (`folder.lock_folder`). SQLite's way for that keeps the index of its log in the heap: the usual
 file in shared memory kills the process with SIGBUS when a full disk cannot back one of its pages."""
 PAGE_BYTES: Final = 16 * 1024
-_CACHE_MIB: Final = 16
 _LOG_MAX_PAGES: Final = 256 * MIB // PAGE_BYTES
 """Pages in the write-ahead log after which a commit moves them into the file, whether or not anybody waits for the disk."""
 LOG_IDLE_BYTES: Final = 16 * MIB
@@ -342,7 +341,7 @@ def open_database(folder: Path) -> Database:
     deleting a file as expensive as writing it.
     """
     return Database(
-        folder / DATABASE_NAME, migrations=SCHEMA, page_size=PAGE_BYTES, cache_mib=_CACHE_MIB, secure_delete="fast",
+        folder / DATABASE_NAME, migrations=SCHEMA, page_size=PAGE_BYTES, secure_delete="fast",
         checkpoint_pages=_LOG_MAX_PAGES, gives_back=True, vfs=VFS,
     )  # fmt: skip
 

@@ -128,11 +128,9 @@ class TrigramIndex:
     def _merge(self) -> None:
         """Many small segments become one: each content is written again about log(contents) times in its life."""
         view = self.view
-        small, large = _by_size(view)
-        while len(small) >= SMALL:
-            items = [item for segment in small[:SMALL] for item in segment.trigrams_by_row()]
-            view = self._replace(view, [*large, *small[SMALL:]], [items])
-            small, large = _by_size(view)
+        while len(small := [segment for segment in view.segments if _is_small(segment)][:SMALL]) == SMALL:
+            items = [item for segment in small for item in segment.trigrams_by_row()]
+            view = self._replace(view, [segment for segment in view.segments if segment not in small], [items])
 
     def _replace(self, view: View, kept: list[Segment], made: list[list[tuple[bytes, Numbers | None]]]) -> View:
         """A new generation: `kept` and new segments. The old files go when the new list is on the disk."""
@@ -152,14 +150,9 @@ class TrigramIndex:
         return after
 
 
-def _by_size(view: View) -> tuple[list[Segment], list[Segment]]:
-    """Segments of which SMALL fit into one, and the others."""
-    small: list[Segment] = []
-    large: list[Segment] = []
-    for segment in view.segments:
-        fits = segment.count <= SEGMENT_CONTENTS // SMALL and segment.posting_bytes <= SEGMENT_POSTING_BYTES // SMALL
-        (small if fits else large).append(segment)
-    return small, large
+def _is_small(segment: Segment) -> bool:
+    """Whether SMALL of its size fit into one."""
+    return segment.count <= SEGMENT_CONTENTS // SMALL and segment.posting_bytes <= SEGMENT_POSTING_BYTES // SMALL
 
 
 def read_files(folder: Path) -> tuple[int, list[Segment], list[str]]:

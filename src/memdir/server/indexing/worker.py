@@ -138,8 +138,8 @@ class Worker:
         self._imports_elsewhere = imports_elsewhere
         self._priority_min = BULK if only_imports else INTERACTIVE
         self._stopping = threading.Event()
-        self._full = False
-        """Whether the disk was, when something was to be done last."""
+        self._told_full = False
+        """Whether the log has it that the disk is full, and nothing was done since."""
         self._edits_rest = threading.Event()
         """The thread for edits has nothing to index."""
         self._edits_rest.set()
@@ -211,18 +211,18 @@ class Worker:
             began = time.monotonic()
             try:
                 if self._store.blobs.has_room() and loop.step(loop):
-                    self._full = False
+                    self._told_full = False
                     self._yield(loop, time.monotonic() - began)
                     continue
                 pause = self._store.jobs.next_due_s(
                     loop.kind, priority_max=self._priority_max(loop), priority_min=self._priority_min
                 )
-                if pause == 0:
+                if pause == 0:  # something waits: for a model, or for room
                     self._store.blobs.check_room()
             except DiskFullError:
-                if not self._full:
+                if not self._told_full:
                     log.error("no room on the disk to go on indexing; trying again every %g s", _FULL_S)  # noqa: TRY400  no bug
-                self._full = True
+                self._told_full = True
                 pause = _FULL_S
             except Exception:
                 # The database is busy, or a bug: what was claimed comes back when its lease ends.

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 DATABASE_NAME: Final = "memdir.db"
 MIGRATIONS: Final = "memdir.store.sqlite.schema"
 _CACHE_MIB: Final = 2
+"""Of the writer: a commit is small, and the system keeps the file anyway."""
 
 
 class SqliteStore(Store):
