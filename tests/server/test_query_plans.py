@@ -59,6 +59,7 @@ ALLOWED: Final[dict[str, str]] = {
     "insert into export_hold": "an export, which returns all of that",
     "select j.document_id, j.kind, k.tag, d.path, case when j.failed_at_ms": _BY_HAND,
     "select count(*), coalesce(sum(d.size_bytes), 0) from document d join container k": _BY_HAND,
+    "select count(*) from job where container_id = ? and kind = ?": _BY_HAND,
     "select id, path, task_type from document where container_id = ? and kind = 'file' and status in": _BY_HAND,
     "select count(*) from org": _BY_HAND,
     "select count(*) from document d where d.container_id = ? and d.kind = 'file'": _COUNTED,

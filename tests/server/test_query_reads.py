@@ -66,7 +66,7 @@ def database(postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> An
 
 
 def enlarge(connection: psycopg.Connection[Any]) -> None:
-    """COPIES of each row, foreign keys and triggers aside."""
+    """COPIES of each row, foreign keys and triggers aside, and work that waits on all documents."""
     connection.execute("set session_replication_role = replica")
     for table, keys in COPIED.items():
         names = [
@@ -83,6 +83,11 @@ def enlarge(connection: psycopg.Connection[Any]) -> None:
             f"insert into {table} ({', '.join(names)}) overriding system value "
             f"select {', '.join(values)} from {table}, generate_series(1, {COPIES}) k"
         )
+    connection.execute(
+        "insert into job (org_id, document_id, kind, container_id, priority, not_before_ms, created_at_ms, turn) "
+        "select d.org_id, d.id, work, d.container_id, row_number() over () % 2, 0, 0, row_number() over () from document d, "
+        "unnest(array['index', 'memory']) work on conflict do nothing"
+    )
     connection.execute("set session_replication_role = origin")
     connection.execute("analyze")
 
