@@ -74,7 +74,9 @@ def test_a_server_without_room_is_told_and_gets_everything_when_there_is_room(se
         (home.place / name).write_bytes(content)
     until(lambda: "the server's disk is full" in str(home.call(record, "status")["trouble"]))
     assert home.server_of(record)["online"], "what needs no room goes on"
-    assert "the server's disk is full; what waits goes on when there is room" in memdir("status", "notes")
+    said = memdir("status", "notes")
+    assert "the server's disk is full; what waits goes on when there is room" in said
+    assert "the server is reading" not in said
     assert home.call(record, "status")["parked"] == 0
     assert home.call(record, "sync", wait=True, timeout_s=1)["problem"]
     for name, content in written.items():

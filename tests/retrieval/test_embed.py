@@ -127,6 +127,16 @@ def test_a_model_that_cannot_be_quantised_says_why_and_leaves_nothing(tmp_path: 
     assert [entry.name for entry in (tmp_path / "models").iterdir()] == ["none.lock"]
 
 
+def test_a_disk_without_room_for_quantising_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memdir.retrieval.embed.quantize._ROOM_BYTES", 1 << 60)
+
+    def write(into: Path) -> Path:
+        raise AssertionError(into)
+
+    with pytest.raises(QuantizationError, match=r"needs .* MiB of disk"):
+        int8_model("none", tmp_path / "models", source_sha256="0", write=write)
+
+
 def test_without_a_place_for_int8_the_float_weights_are_used_and_the_log_says_so(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

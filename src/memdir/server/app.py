@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import logging
+import time
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -48,6 +49,8 @@ log = logging.getLogger(__name__)
 
 _DETAILS_MAX = 20
 _INPUT_MAX_CHARS = 200
+_TOLD_S = 600
+"""A full disk refuses thousands of writes, and a mount tries each of them again and again."""
 
 
 def create_app(store: Store, dispatcher: Dispatcher, engine: Engine, *, policy: GuardPolicy | None = None) -> ASGIApp:
@@ -68,6 +71,7 @@ def routed(store: Store, dispatcher: Dispatcher, engine: Engine, *, policy: Guar
     app.state.dispatcher = dispatcher
     app.state.engine = engine
     app.state.walks = Walks()
+    app.state.refusal_told_until_s = 0.0
     app.state.guard_policy = policy or GuardPolicy.over(store, dispatcher)
     app.add_exception_handler(MemdirError, _on_memdir_error)
     app.add_exception_handler(RequestValidationError, _on_invalid)
@@ -129,7 +133,12 @@ async def _on_refused_write(request: Request, error: Exception) -> JSONResponse:
     """A full disk is no mistake of ours: the caller is told, keeps what it has, and tries again later."""
     if isinstance(error, OSError) and error.errno not in (errno.ENOSPC, errno.EDQUOT):
         raise error
-    log.error("%s %s: no room on the disk", request.method, request.url.path[:200])
+    state, now_s = request.app.state, time.monotonic()
+    if now_s >= state.refusal_told_until_s:
+        log.error(
+            "%s %s: no room on the disk; further ones are not told for %d s", request.method, request.url.path[:200], _TOLD_S
+        )
+        state.refusal_told_until_s = now_s + _TOLD_S
     return JSONResponse({"error": "the server's disk is full"}, status_code=507)
 
 

@@ -122,7 +122,11 @@ def _print(answer: dict[str, Any], out: Output) -> None:
 
 
 def _indexing_line(answer: dict[str, Any]) -> str:
+    from memdir.client.errors import SERVER_FULL
+
     files = plural(int(answer["processing"]), "file")
+    if str(answer.get("trouble", "")).startswith(SERVER_FULL):
+        return f"the server has still to read {files}: found by words first, or not yet"
     left, rate, left_s = (answer.get(name) for name in ("passages_left", "passages_per_s", "processing_left_s"))
     said = []
     if left:

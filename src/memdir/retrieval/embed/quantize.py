@@ -27,6 +27,9 @@ _RECIPE: Final = "quantize_dynamic MatMul QInt8 per_channel reduce_range 1"
 """Grows when the way of making the file changes."""
 _LIMIT_S: Final = 600
 """It takes 2 s."""
+_ROOM_BYTES: Final = 448 << 20
+"""The two float32 files, what onnxruntime writes between them and the result are 350 MB for those seconds; others on the disk
+write meanwhile."""
 
 
 class QuantizationError(MemdirError):
@@ -75,11 +78,15 @@ def _is_good(model: Path, manifest: Path, source_sha256: str) -> bool:
 
 
 def _build(write: Callable[[Path], Path], model: Path) -> None:
-    """Quantise in a temporary folder beside the target, then rename. Needs about 350 MB of disk for some seconds. With the
-    lock: a folder that is there already is of a process that was killed."""
+    """Quantise in a temporary folder beside the target, then rename. With the lock: a folder that is there already is of a
+    process that was killed."""
     prefix = f".quantize-{model.name}-"
     for left in model.parent.glob(f"{prefix}*"):
         shutil.rmtree(left, ignore_errors=True)
+    if shutil.disk_usage(model.parent).free < _ROOM_BYTES:
+        raise QuantizationError(
+            f"making the int8 model needs {_ROOM_BYTES >> 20} MiB of disk for some seconds in {model.parent}"
+        )
     with tempfile.TemporaryDirectory(prefix=prefix, dir=model.parent) as folder:
         source = write(Path(folder))
         made = Path(folder) / "int8.onnx"
