@@ -88,10 +88,10 @@ class Output:
             if not width:
                 width = len(shown)
                 head = shown if header else [""] * width
-                self._add(f"{_row(head)}\n|{' --- |' * width}\n")
+                self._add(f"{row_line(head)}\n|{' --- |' * width}\n")
                 if header:
                     continue
-            self._add(_row(shown) + "\n")
+            self._add(row_line(shown) + "\n")
         if width:
             self._add("\n")
 
@@ -130,5 +130,5 @@ def cell_text(text: str) -> str:
     return " ".join(clean(text).split()).replace("|", "\\|")
 
 
-def _row(cells: Sequence[str]) -> str:
+def row_line(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"

@@ -12,6 +12,7 @@ from pypdfium2 import PdfiumError, raw
 
 from memdir.ingest.extractors import embedded, ocr
 from memdir.ingest.extractors.output import ExtractionError, Output, clean, encrypted
+from memdir.ingest.extractors.pdf_tables import with_tables
 from memdir.store.text.wrapping import unwrapped
 
 PAGES_MAX: Final = 5_000
@@ -26,13 +27,13 @@ _CORK: Final = {
     **dict(zip("\x1b\x1c\x1d\x1e\x1f", ("ff", "fi", "fl", "ffi", "ffl"), strict=True)),
 }
 """Codes of TeX's fonts (T1, the Cork encoding) as they come out of a PDF that does not say what they stand for."""
-_CORK_CODE: Final = re.compile(r"(?<=\S)[\x10-\x16\x1b-\x1f]|[\x10-\x16\x1b-\x1f](?=\S)|(?<= )[\x15\x16](?= )")
-"""Alone they are the large brackets of formulas."""
+_CORK_CODE: Final = re.compile(r"(?<=[^ \r\n\t])[\x10-\x16\x1b-\x1f]|[\x10-\x16\x1b-\x1f](?=[^ \r\n\t])|(?<= )[\x15\x16](?= )")
+"""Alone they are the large brackets of formulas. What is no space is spelt out: to `\\S` the ligatures are spaces."""
 _CONTROLS: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffd]")
 _GARBLED_SHARE, _GARBLED_MIN = 0.03, 20
 """A page with more codes that are no characters has fonts that do not say what they mean. Formulas bring less than .02."""
-_BULLETS: Final = re.compile("[\uf0a7\uf0b7\uf0d8]")
-"""Of the fonts Symbol and Wingdings, which Word takes for lists."""
+_BULLETS: Final = re.compile(r"[\uf0a7\uf0b7\uf0d8]|^\x88(?= )", re.MULTILINE)
+"""Of the fonts Symbol and Wingdings, which Word takes for lists, and of TeX's companion font."""
 
 
 def extract(path: Path, out: Output) -> None:
@@ -76,7 +77,7 @@ def _page(document: Any, number: int, out: Output) -> bool:
     try:
         page = document[number]
         content = page.get_textpage()
-        extracted = _BULLETS.sub("•", _HYPHEN.sub("", content.get_text_bounded()))
+        extracted = _BULLETS.sub("•", _HYPHEN.sub("", with_tables(content, content.get_text_bounded())))
         text = cork_decoded(extracted)
         content.close()
         pictured = len("".join(text.split())) < _SCANNED_MAX_CHARS and any(

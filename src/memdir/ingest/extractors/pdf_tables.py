@@ -1,0 +1,225 @@
+"""Tables in the text of a PDF page, which says where letters stand and nothing of tables: lines below each other whose words
+stand in columns, with more room between them than words have. What is not sure stays as it was."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+from typing import Any, Final
+
+from memdir.ingest.extractors.output import row_line
+
+_LINE: Final = re.compile(r"[^\r\n]+")
+_SPACES: Final = " \t\r\n"
+"""Not the control codes that Python counts as space as well: TeX has ligatures there."""
+_WORD: Final = re.compile(rf"[^{_SPACES}]+")
+_SPACE_BETWEEN: Final = re.compile(rf"[^{_SPACES}][{_SPACES}]+[^{_SPACES}]")
+_LEADERS: Final = re.compile(r"(?:\. ?){3}")
+_VALUE: Final = re.compile(r"[-+−(<~±$€£]*\d[\d.,%()/–-]*")
+_ROWS_MIN: Final = 3
+_COLUMNS_MIN: Final = 3
+"""Two columns are as well a list, an index, or names and what they mean, and read as well without."""
+_WIDE: Final = 0.45
+"""Of a letter's height, the room that a letter of a line takes on average from which it may be in columns; prose has .40."""
+_GAP: Final = 0.8
+"""Of a letter's height, the room between two cells; justified prose has up to .6."""
+_WORD_GAP: Final = 0.3
+_HEAD_GAP: Final = 1.4
+"""As much room as between words of one head, and so much more, is between two heads."""
+_APART: Final = 4.0
+"""Of a letter's height, the distance between two lines from which they are not in one table."""
+_LINE_MAX_CHARS: Final = 200
+_CELL_MAX_CHARS: Final = 60
+_CELL_MEAN_CHARS: Final = 25
+_SHORT_CHARS: Final = 16
+_FILLED_MIN: Final = 0.6
+_CONTENTS_COLUMNS: Final = 3
+"""Number, title, page."""
+_LOOKED_AT: Final = 24
+_SAME_WIDTH: Final = 0.02
+"""Of a letter's height, how much the widths of letters may differ in a font where all are as wide: code and what programs print
+has columns of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    left: float
+    right: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    start: int
+    end: int
+    """In the page's text."""
+    bottom: float
+    height: float
+    words: list[_Cell]
+    cells: list[_Cell]
+
+
+def with_tables(page: Any, text: str) -> str:
+    """`text` of a pypdfium2 text page, with rows of tables as lines of Markdown and empty lines around each table."""
+    if page.count_chars() != len(text):  # letters and boxes cannot be told to belong together
+        return text
+    pieces, done, above = [], 0, None
+    for is_wide, group in groupby(_LINE.finditer(text), key=lambda line: _is_wide(page, text, line)):
+        lines = list(group)
+        if is_wide and len(lines) >= _ROWS_MIN:
+            rows = [_row(page, text, line) for line in lines]
+            if above:
+                rows.insert(0, _row(page, text, above))
+            for start, end, table in _tables(rows, begin=1 if above else 0):
+                pieces += [text[done:start], "\n", *table, "\n"]
+                done = end
+        above = lines[-1]
+    return "".join([*pieces, text[done:]])
+
+
+def _is_wide(page: Any, text: str, line: re.Match[str]) -> bool:
+    shown = line[0].strip(_SPACES)
+    if not _SPACE_BETWEEN.search(shown) or len(shown) > _LINE_MAX_CHARS:
+        return False
+    start = line.start() + line[0].index(shown)
+    left, bottom, _, top = page.get_charbox(start, loose=True)
+    right = page.get_charbox(start + len(shown) - 1)[2]
+    height = top - bottom
+    if right - left <= _WIDE * height * len(shown):
+        return False
+    end = start + len(shown)
+    # Lines of code may have numbers before them, of another font.
+    pieces = [(start, min(start + _LOOKED_AT, end)), (max(start, end - _LOOKED_AT), end)]
+    return not any(_is_code(page, text[first:last], first, height) for first, last in pieces)
+
+
+def _is_code(page: Any, letters: str, start: int, height: float) -> bool:
+    """Whether letters of different kinds are all as wide; digits are in most fonts."""
+    widths = [
+        box[2] - box[0]
+        for place, letter in enumerate(letters)
+        if letter not in _SPACES
+        for box in [page.get_charbox(start + place, loose=True)]
+    ]
+    return not "".join(letters.split()).isdigit() and max(widths) - min(widths) < _SAME_WIDTH * height
+
+
+def _row(page: Any, text: str, line: re.Match[str]) -> _Row:
+    """The words of a line and its cells, from left to right; none when it does not run from left to right."""
+    words: list[_Cell] = []
+    cells: list[_Cell] = []
+    height = bottom = 0.0
+    for word in _WORD.finditer(text, line.start(), line.end()):
+        left, bottom, _, top = page.get_charbox(word.start(), loose=True)
+        right, height = page.get_charbox(word.end() - 1)[2], max(height, top - bottom)
+        if words and left < words[-1].left:
+            return _Row(line.start(), line.end(), bottom, height, [], [])
+        words.append(_Cell(left, right, word[0]))
+        if cells and left - cells[-1].right <= _GAP * height:
+            cells[-1] = _Cell(cells[-1].left, max(right, cells[-1].right), f"{cells[-1].text} {word[0]}")
+        else:
+            cells.append(words[-1])
+    return _Row(line.start(), line.end(), bottom, height, words, cells)
+
+
+def _tables(rows: Sequence[_Row], begin: int) -> Iterator[tuple[int, int, list[str]]]:
+    """Each table as the part of the text that it stands in, and its lines in Markdown. A row before `begin` may be a head."""
+    free = 0
+    while begin < len(rows):
+        columns: list[tuple[float, float]] = []
+        end = begin
+        while end < len(rows) and (end == begin or _follows(rows[end - 1], rows[end])):
+            wider = _joined(columns, rows[end].cells)
+            if wider is None:
+                break
+            columns = wider
+            end += 1
+        table = [_placed(columns, row.cells) for row in rows[begin:end]]
+        if _is_table(table):
+            start = rows[begin].start
+            if any(map(_VALUE.fullmatch, table[0])):
+                head = _head(columns, rows[begin - 1]) if begin > free and _follows(rows[begin - 1], rows[begin]) else []
+                start = rows[begin - 1].start if head else start
+                table.insert(0, head or [""] * len(columns))
+            free = end
+            shown = [row_line([cell.replace("|", "\\|") for cell in cells]) for cells in table]
+            yield start, rows[end - 1].end, [f"{line}\n" for line in (shown[0], f"|{' --- |' * len(columns)}", *shown[1:])]
+        begin = max(end, begin + 1)
+
+
+def _head(columns: Sequence[tuple[float, float]], row: _Row) -> list[str]:
+    """The words of the line above as heads of the nearest columns; nothing where they stand no further apart between columns
+    than within one, as in a sentence, or where a column more than one has none."""
+    if not row.words or row.words[0].left < columns[0][0] - row.height or row.words[-1].right > columns[-1][1] + row.height:
+        return []
+    near = [min(range(len(columns)), key=lambda place: _distance(columns[place], word)) for word in row.words]
+    gaps = [
+        (one != other, after.left - word.right)
+        for (one, other), (word, after) in zip(pairwise(near), pairwise(row.words), strict=True)
+    ]
+    within = max((gap for between, gap in gaps if not between), default=_WORD_GAP * row.height)
+    if any(gap < _HEAD_GAP * within for between, gap in gaps if between) or len(set(near)) < len(columns) - 1:
+        return []
+    head = [
+        " ".join(word.text for word, place in zip(row.words, near, strict=True) if place == column)
+        for column in range(len(columns))
+    ]
+    return [] if any(map(_VALUE.fullmatch, head)) else head
+
+
+def _distance(column: tuple[float, float], word: _Cell) -> float:
+    return max(column[0] - word.right, word.left - column[1])
+
+
+def _follows(above: _Row, below: _Row) -> bool:
+    return 0 < above.bottom - below.bottom < _APART * above.height
+
+
+def _joined(columns: Sequence[tuple[float, float]], cells: Sequence[_Cell]) -> list[tuple[float, float]] | None:
+    """Columns with room for these cells; None when a cell reaches over two, or two stand in one."""
+    if len(cells) < 2:
+        return None
+    wider = list(columns)
+    taken: set[int] = set()
+    for cell in cells:
+        met = [place for place, (left, right) in enumerate(wider) if cell.left < right and left < cell.right]
+        if len(met) > 1 or taken.intersection(met):
+            return None
+        if met:
+            left, right = wider[met[0]]
+            wider[met[0]] = (min(left, cell.left), max(right, cell.right))
+            taken.add(met[0])
+        else:
+            wider.append((cell.left, cell.right))
+            taken.add(len(wider) - 1)
+    wider.sort()
+    return wider if all(one[1] <= other[0] for one, other in pairwise(wider)) else None
+
+
+def _placed(columns: Sequence[tuple[float, float]], cells: Sequence[_Cell]) -> list[str]:
+    return [next((cell.text for cell in cells if left <= cell.left <= right), "") for left, right in columns]
+
+
+def _is_table(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether enough of it is filled, with words and numbers and not with lines of prose that stand beside each other."""
+    if len(rows) < _ROWS_MIN or len(rows[0]) < _COLUMNS_MIN:
+        return False
+    cells = [cell for row in rows for cell in row if cell]
+    lengths = [len(cell) for cell in cells]
+    is_filled = len(cells) >= _FILLED_MIN * len(rows) * len(rows[0])
+    is_short = max(lengths) <= _CELL_MAX_CHARS and sum(lengths) <= _CELL_MEAN_CHARS * len(cells)
+    columns = list(zip(*rows, strict=True))
+    has_values = any(all(len(cell) <= _SHORT_CHARS for cell in column) for column in columns)
+    has_words = sum(any(map(str.isalnum, cell)) for cell in cells) > len(cells) / 2
+    return is_filled and is_short and has_values and has_words and not _is_of_contents(columns)
+
+
+def _is_of_contents(columns: Sequence[Sequence[str]]) -> bool:
+    """A table of contents or an index: titles, then pages that grow."""
+    if any(_LEADERS.search(cell) for column in columns for cell in column):
+        return True
+    pages = [cell for cell in columns[-1] if cell]
+    titled = any(not any(map(_VALUE.fullmatch, column)) for column in columns[:-1]) and len(columns) <= _CONTENTS_COLUMNS
+    return titled and all(map(str.isdecimal, pages)) and [*map(int, pages)] == sorted(map(int, pages))
