@@ -1,8 +1,9 @@
-"""Printed pages by RapidOCR, the engine that comes as a package, also where the system has Tesseract."""
+"""Printed pages by RapidOCR, the engine that comes as a package, and by Tesseract where the system has it."""
 
 from __future__ import annotations
 
 import difflib
+import shutil
 from io import BytesIO
 
 import pytest
@@ -23,10 +24,11 @@ LINES = (
 
 
 @pytest.mark.promise("extract.kinds")
+@pytest.mark.parametrize("engine", ["rapidocr", *(["tesseract"] if shutil.which("tesseract") else [])])
 @pytest.mark.parametrize("turned", [0, 90, 180, 270])
-def test_a_printed_page_is_read_however_it_lies(monkeypatch: pytest.MonkeyPatch, turned: int) -> None:
+def test_a_printed_page_is_read_however_it_lies(monkeypatch: pytest.MonkeyPatch, turned: int, engine: str) -> None:
     """RapidOCR's classifier of directions took these lines for upside down, and noise was read."""
-    monkeypatch.setattr(ocr, "engine", lambda: "rapidocr")
+    monkeypatch.setattr(ocr, "engine", lambda: engine)
     lines = LINES[: 3 if turned else None]
     page = Image.open(BytesIO(documents.page(lines))).rotate(turned, expand=True)
     wanted, found = "".join("".join(lines).split()), "".join(ocr.recognised(page).split())

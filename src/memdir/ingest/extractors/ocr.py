@@ -30,6 +30,10 @@ _UPRIGHT_SCORE_MIN: Final = 0.85
 _UPRIGHT_LINES: Final = 5
 """So many, the longest, tell whether a page stands on its head."""
 _LANGUAGES_MAX: Final = 8
+_OSD: Final = "osd"
+"""Tesseract's data that tell how a page lies (orientation and script detection)."""
+_TURNED, _UPRIGHT = "1", "3"
+"""Its ways of reading a page: however it lies, and as it stands."""
 
 
 class _Line(NamedTuple):
@@ -98,7 +102,7 @@ def _prepared(image: Image.Image) -> Image.Image:
 def _by_tesseract(image: Image.Image) -> str:
     buffer = BytesIO()
     image.save(buffer, "PPM")
-    command = ["tesseract", "stdin", "stdout", "-l", _languages(), "--psm", "3"]
+    command = ["tesseract", "stdin", "stdout", "-l", _languages(), "--psm", _TURNED if _OSD in _installed() else _UPRIGHT]
     environment = os.environ | {"OMP_THREAD_LIMIT": "1"}
     done = subprocess.run(command, input=buffer.getvalue(), capture_output=True, timeout=_PAGE_S, env=environment, check=False)
     if done.returncode:
@@ -111,10 +115,15 @@ def _languages() -> str:
     wanted = os.environ.get(ENV_LANGUAGES, "").strip()
     if re.fullmatch(r"[A-Za-z_+]+", wanted):
         return wanted
-    said = subprocess.run(["tesseract", "--list-langs"], capture_output=True, text=True, timeout=10, check=False).stdout
-    names = [line.strip() for line in said.splitlines()[1:] if line.strip() not in ("", "osd", "equ")]
-    names.sort(key=lambda name: (name != "eng", name))
+    names = sorted(_installed() - {_OSD, "equ"}, key=lambda name: (name != "eng", name))
     return "+".join(names[:_LANGUAGES_MAX])
+
+
+@functools.cache
+def _installed() -> frozenset[str]:
+    """Names of Tesseract's data files."""
+    said = subprocess.run(["tesseract", "--list-langs"], capture_output=True, text=True, timeout=10, check=False).stdout
+    return frozenset(line.strip() for line in said.splitlines()[1:] if line.strip())
 
 
 @functools.cache
