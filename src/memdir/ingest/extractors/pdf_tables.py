@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import Any, Final
 
+from pypdfium2 import PdfiumError
+
 from memdir.ingest.extractors.output import row_line
 
 _LINE: Final = re.compile(r"[^\r\n]+")
@@ -65,6 +67,13 @@ def with_tables(page: Any, text: str) -> str:
     """`text` of a pypdfium2 text page, with rows of tables as lines of Markdown and empty lines around each table."""
     if page.count_chars() != len(text):  # letters and boxes cannot be told to belong together
         return text
+    try:
+        return _with_tables(page, text)
+    except PdfiumError:  # a letter without a box
+        return text
+
+
+def _with_tables(page: Any, text: str) -> str:
     pieces, done, above = [], 0, None
     for is_wide, group in groupby(_LINE.finditer(text), key=lambda line: _is_wide(page, text, line)):
         lines = list(group)
