@@ -116,7 +116,7 @@ def unreadable_pdf() -> bytes:
     canvas = Canvas(out, pagesize=A4, pageCompression=0)
     canvas.setFont("numbered", 12)
     for line in range(30):
-        canvas.drawString(60, 760 - 22 * line, f"{PHRASE} {line}.")
+        canvas.drawString(60, 760 - 22 * line, f"{'Again: ' * (line % 4)}{PHRASE} {line}.")  # no gap runs down the page
     canvas.save()
     return re.sub(rb"/ToUnicode \d+ 0 R", lambda found: b" " * len(found[0]), out.getvalue())
 
