@@ -16,7 +16,7 @@ from memdir.server.services.search.exact import Found
 from memdir.store.store import Store
 from memdir.store.tree.operations import Delete, Move
 from memdir.store.types import Container, Scope
-from tests.server.conftest import Putting
+from tests.server.conftest import Putting, until
 
 
 @pytest.fixture
@@ -135,6 +135,20 @@ def test_a_new_process_takes_the_index_over_and_throws_out_what_is_of_nobody(
     assert len(ready.view.known) == 1
     assert ready.view.generation == 1
     assert not (tmp_path / "trigrams" / "987654").exists()
+
+
+def test_a_server_that_starts_uses_the_index_on_the_disk_at_once(
+    store: Store, container: Container, put: Putting, indexes: TrigramIndexes, tmp_path: Path
+) -> None:
+    """For a minute every search read every file."""
+    put("/a.txt", b"needle\n")
+    indexes.bring_up_to_date()
+    again = TrigramIndexes(store, tmp_path / "trigrams")
+    again.start()
+    try:
+        until(lambda: again.ready(container.id), 20)
+    finally:
+        assert again.stop()
 
 
 def test_a_check_finds_damage_anywhere_and_a_rebuild_makes_the_index_anew(

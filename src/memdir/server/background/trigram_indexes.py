@@ -76,6 +76,7 @@ class TrigramIndexes:
         self._folder = folder
         self._lock = threading.Lock()
         self._wake = threading.Event()
+        self._wake.set()  # what is on the disk is used at once
         self._stopping = threading.Event()
         self._changed: set[int] = {EVERY_CONTAINER}
         self._indexes: dict[int, TrigramIndex] = {}
