@@ -5,13 +5,13 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from memdir.ingest.extractors import pdf
-from memdir.ingest.extractors.output import Output
+from memdir.ingest.sandbox import Sandbox
+from tests.ingest.reading import read
 
 pytestmark = pytest.mark.promise("extract.kinds")
 ITEMS = [
@@ -26,16 +26,17 @@ PROSE = (
 )
 
 
-def laid_out(tmp_path: Path, *parts: Any) -> str:
-    """The text of a PDF by reportlab: paragraphs, tables, and lists of (text, x) to be drawn on one line."""
+def laid_out(sandbox: Sandbox, *parts: Any) -> str:
+    """The text of a PDF of paragraphs and tables, which reportlab lays out."""
     from reportlab.platypus import SimpleDocTemplate
 
     made = io.BytesIO()
     SimpleDocTemplate(made).build(list(parts))
-    return read(tmp_path, made.getvalue())
+    return read(sandbox, made.getvalue(), "a.pdf").text
 
 
-def drawn(tmp_path: Path, lines: Sequence[Sequence[tuple[float, str]]], *, font: str = "Helvetica") -> str:
+def drawn(sandbox: Sandbox, lines: Sequence[Sequence[tuple[float, str]]], *, font: str = "Helvetica") -> str:
+    """The text of a PDF of lines, from the top of its page down, each of (distance from the left, text)."""
     from reportlab.pdfgen.canvas import Canvas
 
     made = io.BytesIO()
@@ -45,14 +46,7 @@ def drawn(tmp_path: Path, lines: Sequence[Sequence[tuple[float, str]]], *, font:
         for x, text in line:
             canvas.drawString(x, 800 - 13 * number, text)
     canvas.save()
-    return read(tmp_path, made.getvalue())
-
-
-def read(tmp_path: Path, data: bytes) -> str:
-    (tmp_path / "a.pdf").write_bytes(data)
-    out = Output()
-    pdf.extract(tmp_path / "a.pdf", out)
-    return out.text()
+    return read(sandbox, made.getvalue(), "a.pdf").text
 
 
 def paragraph() -> Any:
@@ -69,9 +63,9 @@ def table(rows: Sequence[Sequence[str]], *style: tuple[Any, ...]) -> Any:
 
 
 @pytest.mark.parametrize("numbers", ["LEFT", "CENTER", "RIGHT"])
-def test_cells_stand_under_their_heads_and_empty_ones_are_kept(tmp_path: Path, numbers: str) -> None:
+def test_cells_stand_under_their_heads_and_empty_ones_are_kept(sandbox: Sandbox, numbers: str) -> None:
     style = ("ALIGN", (1, 0), (-1, -1), numbers)
-    text = laid_out(tmp_path, paragraph(), table(ITEMS, style), paragraph())
+    text = laid_out(sandbox, paragraph(), table(ITEMS, style), paragraph())
     assert (
         "| Item | Qty | Unit price | Total |\n"
         "| --- | --- | --- | --- |\n"
@@ -82,9 +76,9 @@ def test_cells_stand_under_their_heads_and_empty_ones_are_kept(tmp_path: Path, n
     assert text.count("where the wind dries them.\nNobody has asked") == 2, "prose is prose, sentence by sentence"
 
 
-def test_a_head_whose_words_reach_over_the_columns_is_placed_by_them(tmp_path: Path) -> None:
+def test_a_head_whose_words_reach_over_the_columns_is_placed_by_them(sandbox: Sandbox) -> None:
     text = drawn(
-        tmp_path,
+        sandbox,
         [
             [(150, "Estimate"), (200, "Std. Error"), (255, "t value")],
             [(50, "(Intercept)"), (160, "32.310"), (215, "18.414"), (265, "1.75")],
@@ -95,33 +89,33 @@ def test_a_head_whose_words_reach_over_the_columns_is_placed_by_them(tmp_path: P
     assert "|  | Estimate | Std. Error | t value |\n| --- | --- | --- | --- |\n| (Intercept) | 32.310 | 18.414 | 1.75 |" in text
 
 
-def test_a_sentence_above_numbers_is_not_their_head(tmp_path: Path) -> None:
+def test_a_sentence_above_numbers_is_not_their_head(sandbox: Sandbox) -> None:
     rows = [[(50, f"berth {n}"), (200, f"{n}.5"), (350, f"{n * 3}")] for n in (2, 1, 4)]
-    text = drawn(tmp_path, [[(50, "What each of the berths had in the last of the winters, in metres")], *rows])
+    text = drawn(sandbox, [[(50, "What each of the berths had in the last of the winters, in metres")], *rows])
     assert "in metres\n\n|  |  |  |\n| --- | --- | --- |\n| berth 2 | 2.5 | 6 |\n" in text
 
 
-def test_code_contents_two_columns_of_prose_and_lists_of_two_columns_stay(tmp_path: Path) -> None:
+def test_code_contents_two_columns_of_prose_and_lists_of_two_columns_stay(sandbox: Sandbox) -> None:
     code = [
         [(50, "x      = 1      # the first")],
         [(50, "yy     = 22     # the second")],
         [(50, "zzz    = 333    # the third")],
     ]
-    assert "|" not in drawn(tmp_path, code, font="Courier")
+    assert "|" not in drawn(sandbox, code, font="Courier")
     contents = [[(50, f"{n}"), (80, "Ropes and reels"), (400, f"{n * n}")] for n in range(2, 7)]
-    assert "|" not in drawn(tmp_path, contents)
+    assert "|" not in drawn(sandbox, contents)
     newspaper = [[(50, PROSE[n : n + 40]), (300, PROSE[-n - 41 : -n - 1])] for n in range(0, 90, 15)]
-    assert "|" not in drawn(tmp_path, newspaper)
+    assert "|" not in drawn(sandbox, newspaper)
     keys = [[(50, f"-{letter}"), (200, f"what {letter} does")] for letter in "abc"]
-    assert "|" not in drawn(tmp_path, keys)
+    assert "|" not in drawn(sandbox, keys)
 
 
-def test_no_word_is_lost_or_moved(tmp_path: Path) -> None:
-    text = laid_out(tmp_path, paragraph(), table(ITEMS), paragraph())
+def test_no_word_is_lost_or_moved(sandbox: Sandbox) -> None:
+    text = laid_out(sandbox, paragraph(), table(ITEMS), paragraph())
     said = [word for line in [PROSE, *(" ".join(row) for row in ITEMS), PROSE] for word in re.findall(r"\w+", line)]
     assert re.findall(r"\w+", text.split("## Page 1\n", 1)[1]) == said
 
 
-def test_the_bullets_of_tex_are_items(tmp_path: Path) -> None:
+def test_the_bullets_of_tex_are_items() -> None:
     assert pdf._BULLETS.sub("•", "goals.\r\n\x88 Make much\r\nof \x88 it") == "goals.\r\n• Make much\r\nof \x88 it"
     assert pdf.cork_decoded("ums are \x10\x1cnished") == "ums are “finished"

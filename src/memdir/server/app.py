@@ -49,8 +49,8 @@ log = logging.getLogger(__name__)
 
 _DETAILS_MAX = 20
 _INPUT_MAX_CHARS = 200
-_TOLD_S = 600
-"""A full disk refuses thousands of writes, and a mount tries each of them again and again."""
+_REFUSAL_TOLD_S = 600
+"""How often the log has it: a full disk refuses thousands of writes, and a mount tries each of them again and again."""
 
 
 def create_app(store: Store, dispatcher: Dispatcher, engine: Engine, *, policy: GuardPolicy | None = None) -> ASGIApp:
@@ -136,9 +136,12 @@ async def _on_refused_write(request: Request, error: Exception) -> JSONResponse:
     state, now_s = request.app.state, time.monotonic()
     if now_s >= state.refusal_told_until_s:
         log.error(
-            "%s %s: no room on the disk; further ones are not told for %d s", request.method, request.url.path[:200], _TOLD_S
+            "%s %s: no room on the disk; further refusals are not logged for %d s",
+            request.method,
+            request.url.path[:200],
+            _REFUSAL_TOLD_S,
         )
-        state.refusal_told_until_s = now_s + _TOLD_S
+        state.refusal_told_until_s = now_s + _REFUSAL_TOLD_S
     return JSONResponse({"error": "the server's disk is full"}, status_code=507)
 
 

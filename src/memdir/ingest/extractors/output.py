@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -80,19 +80,11 @@ class Output:
 
     def table(self, rows: Iterable[Sequence[str]], *, header: bool = True) -> None:
         """A Markdown table; the first row is its head, or an empty one is made. Empty rows are left out."""
-        width = 0
-        for cells in rows:
-            shown = [cell_text(cell) for cell in cells]
-            if not any(shown):
-                continue
-            if not width:
-                width = len(shown)
-                head = shown if header else [""] * width
-                self._add(f"{row_line(head)}\n|{' --- |' * width}\n")
-                if header:
-                    continue
-            self._add(row_line(shown) + "\n")
-        if width:
+        shown = ([cell_text(cell) for cell in cells] for cells in rows)
+        line = ""
+        for line in table_lines((cells for cells in shown if any(cells)), header=header):
+            self._add(line)
+        if line:
             self._add("\n")
 
     def fact(self, name: str, value: str | int | None) -> None:
@@ -130,5 +122,15 @@ def cell_text(text: str) -> str:
     return " ".join(clean(text).split()).replace("|", "\\|")
 
 
-def row_line(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+def table_lines(rows: Iterable[Sequence[str]], *, header: bool) -> Iterator[str]:
+    """The lines of a Markdown table, of cells whose bars are escaped; without a `header` an empty one is made."""
+    for number, cells in enumerate(rows):
+        if not number:
+            yield _row(cells if header else [""] * len(cells))
+            yield f"|{' --- |' * len(cells)}\n"
+        if number or not header:
+            yield _row(cells)
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |\n"

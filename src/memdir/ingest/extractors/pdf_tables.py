@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from pypdfium2 import PdfiumError
 
-from memdir.ingest.extractors.output import row_line
+from memdir.ingest.extractors.output import table_lines
 
 _LINE: Final = re.compile(r"[^\r\n]+")
 _SPACES: Final = " \t\r\n"
@@ -34,12 +34,15 @@ _APART: Final = 4.0
 """Of a letter's height, the distance between two lines from which they are not in one table."""
 _LINE_MAX_CHARS: Final = 200
 _CELL_MAX_CHARS: Final = 60
-_CELL_MEAN_CHARS: Final = 25
-_SHORT_CHARS: Final = 16
+_CELL_MEAN_MAX_CHARS: Final = 25
+_VALUE_MAX_CHARS: Final = 16
+"""One column at least has none that is longer."""
 _FILLED_MIN: Final = 0.6
+"""Share of the cells that are not empty."""
 _CONTENTS_COLUMNS: Final = 3
 """Number, title, page."""
-_LOOKED_AT: Final = 24
+_FONT_SAMPLE_CHARS: Final = 24
+"""Of each end of a line, so many letters tell whether its font is one of code."""
 _SAME_WIDTH: Final = 0.02
 """Of a letter's height, how much the widths of letters may differ in a font where all are as wide: code and what programs print
 has columns of its own."""
@@ -100,19 +103,21 @@ def _is_wide(page: Any, text: str, line: re.Match[str]) -> bool:
         return False
     end = start + len(shown)
     # Lines of code may have numbers before them, of another font.
-    pieces = [(start, min(start + _LOOKED_AT, end)), (max(start, end - _LOOKED_AT), end)]
+    pieces = {(start, min(start + _FONT_SAMPLE_CHARS, end)), (max(start, end - _FONT_SAMPLE_CHARS), end)}
     return not any(_is_code(page, text[first:last], first, height) for first, last in pieces)
 
 
 def _is_code(page: Any, letters: str, start: int, height: float) -> bool:
     """Whether letters of different kinds are all as wide; digits are in most fonts."""
+    if "".join(letters.split()).isdigit():
+        return False
     widths = [
         box[2] - box[0]
         for place, letter in enumerate(letters)
         if letter not in _SPACES
         for box in [page.get_charbox(start + place, loose=True)]
     ]
-    return not "".join(letters.split()).isdigit() and max(widths) - min(widths) < _SAME_WIDTH * height
+    return bool(max(widths) - min(widths) < _SAME_WIDTH * height)
 
 
 def _row(page: Any, text: str, line: re.Match[str]) -> _Row:
@@ -147,14 +152,15 @@ def _tables(rows: Sequence[_Row], begin: int) -> Iterator[tuple[int, int, list[s
             end += 1
         table = [_placed(columns, row.cells) for row in rows[begin:end]]
         if _is_table(table):
-            start = rows[begin].start
-            if any(map(_VALUE.fullmatch, table[0])):
-                head = _head(columns, rows[begin - 1]) if begin > free and _follows(rows[begin - 1], rows[begin]) else []
-                start = rows[begin - 1].start if head else start
-                table.insert(0, head or [""] * len(columns))
+            start = begin
+            has_head = not any(map(_VALUE.fullmatch, table[0]))
+            if not has_head and begin > free and _follows(rows[begin - 1], rows[begin]):
+                head = _head(columns, rows[begin - 1])
+                if head:
+                    start, has_head, table = begin - 1, True, [head, *table]
             free = end
-            shown = [row_line([cell.replace("|", "\\|") for cell in cells]) for cells in table]
-            yield start, rows[end - 1].end, [f"{line}\n" for line in (shown[0], f"|{' --- |' * len(columns)}", *shown[1:])]
+            escaped = ([cell.replace("|", "\\|") for cell in cells] for cells in table)
+            yield rows[start].start, rows[end - 1].end, list(table_lines(escaped, header=has_head))
         begin = max(end, begin + 1)
 
 
@@ -218,9 +224,9 @@ def _is_table(rows: Sequence[Sequence[str]]) -> bool:
     cells = [cell for row in rows for cell in row if cell]
     lengths = [len(cell) for cell in cells]
     is_filled = len(cells) >= _FILLED_MIN * len(rows) * len(rows[0])
-    is_short = max(lengths) <= _CELL_MAX_CHARS and sum(lengths) <= _CELL_MEAN_CHARS * len(cells)
+    is_short = max(lengths) <= _CELL_MAX_CHARS and sum(lengths) <= _CELL_MEAN_MAX_CHARS * len(cells)
     columns = list(zip(*rows, strict=True))
-    has_values = any(all(len(cell) <= _SHORT_CHARS for cell in column) for column in columns)
+    has_values = any(all(len(cell) <= _VALUE_MAX_CHARS for cell in column) for column in columns)
     has_words = sum(any(map(str.isalnum, cell)) for cell in cells) > len(cells) / 2
     return is_filled and is_short and has_values and has_words and not _is_of_contents(columns)
 

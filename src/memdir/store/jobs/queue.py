@@ -35,7 +35,8 @@ LEASE_MS: Final = 20_000
 """A killed worker's work goes on after this, at most; a living one renews long before (`server/leases.py`)."""
 BACKOFF_FIRST_MS: Final = 500
 BACKOFF_MAX_MS: Final = 60_000
-LOOKED_AT: Final = 256
+_DUE_AMONG: Final = 256
+"""Of the work that waits, so much, next in turn, is asked when it is due."""
 REASON_MAX_CHARS: Final = 500
 NO_SIZE: Final = 1 << 62
 """More bytes than there are."""
@@ -299,13 +300,13 @@ class JobStore:
 
     @acting_as(SYSTEM)
     def next_due_s(self, kind: str, *, priority_max: int = BULK, priority_min: int = INTERACTIVE) -> float | None:
-        """Seconds until the next job can be claimed (0 when one can now); None when there is none. Of more than LOOKED_AT
-        jobs those that come first in turn are looked at."""
+        """Seconds until the next job can be claimed (0 when one can now); None when there is none. Of more than _DUE_AMONG
+        jobs only those that are next in turn count."""
         row = self._db.one(
             "select min(case when not_before_ms > leased_until_ms then not_before_ms else leased_until_ms end) from ("
             "select not_before_ms, leased_until_ms from job where kind = ? and priority between ? and ? "
             "and failed_at_ms is null order by priority, turn, created_at_ms limit ?) first",
-            (kind, priority_min, priority_max, LOOKED_AT),
+            (kind, priority_min, priority_max, _DUE_AMONG),
         )
         if row is None or row[0] is None:
             return None
