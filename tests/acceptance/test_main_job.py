@@ -104,6 +104,7 @@ def test_the_scope_is_kept_exactly(memdir: Memdir, notes: Path) -> None:
         (notes / folder).mkdir()
         (notes / folder / "keys.md").write_text(f"{KEYS}Written in {folder}.\n")  # equal files would take one place
     (notes / "a" / "other.md").write_text(f"{KEYS}Written elsewhere.\n")
+    memdir.run("sync", notes, "--wait")  # a search waits 30 ms for what was just saved, which a busy machine may not keep
 
     def found(*scope: str) -> set[str]:
         return {hit["path"] for hit in memdir.hits(ASK_KEYS, *scope, "-k", "50", cwd=notes)}
