@@ -135,6 +135,13 @@ def test_an_exact_search_looks_into_the_texts_as_grep_does_with_and_without_a_se
     of_the_server = shell.ok("grep", "-F", "--container", "notes", PHRASE).splitlines()
     assert [line.split(":")[0] for line in of_the_server] == ["/plain.md", "/letter.docx", "/work/river.pdf"]
     assert shell.ok("grep", "-F", "-l", "--container", "notes", PHRASE, "work/").splitlines() == ["/work/river.pdf"]
+    (mount / "locked.pdf").write_bytes(documents.encrypted_pdf())
+    until((mount / "locked.pdf.error.md").exists, "no reason")
+    assert shell.ok("grep", "-F", "-l", 'source: "river.pdf"', str(mount)) == f"{text}\n", "its own lines are of the mount"
+    assert shell.ok("grep", "-F", "-l", "encrypted with a password", str(mount)) == f"{mount / 'locked.pdf.error.md'}\n"
+    assert shell.ok("grep", "-F", "-l", PHRASE, str(text), str(mount / "plain.md")).splitlines() == [
+        str(text), str(mount / "plain.md")
+    ]  # fmt: skip
     text.unlink()  # hides it
     assert len(as_grep_does()) == 2
     shell.ok("server", "stop")

@@ -33,24 +33,29 @@ class Elsewhere:
     hits: Mapping[str, Sequence[SearchHit]]
     counts: Mapping[str, int]
     binary: frozenset[str]
+    texts: frozenset[str]
+    """Paths of texts beside files in which something was found."""
     unknown: Callable[[str], bool]
-    """Whether the server does not have the file as it is now."""
+    """Whether the server does not have the file, or the text beside one, as it is now."""
 
     @classmethod
     def of(cls, response: SearchResponse, unknown: Callable[[str], bool]) -> Elsewhere:
         hits: dict[str, list[SearchHit]] = {}
         for hit in response.results:
-            hits.setdefault(hit.path, []).append(hit)
+            if hit.sibling is None:
+                hits.setdefault(hit.path, []).append(hit)
         return cls(
             hits=hits,
             counts={one.path: one.count for one in response.counts or ()},
             binary=frozenset(response.binary or ()),
+            texts=frozenset(hit.sibling for hit in response.results if hit.sibling is not None),
             unknown=unknown,
         )
 
     def can_match(self, path: str) -> bool:
         """Whether the file has to be looked at here."""
-        return path in self.hits or path in self.binary or self.counts.get(path, 0) > 0 or self.unknown(path)
+        found = path in self.hits or path in self.binary or path in self.texts or self.counts.get(path, 0) > 0
+        return found or self.unknown(path)
 
 
 @dataclass(slots=True)

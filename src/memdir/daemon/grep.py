@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import posixpath
 import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -23,9 +24,9 @@ from memdir.core.limits import (
     SEARCH_WAIT_FILES_MAX,
     SEARCH_WAIT_SOON_MS,
 )
-from memdir.core.patterns.matcher import Pattern, is_binary
+from memdir.core.patterns.matcher import Matcher, Pattern, is_binary
 from memdir.core.patterns.select import Choice
-from memdir.core.siblings import sibling_of, source_path
+from memdir.core.siblings import ERROR, first_lines, sibling_of, source_of, source_path
 from memdir.daemon.deadlines import HangingError, Patience, in_background
 from memdir.daemon.exact import Elsewhere, ExactSearch
 from memdir.daemon.line_positions import placed
@@ -39,7 +40,7 @@ from memdir.daemon.word_search import (
     entries_below,
     scope_files,
 )
-from memdir.fs.path import checked, is_within
+from memdir.fs.path import checked, encode, is_within
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -154,7 +155,7 @@ class Grep:
             ignore_case=pattern.ignore_case,
             whole_words=pattern.whole_words,
             **{name: getattr(choice, name) for name in _CHOICES},
-            texts=False,  # they are files here
+            texts=self._syncing.siblings is not None,
         )
         search = in_background(lambda: engine.link.call(lambda client: client.search(request)))
         try:
@@ -165,8 +166,18 @@ class Grep:
         if response.note is not None:
             return None
         parked = [row.path for row in engine.parked_rows(_WAITING_MAX)]
-        late = {*waiting, *parked}
-        return Elsewhere.of(response, lambda path: path in late or views.is_view(path) or self._tree.is_local_only(path))
+        late, matcher = {*waiting, *parked}, Matcher(pattern)
+
+        def is_unknown(path: str) -> bool:
+            if not views.is_view(path):
+                return path in late or self._tree.is_local_only(path)
+            source = source_of(posixpath.basename(path))
+            if source is None or source[1] == ERROR or matcher.matches(encode(first_lines(source[0]))):
+                return True  # profile.md, and what stands in no text of the server's
+            of = posixpath.join(posixpath.dirname(path), source[0])
+            return of in late or self._tree.is_local_only(of) or not _is_inside(of, scopes)
+
+        return Elsewhere.of(response, is_unknown)
 
     def _semantic(self, query: str, scopes: list[str], limit: int, wait_s: float, options: Json) -> Json:
         engine = self._syncing.wait_engine(max(wait_s, 0.001))

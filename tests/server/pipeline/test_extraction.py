@@ -7,16 +7,19 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from memdir.api import v1
 from memdir.core.siblings import ERROR
 from memdir.core.sqlite import migration_steps
 from memdir.ingest import extractors
 from memdir.ingest.sandbox import Sandbox
+from memdir.server.background.trigram_indexes import TrigramIndexes
 from memdir.server.indexing import extraction
+from memdir.server.services.search import exact
 from memdir.store.acting import SYSTEM, acting_as
 from memdir.store.postgres import migrations
 from memdir.store.sqlite.store import SqliteStore
 from memdir.store.tree.operations import Delete
-from memdir.store.types import Container
+from memdir.store.types import Container, Scope
 from memdir_bench.ingest import documents
 from memdir_bench.ingest.phrases import PHRASE
 from tests.postgres import Postgres
@@ -209,3 +212,57 @@ def test_so_on_postgres(postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> 
             connection.execute("select set_config('memdir.org', '*', false)")
             rows = connection.execute("select document_id, kind from memdir.job order by 1").fetchall()
         assert rows == [("d1", "index"), ("d2", "embed"), ("d3", "index")]
+
+
+@pytest.mark.promise("retrieval.literal-index")
+def test_only_texts_that_can_match_are_read_by_an_exact_search(
+    store: AnyStore, container: Container, put: Putting, events: Events, working: Working, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """Of 9,988 files, 5,700 with texts beside them, each search read all 5,700."""
+    folder = tmp_path / "trigrams"
+    folder.mkdir()
+    indexes = TrigramIndexes(store, folder)
+
+    def look(q: str, **options: object) -> tuple[list[str | None], int]:
+        request = v1.SearchRequest(container_tag="notes", q=q, mode="literal", limit=50, **options)  # type: ignore[arg-type]
+        found = exact.search(store, indexes, [Scope(container_id=container.id, folder="/")], request)
+        return [hit.sibling or hit.path for hit in found.hits], found.files_read
+
+    letter = documents.docx()
+    put("/a.pdf", documents.pdf())
+    put("/b.docx", letter)
+    put("/c.pdf", documents.encrypted_pdf())
+    put("/d.md", PHRASE.encode())
+    working(FakeEngine(store))
+    events.until(lambda: store.jobs.count() == 0)
+    pdf, docx, copy = "/a.pdf.pdf-transcription.md", "/b.docx.office-transcription.md", "/e.docx.office-transcription.md"
+    assert look(PHRASE) == (["/d.md", pdf, docx], 6), "every file and every text"
+    indexes.bring_up_to_date()
+    assert look(PHRASE) == (["/d.md", pdf, docx], 3)
+    assert look("no such words") == ([], 0)
+    assert look(PHRASE, texts=False) == (["/d.md"], 1)
+    request = v1.SearchRequest(container_tag="notes", q=PHRASE, mode="literal", limit=50, count=True)
+    counted = exact.search(store, indexes, [Scope(container_id=container.id, folder="/")], request)
+    assert {one.path: one.count for one in counted.counts} == {
+        **dict.fromkeys(("/a.pdf", "/b.docx", "/c.pdf"), 0), **dict.fromkeys(("/d.md", pdf, docx), 1)
+    }  # fmt: skip
+    put("/e.docx", letter)
+    put("/f.pdf", documents.pdf_of(["A wren sings in the ivy"]))
+    events.until(lambda: store.jobs.count() == 0)
+    assert look(PHRASE)[0] == ["/d.md", pdf, docx, copy]
+    assert look("A wren sings in the ivy")[0] == ["/f.pdf.pdf-transcription.md"], "read since"
+    indexes.notify(container.id)
+    indexes.bring_up_to_date()
+    assert look("A wren sings in the ivy") == (["/f.pdf.pdf-transcription.md"], 1)
+    assert indexes.check(container.id, full=True) == []
+    monkeypatch.setattr(extraction, "VERSION", extractors.VERSION + 1)
+    store.reprocessing.ask([container.id], "index")
+    store.notify(container.id)
+    events.until(lambda: store.jobs.count() == 0)
+    for _ in range(2):
+        assert look(PHRASE)[0] == ["/d.md", pdf, docx, copy], "read again"
+        indexes.notify(container.id)
+        indexes.bring_up_to_date()
+    known = len(indexes.ready(container.id).view.known)  # type: ignore[union-attr]
+    assert known == 8, "five contents and three texts: nothing of the older texts"

@@ -8,11 +8,12 @@ here: the thread rests several times as long as it works, between the steps of a
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import logging
 import os
 import threading
 import time
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -26,7 +27,9 @@ from memdir.retrieval.derived_index import TEMPORARY, DerivedIndex, Progress, To
 from memdir.retrieval.derived_indexes import StoppedError, derived_indexes
 from memdir.retrieval.trigrams.index import BUILD_CONTENTS, TrigramIndex, View, read_files
 from memdir.retrieval.trigrams.segment import Numbers, trigrams_in
+from memdir.server.indexing.extraction import text_beside
 from memdir.store.acting import SYSTEM, acting_as
+from memdir.store.contents.originals import Position, Text
 from memdir.store.store import EVERY_CONTAINER, Store
 from memdir.store.upkeep.engine import Finding
 
@@ -54,10 +57,12 @@ STOP_S: Final = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ready:
-    """The index of a container for all files as of change `seq` but for the contents in `unread`."""
+    """The index of a container for all files and the texts beside them as of `position`, but for those in `unread`."""
 
     view: View
-    seq: int
+    position: Position
+    texts: Mapping[str, str]
+    """By the digest of a text: the hash of the contents it was read out of."""
     unread: frozenset[str]
     made_s: float
     """When, on the monotonic clock."""
@@ -171,25 +176,39 @@ class TrigramIndexes:
     def _bring(self, container_id: int) -> bool:
         """Returns False when it is left for later."""
         folder = self._folder / str(container_id)
-        seq = self._store.originals.last_seq(container_id)
-        if seq is None:
+        position = self._store.originals.position(container_id)
+        if position is None:
             self.drop(container_id)
             return True
         known = self.ready(container_id)
         if known is not None and known.is_whole:
-            if known.seq == seq:
+            if known.position == position:
                 return True
-            if _can_wait(known, seq):
+            if _can_wait(known, position):
                 return False
         index = self._indexes.get(container_id) or TrigramIndex(folder)
         self._indexes[container_id] = index
-        self._fill(container_id, index, seq, untold, in_background=True)
+        self._fill(container_id, index, position, untold, in_background=True)
         return True
 
-    def _fill(self, container_id: int, index: TrigramIndex, seq: int, told: Told, *, in_background: bool = False) -> None:
-        """Everything of a container as of change `seq`, unless the process ends meanwhile. In the background each step is used
+    def _fill(
+        self, container_id: int, index: TrigramIndex, position: Position, told: Told, *, in_background: bool = False
+    ) -> None:
+        """Everything of a container as of `position`, unless the process ends meanwhile. In the background each step is used
         by searches as soon as it is made, and is followed by a rest."""
         wanted = self._store.originals.contents(container_id)
+        texts = {_digest(text): text for text in self._store.originals.texts(container_id)}
+        wanted.update((digest, text.size_bytes) for digest, text in texts.items())
+        sources = {digest: text.content_hash for digest, text in texts.items()}
+
+        def use(*later: str, is_whole: bool) -> None:
+            ready = Ready(
+                view=index.view, position=position, texts=sources, unread=frozenset(unread.union(later)),
+                made_s=time.monotonic(), is_whole=is_whole,
+            )  # fmt: skip
+            with self._lock:
+                self._ready[container_id] = ready
+
         unread = {digest for digest, size in wanted.items() if size > CONTENT_MAX_BYTES}
         index.keep(lambda digest: digest.hex() in wanted)
         has = index.view.known
@@ -201,29 +220,34 @@ class TrigramIndexes:
             while taken < BUILD_CONTENTS and at + taken < len(missing) and (not taken or size < BATCH_MAX_BYTES):
                 size += wanted[missing[at + taken]]
                 taken += 1
-            index.add(self._read(missing[at : at + taken], unread))
+            index.add(self._read(missing[at : at + taken], sources, unread))
             at += taken
             told(Progress(done=at, total=len(missing)))
             if in_background and at < len(missing):
-                self._use(container_id, index, seq, unread.union(missing[at:]), is_whole=False)
+                use(*missing[at:], is_whole=False)
                 self._stopping.wait(min(_REST_MAX_S, REST * (time.thread_time() - began_s)))
         if not self._stopping.is_set():
-            self._use(container_id, index, seq, unread, is_whole=True)
+            use(is_whole=True)
 
-    def _use(self, container_id: int, index: TrigramIndex, seq: int, unread: Set[str], *, is_whole: bool) -> None:
-        ready = Ready(view=index.view, seq=seq, unread=frozenset(unread), made_s=time.monotonic(), is_whole=is_whole)
-        with self._lock:
-            self._ready[container_id] = ready
-
-    def _read(self, hashes: list[str], unread: set[str]) -> Iterator[tuple[bytes, bytes]]:
-        for digest in hashes:
+    def _read(self, digests: list[str], sources: Mapping[str, str], unread: set[str]) -> Iterator[tuple[bytes, bytes]]:
+        for digest in digests:
             try:
-                yield bytes.fromhex(digest), self._store.blobs.content(digest)
+                yield bytes.fromhex(digest), self._content(digest, sources)
             except NotFoundError:  # deleted meanwhile
                 unread.add(digest)
             except MemdirError as error:
                 log.warning("a content is not in the trigram index, and is read by each search: %s", error)
                 unread.add(digest)
+
+    def _content(self, digest: str, sources: Mapping[str, str]) -> bytes:
+        """The bytes of a file, or of the text beside it."""
+        source = sources.get(digest)
+        if source is None:
+            return self._store.blobs.content(digest)
+        text = text_beside(self._store, source)
+        if text is None:
+            raise NotFoundError("these contents have no text any more")
+        return text
 
     # What a caretaker asks for.
 
@@ -237,16 +261,18 @@ class TrigramIndexes:
                 break  # else a server writes there just now
         if damage:
             return [Finding(kind="index-damaged", detail=reason) for reason in damage]
-        wrong = sum(self._has_otherwise(entry) for one in segments for entry in one.trigrams_by_row()[: None if full else 1])
+        sources = {_digest(text): text.content_hash for text in self._store.originals.texts(container_id)}
+        looked_at = (entry for one in segments for entry in one.trigrams_by_row()[: None if full else 1])
+        wrong = sum(self._has_otherwise(entry, sources) for entry in looked_at)
         if not wrong:
             return []
         detail = f"container {container_id}: the index of exact text has {wrong} contents otherwise than the store"
         return [Finding(kind="index-differs", detail=detail)]
 
-    def _has_otherwise(self, entry: tuple[bytes, Numbers | None]) -> bool:
+    def _has_otherwise(self, entry: tuple[bytes, Numbers | None], sources: Mapping[str, str]) -> bool:
         digest, grams = entry
         try:
-            expected = trigrams_in(self._store.blobs.content(digest.hex()))
+            expected = trigrams_in(self._content(digest.hex(), sources))
         except MemdirError:  # deleted, or damaged, which the store's own check says
             return False
         if expected is None or grams is None:
@@ -262,12 +288,12 @@ class TrigramIndexes:
             ensure_private_dir(self._folder)
             place, fresh = self._folder / str(container_id), self._folder / f"{container_id}{TEMPORARY}"
             remove(fresh)
-            seq = self._store.originals.last_seq(container_id)
-            if seq is None:
+            position = self._store.originals.position(container_id)
+            if position is None:
                 self.drop(container_id)
                 return 0
             index = TrigramIndex(fresh)
-            self._fill(container_id, index, seq, told)
+            self._fill(container_id, index, position, told)
             if self._stopping.is_set():
                 raise StoppedError("the process ends")
             remove(place)
@@ -299,7 +325,12 @@ def every_index(store: Store) -> tuple[DerivedIndex, ...]:
     return (*derived_indexes(store), TrigramIndexes(store, store.folder / FOLDER_NAME))
 
 
-def _can_wait(ready: Ready, seq: int) -> bool:
+def _can_wait(ready: Ready, position: Position) -> bool:
     """Whether what has come since is left to the searches for now."""
-    few = seq - ready.seq < CHANGES_MAX and time.monotonic() - ready.made_s < COLLECT_S
-    return few and len(ready.view.known) >= LARGE
+    came = max(position.seq - ready.position.seq, position.texts - ready.position.texts)
+    return came < CHANGES_MAX and time.monotonic() - ready.made_s < COLLECT_S and len(ready.view.known) >= LARGE
+
+
+def _digest(text: Text) -> str:
+    """Names a text in the index as its hash names a content: a text that is read again is another."""
+    return hashlib.sha256(f"{text.content_hash} {text.version} {text.at_ms}".encode()).hexdigest()

@@ -82,16 +82,17 @@ def text_bytes(store: Store, document: Document) -> bytes:
     NotFoundError when the content is gone."""
     if document.transcription is None:
         return store.blobs.content(document.content_hash)
-    return _text_bytes(store, document.content_hash) or b""
+    return text_beside(store, document.content_hash) or b""
 
 
 def text_of(store: Store, content_hash: str) -> DecodedText | None:
     """The text beside files with these contents; None when they could not be read."""
-    data = _text_bytes(store, content_hash)
+    data = text_beside(store, content_hash)
     return None if data is None else decode(data)
 
 
-def _text_bytes(store: Store, content_hash: str) -> bytes | None:
+def text_beside(store: Store, content_hash: str) -> bytes | None:
+    """The bytes of `text_of`."""
     body = store.extractions.text(content_hash)
     return None if body is None else (first_lines("") + body).encode()
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
 
 from memdir.store.database import Database, marks_for
 from memdir.store.paths import below
@@ -13,6 +14,23 @@ from memdir.store.types import Document, Scope
 
 _PAGE: Final = 2000
 _ASKED_AT_ONCE: Final = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Position:
+    """Numbers of the last change in a container, and of the last text that was read out of one of its files."""
+
+    seq: int
+    texts: int
+
+
+class Text(NamedTuple):
+    """The text beside files with these contents. Another `version` or `at_ms`: another text."""
+
+    content_hash: str
+    version: int
+    at_ms: int
+    size_bytes: int
 
 
 class OriginalStore:
@@ -25,10 +43,10 @@ class OriginalStore:
         """All of them."""
         return [row[0] for row in self._db.all("select id from container order by id")]
 
-    def last_seq(self, container_id: int) -> int | None:
-        """Number of a container's last change; None when it is gone."""
-        row = self._db.one("select last_seq from container where id = ?", (container_id,))
-        return None if row is None else int(row[0])
+    def position(self, container_id: int) -> Position | None:
+        """How far a container is; None when it is gone."""
+        row = self._db.one("select last_seq, siblings_version from container where id = ?", (container_id,))
+        return None if row is None else Position(seq=row[0], texts=row[1])
 
     def contents(self, container_id: int) -> dict[str, int]:
         """Hash and size of the contents of all files that have a path."""
@@ -42,6 +60,28 @@ class OriginalStore:
             found.update((row[1], row[2]) for row in rows)
             after = rows[-1][0]
         return found
+
+    def texts(self, container_id: int) -> list[Text]:
+        """The texts beside the files, each once."""
+        found: dict[str, Text] = {}
+        after = ""
+        while rows := self._db.all(
+            "select d.path, e.content_hash, e.version, e.at_ms, e.size_bytes from document d "
+            "join extraction e on e.content_hash = d.content_hash where d.container_id = ? and d.kind = 'file' "
+            "and d.transcription is not null and e.error is null and d.path > ? order by d.path limit ?",
+            (container_id, after, _PAGE),
+        ):
+            found.update((row[1], Text(*row[1:])) for row in rows)
+            after = rows[-1][0]
+        return [*found.values()]
+
+    def texts_since(self, container_id: int, version: int) -> set[str]:
+        """Hashes of the contents of files whose text was read after number `version`."""
+        rows = self._db.all(
+            "select content_hash from document where container_id = ? and sibling_version > ? and sibling_version > 0",
+            (container_id, version),
+        )
+        return {row[0] for row in rows}
 
     def changed_since(self, container_id: int, seq: int) -> set[str] | None:
         """Hashes of the contents of files that were put after change `seq`; None when the history does not go back so far."""

@@ -2,13 +2,13 @@
 
 With an index of the container, candidates are the contents whose trigrams fit, what was put since, and what is never
 indexed. Without one, or for a pattern that asks for no trigram, every file in scope is read, within bounds that the answer
-speaks of. The texts beside files come after the files, and every one of them is read.
+speaks of. The texts beside files come after the files, and are found in the same way.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Final
@@ -75,7 +75,7 @@ def search(store: Store, indexes: TrigramIndexes | None, scopes: Sequence[Scope]
         if can_match:
             _read(store, matcher, document, choice, room, found, is_text=is_text)
         elif choice.count:
-            found.counts.append(v1.FileCount(path=document.path or "", count=0))
+            found.counts.append(v1.FileCount(path=_shown(document, is_text=is_text), count=0))
         if room.is_full:
             found.note = room.note
             break
@@ -100,7 +100,6 @@ def _read(
     store: Store, matcher: Matcher, document: Document, choice: Choice, room: Room, found: Found, *, is_text: bool
 ) -> None:
     """A file, or the text beside it."""
-    sibling = sibling_path(document.path or "", document.transcription or "") if is_text else None
     try:
         data = text_bytes(store, document) if is_text else store.blobs.content(document.content_hash)
     except NotFoundError:  # deleted since the candidates were listed
@@ -109,16 +108,23 @@ def _read(
     found.bytes_read += len(data)
     look = look_into(matcher, data, choice, room)
     if choice.count:
-        found.counts.append(v1.FileCount(path=sibling or document.path or "", count=look.count))
+        found.counts.append(v1.FileCount(path=_shown(document, is_text=is_text), count=look.count))
     elif look.binary and len(found.binary) < BINARY_SHOWN_MAX:
         found.binary.append(document.path or "")
     place, begin = None, 0
+    sibling = _shown(document, is_text=True) if is_text else None
     for excerpt in look.excerpts:
         if is_text:
             end = data.find(b"\n", excerpt.end_byte) + 1 or len(data)
             place = place_before(data[begin:end].decode("utf-8", "replace")) or place
             begin = end
         found.hits.append(_hit(document, sibling, place, excerpt, around=choice.has_context))
+
+
+def _shown(document: Document, *, is_text: bool) -> str:
+    """The path of a file, or of the text beside it."""
+    path = document.path or ""
+    return (sibling_path(path, document.transcription or "") if is_text else None) or path
 
 
 def _hit(document: Document, sibling: str | None, place: str | None, excerpt: Excerpt, *, around: bool) -> v1.SearchHit:
@@ -143,30 +149,33 @@ def _files(
 ) -> Iterator[tuple[Document, bool, bool]]:
     """What to look at: a file, whether the text beside it is meant, and whether it can match. Files that cannot are left out
     unless they are counted. With `texts` the texts come after the files."""
-    originals = store.originals
-    wanted = None if choice.invert else _wanted(store, indexes, scopes, matcher)
-    for scope in scopes:
-        if wanted is not None and len(wanted) <= CANDIDATES_ASKED_MAX and not choice.count and not scope.exact:
-            yield from ((document, False, True) for document in originals.with_contents(scope, wanted))
-            continue
-        for document in originals.files(scope):
-            can_match = wanted is None or document.content_hash in wanted
-            if can_match or choice.count:
-                yield document, False, can_match
-    for scope in scopes if texts else ():
-        for document in originals.files(scope, with_text=True):
-            if document.transcription != ERROR:
-                yield document, True, True
+    known = None if choice.invert else _wanted(store, indexes, scopes, matcher)
+    for is_text in (False, True) if texts else (False,):
+        wanted = None if known is None else known[is_text]
+        asked = wanted is not None and len(wanted) <= CANDIDATES_ASKED_MAX and not choice.count
+        for scope in scopes:
+            if wanted is not None and asked and not scope.exact:
+                documents: Iterable[Document] = store.originals.with_contents(scope, wanted)
+            else:
+                documents = store.originals.files(scope, with_text=is_text)
+            for document in documents:
+                can_match = wanted is None or document.content_hash in wanted
+                is_there = not is_text or document.transcription not in (None, ERROR)
+                if is_there and (can_match or choice.count):
+                    yield document, is_text, can_match
 
 
-def _wanted(store: Store, indexes: TrigramIndexes | None, scopes: Sequence[Scope], matcher: Matcher) -> AbstractSet[str] | None:
-    """Hashes of the contents that can match; None when nobody knows."""
+def _wanted(
+    store: Store, indexes: TrigramIndexes | None, scopes: Sequence[Scope], matcher: Matcher
+) -> tuple[AbstractSet[str], AbstractSet[str]] | None:
+    """Hashes of the contents that can match, and of those whose texts can; None when nobody knows."""
     needs = needs_of(matcher.tree, ignore_case=matcher.pattern.ignore_case)
     container_id = scopes[0].container_id
     ready = None if indexes is None or needs.is_open else indexes.ready(container_id)
-    fresh = None if ready is None else store.originals.changed_since(container_id, ready.seq)
+    fresh = None if ready is None else store.originals.changed_since(container_id, ready.position.seq)
     if ready is None or fresh is None:
         return None
-    fitting = {digest.hex() for digest in ready.view.candidates(needs)}
+    fitting = {digest.hex() for digest in ready.view.candidates(needs)} | ready.unread
     newer = {digest for digest in fresh if bytes.fromhex(digest) not in ready.view.known}
-    return fitting | newer | ready.unread
+    with_text = {source for digest in fitting if (source := ready.texts.get(digest)) is not None}
+    return fitting | newer, with_text | store.originals.texts_since(container_id, ready.position.texts)
