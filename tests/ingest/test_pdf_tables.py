@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -119,3 +120,104 @@ def test_no_word_is_lost_or_moved(sandbox: Sandbox) -> None:
 def test_the_bullets_of_tex_are_items() -> None:
     assert pdf._BULLETS.sub("•", "goals.\r\n\x88 Make much\r\nof \x88 it") == "goals.\r\n• Make much\r\nof \x88 it"
     assert pdf.cork_decoded("ums are \x10\x1cnished") == "ums are “finished"
+
+
+LONG = "Consulting on the migration of the billing system from the old mainframe, the first phase of three"
+GRID = (
+    f"| No. | Item | Amount |\n| --- | --- | --- |\n| 1 | {LONG} | 1,140.00 |\n"
+    "| 2 | Travel to Bergen |  |\n| 3 | Hosting | 310.00 |\n"
+)
+
+
+def sheet(sandbox: Sandbox, draw: Callable[[Any], None]) -> str:
+    """The text of a page with a heading, a table of three rows, the first on three lines, and a last sentence; `draw`
+    draws what the cells are told apart by, at ACROSS and DOWN."""
+    from reportlab.pdfgen.canvas import Canvas
+
+    made = io.BytesIO()
+    canvas = Canvas(made)
+    canvas.setFont("Helvetica", 10)
+    draw(canvas)
+    canvas.drawString(50, 730, "Invoice 118 of Beringer for the attention of Ms Oduya")
+    words = LONG.split()
+    for x, y, text in (
+        (54, 687, "No."), (94, 687, "Item"), (294, 687, "Amount"),
+        (54, 667, "1"), *((94, 667 - 12 * at, " ".join(words[6 * at : 6 * at + 6])) for at in range(3)), (294, 667, "1,140.00"),
+        (54, 617, "2"), (94, 617, "Travel to Bergen"),
+        (54, 597, "3"), (94, 597, "Hosting"), (294, 597, "310.00"),
+    ):  # fmt: skip
+        canvas.drawString(x, y, text)
+    canvas.drawString(50, 540, "Please pay within 14 days, and say the number of the invoice.")
+    canvas.save()
+    return read(sandbox, made.getvalue(), "a.pdf").text
+
+
+ACROSS, DOWN = (50, 90, 290, 360), (700, 680, 630, 610, 590)
+
+
+def boxes(canvas: Any) -> None:
+    """Each cell has borders of its own, two points from the next."""
+    for left, right in pairwise(ACROSS):
+        for top, bottom in pairwise(DOWN):
+            canvas.rect(left + 1, bottom + 1, right - left - 2, top - bottom - 2)
+
+
+def lines_and_underlines(canvas: Any) -> None:
+    """A frame around the table, its lines, and links in cells that begin at the border."""
+    canvas.rect(30, 570, 400, 150)
+    for x in ACROSS:
+        canvas.line(x, DOWN[-1], x, DOWN[0])
+    for y in DOWN:
+        canvas.line(ACROSS[0], y, ACROSS[-1], y)
+    for y in (665, 653, 641):
+        canvas.line(91, y, 200, y)
+
+
+def backgrounds(canvas: Any) -> None:
+    canvas.setFillGray(0.9)
+    for left, right in pairwise(ACROSS):
+        for top, bottom in pairwise(DOWN):
+            canvas.rect(left, bottom, right - left, top - bottom, stroke=0, fill=1)
+    canvas.setFillGray(0)
+
+
+def lines_below(canvas: Any) -> None:
+    """As a page on the web has them: below each cell, the first one below the heads."""
+    for left, right in pairwise(ACROSS):
+        for y in DOWN[1:]:
+            canvas.line(left, y, right, y)
+
+
+@pytest.mark.parametrize("draw", [boxes, lines_and_underlines, backgrounds, lines_below])
+def test_cells_with_borders_keep_their_lines_together(sandbox: Sandbox, draw: Callable[[Any], None]) -> None:
+    text = sheet(sandbox, draw)
+    assert f"Ms Oduya\n\n{GRID}\nPlease pay" in text
+
+
+def test_a_cell_over_several_columns_is_the_first_of_them(sandbox: Sandbox) -> None:
+    rows = [*ITEMS, ["Total", "", "", "846.00"]]
+    text = laid_out(sandbox, table(rows, ("GRID", (0, 0), (-1, -1), 1, "black"), ("SPAN", (0, -1), (2, -1))))
+    assert text.endswith("| Delivery to the quay |  |  | 90.00 |\n| Total |  |  | 846.00 |\n")
+
+
+def test_rows_that_no_line_parts_stay_rows(sandbox: Sandbox) -> None:
+    rows = [["Ship", "Length", "Built"], *([f"Heron {at}", f"{12 + at}.5", f"19{70 + at}"] for at in range(6))]
+    style = [("BOX", (0, 0), (-1, -1), 1, "black"), ("INNERGRID", (0, 0), (-1, 0), 1, "black")]
+    style += [("LINEAFTER", (0, 0), (-1, -1), 1, "black"), ("LINEBELOW", (0, 0), (-1, 0), 1, "black")]
+    text = laid_out(sandbox, table(rows, *style))
+    assert "| Ship | Length | Built |\n| --- | --- | --- |\n| Heron 0 | 12.5 | 1970 |\n| Heron 1 | 13.5 | 1971 |\n" in text
+
+
+def test_a_chart_and_a_page_in_boxes_are_no_tables(sandbox: Sandbox) -> None:
+    def chart(canvas: Any) -> None:
+        for at in range(9):
+            canvas.line(50, 300 + 20 * at, 450, 300 + 20 * at)
+            canvas.line(50 + 50 * at, 300, 50 + 50 * at, 460)
+        canvas.drawString(60, 310, "herons")
+        canvas.drawString(210, 405, "terns")
+
+    assert "|" not in sheet(sandbox, chart)
+    columns = [[paragraph()] * 8, [paragraph()] * 8]
+    text = laid_out(sandbox, table([[columns[0], columns[1]]] * 2, ("GRID", (0, 0), (-1, -1), 1, "black")))  # type: ignore[list-item]
+    assert "|" not in text
+    assert text.count("paid in full") == 32

@@ -20,7 +20,7 @@ from memdir.ingest.extractors.formats import HEAD_BYTES, family_of
 from memdir.ingest.extractors.output import ExtractionError
 from memdir.ingest.sandbox import Extraction, Sandbox
 from memdir_bench.figures import Figure, machine, percentile
-from memdir_bench.ingest import documents, hostile
+from memdir_bench.ingest import documents, hostile, printed_tables
 from memdir_bench.report import reported
 
 _NEEDED: Final = ("reportlab", "docx", "xlsxwriter", "espeakng_loader")
@@ -28,6 +28,7 @@ _PROSE_SENTENCES: Final = 120
 _COUNT, _QUICK_COUNT = 8, 2
 _PAGES, _QUICK_PAGES = 8, 1
 _MIXED, _QUICK_MIXED = 100, 12
+_MANUALS: Final = 40
 _VOICES: Final = ("en-us", "en-us+f2", "en-us+m3", "en-us+f4", "en-us+m7")
 _NOISE_DB: Final = 20.0
 _WORD: Final = re.compile(r"\w+")
@@ -49,6 +50,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         figures = [
             *_born_digital(sandbox, sentences, _QUICK_COUNT if args.quick else _COUNT),
             *_tables(sandbox, sentences, _QUICK_COUNT if args.quick else _COUNT),
+            *printed_tables.figures(lambda data, name: _read(sandbox, data, name).text, 3 if args.quick else _MANUALS),
             *_mail(sandbox, sentences),
             *_printed(sandbox, sentences, _QUICK_PAGES if args.quick else _PAGES),
             *_spoken(sandbox, sentences, 1 if args.quick else len(_VOICES)),

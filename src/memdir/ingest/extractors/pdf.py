@@ -77,7 +77,7 @@ def _page(document: Any, number: int, out: Output) -> bool:
     try:
         page = document[number]
         content = page.get_textpage()
-        extracted = _BULLETS.sub("•", _HYPHEN.sub("", with_tables(content, content.get_text_bounded())))
+        extracted = _BULLETS.sub("•", _HYPHEN.sub("", with_tables(page, content, content.get_text_bounded())))
         text = cork_decoded(extracted)
         content.close()
         pictured = len("".join(text.split())) < _SCANNED_MAX_CHARS and any(

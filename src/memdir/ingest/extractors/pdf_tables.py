@@ -12,6 +12,7 @@ from typing import Any, Final
 from pypdfium2 import PdfiumError
 
 from memdir.ingest.extractors.output import table_lines
+from memdir.ingest.extractors.pdf_grids import grids
 
 _LINE: Final = re.compile(r"[^\r\n]+")
 _SPACES: Final = " \t\r\n"
@@ -66,29 +67,41 @@ class _Row:
     cells: list[_Cell]
 
 
-def with_tables(page: Any, text: str) -> str:
-    """`text` of a pypdfium2 text page, with rows of tables as lines of Markdown and empty lines around each table."""
-    if page.count_chars() != len(text):  # letters and boxes cannot be told to belong together
+def with_tables(page: Any, content: Any, text: str) -> str:
+    """`text` of the text page `content` of a pypdfium2 page, with rows of tables as lines of Markdown and empty lines around
+    each table."""
+    if content.count_chars() != len(text):  # letters and boxes cannot be told to belong together
         return text
     try:
-        return _with_tables(page, text)
+        pieces, done = [], 0
+        for grid in grids(page, content, text):
+            pieces += [_with_tables(content, text, done, grid.start), "\n", *_markdown(grid.rows), "\n"]
+            done = grid.end
+        return "".join([*pieces, _with_tables(content, text, done, len(text))])
     except PdfiumError:  # a letter without a box
         return text
 
 
-def _with_tables(page: Any, text: str) -> str:
-    pieces, done, above = [], 0, None
-    for is_wide, group in groupby(_LINE.finditer(text), key=lambda line: _is_wide(page, text, line)):
+def _with_tables(page: Any, text: str, start: int, stop: int) -> str:
+    """Of a part of the text, by where its words stand alone."""
+    pieces, done, above = [], start, None
+    for is_wide, group in groupby(_LINE.finditer(text, start, stop), key=lambda line: _is_wide(page, text, line)):
         lines = list(group)
         if is_wide and len(lines) >= _ROWS_MIN:
             rows = [_row(page, text, line) for line in lines]
             if above:
                 rows.insert(0, _row(page, text, above))
-            for start, end, table in _tables(rows, begin=1 if above else 0):
-                pieces += [text[done:start], "\n", *table, "\n"]
-                done = end
+            for first, last, table in _tables(rows, begin=1 if above else 0):
+                pieces += [text[done:first], "\n", *table, "\n"]
+                done = last
         above = lines[-1]
-    return "".join([*pieces, text[done:]])
+    return "".join([*pieces, text[done:stop]])
+
+
+def _markdown(rows: Sequence[Sequence[str]], *, has_head: bool | None = None) -> Iterator[str]:
+    """Lines of Markdown; a first row with a number in it is no head."""
+    escaped = ([cell.replace("|", "\\|") for cell in cells] for cells in rows)
+    return table_lines(escaped, header=not any(map(_VALUE.fullmatch, rows[0])) if has_head is None else has_head)
 
 
 def _is_wide(page: Any, text: str, line: re.Match[str]) -> bool:
@@ -159,8 +172,7 @@ def _tables(rows: Sequence[_Row], begin: int) -> Iterator[tuple[int, int, list[s
                 if head:
                     start, has_head, table = begin - 1, True, [head, *table]
             free = end
-            escaped = ([cell.replace("|", "\\|") for cell in cells] for cells in table)
-            yield rows[start].start, rows[end - 1].end, list(table_lines(escaped, header=has_head))
+            yield rows[start].start, rows[end - 1].end, list(_markdown(table, has_head=has_head))
         begin = max(end, begin + 1)
 
 
