@@ -188,7 +188,13 @@ def lines_below(canvas: Any) -> None:
             canvas.line(left, y, right, y)
 
 
-@pytest.mark.parametrize("draw", [boxes, lines_and_underlines, backgrounds, lines_below])
+def lines_through(canvas: Any) -> None:
+    """Below each row, from the first column to the last."""
+    for y in DOWN[1:]:
+        canvas.line(ACROSS[0], y, ACROSS[-1], y)
+
+
+@pytest.mark.parametrize("draw", [boxes, lines_and_underlines, backgrounds, lines_below, lines_through])
 def test_cells_with_borders_keep_their_lines_together(sandbox: Sandbox, draw: Callable[[Any], None]) -> None:
     text = sheet(sandbox, draw)
     assert f"Ms Oduya\n\n{GRID}\nPlease pay" in text
@@ -205,7 +211,10 @@ def test_rows_that_no_line_parts_stay_rows(sandbox: Sandbox) -> None:
     style = [("BOX", (0, 0), (-1, -1), 1, "black"), ("INNERGRID", (0, 0), (-1, 0), 1, "black")]
     style += [("LINEAFTER", (0, 0), (-1, -1), 1, "black"), ("LINEBELOW", (0, 0), (-1, 0), 1, "black")]
     text = laid_out(sandbox, table(rows, *style))
-    assert "| Ship | Length | Built |\n| --- | --- | --- |\n| Heron 0 | 12.5 | 1970 |\n| Heron 1 | 13.5 | 1971 |\n" in text
+    made = "| Ship | Length | Built |\n| --- | --- | --- |\n| Heron 0 | 12.5 | 1970 |\n| Heron 1 | 13.5 | 1971 |\n"
+    assert made in text
+    style = [("LINEABOVE", (0, 0), (-1, 0), 1, "black"), ("LINEBELOW", (0, 0), (-1, 0), 1, "black")]
+    assert made in laid_out(sandbox, table(rows, *style, ("LINEBELOW", (0, -1), (-1, -1), 1, "black"))), "as in books"
 
 
 def test_a_chart_and_a_page_in_boxes_are_no_tables(sandbox: Sandbox) -> None:

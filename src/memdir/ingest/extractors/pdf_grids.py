@@ -35,6 +35,8 @@ _THIN: Final = 3.0
 """Points: a box that is no wider is a line."""
 _SHORT: Final = 0.25
 """Of the width or height of a grid: what is shorter there is of something else that touches it."""
+_ROOM: Final = 0.6
+"""Of a letter's height, the room between two columns that no line parts."""
 _FILLED_MIN: Final = 0.5
 """Share of the cells that are not empty; a chart with a grid has few."""
 _ROWS_TOGETHER_MIN: Final = 3
@@ -243,12 +245,16 @@ def _stacks(pieces: Sequence[_Line]) -> list[tuple[list[float], list[_Line]]]:
                     break
             else:
                 stacks.append((ends, [line]))
-    return [stack for stack in stacks if len(stack[0]) > _COLUMNS_MIN and len(stack[1]) > _ROWS_MIN]
+    return [stack for stack in stacks if len(stack[1]) > _ROWS_MIN]
 
 
 def _ruled(places: Sequence[float], level: Sequence[_Line], words: Sequence[_Word]) -> tuple[list[_Line], list[_Line]]:
-    """A stack as lines in both directions, with the head above its first line and the row below its last."""
+    """A stack as lines in both directions, with the head above its first line and the row below its last. Where lines go
+    through, columns are parted by room that no word stands in."""
     inside = [word for word in words if places[0] - _NEAR <= word.left and word.right <= places[-1] + _NEAR]
+    is_through = len(places) == 2
+    if is_through:
+        places = _columns([word for word in inside if level[-1].at < word.y < level[0].at], places)
     below = (min((line.at - word.top for word in inside if word.y < line.at), default=0.0) for line in level[:-1])
     room = sorted(below)[(len(level) - 1) // 2] + _NEAR
     level = [*level]
@@ -259,8 +265,32 @@ def _ruled(places: Sequence[float], level: Sequence[_Line], words: Sequence[_Wor
         if is_in_cells and len({_strip(word.x, places) for word in line}) > 1:
             edge = max(word.top for word in line) if sign > 0 else min(word.bottom for word in line)
             level.append(_Line(edge + sign, places[0], places[-1]))
-    ats = [line.at for line in level]
-    return [_Line(place, min(ats), max(ats)) for place in places], level
+    ats = sorted(line.at for line in level)
+    rows = ([word for word in inside if low < word.y < high] for low, high in pairwise(ats))
+    if is_through and not all(_is_one_row(places, row) for row in rows):
+        return [], []
+    return [_Line(place, ats[0], ats[-1]) for place in places], level
+
+
+def _is_one_row(places: Sequence[float], words: Sequence[_Word]) -> bool:
+    """Whether one of the cells has one line of text, and none as many as the first when that has more."""
+    cells: dict[int, list[_Line]] = {}
+    for word in sorted(words, key=lambda word: word.left):
+        cells.setdefault(_strip(word.x, places), []).append(_Line(word.bottom, 0.0, 0.0))
+    counts = [len(_near(lines)) for lines in cells.values()]
+    return not counts or (min(counts) == 1 and (counts[0] == 1 or counts[0] not in counts[1:]))
+
+
+def _columns(words: Sequence[_Word], edges: Sequence[float]) -> Sequence[float]:
+    """Both edges, and the middles of the room between words that runs from the first row to the last; the edges alone when that
+    makes fewer columns than a list has."""
+    ordered = sorted(words, key=lambda word: word.left)
+    places, reached = [edges[0]], ordered[0].right if ordered else 0.0
+    for word in ordered:
+        if word.left > reached + _ROOM * (word.top - word.bottom):
+            places.append((reached + word.left) / 2)
+        reached = max(reached, word.right)
+    return [*places, edges[1]] if len(places) > 2 else edges
 
 
 def _words(content: Any, text: str) -> list[_Word]:
