@@ -74,15 +74,16 @@ class WithViews:
 
     def text_of(self, fact: LocalFact) -> LocalFact | None:
         """The text beside a file; None where there is none, or where a file has its name."""
+        text = self._beside(fact)
+        if text is None or self._tree.fact(text.path) is not None:
+            return None
+        self._views.add(text.path)
+        return text
+
+    def _beside(self, fact: LocalFact) -> LocalFact | None:
         folder, _, name = fact.path.rpartition("/")
         beside = self._siblings.beside(fact.ino, encode(name)) if self._siblings is not None and fact.kind == "file" else None
-        if beside is None:
-            return None
-        path = f"{folder}/{decode(beside[0])}"
-        if self._tree.fact(path) is not None:
-            return None
-        self._views.add(path)
-        return _view(path, beside[1].ino, beside[1].size)
+        return None if beside is None else _view(f"{folder}/{decode(beside[0])}", beside[1].ino, beside[1].size)
 
     def fact(self, path: str) -> LocalFact | None:
         if path == PROFILE_PATH:
@@ -95,7 +96,9 @@ class WithViews:
 
     def children(self, folder: str) -> Sequence[LocalFact]:
         found = [fact for fact in self._tree.children(folder) if fact.path != PROFILE_PATH]
-        texts = [text for fact in found if (text := self.text_of(fact)) is not None]
+        taken = {fact.path for fact in found}
+        texts = [text for fact in found if (text := self._beside(fact)) is not None and text.path not in taken]
+        self._views.update(text.path for text in texts)
         if not texts and folder != "/":
             return found
         own = [_view(PROFILE_PATH, 0, len(self._profile))] if folder == "/" else []
