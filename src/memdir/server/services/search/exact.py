@@ -112,7 +112,7 @@ def _read(
     elif look.binary and len(found.binary) < BINARY_SHOWN_MAX:
         found.binary.append(document.path or "")
     place, begin = None, 0
-    sibling = _shown(document, is_text=True) if is_text else None
+    sibling = _sibling(document) if is_text else None
     for excerpt in look.excerpts:
         if is_text:
             end = data.find(b"\n", excerpt.end_byte) + 1 or len(data)
@@ -122,9 +122,12 @@ def _read(
 
 
 def _shown(document: Document, *, is_text: bool) -> str:
-    """The path of a file, or of the text beside it."""
-    path = document.path or ""
-    return (sibling_path(path, document.transcription or "") if is_text else None) or path
+    """The path of a file, or of the text beside it where a name is that long."""
+    return (_sibling(document) if is_text else None) or document.path or ""
+
+
+def _sibling(document: Document) -> str | None:
+    return sibling_path(document.path or "", document.transcription or "")
 
 
 def _hit(document: Document, sibling: str | None, place: str | None, excerpt: Excerpt, *, around: bool) -> v1.SearchHit:
