@@ -12,7 +12,8 @@ from typing import Any, Final
 from pypdfium2 import PdfiumError
 
 from memdir.ingest.extractors.output import table_lines
-from memdir.ingest.extractors.pdf_grids import grids
+from memdir.ingest.extractors.pdf_grids import Grid, Word, apart, between, grid_of, grids, is_one_row, words_of
+from memdir.ingest.extractors.pdf_lines import Line
 
 _LINE: Final = re.compile(r"[^\r\n]+")
 _SPACES: Final = " \t\r\n"
@@ -33,6 +34,11 @@ _HEAD_GAP: Final = 1.4
 """As much room as between words of one head, and so much more, is between two heads."""
 _APART: Final = 4.0
 """Of a letter's height, the distance between two lines from which they are not in one table."""
+_SAME_LINE: Final = 0.4
+"""Of a letter's height, how much higher or lower a word of the same line may stand."""
+_PITCH_MIN, _ROW_PITCH = 0.8, 1.25
+"""From line to line, at least, in heights of a letter; and from row to row, in that of the closest lines."""
+_LINES_A_CELL: Final = 3
 _LINE_MAX_CHARS: Final = 200
 _CELL_MAX_CHARS: Final = 60
 _CELL_MEAN_MAX_CHARS: Final = 25
@@ -74,12 +80,81 @@ def with_tables(page: Any, content: Any, text: str) -> str:
         return text
     try:
         pieces, done = [], 0
-        for grid in grids(page, content, text):
+        for grid in _grids(page, content, text):
             pieces += [_with_tables(content, text, done, grid.start), "\n", *_markdown(grid.rows), "\n"]
             done = grid.end
         return "".join([*pieces, _with_tables(content, text, done, len(text))])
     except PdfiumError:  # a letter without a box
         return text
+
+
+def _grids(page: Any, content: Any, text: str) -> list[Grid]:
+    """Tables with cells of several lines, in the order of the text; of those that are the same the surest or the largest."""
+    if page.get_rotation():  # lines of text run upright there
+        return []
+    words = words_of(content, text)
+    sure, others = grids(page, words)
+    found: list[Grid] = []
+    for grid in (*sure, *sorted((*others, *_spaced(content, words)), key=lambda grid: -len(grid.rows))):
+        if all(grid.end <= other.start or other.end <= grid.start for other in found):
+            found.append(grid)
+    return sorted(found, key=lambda grid: grid.start)
+
+
+def _spaced(content: Any, words: Sequence[Word]) -> Iterator[Grid]:
+    """Tables without lines whose rows are further apart than the lines of a cell."""
+    for lines, columns in _regions(words):
+        pitches = [above[0].bottom - below[0].bottom for above, below in pairwise(lines)]
+        if len(lines) < _ROWS_MIN or min(pitches) < _PITCH_MIN * (lines[0][0].top - lines[0][0].bottom):
+            continue
+        edges = [
+            (min(word.bottom for word in above) + max(word.top for word in below)) / 2
+            for (above, below), pitch in zip(pairwise(lines), pitches, strict=True)
+            if pitch > _ROW_PITCH * min(pitches)
+        ]
+        if not _ROWS_MIN <= len(edges) + 1 < len(lines):  # with a line to each row they are told by the page's own lines
+            continue
+        edges = [max(word.top for word in lines[0]) + 1, *edges, min(word.bottom for word in lines[-1]) - 1]
+        longest = max((word for line in lines for word in line), key=lambda word: len(word.text))
+        if _is_code(content, longest.text, longest.start, longest.top - longest.bottom):
+            continue
+        across = [columns[0][0] - 1, *between(columns), columns[-1][1] + 1]
+        inside = [word for line in lines for word in line]
+        rows = ([word for word in inside if low < word.y < high] for high, low in pairwise(edges))
+        if not all(is_one_row(across, row) for row in rows):
+            continue
+        upright = [Line(place, edges[-1], edges[0]) for place in across]
+        grid = grid_of(upright, [Line(place, across[0], across[-1]) for place in edges], words)
+        if grid is not None and _is_table(grid.rows, lines_a_cell=_LINES_A_CELL):
+            yield grid
+
+
+def _regions(words: Sequence[Word]) -> Iterator[tuple[list[list[Word]], list[tuple[float, float]]]]:
+    """Lines of text below each other, from the top, and the columns between which there is room all the way down."""
+    lines: list[list[Word]] = []
+    for word in sorted(words, key=lambda word: -word.y):
+        if lines and abs(lines[-1][0].y - word.y) <= _SAME_LINE * (word.top - word.bottom):
+            lines[-1].append(word)
+        else:
+            lines.append([word])
+    lines = [sorted(line, key=lambda word: word.left) for line in lines]
+    begin = 0
+    while begin < len(lines):
+        height = lines[begin][0].top - lines[begin][0].bottom
+        columns, end = _columns([], lines[begin], height), begin + 1
+        while len(columns) >= _COLUMNS_MIN and end < len(lines):
+            wider = _columns(columns, lines[end], height)
+            is_far = lines[end - 1][0].bottom - lines[end][0].bottom > _APART * height
+            if is_far or len(wider) < _COLUMNS_MIN or (len(wider) < len(columns) and end > begin + 1):
+                break
+            columns, end = wider, end + 1
+        if len(columns) >= _COLUMNS_MIN:
+            yield lines[begin:end], columns
+        begin = end
+
+
+def _columns(columns: Sequence[tuple[float, float]], line: Sequence[Word], height: float) -> list[tuple[float, float]]:
+    return apart([*columns, *((word.left, word.right) for word in line)], height)
 
 
 def _with_tables(page: Any, text: str, start: int, stop: int) -> str:
@@ -229,14 +304,15 @@ def _placed(columns: Sequence[tuple[float, float]], cells: Sequence[_Cell]) -> l
     return [next((cell.text for cell in cells if left <= cell.left <= right), "") for left, right in columns]
 
 
-def _is_table(rows: Sequence[Sequence[str]]) -> bool:
+def _is_table(rows: Sequence[Sequence[str]], *, lines_a_cell: int = 1) -> bool:
     """Whether enough of it is filled, with words and numbers and not with lines of prose that stand beside each other."""
     if len(rows) < _ROWS_MIN or len(rows[0]) < _COLUMNS_MIN:
         return False
     cells = [cell for row in rows for cell in row if cell]
     lengths = [len(cell) for cell in cells]
     is_filled = len(cells) >= _FILLED_MIN * len(rows) * len(rows[0])
-    is_short = max(lengths) <= _CELL_MAX_CHARS and sum(lengths) <= _CELL_MEAN_MAX_CHARS * len(cells)
+    most, mean = lines_a_cell * _CELL_MAX_CHARS, lines_a_cell * _CELL_MEAN_MAX_CHARS
+    is_short = max(lengths) <= most and sum(lengths) <= mean * len(cells)
     columns = list(zip(*rows, strict=True))
     has_values = any(all(len(cell) <= _VALUE_MAX_CHARS for cell in column) for column in columns)
     has_words = sum(any(map(str.isalnum, cell)) for cell in cells) > len(cells) / 2
