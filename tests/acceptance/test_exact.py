@@ -62,6 +62,12 @@ def test_it_finds_what_the_real_grep_finds_also_what_was_just_changed(memdir: Me
     assert ours("-F", "needle") == real(notes, "-F", "needle")
     binary = memdir.run("grep", "-F", "needle", ".", cwd=notes)
     assert "data.bin: binary file matches" in binary.err
+    some = memdir.run("grep", "-F", "-l", "-k", "2", "needle", ".", cwd=notes)
+    assert len(some.out.splitlines()) == 2
+    assert "these are the first 2 files, there may be more; -k 10000 shows more" in some.err
+    every = memdir.run("grep", "-F", "-l", "needle", ".", cwd=notes)
+    assert "./data.bin" in every.out.splitlines()
+    assert every.err == ""
 
 
 def test_hits_by_meaning_stand_where_they_say_in_every_encoding_and_beside_what_is_no_text(memdir: Memdir, notes: Path) -> None:

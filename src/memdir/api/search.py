@@ -173,6 +173,6 @@ class SearchResponse(Wire):
     counts: list[FileCount] | None = None
     """With `count`, in path order, at most `limit`."""
     binary: list[str] | None = None
-    """With `literal` and `regex`: binary files that match (at most 1,000); their lines are not shown."""
+    """With `literal` and `regex`: binary files that match (at most 10,000); their lines are not shown."""
     note: str | None = None
     """With `literal` and `regex`: what was not searched, and why. Else, when nothing reaches the threshold, the best score."""

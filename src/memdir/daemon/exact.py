@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from memdir.core.limits import MIB
+from memdir.core.limits import EXACT_LIMIT_MAX, MIB
 from memdir.core.patterns.matcher import Matcher, Pattern
 from memdir.core.patterns.select import Choice, Excerpt, Room, look_into
 from memdir.daemon.word_search import Readable, contents_of, line_hit, with_absent
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 BYTES_MAX: Final = 1024 * MIB
 FILE_MAX_BYTES: Final = 64 * MIB
-BINARY_MAX: Final = 1000
 
 Json = dict[str, Any]
 
@@ -77,8 +76,10 @@ class ExactSearch:
         size_bytes = skipped = absent = 0
         stopped = None
         for entry in entries:
-            if room.is_full or len(self.counts) >= limit:
-                stopped = room.note if room.is_full else f"these are the first {limit:,} files"
+            if room.is_full or len(self.counts) >= limit or len(self.binary) >= EXACT_LIMIT_MAX:
+                stopped = (
+                    room.note if room.is_full else f"these are the first {max(len(self.counts), len(self.binary)):,} files"
+                )
                 break
             if self.elsewhere is not None and not self.elsewhere.can_match(entry.path):
                 self._note_down(entry.path, 0, binary=False)
@@ -119,7 +120,7 @@ class ExactSearch:
     def _note_down(self, path: str, count: int, *, binary: bool) -> None:
         if self.choice.count:
             self.counts.append((path, count))
-        elif binary and len(self.binary) < BINARY_MAX:
+        elif binary:
             self.binary.append(path)
 
     def _hit(self, path: str, excerpt: Excerpt) -> Json:

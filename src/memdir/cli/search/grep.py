@@ -122,7 +122,7 @@ def _run(args: argparse.Namespace, out: Output) -> int:
     if exact and not names_only:
         _print_bounds(rows, limit, out)
     if args.files_with_matches:
-        _print_names([*dict.fromkeys(str(row["path"]) for row in rows), *found.binary], out)
+        _print_names([*dict.fromkeys(str(row["path"]) for row in rows), *found.binary], limit, out, exact=exact)
     elif args.count:
         _print_counts(found.counts, out, names=not args.no_filename)
     elif out.json:
@@ -170,11 +170,13 @@ class _Found:
         return self._rows[:limit]
 
 
-def _print_names(paths: list[str], out: Output) -> None:
+def _print_names(paths: list[str], limit: int, out: Output, *, exact: bool) -> None:
+    if exact:
+        _print_bound(len(paths), limit, "files", out)
     if out.json:
-        out.document(paths)
+        out.document(paths[:limit])
     else:
-        for path in paths:
+        for path in paths[:limit]:
             out.line(out.style(out.raw(path), "path"))
 
 
@@ -367,11 +369,15 @@ def _print_notes(found: _Found, out: Output) -> None:
             out.note(f"about {answer.get('tokens')} tokens; {plural(left_out['count'], 'hit')} did not fit the budget{some}")
 
 
+def _print_bound(count: int, limit: int, what: str, out: Output) -> None:
+    if count >= limit:
+        more = f"; -k {EXACT_LIMIT_MAX} shows more" if limit < EXACT_LIMIT_MAX else ""
+        out.note(f"these are the first {limit:,} {what}, there may be more{more}")
+
+
 def _print_bounds(rows: list[dict[str, Any]], limit: int, out: Output) -> None:
     """What of the exact lines is not shown."""
-    if sum(len(row.get("matched") or (1,)) for row in rows) >= limit:
-        more = f"; -k {EXACT_LIMIT_MAX} shows more" if limit < EXACT_LIMIT_MAX else ""
-        out.note(f"these are the first {limit:,} matches, there may be more{more}")
+    _print_bound(sum(len(row.get("matched") or (1,)) for row in rows), limit, "matches", out)
     lines = (line for row in rows for line in str(row["text"]).split("\n"))
     cut = sum(len(line.encode("utf-8", "surrogateescape")) >= EXACT_LINE_MAX_BYTES for line in lines)
     if cut:

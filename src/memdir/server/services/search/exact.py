@@ -15,7 +15,7 @@ from typing import Final
 
 from memdir.api import v1
 from memdir.core.errors import NotFoundError
-from memdir.core.limits import MIB
+from memdir.core.limits import EXACT_LIMIT_MAX, MIB
 from memdir.core.patterns.matcher import Matcher, Pattern
 from memdir.core.patterns.select import Choice, Excerpt, Room, look_into
 from memdir.core.siblings import ERROR, sibling_path
@@ -30,7 +30,6 @@ FILES_MAX: Final = 50_000
 BYTES_MAX: Final = 4096 * MIB
 SECONDS_MAX: Final = 30.0
 """What one search may read, and how long."""
-BINARY_SHOWN_MAX: Final = 1000
 CANDIDATES_ASKED_MAX: Final = 5000
 """More candidates than these are met by going through the scope in order and not looked up one by one."""
 
@@ -61,8 +60,8 @@ def search(store: Store, indexes: TrigramIndexes | None, scopes: Sequence[Scope]
         if (document.id, is_text) in seen:
             continue
         seen.add((document.id, is_text))
-        if len(found.counts) >= request.limit:
-            found.note = f"these are the first {request.limit:,} files"
+        if len(found.counts) >= request.limit or len(found.binary) >= EXACT_LIMIT_MAX:
+            found.note = f"these are the first {max(len(found.counts), len(found.binary)):,} files"
             break
         over = found.files_read >= FILES_MAX or found.bytes_read + document.size_bytes > BYTES_MAX
         if over or time.monotonic() > deadline_s:
@@ -109,7 +108,7 @@ def _read(
     look = look_into(matcher, data, choice, room)
     if choice.count:
         found.counts.append(v1.FileCount(path=_shown(document, is_text=is_text), count=look.count))
-    elif look.binary and len(found.binary) < BINARY_SHOWN_MAX:
+    elif look.binary:
         found.binary.append(document.path or "")
     place, begin = None, 0
     sibling = _sibling(document) if is_text else None
