@@ -129,7 +129,7 @@ def words_of(content: Any, text: str) -> list[Word]:
     found = []
     for word in _WORD.finditer(text):
         left, bottom, _, top = content.get_charbox(word.start(), loose=True)
-        right = content.get_charbox(word.end() - 1, loose=True)[2]
+        right = content.get_charbox(word.end() - 1)[2]
         found.append(Word(word.start(), word.end(), word[0], left, bottom, right, top))
     return found
 

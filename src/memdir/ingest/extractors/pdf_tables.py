@@ -4,9 +4,10 @@ stand in columns, with more room between them than words have. What is not sure 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby, pairwise
+from itertools import groupby, pairwise, takewhile
 from typing import Any, Final
 
 from pypdfium2 import PdfiumError
@@ -18,7 +19,6 @@ from memdir.ingest.extractors.pdf_lines import Line
 _LINE: Final = re.compile(r"[^\r\n]+")
 _SPACES: Final = " \t\r\n"
 """Not the control codes that Python counts as space as well: TeX has ligatures there."""
-_WORD: Final = re.compile(rf"[^{_SPACES}]+")
 _SPACE_BETWEEN: Final = re.compile(rf"[^{_SPACES}][{_SPACES}]+[^{_SPACES}]")
 _LEADERS: Final = re.compile(r"(?:\. ?){3}")
 _VALUE: Final = re.compile(r"[-+−(<~±$€£]*\d[\d.,%()/–-]*")
@@ -69,7 +69,7 @@ class _Row:
     """In the page's text."""
     bottom: float
     height: float
-    words: list[_Cell]
+    words: Sequence[Word]
     cells: list[_Cell]
 
 
@@ -80,19 +80,19 @@ def with_tables(page: Any, content: Any, text: str) -> str:
         return text
     try:
         pieces, done = [], 0
-        for grid in _grids(page, content, text):
-            pieces += [_with_tables(content, text, done, grid.start), "\n", *_markdown(grid.rows), "\n"]
+        words = words_of(content, text)
+        for grid in _grids(page, content, words):
+            pieces += [_with_tables(content, text, words, done, grid.start), "\n", *_markdown(grid.rows), "\n"]
             done = grid.end
-        return "".join([*pieces, _with_tables(content, text, done, len(text))])
+        return "".join([*pieces, _with_tables(content, text, words, done, len(text))])
     except PdfiumError:  # a letter without a box
         return text
 
 
-def _grids(page: Any, content: Any, text: str) -> list[Grid]:
+def _grids(page: Any, content: Any, words: Sequence[Word]) -> list[Grid]:
     """Tables with cells of several lines, in the order of the text; of those that are the same the surest or the largest."""
     if page.get_rotation():  # lines of text run upright there
         return []
-    words = words_of(content, text)
     sure, others = grids(page, words)
     found: list[Grid] = []
     for grid in (*sure, *sorted((*others, *_spaced(content, words)), key=lambda grid: -len(grid.rows))):
@@ -157,15 +157,15 @@ def _columns(columns: Sequence[tuple[float, float]], line: Sequence[Word], heigh
     return apart([*columns, *((word.left, word.right) for word in line)], height)
 
 
-def _with_tables(page: Any, text: str, start: int, stop: int) -> str:
+def _with_tables(page: Any, text: str, words: Sequence[Word], start: int, stop: int) -> str:
     """Of a part of the text, by where its words stand alone."""
     pieces, done, above = [], start, None
     for is_wide, group in groupby(_LINE.finditer(text, start, stop), key=lambda line: _is_wide(page, text, line)):
         lines = list(group)
         if is_wide and len(lines) >= _ROWS_MIN:
-            rows = [_row(page, text, line) for line in lines]
+            rows = [_row(line, words) for line in lines]
             if above:
-                rows.insert(0, _row(page, text, above))
+                rows.insert(0, _row(above, words))
             for first, last, table in _tables(rows, begin=1 if above else 0):
                 pieces += [text[done:first], "\n", *table, "\n"]
                 done = last
@@ -208,22 +208,20 @@ def _is_code(page: Any, letters: str, start: int, height: float) -> bool:
     return bool(max(widths) - min(widths) < _SAME_WIDTH * height)
 
 
-def _row(page: Any, text: str, line: re.Match[str]) -> _Row:
+def _row(line: re.Match[str], words: Sequence[Word]) -> _Row:
     """The words of a line and its cells, from left to right; none when it does not run from left to right."""
-    words: list[_Cell] = []
+    first = bisect_left(words, line.start(), key=lambda word: word.start)
+    own = list(takewhile(lambda word: word.start < line.end(), words[first:]))
+    height = max(word.top - word.bottom for word in own)
     cells: list[_Cell] = []
-    height = bottom = 0.0
-    for word in _WORD.finditer(text, line.start(), line.end()):
-        left, bottom, _, top = page.get_charbox(word.start(), loose=True)
-        right, height = page.get_charbox(word.end() - 1)[2], max(height, top - bottom)
-        if words and left < words[-1].left:
-            return _Row(line.start(), line.end(), bottom, height, [], [])
-        words.append(_Cell(left, right, word[0]))
-        if cells and left - cells[-1].right <= _GAP * height:
-            cells[-1] = _Cell(cells[-1].left, max(right, cells[-1].right), f"{cells[-1].text} {word[0]}")
+    for before, word in zip([None, *own], own, strict=False):
+        if before is not None and word.left < before.left:
+            return _Row(line.start(), line.end(), word.bottom, height, [], [])
+        if cells and word.left - cells[-1].right <= _GAP * height:
+            cells[-1] = _Cell(cells[-1].left, max(word.right, cells[-1].right), f"{cells[-1].text} {word.text}")
         else:
-            cells.append(words[-1])
-    return _Row(line.start(), line.end(), bottom, height, words, cells)
+            cells.append(_Cell(word.left, word.right, word.text))
+    return _Row(line.start(), line.end(), own[-1].bottom, height, own, cells)
 
 
 def _tables(rows: Sequence[_Row], begin: int) -> Iterator[tuple[int, int, list[str]]]:
@@ -271,7 +269,7 @@ def _head(columns: Sequence[tuple[float, float]], row: _Row) -> list[str]:
     return [] if any(map(_VALUE.fullmatch, head)) else head
 
 
-def _distance(column: tuple[float, float], word: _Cell) -> float:
+def _distance(column: tuple[float, float], word: Word) -> float:
     return max(column[0] - word.right, word.left - column[1])
 
 
