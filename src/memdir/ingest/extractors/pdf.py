@@ -10,7 +10,7 @@ from typing import Any, Final
 import pypdfium2
 from pypdfium2 import PdfiumError, raw
 
-from memdir.ingest.extractors import embedded, ocr
+from memdir.ingest.extractors import embedded, ocr, pdf_notes
 from memdir.ingest.extractors.output import ExtractionError, Output, clean, encrypted
 from memdir.ingest.extractors.pdf_tables import with_tables
 from memdir.store.text.wrapping import unwrapped
@@ -43,6 +43,8 @@ def extract(path: Path, out: Output) -> None:
         document = pypdfium2.PdfDocument(path)
     except PdfiumError as error:
         raise _refused(str(error)) from None
+    if document.get_formtype() != raw.FORMTYPE_NONE:
+        document.init_forms()
     count = len(document)
     told = document.get_metadata_dict(skip_empty=True)
     out.title = told.get("Title", "")
@@ -74,11 +76,14 @@ def _refused(said: str) -> ExtractionError:
 
 def _page(document: Any, number: int, out: Output) -> bool:
     """False when the page is a picture that was not read."""
+    added: list[str] = []
     try:
         page = document[number]
         content = page.get_textpage()
-        extracted = _BULLETS.sub("•", _HYPHEN.sub("", with_tables(page, content, content.get_text_bounded())))
+        plain = content.get_text_bounded()
+        extracted = _BULLETS.sub("•", _HYPHEN.sub("", with_tables(page, content, plain)))
         text = cork_decoded(extracted)
+        added = pdf_notes.lines(page, content, plain)
         content.close()
         pictured = len("".join(text.split())) < _SCANNED_MAX_CHARS and any(
             True for _ in page.get_objects(filter=(raw.FPDF_PAGEOBJ_IMAGE,), max_depth=3)
@@ -98,9 +103,10 @@ def _page(document: Any, number: int, out: Output) -> bool:
         page.close()
     except PdfiumError:
         text, read = "", True
-    if text.strip():
+    if text.strip() or added:
         out.heading(2, f"Page {number + 1}")
         out.paragraph(unwrapped(clean(text)))
+        out.paragraph("\n".join(f"- {line}" for line in added))
     return read
 
 
