@@ -40,6 +40,26 @@ def parsed(archive: zipfile.ZipFile, name: str, *, change: Callable[[bytes], byt
     return etree.fromstring(data, parser()) if data.strip() else None
 
 
+def elements(root: Any, *names: str) -> Iterator[Any]:
+    """Those with one of these names in any namespace: office files have two for the same. None has none."""
+    for element in root.iter() if root is not None else ():
+        if isinstance(element.tag, str) and element.tag.rpartition("}")[2] in names:
+            yield element
+
+
+def words(element: Any) -> list[str]:
+    """The text in an element."""
+    return "".join(element.itertext()).split()
+
+
+def points(diagram: Any) -> Iterator[str]:
+    """The words of each point of a SmartArt ([ECMA-376] part 1, 21.4)."""
+    for point in elements(diagram, "pt"):
+        said = " ".join(word for paragraph in elements(point, "p") for word in words(paragraph))
+        if said:
+            yield said
+
+
 def part(archive: zipfile.ZipFile, name: str) -> bytes:
     """The bytes of a part. KeyError when it is missing, ExtractionError beyond PART_MAX_BYTES or when it cannot be unpacked."""
     info = archive.getinfo(name)

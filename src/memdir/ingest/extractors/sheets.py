@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import python_calamine as calamine
 
-from memdir.ingest.extractors import opendocument, packages
+from memdir.ingest.extractors import opendocument, packages, sheet_notes
 from memdir.ingest.extractors.formats import ODS
 from memdir.ingest.extractors.output import ExtractionError, Output, encrypted
 
@@ -38,6 +38,7 @@ def extract(path: Path, out: Output) -> None:
     names = book.sheet_names[:_SHEETS_MAX]
     out.fact("sheets", len(book.sheet_names))
     unread = 0
+    beside = sheet_notes.notes(path) if zipped else {}
     for number, name in enumerate(names, start=1):
         try:
             sheet = book.get_sheet_by_name(name)
@@ -45,9 +46,11 @@ def extract(path: Path, out: Output) -> None:
             unread += 1
             out.paragraph(f"(Sheet {name} could not be read.)")
             continue
-        if sheet.start is not None:
+        if sheet.start is not None or name in beside:
             out.heading(2, f"Sheet: {name}")
+        if sheet.start is not None:
             out.table(_rows(sheet, out))
+        out.paragraph("\n".join(f"- {line}" for line in beside.get(name, ())))
         out.progress(number, len(names))
     if unread and unread == len(names):
         raise _damaged()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import contextlib
+from collections.abc import Iterable, Iterator
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from lxml import etree
 from pptx import Presentation
 from pptx.exc import PackageNotFoundError
 from pptx.shapes.picture import Picture
@@ -21,18 +23,22 @@ def extract(path: Path, out: Output) -> None:
     packages.properties(path, out)
     with packages.reading(path) as handle:
         try:
-            slides = Presentation(handle).slides
+            presentation = Presentation(handle)
+            slides = presentation.slides
         except PackageNotFoundError:
             raise ExtractionError("it is damaged: no slide can be opened", hint=packages.DAMAGED_HINT) from None
         out.fact("slides", len(slides))
+        authors = _authors(presentation.part)
         for number, slide in enumerate(slides, start=1):
             title = slide.shapes.title
             named = title.text_frame.text if title is not None and title.has_text_frame else ""
             out.heading(2, f"Slide {number}: {named}" if named.strip() else f"Slide {number}")
             _shapes((shape for shape in slide.shapes if title is None or shape.shape_id != title.shape_id), out)
+            _diagrams(slide.part, out)
             if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
                 notes = slide.notes_slide.notes_text_frame.text
                 out.paragraph(f"Notes: {notes}" if notes.strip() else "")
+            out.paragraph("\n".join(_comments(slide.part, authors)))
             out.progress(number, len(slides))
 
 
@@ -54,6 +60,36 @@ def _shapes(shapes: Iterable[Any], out: Output) -> None:
                 for paragraph in paragraphs:
                     out.item(paragraph.text, depth=paragraph.level)
                 out.end_list()
+
+
+def _related(part: Any, *kinds: str) -> Iterator[Any]:
+    """The root elements of what a part refers to as one of these kinds; of what is damaged nothing."""
+    for one in part.rels.values():
+        if not one.is_external and one.reltype.rpartition("/")[2] in kinds:
+            with contextlib.suppress(etree.LxmlError):
+                yield etree.fromstring(one.target_part.blob, packages.parser())
+
+
+def _diagrams(slide: Any, out: Output) -> None:
+    for root in _related(slide, "diagramData"):
+        for said in packages.points(root):
+            out.item(said)
+        out.end_list()
+
+
+def _authors(presentation: Any) -> dict[str, str]:
+    """Of comments, by their identity."""
+    roots = _related(presentation, "commentAuthors", "authors")
+    return {one.get("id", ""): one.get("name", "") for root in roots for one in packages.elements(root, "cmAuthor", "author")}
+
+
+def _comments(slide: Any, authors: dict[str, str]) -> Iterator[str]:
+    for root in _related(slide, "comments"):
+        for comment in packages.elements(root, "cm"):
+            said = " ".join(word for text in packages.elements(comment, "text", "t") for word in packages.words(text))
+            author = authors.get(comment.get("authorId", ""), "")
+            if said:
+                yield f"- Comment{f' of {author}' if author else ''}: {said}"
 
 
 def _picture(shape: Picture, out: Output) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
 import zipfile
 from importlib.metadata import version
 from io import BytesIO
@@ -36,6 +38,7 @@ def extract(path: Path, out: Output) -> None:
             ignore_empty_paragraphs=True,
         ).value
     out.paragraph(markup.markdown(html))
+    _diagrams(path, out)
     _margins(path, out)
     packages.add_pictures(path, ("word/media/",), out)
 
@@ -60,6 +63,19 @@ def _with_formulas(handle: IO[bytes]) -> IO[bytes]:
                 data = etree.tostring(root) if info.filename == _DOCUMENT else packages.part(archive, info.filename)
                 written.writestr(info.filename, data)
     return copy
+
+
+def _diagrams(path: Path, out: Output) -> None:
+    """The words of SmartArt, which mammoth passes over."""
+    with zipfile.ZipFile(path) as archive:
+        names = sorted(name for name in archive.namelist() if re.fullmatch(r"word/diagrams/data\d*\.xml", name))
+        for number, name in enumerate(names, start=1):
+            with contextlib.suppress(etree.LxmlError):  # the rest is read all the same
+                points = [*packages.points(packages.parsed(archive, name))]
+                out.heading(2, f"Diagram {number}")
+                for said in points:
+                    out.item(said)
+                out.end_list()
 
 
 def _margins(path: Path, out: Output) -> None:
