@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from importlib.metadata import version
 from pathlib import Path
@@ -44,7 +45,8 @@ def extract(path: Path, out: Output) -> None:
     except PdfiumError as error:
         raise _refused(str(error)) from None
     if document.get_formtype() != raw.FORMTYPE_NONE:
-        document.init_forms()
+        with contextlib.suppress(PdfiumError):  # a form of a kind that PDFium does not know: its pages are read all the same
+            document.init_forms()
     count = len(document)
     told = document.get_metadata_dict(skip_empty=True)
     out.title = told.get("Title", "")
