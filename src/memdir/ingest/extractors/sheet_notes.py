@@ -50,10 +50,9 @@ def _related(archive: zipfile.ZipFile, part: str) -> Iterator[tuple[str, str, st
 
 def _lines(kind: str, root: Any) -> Iterator[str]:
     if kind == "comments":
-        authors = [" ".join(packages.words(author)) for author in packages.elements(root, "author")]
+        authors = {str(at): " ".join(packages.words(one)) for at, one in enumerate(packages.elements(root, "author"))}
         for comment in packages.elements(root, "comment"):
-            said, number = " ".join(packages.words(comment)), comment.get("authorId", "")
-            author = authors[int(number)] if number.isdecimal() and int(number) < len(authors) else ""
+            said, author = " ".join(packages.words(comment)), authors.get(comment.get("authorId", ""), "")
             if said and not said.startswith(_COPY):
                 by = f" of {author}" if author and not author.startswith("tc=") else ""
                 yield f"Comment{by} on {comment.get('ref', '?')}: {said.removeprefix(f'{author}: ') if author else said}"
