@@ -1,4 +1,4 @@
-"""Pictures: the text in them, and what the camera wrote down (EXIF): when, where, with what."""
+"""Pictures: what people wrote about them, the text in them, and what the camera wrote down (EXIF): when, where, with what."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
 
-from memdir.ingest.extractors import ocr
+from memdir.ingest.extractors import captions, ocr
 from memdir.ingest.extractors.output import ExtractionError, Output
 
 PIXELS_MAX: Final = 64_000_000
@@ -50,10 +50,15 @@ def _read(image: Image.Image, out: Output) -> None:
     out.fact("size", f"{image.width} x {image.height} pixels")
     with contextlib.suppress(ValueError, KeyError, TypeError, SyntaxError, ZeroDivisionError):
         _camera(image.getexif(), out)
+    written = captions.lines(image)
+    out.paragraph("\n".join(written))
     if max(image.size) <= _ICON_SIDE_MAX or min(image.size) < _LINE_HEIGHT_MIN:
         out.engine = "pillow"
         return
     found = ocr.engine()
+    if found is None and written:
+        out.engine, out.needs = "pillow", "ocr"
+        return
     if found is None:
         raise ocr.missing("it is a picture")
     out.engine = found
@@ -78,7 +83,6 @@ def _camera(exif: Any, out: Output) -> None:
     if isinstance(taken, str) and len(taken) >= 19:
         out.fact("taken", f"{taken[:10].replace(':', '-')} {taken[11:19]}")
     out.fact("camera", " ".join(str(exif.get(tag) or "") for tag in (ExifTags.Base.Make, ExifTags.Base.Model)))
-    out.fact("description", str(exif.get(ExifTags.Base.ImageDescription) or ""))
     place = exif.get_ifd(ExifTags.IFD.GPSInfo)
     latitude = _degrees(place.get(ExifTags.GPS.GPSLatitude), place.get(ExifTags.GPS.GPSLatitudeRef))
     longitude = _degrees(place.get(ExifTags.GPS.GPSLongitude), place.get(ExifTags.GPS.GPSLongitudeRef))
