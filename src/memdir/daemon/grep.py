@@ -171,11 +171,10 @@ class Grep:
         def is_unknown(path: str) -> bool:
             if not views.is_view(path):
                 return path in late or self._tree.is_local_only(path)
-            source = source_of(posixpath.basename(path))
-            if source is None or source[1] == ERROR or matcher.matches(encode(first_lines(source[0]))):
+            source, kind = source_of(path) or (None, None)
+            if source is None or kind == ERROR or matcher.matches(encode(first_lines(posixpath.basename(source)))):
                 return True  # profile.md, and what stands in no text of the server's
-            of = posixpath.join(posixpath.dirname(path), source[0])
-            return of in late or self._tree.is_local_only(of) or not _is_inside(of, scopes)
+            return source in late or self._tree.is_local_only(source) or not _is_inside(source, scopes)
 
         return Elsewhere.of(response, is_unknown)
 

@@ -17,9 +17,8 @@ _XMP: Final = {
     "title": "Title", "Headline": "Title", "description": "Caption", "subject": "Keywords", "Location": "Place",
     "City": "Place", "State": "Place", "Country": "Place",
 }  # fmt: skip
-_REGIONS: Final = ("RegionList", "Regions")
-"""Faces that were named: of the Metadata Working Group, and of Microsoft."""
 _NAMES: Final = ("Name", "PersonDisplayName")
+"""Of the regions of faces: of the Metadata Working Group, and of Microsoft."""
 _IPTC: Final = {
     (2, 5): "Title", (2, 105): "Title", (2, 120): "Caption", (2, 25): "Keywords", (2, 92): "Place", (2, 90): "Place",
     (2, 95): "Place", (2, 101): "Place",
@@ -53,20 +52,18 @@ def _of_xmp(image: Image.Image) -> Iterator[tuple[str, str]]:
     root = etree.fromstring(data, packages.parser()) if data and len(data) <= _XMP_MAX_BYTES else None
     for element in root.iter() if root is not None else ():
         for name, value in element.attrib.items():  # a simple value may stand as one
-            label = _XMP.get(name.rpartition("}")[2])
+            label = _XMP.get(packages.local_name(name))
             if label is not None and name.startswith("{"):
                 yield label, value
     for element in packages.elements(root, *_XMP):
         items = [*packages.elements(element, "li")]
         for item in items or [element]:
-            yield _XMP[element.tag.rpartition("}")[2]], "".join(item.itertext())
-    for region in packages.elements(root, *_REGIONS):
+            yield _XMP[packages.local_name(element.tag)], packages.words(item)
+    for region in packages.elements(root, "Regions"):
         for element in region.iter():
-            for name, value in element.attrib.items():
-                if name.rpartition("}")[2] in _NAMES:
-                    yield "People", value
+            yield from (("People", value) for name, value in element.attrib.items() if packages.local_name(name) in _NAMES)
         for element in packages.elements(region, *_NAMES):
-            yield "People", "".join(element.itertext())
+            yield "People", packages.words(element)
 
 
 def _of_iptc(image: Image.Image) -> Iterator[tuple[str, str]]:

@@ -19,6 +19,7 @@ _TERMS: Final = "{http://purl.org/dc/terms/}"
 _META: Final = "{urn:oasis:names:tc:opendocument:xmlns:meta:1.0}"
 PART_MAX_BYTES: Final = 128 << 20
 """Of one part, uncompressed; a part that says or holds more is refused before it fills the memory."""
+_MINOR_PART_MAX_BYTES: Final = 16 << 20
 _LIBRARY_FAULTS: Final = (
     *(KeyError, ValueError, AttributeError, TypeError, IndexError, SyntaxError, zipfile.BadZipFile, etree.LxmlError),
 )
@@ -43,21 +44,39 @@ def parsed(archive: zipfile.ZipFile, name: str, *, change: Callable[[bytes], byt
 def elements(root: Any, *names: str) -> Iterator[Any]:
     """Those with one of these names in any namespace: office files have two for the same. None has none."""
     for element in root.iter() if root is not None else ():
-        if isinstance(element.tag, str) and element.tag.rpartition("}")[2] in names:
+        if isinstance(element.tag, str) and local_name(element.tag) in names:
             yield element
 
 
-def words(element: Any) -> list[str]:
-    """The text in an element."""
-    return "".join(element.itertext()).split()
+def local_name(name: str) -> str:
+    """Of an element or attribute, without its namespace. Unlike `etree.QName` it takes what a damaged part has."""
+    return name.rpartition("}")[2]
+
+
+def words(element: Any) -> str:
+    """The text in an element, in one line."""
+    return " ".join("".join(element.itertext()).split())
+
+
+def words_in(element: Any, *names: str) -> str:
+    """The text of the elements in it with one of these names."""
+    return " ".join(filter(None, map(words, elements(element, *names))))
 
 
 def points(diagram: Any) -> Iterator[str]:
     """The words of each point of a SmartArt ([ECMA-376] part 1, 21.4)."""
     for point in elements(diagram, "pt"):
-        said = " ".join(word for paragraph in elements(point, "p") for word in words(paragraph))
+        said = words_in(point, "p")
         if said:
             yield said
+
+
+def parsed_if_whole(archive: zipfile.ZipFile, name: str) -> Any:
+    """`parsed`, and None also for a part that is damaged or very large: the rest of the file is read all the same."""
+    try:
+        return parsed(archive, name) if archive.getinfo(name).file_size <= _MINOR_PART_MAX_BYTES else None
+    except (KeyError, ExtractionError, etree.LxmlError):
+        return None
 
 
 def part(archive: zipfile.ZipFile, name: str) -> bytes:

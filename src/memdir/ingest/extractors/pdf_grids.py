@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
 
-from memdir.ingest.extractors.pdf_lines import NEAR, Line, lattices, near
+from pypdfium2 import PdfiumError
+
+from memdir.ingest.extractors.pdf_lines import NEAR, Line, clusters, lattices
 from memdir.ingest.extractors.pdf_lines import places as places_of
 
 _WORD: Final = re.compile(r"[^ \t\r\n]+")
@@ -80,8 +82,10 @@ def _ruled(places: Sequence[float], level: Sequence[Line], words: Sequence[Word]
     is_through = len(places) == 2
     if is_through:
         rows = [word for word in inside if level[-1].at < word.y < level[0].at]
-        columns = apart([(word.left, word.right) for word in rows], max((word.top - word.bottom for word in rows), default=0.0))
-        places = [places[0], *between(columns), places[-1]] if len(columns) > _COLUMNS_MIN else places
+        columns = columns_of(
+            [(word.left, word.right) for word in rows], max((word.top - word.bottom for word in rows), default=0.0)
+        )
+        places = [places[0], *separators(columns), places[-1]] if len(columns) > _COLUMNS_MIN else places
     below = (min((line.at - word.top for word in inside if word.y < line.at), default=0.0) for line in level[:-1])
     room = sorted(below)[(len(level) - 1) // 2] + NEAR
     level = [*level]
@@ -104,11 +108,11 @@ def is_one_row(places: Sequence[float], words: Sequence[Word]) -> bool:
     cells: dict[int, list[Line]] = {}
     for word in sorted(words, key=lambda word: word.left):
         cells.setdefault(_strip(word.x, places), []).append(Line(word.bottom, 0.0, 0.0))
-    counts = [len(near(lines)) for lines in cells.values()]
+    counts = [len(clusters(lines)) for lines in cells.values()]
     return not counts or (min(counts) == 1 and (counts[0] == 1 or counts[0] not in counts[1:]))
 
 
-def apart(spans: Iterable[tuple[float, float]], height: float) -> list[tuple[float, float]]:
+def columns_of(spans: Iterable[tuple[float, float]], height: float) -> list[tuple[float, float]]:
     """Left and right of columns that hold these spans, with more room between two than words of that height have."""
     columns: list[tuple[float, float]] = []
     for left, right in sorted(spans):
@@ -119,18 +123,23 @@ def apart(spans: Iterable[tuple[float, float]], height: float) -> list[tuple[flo
     return columns
 
 
-def between(columns: Sequence[tuple[float, float]]) -> list[float]:
+def separators(columns: Sequence[tuple[float, float]]) -> list[float]:
     """The middles of the room between columns."""
     return [(one[1] + other[0]) / 2 for one, other in pairwise(columns)]
 
 
 def words_of(content: Any, text: str) -> list[Word]:
-    """The words of a pypdfium2 text page that has a box for each letter of `text`. PdfiumError for a letter without one."""
+    """The words of a pypdfium2 text page; none when its letters cannot be told to be those of `text`, or one has no box."""
+    if content.count_chars() != len(text):
+        return []
     found = []
-    for word in _WORD.finditer(text):
-        left, bottom, _, top = content.get_charbox(word.start(), loose=True)
-        right = content.get_charbox(word.end() - 1)[2]
-        found.append(Word(word.start(), word.end(), word[0], left, bottom, right, top))
+    try:
+        for word in _WORD.finditer(text):
+            left, bottom, _, top = content.get_charbox(word.start(), loose=True)
+            right = content.get_charbox(word.end() - 1)[2]
+            found.append(Word(word.start(), word.end(), word[0], left, bottom, right, top))
+    except PdfiumError:
+        return []
     return found
 
 
@@ -208,7 +217,7 @@ def _used(
 def _within(lines: Sequence[Line], first: float, last: float, begin: float, end: float) -> list[Line]:
     """Those between two places that are there for a good part of `begin` to `end`."""
     kept: list[Line] = []
-    for some in near(lines):
+    for some in clusters(lines):
         length = sum(max(0.0, min(line.last, end) - max(line.first, begin)) for line in some)
         if first - NEAR <= some[0].at <= last + NEAR and length >= _SHORT * (end - begin):
             kept += some

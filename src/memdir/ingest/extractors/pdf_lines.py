@@ -16,6 +16,8 @@ _EDGES_MAX, _LINES_MAX = 8_000, 500
 _SEGMENTS_MAX: Final = 400
 """Of one path."""
 _BOX_POINTS_MAX: Final = 5
+_RULES_MIN: Final = 3
+"""Level lines below each other that may be of one table."""
 _PAGE: Final = 0.8
 """Of the page's width and height: a box from there on is its background."""
 NEAR: Final = 3.0
@@ -47,10 +49,10 @@ Lines = tuple[Sequence[Line], Sequence[Line]]
 def lattices(page: Any) -> tuple[list[Lines], list[tuple[list[float], list[Line]]]]:
     """Upright and level lines that meet each other, the smallest first, of a pypdfium2 page; and its `_stacks`."""
     upright, pieces = _edges(page)
-    level = _whole(pieces)
+    level = _merged(pieces)
     if not level or max(len(upright), len(level)) > _LINES_MAX:
         return [], []
-    return sorted(_meeting(upright, [line for line in level if _is_held(line, upright)]), key=_area), _stacks(pieces)
+    return sorted(_meeting(upright, [line for line in level if _spans_columns(line, upright)]), key=_area), _stacks(pieces)
 
 
 def _edges(page: Any) -> tuple[list[Line], list[Line]]:
@@ -73,7 +75,7 @@ def _edges(page: Any) -> tuple[list[Line], list[Line]]:
                 level += [Line(at, left, right) for at in ([bottom, top] if top - bottom > _THIN else [(bottom + top) / 2])]
         if len(upright) + len(level) > _EDGES_MAX:
             return [], []
-    return _whole(upright), level
+    return _merged(upright), level
 
 
 def _boxes(path: Any) -> Iterator[tuple[float, float, float, float]]:
@@ -106,10 +108,10 @@ def _boxes(path: Any) -> Iterator[tuple[float, float, float, float]]:
             yield min(across), min(up), max(across), max(up)
 
 
-def _whole(lines: Sequence[Line]) -> list[Line]:
+def _merged(lines: Sequence[Line]) -> list[Line]:
     """Pieces that are at one place and touch are one line."""
     whole: list[Line] = []
-    for some in near(lines):
+    for some in clusters(lines):
         at = (some[0].at + some[-1].at) / 2
         last: Line | None = None
         for piece in sorted(some, key=lambda line: line.first):
@@ -122,7 +124,7 @@ def _whole(lines: Sequence[Line]) -> list[Line]:
     return whole
 
 
-def near(lines: Iterable[Line]) -> list[list[Line]]:
+def clusters(lines: Iterable[Line]) -> list[list[Line]]:
     """Lines that are at one place, by their places."""
     groups: list[list[Line]] = []
     for line in sorted(lines, key=lambda line: line.at):
@@ -135,10 +137,10 @@ def near(lines: Iterable[Line]) -> list[list[Line]]:
 
 def places(lines: Iterable[Line]) -> list[float]:
     """Where lines are."""
-    return [(some[0].at + some[-1].at) / 2 for some in near(lines)]
+    return [(some[0].at + some[-1].at) / 2 for some in clusters(lines)]
 
 
-def _is_held(line: Line, upright: Sequence[Line]) -> bool:
+def _spans_columns(line: Line, upright: Sequence[Line]) -> bool:
     """Whether a level line runs from an upright one to another: what underlines a word in a cell does not."""
     ends = (line.first, line.last)
     return all(any(abs(other.at - end) <= 2 * NEAR and other.meets(line) for other in upright) for end in ends)
@@ -172,7 +174,7 @@ def _stacks(pieces: Sequence[Line]) -> list[tuple[list[float], list[Line]]]:
     """Level lines below each other that begin, end and are parted at the same places: borders of cells without upright ones.
     Each as these places and the lines from the top."""
     stacks: list[tuple[list[float], list[Line]]] = []
-    for some in reversed(near(pieces)):
+    for some in reversed(clusters(pieces)):
         ordered = sorted(some, key=lambda line: line.first)
         ends = [ordered[0].first]
         for one, other in pairwise(ordered):
@@ -188,4 +190,4 @@ def _stacks(pieces: Sequence[Line]) -> list[tuple[list[float], list[Line]]]:
                     break
             else:
                 stacks.append((ends, [line]))
-    return [stack for stack in stacks if len(stack[1]) > 2]
+    return [stack for stack in stacks if len(stack[1]) >= _RULES_MIN]

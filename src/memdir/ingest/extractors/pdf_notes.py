@@ -8,9 +8,9 @@ from ctypes import POINTER, Array, byref, c_char, cast, create_string_buffer
 from functools import cache
 from typing import Any, Final
 
-from pypdfium2 import PdfiumError, raw
+from pypdfium2 import raw
 
-from memdir.ingest.extractors.pdf_grids import Word, apart, words_of
+from memdir.ingest.extractors.pdf_grids import Word, columns_of, words_of
 
 _ANNOTATIONS_MAX: Final = 2_000
 """Of a page."""
@@ -32,13 +32,7 @@ def lines(page: Any, content: Any, text: str) -> list[str]:
     count = min(raw.FPDFPage_GetAnnotCount(page), _ANNOTATIONS_MAX)
     found: list[str] = []
 
-    @cache
-    def words() -> Sequence[Word]:
-        try:
-            return words_of(content, text) if content.count_chars() == len(text) else ()
-        except PdfiumError:  # a letter without a box
-            return ()
-
+    words = cache(lambda: words_of(content, text))
     for number in range(count):
         annotation = raw.FPDFPage_GetAnnot(page, number)
         if annotation:
@@ -107,7 +101,7 @@ def _beside(words: Sequence[Word], field: tuple[float, float, float, float], *, 
 
 def _run(words: Sequence[Word], height: float) -> list[str]:
     """Words of a line, parted where there is more room than between words."""
-    spans = apart([(word.left, word.right) for word in words], height)
+    spans = columns_of([(word.left, word.right) for word in words], height)
     return [
         " ".join(word.text for word in sorted(words, key=lambda word: word.left) if left <= word.left <= right).rstrip(":")
         for left, right in spans

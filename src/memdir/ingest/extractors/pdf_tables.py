@@ -13,7 +13,7 @@ from typing import Any, Final
 from pypdfium2 import PdfiumError
 
 from memdir.ingest.extractors.output import table_lines
-from memdir.ingest.extractors.pdf_grids import Grid, Word, apart, between, grid_of, grids, is_one_row, words_of
+from memdir.ingest.extractors.pdf_grids import Grid, Word, columns_of, grid_of, grids, is_one_row, separators, words_of
 from memdir.ingest.extractors.pdf_lines import Line
 
 _LINE: Final = re.compile(r"[^\r\n]+")
@@ -76,11 +76,11 @@ class _Row:
 def with_tables(page: Any, content: Any, text: str) -> str:
     """`text` of the text page `content` of a pypdfium2 page, with rows of tables as lines of Markdown and empty lines around
     each table."""
-    if content.count_chars() != len(text):  # letters and boxes cannot be told to belong together
+    words = words_of(content, text)
+    if not words:
         return text
     try:
         pieces, done = [], 0
-        words = words_of(content, text)
         for grid in _grids(page, content, words):
             pieces += [_with_tables(content, text, words, done, grid.start), "\n", *_markdown(grid.rows), "\n"]
             done = grid.end
@@ -95,13 +95,13 @@ def _grids(page: Any, content: Any, words: Sequence[Word]) -> list[Grid]:
         return []
     sure, others = grids(page, words)
     found: list[Grid] = []
-    for grid in (*sure, *sorted((*others, *_spaced(content, words)), key=lambda grid: -len(grid.rows))):
+    for grid in (*sure, *sorted((*others, *_by_row_spacing(content, words)), key=lambda grid: -len(grid.rows))):
         if all(grid.end <= other.start or other.end <= grid.start for other in found):
             found.append(grid)
     return sorted(found, key=lambda grid: grid.start)
 
 
-def _spaced(content: Any, words: Sequence[Word]) -> Iterator[Grid]:
+def _by_row_spacing(content: Any, words: Sequence[Word]) -> Iterator[Grid]:
     """Tables without lines whose rows are further apart than the lines of a cell."""
     for lines, columns in _regions(words):
         pitches = [above[0].bottom - below[0].bottom for above, below in pairwise(lines)]
@@ -118,7 +118,7 @@ def _spaced(content: Any, words: Sequence[Word]) -> Iterator[Grid]:
         longest = max((word for line in lines for word in line), key=lambda word: len(word.text))
         if _is_code(content, longest.text, longest.start, longest.top - longest.bottom):
             continue
-        across = [columns[0][0] - 1, *between(columns), columns[-1][1] + 1]
+        across = [columns[0][0] - 1, *separators(columns), columns[-1][1] + 1]
         inside = [word for line in lines for word in line]
         rows = ([word for word in inside if low < word.y < high] for high, low in pairwise(edges))
         if not all(is_one_row(across, row) for row in rows):
@@ -154,7 +154,7 @@ def _regions(words: Sequence[Word]) -> Iterator[tuple[list[list[Word]], list[tup
 
 
 def _columns(columns: Sequence[tuple[float, float]], line: Sequence[Word], height: float) -> list[tuple[float, float]]:
-    return apart([*columns, *((word.left, word.right) for word in line)], height)
+    return columns_of([*columns, *((word.left, word.right) for word in line)], height)
 
 
 def _with_tables(page: Any, text: str, words: Sequence[Word], start: int, stop: int) -> str:

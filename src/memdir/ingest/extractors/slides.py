@@ -86,7 +86,7 @@ def _authors(presentation: Any) -> dict[str, str]:
 def _comments(slide: Any, authors: dict[str, str]) -> Iterator[str]:
     for root in _related(slide, "comments"):
         for comment in packages.elements(root, "cm"):
-            said = " ".join(word for text in packages.elements(comment, "text", "t") for word in packages.words(text))
+            said = packages.words_in(comment, "text", "t")
             author = authors.get(comment.get("authorId", ""), "")
             if said:
                 yield f"- Comment{f' of {author}' if author else ''}: {said}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 import zipfile
 from importlib.metadata import version
@@ -70,12 +69,12 @@ def _diagrams(path: Path, out: Output) -> None:
     with zipfile.ZipFile(path) as archive:
         names = sorted(name for name in archive.namelist() if re.fullmatch(r"word/diagrams/data\d*\.xml", name))
         for number, name in enumerate(names, start=1):
-            with contextlib.suppress(etree.LxmlError):  # the rest is read all the same
-                points = [*packages.points(packages.parsed(archive, name))]
+            points = [*packages.points(packages.parsed_if_whole(archive, name))]
+            if points:
                 out.heading(2, f"Diagram {number}")
-                for said in points:
-                    out.item(said)
-                out.end_list()
+            for said in points:
+                out.item(said)
+            out.end_list()
 
 
 def _margins(path: Path, out: Output) -> None:
