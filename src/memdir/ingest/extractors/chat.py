@@ -90,10 +90,18 @@ def _exported(text: str) -> Iterator[_Conversation]:
 
 
 def _slack(item: dict[str, Any]) -> _Message:
-    profile = item.get("user_profile")
-    named = profile if isinstance(profile, dict) else {}
+    named = _object(item.get("user_profile"))
     sender = named.get("real_name") or named.get("name") or item.get("username") or item.get("user") or "?"
-    return _Message(at=_moment(item.get("ts")), sender=str(sender), text=_MENTION.sub(r"@\1", str(item.get("text") or "")))
+    said = [str(item.get("text") or "")]
+    for one in _objects(item.get("attachments")):  # what a program posted, and what stands behind a link
+        fields = (f"{field.get('title') or ''}: {field.get('value') or ''}" for field in _objects(one.get("fields")))
+        said += [
+            *(str(one.get(name) or "") for name in ("pretext", "title")),
+            str(one.get("text") or one.get("fallback") or ""),
+            *fields,
+        ]
+    text = _lines(*said, *(_file(one.get("title") or one.get("name")) for one in _objects(item.get("files"))))
+    return _Message(at=_moment(item.get("ts")), sender=str(sender), text=_MENTION.sub(r"@\1", text))
 
 
 def _chatgpt(item: dict[str, Any]) -> Iterator[_Message]:
@@ -109,20 +117,46 @@ def _chatgpt(item: dict[str, Any]) -> Iterator[_Message]:
         message = node.get("message")
         if not isinstance(message, dict):
             continue
-        author, content = message.get("author"), message.get("content")
-        parts = content.get("parts") if isinstance(content, dict) else None
-        said = "\n".join(part for part in parts if isinstance(part, str)) if isinstance(parts, list) else ""
-        role = str(author.get("role")) if isinstance(author, dict) else "?"
+        author, content, told = (_object(message.get(name)) for name in ("author", "content", "metadata"))
+        parts = content.get("parts")
+        if not isinstance(parts, list):
+            parts = [content]
+        said = _lines(
+            *(part if isinstance(part, str) else str(_object(part).get("text") or "") for part in parts),
+            *(_file(one.get("name")) for one in _objects(told.get("attachments"))),
+        )
+        role = str(author.get("role") or "?")
         if role in ("user", "assistant"):
             yield _Message(at=_moment(message.get("create_time")), sender=role, text=said)
 
 
 def _claude(item: Any) -> _Message:
-    told = item if isinstance(item, dict) else {}
-    content = told.get("content")
-    parts = [str(one.get("text") or "") for one in content if isinstance(one, dict)] if isinstance(content, list) else []
-    said = "\n".join(part for part in parts if part) or str(told.get("text") or "")
+    told = _object(item)
+    parts = []
+    for one in _objects(told.get("content")):
+        written = _object(one.get("input"))  # a document that it wrote
+        parts += [str(one.get("text") or ""), *(str(written[name]) for name in ("title", "content") if written.get(name))]
+    said = _lines(*parts) or str(told.get("text") or "")
+    for one in _objects(told.get("attachments")):
+        said = _lines(said, _file(one.get("file_name")), str(one.get("extracted_content") or ""))
+    said = _lines(said, *(_file(one.get("file_name")) for one in _objects(told.get("files"))))
     return _Message(at=_moment(told.get("created_at")), sender=str(told.get("sender") or "?"), text=said)
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _objects(value: Any) -> list[dict[str, Any]]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def _file(name: Any) -> str:
+    return f"[file: {name}]" if name else ""
+
+
+def _lines(*said: str) -> str:
+    return "\n".join(filter(None, said))
 
 
 def _moment(value: Any) -> str:

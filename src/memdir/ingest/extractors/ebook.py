@@ -36,8 +36,9 @@ def extract(path: Path, out: Output) -> None:
 
 def _chapters(archive: zipfile.ZipFile, book: Any, folder: str, out: Output) -> None:
     places = {node.get("id"): node.get("href") for node in _all(book, "item")}
-    order = [places.get(node.get("idref")) for node in _all(book, "itemref")][:_CHAPTERS_MAX]
+    order = [places.get(node.get("idref")) for node in _all(book, "itemref")]
     out.fact("chapters", len(order))
+    out.truncated, order = len(order) > _CHAPTERS_MAX, order[:_CHAPTERS_MAX]
     for number, href in enumerate(order, start=1):
         if href is not None:
             try:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import email.policy
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from email import message_from_bytes
-from email.message import EmailMessage
+from email.message import MIMEPart
 from email.utils import parsedate_to_datetime
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Final
 
@@ -20,7 +21,14 @@ _ENVELOPE: Final = re.compile(rb"From \S+ .*\d{4}\s*$")
 _MESSAGES_MAX: Final = 100_000
 _MESSAGE_MAX_BYTES: Final = 64 << 20
 _PARTS_MAX: Final = 500
-_SHOWN: Final = ("From", "To", "Cc", "Date")
+_DEPTH_MAX: Final = 5
+"""Of messages in messages."""
+_SHOWN: Final = ("From", "To", "Cc", "Bcc", "Date")
+_NOT_FOR_READING: Final = frozenset({"calendar", "directory", "vcard", "x-vcard"})
+"""Texts with an extractor of their own."""
+_STUB: Final = 4
+"""How many times as many words another form of a text has before it is read in place of the plain one, which then says no more
+than where the text can be seen."""
 _SIGNATURES: Final = frozenset({"application/pgp-signature", "application/pkcs7-signature", "application/x-pkcs7-signature"})
 """Attachments that say nothing to a reader."""
 
@@ -31,12 +39,12 @@ def extract(path: Path, out: Output) -> None:
     size = path.stat().st_size
     done = 0
     count = 0
-    messages = _messages(path)
+    messages = _messages(path, out)
     first, second = next(messages, None), next(messages, None)
     for data in chain([one for one in (first, second) if one is not None], messages):
         message = message_from_bytes(data, policy=email.policy.default)
-        assert isinstance(message, EmailMessage)
-        _message(message, out, in_box=second is not None)
+        assert isinstance(message, MIMEPart)
+        _message(message, out, level=1 if second is None else 2)
         done += len(data)
         count += 1
         out.progress(done, size)
@@ -45,7 +53,7 @@ def extract(path: Path, out: Output) -> None:
     out.fact("messages", count if count > 1 else None)
 
 
-def _messages(path: Path) -> Iterator[bytes]:
+def _messages(path: Path, out: Output) -> Iterator[bytes]:
     """Each message of a mailbox, or the one of a file. `>From ` in a body is `From ` (mboxrd)."""
     lines: list[bytes] = []
     size = 0
@@ -60,37 +68,44 @@ def _messages(path: Path) -> Iterator[bytes]:
                     yield b"".join(lines)
                     count += 1
                     if count >= _MESSAGES_MAX:
+                        out.truncated = True
                         return
                 lines, size = [], 0
                 continue
             size += len(line)
             if size <= _MESSAGE_MAX_BYTES:
                 lines.append(line[1:] if box and line.startswith((b">From ", b">>From ")) else line)
+            else:
+                out.truncated = True
             blank = not line.strip()
     if any(line.strip() for line in lines):
         yield b"".join(lines)
 
 
-def _message(message: EmailMessage, out: Output, *, in_box: bool) -> None:
+def _message(message: MIMEPart, out: Output, *, level: int, depth: int = 0) -> None:
     subject = header(message, "Subject")
-    if in_box:
-        out.heading(2, subject or "(no subject)")
-    else:
+    if level == 1:
         out.title = subject
         out.fact("from", header(message, "From"))
         out.fact("date", iso_date(header(message, "Date")))
-        out.heading(1, subject or "(no subject)")
+    out.heading(level, ("Message: " if depth else "") + (subject or "(no subject)"))
     for name in _SHOWN:
         value = header(message, name)
-        out.item(f"{name}: {iso_date(value) or value}" if name == "Date" else f"{name}: {value}" if value else "")
+        out.item(f"{name}: {(name == 'Date' and iso_date(value)) or value}" if value else "")
     out.end_list()
-    attached: list[EmailMessage] = []
-    out.paragraph(_body(message, attached))
-    for part in attached:
-        _attachment(part, out)
+    parts = [*islice(_parts(message), _PARTS_MAX + 1)]
+    out.truncated = out.truncated or len(parts) > _PARTS_MAX or depth > _DEPTH_MAX
+    enclosed: list[MIMEPart] = []
+    out.paragraph(_body(parts[:_PARTS_MAX], enclosed))
+    for part in enclosed if depth <= _DEPTH_MAX else ():
+        inner = _message_in(part)
+        if inner is not None:
+            _message(inner, out, level=level + 1, depth=depth + 1)
+        else:
+            _attachment(part, out)
 
 
-def header(message: EmailMessage, name: str) -> str:
+def header(message: MIMEPart, name: str) -> str:
     """A header in words; as much of a malformed one as there is."""
     try:
         return " ".join(str(message.get(name, "")).split())
@@ -107,27 +122,68 @@ def iso_date(value: str) -> str:
         return ""
 
 
-def _body(message: EmailMessage, attached: list[EmailMessage]) -> str:
-    """The text that a mail program shows: plain where there is a choice. Everything else goes to `attached`."""
-    plain: list[str] = []
-    pages: list[str] = []
-    for number, part in enumerate(message.walk()):
-        if number > _PARTS_MAX:
-            break
-        if part.is_multipart() or part.get_content_maintype() == "message":
-            continue
-        if part.get_content_disposition() == "attachment" or part.get_content_maintype() != "text":
-            attached.append(part)
-        elif part.get_content_subtype() == "html":
-            pages.append(_text(part))
+def _body(parts: Iterable[MIMEPart], enclosed: list[MIMEPart]) -> str:
+    """The text that a mail program shows, in its order. Everything else goes to `enclosed`."""
+    pieces = []
+    for part in parts:
+        if _is_text(part):
+            pieces.append(_text(part))
+        elif part.get_content_maintype() == "message" and part.is_multipart() and not _message_in(part):
+            reports = ("\n".join(f"{name}: {value}" for name, value in block.raw_items()) for block in part.iter_parts())
+            pieces.append("\n\n".join(reports))
         else:
-            plain.append(_text(part))
-    if any(text.strip() for text in plain):
-        return "\n\n".join(plain)
-    return "\n\n".join(markup.markdown(page) for page in pages)
+            enclosed.append(part)
+    return "\n\n".join(pieces)
 
 
-def _text(part: EmailMessage) -> str:
+def _parts(message: MIMEPart) -> Iterator[MIMEPart]:
+    """What is no container, in order; of alternatives (RFC 2046, 5.1.4) one, and what the others have beside their text."""
+    if message.get_content_maintype() != "multipart" or not message.is_multipart():
+        yield message
+    elif message.get_content_subtype() != "alternative":
+        for part in message.iter_parts():
+            yield from _parts(part)
+    else:
+        alternatives = [list(_parts(part)) for part in message.iter_parts()]
+        texts = ["\n".join(_text(part) for part in parts if _is_text(part)) for parts in alternatives]
+        chosen = _chosen(texts)
+        for number, parts in enumerate(alternatives):
+            yield from (part for part in parts if number == chosen or not _is_text(part))
+
+
+def _chosen(texts: list[str]) -> int:
+    """The first that has words, which is the plainest; another when it says so much more that the first only points to it."""
+    sizes = [len(text.split()) for text in texts]
+    for number, size in enumerate(sizes):
+        if size and size * _STUB >= max(sizes):
+            return number
+    return 0
+
+
+def _is_text(part: MIMEPart) -> bool:
+    """A container is one when its parts cannot be told apart, and its raw text is all there is."""
+    return (
+        part.get_content_maintype() in ("text", "multipart")
+        and part.get_content_subtype() not in _NOT_FOR_READING
+        and part.get_content_disposition() != "attachment"
+    )
+
+
+def _message_in(part: MIMEPart) -> MIMEPart | None:
+    """The message that a part is (forwarded, or returned with a report)."""
+    inner = next(part.iter_parts(), None) if part.get_content_maintype() == "message" and part.is_multipart() else None
+    return inner if inner is not None and ("From" in inner or "Subject" in inner) else None
+
+
+def _text(part: MIMEPart) -> str:
+    """Of a text or a page, as Markdown; a page that cannot be read as it stands."""
+    text = _decoded(part)
+    with contextlib.suppress(ExtractionError):
+        return markup.markdown(text) if part.get_content_subtype() == "html" else text
+    return text
+
+
+def _decoded(part: MIMEPart) -> str:
     try:
         return str(part.get_content())
     except (LookupError, UnicodeError, ValueError, AttributeError):  # an unknown or wrong charset
@@ -136,7 +192,7 @@ def _text(part: EmailMessage) -> str:
         return text.text if text is not None else ""
 
 
-def _attachment(part: EmailMessage, out: Output) -> None:
+def _attachment(part: MIMEPart, out: Output) -> None:
     data = part.get_payload(decode=True)
     if not isinstance(data, bytes) or not data:
         return

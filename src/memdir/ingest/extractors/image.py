@@ -63,7 +63,9 @@ def _read(image: Image.Image, out: Output) -> None:
         raise ocr.missing("it is a picture")
     out.engine = found
     moving = getattr(image, "is_animated", False) and image.format != "TIFF"
-    frames = 1 if moving else min(getattr(image, "n_frames", 1), _FRAMES_MAX)
+    count = 1 if moving else getattr(image, "n_frames", 1)
+    frames = min(count, _FRAMES_MAX)
+    out.truncated = count > frames
     for number in range(frames):
         out.recognising()
         if frames > 1:
@@ -73,8 +75,8 @@ def _read(image: Image.Image, out: Output) -> None:
             out.heading(2, f"Page {number + 1}")
         out.paragraph(text)
         out.progress(number + 1, frames)
-    if frames > 1:
-        out.fact("pages", frames)
+    if count > 1:
+        out.fact("pages", count)
 
 
 def _camera(exif: Any, out: Output) -> None:

@@ -12,6 +12,9 @@ from memdir.store.text.wrapping import by_sentence
 
 DEPTH_MAX: Final = 400
 _PREFORMATTED: Final = re.compile(r"<(/?)(?:pre|textarea)\b", re.IGNORECASE)
+_PICTURE: Final = re.compile(r"""<img\b[^>]*?\salt\s*=\s*(?:"([^"]*)"|'([^']*)')[^>]*>""", re.IGNORECASE)
+_DESCRIBED_MIN_WORDS: Final = 3
+"""Of what is said in place of a picture; with fewer it is the name of a logo, a badge or a file."""
 _NO_TEXT: Final = ["script", "style", "noscript", "template", "svg", "iframe", "object", "head > link"]
 _AROUND: Final = [
     "nav",
@@ -42,7 +45,7 @@ def markdown(html: str, *, page: bool = False) -> str:
         compact_tables=True,
     )
     try:
-        result = convert(_on_one_line(html), options)
+        result = convert(_PICTURE.sub(_described, _on_one_line(html)), options)
     except Exception as error:
         raise ExtractionError("its HTML cannot be read", hint="open it in a browser and save it again") from error
     return by_sentence(result.content or "")
@@ -57,6 +60,17 @@ def _on_one_line(html: str) -> str:
             pieces.append(html[begin : tag.start()] if kept else _joined(html[begin : tag.start()]))
             begin, kept = tag.start(), not kept
     return "".join([*pieces, html[begin:] if kept else _joined(html[begin:])])
+
+
+def _described(picture: re.Match[str]) -> str:
+    """What its author says in place of the picture."""
+    said = picture[1] or picture[2] or ""
+    return f" (picture: {said}) " if describes(said) else " "
+
+
+def describes(said: str) -> bool:
+    """Whether what is said in place of a picture says what it shows."""
+    return len(said.split()) >= _DESCRIBED_MIN_WORDS
 
 
 def _joined(text: str) -> str:

@@ -5,8 +5,10 @@ No library with a fitting licence that is looked after reads them.
 
 from __future__ import annotations
 
+import contextlib
 import re
 import struct
+import zlib
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
@@ -14,10 +16,12 @@ from typing import Any, Final, NamedTuple
 
 import olefile
 
-from memdir.ingest.extractors import packages
+from memdir.ingest.extractors import ole_objects, packages
 from memdir.ingest.extractors.output import ExtractionError, Output, encrypted
 
 _WORD, _SLIDES, _USER = "WordDocument", "PowerPoint Document", "Current User"
+_LOCKED: Final = "EncryptedPackage"
+"""Where a newer office file is that wants a password ([MS-OFFCRYPTO] 2.3.4.4)."""
 _DEPTH_MAX: Final = 32
 
 _WORD_97: Final = 0xC1
@@ -35,6 +39,7 @@ _SIGNS: Final = str.maketrans({"\r": "\n", "\x0b": "\n", "\x0c": "\n", "\x1e": "
 
 _CURRENT_LOCKED: Final = 0xF3D1C4DF
 _NOTES_ATOM, _SLIDE_PERSIST, _DRAWING, _TEXT_CHARS, _TEXT_BYTES, _SLIDE_LIST = 1009, 1011, 1036, 4000, 4008, 4080
+_OBJECT: Final = 4113
 """Kinds of records ([MS-PPT] 2.13.24)."""
 _LIST_OF_SLIDES, _LIST_OF_NOTES = 0, 2
 
@@ -59,8 +64,11 @@ def extract(path: Path, out: Output) -> None:
             out.fact("author", _named(told.author, told.codepage))
             if storage.exists(_WORD):
                 _word(storage, out)
+                ole_objects.add_stored(storage, out)
             elif storage.exists(_SLIDES):
                 _slides(storage, out)
+            elif storage.exists(_LOCKED):
+                raise encrypted()
             else:
                 raise ExtractionError("it is a compound file with neither words nor slides nor sheets in it")
     except (OSError, struct.error, ValueError, IndexError, KeyError, TypeError, AttributeError) as error:
@@ -164,6 +172,17 @@ def _slides(storage: Any, out: Output) -> None:
             out.paragraph(text)
         out.paragraph(f"Notes: {notes[slide_id]}" if notes.get(slide_id) else "")
         out.progress(number, len(slides))
+    for place in sorted(set(places.values())):
+        record = _record(data, place)
+        if record.kind == _OBJECT:
+            ole_objects.add(_unpacked(data[record.begin : record.end], record.instance), "object", out)
+
+
+def _unpacked(data: bytes, instance: int) -> bytes:
+    """An object as it is, or deflated behind its size ([MS-PPT] 2.10.34); nothing when it is damaged."""
+    with contextlib.suppress(zlib.error):
+        return zlib.decompressobj().decompress(data[4:], packages.PART_MAX_BYTES) if instance else data
+    return b""
 
 
 def _places(data: bytes, edit: int) -> tuple[dict[int, int], int]:

@@ -5,14 +5,16 @@ Files of OpenOffice 1 (.sxw, .sxc, .sxi) have the same elements in other namespa
 
 from __future__ import annotations
 
+import posixpath
 import re
+import zipfile
 from collections.abc import Iterator
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
-from memdir.ingest.extractors import packages
+from memdir.ingest.extractors import markup, ole_objects, packages
 from memdir.ingest.extractors.output import ExtractionError, Output, encrypted
 
 _NAMESPACE: Final = "urn:oasis:names:tc:opendocument:xmlns:"
@@ -21,6 +23,7 @@ _TABLE: Final = f"{{{_NAMESPACE}table:1.0}}"
 _DRAW: Final = f"{{{_NAMESPACE}drawing:1.0}}"
 _OFFICE: Final = f"{{{_NAMESPACE}office:1.0}}"
 _PRESENTATION: Final = f"{{{_NAMESPACE}presentation:1.0}}"
+_SVG: Final = f"{{{_NAMESPACE}svg-compatible:1.0}}"
 _LINK: Final = "{http://www.w3.org/1999/xlink}href"
 _SKIPPED: Final = frozenset({f"{_TEXT}tracked-changes", f"{_TEXT}sequence-decls", f"{_OFFICE}forms"})
 _REPEATED_MAX: Final = 1_000
@@ -47,9 +50,36 @@ def extract(path: Path, out: Output) -> None:
         for number, page in enumerate(pages or [body], start=1):
             out.heading(2, f"Slide {number}" if pages else "")
             _blocks(page, out, 0)
-            for image in page.iter(f"{_DRAW}image"):
-                packages.add_picture(archive, image.get(_LINK) or "", out)
+            for frame in page.iter(f"{_DRAW}frame"):
+                _frame(archive, frame, out)
             out.progress(number, len(pages))
+        _margins(packages.parsed_if_whole(archive, "styles.xml"), out)
+
+
+def _frame(archive: zipfile.ZipFile, frame: Any, out: Output) -> None:
+    """What is said in place of a picture, the text in it, and documents in the document: charts, formulas, sheets, files."""
+    said = " ".join(filter(None, (packages.words(one) for name in ("title", "desc") for one in frame.iter(f"{_SVG}{name}"))))
+    if markup.describes(said):
+        out.paragraph(f"(picture: {said})")
+    objects = [one.get(_LINK) or "" for name in ("object", "object-ole") for one in frame.iter(f"{_DRAW}{name}")]
+    for place in (posixpath.normpath(link) for link in objects):
+        root = packages.parsed_if_whole(archive, f"{place}/content.xml")
+        body = None if root is None else root.find(f"{_OFFICE}body")
+        if body is not None:
+            _blocks(body, out, 0)
+        elif root is not None:
+            out.paragraph(packages.words_in(root, "annotation"))
+        else:
+            ole_objects.add_part(archive, place, out)
+    for image in frame.iter(f"{_DRAW}image"):
+        if not objects:  # else it shows the object
+            packages.add_picture(archive, image.get(_LINK) or "", out)
+
+
+def _margins(styles: Any, out: Output) -> None:
+    """Headers and footers, each text once."""
+    parts = packages.elements(styles, "header", "footer", "header-left", "footer-left", "header-first", "footer-first")
+    packages.add_margins((_words(paragraph) for part in parts for paragraph in part.iter(f"{_TEXT}p")), out)
 
 
 def _blocks(parent: Any, out: Output, depth: int) -> None:
@@ -80,8 +110,11 @@ def _blocks(parent: Any, out: Output, depth: int) -> None:
 
 def _framed(paragraph: Any, out: Output, depth: int) -> None:
     """Text boxes that are anchored in a paragraph stand behind it."""
+    inside: set[Any] = set()
     for box in paragraph.iter(f"{_DRAW}text-box"):
-        _blocks(box, out, depth + 1)
+        if box not in inside:
+            inside.update(box.iter(f"{_DRAW}text-box"))
+            _blocks(box, out, depth + 1)
 
 
 def _items(node: Any, out: Output, depth: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import posixpath
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -138,11 +138,24 @@ def add_pictures(path: Path, folders: tuple[str, ...], out: Output) -> None:
 
 def add_picture(archive: zipfile.ZipFile, name: str, out: Output) -> None:
     """The text in one picture; nothing when there is no such part or it is too large."""
+    embedded.add_picture(small_part(archive, name), posixpath.basename(name), out)
+
+
+def small_part(archive: zipfile.ZipFile, name: str) -> bytes:
+    """The bytes of a part that stands in the document; none when there is no such part or it is too large to be read."""
     try:
-        data = part(archive, name) if archive.getinfo(name).file_size <= embedded.PART_MAX_BYTES else b""
+        return part(archive, name) if archive.getinfo(name).file_size <= embedded.PART_MAX_BYTES else b""
     except KeyError:
-        return
-    embedded.add_picture(data, posixpath.basename(name), out)
+        return b""
+
+
+def add_margins(said: Iterable[str], out: Output) -> None:
+    """A section of headers and footers, each text once; numbers alone are those of pages."""
+    kept = dict.fromkeys(text.strip() for text in said)
+    texts = [text for text in kept if text and not text.isdigit()]
+    if texts:
+        out.heading(2, "Headers and footers")
+        out.paragraph("\n\n".join(texts))
 
 
 def properties(path: Path, out: Output) -> None:

@@ -212,6 +212,8 @@ def _row(line: re.Match[str], words: Sequence[Word]) -> _Row:
     """The words of a line and its cells, from left to right; none when it does not run from left to right."""
     first = bisect_left(words, line.start(), key=lambda word: word.start)
     own = list(takewhile(lambda word: word.start < line.end(), words[first:]))
+    if not own:
+        return _Row(line.start(), line.end(), 0.0, 0.0, [], [])
     height = max(word.top - word.bottom for word in own)
     cells: list[_Cell] = []
     for before, word in zip([None, *own], own, strict=False):

@@ -1,5 +1,5 @@
-"""What stands on a sheet and in none of its cells: comments on cells and text boxes ([ECMA-376] part 1, 18.7 and 20.5;
-OpenDocument 1.3, 14.1). Calamine reads cells alone."""
+"""What stands on a sheet and in none of its cells: comments on cells, text boxes and titles of charts ([ECMA-376] part 1, 18.7,
+20.5 and 21.2; OpenDocument 1.3, 14.1). Calamine reads cells alone."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from memdir.ingest.extractors import packages
+from memdir.ingest.extractors import charts, packages
 
 _WORKBOOK: Final = "xl/workbook.xml"
 _COPY: Final = "[Threaded comment]"
 """What Excel says in the old kind of comment where there is one of the new kind, which is read."""
-_SHEET_MAX: Final = 5_000
 
 
 def notes(path: Path) -> dict[str, list[str]]:
@@ -30,10 +29,10 @@ def _of_excel(archive: zipfile.ZipFile) -> Iterator[tuple[str, list[str]]]:
         lines = [
             line
             for _, kind, place in _related(archive, parts.get(key, ""))
-            for line in _lines(kind, packages.parsed_if_whole(archive, place))
+            for line in (*_lines(kind, packages.parsed_if_whole(archive, place)), *_charts(archive, place))
         ]
         if lines:
-            yield sheet.get("name", ""), lines[:_SHEET_MAX]
+            yield sheet.get("name", ""), lines
 
 
 def _related(archive: zipfile.ZipFile, part: str) -> Iterator[tuple[str, str, str]]:
@@ -44,6 +43,13 @@ def _related(archive: zipfile.ZipFile, part: str) -> Iterator[tuple[str, str, st
             target = one.get("Target", "")
             place = target.lstrip("/") if target.startswith("/") else posixpath.normpath(posixpath.join(folder, target))
             yield one.get("Id", ""), one.get("Type", "").rpartition("/")[2], place
+
+
+def _charts(archive: zipfile.ZipFile, drawing: str) -> Iterator[str]:
+    """Titles of charts. What they show stands in cells."""
+    for _, kind, place in _related(archive, drawing):
+        if kind in charts.RELATIONS:
+            yield from charts.titles(packages.parsed_if_whole(archive, place))
 
 
 def _lines(kind: str, root: Any) -> Iterator[str]:
@@ -71,6 +77,10 @@ def _of_opendocument(archive: zipfile.ZipFile) -> Iterator[tuple[str, list[str]]
             author = next((packages.words(one) for one in packages.elements(comment, "creator")), "")
             said = packages.words_in(comment, "p")
             lines.append(f"Comment{f' of {author}' if author else ''}: {said}")
+        for drawn in packages.elements(table, "object"):
+            place = posixpath.normpath(next((value for key, value in drawn.attrib.items() if key.endswith("}href")), ""))
+            chart = packages.parsed_if_whole(archive, f"{place}/content.xml")
+            lines += [f"Chart: {packages.words(one)}" for one in packages.elements(chart, "title") if packages.words(one)]
         lines += [
             f"Text box: {packages.words(paragraph)}"
             for shape in packages.elements(table, "custom-shape", "text-box")
@@ -79,4 +89,4 @@ def _of_opendocument(archive: zipfile.ZipFile) -> Iterator[tuple[str, list[str]]
         ]
         name = next((value for key, value in table.attrib.items() if packages.local_name(key) == "name"), "")
         if lines:
-            yield name, lines[:_SHEET_MAX]
+            yield name, lines

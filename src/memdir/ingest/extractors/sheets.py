@@ -8,9 +8,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
+import olefile
 import python_calamine as calamine
 
-from memdir.ingest.extractors import opendocument, packages, sheet_notes
+from memdir.ingest.extractors import ole_objects, opendocument, packages, sheet_notes
 from memdir.ingest.extractors.formats import ODS
 from memdir.ingest.extractors.output import ExtractionError, Output, encrypted
 
@@ -36,6 +37,7 @@ def extract(path: Path, out: Output) -> None:
             return
         raise _damaged() from error
     names = book.sheet_names[:_SHEETS_MAX]
+    out.truncated = len(names) < len(book.sheet_names)
     out.fact("sheets", len(book.sheet_names))
     unread = 0
     beside = sheet_notes.notes(path) if zipped else {}
@@ -56,6 +58,10 @@ def extract(path: Path, out: Output) -> None:
         raise _damaged()
     if zipped:
         packages.add_pictures(path, ("xl/media/", "Pictures/"), out)
+        ole_objects.add_all(path, out)
+    elif olefile.isOleFile(path):
+        with olefile.OleFileIO(path) as storage:
+            ole_objects.add_stored(storage, out)
 
 
 def _damaged() -> ExtractionError:

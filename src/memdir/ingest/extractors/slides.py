@@ -13,7 +13,7 @@ from pptx import Presentation
 from pptx.exc import PackageNotFoundError
 from pptx.shapes.picture import Picture
 
-from memdir.ingest.extractors import embedded, packages
+from memdir.ingest.extractors import charts, embedded, markup, ole_objects, packages
 from memdir.ingest.extractors.output import ExtractionError, Output
 
 
@@ -34,12 +34,15 @@ def extract(path: Path, out: Output) -> None:
             named = title.text_frame.text if title is not None and title.has_text_frame else ""
             out.heading(2, f"Slide {number}: {named}" if named.strip() else f"Slide {number}")
             _shapes((shape for shape in slide.shapes if title is None or shape.shape_id != title.shape_id), out)
+            for root in _related(slide.part, *charts.RELATIONS):
+                charts.add(root, out)
             _diagrams(slide.part, out)
             if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
                 notes = slide.notes_slide.notes_text_frame.text
                 out.paragraph(f"Notes: {notes}" if notes.strip() else "")
             out.paragraph("\n".join(_comments(slide.part, authors)))
             out.progress(number, len(slides))
+    ole_objects.add_all(path, out)
 
 
 def _shapes(shapes: Iterable[Any], out: Output) -> None:
@@ -48,8 +51,6 @@ def _shapes(shapes: Iterable[Any], out: Output) -> None:
             _shapes(shape.shapes, out)
         elif getattr(shape, "has_table", False):
             out.table([cell.text for cell in row.cells] for row in shape.table.rows)
-        elif getattr(shape, "has_chart", False):
-            _chart(shape.chart, out)
         elif isinstance(shape, Picture):
             _picture(shape, out)
         elif shape.has_text_frame:
@@ -93,19 +94,10 @@ def _comments(slide: Any, authors: dict[str, str]) -> Iterator[str]:
 
 
 def _picture(shape: Picture, out: Output) -> None:
+    for said in shape.element.xpath("./p:nvPicPr/p:cNvPr/@descr"):
+        out.paragraph(f"(picture: {said})" if markup.describes(said) else "")
     try:
         image = shape.image
     except (KeyError, ValueError):  # linked, and not in the file
         return
     embedded.add_picture(image.blob, image.filename or shape.name, out)
-
-
-def _chart(chart: Any, out: Output) -> None:
-    if chart.has_title and chart.chart_title.has_text_frame:
-        out.paragraph(chart.chart_title.text_frame.text)
-    for plot in chart.plots:
-        series = list(plot.series)
-        rows = [["", *(str(item.name) for item in series)]]
-        for at, category in enumerate(plot.categories):
-            rows.append([str(category), *(str(item.values[at]) if at < len(item.values) else "" for item in series)])
-        out.table(rows)

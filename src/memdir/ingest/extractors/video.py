@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
@@ -29,9 +30,10 @@ def extract(path: Path, out: Output) -> None:
     with speech.opened(path) as media:
         length_s = speech.seconds(media)
         out.fact("duration", speech.stamp(length_s))
-        out.title = media.metadata.get("title", "")
         is_video, has_sound = bool(media.streams.video), bool(media.streams.audio)
         has_subtitles = bool(media.streams.subtitles)
+        if is_video:
+            speech.tags(media, out)
     if not is_video and has_sound:
         out.kind = "audio"
         speech.extract(path, out)
@@ -50,6 +52,8 @@ def extract(path: Path, out: Output) -> None:
         _section(out, "Text on the screen", _shown(path, out, length_s))
     elif is_video:
         lost["ocr"] = f"text on the screen: {ocr.HINT}"
+    if not engines and not out.is_empty:
+        engines.append(f"pyav {version('av')}")
     if not engines:
         reason = "it is a film, and nothing here reads speech or text in pictures"
         raise ExtractionError(reason, hint="; ".join(lost.values()), needs="speech")
@@ -87,7 +91,7 @@ def _dialogue(subtitle: Any) -> str:
 
 def _shown(path: Path, out: Output, length_s: int) -> Iterator[tuple[float, str]]:
     last = ""
-    for at_s, frame in _distinct_frames(path):
+    for at_s, frame in _distinct_frames(path, out):
         text = " / ".join(line for line in ocr.recognised(frame).split("\n") if line.strip())
         out.progress(int(at_s), length_s)
         if text and difflib.SequenceMatcher(None, last[:500], text[:500]).ratio() < _SAME_TEXT:
@@ -95,7 +99,7 @@ def _shown(path: Path, out: Output, length_s: int) -> Iterator[tuple[float, str]
         last = text or last
 
 
-def _distinct_frames(path: Path) -> Iterator[tuple[float, Any]]:
+def _distinct_frames(path: Path, out: Output) -> Iterator[tuple[float, Any]]:
     import av
     import numpy as np
 
@@ -117,6 +121,7 @@ def _distinct_frames(path: Path) -> Iterator[tuple[float, Any]]:
                     count += 1
                     yield float(frame.time), image
                 if count >= _FRAMES_MAX:
+                    out.truncated = True
                     return
         except av.FFmpegError:
             if not count:

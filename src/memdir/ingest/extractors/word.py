@@ -7,12 +7,12 @@ import zipfile
 from importlib.metadata import version
 from io import BytesIO
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Any, Final
 
 import mammoth
 from lxml import etree
 
-from memdir.ingest.extractors import markup, packages
+from memdir.ingest.extractors import charts, markup, ole_objects, packages
 from memdir.ingest.extractors.output import Output
 
 _W: Final = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -37,9 +37,10 @@ def extract(path: Path, out: Output) -> None:
             ignore_empty_paragraphs=True,
         ).value
     out.paragraph(markup.markdown(html))
-    _diagrams(path, out)
+    _drawn(path, out)
     _margins(path, out)
     packages.add_pictures(path, ("word/media/",), out)
+    ole_objects.add_all(path, out)
 
 
 def _with_formulas(handle: IO[bytes]) -> IO[bytes]:
@@ -64,9 +65,13 @@ def _with_formulas(handle: IO[bytes]) -> IO[bytes]:
     return copy
 
 
-def _diagrams(path: Path, out: Output) -> None:
-    """The words of SmartArt, which mammoth passes over."""
+def _drawn(path: Path, out: Output) -> None:
+    """Charts and the words of SmartArt, which mammoth passes over."""
     with zipfile.ZipFile(path) as archive:
+        names = sorted(name for name in archive.namelist() if re.fullmatch(r"word/charts/chart(?:Ex)?\d*\.xml", name))
+        for number, name in enumerate(names, start=1):
+            out.heading(2, f"Chart {number}")
+            charts.add(packages.parsed_if_whole(archive, name), out)
         names = sorted(name for name in archive.namelist() if re.fullmatch(r"word/diagrams/data\d*\.xml", name))
         for number, name in enumerate(names, start=1):
             points = [*packages.points(packages.parsed_if_whole(archive, name))]
@@ -78,17 +83,11 @@ def _diagrams(path: Path, out: Output) -> None:
 
 
 def _margins(path: Path, out: Output) -> None:
-    """Headers and footers, each text once."""
-    seen = []
+    paragraphs: list[Any] = []
     with zipfile.ZipFile(path) as archive:
         for name in sorted(archive.namelist()):
             if not name.startswith(("word/header", "word/footer")) or not name.endswith(".xml"):
                 continue
             root = packages.parsed(archive, name)
-            for paragraph in root.iter(f"{_W}p") if root is not None else ():
-                text = "".join(node.text or "" for node in paragraph.iter(f"{_W}t")).strip()
-                if text and text not in seen and not text.isdigit():
-                    seen.append(text)
-    if seen:
-        out.heading(2, "Headers and footers")
-        out.paragraph("\n\n".join(seen))
+            paragraphs += list(root.iter(f"{_W}p")) if root is not None else []
+    packages.add_margins(("".join(node.text or "" for node in one.iter(f"{_W}t")) for one in paragraphs), out)

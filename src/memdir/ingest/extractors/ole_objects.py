@@ -1,0 +1,94 @@
+"""Files that stand in office documents as OLE objects: attached ones ([MS-OLEDS] 2.3.6) and documents of other programs."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import zipfile
+from io import BytesIO
+from pathlib import Path
+from typing import Final
+
+import olefile
+
+from memdir.ingest.extractors import embedded, packages
+from memdir.ingest.extractors.output import Output
+
+_EMBEDDED: Final = re.compile(r"(?:word|ppt|xl)/embeddings/.+|Object \d+")
+_ATTACHED: Final = "\x01Ole10Native"
+_WRAPPED: Final = ("Package", "CONTENTS")
+"""Where newer office files and PDFs stand in an object."""
+_DOCUMENTS: Final = ("WordDocument", "Workbook", "Book", "PowerPoint Document")
+_LENGTH_BYTES: Final = 4
+_MAGIC: Final = b"\xd0\xcf\x11\xe0"
+
+
+def add_all(path: Path, out: Output) -> None:
+    """A section for each file in a package of an office program; workbooks behind charts are none."""
+    with packages.opened(path) as archive:
+        names = [name for name in archive.namelist() if _EMBEDDED.fullmatch(name)]
+        behind = {posixpath.basename(place) for place in _of_charts(archive)} if names else set()
+        for name in names:
+            if posixpath.basename(name) not in behind:
+                add_part(archive, name, out)
+
+
+def add_part(archive: zipfile.ZipFile, name: str, out: Output) -> None:
+    """A section for the file that one part is or holds; nothing when no program here knows it, or it is large."""
+    add(packages.small_part(archive, name), posixpath.basename(name), out)
+
+
+def add(data: bytes, name: str, out: Output) -> None:
+    """The same for the bytes of an object."""
+    called, held = _held(data) if data.startswith(_MAGIC) else ("", data)
+    if held:
+        embedded.add(held, called or name, out, title="Attachment")
+
+
+def add_stored(storage: olefile.OleFileIO, out: Output) -> None:
+    """The same for the objects in a compound file of Word or Excel."""
+    for entry in storage.listdir():
+        if len(entry) > 1 and entry[-1] in (_ATTACHED, *_WRAPPED):
+            data = storage.openstream(entry).read()
+            called, held = _attached(data) if entry[-1] == _ATTACHED else ("", data)
+            if held:
+                embedded.add(held, called or entry[-2], out, title="Attachment")
+
+
+def _of_charts(archive: zipfile.ZipFile) -> list[str]:
+    parts = [name for name in archive.namelist() if "/charts/_rels/" in name]
+    roots = (packages.parsed_if_whole(archive, name) for name in parts)
+    return [one.get("Target", "") for root in roots for one in packages.elements(root, "Relationship")]
+
+
+def _held(data: bytes) -> tuple[str, bytes]:
+    """Name and contents of what an object is about; no contents when it is nothing that can be read."""
+    try:
+        with olefile.OleFileIO(BytesIO(data)) as storage:
+            if storage.exists(_ATTACHED):
+                return _attached(storage.openstream(_ATTACHED).read())
+            for name in _WRAPPED:
+                if storage.exists(name):
+                    return "", storage.openstream(name).read()
+            return "", data if any(map(storage.exists, _DOCUMENTS)) else b""
+    except (OSError, ValueError, IndexError, KeyError, TypeError, AttributeError):
+        return "", b""
+
+
+def _attached(stream: bytes) -> tuple[str, bytes]:
+    """Size, flags, label, place, flags, then two pieces behind their lengths: a place and the contents. Newer programs put a
+    command and the label in UTF-16 behind. A link to a file elsewhere has no contents."""
+    label, _, rest = stream[6:].partition(b"\x00")
+    _, rest = _piece(rest.partition(b"\x00")[2][4:], 1)
+    held, rest = _piece(rest, 1)
+    named = label.decode("cp1252", "replace")
+    if len(rest) > 2 * _LENGTH_BYTES:
+        wide = _piece(_piece(rest, 2)[1], 2)[0]
+        named = wide.decode("utf-16-le", "replace") or named
+    return named, held
+
+
+def _piece(data: bytes, width: int) -> tuple[bytes, bytes]:
+    """What stands behind its length in characters of `width` bytes, and the rest."""
+    end = _LENGTH_BYTES + int.from_bytes(data[:_LENGTH_BYTES], "little") * width
+    return data[_LENGTH_BYTES:end], data[end:]

@@ -1,0 +1,179 @@
+"""Mails as a mail program shows them, messages in messages, address cards, and what stands beside the words of a chat."""
+
+from __future__ import annotations
+
+import json
+import struct
+from email.message import EmailMessage
+from email.mime.base import MIMEBase
+from email.mime.message import MIMEMessage
+from email.mime.multipart import MIMEMultipart
+from email.mime.text import MIMEText
+
+import pytest
+from oxmsg.storage import Storage, Stream
+
+from memdir.ingest.extractors import outlook
+from memdir.ingest.extractors.output import Output
+from memdir.ingest.sandbox import Sandbox
+from tests.ingest.reading import read
+
+pytestmark = pytest.mark.promise("extract.kinds")
+
+
+def mail(kind: str, *parts: MIMEBase) -> bytes:
+    made = MIMEMultipart(kind)
+    made["Subject"], made["From"], made["To"] = "Nets", "ana@quay.example", "ben@quay.example"
+    for part in parts:
+        made.attach(part)
+    return made.as_bytes()
+
+
+def forwarded() -> MIMEText:
+    inner = MIMEText("Fog until noon.")
+    inner["Subject"], inner["From"], inner["Date"] = "Weather", "cem@quay.example", "Fri, 20 Nov 2026 10:00:00 +0000"
+    return inner
+
+
+def test_a_page_with_a_footer_of_the_list_keeps_both(sandbox: Sandbox) -> None:
+    data = mail("mixed", MIMEText("<p>The <b>nets</b> are mended.</p>", "html"), MIMEText("-- \nlist footer"))
+    text = read(sandbox, data, "a.eml").text
+    assert text.index("The **nets** are mended.") < text.index("list footer")
+    assert "Date" not in text  # it has none
+
+
+def test_of_alternatives_one_is_read(sandbox: Sandbox) -> None:
+    both = mail("alternative", MIMEText("The nets are mended."), MIMEText("<p>The nets are mended at last.</p>", "html"))
+    assert read(sandbox, both, "a.eml").text.count("mended") == 1
+    empty = mail("alternative", MIMEText("  \n"), MIMEText("<p>The nets are mended.</p>", "html"))
+    assert "The nets are mended." in read(sandbox, empty, "a.eml").text
+    stub = mail("alternative", MIMEText("See it in a browser."), MIMEText(f"<p>{'mended nets ' * 20}</p>", "html"))
+    text = read(sandbox, stub, "a.eml").text
+    assert "mended nets" in text
+    assert "browser" not in text
+
+
+def test_what_alternatives_have_beside_their_text(sandbox: Sandbox) -> None:
+    log = MIMEText("a log")
+    log.add_header("Content-Disposition", "attachment", filename="log.txt")
+    page = MIMEMultipart("mixed")
+    for part in (MIMEText("<p>mended</p>", "html"), log):
+        page.attach(part)
+    invitation = MIMEText("BEGIN:VCALENDAR\r\nBEGIN:VEVENT\r\nSUMMARY:Mend nets\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n", "calendar")
+    text = read(sandbox, mail("alternative", MIMEText("mended"), page, invitation), "a.eml").text
+    assert text.count("mended") == 1
+    assert "## Attachment: log.txt\n\na log\n" in text
+    assert "## Mend nets" in text
+    assert "BEGIN" not in text
+
+
+def test_messages_in_messages_say_who_wrote_them_and_when(sandbox: Sandbox) -> None:
+    again = mail("mixed", MIMEText("look"), MIMEMessage(forwarded()))
+    text = read(sandbox, again, "a.eml").text
+    assert "## Message: Weather\n\n- From: cem@quay.example\n- Date: 2026-11-20 10:00 +0000\n\nFog until noon.\n" in text
+    box = b"".join(b"From a Fri Nov 20 10:00:00 2026\n" + again + b"\n" for _ in range(2))
+    assert read(sandbox, box, "a.mbox").text.count("### Message: Weather") == 2
+
+
+def test_messages_in_messages_in_messages_end_somewhere(sandbox: Sandbox) -> None:
+    inner: MIMEText | MIMEMultipart = forwarded()
+    for _ in range(30):
+        outer = MIMEMultipart("mixed")
+        outer["Subject"] = outer["From"] = "again"
+        outer.attach(MIMEMessage(inner))
+        inner = outer
+    inner["To"] = inner["Date"] = "x"
+    extraction = read(sandbox, inner.as_bytes(), "a.eml")
+    assert extraction.truncated
+    assert 2 < extraction.text.count("again") < 30
+
+
+def test_a_report_of_what_did_not_arrive(sandbox: Sandbox) -> None:
+    report = MIMEBase("message", "delivery-status")
+    block = EmailMessage()
+    block["Final-Recipient"], block["Status"] = "rfc822; ben@quay.example", "5.1.1"
+    report.set_payload([block])
+    text = read(sandbox, mail("report", MIMEText("Undelivered"), report, MIMEMessage(forwarded())), "a.eml").text
+    assert "Final-Recipient: rfc822; ben@quay.example\nStatus: 5.1.1\n" in text
+    assert "## Message: Weather" in text
+
+
+def test_parts_that_cannot_be_told_apart_are_kept(sandbox: Sandbox) -> None:
+    data = b"From: a@b.c\nTo: b@b.c\nSubject: x\nContent-Type: multipart/mixed\n\nno boundary, and words\n"
+    assert "no boundary, and words" in read(sandbox, data, "a.eml").text
+
+
+def storage(name: str, said: dict[int, str], header: int, numbers: dict[int, int] | None = None, *inside: Storage) -> Storage:
+    """As Outlook stores a message, a receiver or an attachment (MS-OXMSG 2.2)."""
+    streams = [Stream(f"{name}/__substg1.0_{key:04X}001F", text.encode("utf-16-le")) for key, text in said.items()]
+    table = b"\0" * header
+    for key, text in said.items():
+        table += struct.pack("<HHIII", 0x1F, key, 6, 2 * len(text) + 2, 0)
+    for key, number in (numbers or {}).items():
+        table += struct.pack("<HHIQ", 3, key, 6, number)
+    return Storage(name, (*streams, Stream(f"{name}/__properties_version1.0", table)), inside)
+
+
+def test_messages_in_messages_of_outlook() -> None:
+    people = [
+        storage(f"__recip_version1.0_#{at}", {0x3001: name, 0x39FE: f"{name}@quay.example"}, 8, {0x0C15: kind})
+        for at, (name, kind) in enumerate([("ben", 1), ("dan", 2), ("eva", 1)])
+    ]
+    inner = storage(
+        "__substg1.0_3701000D", {0x37: "Weather", 0x1000: "Fog until noon.", 0x0C1A: "cem", 0x0C1F: "cem@quay.example"}, 24
+    )
+    enclosed = storage("__attach_version1.0_#0", {0x3001: "Weather"}, 8, None, inner)
+    root = storage("", {0x37: "Fwd: Weather", 0x1000: "look"}, 32, None, *people, enclosed)
+    out = Output()
+    outlook.add(outlook.Message(root), root, out)
+    assert "- To: ben <ben@quay.example>, eva <eva@quay.example>\n- Cc: dan <dan@quay.example>\n" in out.text()
+    assert out.text().endswith('## Message: Weather\n\n- From: "cem" <cem@quay.example>\n\nFog until noon.\n')
+
+
+def test_cards_of_a_telephone(sandbox: Sandbox) -> None:
+    """vCard 2.1 as telephones export it: quoted-printable, long lines broken without a space, no full name."""
+    name = "N;CHARSET=UTF-8;ENCODING=QUOTED-PRINTABLE:M=C3=BCller;J=C3=B6rg;;;\r\n"
+    note = "NOTE;CHARSET=ISO-8859-1;ENCODING=QUOTED-PRINTABLE:Kauft Netze,=\r\n=0AGr=FC=DFe\r\n"
+    data = f"BEGIN:VCARD\r\nVERSION:2.1\r\n{name}TEL;CELL;WORK:+49 30 1\r\n{note}NICKNAME:Jo\r\nEND:VCARD\r\n"
+    text = read(sandbox, data.encode(), "a.vcf").text
+    assert text == "## Jörg Müller\n\n- Telephone: +49 30 1 (cell, work)\n- Note: Kauft Netze, Grüße\n- Nickname: Jo\n"
+
+
+def test_calendars_have_a_name_and_what_people_fill_in(sandbox: Sandbox) -> None:
+    event = "BEGIN:VEVENT\nSUMMARY:Mend nets\nDTSTART:20261130\nDURATION:PT2H\nCATEGORIES:work\nEND:VEVENT\n"
+    extraction = read(sandbox, f"BEGIN:VCALENDAR\nX-WR-CALNAME:Harbour\n{event}END:VCALENDAR\n".encode(), "a.ics")
+    assert extraction.title == "Harbour"
+    assert extraction.text == "## Mend nets\n\n- Start: 2026-11-30\n- Duration: PT2H\n- Categories: work\n"
+
+
+def test_what_was_given_to_a_chat_beside_words(sandbox: Sandbox) -> None:
+    given = {"file_name": "log.txt", "extracted_content": "Fog until noon."}
+    document = {"type": "tool_use", "input": {"title": "Net plan", "content": "Mend them on Monday."}}
+    claude = [{"name": "Nets", "chat_messages": [
+        {"sender": "human", "text": "look", "attachments": [given], "files": [{"file_name": "board.png"}]},
+        {"sender": "assistant", "content": [{"type": "text", "text": "Done:"}, document]},
+    ]}]  # fmt: skip
+    text = read(sandbox, json.dumps(claude).encode(), "a.json").text
+    assert "human: look\n[file: log.txt]\nFog until noon.\n[file: board.png]\n" in text
+    assert "assistant: Done:\nNet plan\nMend them on Monday.\n" in text
+    spoken = {"content_type": "audio_transcription", "text": "what about the nets"}
+    user = {"author": {"role": "user"}, "content": {"parts": [spoken, "?"]}, "metadata": {"attachments": [{"name": "log.txt"}]}}
+    code = {"author": {"role": "assistant"}, "content": {"content_type": "code", "text": "mend()"}}
+    chatgpt = [
+        {"title": "Nets", "mapping": {"a": {"message": user}, "b": {"message": code, "parent": "a"}}, "current_node": "b"}
+    ]
+    text = read(sandbox, json.dumps(chatgpt).encode(), "a.json").text
+    assert "user: what about the nets\n?\n[file: log.txt]\n\nassistant: mend()\n" in text
+    posted = {"title": "Build 7", "text": "nets failed", "fields": [{"title": "Branch", "value": "quay"}]}
+    slack = [
+        {
+            "type": "message",
+            "ts": "1764000000.1",
+            "user": "U1",
+            "text": "",
+            "attachments": [posted],
+            "files": [{"name": "a.pdf"}],
+        }
+    ]
+    text = read(sandbox, json.dumps(slack).encode(), "a.json").text
+    assert "U1: Build 7\nnets failed\nBranch: quay\n[file: a.pdf]\n" in text
