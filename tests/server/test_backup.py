@@ -50,8 +50,12 @@ def target(request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock) -> 
 @pytest.fixture
 def filled(store: AnyStore, container: Container, put: Putting) -> AnyStore:
     """A store with something in every table that is backed up."""
-    for number in range(1100):
-        put(f"/many/{number}", b"%d" % (number % 50))
+    many = []
+    for number in range(520):  # more than a page
+        with store.blobs.upload() as upload:
+            upload.write(b"%d" % (number % 50))
+            many.append(Put(path=f"/many/{number}", blob=upload.finish()))
+    store.files.apply_all(container, many)
     put("/large", LARGE)
     put("/copy", LARGE)
     put("/large", LARGE + b"2")
