@@ -156,8 +156,9 @@ def test_no_code_of_the_weight_packages_is_imported() -> None:
 
 
 @pytest.mark.promise("network.no-telemetry")
-def test_onnxruntime_reports_nothing_and_leaves_no_device_id(tmp_path: Path) -> None:
-    code = "import memdir.retrieval.embed, onnxruntime; onnxruntime.SessionOptions()"
+@pytest.mark.parametrize("process", ["memdir.retrieval.embed", "memdir.ingest.sandbox.fork_server"])
+def test_onnxruntime_reports_nothing_and_leaves_no_device_id(tmp_path: Path, process: str) -> None:
+    code = f"import {process}, onnxruntime; onnxruntime.SessionOptions()"
     # A bare environment: where CI variables are set, onnxruntime is silent anyway.
     env = {"HOME": str(tmp_path), "TMPDIR": str(tmp_path), "PATH": "/usr/bin:/bin"}
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=env, check=True, timeout=60)
