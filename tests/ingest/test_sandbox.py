@@ -200,6 +200,16 @@ HOSTILE = {
     ),
     "writes": "def extract(path, out):\n    with open('big', 'wb') as f:\n        f.truncate(1 << 40)\n",
 }
+HALF = (
+    "from memdir.ingest.extractors.output import ExtractionError\ndef extract(path, out):\n    out.fact('pages', 9)\n"
+    "    out.paragraph('page one')\n    out.progress(1, 9)\n    out.paragraph('page two')\n"
+)
+HOSTILE |= {
+    "tires": f"{HALF}    out.progress(2, 9)\n    while True:\n        pass\n",
+    "falls": f"import os\n{HALF}    out.progress(2, 9)\n    os.kill(os.getpid(), 11)\n",
+    "stumbles": f"{HALF}    max([])\n",
+    "refuses": f"{HALF}    raise ExtractionError('page three is torn')\n",
+}
 
 
 @pytest.fixture
@@ -233,6 +243,19 @@ def test_a_child_is_confined(hostile: Sandbox) -> None:
     if landlock_version() >= 1:
         assert [line.strip() for line in peeked] == ["refused", "refused", "refused", "x"], "no file of its user"
     assert "MEMDIR_API_KEY" not in hostile.extract([b"x"], _only("looks")).text
+
+
+@pytest.mark.promise("extract.harmless")
+@pytest.mark.parametrize(
+    ("module", "said"),
+    [("tires", "longer than 4 s"), ("falls", "died"), ("stumbles", "is damaged"), ("refuses", "page three is torn")],
+)
+def test_what_was_read_before_the_end_is_kept(hostile: Sandbox, module: str, said: str) -> None:
+    extraction = hostile.extract([b"x"], _only(module))
+    assert extraction.text == "page one\n\npage two\n"
+    assert extraction.truncated
+    assert extraction.facts["pages"] == 9
+    assert said in str(extraction.facts["unread"])
 
 
 def test_a_server_that_ends_takes_the_child_along(hostile: Sandbox) -> None:

@@ -56,6 +56,7 @@ class Output:
     """The engine that was not there for a part of the file: ocr, speech."""
     _pieces: list[str] = field(default_factory=list)
     _size: int = 0
+    _taken: int = 0
 
     def heading(self, level: int, text: str) -> None:
         """An anchor or a heading of the file itself."""
@@ -98,6 +99,11 @@ class Output:
         """All of it; ends with one line feed unless it is empty."""
         whole = "".join(self._pieces).rstrip()
         return whole + "\n" if whole else ""
+
+    def new_text(self) -> str:
+        """What was added since the last call."""
+        begin, self._taken = self._taken, len(self._pieces)
+        return "".join(self._pieces[begin:])
 
     @property
     def is_empty(self) -> bool:

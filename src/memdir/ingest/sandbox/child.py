@@ -49,7 +49,8 @@ def run(request: dict[str, Any], pipe: int, server_pid: int) -> None:
     close_files(folder, _readable())
     bound(memory_bytes=request["memory_bytes"], recognition_bytes=request["recognition_bytes"], cpu_s=request["cpu_s"])
     try:
-        _tell(pipe, _extracted(request, folder, pipe))
+        _extract(request, folder, pipe)
+        _tell(pipe, {"whole": True})
     except ExtractionError as error:
         _tell(pipe, {"error": error.reason, "hint": error.hint, "needs": error.needs})
     except MemoryError:
@@ -75,28 +76,41 @@ def _needs_memory() -> str:
     return f"reading it needs more than {resource.getrlimit(resource.RLIMIT_AS)[0] >> 20} MiB of memory"
 
 
-def _extracted(request: dict[str, Any], folder: Path, pipe: int) -> dict[str, Any]:
+def _extract(request: dict[str, Any], folder: Path, pipe: int) -> None:
+    """Whatever ends it, what was read until then is in the file, and what is known of it is told."""
     source = folder / SOURCE_FILE
     found = refined(Format(kind=request["kind"], media_type=request["media_type"], module=request["module"]), source)
     told_s = 0.0
 
+    def keep() -> None:
+        text.write(out.new_text())
+        text.flush()
+
     def progress(done: int, total: int) -> None:
         nonlocal told_s
+        keep()
         if time.monotonic() - told_s >= _TOLD_EVERY_S:
             told_s = time.monotonic()
-            _tell(pipe, {"done": done, "total": total})
+            _tell(pipe, {"done": done, "total": total, "known": _known(out)})
 
     def recognising() -> None:
+        keep()
         allow_recognition()
         _tell(pipe, {"recognising": True})
 
     _tell(pipe, {"kind": found.kind})
     out = Output(kind=found.kind, media_type=found.media_type, progress=progress, recognising=recognising)
-    try:
-        import_module(f"memdir.ingest.extractors.{found.module}").extract(source, out)
-    except OutputFullError:
-        out.truncated = True
-    (folder / TEXT_FILE).write_text(out.text(), encoding="utf-8")
+    with (folder / TEXT_FILE).open("w", encoding="utf-8") as text:
+        try:
+            import_module(f"memdir.ingest.extractors.{found.module}").extract(source, out)
+        except OutputFullError:
+            out.truncated = True
+        finally:
+            keep()
+            _tell(pipe, {"known": _known(out)})
+
+
+def _known(out: Output) -> dict[str, Any]:
     return {
         "kind": out.kind,
         "media_type": out.media_type,

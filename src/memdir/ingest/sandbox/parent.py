@@ -46,7 +46,7 @@ class Limits:
     silent_s: float = 10.0
     total_s: float = 600.0
     memory_bytes: int = 512 << 20
-    recognition_s: float = 40.0
+    recognition_s: float = 90.0
     """For one picture, in place of `silent_s`."""
     recognition_bytes: int = 2 << 30
     """Of memory from the first picture on, in place of `memory_bytes` when that is less."""
@@ -84,7 +84,10 @@ class _Told:
 
     pid: int = 0
     kind: str = ""
+    known: dict[str, Any] | None = None
+    """All of an Extraction but the text."""
     answer: dict[str, Any] | None = None
+    """How it ended: `whole` or an `error`."""
     buffer: bytes = b""
     heard_s: float = field(default_factory=time.monotonic)
     recognising: bool = False
@@ -250,10 +253,12 @@ def _watched(reading: int, limits: Limits, progress: Callable[[int, int], None],
             checkpoint()
             now_s = time.monotonic()
             if now_s - began_s > limits.total_s:
-                raise _slow(told, f"reading it takes longer than {limits.total_s:g} s")
+                told.answer = _slow(f"reading it takes longer than {limits.total_s:g} s")
+                break
             silent_s = max(limits.silent_s, limits.recognition_s) if told.recognising else limits.silent_s
             if now_s - told.heard_s > silent_s:
-                raise _slow(told, f"a part of it takes longer than {silent_s:g} s")
+                told.answer = _slow(f"a part of it takes longer than {silent_s:g} s")
+                break
             if not wait_readable(reading, timeout_s=_LOOK_S):
                 continue
             data = os.read(reading, 64 << 10)
@@ -271,43 +276,57 @@ def _heard(told: _Told, data: bytes, progress: Callable[[int, int], None]) -> No
     told.heard_s = time.monotonic()
     *lines, told.buffer = (told.buffer + data).split(b"\n")
     if len(told.buffer) > LINE_MAX_BYTES:
-        raise _slow(told, "the process that read it said too much")
+        told.answer = _slow("the process that read it said too much")
+        return
     for line in lines:
         message = json.loads(line)
         told.recognising = "recognising" in message
-        if told.recognising:
-            continue
+        told.known = message.get("known", told.known)
         if "pid" in message:
             told.pid = int(message["pid"])
         elif "done" in message:
             progress(int(message["done"]), int(message["total"]))
-        elif "engine" in message or "error" in message:
+        elif "whole" in message or "error" in message:
             told.answer = message
-        else:
+        elif "kind" in message:
             told.kind = str(message["kind"])
 
 
-def _slow(told: _Told, reason: str) -> ExtractionError:
-    return ExtractionError(reason, hint="split it or make it smaller", kind=told.kind)
+def _slow(reason: str) -> dict[str, Any]:
+    return {"error": reason, "hint": "split it or make it smaller"}
 
 
 def _result(told: _Told, folder: Path) -> Extraction:
+    """What was read before an error came is a text like others, and says that it is not all."""
     answer = told.answer or {"error": "the process that read it died: damaged, or made to do harm"}
-    if "error" in answer:
-        if "detail" in answer:
-            log.info("a %s could not be read:\n%s", told.kind, answer["detail"])
+    error = str(answer.get("error", ""))
+    if "detail" in answer:
+        log.info("a %s could not be read:\n%s", told.kind, answer["detail"])
+    text = _read(folder / TEXT_FILE) if told.known is not None else ""
+    if told.known is None or (error and not text):
         hint, needs = str(answer.get("hint", "")), str(answer.get("needs", ""))
-        raise ExtractionError(str(answer["error"]), hint=hint, needs=needs, kind=told.kind)
-    with open(folder / TEXT_FILE, encoding="utf-8") as handle:
-        text = handle.read(TEXT_MAX_CHARS)
+        raise ExtractionError(error, hint=hint, needs=needs, kind=told.kind)
+    facts = dict(told.known["facts"])
+    if error:
+        facts["unread"] = "; ".join(filter(None, (str(facts.get("unread", "")), f"what follows: {error}")))
     return Extraction(
-        kind=str(answer["kind"]),
-        media_type=str(answer["media_type"]),
-        engine=str(answer["engine"]),
-        title=str(answer["title"]),
+        kind=str(told.known["kind"]),
+        media_type=str(told.known["media_type"]),
+        engine=str(told.known["engine"]),
+        title=str(told.known["title"]),
         text=text,
-        facts=dict(answer["facts"]),
-        truncated=bool(answer["truncated"]),
-        needs=str(answer["needs"]),
-        peak_bytes=int(answer["peak_bytes"]),
+        facts=facts,
+        truncated=bool(told.known["truncated"]) or bool(error),
+        needs=str(told.known["needs"] or answer.get("needs", "")),
+        peak_bytes=int(told.known["peak_bytes"]),
     )
+
+
+def _read(path: Path) -> str:
+    """Ends with one line feed unless there are no words in it."""
+    try:
+        with path.open(encoding="utf-8", errors="replace") as handle:
+            text = handle.read(TEXT_MAX_CHARS).rstrip()
+    except FileNotFoundError:
+        return ""
+    return text + "\n" if text else ""
