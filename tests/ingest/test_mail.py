@@ -146,6 +146,11 @@ def test_calendars_have_a_name_and_what_people_fill_in(sandbox: Sandbox) -> None
     assert extraction.text == "## Mend nets\n\n- Start: 2026-11-30\n- Duration: PT2H\n- Categories: work\n"
 
 
+def test_a_calendar_without_events_is_no_error(sandbox: Sandbox) -> None:
+    extraction = read(sandbox, b"BEGIN:VCALENDAR\nBEGIN:VTIMEZONE\nTZID:x\nEND:VTIMEZONE\nEND:VCALENDAR\n", "a.ics")
+    assert (extraction.text, extraction.facts["entries"]) == ("", 0)
+
+
 def test_what_was_given_to_a_chat_beside_words(sandbox: Sandbox) -> None:
     given = {"file_name": "log.txt", "extracted_content": "Fog until noon."}
     document = {"type": "tool_use", "input": {"title": "Net plan", "content": "Mend them on Monday."}}

@@ -154,9 +154,16 @@ def test_files_in_office_documents(sandbox: Sandbox, package, place: str, name: 
     assert "oleObject" not in text
 
 
-def test_office_files_with_a_password_say_so(sandbox: Sandbox) -> None:
+@pytest.mark.parametrize(
+    "streams",
+    [
+        {"EncryptedPackage": b"secret", "EncryptionInfo": b"agile"},
+        {"Workbook": struct.pack("<HHIHHI", 0x809, 4, 0x600, 0x2F, 4, 1) + bytes(range(200))},
+    ],
+)
+def test_office_files_with_a_password_say_so(sandbox: Sandbox, streams: dict[str, bytes]) -> None:
     with pytest.raises(ExtractionError, match="encrypted with a password"):
-        read(sandbox, compound({"EncryptedPackage": b"secret", "EncryptionInfo": b"agile"}), "a.docx")
+        read(sandbox, compound(streams), "a")
 
 
 def test_objects_of_an_opendocument_text(sandbox: Sandbox) -> None:

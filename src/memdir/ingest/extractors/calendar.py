@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from memdir.ingest.extractors.output import ExtractionError, Output
+from memdir.ingest.extractors.output import Output
 from memdir.ingest.text import decode
 
 _ENTRIES_MAX: Final = 100_000
@@ -37,7 +37,7 @@ _SOFT_BREAKS: Final = re.compile(r"^([^:\n]*ENCODING=QUOTED-PRINTABLE[^:\n]*:(?:
 
 
 def extract(path: Path, out: Output) -> None:
-    """ExtractionError when there is no entry in it."""
+    """Nothing but time zones and times when somebody is busy is no text."""
     out.engine = "memdir calendar"
     text = decode(path.read_bytes())
     called = _NAME.search("" if text is None else text.text)
@@ -55,8 +55,6 @@ def extract(path: Path, out: Output) -> None:
                 out.item(f"{_SHOWN[name]}: {value}")
         out.end_list()
         out.progress(count, 0)
-    if not count:
-        raise ExtractionError("there is no entry in it")
     out.fact("entries", count)
 
 

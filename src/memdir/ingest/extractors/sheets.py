@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
+import struct
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
@@ -18,6 +20,9 @@ from memdir.ingest.extractors.output import ExtractionError, Output, encrypted
 _SHEETS_MAX: Final = 1_000
 _TOLD_EVERY: Final = 5_000
 _ZIP: Final = b"PK\x03\x04"
+_RECORD_HEAD: Final = struct.Struct("<HH")
+_FILE_PASS: Final = 0x2F
+_FIRST_BYTES: Final = 4096
 
 
 def extract(path: Path, out: Output) -> None:
@@ -35,7 +40,7 @@ def extract(path: Path, out: Output) -> None:
         if out.media_type == ODS.media_type:  # calamine wants it without spaces between the cells
             opendocument.extract(path, out)
             return
-        raise _damaged() from error
+        raise (encrypted() if not zipped and _wants_password(path) else _damaged()) from error
     names = book.sheet_names[:_SHEETS_MAX]
     out.truncated = len(names) < len(book.sheet_names)
     out.fact("sheets", len(book.sheet_names))
@@ -62,6 +67,20 @@ def extract(path: Path, out: Output) -> None:
     elif olefile.isOleFile(path):
         with olefile.OleFileIO(path) as storage:
             ole_objects.add_stored(storage, out)
+
+
+def _wants_password(path: Path) -> bool:
+    """Whether there is a FilePass among the first records ([MS-XLS] 2.4.117). Calamine tells it by the name of a file alone."""
+    with contextlib.suppress(OSError, ValueError), olefile.OleFileIO(path) as storage:
+        for name in filter(storage.exists, ("Workbook", "Book")):
+            head = storage.openstream(name).read(_FIRST_BYTES)
+            at = 0
+            while at + _RECORD_HEAD.size <= len(head):
+                kind, length = _RECORD_HEAD.unpack_from(head, at)
+                if kind == _FILE_PASS:
+                    return True
+                at += _RECORD_HEAD.size + length
+    return False
 
 
 def _damaged() -> ExtractionError:
