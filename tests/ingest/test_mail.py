@@ -93,7 +93,9 @@ def test_a_report_of_what_did_not_arrive(sandbox: Sandbox) -> None:
     block = EmailMessage()
     block["Final-Recipient"], block["Status"] = "rfc822; ben@quay.example", "5.1.1"
     report.set_payload([block])
-    text = read(sandbox, mail("report", MIMEText("Undelivered"), report, MIMEMessage(forwarded())), "a.eml").text
+    removed = MIMEMessage(MIMEText("Message removed"))
+    text = read(sandbox, mail("report", MIMEText("Undelivered"), report, MIMEMessage(forwarded()), removed), "a.eml").text
+    assert "Message removed" in text
     assert "Final-Recipient: rfc822; ben@quay.example\nStatus: 5.1.1\n" in text
     assert "## Message: Weather" in text
 

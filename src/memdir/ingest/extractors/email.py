@@ -129,8 +129,9 @@ def _body(parts: Iterable[MIMEPart], enclosed: list[MIMEPart]) -> str:
         if _is_text(part):
             pieces.append(_text(part))
         elif part.get_content_maintype() == "message" and part.is_multipart() and not _message_in(part):
-            reports = ("\n".join(f"{name}: {value}" for name, value in block.raw_items()) for block in part.iter_parts())
-            pieces.append("\n\n".join(reports))
+            for block in part.iter_parts():
+                fields = "\n".join(f"{name}: {value}" for name, value in block.raw_items())
+                pieces += [fields, _text(block) if _is_text(block) else ""]
         else:
             enclosed.append(part)
     return "\n\n".join(pieces)
