@@ -49,8 +49,7 @@ def test_of_alternatives_one_is_read(sandbox: Sandbox) -> None:
     assert "The nets are mended." in read(sandbox, empty, "a.eml").text
     stub = mail("alternative", MIMEText("See it in a browser."), MIMEText(f"<p>{'mended nets ' * 20}</p>", "html"))
     text = read(sandbox, stub, "a.eml").text
-    assert "mended nets" in text
-    assert "browser" not in text
+    assert text.index("browser") < text.index("mended nets")
 
 
 def test_what_alternatives_have_beside_their_text(sandbox: Sandbox) -> None:

@@ -27,8 +27,8 @@ _SHOWN: Final = ("From", "To", "Cc", "Bcc", "Date")
 _NOT_FOR_READING: Final = frozenset({"calendar", "directory", "vcard", "x-vcard"})
 """Texts with an extractor of their own."""
 _STUB: Final = 4
-"""How many times as many words another form of a text has before it is read in place of the plain one, which then says no more
-than where the text can be seen."""
+"""How many times as many words another form of a text has before it is read beside the plain one, which then says no more than
+where the text can be seen."""
 _SIGNATURES: Final = frozenset({"application/pgp-signature", "application/pkcs7-signature", "application/x-pkcs7-signature"})
 """Attachments that say nothing to a reader."""
 
@@ -138,7 +138,7 @@ def _body(parts: Iterable[MIMEPart], enclosed: list[MIMEPart]) -> str:
 
 
 def _parts(message: MIMEPart) -> Iterator[MIMEPart]:
-    """What is no container, in order; of alternatives (RFC 2046, 5.1.4) one, and what the others have beside their text."""
+    """What is no container, in order; of alternatives (RFC 2046, 5.1.4) the best, and what else the others have."""
     if message.get_content_maintype() != "multipart" or not message.is_multipart():
         yield message
     elif message.get_content_subtype() != "alternative":
@@ -149,16 +149,15 @@ def _parts(message: MIMEPart) -> Iterator[MIMEPart]:
         texts = ["\n".join(_text(part) for part in parts if _is_text(part)) for parts in alternatives]
         chosen = _chosen(texts)
         for number, parts in enumerate(alternatives):
-            yield from (part for part in parts if number == chosen or not _is_text(part))
+            yield from (part for part in parts if number in chosen or not _is_text(part))
 
 
-def _chosen(texts: list[str]) -> int:
-    """The first that has words, which is the plainest; another when it says so much more that the first only points to it."""
+def _chosen(texts: list[str]) -> set[int]:
+    """The first that has words, which is the plainest; the longest beside it when the first only points to it."""
     sizes = [len(text.split()) for text in texts]
-    for number, size in enumerate(sizes):
-        if size and size * _STUB >= max(sizes):
-            return number
-    return 0
+    first = next((number for number, size in enumerate(sizes) if size), 0)
+    longest = max(sizes, default=0)
+    return {first, sizes.index(longest)} if sizes and sizes[first] * _STUB < longest else {first}
 
 
 def _is_text(part: MIMEPart) -> bool:

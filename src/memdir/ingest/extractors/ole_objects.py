@@ -45,14 +45,22 @@ def add(data: bytes, name: str, out: Output) -> None:
         embedded.add(held, called or name, out, title="Attachment")
 
 
+def add_attached(stream: bytes, out: Output) -> None:
+    """The same for the stream of an attached file."""
+    called, held = _attached(stream)
+    if held:
+        embedded.add(held, called, out, title="Attachment")
+
+
 def add_stored(storage: olefile.OleFileIO, out: Output) -> None:
     """The same for the objects in a compound file of Word or Excel."""
     for entry in storage.listdir():
         if len(entry) > 1 and entry[-1] in (_ATTACHED, *_WRAPPED):
             data = storage.openstream(entry).read()
-            called, held = _attached(data) if entry[-1] == _ATTACHED else ("", data)
-            if held:
-                embedded.add(held, called or entry[-2], out, title="Attachment")
+            if entry[-1] == _ATTACHED:
+                add_attached(data, out)
+            elif data:
+                embedded.add(data, entry[-2], out, title="Attachment")
 
 
 def _of_charts(archive: zipfile.ZipFile) -> list[str]:
