@@ -11,8 +11,9 @@ from typing import Any, Final
 import pypdfium2
 from pypdfium2 import PdfiumError, raw
 
-from memdir.ingest.extractors import embedded, ocr, pdf_notes
+from memdir.ingest.extractors import embedded, ocr, pdf_headings, pdf_notes
 from memdir.ingest.extractors.output import ExtractionError, Output, clean, encrypted
+from memdir.ingest.extractors.pdf_headings import Title, with_headings
 from memdir.ingest.extractors.pdf_tables import with_tables
 from memdir.store.text.wrapping import unwrapped
 
@@ -53,8 +54,9 @@ def extract(path: Path, out: Output) -> None:
     out.fact("author", told.get("Author"))
     out.fact("pages", count)
     unread = 0
+    titles = pdf_headings.titles(document)
     for number in range(min(count, PAGES_MAX)):
-        unread += not _page(document, number, out)
+        unread += not _page(document, number, titles.get(number, []), out)
         out.progress(number + 1, count)
     if unread:
         lacking = not ocr.is_available()
@@ -76,7 +78,7 @@ def _refused(said: str) -> ExtractionError:
     return ExtractionError("it is no PDF that can be opened: damaged or cut off", hint="open it in a viewer and save it again")
 
 
-def _page(document: Any, number: int, out: Output) -> bool:
+def _page(document: Any, number: int, titles: list[Title], out: Output) -> bool:
     """False when the page is a picture that was not read."""
     added: list[str] = []
     try:
@@ -107,7 +109,7 @@ def _page(document: Any, number: int, out: Output) -> bool:
         text, read = "", True
     if text.strip() or added:
         out.heading(2, f"Page {number + 1}")
-        out.paragraph(unwrapped(clean(text)))
+        out.paragraph(unwrapped(with_headings(clean(text), titles)))
         out.paragraph("\n".join(f"- {line}" for line in added))
     return read
 
