@@ -29,9 +29,10 @@ def kept(name: str) -> bytes:
 @pytest.mark.promise("extract.kinds")
 def test_a_word_file_from_before_2007_is_read(sandbox: Sandbox) -> None:
     found = read(sandbox, kept("words.doc"), "words.doc")
-    assert found.text.startswith(f"Bird diary\n\n{PHRASE}.\n\nGrüße aus Łódź — „bis bald“.\n\n")
+    assert found.text.startswith(f"# Bird diary\n\n{PHRASE}.\n\nGrüße aus Łódź — „bis bald“.\n\n")
     assert (
-        "Item | Amount | Paid\n\nWalnut boards | 1284.5 | TRUE\n\nBrass hinges | 12 | FALSE\n\nAfter the table.\n" in found.text
+        "| Item | Amount | Paid |\n| --- | --- | --- |\n| Walnut boards | 1284.5 | TRUE |\n| Brass hinges | 12 | FALSE |\n\n"
+        "After the table.\n" in found.text
     )
     assert found.text.endswith("## Headers and footers\n\nPrivate notes\n")
     assert (found.title, found.facts["author"]) == ("Bird diary", "Ana Ruiz")

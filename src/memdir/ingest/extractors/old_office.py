@@ -6,7 +6,6 @@ No library with a fitting licence that is looked after reads them.
 from __future__ import annotations
 
 import contextlib
-import re
 import struct
 import zlib
 from collections.abc import Iterator
@@ -16,27 +15,15 @@ from typing import Any, Final, NamedTuple
 
 import olefile
 
-from memdir.ingest.extractors import ole_objects, packages
+from memdir.ingest.extractors import old_word, ole_objects, packages
 from memdir.ingest.extractors.output import ExtractionError, Output, encrypted
 
-_WORD, _SLIDES, _USER = "WordDocument", "PowerPoint Document", "Current User"
+_SLIDES, _USER = "PowerPoint Document", "Current User"
 _LOCKED: Final = "EncryptedPackage"
 """Where a newer office file is that wants a password ([MS-OFFCRYPTO] 2.3.4.4)."""
 _DEPTH_MAX: Final = 32
 
-_WORD_97: Final = 0xC1
-"""The number of the format (nFib) since which there is a table of pieces."""
-_COMPLEX, _ENCRYPTED, _SECOND_TABLE = 0x0004, 0x0100, 0x0200
-_CCP_AT: Final = 76
-"""FibRgLw97.ccpText; behind it the lengths of the other parts of the text, in characters."""
-_CLX_AT: Final = 418
-"""FibRgFcLcb97.fcClx, lcbClx: where the pieces stand in the table stream."""
-_PARTS: Final = ("", "Footnotes", "Headers and footers", None, "Comments", "Endnotes", "Text boxes", "Text boxes of headers")
-_FIELD: Final = re.compile(r"\x13[^\x13\x14\x15]*(?:\x14([^\x13\x14\x15]*))?\x15")
-"""A field: its code, and what it shows."""
-_FIELDS_DEEP: Final = 8
-_SIGNS: Final = str.maketrans({"\r": "\n", "\x0b": "\n", "\x0c": "\n", "\x1e": "-", "\x1f": None})
-
+_SIGNS: Final = str.maketrans({"\r": "\n", "\x0b": "\n"})
 _CURRENT_LOCKED: Final = 0xF3D1C4DF
 _NOTES_ATOM, _SLIDE_PERSIST, _DRAWING, _TEXT_CHARS, _TEXT_BYTES, _SLIDE_LIST = 1009, 1011, 1036, 4000, 4008, 4080
 _OBJECT: Final = 4113
@@ -59,11 +46,8 @@ def extract(path: Path, out: Output) -> None:
     out.engine = f"olefile {version('olefile')}"
     try:
         with olefile.OleFileIO(str(path)) as storage:
-            told = storage.get_metadata()
-            out.title = _named(told.title, told.codepage)
-            out.fact("author", _named(told.author, told.codepage))
-            if storage.exists(_WORD):
-                _word(storage, out)
+            if storage.exists(old_word.STREAM):
+                old_word.add(storage, out)
                 ole_objects.add_stored(storage, out)
             elif storage.exists(_SLIDES):
                 _slides(storage, out)
@@ -71,6 +55,10 @@ def extract(path: Path, out: Output) -> None:
                 raise encrypted()
             else:
                 raise ExtractionError("it is a compound file with neither words nor slides nor sheets in it")
+            out.progress(0, 0)  # damaged properties can take olefile for ever
+            told = storage.get_metadata()
+            out.title = _named(told.title, told.codepage)
+            out.fact("author", _named(told.author, told.codepage))
     except (OSError, struct.error, ValueError, IndexError, KeyError, TypeError, AttributeError) as error:
         raise ExtractionError("it is damaged or cut off", hint=packages.DAMAGED_HINT) from error
 
@@ -87,60 +75,6 @@ def _named(value: Any, code_page: int | None) -> str:
 def _stream(storage: Any, name: str) -> bytes:
     with storage.openstream(name) as handle:
         return bytes(handle.read(packages.PART_MAX_BYTES))
-
-
-def _word(storage: Any, out: Output) -> None:
-    data = _stream(storage, _WORD)
-    number, flags = struct.unpack_from("<H6xH", data, 2)
-    if flags & _ENCRYPTED:
-        raise encrypted()
-    if number < _WORD_97:
-        if flags & _COMPLEX:
-            raise ExtractionError("it is of Word 6 or 95, saved in parts", hint=packages.DAMAGED_HINT)
-        first, last = struct.unpack_from("<II", data, 24)
-        out.paragraph(_readable(data[first:last].decode("cp1252", "replace")))
-        return
-    text = "".join(_pieces(data, _stream(storage, "1Table" if flags & _SECOND_TABLE else "0Table")))
-    begin = 0
-    for title, length in zip(_PARTS, struct.unpack_from(f"<{len(_PARTS)}i", data, _CCP_AT), strict=True):
-        part = _readable(text[begin : begin + max(length, 0)])
-        begin += max(length, 0)
-        if title and part.strip():
-            out.heading(2, title)
-        if title is not None:
-            out.paragraph(part)
-
-
-def _pieces(data: bytes, table: bytes) -> Iterator[str]:
-    """The text in the order of the document: a piece is stored in one byte a character, or in two ([MS-DOC] 2.4.1)."""
-    at, length = struct.unpack_from("<II", data, _CLX_AT)
-    end = at + length
-    while table[at] == 1:  # formatting that pieces refer to
-        at += 3 + struct.unpack_from("<H", table, at + 1)[0]
-    if table[at] != 2 or end > len(table):
-        raise ValueError("no table of pieces")
-    count = (struct.unpack_from("<I", table, at + 1)[0] - 4) // 12
-    bounds = struct.unpack_from(f"<{count + 1}I", table, at + 5)
-    for number in range(count):
-        place = struct.unpack_from("<2xI", table, at + 5 + 4 * (count + 1) + 8 * number)[0]
-        chars = bounds[number + 1] - bounds[number]
-        if chars < 0:
-            raise ValueError("pieces out of order")
-        if place & 0x40000000:
-            first = (place & 0x3FFFFFFF) // 2
-            yield data[first : first + chars].decode("cp1252", "replace")
-        else:
-            yield data[place : place + 2 * chars].decode("utf-16-le", "replace")
-
-
-def _readable(text: str) -> str:
-    """Without field codes; a paragraph a line, the cells of a row between bars."""
-    for _ in range(_FIELDS_DEEP):
-        text, found = _FIELD.subn(lambda field: field[1] or "", text)
-        if not found:
-            break
-    lines = text.replace("\x07\x07", "\n").replace("\x07", " | ").translate(_SIGNS).split("\n")
-    return "\n\n".join(line.strip() for line in lines if line.strip(" |"))
 
 
 def _slides(storage: Any, out: Output) -> None:
