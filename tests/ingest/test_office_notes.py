@@ -35,6 +35,26 @@ def test_comments_and_text_boxes_stand_behind_their_sheet(sandbox: Sandbox) -> N
     assert rest.count("Comment") == 1
 
 
+@pytest.mark.parametrize("empty", ["", "<v></v>", "<v />"])
+def test_formulas_that_nobody_has_worked_out_are_read(sandbox: Sandbox, empty: str) -> None:
+    """As openpyxl writes them."""
+    import xlsxwriter
+
+    made, written = io.BytesIO(), io.BytesIO()
+    book = xlsxwriter.Workbook(made, {"in_memory": True})
+    sheet = book.add_worksheet("Ropes")
+    sheet.write_column(0, 0, [26, 40])
+    sheet.write_formula("A3", "=SUM(A1:A2)")
+    sheet.write_formula("A4", "=MAX(A1:A2)", value=40)
+    book.close()
+    with zipfile.ZipFile(made) as whole, zipfile.ZipFile(written, "w") as archive:
+        for name in whole.namelist():
+            archive.writestr(name, whole.read(name).replace(b"<v>0</v>", empty.encode()))
+    text = read(sandbox, written.getvalue(), "a.xlsx").text
+    assert text.endswith("\n- A3: =SUM(A1:A2)\n")
+    assert "MAX" not in text
+
+
 def test_a_damaged_part_of_comments_costs_no_cell(sandbox: Sandbox) -> None:
     import xlsxwriter
 

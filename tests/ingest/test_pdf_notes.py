@@ -65,3 +65,18 @@ def test_notes_and_marked_words_are_read(sandbox: Sandbox) -> None:
     assert "The herons left the weir in".startswith(quoted[:20])
     assert f"- Note on “{quoted}”: Which spring?\n- Marked: “{quoted}”\n- Note: Ask Ana about it\n" in text
     assert "## Page 2\n\n- Note: On a page without words\n" in text
+
+
+def test_where_links_lead_is_read_unless_their_words_say_it(sandbox: Sandbox) -> None:
+    made, page = canvas()
+    for _ in range(2):
+        page.drawString(72, 750, "Register here for the regatta")
+        page.linkURL("https://quay.example/register?year=2026", (72, 745, 240, 765))
+        page.drawString(72, 700, "or look at www.quay.example/regatta")
+        page.linkURL("http://www.quay.example/regatta/", (72, 695, 280, 715))
+        page.linkURL("file:///etc/passwd", (72, 645, 240, 665))
+        page.showPage()
+    page.save()
+    text = read(sandbox, made.getvalue(), "a.pdf").text
+    assert text.count("- Link “Register here for the regatta”: https://quay.example/register?year=2026\n") == 1
+    assert text.count("- Link") == 1

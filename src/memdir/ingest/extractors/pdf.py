@@ -55,8 +55,9 @@ def extract(path: Path, out: Output) -> None:
     out.fact("pages", count)
     unread = 0
     titles = pdf_headings.titles(document)
+    linked: set[str] = set()
     for number in range(min(count, PAGES_MAX)):
-        unread += not _page(document, number, titles.get(number, []), out)
+        unread += not _page(document, number, titles.get(number, []), linked, out)
         out.progress(number + 1, count)
     if unread:
         lacking = not ocr.is_available()
@@ -78,7 +79,7 @@ def _refused(said: str) -> ExtractionError:
     return ExtractionError("it is no PDF that can be opened: damaged or cut off", hint="open it in a viewer and save it again")
 
 
-def _page(document: Any, number: int, titles: list[Title], out: Output) -> bool:
+def _page(document: Any, number: int, titles: list[Title], linked: set[str], out: Output) -> bool:
     """False when the page is a picture that was not read."""
     added: list[str] = []
     try:
@@ -87,7 +88,7 @@ def _page(document: Any, number: int, titles: list[Title], out: Output) -> bool:
         plain = content.get_text_bounded()
         extracted = _BULLETS.sub("•", _HYPHEN.sub("", with_tables(page, content, plain)))
         text = cork_decoded(extracted)
-        added = pdf_notes.lines(page, content, plain)
+        added = pdf_notes.lines(page, content, plain, linked)
         content.close()
         pictured = len("".join(text.split())) < _SCANNED_MAX_CHARS and any(
             True for _ in page.get_objects(filter=(raw.FPDF_PAGEOBJ_IMAGE,), max_depth=3)

@@ -1,5 +1,5 @@
-"""What people put on a PDF page: values in the fields of a form, notes, and the words that they marked. The text of a page has
-none of it."""
+"""What people put on a PDF page: values in the fields of a form, notes, the words that they marked, and where links lead. The
+text of a page has none of it."""
 
 from __future__ import annotations
 
@@ -22,13 +22,15 @@ _NOTES: Final = frozenset({raw.FPDF_ANNOT_TEXT, raw.FPDF_ANNOT_FREETEXT, raw.FPD
 _MARKS: Final = frozenset(
     {raw.FPDF_ANNOT_HIGHLIGHT, raw.FPDF_ANNOT_UNDERLINE, raw.FPDF_ANNOT_SQUIGGLY, raw.FPDF_ANNOT_STRIKEOUT}
 )
+_LINKS: Final = ("http://", "https://", "mailto:", "ftp://")
 _MARKED: Final = {raw.FPDF_ANNOT_STRIKEOUT: "Struck out"}
 _CHOICES: Final = (raw.FPDF_FORMFIELD_COMBOBOX, raw.FPDF_FORMFIELD_LISTBOX)
 _SWITCHES: Final = (raw.FPDF_FORMFIELD_CHECKBOX, raw.FPDF_FORMFIELD_RADIOBUTTON)
 
 
-def lines(page: Any, content: Any, text: str) -> list[str]:
-    """Of a pypdfium2 page, its text page and its text: `Name of the ship: Grey Heron`, `Note of Ana on “the words”: why?`."""
+def lines(page: Any, content: Any, text: str, linked: set[str]) -> list[str]:
+    """Of a pypdfium2 page, its text page and its text: `Name of the ship: Grey Heron`, `Note of Ana on “the words”: why?`. Of
+    links those that lead elsewhere than `linked`, to which they are added."""
     count = min(raw.FPDFPage_GetAnnotCount(page), _ANNOTATIONS_MAX)
     found: list[str] = []
 
@@ -38,6 +40,7 @@ def lines(page: Any, content: Any, text: str) -> list[str]:
         if annotation:
             try:
                 found += _line(page, content, words, annotation)
+                found += _link(page, content, text, annotation, linked)
             finally:
                 raw.FPDFPage_CloseAnnot(annotation)
     return [*dict.fromkeys(found)]
@@ -59,6 +62,24 @@ def _line(page: Any, content: Any, words: Callable[[], Sequence[Word]], annotati
             yield f"Note{by} on “{quoted}”: {said}" if quoted else f"Note{by}: {said}"
         elif quoted:
             yield f"{_MARKED.get(kind, 'Marked')}: “{quoted}”"
+
+
+def _link(page: Any, content: Any, text: str, annotation: Any, linked: set[str]) -> Iterator[str]:
+    """An address that the words do not say themselves."""
+    if raw.FPDFAnnot_GetSubtype(annotation) != raw.FPDF_ANNOT_LINK:
+        return
+    action = raw.FPDFLink_GetAction(raw.FPDFAnnot_GetLink(annotation))
+    if raw.FPDFAction_GetType(action) != raw.PDFACTION_URI:
+        return
+    length = min(raw.FPDFAction_GetURIPath(page.pdf, action, None, 0), _TEXT_MAX_BYTES)
+    buffer = create_string_buffer(max(length, 1))
+    raw.FPDFAction_GetURIPath(page.pdf, action, buffer, length)
+    address = buffer.value.decode("utf-8", "replace").strip()
+    words = content.get_text_bounded(*_rectangle(annotation)).split()
+    bare = address.rpartition("://")[2].removeprefix("mailto:").rstrip("/")
+    if address.startswith(_LINKS) and address not in linked and bare not in text and "".join(words) not in address:
+        linked.add(address)
+        yield f"Link “{' '.join(words)}”: {address}"
 
 
 def _value(form: Any, annotation: Any, kind: int) -> str:

@@ -1,17 +1,20 @@
-"""What stands on a sheet and in none of its cells: comments on cells, text boxes and titles of charts ([ECMA-376] part 1, 18.7,
-20.5 and 21.2; OpenDocument 1.3, 14.1). Calamine reads cells alone."""
+"""What stands on a sheet and in none of its values: formulas, comments on cells, text boxes and titles of charts ([ECMA-376]
+part 1, 18.3, 18.7, 20.5 and 21.2; OpenDocument 1.3, 14.1). Calamine reads values alone."""
 
 from __future__ import annotations
 
 import posixpath
+import re
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
 from memdir.ingest.extractors import charts, packages
+from memdir.ingest.extractors.output import ExtractionError
 
 _WORKBOOK: Final = "xl/workbook.xml"
+_NO_VALUE: Final = re.compile(rb"</(?:\w+:)?f>(?:<(?:\w+:)?v ?/>|<(?:\w+:)?v></(?:\w+:)?v>)?</(?:\w+:)?c>")
 _COPY: Final = "[Threaded comment]"
 """What Excel says in the old kind of comment where there is one of the new kind, which is read."""
 
@@ -27,12 +30,27 @@ def _of_excel(archive: zipfile.ZipFile) -> Iterator[tuple[str, list[str]]]:
     for sheet in packages.elements(packages.parsed_if_whole(archive, _WORKBOOK), "sheet"):
         key = next((value for name, value in sheet.attrib.items() if packages.local_name(name) == "id"), "")
         lines = [
-            line
-            for _, kind, place in _related(archive, parts.get(key, ""))
-            for line in (*_lines(kind, packages.parsed_if_whole(archive, place)), *_charts(archive, place))
+            *_formulas(archive, parts.get(key, "")),
+            *(
+                line
+                for _, kind, place in _related(archive, parts.get(key, ""))
+                for line in (*_lines(kind, packages.parsed_if_whole(archive, place)), *_charts(archive, place))
+            ),
         ]
         if lines:
             yield sheet.get("name", ""), lines
+
+
+def _formulas(archive: zipfile.ZipFile, sheet: str) -> Iterator[str]:
+    """Those without a value: a program wrote them, and none has worked them out."""
+    try:
+        is_open = _NO_VALUE.search(packages.small_part(archive, sheet))
+    except ExtractionError:  # calamine says so
+        return
+    for cell in packages.elements(packages.parsed_if_whole(archive, sheet), "c") if is_open else ():
+        formula, value = packages.words_in(cell, "f"), packages.words_in(cell, "v", "is")
+        if formula and not value:
+            yield f"{cell.get('r', '?')}: ={formula}"
 
 
 def _related(archive: zipfile.ZipFile, part: str) -> Iterator[tuple[str, str, str]]:
