@@ -66,7 +66,7 @@ def with_parts(package: bytes, **parts: bytes) -> bytes:
 
 def opendocument(body: str, **parts: str | bytes) -> bytes:
     spaces = " ".join(f'xmlns:{short}="{SPACE}:{name}:1.0"' for short, name in SPACES.items())
-    begin = f'<office:document-content {spaces} xmlns:xlink="http://www.w3.org/1999/xlink">'
+    begin = f'<office:document-content {spaces} xmlns:xlink="http://www.w3.org/1999/xlink" {DC}>'
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w") as archive:
         archive.writestr("mimetype", "application/vnd.oasis.opendocument.text")
@@ -79,6 +79,7 @@ def opendocument(body: str, **parts: str | bytes) -> bytes:
     return made.getvalue()
 
 
+DC = 'xmlns:dc="http://purl.org/dc/elements/1.1/"'
 SPACES = {
     "office": "office", "text": "text", "table": "table", "draw": "drawing", "svg": "svg-compatible", "style": "style",
     "chart": "chart",
@@ -196,6 +197,19 @@ def test_objects_of_an_opendocument_text(sandbox: Sandbox) -> None:
     assert "## Attachment: log.txt\n\nFog until noon.\n" in text
     assert text.endswith("## Headers and footers\n\nHarbour office\n")
     assert text.count("inner words") == 1
+
+
+def test_cells_of_an_opendocument_table(sandbox: Sandbox) -> None:
+    comment = (
+        "<office:annotation><dc:creator>Ana</dc:creator><dc:date>2026-05-02</dc:date><text:p>why?</text:p></office:annotation>"
+    )
+    cells = (
+        f"<text:h>Net{comment}</text:h>",
+        "<text:p>Price</text:p><text:list><text:list-item><text:p>in Euro</text:p></text:list-item></text:list>",
+    )
+    row = "".join(f"<table:table-cell>{cell}</table:table-cell>" for cell in cells)
+    data = opendocument(f"<table:table><table:table-row>{row}</table:table-row></table:table>")
+    assert read(sandbox, data, "a.odt").text == "| Net [comment of Ana: why?] | Price in Euro |\n| --- | --- |\n"
 
 
 def test_files_in_old_word_documents(sandbox: Sandbox) -> None:

@@ -28,6 +28,8 @@ _LINK: Final = "{http://www.w3.org/1999/xlink}href"
 _SKIPPED: Final = frozenset({f"{_TEXT}tracked-changes", f"{_TEXT}sequence-decls", f"{_OFFICE}forms"})
 _REPEATED_MAX: Final = 1_000
 _DEPTH_MAX: Final = 200
+_ASIDE: Final = (f"{_OFFICE}annotation", f"{_TEXT}note")
+"""What stands in a paragraph and has paragraphs."""
 _LISTS: Final = frozenset({f"{_TEXT}list", f"{_TEXT}ordered-list", f"{_TEXT}unordered-list"})
 _OLD_NAMESPACE: Final = re.compile(rb'"http://openoffice\.org/2000/(\w+)"')
 
@@ -132,7 +134,8 @@ def _rows(table: Any) -> Iterator[list[str]]:
         for cell in row:
             if cell.tag not in (f"{_TABLE}table-cell", f"{_TABLE}covered-table-cell"):
                 continue
-            text = " ".join(_words(paragraph) for paragraph in cell.iter(f"{_TEXT}p"))
+            paragraphs = (one for one in cell.iter(f"{_TEXT}p", f"{_TEXT}h") if next(one.iterancestors(*_ASIDE), None) is None)
+            text = " ".join(map(_words, paragraphs))
             again = int(cell.get(f"{_TABLE}number-columns-repeated") or 1) if text else 1
             cells += [text] * min(again, _REPEATED_MAX)
         yield cells
@@ -151,7 +154,9 @@ def _words(node: Any) -> str:
         elif child.tag == f"{_TEXT}note":
             pieces.append(f" ({' '.join(_words(part) for part in child.iter(f'{_TEXT}p'))})")
         elif child.tag == f"{_OFFICE}annotation":
-            pieces.append(f" [comment: {' '.join(_words(part) for part in child.iter(f'{_TEXT}p'))}]")
+            author = packages.words_in(child, "creator")
+            said = " ".join(_words(part) for part in child.iter(f"{_TEXT}p"))
+            pieces.append(f" [comment{f' of {author}' if author else ''}: {said}]")
         elif isinstance(child.tag, str) and child.tag not in (f"{_DRAW}frame", f"{_DRAW}text-box"):
             pieces.append(_words(child))
         pieces.append(child.tail or "")
