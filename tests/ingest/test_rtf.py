@@ -32,13 +32,14 @@ def test_headings_lists_links_and_facts(sandbox: Sandbox) -> None:
         + item % "hake net"
         + r"\pard{\listtext 2.\tab}Sell.\par"
         + r'\pard See {\field{\*\fldinst{HYPERLINK "https://quay.example/a"}}{\fldrslt{\ul the quay}}}, '
-        r"page {\field{\*\fldinst PAGE}{\fldrslt 7}}."
+        r"page {\field{\*\fldinst PAGE}{\fldrslt 7}} "
+        r'of {\field{\*\fldinst HYPERLINK \\l "there"}{\fldrslt there}}.'
     )
     extraction = read(sandbox, f"{BEGIN}{body}}}".encode(), "a.rtf")
     assert (extraction.title, extraction.facts["author"]) == ("Net plan", "Ana Ruiz")
     assert extraction.text == (
         "# Nets\n\nMend them soon\nand well.\n\n- cod net\n- hake net\n\n2. Sell.\n\n"
-        "See [the quay](https://quay.example/a), page 7.\n"
+        "See [the quay](https://quay.example/a), page 7 of there.\n"
     )
 
 
@@ -51,15 +52,15 @@ def test_tables(sandbox: Sandbox) -> None:
 def test_notes_comments_boxes_margins(sandbox: Sandbox) -> None:
     box = r"{\shp{\*\shpinst\shpleft1{\sp{\sn shapeType}{\sv 202}}{\shptxt\pard boxed words\par}}{\shprslt{\do unseen}}}"
     body = (
-        r"{\header\pard Harbour office\par}{\footerl\pard Harbour office\par}{\footer 7}"
+        r"{\header\pard Harbour office\par}{\footerl\pard Harbour office\par}{\footer 7}{\footerf Harbour\cell office\cell\row}"
         r"One{\super\chftn{\footnote\pard{\super\chftn} of the old nets}}"
         r"{\*\atnid AR}{\*\atnauthor Ana}{\chatn{\*\annotation{\*\atndate 1}\pard is it not two?}} left."
         rf"{box}\par{{\v unseen}}{{\deleted unseen}}{{\*\unknown unseen}}{{\xe unseen}}Two.\par"
     )
     text = shown(sandbox, body)
     assert text == (
-        "One (of the old nets) [comment: is it not two?] left.\n\nboxed words\n\nTwo.\n\n"
-        "## Headers and footers\n\nHarbour office\n"
+        "One (of the old nets) [comment of Ana: is it not two?] left.\n\nboxed words\n\nTwo.\n\n"
+        "## Headers and footers\n\nHarbour office\n\nHarbour | office |\n"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import posixpath
 import re
 import zipfile
@@ -19,6 +20,8 @@ _ATTACHED: Final = "\x01Ole10Native"
 _WRAPPED: Final = ("Package", "CONTENTS")
 """Where newer office files and PDFs stand in an object."""
 _DOCUMENTS: Final = ("WordDocument", "Workbook", "Book", "PowerPoint Document")
+_FAULTS: Final = (OSError, ValueError, IndexError, KeyError, TypeError, AttributeError)
+"""What olefile raises over a compound file that is damaged."""
 _LENGTH_BYTES: Final = 4
 _MAGIC: Final = b"\xd0\xcf\x11\xe0"
 
@@ -52,11 +55,19 @@ def add_attached(stream: bytes, out: Output) -> None:
         embedded.add(held, called, out, title="Attachment")
 
 
+def add_stored_in(path: Path, out: Output) -> None:
+    """The same for the objects in a compound file, if it is one."""
+    with contextlib.suppress(*_FAULTS), olefile.OleFileIO(path) as storage:
+        add_stored(storage, out)
+
+
 def add_stored(storage: olefile.OleFileIO, out: Output) -> None:
     """The same for the objects in a compound file of Word or Excel."""
     for entry in storage.listdir():
         if len(entry) > 1 and entry[-1] in (_ATTACHED, *_WRAPPED):
-            data = storage.openstream(entry).read()
+            data = b""
+            with contextlib.suppress(*_FAULTS):
+                data = storage.openstream(entry).read()
             if entry[-1] == _ATTACHED:
                 add_attached(data, out)
             elif data:
@@ -79,7 +90,7 @@ def _held(data: bytes) -> tuple[str, bytes]:
                 if storage.exists(name):
                     return "", storage.openstream(name).read()
             return "", data if any(map(storage.exists, _DOCUMENTS)) else b""
-    except (OSError, ValueError, IndexError, KeyError, TypeError, AttributeError):
+    except _FAULTS:
         return "", b""
 
 

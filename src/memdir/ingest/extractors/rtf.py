@@ -26,6 +26,7 @@ _CHARACTERS: Final = {
     "lquote": "‘", "rquote": "’", "ldblquote": "“", "rdblquote": "”", "nestcell": " | ", "nestrow": "\n",
 }  # fmt: skip
 _SYMBOLS: Final = {"~": "\u00a0", "_": "-", "{": "{", "}": "}", "\\": "\\"}
+_TABLES: Final = {"cell": " | ", "row": "\n"}
 _PARAGRAPHS: Final = frozenset({"par", "sect", "page", "column"})
 _UNREAD: Final = frozenset({
     "colortbl", "stylesheet", "filetbl", "revtbl", "listtable", "keywords", "comment", "operator", "category", "manager",
@@ -44,7 +45,8 @@ _CHARSETS: Final = {
     254: "cp437", 255: "cp850",
 }  # fmt: skip
 _MAC_CODE_PAGE: Final = 10000
-_LINK: Final = re.compile(r'HYPERLINK\s+(?:\\l\s+)?"?([^"\s]+)', re.IGNORECASE)
+_LINK: Final = re.compile(r'HYPERLINK\s+"?([^"\s\\]+)', re.IGNORECASE)
+"""Not one to a place in the same document."""
 _PICTURES: Final = frozenset({"pngblip", "jpegblip"})
 _COMPOUND: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _BULLETS: Final = frozenset("•·-–*o§▪◦■□➢✓")
@@ -92,7 +94,9 @@ class _Reader:
         self._cells: list[str] = []
         self._marker: str | None = None
         self._in_list = False
-        self._links: list[str] = []
+        self._address = ""
+        """Of the link whose words come next."""
+        self._commenter = ""
         self._boxes: list[str] = []
         self._margins: list[str] = []
         self._is_picture = False
@@ -102,7 +106,8 @@ class _Reader:
             "author": lambda said: out.fact("author", said),
             "subject": lambda said: out.fact("subject", said),
             "footnote": lambda said: self._write(f" ({said.strip()})"),
-            "annotation": lambda said: self._write(f" [comment: {' '.join(said.split())}]"),
+            "atnauthor": self._commented_by,
+            "annotation": self._commented,
             "listtext": self._listed,
             "pntext": self._listed,
             "fldinst": self._linked,
@@ -123,7 +128,7 @@ class _Reader:
             if count % _TOLD_EVERY == 0:
                 self._out.progress(at, len(self._text))
             word, number, byte, symbol, brace, shown = token.groups()
-            if byte is None and self._decoder.getstate()[0] and not shown:
+            if (word or symbol or brace) and self._decoder.getstate()[0]:
                 self._write(self._decoder.decode(b"", final=True))
             if word == "bin":
                 at += max(int(number or 0), 0)
@@ -232,6 +237,8 @@ class _Reader:
             self._use(self._fonts.get(number, self._code_page))
         elif word in _PARAGRAPHS:
             self._end_paragraph()
+        elif word in _TABLES and len(self._buffers) > 1:  # in a note, a box or a margin
+            self._write(_TABLES[word])
         elif word == "cell":
             self._cells.append(self._taken())
         elif word == "row":
@@ -247,8 +254,9 @@ class _Reader:
             group.hidden = number != 0
         elif word == "plain":
             group.hidden = False
-        elif word == "fldrslt" and self._links and self._links[-1]:
-            self._collect(self._link(self._links.pop()))
+        elif word == "fldrslt" and self._address:
+            self._collect(self._link(self._address))
+            self._address = ""
 
     def _unicode(self, number: int) -> None:
         self._to_skip = self._group.unicode_skip
@@ -308,12 +316,20 @@ class _Reader:
     def _titled(self, text: str) -> None:
         self._out.title = text.strip()
 
+    def _commented_by(self, text: str) -> None:
+        self._commenter = text.strip()
+
+    def _commented(self, text: str) -> None:
+        by = f" of {self._commenter}" if self._commenter else ""
+        self._write(f" [comment{by}: {' '.join(text.split())}]")
+        self._commenter = ""
+
     def _listed(self, text: str) -> None:
         self._marker = text.strip()
 
     def _linked(self, text: str) -> None:
         found = _LINK.search(text)
-        self._links.append(found[1] if found else "")
+        self._address = found[1] if found else ""
 
     def _link(self, address: str) -> Callable[[str], None]:
         def written(text: str) -> None:

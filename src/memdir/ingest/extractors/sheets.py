@@ -64,9 +64,8 @@ def extract(path: Path, out: Output) -> None:
     if zipped:
         packages.add_pictures(path, ("xl/media/", "Pictures/"), out)
         ole_objects.add_all(path, out)
-    elif olefile.isOleFile(path):
-        with olefile.OleFileIO(path) as storage:
-            ole_objects.add_stored(storage, out)
+    else:
+        ole_objects.add_stored_in(path, out)
 
 
 def _wants_password(path: Path) -> bool:

@@ -91,7 +91,7 @@ def tags(media: Any, out: Output) -> None:
     for name, value in told.items():
         if name in _TAGS or name.startswith("lyrics"):
             out.paragraph(f"{name.partition('-')[0].capitalize()}: {value}")
-    for chapter in media.chapters():
+    for chapter in getattr(media, "chapters", list)():  # since PyAV 14
         begin_s = float(chapter["start"] * chapter["time_base"])
         named = chapter["metadata"].get("title", "")
         out.paragraph(f"[{stamp(begin_s)}] Chapter: {named}" if named else "")
