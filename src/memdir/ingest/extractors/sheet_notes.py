@@ -7,14 +7,19 @@ import posixpath
 import re
 import zipfile
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Final
+
+from lxml import etree
 
 from memdir.ingest.extractors import charts, packages
 from memdir.ingest.extractors.output import ExtractionError
 
 _WORKBOOK: Final = "xl/workbook.xml"
 _NO_VALUE: Final = re.compile(rb"</(?:\w+:)?f>(?:<(?:\w+:)?v ?/>|<(?:\w+:)?v></(?:\w+:)?v>)?</(?:\w+:)?c>")
+_FORMULAS_MAX: Final = 1_000
+"""Of a sheet: a column of them says the same again and again."""
 _COPY: Final = "[Threaded comment]"
 """What Excel says in the old kind of comment where there is one of the new kind, which is read."""
 
@@ -44,13 +49,19 @@ def _of_excel(archive: zipfile.ZipFile) -> Iterator[tuple[str, list[str]]]:
 def _formulas(archive: zipfile.ZipFile, sheet: str) -> Iterator[str]:
     """Those without a value: a program wrote them, and none has worked them out."""
     try:
-        is_open = _NO_VALUE.search(packages.small_part(archive, sheet))
+        data = packages.small_part(archive, sheet)
     except ExtractionError:  # calamine says so
         return
-    for cell in packages.elements(packages.parsed_if_whole(archive, sheet), "c") if is_open else ():
-        formula, value = packages.words_in(cell, "f"), packages.words_in(cell, "v", "is")
-        if formula and not value:
-            yield f"{cell.get('r', '?')}: ={formula}"
+    count = 0
+    if _NO_VALUE.search(data):
+        for _, cell in etree.iterparse(BytesIO(data), tag="{*}c", resolve_entities=False, no_network=True, recover=True):
+            place, formula, value = cell.get("r", "?"), packages.words_in(cell, "f"), packages.words_in(cell, "v", "is")
+            cell.clear()
+            count += bool(formula and not value)
+            if formula and not value and count <= _FORMULAS_MAX:
+                yield f"{place}: ={formula}"
+    if count > _FORMULAS_MAX:
+        yield f"{count - _FORMULAS_MAX} more formulas"
 
 
 def _related(archive: zipfile.ZipFile, part: str) -> Iterator[tuple[str, str, str]]:
