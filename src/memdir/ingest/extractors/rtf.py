@@ -62,6 +62,7 @@ class _Group:
     unicode_skip: int = 1
     """Characters behind a `\\u` for readers that do not know it."""
     in_fonts: bool = False
+    is_picture: bool = False
     in_table: bool = False
     outline: int = -1
     ends: Callable[[str], None] | None = None
@@ -99,7 +100,6 @@ class _Reader:
         self._commenter = ""
         self._boxes: list[str] = []
         self._margins: list[str] = []
-        self._is_picture = False
         self._collected: dict[str, Callable[[str], None]] = {
             **dict.fromkeys(_MARGINS, self._margins.append),
             "title": self._titled,
@@ -113,7 +113,6 @@ class _Reader:
             "fldinst": self._linked,
             "shptxt": self._boxes.append,
             "dptxbxtext": self._boxes.append,
-            "pict": self._pictured,
             "objdata": self._attached,
         }
         """What is done with the text of a group that begins with the word."""
@@ -216,8 +215,10 @@ class _Reader:
             group.skipped = group.in_fonts = True
         elif group.in_fonts and word in ("f", "fcharset", "cpg"):
             self._in_font_table(word, number or 0)
-        elif word in _PICTURES:
-            self._is_picture = True
+        elif word == "pict" and not group.skipped:
+            group.skipped = group.is_picture = True
+        elif word in _PICTURES and group.is_picture:
+            self._collect(self._pictured)
         elif word in _CODE_PAGES:
             self._default(_CODE_PAGES[word])
         elif word == "ansicpg" and number:
@@ -339,9 +340,7 @@ class _Reader:
         return written
 
     def _pictured(self, text: str) -> None:
-        if self._is_picture:
-            embedded.add_picture(_from_hex(text), "picture", self._out)
-        self._is_picture = False
+        embedded.add_picture(_from_hex(text), "picture", self._out)
 
     def _attached(self, text: str) -> None:
         """A compound file, or an attached one ([MS-OLEDS] 2.2.5): a version, a kind, three names, its size, itself."""
@@ -357,8 +356,9 @@ class _Reader:
 
 
 def _from_hex(text: str) -> bytes:
-    digits = "".join(re.findall(r"[0-9a-fA-F]+", text))
-    return bytes.fromhex(digits[: len(digits) // 2 * 2])
+    """Nothing of what is larger than files in files may be."""
+    digits = re.sub(r"[^0-9a-fA-F]", "", text)
+    return bytes.fromhex(digits[: len(digits) // 2 * 2]) if len(digits) <= 2 * embedded.PART_MAX_BYTES else b""
 
 
 def _is_known(encoding: str) -> bool:
