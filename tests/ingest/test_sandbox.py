@@ -246,16 +246,17 @@ def test_a_child_is_confined(hostile: Sandbox) -> None:
 
 
 @pytest.mark.promise("extract.harmless")
-@pytest.mark.parametrize(
-    ("module", "said"),
-    [("tires", "longer than 4 s"), ("falls", "died"), ("stumbles", "is damaged"), ("refuses", "page three is torn")],
-)
-def test_what_was_read_before_the_end_is_kept(hostile: Sandbox, module: str, said: str) -> None:
-    extraction = hostile.extract([b"x"], _only(module))
-    assert extraction.text == "page one\n\npage two\n"
-    assert extraction.truncated
-    assert extraction.facts["pages"] == 9
-    assert said in str(extraction.facts["unread"])
+def test_what_was_read_before_the_end_is_kept(hostile: Sandbox) -> None:
+    with suppress(ExtractionError):  # the fork server may take as long as a part may
+        hostile.extract([b"x"], _only("looks"))
+    ends = {"tires": "longer than 4 s", "falls": "died", "stumbles": "is damaged", "refuses": "page three is torn"}
+    for module, said in ends.items():
+        extraction = hostile.extract([b"x"], _only(module))
+        assert extraction.text == "page one\n\npage two\n", module
+        assert extraction.truncated
+        assert extraction.facts["pages"] == 9
+        assert said in str(extraction.facts["unread"])
+        assert extraction.needs == ("time" if module == "tires" else "")
 
 
 def test_a_server_that_ends_takes_the_child_along(hostile: Sandbox) -> None:

@@ -4,6 +4,6 @@
 document does to its child (a crash, a bomb, code of an attacker) ends with the child.
 """
 
-from memdir.ingest.sandbox.parent import Extraction, Limits, Sandbox
+from memdir.ingest.sandbox.parent import NEEDS_TIME, Extraction, Limits, Sandbox
 
-__all__ = ["Extraction", "Limits", "Sandbox"]
+__all__ = ["NEEDS_TIME", "Extraction", "Limits", "Sandbox"]

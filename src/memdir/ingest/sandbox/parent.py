@@ -32,6 +32,8 @@ SOURCE_MAX_BYTES: Final = 2 << 30
 _DOCUMENT_MAX_BYTES: Final = 256 << 20
 _KEPT_ENVIRONMENT: Final = ("PATH", "LANG", "LC_ALL", "TESSDATA_PREFIX", "VIRTUAL_ENV", ENV_LANGUAGES, ENV_MODEL)
 """No keys, no addresses of databases."""
+NEEDS_TIME: Final = "time"
+"""What a text needs that was cut off because its file took too long: on an idle machine it may be whole."""
 FORK_SERVER: Final = ("-m", "memdir.ingest.sandbox.fork_server")
 _LOOK_S: Final = 0.5
 """How often a wait looks whether the server ends."""
@@ -257,7 +259,7 @@ def _watched(reading: int, limits: Limits, progress: Callable[[int, int], None],
                 break
             silent_s = max(limits.silent_s, limits.recognition_s) if told.recognising else limits.silent_s
             if now_s - told.heard_s > silent_s:
-                told.answer = _slow(f"a part of it takes longer than {silent_s:g} s")
+                told.answer = _slow(f"a part of it takes longer than {silent_s:g} s") | {"silent": True}
                 break
             if not wait_readable(reading, timeout_s=_LOOK_S):
                 continue
@@ -303,9 +305,9 @@ def _result(told: _Told, folder: Path) -> Extraction:
     if "detail" in answer:
         log.info("a %s could not be read:\n%s", told.kind, answer["detail"])
     text = _read(folder / TEXT_FILE) if told.known is not None else ""
+    needs = str(answer.get("needs", ""))
     if told.known is None or (error and not text):
-        hint, needs = str(answer.get("hint", "")), str(answer.get("needs", ""))
-        raise ExtractionError(error, hint=hint, needs=needs, kind=told.kind)
+        raise ExtractionError(error, hint=str(answer.get("hint", "")), needs=needs, kind=told.kind)
     facts = dict(told.known["facts"])
     if error:
         facts["unread"] = "; ".join(filter(None, (str(facts.get("unread", "")), f"what follows: {error}")))
@@ -317,7 +319,7 @@ def _result(told: _Told, folder: Path) -> Extraction:
         text=text,
         facts=facts,
         truncated=bool(told.known["truncated"]) or bool(error),
-        needs=str(told.known["needs"] or answer.get("needs", "")),
+        needs=str(told.known["needs"] or needs or (NEEDS_TIME if "silent" in answer else "")),
         peak_bytes=int(told.known["peak_bytes"]),
     )
 

@@ -17,7 +17,7 @@ from memdir.ingest.extractors import VERSION, ocr, speech
 from memdir.ingest.extractors.formats import HEAD_BYTES, HTML, Format, family_of
 from memdir.ingest.extractors.output import ExtractionError
 from memdir.ingest.pages import read_page
-from memdir.ingest.sandbox import Extraction, Sandbox
+from memdir.ingest.sandbox import NEEDS_TIME, Extraction, Sandbox
 from memdir.ingest.text import DecodedText, decode
 from memdir.server.indexing.leases import Lease, PermanentError
 from memdir.store.contents.extractions import Extracted
@@ -61,7 +61,7 @@ def format_of(document: Document, head: bytes) -> Format | None:
 
 def is_current(known: Extracted | None) -> bool:
     """Whether what is kept is as good as what could be read now."""
-    if known is None or known.version != VERSION:
+    if known is None or known.version != VERSION or known.needs == NEEDS_TIME:
         return False
     return not (known.needs == "ocr" and ocr.is_available()) and not (known.needs == "speech" and speech.is_available())
 
