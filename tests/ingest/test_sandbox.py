@@ -247,8 +247,6 @@ def test_a_child_is_confined(hostile: Sandbox) -> None:
 
 @pytest.mark.promise("extract.harmless")
 def test_what_was_read_before_the_end_is_kept(hostile: Sandbox) -> None:
-    with suppress(ExtractionError):  # the fork server may take as long as a part may
-        hostile.extract([b"x"], _only("looks"))
     ends = {"tires": "longer than 4 s", "falls": "died", "stumbles": "is damaged", "refuses": "page three is torn"}
     for module, said in ends.items():
         extraction = hostile.extract([b"x"], _only(module))

@@ -35,6 +35,8 @@ _KEPT_ENVIRONMENT: Final = ("PATH", "LANG", "LC_ALL", "TESSDATA_PREFIX", "VIRTUA
 NEEDS_TIME: Final = "time"
 """What a text needs that was cut off because its file took too long: on an idle machine it may be whole."""
 FORK_SERVER: Final = ("-m", "memdir.ingest.sandbox.fork_server")
+_START_S: Final = 60.0
+"""For a fork server to load its libraries and for the child to begin, on a machine that is busy."""
 _LOOK_S: Final = 0.5
 """How often a wait looks whether the server ends."""
 _IDLE_S: Final = 120.0
@@ -257,7 +259,8 @@ def _watched(reading: int, limits: Limits, progress: Callable[[int, int], None],
             if now_s - began_s > limits.total_s:
                 told.answer = _slow(f"reading it takes longer than {limits.total_s:g} s")
                 break
-            silent_s = max(limits.silent_s, limits.recognition_s) if told.recognising else limits.silent_s
+            least_s = limits.recognition_s if told.recognising else 0.0 if told.pid else _START_S
+            silent_s = max(limits.silent_s, least_s)
             if now_s - told.heard_s > silent_s:
                 told.answer = _slow(f"a part of it takes longer than {silent_s:g} s") | {"silent": True}
                 break
