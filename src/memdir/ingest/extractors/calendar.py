@@ -18,11 +18,12 @@ _SHOWN: Final = {
     "RRULE": "Repeats", "EXDATE": "Not on", "LOCATION": "Place", "CONFERENCE": "Conference", "ORGANIZER": "Organizer",
     "ATTENDEE": "Attendee", "CONTACT": "Contact", "STATUS": "Status", "PRIORITY": "Priority", "CATEGORIES": "Categories",
     "DESCRIPTION": "Description", "COMMENT": "Comment", "URL": "Address",
-    "FN": "", "NICKNAME": "Nickname", "ORG": "Organisation", "TITLE": "Title", "ROLE": "Role", "TEL": "Telephone",
+    "FN": "", "N": "", "NICKNAME": "Nickname", "ORG": "Organisation", "TITLE": "Title", "ROLE": "Role", "TEL": "Telephone",
     "EMAIL": "Mail", "IMPP": "Messenger", "ADR": "Postal address", "BDAY": "Birthday", "ANNIVERSARY": "Anniversary",
     "RELATED": "Related", "NOTE": "Note",
 }  # fmt: skip
-"""Fields and what they are called; those without a name are the heading."""
+"""Fields and what they are called; those without a name are for the heading."""
+_TITLES: Final = ("SUMMARY", "FN", "N")
 _ENTRY: Final = frozenset({"VEVENT", "VTODO", "VJOURNAL", "VCARD"})
 _MOMENT: Final = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)(\d\d)?(Z?))?")
 _ESCAPES: Final = {"n": "\n", "N": "\n"}
@@ -48,10 +49,10 @@ def extract(path: Path, out: Output) -> None:
         if count > _ENTRIES_MAX:
             out.truncated = True
             break
-        named = next((value for name, value in fields if not _SHOWN.get(name, name)), "")
-        out.heading(2, named or next((value for name, value in fields if name == "N"), "") or "(without a title)")
+        titles = (value for wanted in _TITLES for name, value in fields if name == wanted and value)
+        out.heading(2, next(titles, "(without a title)"))
         for name, value in fields:
-            if _SHOWN.get(name):
+            if _SHOWN[name]:
                 out.item(f"{_SHOWN[name]}: {value}")
         out.end_list()
         out.progress(count, 0)
@@ -77,7 +78,7 @@ def _entries(text: str) -> Iterator[list[tuple[str, str]]]:
         elif name == "END" and fields is not None:
             yield fields
             fields = None
-        elif fields is not None and not inner and (name in _SHOWN or name == "N") and value.strip():
+        elif fields is not None and not inner and name in _SHOWN and value.strip():
             fields.append((name, _shown(name, parameters, value)))
 
 

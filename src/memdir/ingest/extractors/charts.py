@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Any, Final
 
 from memdir.ingest.extractors import packages
-from memdir.ingest.extractors.output import Output
+from memdir.ingest.extractors.output import Output, number_text
 
 RELATIONS: Final = ("chart", "chartEx")
 """Kinds of parts that `add` and `titles` read, by the last word of their relationship."""
@@ -18,7 +18,6 @@ _VALUES: Final = ("val", "yVal", "numDim")
 _NUMBERS: Final = ("numCache", "numLit")
 _DAY_ZERO: Final = datetime.date(1899, 12, 30)
 _DAYS_MAX: Final = 100_000
-_WHOLE_MAX: Final = 1e15
 
 
 def add(root: Any, out: Output) -> None:
@@ -64,11 +63,11 @@ def _points(held: list[Any], names: tuple[str, ...]) -> dict[int, str]:
 
 
 def _shown(number: str, *, is_date: bool) -> str:
-    """No `.0` of whole numbers, no 17th digit; a day by its date."""
+    """A day by its date."""
     try:
         value = float(number)
     except ValueError:
         return number
     if is_date and 0 < value < _DAYS_MAX:
         return str(_DAY_ZERO + datetime.timedelta(days=int(value)))
-    return str(int(value)) if value.is_integer() and abs(value) < _WHOLE_MAX else repr(value)
+    return number_text(value)

@@ -11,7 +11,7 @@ from email.message import MIMEPart
 from email.utils import parsedate_to_datetime
 from itertools import chain, islice
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from memdir.ingest.extractors import embedded, markup
 from memdir.ingest.extractors.output import ExtractionError, Output
@@ -29,6 +29,8 @@ _NOT_FOR_READING: Final = frozenset({"calendar", "directory", "vcard", "x-vcard"
 _STUB: Final = 4
 """How many times as many words another form of a text has before it is read beside the plain one, which then says no more than
 where the text can be seen."""
+_Part: TypeAlias = tuple[MIMEPart, str | None]
+"""One that is no container; its text, when a mail program shows that in the mail."""
 _SIGNATURES: Final = frozenset({"application/pgp-signature", "application/pkcs7-signature", "application/x-pkcs7-signature"})
 """Attachments that say nothing to a reader."""
 
@@ -122,12 +124,12 @@ def iso_date(value: str) -> str:
         return ""
 
 
-def _body(parts: Iterable[MIMEPart], enclosed: list[MIMEPart]) -> str:
+def _body(parts: Iterable[_Part], enclosed: list[MIMEPart]) -> str:
     """The text that a mail program shows, in its order. Everything else goes to `enclosed`."""
     pieces = []
-    for part in parts:
-        if _is_text(part):
-            pieces.append(_text(part))
+    for part, text in parts:
+        if text is not None:
+            pieces.append(text)
         elif part.get_content_maintype() == "message" and part.is_multipart() and not _message_in(part):
             for block in part.iter_parts():
                 fields = "\n".join(f"{name}: {value}" for name, value in block.raw_items())
@@ -137,19 +139,18 @@ def _body(parts: Iterable[MIMEPart], enclosed: list[MIMEPart]) -> str:
     return "\n\n".join(pieces)
 
 
-def _parts(message: MIMEPart) -> Iterator[MIMEPart]:
+def _parts(message: MIMEPart) -> Iterator[_Part]:
     """What is no container, in order; of alternatives (RFC 2046, 5.1.4) the best, and what else the others have."""
     if message.get_content_maintype() != "multipart" or not message.is_multipart():
-        yield message
+        yield message, _text(message) if _is_text(message) else None
     elif message.get_content_subtype() != "alternative":
         for part in message.iter_parts():
             yield from _parts(part)
     else:
         alternatives = [list(_parts(part)) for part in message.iter_parts()]
-        texts = ["\n".join(_text(part) for part in parts if _is_text(part)) for parts in alternatives]
-        chosen = _chosen(texts)
+        chosen = _chosen(["\n".join(text for _, text in parts if text is not None) for parts in alternatives])
         for number, parts in enumerate(alternatives):
-            yield from (part for part in parts if number in chosen or not _is_text(part))
+            yield from ((part, text) for part, text in parts if number in chosen or text is None)
 
 
 def _chosen(texts: list[str]) -> set[int]:

@@ -64,13 +64,12 @@ def _on_one_line(html: str) -> str:
 
 def _described(picture: re.Match[str]) -> str:
     """What its author says in place of the picture."""
-    said = picture[1] or picture[2] or ""
-    return f" (picture: {said}) " if describes(said) else " "
+    return f" {description(picture[1] or picture[2] or '')} "
 
 
-def describes(said: str) -> bool:
-    """Whether what is said in place of a picture says what it shows."""
-    return len(said.split()) >= _DESCRIBED_MIN_WORDS
+def description(said: str) -> str:
+    """What is said in place of a picture; nothing when that does not say what it shows."""
+    return f"(picture: {said})" if len(said.split()) >= _DESCRIBED_MIN_WORDS else ""
 
 
 def _joined(text: str) -> str:

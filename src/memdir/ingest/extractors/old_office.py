@@ -59,7 +59,7 @@ def extract(path: Path, out: Output) -> None:
             told = storage.get_metadata()
             out.title = _named(told.title, told.codepage)
             out.fact("author", _named(told.author, told.codepage))
-    except (OSError, struct.error, ValueError, IndexError, KeyError, TypeError, AttributeError) as error:
+    except (*ole_objects.FAULTS, struct.error) as error:
         raise ExtractionError("it is damaged or cut off", hint=packages.DAMAGED_HINT) from error
 
 
@@ -72,13 +72,8 @@ def _named(value: Any, code_page: int | None) -> str:
         return value.decode("cp1252", "replace")
 
 
-def _stream(storage: Any, name: str) -> bytes:
-    with storage.openstream(name) as handle:
-        return bytes(handle.read(packages.PART_MAX_BYTES))
-
-
 def _slides(storage: Any, out: Output) -> None:
-    user, data = _stream(storage, _USER), _stream(storage, _SLIDES)
+    user, data = ole_objects.stream(storage, _USER), ole_objects.stream(storage, _SLIDES)
     token, edit = struct.unpack_from("<II", user, 12)
     if token == _CURRENT_LOCKED:
         raise encrypted()

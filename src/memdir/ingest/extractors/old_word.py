@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from memdir.ingest.extractors import packages
+from memdir.ingest.extractors import ole_objects, packages
 from memdir.ingest.extractors.output import ExtractionError, Output, encrypted
 
 STREAM: Final = "WordDocument"
@@ -62,7 +62,7 @@ class _Piece:
 
 def add(storage: Any, out: Output) -> None:
     """ExtractionError when it is encrypted or saved in parts by Word 6; what else is wrong is a fault of struct or an index."""
-    data = _stream(storage, STREAM)
+    data = ole_objects.stream(storage, STREAM)
     number, flags = struct.unpack_from("<H6xH", data, 2)
     if flags & _ENCRYPTED:
         raise encrypted()
@@ -72,7 +72,7 @@ def add(storage: Any, out: Output) -> None:
         first, last = struct.unpack_from("<II", data, 24)
         out.paragraph(_readable(data[first:last].decode("cp1252", "replace")))
         return
-    table = _stream(storage, "1Table" if flags & _SECOND_TABLE else "0Table")
+    table = ole_objects.stream(storage, "1Table" if flags & _SECOND_TABLE else "0Table")
     pieces = list(_pieces(data, table))
     text = "".join(piece.text for piece in pieces)
     begin, *lengths = struct.unpack_from(f"<{len(_PARTS) + 1}i", data, _CCP_AT)
@@ -84,11 +84,6 @@ def add(storage: Any, out: Output) -> None:
         if title and part.strip():
             out.heading(2, title)
             out.paragraph(part)
-
-
-def _stream(storage: Any, name: str) -> bytes:
-    with storage.openstream(name) as handle:
-        return bytes(handle.read(packages.PART_MAX_BYTES))
 
 
 def _pieces(data: bytes, table: bytes) -> Iterator[_Piece]:
@@ -171,10 +166,7 @@ def _sprms(known: bytes) -> Iterator[tuple[int, int]]:
 
 
 def _document(text: str, known: Callable[[int], _Paragraph], out: Output) -> None:
-    for _ in range(_FIELDS_DEEP):  # each character stays where it is
-        text, found = _FIELD.subn(_shown, text)
-        if not found:
-            break
+    text = _without_codes(text)
     rows: list[list[str]] = []
     cells: list[str] = []
     said: list[str] = []
@@ -210,18 +202,23 @@ def _document(text: str, known: Callable[[int], _Paragraph], out: Output) -> Non
     out.paragraph(text[begin:].translate(_SIGNS))
 
 
+def _without_codes(text: str) -> str:
+    """What fields show, at its place; nothing around it."""
+    for _ in range(_FIELDS_DEEP):
+        text, found = _FIELD.subn(_shown, text)
+        if not found:
+            break
+    return text
+
+
 def _shown(field: re.Match[str]) -> str:
-    """What a field shows, at its place, with nothing around it."""
     if field[1] is None:
         return "\0" * len(field[0])
     return "\0" * (field.start(1) - field.start()) + field[1] + "\0"
 
 
 def _readable(text: str) -> str:
-    """Without field codes; a paragraph a line, the cells of a row between bars."""
-    for _ in range(_FIELDS_DEEP):
-        text, found = _FIELD.subn(lambda field: field[1] or "", text)
-        if not found:
-            break
-    lines = text.replace("\x07\x07", "\n").replace("\x07", " | ").translate(_SIGNS).split("\n")
+    """A paragraph a line, the cells of a row between bars."""
+    shown = _without_codes(text).translate(_SIGNS)
+    lines = shown.replace("\x07\x07", "\n").replace("\x07", " | ").split("\n")
     return "\n\n".join(line.strip() for line in lines if line.strip(" |"))

@@ -20,7 +20,7 @@ _ATTACHED: Final = "\x01Ole10Native"
 _WRAPPED: Final = ("Package", "CONTENTS")
 """Where newer office files and PDFs stand in an object."""
 _DOCUMENTS: Final = ("WordDocument", "Workbook", "Book", "PowerPoint Document")
-_FAULTS: Final = (OSError, ValueError, IndexError, KeyError, TypeError, AttributeError)
+FAULTS: Final = (OSError, ValueError, IndexError, KeyError, TypeError, AttributeError)
 """What olefile raises over a compound file that is damaged."""
 _LENGTH_BYTES: Final = 4
 _MAGIC: Final = b"\xd0\xcf\x11\xe0"
@@ -29,10 +29,11 @@ _MAGIC: Final = b"\xd0\xcf\x11\xe0"
 def add_all(path: Path, out: Output) -> None:
     """A section for each file in a package of an office program; workbooks behind charts are none."""
     with packages.opened(path) as archive:
-        names = [name for name in archive.namelist() if _EMBEDDED.fullmatch(name)]
-        behind = {posixpath.basename(place) for place in _of_charts(archive)} if names else set()
+        names = archive.namelist()
+        charts = [name.replace("/_rels/", "/").removesuffix(".rels") for name in names if "/charts/_rels/" in name]
+        behind = {place for chart in charts for _, _, place in packages.related(archive, chart)}
         for name in names:
-            if posixpath.basename(name) not in behind:
+            if _EMBEDDED.fullmatch(name) and name not in behind:
                 add_part(archive, name, out)
 
 
@@ -48,16 +49,16 @@ def add(data: bytes, name: str, out: Output) -> None:
         embedded.add(held, called or name, out, title="Attachment")
 
 
-def add_attached(stream: bytes, out: Output) -> None:
+def add_attached(data: bytes, out: Output) -> None:
     """The same for the stream of an attached file."""
-    called, held = _attached(stream)
+    called, held = _attached(data)
     if held:
         embedded.add(held, called, out, title="Attachment")
 
 
 def add_stored_in(path: Path, out: Output) -> None:
     """The same for the objects in a compound file, if it is one."""
-    with contextlib.suppress(*_FAULTS), olefile.OleFileIO(path) as storage:
+    with contextlib.suppress(*FAULTS), olefile.OleFileIO(path) as storage:
         add_stored(storage, out)
 
 
@@ -66,18 +67,18 @@ def add_stored(storage: olefile.OleFileIO, out: Output) -> None:
     for entry in storage.listdir():
         if len(entry) > 1 and entry[-1] in (_ATTACHED, *_WRAPPED):
             data = b""
-            with contextlib.suppress(*_FAULTS):
-                data = storage.openstream(entry).read()
+            with contextlib.suppress(*FAULTS):
+                data = stream(storage, entry)
             if entry[-1] == _ATTACHED:
                 add_attached(data, out)
             elif data:
                 embedded.add(data, entry[-2], out, title="Attachment")
 
 
-def _of_charts(archive: zipfile.ZipFile) -> list[str]:
-    parts = [name for name in archive.namelist() if "/charts/_rels/" in name]
-    roots = (packages.parsed_if_whole(archive, name) for name in parts)
-    return [one.get("Target", "") for root in roots for one in packages.elements(root, "Relationship")]
+def stream(storage: olefile.OleFileIO, name: str | list[str]) -> bytes:
+    """The bytes of a stream, no more than of a part of a package."""
+    with storage.openstream(name) as handle:
+        return bytes(handle.read(packages.PART_MAX_BYTES))
 
 
 def _held(data: bytes) -> tuple[str, bytes]:
@@ -85,19 +86,19 @@ def _held(data: bytes) -> tuple[str, bytes]:
     try:
         with olefile.OleFileIO(BytesIO(data)) as storage:
             if storage.exists(_ATTACHED):
-                return _attached(storage.openstream(_ATTACHED).read())
+                return _attached(stream(storage, _ATTACHED))
             for name in _WRAPPED:
                 if storage.exists(name):
-                    return "", storage.openstream(name).read()
+                    return "", stream(storage, name)
             return "", data if any(map(storage.exists, _DOCUMENTS)) else b""
-    except _FAULTS:
+    except FAULTS:
         return "", b""
 
 
-def _attached(stream: bytes) -> tuple[str, bytes]:
+def _attached(data: bytes) -> tuple[str, bytes]:
     """Size, flags, label, place, flags, then two pieces behind their lengths: a place and the contents. Newer programs put a
     command and the label in UTF-16 behind. A link to a file elsewhere has no contents."""
-    label, _, rest = stream[6:].partition(b"\x00")
+    label, _, rest = data[6:].partition(b"\x00")
     _, rest = _piece(rest.partition(b"\x00")[2][4:], 1)
     held, rest = _piece(rest, 1)
     named = label.decode("cp1252", "replace")

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from memdir.ingest.extractors import markup, ole_objects, packages
-from memdir.ingest.extractors.output import ExtractionError, Output, encrypted
+from memdir.ingest.extractors.output import ExtractionError, Output, comment_text, encrypted
 
 _NAMESPACE: Final = "urn:oasis:names:tc:opendocument:xmlns:"
 _TEXT: Final = f"{{{_NAMESPACE}text:1.0}}"
@@ -55,14 +55,13 @@ def extract(path: Path, out: Output) -> None:
             for frame in page.iter(f"{_DRAW}frame"):
                 _frame(archive, frame, out)
             out.progress(number, len(pages))
-        _margins(packages.parsed_if_whole(archive, "styles.xml"), out)
+        _headers_and_footers(packages.parsed_if_whole(archive, "styles.xml"), out)
 
 
 def _frame(archive: zipfile.ZipFile, frame: Any, out: Output) -> None:
     """What is said in place of a picture, the text in it, and documents in the document: charts, formulas, sheets, files."""
     said = " ".join(filter(None, (packages.words(one) for name in ("title", "desc") for one in frame.iter(f"{_SVG}{name}"))))
-    if markup.describes(said):
-        out.paragraph(f"(picture: {said})")
+    out.paragraph(markup.description(said))
     objects = [one.get(_LINK) or "" for name in ("object", "object-ole") for one in frame.iter(f"{_DRAW}{name}")]
     for place in (posixpath.normpath(link) for link in objects):
         root = packages.parsed_if_whole(archive, f"{place}/content.xml")
@@ -78,10 +77,10 @@ def _frame(archive: zipfile.ZipFile, frame: Any, out: Output) -> None:
             packages.add_picture(archive, image.get(_LINK) or "", out)
 
 
-def _margins(styles: Any, out: Output) -> None:
+def _headers_and_footers(styles: Any, out: Output) -> None:
     """Headers and footers, each text once."""
     parts = packages.elements(styles, "header", "footer", "header-left", "footer-left", "header-first", "footer-first")
-    packages.add_margins((_words(paragraph) for part in parts for paragraph in part.iter(f"{_TEXT}p")), out)
+    packages.add_headers_and_footers((_words(paragraph) for part in parts for paragraph in part.iter(f"{_TEXT}p")), out)
 
 
 def _blocks(parent: Any, out: Output, depth: int) -> None:
@@ -154,9 +153,8 @@ def _words(node: Any) -> str:
         elif child.tag == f"{_TEXT}note":
             pieces.append(f" ({' '.join(_words(part) for part in child.iter(f'{_TEXT}p'))})")
         elif child.tag == f"{_OFFICE}annotation":
-            author = packages.words_in(child, "creator")
             said = " ".join(_words(part) for part in child.iter(f"{_TEXT}p"))
-            pieces.append(f" [comment{f' of {author}' if author else ''}: {said}]")
+            pieces.append(comment_text(said, packages.words_in(child, "creator")))
         elif isinstance(child.tag, str) and child.tag not in (f"{_DRAW}frame", f"{_DRAW}text-box"):
             pieces.append(_words(child))
         pieces.append(child.tail or "")

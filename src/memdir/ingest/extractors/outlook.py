@@ -13,7 +13,7 @@ from oxmsg.domain.constants import PID_DISPLAY_NAME
 from oxmsg.properties import Properties
 from oxmsg.storage import Storage
 
-from memdir.ingest.extractors import embedded, markup
+from memdir.ingest.extractors import embedded, markup, ole_objects
 from memdir.ingest.extractors.output import ExtractionError, Output
 
 _RECIPIENT_TYPE: Final = 0x0C15
@@ -45,7 +45,7 @@ def extract(path: Path, out: Output) -> None:
         with OleFileIO(str(path)) as file:
             storage = Storage.from_ole(file)
         add(Message(storage), storage, out)
-    except (KeyError, ValueError, OSError, AttributeError, IndexError, TypeError) as error:
+    except ole_objects.FAULTS as error:
         raise ExtractionError("it is damaged", hint="export the message again") from error
 
 

@@ -11,6 +11,7 @@ TEXT_MAX_CHARS: Final = 16 << 20
 """Of one file; what comes behind is left out, and said."""
 TITLE_MAX_CHARS: Final = 300
 FACT_MAX_CHARS: Final = 500
+_WHOLE_MAX: Final = 1e15
 _BLANK_LINES: Final = re.compile(r"\n{3,}")
 _CONTROLS: Final = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f\ud800-\udfff]")
 _BREAKS: Final = re.compile(r"\r\n?|\x0c|\u2028|\u2029")
@@ -121,6 +122,16 @@ class Output:
 def clean(text: str) -> str:
     """Without control characters and lone surrogates; every line ends with a line feed."""
     return _CONTROLS.sub("", _BREAKS.sub("\n", text))
+
+
+def number_text(value: float) -> str:
+    """As office programs show it: no `.0` of whole numbers, no 17th digit."""
+    return str(int(value)) if value.is_integer() and abs(value) < _WHOLE_MAX else repr(value)
+
+
+def comment_text(said: str, author: str) -> str:
+    """A comment in the line that it is on."""
+    return f" [comment{f' of {author}' if author else ''}: {said}]"
 
 
 def cell_text(text: str) -> str:

@@ -79,6 +79,16 @@ def parsed_if_whole(archive: zipfile.ZipFile, name: str) -> Any:
         return None
 
 
+def related(archive: zipfile.ZipFile, part: str) -> Iterator[tuple[str, str, str]]:
+    """Identity, last word of the kind and place of what a part refers to inside the package."""
+    folder, name = posixpath.split(part)
+    for one in elements(parsed_if_whole(archive, f"{folder}/_rels/{name}.rels"), "Relationship"):
+        if one.get("TargetMode") != "External":
+            target = one.get("Target", "")
+            place = target.lstrip("/") if target.startswith("/") else posixpath.normpath(posixpath.join(folder, target))
+            yield one.get("Id", ""), one.get("Type", "").rpartition("/")[2], place
+
+
 def part(archive: zipfile.ZipFile, name: str) -> bytes:
     """The bytes of a part. KeyError when it is missing, ExtractionError beyond PART_MAX_BYTES or when it cannot be unpacked."""
     info = archive.getinfo(name)
@@ -149,7 +159,7 @@ def small_part(archive: zipfile.ZipFile, name: str) -> bytes:
         return b""
 
 
-def add_margins(said: Iterable[str], out: Output) -> None:
+def add_headers_and_footers(said: Iterable[str], out: Output) -> None:
     """A section of headers and footers, each text once; numbers alone are those of pages."""
     kept = dict.fromkeys(text.strip() for text in said)
     texts = [text for text in kept if text and not text.isdigit()]

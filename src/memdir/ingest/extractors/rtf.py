@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from memdir.ingest.extractors import embedded, ole_objects, packages
-from memdir.ingest.extractors.output import Output
+from memdir.ingest.extractors.output import Output, comment_text
 
 _TOKEN: Final = re.compile(
     r"\\([a-zA-Z]{1,32})(-?\d{1,10})? ?|\\'([0-9a-fA-F]{2})|\\(.)|([{}])|([^\\{}\r\n]+)|[\r\n]+|.", re.DOTALL
@@ -37,7 +37,7 @@ _UNREAD: Final = frozenset({
 """Groups with text that no reader sees, or that stands elsewhere once more."""
 _OPENED: Final = frozenset({"shpinst", "do", "shppict", "ud", "moMath", "background"})
 """Groups that a reader may pass over, and that hold groups with text."""
-_MARGINS: Final = frozenset({"header", "headerl", "headerr", "headerf", "footer", "footerl", "footerr", "footerf"})
+_HEADERS_AND_FOOTERS: Final = frozenset({"header", "headerl", "headerr", "headerf", "footer", "footerl", "footerr", "footerf"})
 _CODE_PAGES: Final = {"ansi": "cp1252", "mac": "mac_roman", "pc": "cp437", "pca": "cp850"}
 _CHARSETS: Final = {
     0: "cp1252", 77: "mac_roman", 128: "cp932", 129: "cp949", 130: "johab", 134: "gbk", 136: "cp950", 161: "cp1253",
@@ -99,9 +99,9 @@ class _Reader:
         """Of the link whose words come next."""
         self._commenter = ""
         self._boxes: list[str] = []
-        self._margins: list[str] = []
-        self._collected: dict[str, Callable[[str], None]] = {
-            **dict.fromkeys(_MARGINS, self._margins.append),
+        self._headers_and_footers: list[str] = []
+        self._at_end: dict[str, Callable[[str], None]] = {
+            **dict.fromkeys(_HEADERS_AND_FOOTERS, self._headers_and_footers.append),
             "title": self._titled,
             "author": lambda said: out.fact("author", said),
             "subject": lambda said: out.fact("subject", said),
@@ -145,7 +145,7 @@ class _Reader:
             self._brace("}")
         self._end_paragraph()
         self._end_table()
-        packages.add_margins(self._margins, self._out)
+        packages.add_headers_and_footers(self._headers_and_footers, self._out)
 
     def _brace(self, brace: str) -> None:
         self._to_skip, self._starred = 0, False
@@ -204,9 +204,9 @@ class _Reader:
         starred, self._starred = self._starred, False
         self._to_skip = 0
         group = self._group
-        collected = self._collected.get(word)
-        if collected is not None and group.ends is None and (not group.skipped or word == "shptxt"):
-            self._collect(collected)
+        ends = self._at_end.get(word)
+        if ends is not None and group.ends is None and (not group.skipped or word == "shptxt"):
+            self._collect(ends)
         elif word in _UNREAD or (starred and word not in _OPENED):
             group.skipped = True
         elif word == "ud":
@@ -321,8 +321,7 @@ class _Reader:
         self._commenter = text.strip()
 
     def _commented(self, text: str) -> None:
-        by = f" of {self._commenter}" if self._commenter else ""
-        self._write(f" [comment{by}: {' '.join(text.split())}]")
+        self._write(comment_text(" ".join(text.split()), self._commenter))
         self._commenter = ""
 
     def _listed(self, text: str) -> None:

@@ -31,14 +31,14 @@ def notes(path: Path) -> dict[str, list[str]]:
 
 
 def _of_excel(archive: zipfile.ZipFile) -> Iterator[tuple[str, list[str]]]:
-    parts = {key: place for key, _, place in _related(archive, _WORKBOOK)}
+    parts = {key: place for key, _, place in packages.related(archive, _WORKBOOK)}
     for sheet in packages.elements(packages.parsed_if_whole(archive, _WORKBOOK), "sheet"):
         key = next((value for name, value in sheet.attrib.items() if packages.local_name(name) == "id"), "")
         lines = [
             *_formulas(archive, parts.get(key, "")),
             *(
                 line
-                for _, kind, place in _related(archive, parts.get(key, ""))
+                for _, kind, place in packages.related(archive, parts.get(key, ""))
                 for line in (*_lines(kind, packages.parsed_if_whole(archive, place)), *_charts(archive, place))
             ),
         ]
@@ -64,19 +64,9 @@ def _formulas(archive: zipfile.ZipFile, sheet: str) -> Iterator[str]:
         yield f"{count - _FORMULAS_MAX} more formulas"
 
 
-def _related(archive: zipfile.ZipFile, part: str) -> Iterator[tuple[str, str, str]]:
-    """Identity, last word of the kind and place of what a part refers to inside the package."""
-    folder, name = posixpath.split(part)
-    for one in packages.elements(packages.parsed_if_whole(archive, f"{folder}/_rels/{name}.rels"), "Relationship"):
-        if one.get("TargetMode") != "External":
-            target = one.get("Target", "")
-            place = target.lstrip("/") if target.startswith("/") else posixpath.normpath(posixpath.join(folder, target))
-            yield one.get("Id", ""), one.get("Type", "").rpartition("/")[2], place
-
-
 def _charts(archive: zipfile.ZipFile, drawing: str) -> Iterator[str]:
     """Titles of charts. What they show stands in cells."""
-    for _, kind, place in _related(archive, drawing):
+    for _, kind, place in packages.related(archive, drawing):
         if kind in charts.RELATIONS:
             yield from charts.titles(packages.parsed_if_whole(archive, place))
 

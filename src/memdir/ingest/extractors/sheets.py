@@ -15,7 +15,7 @@ import python_calamine as calamine
 
 from memdir.ingest.extractors import ole_objects, opendocument, packages, sheet_notes
 from memdir.ingest.extractors.formats import ODS
-from memdir.ingest.extractors.output import ExtractionError, Output, encrypted
+from memdir.ingest.extractors.output import ExtractionError, Output, encrypted, number_text
 
 _SHEETS_MAX: Final = 1_000
 _TOLD_EVERY: Final = 5_000
@@ -70,9 +70,9 @@ def extract(path: Path, out: Output) -> None:
 
 def _wants_password(path: Path) -> bool:
     """Whether there is a FilePass among the first records ([MS-XLS] 2.4.117). Calamine tells it by the name of a file alone."""
-    with contextlib.suppress(OSError, ValueError), olefile.OleFileIO(path) as storage:
+    with contextlib.suppress(*ole_objects.FAULTS), olefile.OleFileIO(path) as storage:
         for name in filter(storage.exists, ("Workbook", "Book")):
-            head = storage.openstream(name).read(_FIRST_BYTES)
+            head = ole_objects.stream(storage, name)[:_FIRST_BYTES]
             at = 0
             while at + _RECORD_HEAD.size <= len(head):
                 kind, length = _RECORD_HEAD.unpack_from(head, at)
@@ -103,7 +103,7 @@ def _shown(value: Any) -> str:
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if isinstance(value, float):
-        return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+        return number_text(value)
     if isinstance(value, datetime.datetime):
         return value.date().isoformat() if value.time() == datetime.time() else value.isoformat(" ")
     return str(value)

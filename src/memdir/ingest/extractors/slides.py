@@ -95,7 +95,7 @@ def _comments(slide: Any, authors: dict[str, str]) -> Iterator[str]:
 
 def _picture(shape: Picture, out: Output) -> None:
     for said in shape.element.xpath("./p:nvPicPr/p:cNvPr/@descr"):
-        out.paragraph(f"(picture: {said})" if markup.describes(said) else "")
+        out.paragraph(markup.description(said))
     try:
         image = shape.image
     except (KeyError, ValueError):  # linked, and not in the file

@@ -38,7 +38,7 @@ def extract(path: Path, out: Output) -> None:
         ).value
     out.paragraph(markup.markdown(html))
     _drawn(path, out)
-    _margins(path, out)
+    _headers_and_footers(path, out)
     packages.add_pictures(path, ("word/media/",), out)
     ole_objects.add_all(path, out)
 
@@ -82,7 +82,7 @@ def _drawn(path: Path, out: Output) -> None:
             out.end_list()
 
 
-def _margins(path: Path, out: Output) -> None:
+def _headers_and_footers(path: Path, out: Output) -> None:
     paragraphs: list[Any] = []
     with zipfile.ZipFile(path) as archive:
         for name in sorted(archive.namelist()):
@@ -90,4 +90,4 @@ def _margins(path: Path, out: Output) -> None:
                 continue
             root = packages.parsed(archive, name)
             paragraphs += list(root.iter(f"{_W}p")) if root is not None else []
-    packages.add_margins(("".join(node.text or "" for node in one.iter(f"{_W}t")) for one in paragraphs), out)
+    packages.add_headers_and_footers(("".join(node.text or "" for node in one.iter(f"{_W}t")) for one in paragraphs), out)

@@ -257,12 +257,12 @@ def _watched(reading: int, limits: Limits, progress: Callable[[int, int], None],
             checkpoint()
             now_s = time.monotonic()
             if now_s - began_s > limits.total_s:
-                told.answer = _slow(f"reading it takes longer than {limits.total_s:g} s")
+                told.answer = _stopped(f"reading it takes longer than {limits.total_s:g} s")
                 break
             least_s = limits.recognition_s if told.recognising else 0.0 if told.pid else _START_S
             silent_s = max(limits.silent_s, least_s)
             if now_s - told.heard_s > silent_s:
-                told.answer = _slow(f"a part of it takes longer than {silent_s:g} s") | {"silent": True}
+                told.answer = _stopped(f"a part of it takes longer than {silent_s:g} s") | {"silent": True}
                 break
             if not wait_readable(reading, timeout_s=_LOOK_S):
                 continue
@@ -281,7 +281,7 @@ def _heard(told: _Told, data: bytes, progress: Callable[[int, int], None]) -> No
     told.heard_s = time.monotonic()
     *lines, told.buffer = (told.buffer + data).split(b"\n")
     if len(told.buffer) > LINE_MAX_BYTES:
-        told.answer = _slow("the process that read it said too much")
+        told.answer = _stopped("the process that read it said too much")
         return
     for line in lines:
         message = json.loads(line)
@@ -297,7 +297,7 @@ def _heard(told: _Told, data: bytes, progress: Callable[[int, int], None]) -> No
             told.kind = str(message["kind"])
 
 
-def _slow(reason: str) -> dict[str, Any]:
+def _stopped(reason: str) -> dict[str, Any]:
     return {"error": reason, "hint": "split it or make it smaller"}
 
 
