@@ -209,6 +209,17 @@ HOSTILE |= {
     "falls": f"import os\n{HALF}    out.progress(2, 9)\n    os.kill(os.getpid(), 11)\n",
     "stumbles": f"{HALF}    max([])\n",
     "refuses": f"{HALF}    raise ExtractionError('page three is torn')\n",
+    "hurdles": (
+        "import os\ndef extract(path, out):\n    out.progress(out.first_part, 9)\n"
+        "    for number in range(out.first_part + 1, 10):\n"
+        "        while number == 3:\n            pass\n"
+        "        if number == 5:\n            os.kill(os.getpid(), 11)\n"
+        "        if number == 9:\n            max([])\n"
+        "        out.paragraph(f'page {number}')\n        out.progress(number, 9)\n"
+    ),
+    "chasms": (
+        "def extract(path, out):\n    out.paragraph(f'{out.first_part}')\n    out.progress(out.first_part, 99)\n    max([])\n"
+    ),
 }
 
 
@@ -227,7 +238,8 @@ def hostile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sandbox
     )
     monkeypatch.setattr(parent, "FORK_SERVER", ("-c", start.format(str(folder))))
     monkeypatch.setenv("MEMDIR_API_KEY", "canary")
-    made = Sandbox({"office": Limits(silent_s=4.0, total_s=30.0, memory_bytes=400 << 20)})
+    limits = Limits(silent_s=4.0, total_s=30.0, memory_bytes=400 << 20)
+    made = Sandbox({"office": limits, "pdf": limits})
     yield made
     made.close()
 
@@ -255,6 +267,19 @@ def test_what_was_read_before_the_end_is_kept(hostile: Sandbox) -> None:
         assert extraction.facts["pages"] == 9
         assert said in str(extraction.facts["unread"])
         assert extraction.needs == ("time" if module == "tires" else "")
+
+
+@pytest.mark.promise("extract.harmless")
+def test_pages_behind_one_that_cannot_be_read_are_read(hostile: Sandbox) -> None:
+    extraction = hostile.extract([b"x"], Format(kind="pdf", media_type="x/y", module="hurdles"))
+    assert extraction.text.split("\n\n") == [*(f"page {number}" for number in (1, 2, 4, 6, 7)), "page 8\n"]
+    assert extraction.facts["unread"] == (
+        "page 3: a part of it takes longer than 4 s; page 5: the process that read it died: damaged, or made to do harm; "
+        "what follows: it is damaged, or of a form that its library does not know"
+    )
+    assert extraction.needs == "time"
+    chasms = hostile.extract([b"x"], Format(kind="pdf", media_type="x/y", module="chasms"))
+    assert chasms.text.split() == ["0", "1", "2", "3"], "not one process for each of a thousand pages"
 
 
 def test_a_server_that_ends_takes_the_child_along(hostile: Sandbox) -> None:

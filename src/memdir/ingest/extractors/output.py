@@ -50,6 +50,8 @@ class Output:
     """Told after each page, sheet, message or second: how many are done, of how many (0: not known)."""
     recognising: Callable[[], None] = lambda: None
     """Told before text in a picture is recognised, which takes longer and more memory than everything else."""
+    first_part: int = 0
+    """The parts before it, counted from 0, are for another process: it reads them, or ended in the last of them."""
     facts: dict[str, str | int] = field(default_factory=dict)
     """For the front matter: pages, slides, duration, sender, taken."""
     truncated: bool = False

@@ -54,20 +54,23 @@ def extract(path: Path, out: Output) -> None:
     out.fact("author", told.get("Author"))
     out.fact("pages", count)
     unread = 0
+    pages = range(out.first_part, min(count, PAGES_MAX))
+    out.progress(out.first_part, count)
     titles = pdf_headings.titles(document)
     linked: set[str] = set()
-    for number in range(min(count, PAGES_MAX)):
+    for number in pages:
         unread += not _page(document, number, titles.get(number, []), linked, out)
         out.progress(number + 1, count)
     if unread:
         lacking = not ocr.is_available()
-        if unread == min(count, PAGES_MAX):
+        if unread == len(pages) and not out.first_part:
             if lacking:
                 raise ocr.missing("its pages are pictures")
             raise ExtractionError("its pages are pictures, and the text in them is not recognised", hint="make them smaller")
         if lacking:
             out.needs = "ocr"
-        out.fact("unread", f"{unread} pages are pictures: {ocr.HINT if lacking else 'too large'}")
+        before = f"{out.facts['unread']}; " if "unread" in out.facts else ""
+        out.fact("unread", f"{before}{unread} pages are pictures: {ocr.HINT if lacking else 'too large'}")
     if count > PAGES_MAX:
         out.truncated = True
     _attachments(document, out)

@@ -89,9 +89,11 @@ def _extract(request: dict[str, Any], folder: Path, pipe: int) -> None:
     def progress(done: int, total: int) -> None:
         nonlocal told_s
         keep()
+        message: dict[str, Any] = {"done": done, "total": total}
         if time.monotonic() - told_s >= _TOLD_EVERY_S:
             told_s = time.monotonic()
-            _tell(pipe, {"done": done, "total": total, "known": _known(out)})
+            message["known"] = _known(out)
+        _tell(pipe, message)
 
     def recognising() -> None:
         keep()
@@ -100,7 +102,8 @@ def _extract(request: dict[str, Any], folder: Path, pipe: int) -> None:
 
     _tell(pipe, {"kind": found.kind})
     out = Output(kind=found.kind, media_type=found.media_type, progress=progress, recognising=recognising)
-    with (folder / TEXT_FILE).open("w", encoding="utf-8") as text:
+    out.first_part, out.facts = request.get("first_part", 0), request.get("facts", {})
+    with (folder / TEXT_FILE).open("a", encoding="utf-8") as text:
         try:
             import_module(f"memdir.ingest.extractors.{found.module}").extract(source, out)
         except OutputFullError:

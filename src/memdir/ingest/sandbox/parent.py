@@ -35,6 +35,9 @@ _KEPT_ENVIRONMENT: Final = ("PATH", "LANG", "LC_ALL", "TESSDATA_PREFIX", "VIRTUA
 NEEDS_TIME: Final = "time"
 """What a text needs that was cut off because its file took too long: on an idle machine it may be whole."""
 FORK_SERVER: Final = ("-m", "memdir.ingest.sandbox.fork_server")
+_PARTS: Final = {"pdf": "page"}
+"""Of these kinds one part that takes too long, or ends the process, is passed over, and another process goes on behind it."""
+_PASSED_OVER_MAX: Final = 3
 _START_S: Final = 60.0
 """For a fork server to load its libraries and for the child to begin, on a machine that is busy."""
 _LOOK_S: Final = 0.5
@@ -90,8 +93,11 @@ class _Told:
     kind: str = ""
     known: dict[str, Any] | None = None
     """All of an Extraction but the text."""
+    done: int = 0
+    total: int = 0
+    """Parts read, of how many; 0 when that is not known."""
     answer: dict[str, Any] | None = None
-    """How it ended: `whole` or an `error`."""
+    """How it ended: `whole` or an `error`; None when it died."""
     buffer: bytes = b""
     heard_s: float = field(default_factory=time.monotonic)
     recognising: bool = False
@@ -130,27 +136,50 @@ class Sandbox:
         with tempfile.TemporaryDirectory(prefix="memdir-extract-") as name:
             folder = Path(name)
             _write(folder / SOURCE_FILE, pieces, limits.source_bytes)
-            reading, writing = os.pipe()
+            request: dict[str, Any] = {
+                "folder": str(folder),
+                "kind": found.kind,
+                "media_type": found.media_type,
+                "module": found.module,
+                "memory_bytes": limits.memory_bytes,
+                "recognition_bytes": limits.recognition_bytes,
+                "cpu_s": int(limits.total_s * 2),
+            }
+            end_s = time.monotonic() + limits.total_s
+            told = self._read(request, limits, end_s, progress, checkpoint)
+            needs_time = False
+            for _ in range(_PASSED_OVER_MAX):
+                if told.known is None or not _can_go_on(told):
+                    break
+                ending = _ending(told)
+                needs_time = needs_time or "silent" in ending
+                unread = f"{_PARTS[told.kind]} {told.done + 1}: {ending['error']}"
+                facts = {**told.known["facts"], "unread": _joined(told.known["facts"].get("unread"), unread)}
+                known = {**told.known, "facts": facts}
+                request |= {"first_part": told.done + 1, "facts": facts}
+                told = self._read(request, limits, end_s, progress, checkpoint)
+                told.known = told.known or known
+            return _result(told, folder, needs_time=needs_time)
+
+    def _read(
+        self,
+        request: dict[str, Any],
+        limits: Limits,
+        end_s: float,
+        progress: Callable[[int, int], None],
+        checkpoint: Callable[[], None],
+    ) -> _Told:
+        """What one child says; it is ended at `end_s` of the monotonic clock."""
+        reading, writing = os.pipe()
+        try:
             try:
-                request = {
-                    "folder": str(folder),
-                    "kind": found.kind,
-                    "media_type": found.media_type,
-                    "module": found.module,
-                    "memory_bytes": limits.memory_bytes,
-                    "recognition_bytes": limits.recognition_bytes,
-                    "cpu_s": int(limits.total_s * 2),
-                }
                 self._send(json.dumps(request).encode(), writing)
-                os.close(writing)
-                writing = -1
-                told = _watched(reading, limits, progress, checkpoint)
             finally:
-                os.close(reading)
-                if writing >= 0:
-                    os.close(writing)
-                self._ended()
-            return _result(told, folder)
+                os.close(writing)
+            return _watched(reading, limits, end_s, progress, checkpoint)
+        finally:
+            os.close(reading)
+            self._ended()
 
     @contextlib.contextmanager
     def alone(self, content_hash: str) -> Iterator[None]:
@@ -248,16 +277,17 @@ def _write(path: Path, pieces: Iterable[bytes], most: int) -> None:
             handle.write(piece)
 
 
-def _watched(reading: int, limits: Limits, progress: Callable[[int, int], None], checkpoint: Callable[[], None]) -> _Told:
+def _watched(
+    reading: int, limits: Limits, end_s: float, progress: Callable[[int, int], None], checkpoint: Callable[[], None]
+) -> _Told:
     """Everything that the child says until it ends, or until it is ended."""
     told = _Told()
-    began_s = time.monotonic()
     try:
         while told.answer is None:
             checkpoint()
             now_s = time.monotonic()
-            if now_s - began_s > limits.total_s:
-                told.answer = _stopped(f"reading it takes longer than {limits.total_s:g} s")
+            if now_s > end_s:
+                told.answer = _stopped(f"reading it takes longer than {limits.total_s:g} s") | {"late": True}
                 break
             least_s = limits.recognition_s if told.recognising else 0.0 if told.pid else _START_S
             silent_s = max(limits.silent_s, least_s)
@@ -290,7 +320,8 @@ def _heard(told: _Told, data: bytes, progress: Callable[[int, int], None]) -> No
         if "pid" in message:
             told.pid = int(message["pid"])
         elif "done" in message:
-            progress(int(message["done"]), int(message["total"]))
+            told.done, told.total = int(message["done"]), int(message["total"])
+            progress(told.done, told.total)
         elif "whole" in message or "error" in message:
             told.answer = message
         elif "kind" in message:
@@ -301,9 +332,24 @@ def _stopped(reason: str) -> dict[str, Any]:
     return {"error": reason, "hint": "split it or make it smaller"}
 
 
-def _result(told: _Told, folder: Path) -> Extraction:
+def _ending(told: _Told) -> dict[str, Any]:
+    """`whole`, or `error` with a sentence and what else is known of it."""
+    return told.answer or {"error": "the process that read it died: damaged, or made to do harm"}
+
+
+def _can_go_on(told: _Told) -> bool:
+    """Whether it ended in the middle of a part behind which there are others, and there is time."""
+    ended = "error" in _ending(told) and "late" not in _ending(told)
+    return ended and told.kind in _PARTS and told.done + 1 < told.total
+
+
+def _joined(*reasons: object) -> str:
+    return "; ".join(str(reason) for reason in reasons if reason)
+
+
+def _result(told: _Told, folder: Path, *, needs_time: bool) -> Extraction:
     """What was read before an error came is a text like others, and says that it is not all."""
-    answer = told.answer or {"error": "the process that read it died: damaged, or made to do harm"}
+    answer = _ending(told)
     error = str(answer.get("error", ""))
     if "detail" in answer:
         log.info("a %s could not be read:\n%s", told.kind, answer["detail"])
@@ -313,7 +359,7 @@ def _result(told: _Told, folder: Path) -> Extraction:
         raise ExtractionError(error, hint=str(answer.get("hint", "")), needs=needs, kind=told.kind)
     facts = dict(told.known["facts"])
     if error:
-        facts["unread"] = "; ".join(filter(None, (str(facts.get("unread", "")), f"what follows: {error}")))
+        facts["unread"] = _joined(facts.get("unread"), f"what follows: {error}")
     return Extraction(
         kind=str(told.known["kind"]),
         media_type=str(told.known["media_type"]),
@@ -322,7 +368,7 @@ def _result(told: _Told, folder: Path) -> Extraction:
         text=text,
         facts=facts,
         truncated=bool(told.known["truncated"]) or bool(error),
-        needs=str(told.known["needs"] or needs or (NEEDS_TIME if "silent" in answer else "")),
+        needs=str(told.known["needs"] or needs or (NEEDS_TIME if needs_time or "silent" in answer else "")),
         peak_bytes=int(told.known["peak_bytes"]),
     )
 
