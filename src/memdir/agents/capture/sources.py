@@ -15,9 +15,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from memdir.agents.capture.candidates import Candidate, convention_of, is_safe
+from memdir.agents.capture.candidates import Candidate, is_safe
+from memdir.agents.capture.guides import rules_of
 from memdir.core.errors import UsageError
-from memdir.core.frontmatter import parse
 from memdir.store.text.sentences import sentences
 
 GUIDES: Final = ("CLAUDE.md", "AGENTS.md", "GEMINI.md", ".cursorrules", ".windsurfrules", ".github/copilot-instructions.md")
@@ -34,8 +34,6 @@ _FILE_MAX_BYTES: Final = 1 << 20
 _FILES_MAX: Final = 2_000
 _TEXT_MAX_CHARS: Final = 400
 _GIT_TIMEOUT_S: Final = 120
-_ITEM: Final = re.compile(r"\s*(?:[-*+]|\d{1,3}[.)])\s+(.+)")
-_OURS: Final = re.compile(r"<!-- memdir:begin.*?<!-- memdir:end[^\n]*", re.DOTALL)
 _FENCE: Final = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _DECISION: Final = re.compile(r"^#{2,4}\s*(?:the )?decision(?: outcome)?\s*:?\s*$", re.IGNORECASE | re.MULTILINE)
 _INLINE: Final = re.compile(r"^\*\*decision(?: outcome)?[.:]?\*\*[.:]?\s*(?=\S)", re.IGNORECASE | re.MULTILINE)
@@ -64,17 +62,16 @@ class Found:
 
 
 def guides(root: Path) -> Iterator[Found]:
-    """What the guide files of a project tell agents, an item each."""
+    """What the guide files of a project tell agents, each once."""
     files = [root / name for name in GUIDES]
     for folder in GUIDE_FOLDERS:
         files += sorted((root / folder).rglob("*.md*"))[:_FILES_MAX]
+    told: set[str] = set()
     for file in files:
-        text = _text(file)
-        for line in _FENCE.sub("", _OURS.sub("", parse(text)[1])).splitlines():
-            item = _ITEM.match(line)
-            found = None if item is None else convention_of(item[1].strip())
-            if found is not None:
-                yield Found(candidate=found, where=str(file.relative_to(root)))
+        for rule in rules_of(_text(file)):
+            if rule.content not in told:
+                told.add(rule.content)
+                yield Found(candidate=rule, where=str(file.relative_to(root)))
 
 
 def decisions(root: Path) -> Iterator[Found]:
@@ -95,8 +92,12 @@ def _decided(text: str) -> Candidate | None:
     rest = text[section.end() :]
     end = _HEADING.search(rest) or re.search(r"\n\n\*\*\w", rest)
     body = " ".join(_FENCE.sub("", rest[: end.start()] if end else rest).split())
-    said = " ".join(body[start:stop] for start, stop in list(sentences(body))[:2])
-    content = f"Decided: {title[1].strip().rstrip('.')}. {said}"[:_TEXT_MAX_CHARS].strip()
+    content = f"Decided: {title[1].strip().rstrip('.')}."
+    said = [body[start:stop] for start, stop in list(sentences(body))[:2]]
+    for sentence in said:
+        if len(content) + len(sentence) >= _TEXT_MAX_CHARS:
+            break
+        content += f" {sentence}"
     return _safe(Candidate(kind="decision", content=content, score=3.0)) if said else None
 
 
