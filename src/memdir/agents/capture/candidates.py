@@ -147,7 +147,7 @@ _MOMENT: Final = (
         r"crash(?:es)?)\b"
     )),
     (1.5, r"\b(?:should (?:be|say)|i need|we need this|i don['’]?t like this|in this script|in the example|page size)\b"),
-    (1.5, r"\b(?:worry|yet|for now|long tests|do that)\b"),
+    (1.5, r"\b(?:worry|yet|for now|long tests|do that|slow(?:er)?|than i(?:['’]d| would) expect)\b"),
 )  # fmt: skip
 _LASTING_RULES: Final = tuple((weight, re.compile(rule, re.IGNORECASE)) for weight, rule in _LASTING)
 _MOMENT_RULES: Final = tuple((weight, re.compile(rule, re.IGNORECASE)) for weight, rule in _MOMENT)
