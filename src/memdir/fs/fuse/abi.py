@@ -124,7 +124,6 @@ WRITE_KILL_SUIDGID: Final = 1 << 2
 
 # fuse_open_out.open_flags
 FOPEN_KEEP_CACHE: Final = 1 << 1
-FOPEN_CACHE_DIR: Final = 1 << 3
 FOPEN_PASSTHROUGH: Final = 1 << 7
 
 # Messages, named after their C structs.

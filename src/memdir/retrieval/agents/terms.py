@@ -23,8 +23,6 @@ from memdir.store.text.passage_text import bigrams, name_parts, unspaced_runs
 from memdir.store.text.stopwords import ENGLISH
 from memdir.store.text.words import fold
 
-TERMS_VERSION: Final = 3
-"""Of what is counted: an index with another number is made anew."""
 _WORD: Final = re.compile(r"[^\W_]+")
 _STOP: Final = ENGLISH
 _STEMS_MAX: Final = 200_000

@@ -245,10 +245,6 @@ class Reader:
                     records.forget(tx, document_id)
             records.cut_feed(tx)
 
-    def waiting_paths(self, scope: str, limit: int) -> list[str]:
-        """Paths at and below `scope` whose documents the server is still working on."""
-        return self._records.unsettled_paths(scope, limit)
-
 
 def marker_name(container: str) -> str:
     """The custom id of a container's marker document: of letters, digits and hyphens, as the API asks."""

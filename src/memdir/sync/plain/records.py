@@ -240,10 +240,6 @@ class Records:
         row = self._db.one("select count(*) from document where status != 'dropped'")
         return 0 if row is None else int(row[0])
 
-    def shown_count(self) -> int:
-        row = self._db.one("select count(*) from document where path is not null")
-        return 0 if row is None else int(row[0])
-
     def put(self, tx: Connection, known: Known) -> None:
         """Note a document as it is now."""
         face = known.face or Face(kind="", content_hash="", size_bytes=0, mode=0, mtime_ns=0)

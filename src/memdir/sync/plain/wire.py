@@ -21,7 +21,6 @@ PAGE: Final = 200
 """Documents of one page: the most that the API allows."""
 BULK_MAX: Final = 100
 """Ids of one bulk delete: the most that the API allows."""
-SETTLED: Final = frozenset({"done", "failed"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
