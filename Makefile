@@ -9,7 +9,7 @@ PYTEST = $(PYTHON_BIN) -m pytest -n $(PYTEST_WORKERS) --dist loadfile --no-loads
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo picture test long lint format typecheck imports docs check bench posix sync-figures scale-figures retrieval-figures agents-figures clean
+.PHONY: help setup demo picture test long lint format typecheck imports collect docs check bench posix sync-figures scale-figures retrieval-figures agents-figures clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,6 +45,9 @@ typecheck: setup ## mypy --strict
 
 imports: setup ## the rooms import downwards only
 	@.venv/bin/lint-imports
+
+collect: setup ## import every test, run none
+	@told=$$($(PYTHON_BIN) -m pytest --collect-only -qq -m "not long" -p no:xdist) || { echo "$$told"; exit 1; }
 
 docs: setup ## write docs/cli.md again from --help, and docs/api.md from the routes
 	@$(PYTHON_BIN) -m memdir.cli.docs

@@ -84,17 +84,23 @@ LONG_MODULES = frozenset(
 """Modules that take minutes with real processes, mounts and kills, of parts that change seldom: in the long lane, so that the
 other one ends within its time. Whoever changes what they test runs them: `pytest tests/daemon/test_lazy.py -m long`."""
 
+_TESTS = Path(__file__).parent
 _NO_DEVICE = pytest.mark.skip(reason="/dev/fuse is missing or closed to you; as root: chmod 666 /dev/fuse")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """The test lane does not even import what it leaves out."""
+    is_long = config.option.markexpr == "not long" and collection_path.is_relative_to(_TESTS)
+    return True if is_long and collection_path.relative_to(_TESTS).as_posix() in LONG_MODULES else None
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Puts modules into the long lane; skips mounts where none can be. Fails the run at once: a marker that names no
     promise proves nothing."""
-    tests = Path(__file__).parent
     mountable = os.access("/dev/fuse", os.R_OK | os.W_OK)
     for item in items:
-        if item.path.relative_to(tests).as_posix() in LONG_MODULES:
+        if item.path.relative_to(_TESTS).as_posix() in LONG_MODULES:
             item.add_marker(pytest.mark.long)
         if item.get_closest_marker("mount") and not mountable:
             item.add_marker(_NO_DEVICE)

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from memdir.store.sqlite.store import SqliteStore
 from memdir.store.store import Store
 from memdir.store.tree.operations import Outcome, Put
 from memdir.store.types import Container
+from tests.postgres import Postgres
 
 START_S = 180.0
 ON_BOTH = pytest.mark.parametrize("server", ["sqlite", "postgres"], indirect=True)
@@ -147,17 +148,34 @@ def start(home: Path, *arguments: str, database_url: str | None = None) -> Serve
 
 
 @pytest.fixture(scope="session")
-def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    """One server for all tests of a run; each test uses a container of its own (fixture `tag`). On SQLite, unless the module
-    says `pytestmark = ON_BOTH`, or MEMDIR_TEST_ENGINE=postgres asks for the other one."""
-    with ExitStack() as stack:
-        url = None
-        if getattr(request, "param", os.environ.get("MEMDIR_TEST_ENGINE", "sqlite")) == "postgres":
-            url = stack.enter_context(request.getfixturevalue("postgres").database())
-        running = start(tmp_path_factory.mktemp("home"), "--port", "0", database_url=url)
-        stack.callback(running.stop, signal.SIGKILL)
+def sqlite_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    with _until_the_end(start(tmp_path_factory.mktemp("home"), "--port", "0")) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def postgres_server(postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    home = tmp_path_factory.mktemp("home")
+    with postgres.database() as url, _until_the_end(start(home, "--port", "0", database_url=url)) as running:
+        yield running
+
+
+@contextmanager
+def _until_the_end(running: ServerProcess) -> Iterator[ServerProcess]:
+    try:
         yield running
         assert running.stop() == 0
+    finally:
+        running.stop(signal.SIGKILL)
+
+
+@pytest.fixture(scope="session")
+def server(request: pytest.FixtureRequest) -> ServerProcess:
+    """One server for all tests of a run; each test uses a container of its own (fixture `tag`). On SQLite, unless the module
+    says `pytestmark = ON_BOTH`, or MEMDIR_TEST_ENGINE=postgres asks for the other one."""
+    engine = getattr(request, "param", os.environ.get("MEMDIR_TEST_ENGINE", "sqlite"))
+    running: ServerProcess = request.getfixturevalue(f"{engine}_server")
+    return running
 
 
 @pytest.fixture
