@@ -1,7 +1,7 @@
 # Everything a person or a CI job does with a checkout. `make setup` once; every target runs it first (a stamp makes it quick).
 PYTHON_BIN := .venv/bin/python
 CODE := src bench tests scripts
-PYTEST_WORKERS ?= 5
+PYTEST_WORKERS ?= 4
 PYTEST_FLAGS ?=
 # In the order in which they stand: by the number of their tests the slow files, which have few, would come last.
 PYTEST = $(PYTHON_BIN) -m pytest -n $(PYTEST_WORKERS) --dist loadfile --no-loadscope-reorder --max-worker-restart 1

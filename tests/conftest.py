@@ -12,6 +12,10 @@ from hypothesis import HealthCheck, settings
 
 from tests import postgres as pg
 from tests.promises import PROMISES
+from tests.servers import client, postgres_server, server, sqlite_server, tag
+
+__all__ = ["client", "postgres_server", "server", "sqlite_server", "tag"]
+"""Fixtures for all tests."""
 
 # Same seeds, same results; and a busy machine is no failure.
 settings.register_profile(

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from memdir.cli.main import main
-from tests.server.conftest import ServerProcess, start
 from tests.server.test_search_http import done
+from tests.servers import ServerProcess, start
 
 Run = Callable[..., tuple[int, str, str]]
 

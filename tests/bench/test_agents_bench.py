@@ -18,7 +18,7 @@ from memdir_bench.agents.day_simulation import day, fact
 from memdir_bench.agents.goals import GOALS
 from memdir_bench.agents.haystack import KINDS, NEEDLES, WORDS, Ask, Haystack
 from memdir_bench.agents.judges import Exhaustive, plain_fts5
-from tests.server.conftest import ServerProcess, start
+from tests.servers import ServerProcess, start
 
 
 @pytest.fixture(scope="module")

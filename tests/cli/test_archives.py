@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.fakes import FakeMount
-from tests.server.conftest import ServerProcess, start
+from tests.servers import ServerProcess, start
 
 Run = Callable[..., tuple[int, str, str]]
 

@@ -15,7 +15,7 @@ from memdir.cli.search.remote import connected
 from memdir.client.errors import NotFoundError
 from tests.cli.fakes import FakeMount
 from tests.plain.double import PlainServer
-from tests.server.conftest import ServerProcess, start
+from tests.servers import ServerProcess, start
 
 Run = Callable[..., tuple[int, str, str]]
 Files = Callable[[str, str, bytes | None], None]

@@ -13,7 +13,7 @@ import pytest
 
 from memdir.store.sqlite.store import DATABASE_NAME, SqliteStore
 from memdir.store.tree.operations import Put
-from tests.server.conftest import ServerProcess, start
+from tests.servers import ServerProcess, start
 
 Run = Callable[..., tuple[int, str, str]]
 WAIT_S = 30.0

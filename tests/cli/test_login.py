@@ -22,7 +22,7 @@ from memdir.core.paths import app_paths
 from tests.cli import certificates
 from tests.cli.certificates import Certificates
 from tests.cli.test_end_to_end import Shell, shell
-from tests.server.conftest import ServerProcess, launch, start
+from tests.servers import ServerProcess, launch, start
 
 __all__ = ["shell"]
 

@@ -14,9 +14,9 @@ from tests.daemon.test_mount import Home, home, until
 from tests.plain.conftest import PlainMount, settled
 from tests.plain.double import KEY, PlainServer, listening
 from tests.plain.test_plain import CONTENTS
-from tests.server.conftest import ServerProcess, server, tag
+from tests.servers import ServerProcess, server
 
-__all__ = ["home", "server", "tag"]
+__all__ = ["home", "server"]
 pytestmark = pytest.mark.promise("sync.plain")
 
 

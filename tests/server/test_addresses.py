@@ -14,7 +14,8 @@ import pytest
 from memdir_bench.ingest import documents
 from memdir_bench.ingest.phrases import PHRASE
 from tests.research.endpoint import served
-from tests.server.conftest import start, until
+from tests.server.conftest import until
+from tests.servers import start
 
 PAGE = f"""<html lang="en"><head><title>Birds of the river</title></head><body>
 <nav><a href="/">Home</a></nav><main><h1>Birds of the river</h1><p>{PHRASE}</p></main></body></html>"""

@@ -14,8 +14,8 @@ import pytest
 from memdir.agents.project import Project
 from memdir.client.light import LightCallError
 from memdir.store.agents.files import parsed, rendered
+from tests.servers import ON_BOTH, ServerProcess
 
-from .conftest import ON_BOTH, ServerProcess
 from .test_agents_http import file_of, memories_of
 from .test_search_http import done
 

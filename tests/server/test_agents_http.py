@@ -15,8 +15,8 @@ import pytest
 
 from memdir.agents.service import AgentMemories
 from memdir.client.local import ServerInfo
+from tests.servers import ON_BOTH, ServerProcess
 
-from .conftest import ON_BOTH, ServerProcess
 from .test_search_http import done
 
 pytestmark = ON_BOTH

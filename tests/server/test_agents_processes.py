@@ -22,8 +22,7 @@ from memdir.server.agents.state import STORES_PER_MINUTE, AgentMemoryState
 from memdir.server.errors import RateError
 from memdir.store.sqlite.store import SqliteStore
 from memdir.store.store import Store
-
-from .conftest import ServerProcess, start
+from tests.servers import ServerProcess, start
 
 DEADLINE_S = 120.0
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from tests.server.conftest import launch, start
 from tests.server.contents import new_bucket, s3_server
 from tests.server.test_files_http import put
+from tests.servers import launch, start
 
 BIG = b"large content \n" * 30_000
 

@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from memdir.core.limits import BATCH_MAX_BYTES, BATCH_MAX_ITEMS
-from tests.server.conftest import ON_BOTH, ServerProcess
+from tests.servers import ON_BOTH, ServerProcess
 
 pytestmark = ON_BOTH
 

@@ -9,7 +9,8 @@ from typing import Any
 import httpx
 import pytest
 
-from .conftest import ON_BOTH, ServerProcess
+from tests.servers import ON_BOTH, ServerProcess
+
 from .test_search_http import done
 
 pytestmark = ON_BOTH

@@ -26,7 +26,8 @@ from memdir.store.accounts.keys import ApiKey
 from memdir.store.accounts.orgs import ORG_LOCAL
 from memdir.store.errors import InvalidError, PreconditionError
 from memdir.store.sqlite.store import SqliteStore
-from tests.server.conftest import Putting, ServerProcess
+from tests.server.conftest import Putting
+from tests.servers import ServerProcess
 
 DAY_MS = 86_400_000
 NOW_MS = FakeClock().now_ns() // 1_000_000

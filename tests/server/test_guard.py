@@ -13,8 +13,8 @@ import httpx
 import pytest
 
 from memdir.server.http.guard import BODY_MAX_BYTES
-from tests.server.conftest import ServerProcess, start
 from tests.server.test_matrix import every_route
+from tests.servers import ServerProcess, start
 
 
 @pytest.mark.promise("keys.origins")

@@ -12,7 +12,8 @@ import pytest
 
 from memdir.core.errors import UsageError
 from memdir.server.indexing.import_process import ENV_CORES, IDLE_S, cores
-from tests.server.conftest import ServerProcess, start, until
+from tests.server.conftest import until
+from tests.servers import ServerProcess, start
 
 COUNT = 400
 WORDS = ("harbour", "orchard", "theatre", "clinic", "meadow", "quarry", "bakery", "viaduct")

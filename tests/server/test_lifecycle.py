@@ -13,8 +13,8 @@ import pytest
 
 from memdir.core.clock import SystemClock
 from memdir.store.sqlite.store import SqliteStore
-from tests.server.conftest import launch, start
 from tests.server.test_files_http import put
+from tests.servers import launch, start
 
 
 def test_a_second_server_on_the_same_data_is_refused_and_the_first_goes_on(tmp_path: Path) -> None:

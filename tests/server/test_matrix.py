@@ -26,7 +26,7 @@ from memdir.server.dispatcher import Dispatcher
 from memdir.server.engine import Engine
 from memdir.store.sqlite.store import SqliteStore
 from memdir.store.store import Store
-from tests.server.conftest import ServerProcess
+from tests.servers import ServerProcess
 
 CANARY = "canary-7be1e5"
 OPEN = {("GET", "/healthz"), ("GET", "/openapi.json")}

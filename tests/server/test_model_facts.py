@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.research.endpoint import Answer, served
+from tests.servers import launch, start
 
-from .conftest import launch, start
 from .test_search_http import done
 
 

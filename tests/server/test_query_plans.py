@@ -22,8 +22,8 @@ import pytest
 
 from memdir.api.examples import EXAMPLES
 from memdir.store.sqlite.store import SqliteStore
-from tests.server.conftest import START_S
 from tests.server.test_matrix import ROUTES, ROWS, is_elsewhere
+from tests.servers import START_S
 
 TAG: Final = "notes"
 _ONCE: Final = "once when the server starts"

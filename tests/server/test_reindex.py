@@ -21,8 +21,8 @@ from memdir.retrieval.derived_indexes import derived_indexes
 from memdir.retrieval.embed import StaticEmbedder
 from memdir.store.sqlite.store import SqliteStore
 from tests.retrieval.conftest import World
-from tests.server.conftest import ServerProcess, start
 from tests.server.test_search_http import done
+from tests.servers import ServerProcess, start
 
 WAIT_S = 60.0
 NOTES = 12

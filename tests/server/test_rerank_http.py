@@ -13,10 +13,10 @@ import pytest
 from memdir.retrieval.rerank import ENV_RERANKER
 from memdir.server.services.search.reranking import NONE_SET
 from tests.retrieval.test_rerank import endpoint
-from tests.server.conftest import start
 from tests.server.test_files_http import put
 from tests.server.test_recall_http import post
 from tests.server.test_search_http import done, search
+from tests.servers import start
 
 
 @pytest.mark.promise("retrieval.rerank")

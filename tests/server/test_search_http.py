@@ -8,8 +8,8 @@ import httpx
 import pytest
 
 from memdir.api.v3 import LIST_LIMIT_MAX
-from tests.server.conftest import ON_BOTH
 from tests.server.test_files_http import put
+from tests.servers import ON_BOTH
 
 pytestmark = ON_BOTH
 

@@ -19,8 +19,8 @@ from memdir.ingest.text import decode
 from memdir.memory.extract import extract
 from memdir.memory.guard import is_secret
 from memdir.store.text.passage_text import embedded_text
-from tests.server.conftest import ServerProcess
 from tests.server.test_search_http import done
+from tests.servers import ServerProcess
 
 _LETTERS = string.ascii_letters + string.digits
 

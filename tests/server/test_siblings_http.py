@@ -10,7 +10,7 @@ import pytest
 
 from memdir_bench.ingest import documents
 from memdir_bench.ingest.phrases import PHRASE
-from tests.server.conftest import ON_BOTH
+from tests.servers import ON_BOTH
 
 pytestmark = ON_BOTH
 

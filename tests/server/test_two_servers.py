@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from tests.postgres import Postgres
-from tests.server.conftest import ServerProcess, launch, start
+from tests.servers import ServerProcess, launch, start
 
 CLIENT_ERRORS = (httpx.TransportError,)
 

@@ -30,8 +30,9 @@ from memdir.store.tree.operations import Delete, Put
 from memdir.store.types import Chunk, Container
 from memdir.store.upkeep.check import Check
 from memdir.store.upkeep.vacuum import vacuum
-from tests.server.conftest import AnyStore, Putting, start
+from tests.server.conftest import AnyStore, Putting
 from tests.server.test_files_http import put as put_http
+from tests.servers import start
 
 LARGE = b"L" * (INLINE_MAX_BYTES + 1)
 STEPS = migration_steps(MIGRATIONS)

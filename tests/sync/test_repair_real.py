@@ -9,10 +9,10 @@ import pytest
 
 from memdir.client.http import Client
 from memdir.sync.engine import Engine
-from tests.server.conftest import ServerProcess, server, tag
+from tests.servers import ServerProcess, server
 from tests.sync.conftest import Mount
 
-__all__ = ["server", "tag"]
+__all__ = ["server"]
 
 
 class RealMount(Mount):

@@ -20,7 +20,7 @@ from memdir.core.errors import MemdirError
 from memdir.core.limits import HEAD_MAX_BYTES, HEADERS_MAX, JSON_DEPTH_MAX, JSON_VALUES_MAX, MIB, URL_MAX_BYTES
 from memdir.server.http.encoding import COMPRESS_MIN_BYTES, Encoding, check_shape, takes_gzip
 from memdir.server.http.guard import BODY_MAX_BYTES
-from tests.server.conftest import ServerProcess
+from tests.servers import ServerProcess
 
 GZIP = {"Content-Encoding": "gzip", "Content-Type": "application/json"}
 

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx
 import pytest
 
-from tests.server.conftest import ServerProcess
+from tests.servers import ServerProcess
 
 
 @pytest.fixture

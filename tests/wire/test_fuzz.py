@@ -27,7 +27,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from memdir.server.docs import described
-from tests.server.conftest import ServerProcess, start
+from tests.servers import ServerProcess, start
 
 CASES_MIN = 800
 CASES_MIN_LONG = 50_000

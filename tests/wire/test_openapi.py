@@ -20,7 +20,7 @@ from memdir.server.dispatcher import Dispatcher
 from memdir.server.docs import render
 from memdir.server.engine import Engine
 from memdir.store.sqlite.store import SqliteStore
-from tests.server.conftest import ServerProcess, start
+from tests.servers import ServerProcess, start
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 NAMING = (":restore", "/v1/users", "{memory_id}", "{memory_id}/confirm")

@@ -18,7 +18,7 @@ from memdir.store.accounts import saved_responses as answers
 from memdir.store.accounts.saved_responses import UNDER_WAY_MS, Answer
 from memdir.store.sqlite.store import SqliteStore
 from memdir.store.tree.idempotency import KEEP_MS
-from tests.server.conftest import ServerProcess, start
+from tests.servers import ServerProcess, start
 
 REQUEST = hashlib.sha256(b"request").digest()
 NAMES = {"org_id": "local", "caller": "key", "key": "k"}

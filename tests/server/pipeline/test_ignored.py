@@ -7,11 +7,12 @@ import pytest
 
 from memdir.store.acting import acting_as
 from memdir.store.types import Container
-from tests.server.conftest import ON_BOTH, AnyStore, Putting
+from tests.server.conftest import AnyStore, Putting
 from tests.server.fakes import FakeEngine, HashEmbedder
 from tests.server.pipeline.conftest import Events, Working, document_at, drained
 from tests.server.test_files_http import put as put_http
 from tests.server.test_search_http import done, search
+from tests.servers import ON_BOTH
 
 LAST = ("/app/build/out.txt", "/app/trace.log", "/app/web/uv.lock", "/app/drafts/old/a.md")
 FIRST = ("/app/src/main.py", "/app/keep.log", "/build/notes.md", "/app/drafts/a.md")

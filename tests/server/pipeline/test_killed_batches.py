@@ -14,7 +14,8 @@ import httpx
 import pytest
 
 from memdir.store.sqlite.store import SqliteStore
-from tests.server.conftest import start, until
+from tests.server.conftest import until
+from tests.servers import start
 
 TAG = "import"
 DOCUMENTS = 80

@@ -18,7 +18,8 @@ import pytest
 
 from memdir.core.clock import SystemClock
 from memdir.store.store import Store
-from tests.server.conftest import OpenStore, ServerProcess, start, until
+from tests.server.conftest import OpenStore, until
+from tests.servers import ServerProcess, start
 
 WAIT_S = 300.0
 TAG = "notes"
