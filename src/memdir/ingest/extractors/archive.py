@@ -8,17 +8,19 @@ import lzma
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from memdir.ingest.extractors import embedded
 from memdir.ingest.extractors.output import ExtractionError, Output
+from memdir.ingest.text import decode
 
 ENTRIES_MAX: Final = 2_000
 """Listed and opened; that there are more is said."""
 TOTAL_MAX_BYTES: Final = 128 << 20
+_MARKED_UTF8: Final = 0x800
 _DAMAGED: Final = (
     zipfile.BadZipFile,
     tarfile.TarError,
@@ -92,8 +94,8 @@ def _members(path: Path) -> Iterator[_Member]:
 
 def _zipped(path: Path) -> Iterator[_Member]:
     with zipfile.ZipFile(path) as archive:
-        for info in archive.infolist():
-            name = info.filename
+        infos = archive.infolist()
+        for info, name in zip(infos, _names(infos), strict=True):
             if info.is_dir():
                 yield _Member(name=name, size_bytes=0, data=None)
             elif info.flag_bits & 1:
@@ -103,6 +105,17 @@ def _zipped(path: Path) -> Iterator[_Member]:
             else:
                 with archive.open(info) as handle:
                     yield _Member(name=name, size_bytes=info.file_size, data=handle.read(embedded.PART_MAX_BYTES))
+
+
+def _names(infos: Sequence[zipfile.ZipInfo]) -> list[str]:
+    """Names without the mark of UTF-8 are in whatever the machine used that packed them; the library takes all for cp437."""
+    unmarked = [not info.flag_bits & _MARKED_UTF8 and not info.filename.isascii() for info in infos]
+    raw = b"\n".join(info.filename.encode("cp437") for info, is_one in zip(infos, unmarked, strict=True) if is_one)
+    text = decode(raw)
+    told = text.text.split("\n") if text is not None else []
+    if len(told) != sum(unmarked):
+        return [info.filename for info in infos]
+    return [told.pop(0) if is_one else info.filename for info, is_one in zip(infos, unmarked, strict=True)]
 
 
 def _tarred(archive: tarfile.TarFile) -> Iterator[_Member]:

@@ -47,8 +47,10 @@ SXW: Final = _made("office", "application/vnd.sun.xml.writer", "opendocument")
 SXC: Final = _made("office", "application/vnd.sun.xml.calc", "opendocument")
 SXI: Final = _made("office", "application/vnd.sun.xml.impress", "opendocument")
 RTF: Final = _made("office", "application/rtf", "rtf")
+IWORK: Final = _made("office", "application/vnd.apple.iwork", "iwork")
 EPUB: Final = _made("web", "application/epub+zip", "ebook")
 HTML: Final = _made("web", "text/html", "web")
+WEB_ARCHIVE: Final = _made("web", "application/x-webarchive", "web")
 MAIL: Final = _made("mail", "message/rfc822", "email")
 MBOX: Final = _made("mail", "application/mbox", "email")
 CALENDAR: Final = _made("mail", "text/calendar", "calendar")
@@ -88,6 +90,8 @@ _SIGNATURES: Final = (
     (b"ID3", _audio("audio/mpeg")),
     (b"fLaC", _audio("audio/flac")),
     (b"#!AMR", _audio("audio/amr")),
+    (b".snd", _audio("audio/basic")),
+    (b"caff", _audio("audio/x-caf")),
     (b"\x1a\x45\xdf\xa3", _video("video/x-matroska")),
     (b"FLV\x01", _video("video/x-flv")),
     (b"\x00\x00\x01\xba", _video("video/mpeg")),
@@ -99,6 +103,14 @@ _SIGNATURES: Final = (
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", _OLE),
     (b"{\\rtf", RTF),
 )
+_ASF: Final = b"\x30\x26\xb2\x75\x8e\x66\xcf\x11"
+_SIGNATURES_AND_NAMES: Final = (
+    (_ASF, ("wma",), _audio("audio/x-ms-wma")),
+    (_ASF, ("wmv", "asf"), _video("video/x-ms-wmv")),
+    (b"FORM", ("aif", "aiff", "aifc"), _audio("audio/aiff")),
+    (b"bplist00", ("webarchive",), WEB_ARCHIVE),
+)
+"""Of containers of many things, which are told by the ends of names."""
 _RIFF: Final = {b"WAVE": _audio("audio/wav"), b"AVI ": _video("video/x-msvideo"), b"WEBP": _image("image/webp")}
 _BRANDS: Final = {
     b"M4A ": _audio("audio/mp4"),
@@ -122,9 +134,11 @@ def family_of(head: bytes, name: str) -> Format | None:
 
     A ZIP may turn out to be an office document, a compound file a mail: `refined` looks inside, in the process that may.
     """
-    for signature, found in _SIGNATURES:
-        if head.startswith(signature):
-            return found
+    suffix = name.rpartition(".")[2].lower()
+    fitting = [found for signature, found in _SIGNATURES if head.startswith(signature)]
+    fitting += [found for signature, named, found in _SIGNATURES_AND_NAMES if head.startswith(signature) and suffix in named]
+    if fitting:
+        return fitting[0]
     if b"%PDF-" in head[:1024]:
         return PDF
     if head[:4] == b"RIFF":
@@ -193,7 +207,15 @@ def _zipped(path: Path) -> Format:
     for member, found in (("word/document.xml", DOCX), ("ppt/presentation.xml", PPTX), ("xl/workbook.xml", XLSX)):
         if member in names:
             return found
+    if any(name.endswith("Index/Document.iwa") for name in names) or _is_iwork(names):
+        return IWORK
     return XLSX if "xl/workbook.bin" in names else ZIP
+
+
+def _is_iwork(names: set[str]) -> bool:
+    """By names that all of its versions have beside the document."""
+    beside = any(name.lower().endswith("buildversionhistory.plist") for name in names)
+    return beside and any(name.rpartition("/")[2] in ("index.apxl", "index.xml", "Index.zip") for name in names)
 
 
 def _compound(path: Path) -> Format:

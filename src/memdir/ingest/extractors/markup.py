@@ -13,6 +13,7 @@ from memdir.store.text.wrapping import by_sentence
 DEPTH_MAX: Final = 400
 _PREFORMATTED: Final = re.compile(r"<(/?)(?:pre|textarea)\b", re.IGNORECASE)
 _PICTURE: Final = re.compile(r"""<img\b[^>]*?\salt\s*=\s*(?:"([^"]*)"|'([^']*)')[^>]*>""", re.IGNORECASE)
+_EMPHASIS: Final = re.compile(r"<(strong|b|em|i)>([^<>]*)</\1>", re.IGNORECASE)
 _DESCRIBED_MIN_WORDS: Final = 3
 """Of what is said in place of a picture; with fewer it is the name of a logo, a badge or a file."""
 _NO_TEXT: Final = ["script", "style", "noscript", "template", "svg", "iframe", "object", "head > link"]
@@ -45,10 +46,17 @@ def markdown(html: str, *, page: bool = False) -> str:
         compact_tables=True,
     )
     try:
-        result = convert(_PICTURE.sub(_described, _on_one_line(html)), options)
+        result = convert(_PICTURE.sub(_described, _EMPHASIS.sub(_whole, _on_one_line(html))), options)
     except Exception as error:
         raise ExtractionError("its HTML cannot be read", hint="open it in a browser and save it again") from error
     return by_sentence(result.content or "")
+
+
+def _whole(emphasis: re.Match[str]) -> str:
+    """Without the emphasis of a part of a word, whose marks would stand in the middle of it."""
+    html, inside = emphasis.string, emphasis[2]
+    around = (html[: emphasis.start()][-1:] + inside[:1], inside[-1:] + html[emphasis.end() : emphasis.end() + 1])
+    return inside if any(len(pair) == 2 and pair.isalnum() for pair in around) else emphasis[0]
 
 
 def _on_one_line(html: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final
@@ -24,6 +25,13 @@ _ENCLOSED: Final = "__substg1.0_3701000D"
 _ENCLOSED_HEADER_BYTES: Final = 24
 _DEPTH_MAX: Final = 5
 """Of messages in messages."""
+
+
+@codecs.register
+def _of_windows(name: str) -> codecs.CodecInfo | None:
+    """The library says `windows-950` for what Python calls `cp950`."""
+    number = name.removeprefix("windows_")
+    return codecs.lookup(f"cp{number}") if number != name and number.isdigit() else None
 
 
 class _Enclosed(Message):

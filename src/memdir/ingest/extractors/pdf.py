@@ -58,8 +58,9 @@ def extract(path: Path, out: Output) -> None:
     out.progress(out.first_part, count)
     titles = pdf_headings.titles(document)
     linked: set[str] = set()
+    pinned: list[tuple[str, bytes]] = []
     for number in pages:
-        unread += not _page(document, number, titles.get(number, []), linked, out)
+        unread += not _page(document, number, titles.get(number, []), linked, pinned, out)
         out.progress(number + 1, count)
     if unread:
         lacking = not ocr.is_available()
@@ -73,7 +74,10 @@ def extract(path: Path, out: Output) -> None:
         out.fact("unread", f"{before}{unread} pages are pictures: {ocr.HINT if lacking else 'too large'}")
     if count > PAGES_MAX:
         out.truncated = True
-    _attachments(document, out)
+    pinned += [_attached(document.get_attachment(index)) for index in range(document.count_attachments())]
+    for name, data in dict.fromkeys(pinned):
+        if data:
+            embedded.add(data, name or "attachment", out, title="Attachment")
 
 
 def _refused(said: str) -> ExtractionError:
@@ -82,8 +86,10 @@ def _refused(said: str) -> ExtractionError:
     return ExtractionError("it is no PDF that can be opened: damaged or cut off", hint="open it in a viewer and save it again")
 
 
-def _page(document: Any, number: int, titles: list[Title], linked: set[str], out: Output) -> bool:
-    """False when the page is a picture that was not read."""
+def _page(
+    document: Any, number: int, titles: list[Title], linked: set[str], pinned: list[tuple[str, bytes]], out: Output
+) -> bool:
+    """False when the page is a picture that was not read. To `pinned` the files on the page are added."""
     added: list[str] = []
     try:
         page = document[number]
@@ -92,6 +98,7 @@ def _page(document: Any, number: int, titles: list[Title], linked: set[str], out
         extracted = _BULLETS.sub("•", _HYPHEN.sub("", with_tables(page, content, plain)))
         text = cork_decoded(extracted)
         added = pdf_notes.lines(page, content, plain, linked)
+        pinned += [_attached(pypdfium2.PdfAttachment(handle, document)) for handle in pdf_notes.files(page)]
         content.close()
         pictured = len("".join(text.split())) < _SCANNED_MAX_CHARS and any(
             True for _ in page.get_objects(filter=(raw.FPDF_PAGEOBJ_IMAGE,), max_depth=3)
@@ -123,11 +130,9 @@ def cork_decoded(text: str) -> str:
     return _CORK_CODE.sub(lambda found: _CORK[found[0]], text)
 
 
-def _attachments(document: Any, out: Output) -> None:
-    for index in range(document.count_attachments()):
-        attachment = document.get_attachment(index)
-        try:
-            data = bytes(attachment.get_data())[: embedded.PART_MAX_BYTES]
-        except PdfiumError:
-            continue
-        embedded.add(data, attachment.get_name() or f"attachment {index + 1}", out, title="Attachment")
+def _attached(file: Any) -> tuple[str, bytes]:
+    """Name and bytes of a file; no bytes when they cannot be had."""
+    try:
+        return file.get_name(), bytes(file.get_data())[: embedded.PART_MAX_BYTES]
+    except PdfiumError:
+        return "", b""

@@ -46,6 +46,18 @@ def lines(page: Any, content: Any, text: str, linked: set[str]) -> list[str]:
     return [*dict.fromkeys(found)]
 
 
+def files(page: Any) -> Iterator[Any]:
+    """The handles of the files that are pinned to a pypdfium2 page."""
+    for number in range(min(raw.FPDFPage_GetAnnotCount(page), _ANNOTATIONS_MAX)):
+        annotation = raw.FPDFPage_GetAnnot(page, number)
+        if annotation:
+            pinned = raw.FPDFAnnot_GetSubtype(annotation) == raw.FPDF_ANNOT_FILEATTACHMENT
+            handle = raw.FPDFAnnot_GetFileAttachment(annotation) if pinned else None
+            raw.FPDFPage_CloseAnnot(annotation)
+            if handle:
+                yield handle
+
+
 def _line(page: Any, content: Any, words: Callable[[], Sequence[Word]], annotation: Any) -> Iterator[str]:
     kind = raw.FPDFAnnot_GetSubtype(annotation)
     if kind == raw.FPDF_ANNOT_WIDGET and page.formenv is not None:

@@ -88,6 +88,8 @@ class _Reader:
         """That whose entry in the table of fonts is read."""
         self._code_page = "cp1252"
         self._starred = False
+        self._begins = False
+        """The last token opened a group."""
         self._to_skip = 0
         self._half = 0
         """The first half of a character that takes two numbers."""
@@ -141,6 +143,8 @@ class _Reader:
                 self._brace(brace)
             elif shown:
                 self._shown(shown)
+            if token[0].strip("\r\n"):
+                self._begins = brace == "{"
         while self._stack:
             self._brace("}")
         self._end_paragraph()
@@ -164,8 +168,8 @@ class _Reader:
             self._use(self._group.encoding)
 
     def _symbol(self, symbol: str) -> None:
-        if symbol == "*":
-            self._starred = True
+        if symbol == "*":  # only a group as a whole may be passed over
+            self._starred = self._begins
         elif symbol in "\r\n":
             self._word("par", None)
         elif not self._skip(1):

@@ -9,12 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from lxml import etree
-from pptx import Presentation
 from pptx.exc import PackageNotFoundError
+from pptx.opc.package import PartFactory
+from pptx.package import Package
+from pptx.parts.presentation import PresentationPart
 from pptx.shapes.picture import Picture
 
 from memdir.ingest.extractors import charts, embedded, markup, ole_objects, packages
 from memdir.ingest.extractors.output import ExtractionError, Output
+
+for _kind in ("slideshow", "template"):  # with macros; without them the library knows both
+    PartFactory.part_type_for[f"application/vnd.ms-powerpoint.{_kind}.macroEnabled.main+xml"] = PresentationPart
 
 
 def extract(path: Path, out: Output) -> None:
@@ -23,12 +28,13 @@ def extract(path: Path, out: Output) -> None:
     packages.properties(path, out)
     with packages.reading(path) as handle:
         try:
-            presentation = Presentation(handle)
-            slides = presentation.slides
-        except PackageNotFoundError:
+            # `Presentation` refuses what is shown at once when it is opened (.ppsx), and templates.
+            presentation: Any = Package.open(handle).main_document_part
+            slides = presentation.presentation.slides
+        except (AttributeError, PackageNotFoundError):
             raise ExtractionError("it is damaged: no slide can be opened", hint=packages.DAMAGED_HINT) from None
         out.fact("slides", len(slides))
-        authors = _authors(presentation.part)
+        authors = _authors(presentation)
         for number, slide in enumerate(slides, start=1):
             title = slide.shapes.title
             named = title.text_frame.text if title is not None and title.has_text_frame else ""

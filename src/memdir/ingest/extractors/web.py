@@ -1,10 +1,12 @@
-"""Web pages: the readable text with headings, lists, tables and links, and the title. MHTML (RFC 2557) is a page in a mail."""
+"""Web pages: the readable text with headings, lists, tables and links, and the title. MHTML (RFC 2557) is a page in a mail,
+a web archive of Safari one in a property list."""
 
 from __future__ import annotations
 
 import email
 import email.policy
 import html
+import plistlib
 import re
 from importlib.metadata import version
 from pathlib import Path
@@ -14,6 +16,7 @@ from memdir.ingest.extractors import markup
 from memdir.ingest.extractors.output import ExtractionError, Output
 from memdir.ingest.text import decode
 
+SAFARI: Final = b"bplist00"
 _TITLE: Final = re.compile(r"<title[^>]*>(.*?)</title>", re.I | re.S)
 _CHARSET: Final = re.compile(rb"""<(?:meta[^>]+charset|\?xml[^>]+encoding)\s*=\s*["']?\s*([\w.:-]+)""", re.I)
 _ADDRESS: Final = re.compile(r"""<link[^>]+rel=["']canonical["'][^>]*href=["']([^"']+)""", re.I)
@@ -26,7 +29,10 @@ def extract(path: Path, out: Output) -> None:
     """ExtractionError when there is no page in it."""
     out.engine = f"html-to-markdown {version('html-to-markdown')}"
     data = path.read_bytes()
-    add(_in_mail(data) if _HEADERS.match(data) else decoded(data), out)
+    if data.startswith(SAFARI):
+        add(_of_safari(data), out)
+    else:
+        add(_in_mail(data) if _HEADERS.match(data) else decoded(data), out)
 
 
 def add(page: str, out: Output) -> None:
@@ -50,6 +56,16 @@ def decoded(data: bytes) -> str:
             pass
     text = decode(data)
     return text.text if text is not None else data.decode("utf-8", "replace")
+
+
+def _of_safari(data: bytes) -> str:
+    """The page of a web archive, a property list with the page and what it shows."""
+    try:
+        page = plistlib.loads(data)["WebMainResource"]
+        raw, said = page["WebResourceData"], page.get("WebResourceTextEncodingName", "")
+        return bytes(raw).decode(said, "replace") if said else decoded(bytes(raw))
+    except (plistlib.InvalidFileException, KeyError, LookupError, TypeError, ValueError) as error:
+        raise ExtractionError("there is no page in it", hint="save the page again") from error
 
 
 def _in_mail(data: bytes) -> str:

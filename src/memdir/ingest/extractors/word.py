@@ -31,7 +31,7 @@ def extract(path: Path, out: Output) -> None:
     packages.properties(path, out)
     with packages.reading(path) as handle:
         html = mammoth.convert_to_html(
-            _with_formulas(handle),
+            _with_formulas_and_ruby(handle),
             style_map=_STYLES,
             convert_image=mammoth.images.img_element(lambda _image: {}),
             ignore_empty_paragraphs=True,
@@ -43,12 +43,14 @@ def extract(path: Path, out: Output) -> None:
     ole_objects.add_all(path, out)
 
 
-def _with_formulas(handle: IO[bytes]) -> IO[bytes]:
-    """The same document with the letters of its formulas as text, which mammoth passes over."""
+def _with_formulas_and_ruby(handle: IO[bytes]) -> IO[bytes]:
+    """The same document with the letters of its formulas, and words with their reading behind them, as text: mammoth passes
+    over both."""
     with zipfile.ZipFile(handle) as archive:
         root = packages.parsed(archive, _DOCUMENT)
         formulas = [] if root is None else list(root.iter(f"{_M}oMath"))
-        if not formulas:
+        rubies = [] if root is None else list(root.iter(f"{_W}ruby"))
+        if not formulas and not rubies:
             return handle
         for formula in formulas:
             text = "".join(node.text or "" for node in formula.iter(f"{_M}t"))
@@ -57,12 +59,21 @@ def _with_formulas(handle: IO[bytes]) -> IO[bytes]:
             formula.tail = tail
             formula.tag = f"{_W}r"
             etree.SubElement(formula, f"{_W}t").text = text
+        for ruby in rubies:
+            base, reading = (_words(element) for element in (ruby.find(f"{_W}rubyBase"), ruby.find(f"{_W}rt")))
+            ruby.clear()
+            ruby.tag = f"{_W}t"
+            ruby.text = f"{base}({reading})" if reading else base
         copy = BytesIO()
         with zipfile.ZipFile(copy, "w") as written:
             for info in archive.infolist():
                 data = etree.tostring(root) if info.filename == _DOCUMENT else packages.part(archive, info.filename)
                 written.writestr(info.filename, data)
     return copy
+
+
+def _words(element: Any) -> str:
+    return "" if element is None else "".join(node.text or "" for node in element.iter(f"{_W}t"))
 
 
 def _drawn(path: Path, out: Output) -> None:
@@ -90,4 +101,4 @@ def _headers_and_footers(path: Path, out: Output) -> None:
                 continue
             root = packages.parsed(archive, name)
             paragraphs += list(root.iter(f"{_W}p")) if root is not None else []
-    packages.add_headers_and_footers(("".join(node.text or "" for node in one.iter(f"{_W}t")) for one in paragraphs), out)
+    packages.add_headers_and_footers(map(_words, paragraphs), out)
