@@ -91,7 +91,7 @@ class Machine:
 
     def mount(self) -> None:
         with self._users[0], self._users[1]:
-            self.memdir.mount(CONTAINER, "--path", self.place, "--fetch-timeout", "3", "--drain-timeout", "60")
+            self.memdir.mount(CONTAINER, "--all", "--path", self.place, "--fetch-timeout", "3", "--drain-timeout", "60")
         self.up.set()
 
     @contextmanager

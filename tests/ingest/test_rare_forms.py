@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import io
 import plistlib
+import struct
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -13,10 +14,12 @@ import pytest
 
 from memdir.ingest.extractors import outlook
 from memdir.ingest.extractors.formats import family_of
+from memdir.ingest.extractors.output import ExtractionError
 from memdir.ingest.sandbox import Sandbox
 from memdir_bench.ingest import documents
 from memdir_bench.ingest.phrases import PHRASE
 
+from .compound import compound
 from .reading import read
 
 RUBY = (
@@ -144,3 +147,42 @@ def pinned(content: bytes) -> bytes:
     table = b"".join(b"%010d 00000 n \n" % place for place in places)
     end = b"trailer<</Root 1 0 R/Size %d>>\nstartxref\n%d\n%%%%EOF" % (len(objects) + 1, len(data))
     return data + b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1) + table + end
+
+
+def test_headers_and_footers_of_sheets_are_read(sandbox: Sandbox) -> None:
+    margins = (
+        b'<headerFooter><oddHeader xml:space="preserve">&amp;L&amp;"Arial,Bold"&amp;12Fleet and piers&amp;RPage &amp;P'
+        b"</oddHeader><oddFooter>&amp;CFor &lt;Ana&gt; only</oddFooter></headerFooter></worksheet>"
+    )
+    data = changed(documents.xlsx(), "xl/worksheets/sheet1.xml", b"</worksheet>", margins)
+    assert "- Header and footer: Fleet and piers, Page, For <Ana> only\n" in read(sandbox, data, "a.xlsx").text
+
+
+def hangul(*paragraphs: str, flags: int = 1, preview: str = "") -> bytes:
+    records = b""
+    for text in paragraphs:
+        data = text.encode("utf-16-le")
+        is_long = len(data) > 0xFFE
+        records += struct.pack("<I", 67 | (0xFFF if is_long else len(data)) << 20)
+        records += (
+            (struct.pack("<I", len(data)) if is_long else b"") + data + struct.pack("<I", 68 | 1 << 10 | 4 << 20) + b"form"
+        )
+    packer = zlib.compressobj(wbits=-15)
+    streams = {
+        "FileHeader": b"HWP Document File".ljust(36, b"\0") + struct.pack("<I", flags) + bytes(216),
+        "BodyText/Section0": packer.compress(records) + packer.flush() if flags & 1 else records,
+        "PrvText": preview.encode("utf-16-le"),
+    }
+    return compound({name: data for name, data in streams.items() if data})
+
+
+def test_documents_of_hangul_are_read_paragraph_by_paragraph(sandbox: Sandbox) -> None:
+    control = "\x0b" + "특특특특특특" + "\x0b"
+    for flags in (0, 1):
+        data = hangul("한글 문서", f"배{control}와\x09항구\x0d", "가" * 3_000, flags=flags)
+        assert read(sandbox, data, "a.hwp").text == f"한글 문서\n\n배와\t항구\n\n{'가' * 3_000}\n"
+    with pytest.raises(ExtractionError, match="password"):
+        read(sandbox, hangul("x", flags=3), "a.hwp")
+    found = read(sandbox, hangul("x", flags=5, preview="처음"), "a.hwp")
+    assert found.text == "처음\n"
+    assert "beginning" in str(found.facts["unread"])

@@ -1,4 +1,5 @@
-"""Word and PowerPoint files from before 2007: the text of the compound file's streams, by Microsoft's [MS-DOC] and [MS-PPT].
+"""Word and PowerPoint files from before 2007, and those of Hangul: the text of the compound file's streams, by Microsoft's
+[MS-DOC] and [MS-PPT].
 
 No library with a fitting licence that is looked after reads them.
 """
@@ -15,7 +16,7 @@ from typing import Any, Final, NamedTuple
 
 import olefile
 
-from memdir.ingest.extractors import old_word, ole_objects, packages
+from memdir.ingest.extractors import hwp, old_word, ole_objects, packages
 from memdir.ingest.extractors.output import ExtractionError, Output, encrypted
 
 _SLIDES, _USER = "PowerPoint Document", "Current User"
@@ -51,6 +52,8 @@ def extract(path: Path, out: Output) -> None:
                 ole_objects.add_stored(storage, out)
             elif storage.exists(_SLIDES):
                 _slides(storage, out)
+            elif storage.exists(hwp.HEADER):
+                hwp.add(storage, out)
             elif storage.exists(_LOCKED):
                 raise encrypted()
             else:

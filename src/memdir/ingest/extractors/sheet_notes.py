@@ -3,6 +3,7 @@ part 1, 18.3, 18.7, 20.5 and 21.2; OpenDocument 1.3, 14.1). Calamine reads value
 
 from __future__ import annotations
 
+import html
 import posixpath
 import re
 import zipfile
@@ -18,6 +19,9 @@ from memdir.ingest.extractors.output import ExtractionError
 
 _WORKBOOK: Final = "xl/workbook.xml"
 _NO_VALUE: Final = re.compile(rb"</(?:\w+:)?f>(?:<(?:\w+:)?v ?/>|<(?:\w+:)?v></(?:\w+:)?v>)?</(?:\w+:)?c>")
+_MARGIN: Final = re.compile(rb"<(?:\w+:)?(?:odd|even|first)(?:Header|Footer)\b[^>]*>([^<]*)<")
+_CODES: Final = re.compile(r'&(?:"[^"]*"|K[0-9A-F]{6}|K\d\d[+-]\d{3}|\d+|[A-Z])')
+"""What stands in headers and footers and is no text ([ECMA-376] part 1, 18.3.1.39)."""
 _FORMULAS_MAX: Final = 1_000
 """Of a sheet: a column of them says the same again and again."""
 _COPY: Final = "[Threaded comment]"
@@ -36,10 +40,11 @@ def _of_excel(archive: zipfile.ZipFile) -> Iterator[tuple[str, list[str]]]:
         key = next((value for name, value in sheet.attrib.items() if packages.local_name(name) == "id"), "")
         lines = [
             *_formulas(archive, parts.get(key, "")),
+            *_margins(archive, parts.get(key, "")),
             *(
                 line
                 for _, kind, place in packages.related(archive, parts.get(key, ""))
-                for line in (*_lines(kind, packages.parsed_if_whole(archive, place)), *_charts(archive, place))
+                for line in (*_lines(kind, packages.parsed_if_whole(archive, place)), *_drawn(archive, place))
             ),
         ]
         if lines:
@@ -64,11 +69,25 @@ def _formulas(archive: zipfile.ZipFile, sheet: str) -> Iterator[str]:
         yield f"{count - _FORMULAS_MAX} more formulas"
 
 
-def _charts(archive: zipfile.ZipFile, drawing: str) -> Iterator[str]:
-    """Titles of charts. What they show stands in cells."""
+def _margins(archive: zipfile.ZipFile, sheet: str) -> Iterator[str]:
+    """What is printed above and below the sheet, without what programs fill in (page, date, name)."""
+    try:
+        data = packages.small_part(archive, sheet)
+    except ExtractionError:  # calamine says so
+        return
+    margins = [html.unescape(found.decode("utf-8", "replace")) for found in _MARGIN.findall(data, data.rfind(b"sheetData"))]
+    said = dict.fromkeys(part.strip() for margin in margins for part in _CODES.split(margin) if part.strip())
+    if said:
+        yield f"Header and footer: {', '.join(said)}"
+
+
+def _drawn(archive: zipfile.ZipFile, drawing: str) -> Iterator[str]:
+    """Titles of charts, whose values stand in cells, and the words of SmartArt."""
     for _, kind, place in packages.related(archive, drawing):
         if kind in charts.RELATIONS:
             yield from charts.titles(packages.parsed_if_whole(archive, place))
+        elif kind == "diagramData":
+            yield from (f"Diagram: {said}" for said in packages.points(packages.parsed_if_whole(archive, place)))
 
 
 def _lines(kind: str, root: Any) -> Iterator[str]:
