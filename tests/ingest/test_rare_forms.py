@@ -165,7 +165,8 @@ def hangul(*paragraphs: str, flags: int = 1, preview: str = "") -> bytes:
         is_long = len(data) > 0xFFE
         records += struct.pack("<I", 67 | (0xFFF if is_long else len(data)) << 20)
         records += (
-            (struct.pack("<I", len(data)) if is_long else b"") + data + struct.pack("<I", 68 | 1 << 10 | 4 << 20) + b"form"
+            (struct.pack("<I", len(data)) if is_long else b"") + data
+        records += struct.pack("<I", 68 | 1 << 10 | 4 << 20) + b"form"
         )
     packer = zlib.compressobj(wbits=-15)
     streams = {
@@ -177,9 +178,9 @@ def hangul(*paragraphs: str, flags: int = 1, preview: str = "") -> bytes:
 
 
 def test_documents_of_hangul_are_read_paragraph_by_paragraph(sandbox: Sandbox) -> None:
-    control = "\x0b" + "특특특특특특" + "\x0b"
+    control, tab = (sign + "특특특특특특" + sign for sign in "\x0b\t")
     for flags in (0, 1):
-        data = hangul("한글 문서", f"배{control}와\x09항구\x0d", "가" * 3_000, flags=flags)
+        data = hangul("한글 문서", f"배{control}와{tab}항구\x0d", "가" * 3_000, flags=flags)
         assert read(sandbox, data, "a.hwp").text == f"한글 문서\n\n배와\t항구\n\n{'가' * 3_000}\n"
     with pytest.raises(ExtractionError, match="password"):
         read(sandbox, hangul("x", flags=3), "a.hwp")
