@@ -164,10 +164,8 @@ def hangul(*paragraphs: str, flags: int = 1, preview: str = "") -> bytes:
         data = text.encode("utf-16-le")
         is_long = len(data) > 0xFFE
         records += struct.pack("<I", 67 | (0xFFF if is_long else len(data)) << 20)
-        records += (
-            (struct.pack("<I", len(data)) if is_long else b"") + data
+        records += (struct.pack("<I", len(data)) if is_long else b"") + data
         records += struct.pack("<I", 68 | 1 << 10 | 4 << 20) + b"form"
-        )
     packer = zlib.compressobj(wbits=-15)
     streams = {
         "FileHeader": b"HWP Document File".ljust(36, b"\0") + struct.pack("<I", flags) + bytes(216),
