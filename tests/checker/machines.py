@@ -27,6 +27,8 @@ from tests.checker.proxy import Proxy
 
 CONTAINER = "team"
 _STATUS_S = 30.0
+IGNORE_FILE = "/.memdirignore"
+"""Written by the mount, which is to sync everything: Git's own files are among what is checked."""
 _VIEWS = ("/profile.md", "/.memdir")
 
 
@@ -158,6 +160,8 @@ def server_tree(client: Client) -> tuple[dict[str, str], set[str], dict[str, byt
         for entry in page.entries:
             if entry.kind == "dir":
                 folders.add(entry.path)
+                continue
+            if entry.path == IGNORE_FILE:
                 continue
             content = client.read_file(CONTAINER, entry.path)
             files[entry.path] = hashlib.sha256(content).hexdigest()

@@ -22,7 +22,7 @@ from pathlib import Path
 from memdir.client.errors import ClientError
 from memdir.core.errors import MemdirError
 from tests.checker.history import SERVER, Finding, History, Step, check, story
-from tests.checker.machines import CONTAINER, Machine, Server, server_tree
+from tests.checker.machines import CONTAINER, IGNORE_FILE, Machine, Server, server_tree
 from tests.checker.proxy import ROUGH, Fault, Proxy
 from tests.checker.work import ApiClient, Recorder, Worker
 
@@ -209,7 +209,7 @@ class Run:
                     break
         found = []
         for machine in self._machines:
-            different = names ^ machine.names().keys()
+            different = (names ^ machine.names().keys()) - {IGNORE_FILE}
             if different:
                 found.append(f"{machine.name} and the server differ in {sorted(different)[:5]}")
         return found
@@ -224,7 +224,7 @@ class Run:
                 for change in page.changes:
                     found = change.entry.content_hash if change.entry is not None and change.entry.kind != "dir" else None
                     step = Step(seq=change.seq, kind=change.kind, path=change.path, source=change.from_path or "", found=found)
-                    history.steps.append(step)
+                    history.steps += [step] if change.path != IGNORE_FILE else []
                 since, more = page.changes[-1].seq if page.changes else since, page.has_more
             history.finals[SERVER], history.folders[SERVER], logs = server_tree(client)
         history.lines = {path: content.decode(errors="replace").splitlines() for path, content in logs.items()}
