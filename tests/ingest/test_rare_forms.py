@@ -66,6 +66,16 @@ def test_words_with_their_reading_and_words_that_are_half_bold_are_whole(sandbox
     assert "Foobar **Never** again." in text
 
 
+def test_pages_that_word_takes_in_are_read(sandbox: Sandbox) -> None:
+    kind = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/aFChunk"
+    relation = f'<Relationship Id="rIdPage" Type="{kind}" Target="/word/page.htm"/></Relationships>'
+    data = changed(documents.docx(), "word/_rels/document.xml.rels", b"</Relationships>", relation.encode())
+    buffer = io.BytesIO(data)
+    with zipfile.ZipFile(buffer, "a") as archive:
+        archive.writestr("word/page.htm", "<html><body><p>Words of the page</p></body></html>")
+    assert "## Part: page.htm\n\nWords of the page\n" in read(sandbox, buffer.getvalue(), "a.docx").text
+
+
 @pytest.mark.parametrize(
     ("encoding", "name"),
     [

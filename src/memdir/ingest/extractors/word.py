@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 import zipfile
 from importlib.metadata import version
@@ -12,7 +13,7 @@ from typing import IO, Any, Final
 import mammoth
 from lxml import etree
 
-from memdir.ingest.extractors import charts, markup, ole_objects, packages
+from memdir.ingest.extractors import charts, embedded, markup, ole_objects, packages
 from memdir.ingest.extractors.output import Output
 
 _W: Final = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -37,6 +38,7 @@ def extract(path: Path, out: Output) -> None:
             ignore_empty_paragraphs=True,
         ).value
     out.paragraph(markup.markdown(html))
+    _taken_in(path, out)
     _drawn(path, out)
     _headers_and_footers(path, out)
     packages.add_pictures(path, ("word/media/",), out)
@@ -74,6 +76,14 @@ def _with_formulas_and_ruby(handle: IO[bytes]) -> IO[bytes]:
 
 def _words(element: Any) -> str:
     return "" if element is None else "".join(node.text or "" for node in element.iter(f"{_W}t"))
+
+
+def _taken_in(path: Path, out: Output) -> None:
+    """Pages and documents that Word is to take in when it opens this one ([ECMA-376] part 1, 17.17.2)."""
+    with zipfile.ZipFile(path) as archive:
+        for _, kind, place in packages.related(archive, _DOCUMENT):
+            if kind == "aFChunk":
+                embedded.add(packages.small_part(archive, place), posixpath.basename(place), out, title="Part")
 
 
 def _drawn(path: Path, out: Output) -> None:
