@@ -56,6 +56,7 @@ MBOX: Final = _made("mail", "application/mbox", "email")
 CALENDAR: Final = _made("mail", "text/calendar", "calendar")
 CARDS: Final = _made("mail", "text/vcard", "calendar")
 CHAT: Final = _made("mail", "application/x-chat-export", "chat")
+TNEF: Final = _made("mail", "application/ms-tnef", "tnef")
 OUTLOOK: Final = _made("mail", "application/vnd.ms-outlook", "outlook")
 ZIP: Final = _made("archive", "application/zip", "archive")
 TAR: Final = _made("archive", "application/x-tar", "archive")
@@ -102,6 +103,7 @@ _SIGNATURES: Final = (
     (b"\xfd7zXZ\x00", XZ),
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", _OLE),
     (b"{\\rtf", RTF),
+    (b"\x78\x9f\x3e\x22", TNEF),
 )
 _ASF: Final = b"\x30\x26\xb2\x75\x8e\x66\xcf\x11"
 _SIGNATURES_AND_NAMES: Final = (

@@ -14,7 +14,7 @@ from oxmsg.domain.constants import PID_DISPLAY_NAME
 from oxmsg.properties import Properties
 from oxmsg.storage import Storage
 
-from memdir.ingest.extractors import embedded, markup, ole_objects
+from memdir.ingest.extractors import embedded, markup, ole_objects, rtf, tnef
 from memdir.ingest.extractors.output import ExtractionError, Output
 
 _RECIPIENT_TYPE: Final = 0x0C15
@@ -74,7 +74,11 @@ def add(message: Message, storage: Storage, out: Output, *, depth: int = 0) -> N
     for name, value in named:
         out.item(f"{name}: {value}" if value else "")
     out.end_list()
-    out.paragraph(message.body or (markup.markdown(message.html_body) if message.html_body else ""))
+    packed = message.properties.binary_prop_value(tnef.PACKED_RTF)
+    if packed and not message.body and not message.html_body:
+        rtf.add(tnef.unpacked(packed), out)
+    else:
+        out.paragraph(message.body or (markup.markdown(message.html_body) if message.html_body else ""))
     for attached in storage.iter_attachment_storages():
         inner = next((one for one in attached.storages if one.name == _ENCLOSED), None)
         if inner is None:

@@ -72,7 +72,12 @@ class _Group:
 def extract(path: Path, out: Output) -> None:
     """Whatever stands in braces that do not match is read as far as it goes."""
     out.engine = "memdir rtf"
-    _Reader(path.read_bytes().decode("latin-1"), out).run()
+    add(path.read_bytes(), out)
+
+
+def add(data: bytes, out: Output) -> None:
+    """The document `data`."""
+    _Reader(data.decode("latin-1"), out).run()
 
 
 class _Reader:
