@@ -7,7 +7,7 @@ import html
 import posixpath
 import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Final
@@ -75,10 +75,26 @@ def _margins(archive: zipfile.ZipFile, sheet: str) -> Iterator[str]:
         data = packages.small_part(archive, sheet)
     except ExtractionError:  # calamine says so
         return
-    margins = [html.unescape(found.decode("utf-8", "replace")) for found in _MARGIN.findall(data, data.rfind(b"sheetData"))]
+    yield from margins_line(
+        html.unescape(found.decode("utf-8", "replace")) for found in _MARGIN.findall(data, data.rfind(b"sheetData"))
+    )
+
+
+def margins_line(margins: Iterable[str]) -> Iterator[str]:
+    """What headers and footers say, without their codes, in one line; none when that is nothing."""
     said = dict.fromkeys(part.strip() for margin in margins for part in _CODES.split(margin) if part.strip())
     if said:
         yield f"Header and footer: {', '.join(said)}"
+
+
+def column_name(number: int) -> str:
+    """A for 0, Z for 25, AA for 26."""
+    letters = ""
+    number += 1
+    while number:
+        number, rest = divmod(number - 1, 26)
+        letters = chr(ord("A") + rest) + letters
+    return letters
 
 
 def _drawn(archive: zipfile.ZipFile, drawing: str) -> Iterator[str]:

@@ -13,7 +13,7 @@ from typing import Any, Final
 import olefile
 import python_calamine as calamine
 
-from memdir.ingest.extractors import ole_objects, opendocument, packages, sheet_notes
+from memdir.ingest.extractors import old_sheet_notes, ole_objects, opendocument, packages, sheet_notes
 from memdir.ingest.extractors.formats import ODS
 from memdir.ingest.extractors.output import ExtractionError, Output, encrypted, number_text
 
@@ -45,7 +45,7 @@ def extract(path: Path, out: Output) -> None:
     out.truncated = len(names) < len(book.sheet_names)
     out.fact("sheets", len(book.sheet_names))
     unread = 0
-    beside = sheet_notes.notes(path) if zipped else {}
+    beside = sheet_notes.notes(path) if zipped else old_sheet_notes.notes(path)
     for number, name in enumerate(names, start=1):
         try:
             sheet = book.get_sheet_by_name(name)
