@@ -224,6 +224,12 @@ def _lost(history: History, index: _Index) -> Iterator[Finding]:
         for path, content in op.puts.items():
             if op.answered and content != EMPTY and content not in index.kept and is_tracked(path):
                 known = any(taker.ended_s >= op.started_s for taker in index.taken_by[content])
+                # What a conflict moved aside between the list of a folder and its removal was taken along, unlisted.
+                known = known or any(
+                    taker.machine == op.machine and not taker.puts and taker.ended_s >= op.started_s
+                    for taker in index.subtrees
+                    if path.startswith(f"{taker.below}/")
+                )
                 if not known and not any(
                     _is_earned(ending, op, index) for ending in index.endings if ending.content == content
                 ):

@@ -87,7 +87,8 @@ class Run:
             ]  # fmt: skip
             network = Proxy(self._server.address, seed=self._rng.randrange(1 << 60), weather=ROUGH)
             stack.callback(network.close)
-            api = ApiClient(self._server.client(network.url), self._recorder, self._stop, seed=self._rng.randrange(1 << 60))
+            api_client = stack.enter_context(self._server.client(network.url))
+            api = ApiClient(api_client, self._recorder, self._stop, seed=self._rng.randrange(1 << 60))
             with self._working([api.run]):
                 self._go_wrong(network)
             network.heal()

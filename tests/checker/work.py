@@ -24,8 +24,6 @@ from tests.checker.machines import CONTAINER, Machine
 SHARED_FOLDERS = ("/team/d0", "/team/d1", "/team/d2")
 _PAUSE_MAX_S = 0.12
 _LARGE_BYTES = 120_000
-_SURE_BYTES = 4096
-"""Up to a page, a read sees one version; of more, two reads have to agree."""
 _PROGRAM_LIMIT_S = 120.0
 GONE = frozenset({errno.ENOTCONN, errno.ECONNABORTED, errno.EIO, errno.ENODEV})
 """What a program gets whose mount's daemon was killed, or whose contents do not come."""
@@ -139,7 +137,7 @@ class Worker:
         )
 
     def _read(self, path: str) -> bytes | None:
-        """None for nothing; a link's target. Of what is longer than a page, twice the same."""
+        """None for nothing; a link's target. Twice the same: a read that waits for contents may be cut at their former size."""
         real = self._real(path)
         before: bytes | None = None
         for _ in range(20):
@@ -150,7 +148,7 @@ class Worker:
                     content = file.read()
             except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
                 return None
-            if len(content) <= _SURE_BYTES or content == before:
+            if content == before:
                 return content
             before = content
         raise OSError(errno.EIO, "it never stays the same")
