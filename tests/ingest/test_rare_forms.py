@@ -94,6 +94,20 @@ def test_names_in_archives_without_the_mark_of_utf_8_are_read(sandbox: Sandbox, 
     assert f"- {name}.txt (17 bytes)\n- plain.txt (6 bytes)\n" in read(sandbox, data, "a.zip").text
 
 
+def test_a_member_that_cannot_be_unpacked_takes_no_other_along(sandbox: Sandbox) -> None:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("imploded.txt", "x" * 50)
+        archive.writestr("damaged.txt", "words that change")
+        archive.writestr("plain.txt", "others")
+    data = bytearray(buffer.getvalue().replace(b"words that change", b"words that chance"))
+    directory = data.index(b"PK\x01\x02")
+    data[8:10] = data[directory + 10 : directory + 12] = b"\x06\x00"
+    text = read(sandbox, bytes(data), "a.zip").text
+    assert "- imploded.txt (50 bytes, cannot be unpacked)\n- damaged.txt (17 bytes, cannot be unpacked)\n" in text
+    assert "## File: plain.txt\n\nothers\n" in text
+
+
 def test_what_a_group_may_be_passed_over_for_stands_at_its_beginning(sandbox: Sandbox) -> None:
     data = rb"{\rtf1 {\loch\f2\i0\*\cs7\cf0 The quick brown fox}\par {" + b"\n" + rb"\*\unknown hidden}jumps\par}"
     assert read(sandbox, data, "a.rtf").text == "The quick brown fox\n\njumps\n"

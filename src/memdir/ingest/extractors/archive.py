@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import contextlib
 import gzip
 import lzma
 import tarfile
@@ -103,8 +104,10 @@ def _zipped(path: Path) -> Iterator[_Member]:
             elif info.file_size > embedded.PART_MAX_BYTES:
                 yield _Member(name=name, size_bytes=info.file_size, data=None, note=", not opened")
             else:
-                with archive.open(info) as handle:
-                    yield _Member(name=name, size_bytes=info.file_size, data=handle.read(embedded.PART_MAX_BYTES))
+                data, note = None, ", cannot be unpacked"
+                with contextlib.suppress(*_DAMAGED), archive.open(info) as handle:
+                    data, note = handle.read(embedded.PART_MAX_BYTES), ""
+                yield _Member(name=name, size_bytes=info.file_size, data=data, note=note)
 
 
 def _names(infos: Sequence[zipfile.ZipInfo]) -> list[str]:
