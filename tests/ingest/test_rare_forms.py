@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from memdir.ingest.extractors import outlook
+from memdir.ingest.extractors import old_word, outlook
 from memdir.ingest.extractors.formats import family_of
 from memdir.ingest.extractors.output import ExtractionError
 from memdir.ingest.sandbox import Sandbox
@@ -64,6 +64,8 @@ def test_words_with_their_reading_and_words_that_are_half_bold_are_whole(sandbox
     text = read(sandbox, data, "a.docx").text
     assert "In 東京(とうきょう) we met." in text
     assert "Foobar **Never** again." in text
+    code = 'In \x13EQ \\* jc2 \\* "Font:MS Mincho" \\* hps11 \\o\\ad(\\s\\up 10(とうきょう),東京)\x15 \x13PAGE\x14 7\x15.'
+    assert old_word._readable(code).split() == ["In", "東京(とうきょう)", "7."]
 
 
 def test_pages_that_word_takes_in_are_read(sandbox: Sandbox) -> None:

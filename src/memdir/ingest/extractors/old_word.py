@@ -23,8 +23,10 @@ _PARAGRAPHS_AT, _CLX_AT = 258, 418
 """FibRgFcLcb97: where the table of paragraphs (fcPlcfBtePapx) and the pieces of the text (fcClx) stand in the table stream."""
 _PARTS: Final = ("Footnotes", "Headers and footers", None, "Comments", "Endnotes", "Text boxes", "Text boxes of headers")
 """Behind the document."""
-_FIELD: Final = re.compile(r"\x13[^\x13\x14\x15]*(?:\x14([^\x13\x14\x15]*))?\x15")
+_FIELD: Final = re.compile(r"\x13([^\x13\x14\x15]*)(?:\x14([^\x13\x14\x15]*))?\x15")
 """A field: its code, and what it shows."""
+_RUBY: Final = re.compile(r"\s*EQ\b.*\\s\\up\s*\d+\(([^()]*)\),([^()]*)\)")
+"""The code of words with their reading above: a formula that sets one over the other."""
 _FIELDS_DEEP: Final = 8
 _SIGNS: Final = str.maketrans({"\r": "\n", "\x0b": "\n", "\x0c": "\n", "\x1e": "-", "\x1f": None, "\0": None})
 _MARK: Final = re.compile(r"[\r\x07\x0c]")
@@ -212,9 +214,10 @@ def _without_codes(text: str) -> str:
 
 
 def _shown(field: re.Match[str]) -> str:
-    if field[1] is None:
-        return "\0" * len(field[0])
-    return "\0" * (field.start(1) - field.start()) + field[1] + "\0"
+    if field[2] is None:
+        ruby = _RUBY.match(field[1])
+        return (f"{ruby[2]}({ruby[1]})" if ruby else "").ljust(len(field[0]), "\0")
+    return "\0" * (field.start(2) - field.start()) + field[2] + "\0"
 
 
 def _readable(text: str) -> str:
