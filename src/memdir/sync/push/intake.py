@@ -124,7 +124,10 @@ def _record_move(ctx: Context, tx: Connection, intent: Intent) -> None:
         ctx.facts.has_base(source, before_intent=intent.seq) or ctx.queue.is_inflight(source) or ctx.queue.touches_move(source)
     ):
         return
-    if ctx.queue.add_move(tx, source, path, delay_s=QUIET_S):
+    moved = ctx.tree.fact(path)
+    # Contents that only the server has, under the old name, may be replaced there while the rename waits.
+    is_absent = moved is not None and moved.absent_hash is not None
+    if ctx.queue.add_move(tx, source, path, delay_s=0.0 if is_absent else QUIET_S):
         ctx.queue.add_all(tx, ctx.facts.known_under(source))  # what stood there before the rename that was led on
 
 
