@@ -21,10 +21,10 @@ from memdir.store.text.sentences import sentences
 
 CANDIDATES_MAX: Final = 5
 """Of one session: who reviews them has other things to do."""
-TEXT_MAX_CHARS: Final = 320
+_TEXT_MAX_CHARS: Final = 320
 _TURN_MAX_CHARS: Final = 1_500
 """Of what a user types himself: longer ones are pasted."""
-WORDS_MIN, WORDS_MAX = 4, 45
+_WORDS_MIN, _WORDS_MAX = 4, 45
 _NEXT_COMMANDS: Final = 6
 _ERROR_MAX_CHARS: Final = 120
 
@@ -182,7 +182,7 @@ def _from_user(text: str) -> Iterator[Candidate]:
 def _statement(sentence: str, *, corrects: bool) -> Candidate | None:
     bare = _NOTE.sub("", sentence)
     count = len(bare.split())
-    if not WORDS_MIN - (1 if corrects else 0) <= count <= WORDS_MAX or len(bare) > TEXT_MAX_CHARS:
+    if not _WORDS_MIN - (1 if corrects else 0) <= count <= _WORDS_MAX or len(bare) > _TEXT_MAX_CHARS:
         return None
     if _QUESTION.search(bare) or _DOUBT.search(bare):
         return None
@@ -206,10 +206,14 @@ def _statement(sentence: str, *, corrects: bool) -> Candidate | None:
 def convention_of(item: str) -> Candidate | None:
     """An item of a guide file: there everything is meant to last."""
     bare = item.strip()
-    whole = WORDS_MIN <= len(bare.split()) <= WORDS_MAX and len(bare) <= TEXT_MAX_CHARS and "?" not in bare
-    if not whole or not is_safe(bare):
+    if len(bare.split()) < _WORDS_MIN or not fits(bare) or not is_safe(bare):
         return None
     return Candidate(kind="convention", content=_sentence(bare), score=_LEAST)
+
+
+def fits(text: str) -> bool:
+    """Whether it is short enough for one memory, and no question."""
+    return len(text) <= _TEXT_MAX_CHARS and len(text.split()) <= _WORDS_MAX and "?" not in text
 
 
 def _sentence(text: str) -> str:
@@ -251,10 +255,10 @@ def _from_assistant(text: str) -> Iterator[Candidate]:
         fix = _FIX.search(said) is not None
         if at + 1 < len(spans):
             following = " ".join(bare[slice(*spans[at + 1])].split())
-            if _FIX.search(following) and not _HEDGED.search(following) and len(said) + len(following) < TEXT_MAX_CHARS:
+            if _FIX.search(following) and not _HEDGED.search(following) and len(said) + len(following) < _TEXT_MAX_CHARS:
                 said = f"{said} {following}"
                 fix = True
-        if fix and len(said.split()) >= _CAUSE_WORDS_MIN and len(said) <= TEXT_MAX_CHARS and _NAMED.search(said):
+        if fix and len(said.split()) >= _CAUSE_WORDS_MIN and len(said) <= _TEXT_MAX_CHARS and _NAMED.search(said):
             yield Candidate(kind="cause", content=_sentence(said.lstrip("-*# ")), score=3.0)
 
 
@@ -285,7 +289,7 @@ def _from_commands(turns: Sequence[Turn]) -> Iterator[Candidate]:
         if turn.failed or turn.text == failed.text or not programs & _programs(turn.text):
             continue
         added = set(turn.text.split()) - set(failed.text.split())
-        if not added or "\n" in turn.text or len(turn.text) > TEXT_MAX_CHARS // 2 or len(failed.text) > TEXT_MAX_CHARS // 2:
+        if not added or "\n" in turn.text or len(turn.text) > _TEXT_MAX_CHARS // 2 or len(failed.text) > _TEXT_MAX_CHARS // 2:
             return
         lines = [line.strip() for line in failed.output.splitlines() if line.strip()]
         error = next((line for line in lines if _ERROR_LINE.search(line)), lines[-1] if lines else "")

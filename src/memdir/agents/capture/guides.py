@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Final
 
-from memdir.agents.capture.candidates import TEXT_MAX_CHARS, WORDS_MAX, Candidate, convention_of
+from memdir.agents.capture.candidates import Candidate, convention_of, fits
 from memdir.core.frontmatter import parse
 from memdir.store.text.sentences import sentences
 
@@ -104,9 +104,9 @@ def _told(blocks: Sequence[_Block], head: str = "") -> Iterator[str]:
         if below:
             above = _sentences(block.text)[-1]
             whole = f"{above} {'; '.join(one.text.rstrip('.,;') for one in below)}"
-            yield from [whole] if _fits(whole) else _told(below, above)
+            yield from [whole] if fits(whole) else _told(below, above)
         elif block.depth == _PARAGRAPH:
-            yield from (text for text in _sentences(block.text.rstrip(":")) if _RULE.search(text) and _fits(text))
+            yield from (text for text in _sentences(block.text.rstrip(":")) if _RULE.search(text) and fits(text))
         else:
             wrong = f"{block.heading}:" if _NAMES_WRONG.search(block.heading) else ""
             yield _first_sentences(block.text.rstrip(",;: "), head or wrong)
@@ -125,13 +125,9 @@ def _first_sentences(text: str, head: str) -> str:
     for before in (f"{head} ", "") if head else ("",):
         told = before
         for sentence in _sentences(text):
-            if not _fits(told + sentence):
+            if not fits(told + sentence):
                 break
             told += f"{sentence} "
         if told != before:
             return told.strip()
     return ""
-
-
-def _fits(text: str) -> bool:
-    return len(text) <= TEXT_MAX_CHARS and len(text.split()) <= WORDS_MAX and "?" not in text

@@ -26,7 +26,7 @@ Fields = dict[int, list["int | bytes"]]
 
 
 @dataclass(slots=True)
-class Thing:
+class ArchivedObject:
     """An object: what kind of message it is, its bytes, the file that it is in."""
 
     kind: int
@@ -42,12 +42,12 @@ class Thing:
         return self._fields
 
 
-def things(archive: zipfile.ZipFile) -> dict[int, Thing]:
+def objects(archive: zipfile.ZipFile) -> dict[int, ArchivedObject]:
     """All objects by their identity, those of templates and styles left out."""
     inner = next((name for name in archive.namelist() if name.endswith("Index.zip")), None)
     if inner is not None:
         archive = zipfile.ZipFile(io.BytesIO(packages.part(archive, inner)))
-    found: dict[int, Thing] = {}
+    found: dict[int, ArchivedObject] = {}
     for name in archive.namelist():
         base = name.rpartition("/")[2]
         if base.endswith(".iwa") and not base.startswith(("MasterSlide", "TemplateSlide", "DocumentStylesheet", "ViewState")):
@@ -55,7 +55,7 @@ def things(archive: zipfile.ZipFile) -> dict[int, Thing]:
     return found
 
 
-def _in_file(data: bytes, file: str) -> Iterator[tuple[int, Thing]]:
+def _in_file(data: bytes, file: str) -> Iterator[tuple[int, ArchivedObject]]:
     at = 0
     while at < len(data):
         length, at = _varint(data, at)
@@ -65,7 +65,7 @@ def _in_file(data: bytes, file: str) -> Iterator[tuple[int, Thing]]:
             message = (fields(raw) if isinstance(raw, bytes) else None) or {}
             size = integer(message, 3)
             if not number:
-                yield integer(head, 1), Thing(kind=integer(message, 1), data=data[at : at + size], file=file)
+                yield integer(head, 1), ArchivedObject(kind=integer(message, 1), data=data[at : at + size], file=file)
             at += size
 
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 from lxml import etree
 
 from memdir.ingest.extractors import iwa, packages
-from memdir.ingest.extractors.iwa import Thing, integer, messages, references, texts
+from memdir.ingest.extractors.iwa import ArchivedObject, integer, messages, references, texts
 from memdir.ingest.extractors.output import ExtractionError, Output, comment_text, encrypted, number_text
 
 OLD_INDEXES: Final = ("index.xml", "index.apxl")
@@ -23,8 +23,8 @@ _SHOW_DOCUMENT = _NUMBERS_DOCUMENT = 1
 _SLIDE, _STORAGE, _TABLE, _MODEL, _STRINGS, _RICH, _COMMENT, _AUTHOR = 5, 2001, 6000, 6001, 6005, 6218, 3056, 212
 """Kinds of messages: KN.SlideArchive, TSWP.StorageArchive, TST.TableInfoArchive, TST.TableModelArchive, TST.TableDataList,
 TST.RichTextPayloadArchive, TSD.CommentStorageArchive, TSK.AnnotationAuthorArchive."""
-_BODY, _MARGIN, _FOOTNOTE, _TEXT_BOX, _NOTE, _CELL = range(6)
-"""TSWP.StorageArchive.KindType."""
+_BODY, _HEADER, _FOOTNOTE, _TEXT_BOX, _NOTE, _CELL = range(6)
+"""TSWP.StorageArchive.KindType; footers are of the kind HEADER, too."""
 _DEPTH_MAX: Final = 12
 _CELLS_MAX: Final = 500_000
 _OLD_UNREAD: Final = frozenset({"master-slides", "theme-list", "theme", "stylesheet", "styles", "master-slide", "metadata"})
@@ -48,14 +48,14 @@ def extract(path: Path, out: Output) -> None:
             _old(packages.part(archive, old), out)
             return
         try:
-            _Document(iwa.things(archive)).write(out)
+            _Document(iwa.objects(archive)).write(out)
         except (IndexError, KeyError, ValueError, struct.error, zipfile.BadZipFile) as error:
             raise ExtractionError("it is damaged", hint=packages.DAMAGED_HINT) from error
 
 
 class _Document:
-    def __init__(self, things: Mapping[int, Thing]) -> None:
-        self._things = things
+    def __init__(self, objects: Mapping[int, ArchivedObject]) -> None:
+        self._objects = objects
         self._cells_left = _CELLS_MAX
         self._told: set[str] = set()
         """Texts; comments of 2013 are among them."""
@@ -63,7 +63,7 @@ class _Document:
     def write(self, out: Output) -> None:
         slides = self._slides()
         root = next(
-            (one for one in self._things.values() if one.file == "Document.iwa" and one.kind == _NUMBERS_DOCUMENT), None
+            (one for one in self._objects.values() if one.file == "Document.iwa" and one.kind == _NUMBERS_DOCUMENT), None
         )
         if slides:
             self._write_slides(slides, out)
@@ -83,8 +83,8 @@ class _Document:
             if kind == _BODY:
                 for table in self._of(_TABLE):
                     self._table(table, out)
-        margins = [self._text(one) for one in storages if integer(one.fields, 1) == _MARGIN]
-        packages.add_headers_and_footers(margins, out)
+        headers = [self._text(one) for one in storages if integer(one.fields, 1) == _HEADER]
+        packages.add_headers_and_footers(headers, out)
 
     def _write_sheets(self, sheets: list[int], out: Output) -> None:
         for number, sheet in enumerate(self._some(sheets), start=1):
@@ -97,9 +97,9 @@ class _Document:
                         out.paragraph(self._text(storage))
             out.progress(number, len(sheets))
 
-    def _slides(self) -> list[Thing]:
+    def _slides(self) -> list[ArchivedObject]:
         """In the order of the show; as they come where that is not known."""
-        found: list[Thing] = []
+        found: list[ArchivedObject] = []
         for document in self._of(_SHOW_DOCUMENT):
             for show in self._some(references(document.fields, 2)):
                 for tree in messages(show.fields, 3):
@@ -107,15 +107,15 @@ class _Document:
                         found += [one for one in self._some(references(node.fields, 2)) if one.kind == _SLIDE]
         return list({id(one): one for one in found}.values()) or self._of(_SLIDE)
 
-    def _nodes(self, ids: list[int], depth: int) -> Iterator[Thing]:
+    def _nodes(self, ids: list[int], depth: int) -> Iterator[ArchivedObject]:
         for node in self._some(ids) if depth < _DEPTH_MAX else ():
             yield node
             yield from self._nodes(references(node.fields, 1), depth + 1)
 
-    def _write_slides(self, slides: list[Thing], out: Output) -> None:
+    def _write_slides(self, slides: list[ArchivedObject], out: Output) -> None:
         out.fact("slides", len(slides))
         for number, slide in enumerate(slides, start=1):
-            own = [one for one in self._things.values() if one.file == slide.file]
+            own = [one for one in self._objects.values() if one.file == slide.file]
             storages = [one for one in own if one.kind == _STORAGE]
             titles = [one for place in self._some(references(slide.fields, 5)) for one in self._storages(place)]
             title = " ".join(self._text(titles[0]).split()) if titles else ""
@@ -141,7 +141,7 @@ class _Document:
             said = "".join(texts(comment.fields, 1)).strip()
             out.paragraph(comment_text(said, author).strip() if said and said not in self._told else "")
 
-    def _table(self, table: Thing, out: Output) -> None:
+    def _table(self, table: ArchivedObject, out: Output) -> None:
         for model in self._some(references(table.fields, 2)):
             out.paragraph("".join(texts(model.fields, 8)))
             for store in messages(model.fields, 4):
@@ -180,29 +180,29 @@ class _Document:
                         return
                     yield [_cell(buffer[place * step :], strings) if place >= 0 else "" for place in places]
 
-    def _storages(self, thing: Thing) -> Iterator[Thing]:
+    def _storages(self, referring: ArchivedObject) -> Iterator[ArchivedObject]:
         """The texts that an object refers to, however deep in its message."""
-        waiting = [(thing.data, 0)]
+        waiting = [(referring.data, 0)]
         while waiting:
             data, depth = waiting.pop(0)
             message = iwa.fields(data) if depth < _DEPTH_MAX else None
             if message is None:
                 continue
-            storage = self._things.get(integer(message, 1)) if list(message) == [1] else None
+            storage = self._objects.get(integer(message, 1)) if list(message) == [1] else None
             if storage is not None and storage.kind == _STORAGE:
                 yield storage
             waiting += [(value, depth + 1) for values in message.values() for value in values if isinstance(value, bytes)]
 
-    def _text(self, storage: Thing) -> str:
+    def _text(self, storage: ArchivedObject) -> str:
         text = "\n".join(texts(storage.fields, 3)).replace(_ANCHOR, "").strip()
         self._told.add(text)
         return text
 
-    def _of(self, kind: int) -> list[Thing]:
-        return [one for one in self._things.values() if one.kind == kind]
+    def _of(self, kind: int) -> list[ArchivedObject]:
+        return [one for one in self._objects.values() if one.kind == kind]
 
-    def _some(self, ids: list[int]) -> list[Thing]:
-        return [self._things[one] for one in ids if one in self._things]
+    def _some(self, ids: list[int]) -> list[ArchivedObject]:
+        return [self._objects[one] for one in ids if one in self._objects]
 
 
 def _cell(data: bytes, strings: Mapping[tuple[int, int], str]) -> str:

@@ -14,7 +14,7 @@ import olefile
 
 from memdir.ingest.extractors import ole_objects
 from memdir.ingest.extractors.output import clean
-from memdir.ingest.extractors.sheet_notes import column_name, margins_line
+from memdir.ingest.extractors.sheet_notes import column_name, headers_and_footers_line
 
 _BEGIN, _SHEET, _OBJECT, _TEXT, _CONTINUED, _NOTE, _HEADER, _FOOTER = 0x809, 0x85, 0x5D, 0x1B6, 0x3C, 0x1C, 0x14, 0x15
 _OLD_BOOK: Final = "Book"
@@ -36,9 +36,9 @@ def _add(data: bytes, found: dict[str, list[str]]) -> None:
     names: dict[int, str] = {}
     texts: dict[int, str] = {}
     said: dict[int, str] = {}
-    margins: defaultdict[str, list[str]] = defaultdict(list)
+    printed: defaultdict[str, list[str]] = defaultdict(list)
     name, shape, left = "", 0, 0
-    for at, kind, body in _records(data):
+    for at, kind, body in records(data):
         if kind == _SHEET:
             names[struct.unpack_from("<I", body)[0]] = _string(body, 6, 1)
         elif kind == _BEGIN and at in names:
@@ -58,10 +58,10 @@ def _add(data: bytes, found: dict[str, list[str]]) -> None:
             author = _string(body, 8, 2)
             said[number] = f"Comment{f' of {author}' if author else ''} on {column_name(column)}{row + 1}: "
         elif kind in (_HEADER, _FOOTER) and body:
-            margins[name].append(_string(body, 0, 2))
+            printed[name].append(_string(body, 0, 2))
     _end(name, texts, said, found)
-    for sheet, parts in margins.items():
-        found.setdefault(sheet, []).extend(margins_line(parts))
+    for sheet, parts in printed.items():
+        found.setdefault(sheet, []).extend(headers_and_footers_line(parts))
 
 
 def _end(name: str, texts: dict[int, str], said: dict[int, str], found: dict[str, list[str]]) -> None:
@@ -73,7 +73,8 @@ def _end(name: str, texts: dict[int, str], said: dict[int, str], found: dict[str
             found.setdefault(name, []).append(f"{said.get(shape, 'Text box: ')}{words.removeprefix(f'{author}: ')}")
 
 
-def _records(data: bytes) -> Iterator[tuple[int, int, bytes]]:
+def records(data: bytes) -> Iterator[tuple[int, int, bytes]]:
+    """Where each record of a workbook begins, its kind and what it holds ([MS-XLS] 2.1.4)."""
     at = 0
     while at + 4 <= len(data):
         kind, length = struct.unpack_from("<HH", data, at)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import re
 from importlib.metadata import version
 from pathlib import Path
@@ -58,9 +59,9 @@ def extract(path: Path, out: Output) -> None:
     out.progress(out.first_part, count)
     titles = pdf_headings.titles(document)
     linked: set[str] = set()
-    pinned: list[tuple[str, bytes]] = []
+    attached: set[tuple[str, bytes]] = set()
     for number in pages:
-        unread += not _page(document, number, titles.get(number, []), linked, pinned, out)
+        unread += not _page(document, number, titles.get(number, []), linked, attached, out)
         out.progress(number + 1, count)
     if unread:
         lacking = not ocr.is_available()
@@ -74,10 +75,8 @@ def extract(path: Path, out: Output) -> None:
         out.fact("unread", f"{before}{unread} pages are pictures: {ocr.HINT if lacking else 'too large'}")
     if count > PAGES_MAX:
         out.truncated = True
-    pinned += [_attached(document.get_attachment(index)) for index in range(document.count_attachments())]
-    for name, data in dict.fromkeys(pinned):
-        if data:
-            embedded.add(data, name or "attachment", out, title="Attachment")
+    for index in range(document.count_attachments()):
+        _add_file(*_read_file(document.get_attachment(index)), attached, out)
 
 
 def _refused(said: str) -> ExtractionError:
@@ -87,10 +86,11 @@ def _refused(said: str) -> ExtractionError:
 
 
 def _page(
-    document: Any, number: int, titles: list[Title], linked: set[str], pinned: list[tuple[str, bytes]], out: Output
+    document: Any, number: int, titles: list[Title], linked: set[str], attached: set[tuple[str, bytes]], out: Output
 ) -> bool:
-    """False when the page is a picture that was not read. To `pinned` the files on the page are added."""
+    """False when the page is a picture that was not read. `linked` and `attached`: links and files that were told before."""
     added: list[str] = []
+    files: list[tuple[str, bytes]] = []
     try:
         page = document[number]
         content = page.get_textpage()
@@ -98,7 +98,7 @@ def _page(
         extracted = _BULLETS.sub("•", _HYPHEN.sub("", with_tables(page, content, plain)))
         text = cork_decoded(extracted)
         added = pdf_notes.lines(page, content, plain, linked)
-        pinned += [_attached(pypdfium2.PdfAttachment(handle, document)) for handle in pdf_notes.files(page)]
+        files = [_read_file(pypdfium2.PdfAttachment(handle, document)) for handle in pdf_notes.files(page)]
         content.close()
         pictured = len("".join(text.split())) < _SCANNED_MAX_CHARS and any(
             True for _ in page.get_objects(filter=(raw.FPDF_PAGEOBJ_IMAGE,), max_depth=3)
@@ -122,6 +122,8 @@ def _page(
         out.heading(2, f"Page {number + 1}")
         out.paragraph(unwrapped(with_headings(clean(text), titles)))
         out.paragraph("\n".join(f"- {line}" for line in added))
+    for name, data in files:
+        _add_file(name, data, attached, out)
     return read
 
 
@@ -130,7 +132,15 @@ def cork_decoded(text: str) -> str:
     return _CORK_CODE.sub(lambda found: _CORK[found[0]], text)
 
 
-def _attached(file: Any) -> tuple[str, bytes]:
+def _add_file(name: str, data: bytes, attached: set[tuple[str, bytes]], out: Output) -> None:
+    """Unless it was `attached` before: on a page, and to the document."""
+    known = (name, hashlib.sha256(data).digest())
+    if data and known not in attached:
+        attached.add(known)
+        embedded.add(data, name or f"attachment {len(attached)}", out, title="Attachment")
+
+
+def _read_file(file: Any) -> tuple[str, bytes]:
     """Name and bytes of a file; no bytes when they cannot be had."""
     try:
         return file.get_name(), bytes(file.get_data())[: embedded.PART_MAX_BYTES]

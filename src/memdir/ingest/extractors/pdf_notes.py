@@ -31,31 +31,32 @@ _SWITCHES: Final = (raw.FPDF_FORMFIELD_CHECKBOX, raw.FPDF_FORMFIELD_RADIOBUTTON)
 def lines(page: Any, content: Any, text: str, linked: set[str]) -> list[str]:
     """Of a pypdfium2 page, its text page and its text: `Name of the ship: Grey Heron`, `Note of Ana on “the words”: why?`. Of
     links those that lead elsewhere than `linked`, to which they are added."""
-    count = min(raw.FPDFPage_GetAnnotCount(page), _ANNOTATIONS_MAX)
     found: list[str] = []
-
     words = cache(lambda: words_of(content, text))
-    for number in range(count):
-        annotation = raw.FPDFPage_GetAnnot(page, number)
-        if annotation:
-            try:
-                found += _line(page, content, words, annotation)
-                found += _link(page, content, text, annotation, linked)
-            finally:
-                raw.FPDFPage_CloseAnnot(annotation)
+    for annotation in _annotations(page):
+        found += _line(page, content, words, annotation)
+        found += _link(page, content, text, annotation, linked)
     return [*dict.fromkeys(found)]
 
 
 def files(page: Any) -> Iterator[Any]:
     """The handles of the files that are pinned to a pypdfium2 page."""
+    for annotation in _annotations(page):
+        pinned = raw.FPDFAnnot_GetSubtype(annotation) == raw.FPDF_ANNOT_FILEATTACHMENT
+        handle = raw.FPDFAnnot_GetFileAttachment(annotation) if pinned else None
+        if handle:
+            yield handle
+
+
+def _annotations(page: Any) -> Iterator[Any]:
+    """Each is closed when the next one is asked for."""
     for number in range(min(raw.FPDFPage_GetAnnotCount(page), _ANNOTATIONS_MAX)):
         annotation = raw.FPDFPage_GetAnnot(page, number)
         if annotation:
-            pinned = raw.FPDFAnnot_GetSubtype(annotation) == raw.FPDF_ANNOT_FILEATTACHMENT
-            handle = raw.FPDFAnnot_GetFileAttachment(annotation) if pinned else None
-            raw.FPDFPage_CloseAnnot(annotation)
-            if handle:
-                yield handle
+            try:
+                yield annotation
+            finally:
+                raw.FPDFPage_CloseAnnot(annotation)
 
 
 def _line(page: Any, content: Any, words: Callable[[], Sequence[Word]], annotation: Any) -> Iterator[str]:

@@ -3,6 +3,7 @@ part 1, 18.3, 18.7, 20.5 and 21.2; OpenDocument 1.3, 14.1). Calamine reads value
 
 from __future__ import annotations
 
+import contextlib
 import html
 import posixpath
 import re
@@ -19,7 +20,7 @@ from memdir.ingest.extractors.output import ExtractionError
 
 _WORKBOOK: Final = "xl/workbook.xml"
 _NO_VALUE: Final = re.compile(rb"</(?:\w+:)?f>(?:<(?:\w+:)?v ?/>|<(?:\w+:)?v></(?:\w+:)?v>)?</(?:\w+:)?c>")
-_MARGIN: Final = re.compile(rb"<(?:\w+:)?(?:odd|even|first)(?:Header|Footer)\b[^>]*>([^<]*)<")
+_HEADER_OR_FOOTER: Final = re.compile(rb"<(?:\w+:)?(?:odd|even|first)(?:Header|Footer)\b[^>]*>([^<]*)<")
 _CODES: Final = re.compile(r'&(?:"[^"]*"|K[0-9A-F]{6}|K\d\d[+-]\d{3}|\d+|[A-Z])')
 """What stands in headers and footers and is no text ([ECMA-376] part 1, 18.3.1.39)."""
 _FORMULAS_MAX: Final = 1_000
@@ -38,9 +39,12 @@ def _of_excel(archive: zipfile.ZipFile) -> Iterator[tuple[str, list[str]]]:
     parts = {key: place for key, _, place in packages.related(archive, _WORKBOOK)}
     for sheet in packages.elements(packages.parsed_if_whole(archive, _WORKBOOK), "sheet"):
         key = next((value for name, value in sheet.attrib.items() if packages.local_name(name) == "id"), "")
+        data = b""
+        with contextlib.suppress(ExtractionError):  # calamine says so
+            data = packages.small_part(archive, parts.get(key, ""))
         lines = [
-            *_formulas(archive, parts.get(key, "")),
-            *_margins(archive, parts.get(key, "")),
+            *_formulas(data),
+            *_headers_and_footers(data),
             *(
                 line
                 for _, kind, place in packages.related(archive, parts.get(key, ""))
@@ -51,15 +55,11 @@ def _of_excel(archive: zipfile.ZipFile) -> Iterator[tuple[str, list[str]]]:
             yield sheet.get("name", ""), lines
 
 
-def _formulas(archive: zipfile.ZipFile, sheet: str) -> Iterator[str]:
+def _formulas(sheet: bytes) -> Iterator[str]:
     """Those without a value: a program wrote them, and none has worked them out."""
-    try:
-        data = packages.small_part(archive, sheet)
-    except ExtractionError:  # calamine says so
-        return
     count = 0
-    if _NO_VALUE.search(data):
-        for _, cell in etree.iterparse(BytesIO(data), tag="{*}c", resolve_entities=False, no_network=True, recover=True):
+    if _NO_VALUE.search(sheet):
+        for _, cell in etree.iterparse(BytesIO(sheet), tag="{*}c", resolve_entities=False, no_network=True, recover=True):
             place, formula, value = cell.get("r", "?"), packages.words_in(cell, "f"), packages.words_in(cell, "v", "is")
             cell.clear()
             count += bool(formula and not value)
@@ -69,20 +69,15 @@ def _formulas(archive: zipfile.ZipFile, sheet: str) -> Iterator[str]:
         yield f"{count - _FORMULAS_MAX} more formulas"
 
 
-def _margins(archive: zipfile.ZipFile, sheet: str) -> Iterator[str]:
+def _headers_and_footers(sheet: bytes) -> Iterator[str]:
     """What is printed above and below the sheet, without what programs fill in (page, date, name)."""
-    try:
-        data = packages.small_part(archive, sheet)
-    except ExtractionError:  # calamine says so
-        return
-    yield from margins_line(
-        html.unescape(found.decode("utf-8", "replace")) for found in _MARGIN.findall(data, data.rfind(b"sheetData"))
-    )
+    found = _HEADER_OR_FOOTER.findall(sheet, max(sheet.rfind(b"sheetData"), 0))
+    yield from headers_and_footers_line(html.unescape(one.decode("utf-8", "replace")) for one in found)
 
 
-def margins_line(margins: Iterable[str]) -> Iterator[str]:
+def headers_and_footers_line(texts: Iterable[str]) -> Iterator[str]:
     """What headers and footers say, without their codes, in one line; none when that is nothing."""
-    said = dict.fromkeys(part.strip() for margin in margins for part in _CODES.split(margin) if part.strip())
+    said = dict.fromkeys(part.strip() for text in texts for part in _CODES.split(text) if part.strip())
     if said:
         yield f"Header and footer: {', '.join(said)}"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import struct
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
@@ -20,7 +19,6 @@ from memdir.ingest.extractors.output import ExtractionError, Output, encrypted, 
 _SHEETS_MAX: Final = 1_000
 _TOLD_EVERY: Final = 5_000
 _ZIP: Final = b"PK\x03\x04"
-_RECORD_HEAD: Final = struct.Struct("<HH")
 _FILE_PASS: Final = 0x2F
 _FIRST_BYTES: Final = 4096
 
@@ -73,12 +71,8 @@ def _wants_password(path: Path) -> bool:
     with contextlib.suppress(*ole_objects.FAULTS), olefile.OleFileIO(path) as storage:
         for name in filter(storage.exists, ("Workbook", "Book")):
             head = ole_objects.stream(storage, name)[:_FIRST_BYTES]
-            at = 0
-            while at + _RECORD_HEAD.size <= len(head):
-                kind, length = _RECORD_HEAD.unpack_from(head, at)
-                if kind == _FILE_PASS:
-                    return True
-                at += _RECORD_HEAD.size + length
+            if any(kind == _FILE_PASS for _, kind, _ in old_sheet_notes.records(head)):
+                return True
     return False
 
 

@@ -38,7 +38,7 @@ def extract(path: Path, out: Output) -> None:
             ignore_empty_paragraphs=True,
         ).value
     out.paragraph(markup.markdown(html))
-    _taken_in(path, out)
+    _imported_parts(path, out)
     _drawn(path, out)
     _headers_and_footers(path, out)
     packages.add_pictures(path, ("word/media/",), out)
@@ -78,7 +78,7 @@ def _words(element: Any) -> str:
     return "" if element is None else "".join(node.text or "" for node in element.iter(f"{_W}t"))
 
 
-def _taken_in(path: Path, out: Output) -> None:
+def _imported_parts(path: Path, out: Output) -> None:
     """Pages and documents that Word is to take in when it opens this one ([ECMA-376] part 1, 17.17.2)."""
     with zipfile.ZipFile(path) as archive:
         for _, kind, place in packages.related(archive, _DOCUMENT):
