@@ -14,6 +14,7 @@ An actor sees what another did once it has arrived: the engine, or the server, c
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -151,10 +152,10 @@ class Oracle:
         return False
 
     def _carried(self, path: str) -> set[str]:
-        """Where renames may take `path`."""
-        reached, todo = {path}, [path]
+        """Where renames may take `path`, the fewest first: a folder renamed into what stood in it goes on for ever."""
+        reached, todo = {path}, deque([path])
         while todo and len(reached) < _CLOSURE_MAX:
-            here = todo.pop()
+            here = todo.popleft()
             for source, target in self.renames:
                 if is_within(here, source):
                     there = rebase(here, source, target)
