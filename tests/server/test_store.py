@@ -201,6 +201,28 @@ def test_a_key_of_another_request_is_refused_and_a_failure_is_not_remembered(
         put("/b", idempotency_key="k" * 201)
 
 
+def test_a_wanted_id_that_another_document_has_changes_none_of_it(store: AnyStore, container: Container) -> None:
+    """As by a key of idempotency that is used again once its answer is forgotten."""
+
+    def add(where: Container, content: bytes, custom_id: str | None = None) -> str:
+        with store.blobs.upload() as upload:
+            upload.write(content)
+            put = Put(path=None, blob=upload.finish(), new_id="WANTED", custom_id=custom_id)
+        outcome = store.files.apply(where, put)
+        assert outcome.document is not None
+        assert store.blobs.content(outcome.document.content_hash) == content
+        return outcome.document.id
+
+    other = store.containers.ensure("local", "elsewhere")
+    assert add(container, b"first") == "WANTED"
+    assert add(container, b"put again") == "WANTED"
+    ids = {add(other, b"second"), add(container, b"third", custom_id="own"), add(other, b"fourth", custom_id="own")}
+    assert len(ids | {"WANTED"}) == 4
+    kept = store.documents.get("WANTED")
+    assert kept is not None
+    assert (kept.container_id, store.blobs.content(kept.content_hash)) == (container.id, b"put again")
+
+
 def test_keys_are_forgotten_after_a_day_and_when_there_are_too_many(
     store: AnyStore, put: Putting, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:

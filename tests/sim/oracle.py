@@ -38,6 +38,8 @@ class Standing:
     actor: str
     time: int
     stands: bool = True
+    is_moved: bool = False
+    """Whoever took it away renamed it: another rename at the same time may have carried it elsewhere."""
 
 
 @dataclass(slots=True)
@@ -82,7 +84,7 @@ class Oracle:
         held_after = set(after.values())
         for path, key in before.items():
             if after.get(path) != key:
-                self._taken_away(actor, key, path)
+                self._taken_away(actor, key, path, is_moved=self._is_moved(key, path, after))
                 if key not in held_after:
                     self.given_up.setdefault(key, set()).add(actor)
                     self._note_lines(key, held_after)
@@ -101,11 +103,15 @@ class Oracle:
                 self.standings.setdefault((key, path), []).append(Standing(actor, self.time))
                 self.touched_paths.add(path)
 
-    def _taken_away(self, actor: str, key: Key, path: str) -> None:
+    def _taken_away(self, actor: str, key: Key, path: str, *, is_moved: bool) -> None:
         seen = self._arrival(actor, path)
         for standing in self.standings.get((key, path), ()):
             if standing.actor == actor or standing.time <= seen:
-                standing.stands = False
+                standing.stands, standing.is_moved = False, is_moved
+
+    def _is_moved(self, key: Key, path: str, after: View) -> bool:
+        reached = (rebase(path, source, target) for source, target in self.renames if is_within(path, source))
+        return any(after.get(other) == key for other in reached)
 
     def _arrival(self, actor: str, path: str) -> int:
         arrived = told = 0
@@ -145,8 +151,10 @@ class Oracle:
             return True
         plain = _COPY.sub("", path)
         for (other, place), standings in self.standings.items():
-            if other == key and any(standing.stands for standing in standings):
+            if other == key and any(standing.stands or standing.is_moved for standing in standings):
                 reached = self._carried(place)
+                if not any(standing.stands for standing in standings):
+                    reached.discard(place)
                 if path in reached or plain in reached or plain in {_COPY.sub("", each) for each in reached}:
                     return True
         return False

@@ -117,6 +117,27 @@ def test_answers_survive_a_kill_and_a_call_that_was_cut_off_is_carried_out_once(
     running.stop()
 
 
+def test_a_key_that_is_used_again_for_something_else_makes_something_else(tmp_path: Path) -> None:
+    """Documents are made under ids that follow from the key, and the answer is gone."""
+    running = start(tmp_path / "home", "--port", "0")
+    headers = {"Idempotency-Key": "1"}
+    with running.client() as client:
+        first = client.post("/ns/a/document/batch", json={"documents": [{"content": "x"}]}, headers=headers).json()
+    running.stop()
+    store = SqliteStore.open(tmp_path / "home" / "data" / "server")
+    with store.db.write() as connection:
+        connection.execute("delete from answer")
+    store.close()
+    running = start(tmp_path / "home", "--port", "0")
+    with running.client() as client:
+        body = {"documents": [{"content": "y", "id": "own"}]}
+        second = client.post("/ns/b/document/batch", json=body, headers=headers)
+        assert (second.status_code, second.json()["failed"]) == (200, 0)
+        got = [client.get(f"/v3/documents/{one}").json()["content"] for one in (first["results"][0]["id"], "own")]
+    running.stop()
+    assert got == ["x", "y"]
+
+
 def test_a_call_without_an_answer_stands_in_nobodys_way_for_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answers, "ROWS_MAX", 10)
     monkeypatch.setattr(answers, "_COUNT_EVERY", 1)

@@ -119,7 +119,7 @@ class Step:
         elif op.keeps is not None and current is not None:
             content_hash, size_bytes = current.content_hash, current.size_bytes
             self._blobs.hold(self._connection, content_hash)
-        document_id = (document_id or op.new_id or new_id()) if current is None else current.id
+        document_id = (document_id or self._free_id(op)) if current is None else current.id
         if current is None:
             self._insert(document_id, op, path, revision, content_hash, size_bytes)
             if former is not None:
@@ -160,7 +160,8 @@ class Step:
         elif op.custom_id is not None:
             named = self._tree.first("d.container_id = ? and d.custom_id = ?", (self._container.id, op.custom_id))
         elif op.new_id is not None and path is None:
-            named = self._tree.by_id(op.new_id)
+            made = self._tree.by_id(op.new_id)
+            named = made if made is not None and made.container_id == self._container.id and made.path is None else None
         if path is None:
             if op.if_none_match and named is not None:
                 raise PreconditionError("the document exists", current=named)
@@ -180,6 +181,10 @@ class Step:
         if is_folder != (op.kind == "dir") and (current is not None or folder) and (folder or op.if_match is None):
             raise ConflictError(f"{path} is a {'folder' if is_folder else 'file'}", hint="delete it first")
         return current
+
+    def _free_id(self, op: Put) -> str:
+        """For a new document. The wanted id may be that of another one, when a key of idempotency is used again later."""
+        return new_id() if op.new_id is None or self._tree.by_id(op.new_id) is not None else op.new_id
 
     def _insert(
         self,

@@ -15,6 +15,7 @@ from memdir.client.errors import NotFoundError, RejectedError, ServerError
 from memdir.fs.tree import LocalChangedError
 from memdir.fs.types import LocalFact
 from memdir.sync.conflicts.merge import TEXT_MAX_BYTES, merge
+from memdir.sync.contents.former import VERSIONS_MAX, former_version
 from memdir.sync.context import Context
 from memdir.sync.local_view import MODE_MASK
 from memdir.sync.model import EMPTY_HASH, Fact, Row
@@ -24,8 +25,6 @@ log = logging.getLogger(__name__)
 
 _PLACES_MAX: Final = 4
 """Other paths that are asked for the base's contents."""
-_VERSIONS_MAX: Final = 100
-"""Former contents of the path, newest first, among which the base is looked for."""
 _BASE_TRIES: Final = 3
 """A server that fails at telling former contents is asked so often before both are kept instead."""
 
@@ -76,7 +75,7 @@ class Merger:
         if not tries:
             return False
         try:
-            page = ctx.link.call(lambda client: client.versions(ctx.container, path, limit=_VERSIONS_MAX))
+            page = ctx.link.call(lambda client: client.versions(ctx.container, path, limit=VERSIONS_MAX))
         except (NotFoundError, RejectedError) as error:
             log.info("%s: the server does not tell former contents: %s", path, error.message)
             return False
@@ -128,12 +127,10 @@ class Merger:
         places = [place for place in ctx.facts.paths_with(content_hash, _PLACES_MAX) if place != path]
         for place in places:
             yield self._local_content(place)
-        page = ctx.link.call(lambda client: client.versions(ctx.container, path, limit=_VERSIONS_MAX))
-        for version in page.versions:
-            if version.content_hash == content_hash and version.size_bytes <= TEXT_MAX_BYTES:
-                with ctx.link.lend() as client, client.open_version(ctx.container, version.version) as pieces:
-                    yield _joined(pieces)
-                break
+        version = former_version(ctx, path, content_hash)
+        if version is not None and version.size_bytes <= TEXT_MAX_BYTES:
+            with ctx.link.lend() as client, client.open_version(ctx.container, version.version) as pieces:
+                yield _joined(pieces)
         for place in places:
             try:
                 with ctx.link.lend() as client, client.open_file(ctx.container, place) as (_, pieces):

@@ -13,12 +13,13 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from memdir.client.errors import NotFoundError, OfflineError
+from memdir.client.errors import NotFoundError, OfflineError, RejectedError
 from memdir.core.errors import MemdirError
 from memdir.fs.errors import FsError
 from memdir.fs.source import Brought
 from memdir.fs.tree import ContentsMismatchError, LocalChangedError
 from memdir.fs.types import LocalFact
+from memdir.sync.contents.former import former_version
 from memdir.sync.context import Context, is_wire_name
 from memdir.sync.model import Fact
 
@@ -204,12 +205,16 @@ class Fetcher:
     def _fetch(self, ino: int) -> None:
         ctx = self._ctx
         entry: LocalFact | None = None
+        places: dict[str, None] = {}
         for attempt in range(_TRIES):
             entry = ctx.tree.fact_by_number(ino)
             if entry is None or entry.absent_hash is None:
                 return
+            places |= dict.fromkeys(self._places(entry))
             try:
-                if any(self._taken_from(path, entry) for path in self._places(entry)):
+                if any(self._taken_from(path, entry) for path in places):
+                    return
+                if attempt and self._is_renamed(entry) and any(self._taken_from_former(path, entry) for path in places):
                     return
             except LocalChangedError:
                 continue
@@ -246,6 +251,26 @@ class Fetcher:
             return False
         except ContentsMismatchError as error:
             log.info("%s has other contents at the server: %s", path, error.message)
+            return False
+        ctx.counters.fetched += 1
+        return True
+
+    def _is_renamed(self, entry: LocalFact) -> bool:
+        """Whether it stands here under another name than the server gave it. Else what the server has there now comes."""
+        bases = (self._ctx.facts.remote_and_base(path)[1] for path in self._ctx.tree.paths_of(entry.ino))
+        return not any(base is not None and base.content_hash == entry.absent_hash for base in bases)
+
+    def _taken_from_former(self, path: str, entry: LocalFact) -> bool:
+        """Fill the file from what the server once had at `path`; False when that is kept no more."""
+        ctx = self._ctx
+        try:
+            version = former_version(ctx, path, entry.absent_hash or "")
+            if version is None:
+                return False
+            with ctx.link.lend() as client, client.open_version(ctx.container, version.version) as pieces:
+                ctx.tree.fill(entry, self._counted(entry.ino, pieces))
+        except (NotFoundError, RejectedError) as error:
+            log.info("%s: the server does not tell former contents: %s", path, error.message)
             return False
         ctx.counters.fetched += 1
         return True
