@@ -181,15 +181,17 @@ class Fetcher:
                 del self._running[ino]
                 self._changed.notify_all()
 
-    def secure(self, path: str, remote: Fact) -> None:
-        """`remote` is about to be overwritten or deleted at the server's `path`: first bring the contents of every file here
-        that cannot be filled from a path of its own. ClientError, FsError: they could not be brought, so leave it there."""
+    def secure(self, path: str, remote: Fact, *, is_replaced: bool = False) -> None:
+        """`remote` is about to be overwritten or deleted at the server's `path`, or others did it already (`is_replaced`) and
+        we are about to forget that it stood there: first bring the contents of every file here that cannot be filled from a
+        path of its own. ClientError, FsError: they could not be brought, so leave it there."""
         tree = self._ctx.tree
         for entry in tree.absent_with(remote.content_hash, _DEPENDENTS_MAX):
             if entry.path == "/":
                 continue  # has no name any more; whoever still has it open reads what is left of it
-            own = (self._ctx.facts.remote(other) for other in tree.paths_of(entry.ino) if other != path)
-            if any(remote.same_content(fact) for fact in own):
+            paths = tree.paths_of(entry.ino)
+            own = (self._ctx.facts.remote(other) for other in paths if other != path)
+            if (is_replaced and path in paths) or any(remote.same_content(fact) for fact in own):
                 continue
             try:
                 self.fetch(entry.ino)

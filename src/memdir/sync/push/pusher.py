@@ -28,6 +28,7 @@ from memdir.core.limits import FILE_SYNC_MAX_BYTES, KIB, MIB
 from memdir.core.sqlite import Connection, DiskFullError
 from memdir.fs.errors import FsError
 from memdir.fs.tree import LocalChangedError
+from memdir.fs.types import LocalFact
 from memdir.sync.conflicts.merger import Merger
 from memdir.sync.contents.fetcher import ContentsGoneError, Fetcher
 from memdir.sync.context import Context, is_wire_name
@@ -241,7 +242,8 @@ class Pusher:
         return None
 
     def _remote_and_base(self, path: str) -> tuple[Fact | None, Fact | None]:
-        """Both stored facts. When the answer to a write of ours was lost, what stands there is ours."""
+        """Both stored facts. When the answer to a write of ours was lost, what stands there is ours. What others replaced is
+        brought first, where a file that was renamed here still needs it."""
         ctx = self._ctx
         remote, base = ctx.facts.remote_and_base(path)
         if remote is not None and (base is None or base.revision < remote.revision) and ctx.sent.is_ours(path, remote):
@@ -249,6 +251,8 @@ class Pusher:
             with ctx.queue.transaction() as tx:
                 ctx.facts.set_base(tx, path, remote)
                 ctx.sent.decided(tx, path, remote.revision)
+        if base is not None and base.kind == "file" and not base.same_content(remote):
+            self._fetcher.secure(path, base, is_replaced=True)
         return remote, base
 
     def _ready_push(self, push: Push) -> Push | None:
@@ -307,7 +311,7 @@ class Pusher:
         for push, content in batch:
             batched += operations(push, content)
             slots.append(len(batched) - 1)
-        self._note_sent([push for push, _ in batch])
+        new = self._note_sent([push for push, _ in batch])
         try:
             bulk = ctx.queue.is_import(sum(content is not None and push.fact is not None for push, content in batch))
             results = ctx.link.call(lambda client: client.batch(ctx.container, batched, bulk=bulk))
@@ -328,6 +332,7 @@ class Pusher:
                     self._accepted(tx, push, results[slot].entry, results[slot].seq, watermark)
                 else:
                     is_outdated |= self._settle(tx, push.row, failure)
+                    self._refused(tx, push, new, failure)
         for push, _ in batch:
             del open_rows[push.row.path]
         if is_outdated:
@@ -337,8 +342,18 @@ class Pusher:
         ctx, entry = self._ctx, push.entry
         assert entry is not None
         assert push.fact is not None
-        fact = push.fact
-        self._note_sent([push])
+        new = self._note_sent([push])
+        try:
+            answer = self._put_large(push, entry, push.fact)
+        except ClientError as error:
+            with ctx.queue.transaction() as tx:
+                self._refused(tx, push, new, error)
+            raise
+        with ctx.queue.transaction() as tx:
+            self._accepted(tx, push, answer, answer.revision, ctx.facts.watermark)
+
+    def _put_large(self, push: Push, entry: LocalFact, fact: Fact) -> FileEntry:
+        ctx = self._ctx
         expect = Expect(revision=push.remote.revision if push.remote else None)
         if changes_kind(push):
             before = [replacement(push)]
@@ -348,27 +363,33 @@ class Pusher:
             expect = Expect(revision=None)
         bulk = ctx.queue.is_import(1)
         content = ctx.local.content(entry) if entry.size <= _STREAM_BYTES else ctx.local.pieces(entry)
-        answer = ctx.link.call(
+        return ctx.link.call(
             lambda client: client.put_file(
                 ctx.container, push.row.path, content, kind="file", mode=fact.mode,
                 mtime_ns=entry.mtime_ns, expect=expect, idempotency_key=key(push, "put"), bulk=bulk,
             )
         )  # fmt: skip
-        with ctx.queue.transaction() as tx:
-            self._accepted(tx, push, answer, answer.revision, ctx.facts.watermark)
 
-    def _note_sent(self, pushes: Sequence[Push]) -> None:
-        """Before sending. Not even a power cut may take the notes: what stands at the server would pass for another's then. A
-        deletion needs none: that nothing stands there is nobody's."""
+    def _note_sent(self, pushes: Sequence[Push]) -> frozenset[str]:
+        """Before sending; gives the paths to which this was not sent before. Not even a power cut may take the notes: what
+        stands at the server would pass for another's then. A deletion needs none: that nothing stands there is nobody's."""
         ctx = self._ctx
-        noted = False
+        noted = [push for push in pushes if push.fact is not None]
         with ctx.queue.transaction() as tx:
-            for push in pushes:
-                if push.fact is not None:
-                    ctx.sent.note(tx, push.row.path, push.fact, on_revision=push.remote.revision if push.remote else 0)
-                    noted = True
+            new = [
+                push.row.path
+                for push in noted
+                if push.fact is not None and not ctx.sent.note(tx, push.row.path, push.fact, on_revision=_replaced(push))
+            ]
         if noted:
             ctx.queue.settle()
+        return frozenset(new)
+
+    def _refused(self, tx: Connection, push: Push, new: frozenset[str], error: ClientError) -> None:
+        """What was sent for the first time and is refused stands nowhere: the same from somebody else is not ours."""
+        is_answer = isinstance(error, (PreconditionFailedError, ConflictError, NotFoundError))
+        if is_answer and push.fact is not None and push.row.path in new:
+            self._ctx.sent.refused(tx, push.row.path, push.fact, on_revision=_replaced(push))
 
     def _accepted(self, tx: Connection, push: Push, entry: FileEntry | None, seq: int | None, watermark: int) -> None:
         """The server did it: that is agreed now. `watermark` is the feed's in this transaction."""
@@ -441,3 +462,8 @@ class Pusher:
             self._read_feed()
         except ClientError as error:
             log.info("the feed could not be read: %s", error.message)
+
+
+def _replaced(push: Push) -> int:
+    """The revision that a push is sent on top of; 0 for none."""
+    return push.remote.revision if push.remote else 0

@@ -19,8 +19,9 @@ class Sent:
     def __init__(self, db: Database) -> None:
         self._db = db
 
-    def note(self, tx: Connection, path: str, fact: Fact, *, on_revision: int) -> None:
-        """Before sending: `fact` may stand at the server's `path` from now on, in place of the revision `on_revision`."""
+    def note(self, tx: Connection, path: str, fact: Fact, *, on_revision: int) -> bool:
+        """Before sending: `fact` may stand at the server's `path` from now on, in place of the revision `on_revision`. Whether
+        the same was sent before, and is not decided."""
         key = encode(path)
         values = (key, fact.kind, fact.content_hash, fact.mode, on_revision)
         held = tx.execute(
@@ -34,6 +35,14 @@ class Sent:
                 " and id <= (select id from sent where path = ?1 order by id desc limit 1 offset ?2)",
                 (key, TRIES_MAX),
             )
+        return bool(held)
+
+    def refused(self, tx: Connection, path: str, fact: Fact, *, on_revision: int) -> None:
+        """The server did not do what was noted, and was asked once."""
+        tx.execute(
+            "delete from sent where path = ? and kind = ? and content_hash = ? and mode = ? and on_revision = ?",
+            (encode(path), fact.kind, fact.content_hash, fact.mode, on_revision),
+        )
 
     def is_ours(self, path: str, remote: Fact) -> bool:
         """Whether `remote`, which the server reports at `path`, is one of them."""
