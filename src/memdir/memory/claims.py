@@ -46,7 +46,7 @@ _LIVE: Final = (
     rf"{_WHO}(?:['’]m| am|['’]s| is) (?:an? |the )?(?:[\w/-]+ ){{1,6}}(?:based|living|residing) in {_V}{_END}",
     (
         rf"{_WHO}{_AM}{_HOW} (?:moved|relocated|moving|relocating)(?: \w+){{0,2}}? (?:from {_OLD} )?to "
-        rf"(?!(?:the|an?|our|my) (?:\w+ )?(?:team|department|group|project|role|position|office|branch|server|cloud)\b)"
+        rf"(?!\d|(?:the|an?|our|my) (?:\w+ )?(?:team|department|group|project|role|position|office|branch|server|cloud)\b)"
         rf"{_V}{_END}"
     ),
     rf"{_WHO}{_AM}{_HOW} (?:a|an) (?:house|flat|home|apartment|place) in {_V}{_END}",
@@ -103,8 +103,8 @@ _DRINK: Final = (
 )
 _DUE: Final = (
     (
-        r"(?:[Tt]he )?deadline (?:of|for) (?:[Pp]roject )?(?P<who>[\w-]+) (?:is|was (?:moved|pushed|shifted|extended|"
-        r"brought forward) to)(?: now)? (?P<value>[^.,;!?()]{2,40})"
+        r"(?:[Tt]he )?deadline (?:of|for) (?:[Pp]roject )?(?P<who>[\w-]+(?: [\w-]+)??) (?:is|(?:was |has been )?(?:moved|"
+        rf"pushed|shifted|extended|brought forward)(?: from {_OLD})? to)(?: now)? (?P<value>[^.,;!?()]{{2,40}})"
     ),
     rf"(?:[Pp]roject )?(?P<who>{NAME})\b[^.;]*? is(?: now)? due (?:on|by|in) (?P<value>[^.,;!?()]{{2,40}})",
 )
@@ -209,7 +209,8 @@ _NO_WHO: Final = frozenset(
     which who what how why some many most several all both each every any no not one two three such other another here however
     thus also although because since after before during under over between among more less new users user people students
     researchers scientists everybody everyone somebody someone nobody figure table section chapter part today yesterday
-    tomorrow monday tuesday wednesday thursday friday saturday sunday lunch dinner breakfast coffee please note note: let
+    tomorrow january february march july august september october november december monday tuesday wednesday thursday friday
+    saturday sunday lunch dinner breakfast coffee please note note: let
     """.split()  # noqa: SIM905
 )
 

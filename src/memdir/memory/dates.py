@@ -38,6 +38,7 @@ _NAMED: Final = re.compile(
     rf"|(?i:in|since|from|as of|last|early|late|mid|on) (?:early |late |mid-?)?{_MONTH.replace('month', 'month2')}"
     r"(?: (?P<day2>\d{1,2})(?:st|nd|rd|th)?\b)?(?:,? (?P<year2>\d{4}))?)\b"
 )
+_FROM: Final = re.compile(r"\bfrom (?:the )?$", re.IGNORECASE)
 _YEAR: Final = re.compile(r"\b(?:in|since|from|as of|during) (?P<year>(?:19|20)\d{2})\b", re.IGNORECASE)
 _AGO: Final = re.compile(
     r"\b(?P<count>\d{1,3}|a|an|one|two|three|four|five|six|seven|eight|nine|ten) (?P<unit>day|week|month|year)s? ago\b",
@@ -191,6 +192,9 @@ def _by_name(text: str, said: date) -> date | None:
     year = found["year"] or found["year2"]
     if year is not None:
         return _day(int(year), month, day)
+    if _FROM.search(text[: found.start()]) is not None or found[0].casefold().startswith("from"):  # it may be to come
+        days = [one for year in (said.year - 1, said.year, said.year + 1) if (one := _day(year, month, day)) is not None]
+        return min(days, key=lambda one: abs(one - said), default=None)
     return next((one for back in (0, 1) if (one := _day(said.year - back, month, day)) is not None and one <= said), None)
 
 

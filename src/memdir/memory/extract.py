@@ -16,7 +16,7 @@ from memdir.core.frontmatter import parse
 from memdir.memory.claims import USER, claim_of, formers_of, is_bare, short_names
 from memdir.memory.dates import Journal, day_of, ms_of, named_by, parsed, since
 from memdir.memory.guard import is_instruction, is_secret
-from memdir.memory.personal import STATES, is_about_person, is_first_person, person_of, personal, worth_remembering
+from memdir.memory.personal import STATES, is_about_person, is_first_person, is_of_life, person_of, personal, worth_remembering
 from memdir.memory.pronouns import resolved
 from memdir.memory.statements import FRONT_MAX_CHARS, Statement, cleaned, is_conversation, statements
 from memdir.store.agents.files import Provenance
@@ -49,6 +49,8 @@ _RECENT: Final = Caseless(
     r"|blocked|todo|to do|due|deadline|upcoming|recently|just (?:finished|started|shipped)"
     r"|heute|gestern|aujourd'hui|demain|hoy|mañana|ayer)\b|^next:",
 )
+_WEEKDAY: Final = re.compile(r"(?<!every )(?<!every other )(?<!each )\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day\b")
+"""One that is meant, and not each."""
 _RECENT_HEADING: Final = Caseless(
     r"\b(?:recent|current|now|today|this week|in progress|to ?do|next|log|journal|diary|status|going on|upcoming"
     r"|open (?:points?|questions?|issues?|items?|ends?)|tasks?)\b|^open$",
@@ -74,6 +76,7 @@ _VAGUE: Final = Caseless(
 )
 """Headings that say nothing about what stands below."""
 _LABEL_MAX_CHARS: Final = 40
+_SENTENCES: Final = frozenset({"sentence", "line"})
 
 
 def extract(
@@ -109,16 +112,20 @@ def extract(
     if not is_conversation(text):
         pieces = [piece for piece in pieces if not is_instruction(piece.text)]
         said_all = [cleaned(piece.text) for piece in pieces]
-        listed = [piece.form in {"item", "front"} or (piece.form == "pair" and not is_journal) for piece in pieces]
+        is_own = _stem(path) in _OWN_STEMS
+        in_list = {"item", "task", "front", *(() if is_journal else ("pair",)), *(("line",) if is_own else ())}
+        listed = [piece.form in in_list for piece in pieces]
         if path:
-            is_own = _stem(path) in _OWN_STEMS
             chosen = worth_remembering(said_all, listed=listed, is_own=is_own, is_journal=is_journal)
         else:
             chosen = personal(said_all, listed=all(listed))
-            chosen = [one and (item or _states(said)) for one, item, said in zip(chosen, listed, said_all, strict=True)]
+            chosen = [
+                one and (item or _states(said) or is_of_life(said))
+                for one, item, said in zip(chosen, listed, said_all, strict=True)
+            ]
         pieces = _with_restated(text, list(compress(_with_names(text, pieces), chosen)), restated)
     else:
-        pieces = [piece for piece in pieces if piece.form != "sentence" or _states(cleaned(piece.text))]
+        pieces = [piece for piece in pieces if piece.form not in _SENTENCES or _states(cleaned(piece.text))]
     records = _records(pieces, every=_stem(path) in _RECORDS_STEMS)
     for piece in pieces:
         candidate = _candidate(piece, _subject_in(piece, subject, records), is_journal=is_journal)
@@ -195,7 +202,7 @@ def _with_names(text: str, pieces: Sequence[Statement]) -> list[Statement]:
 
 def _clauses(piece: Statement) -> list[Statement]:
     """ "I live in Porto and work at Tessera" are two facts, that change apart. Only where both are claims by themselves."""
-    found = _COMPOUND.match(piece.text) if piece.form in {"sentence", "item"} else None
+    found = _COMPOUND.match(piece.text) if piece.form in {"item", *_SENTENCES} else None
     if found is None:
         return [piece]
     own = found["own"]
@@ -283,21 +290,22 @@ def _candidate(piece: Statement, subject: str, *, is_journal: bool) -> tuple[str
     if is_line:
         said = _with_subject(subject, said)
     claim = claim_of(said)
-    if piece.form == "sentence" and len(said.split()) < 3 and said.isascii():
+    if piece.form in _SENTENCES and len(said.split()) < 2 + (piece.form == "sentence") and said.isascii():
         return None
     durable = decided and not is_recent_part
     # A date at the beginning makes an event; one further in is a detail of a durable fact.
-    event = recent or (is_journal and piece.form == "item") or (dated is not None and dated.start() <= 12 and not is_line)
+    of_the_day = is_journal and (piece.form == "item" or _WEEKDAY.search(said) is not None)
+    event = recent or of_the_day or piece.form == "task" or (dated is not None and dated.start() <= 12 and not is_line)
     kind = "dynamic" if event and not durable and claim is None else "static"
-    confidence = {"front": 0.95, "pair": 0.9, "item": 0.85, "sentence": 0.7}[piece.form]
-    if piece.form == "sentence" and (decided or _EMPHATIC.search(said)):
+    confidence = {"front": 0.95, "pair": 0.9, "item": 0.85, "task": 0.85}.get(piece.form, 0.7)
+    if piece.form in _SENTENCES and (decided or _EMPHATIC.search(said)):
         confidence = 0.8
     if claim is not None:
         confidence = max(confidence, 0.85)
     about = claim.subject if claim is not None else subject
     if claim is None and not is_line:
         about = USER if is_first_person(said) else person_of(said) or subject
-    if piece.form == "item" and not is_line and not _states(said):
+    if piece.form in {"item", "task"} and not is_line and not _states(said):
         label = _label(piece)
         said = _with_subject(about, f"{label}: {said}" if label else said)
     return kind, said, about.casefold(), confidence

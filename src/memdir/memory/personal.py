@@ -69,7 +69,8 @@ _LIFE_EVENTS: Final = (
     r"a (?:new )?(?:job|dog|cat|puppy))|moved|relocated|joined|left|quit|switched|bought|met|studied|graduated|worked (?:at|"
     r"for|as|in)|lived|grew up|turned \d+|adopted|retired|decided|started|stopped|gave up|learn(?:ed|t)|became|founded|"
     r"signed up|enrolled|sold|accepted|hired|taken (?:an?|up) |took up|picked up|made (?:a|the) (?:\w+ )?(?:switch|change|"
-    r"move|decision)|lost my|broke my|given up|\w+ed .{0,60}\b(?:since|for (?:[\w-]+ )?(?:years|months|decades))\b"
+    r"move|decision)|lost my|broke my|given up|cancell?ed|gave notice|paid off|resigned|"
+    r"diagnosed with|\w+ed .{0,60}\b(?:since|for (?:[\w-]+ )?(?:years|months|decades))\b"
 )
 _CLAUSE: Final = (
     r"(?:^(?:(?:On|In|At|From|As of|By|Before|After|This|Last|Next|Today|Tomorrow|Tonight|Every|Most|These|For|During|Since|"
@@ -128,7 +129,8 @@ _HAS_DONE: Final = re.compile(
     _NAME + r"has (?:finally |just |now |also )?(?:been|left|joined|given|taken|bought|sold|become|got|gone|begun|\w+ed)\b"
 )
 _TURN: Final = re.compile(
-    rf"(?:{_LIFE_EVENTS}|finished)\b|(?:[A-Z]\w+ |[Mm]y \w+ )(?:died|passed away|retired|has died|"
+    rf"(?:{_LIFE_EVENTS}|finished)\b|no more (?!than\b)\w|[a-z]+ing (?:\w+ )?(?:on (?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days|"
+    rf"every (?!day\b)\w+)\b|(?:[A-Z]\w+ |[Mm]y \w+ )(?:died|passed away|retired|has died|"
     rf"has retired)\b",
     re.IGNORECASE,
 )
@@ -146,7 +148,6 @@ _BARE: Final = re.compile(
     r"call me|birthday)\b",
     re.IGNORECASE,
 )
-_OF_PERSONS: Final = (_NAMED, _HAS_DONE, OF_SOMEBODY)
 _ATTRIBUTE: Final = Caseless(
     r"^(?:(?:full |first |last |nick|user ?)?name|(?:date of )?birth(?:day)?|born|age|job(?: title)?|role|employer|company|"
     r"team|city|home(?: town| address)?|location|address|time ?zone|(?:native |spoken )?languages?|pronouns|diet|allerg(?:y|"
@@ -175,6 +176,39 @@ _NO_NAMES: Final = frozenset(
 """How sentences begin that no person's name begins."""
 
 
+_BESIDE: Final = re.compile(
+    r"(?:(?P<name>[A-ZÀ-ÞА-Я][\w'’.-]*[a-zà-ÿа-я\d](?:['’]s (?:[a-z-]+ ){1,3}?)?(?: [A-ZÀ-ÞА-Я][\w'’.-]+)*)"
+    r"(?: and [A-ZÀ-Þ][\w'’-]+)?"
+    r"(?: \([^)]*\))? (?:(?:now|also|still|always|never|usually|only|both) )?"
+    r"(?:(?:is|are|has|have|will|won['’]t|does|doesn['’]t|wants|live|work|[a-z]{2,}(?<![sui])s)\b|had a )"
+    r"|You(?:['’]re| are) my |I(?:['’]ll| will) |(?:Decision|Decided|Agreed)\b[^:]{0,24}: )"
+)
+"""What stands beside claims in a text of the user: what somebody or something does as a rule, is, has or will do."""
+
+
+_WITHIN: Final = re.compile(r"(?:(?<=[a-zà-ÿ\d,;&'’\"(/-] )|(?<=[(\"“]))[A-ZÀ-ÞА-Я][\w-]*[a-zà-ÿа-я\d]")
+"""A word with a capital within a sentence."""
+
+
+_LEAD: Final = re.compile(
+    r"(?:(?:\d{4}-\d\d(?:-\d\d)?|\d{1,2}\.? [A-Z][a-z]{2,8}|[A-Z][a-z]{2,8} \d{1,2})\s?[:–—-] )?"
+    r"(?:(?:And|But|So|Also|Oh|PS),?:? )?"
+)
+"""A day and a conjunction, before a statement begins."""
+
+
+def _is_beside(statement: str, names: frozenset[str]) -> bool:
+    """`names`: what is a name, and not only the first word of a sentence."""
+    found = _BESIDE.match(_begun(statement))
+    if found is None or found["name"] is None:
+        return found is not None
+    first = re.split(r"['’ ]", found["name"])[0]
+    return first.casefold() not in _NO_NAMES and (first in names or first != found["name"])
+
+
+_OF_PERSONS: Final = (_NAMED, _HAS_DONE, OF_SOMEBODY, _BESIDE)
+
+
 def is_about_person(statement: str) -> bool:
     """Whether one statement, by its own words, is said by the user about themselves, or is about a person."""
     return (
@@ -195,8 +229,8 @@ def is_first_person(statement: str) -> bool:
 
 
 def person_of(statement: str) -> str | None:
-    """The name, in lower case, of whom a statement tells what only a person does."""
-    found = next((one for rule in _OF_PERSONS if (one := rule.match(statement)) is not None), None)
+    """The name, in lower case, of whom a statement tells what a person is or does."""
+    found = next((one for rule in _OF_PERSONS if (one := rule.match(statement)) is not None and one["name"]), None)
     return found["name"].casefold() if found is not None and _is_name(found["name"]) else None
 
 
@@ -222,7 +256,7 @@ def _may_be_about_person(statement: str) -> bool:
 
 _MARKS: Final = (
     r"https?://|\bwww\.|\w@\w|\b\d+\.\d+[.\d-]|\b[Cc]opyright\b|\([cC]\)|©|\b[Cc]loses?: ?#|#\d{2,}|\bCVE-|(?:^|\s)--?\w|"
-    r"\w\(\d?\)|\w_\w|::|/(?:usr|etc|var|lib|bin|dev|proc)\b|\.(?:so|h|c|cc|cpp|py|js|gz|html?|conf|txt|md)\b|[{}<>|\\]|"
+    r"\w\(\d?\)|\w_\w|::|/(?:usr|etc|var|lib|bin|dev|proc)\b|\.(?:so|h|c|cc|cpp|py|js|gz|html?|conf|txt|md)\b|[{}<|\\]|(?<!-)>|"
     r"\b[0-9a-f]{7,}\b"
 )
 STATES: Final = Caseless(
@@ -258,13 +292,21 @@ def is_claim(statement: str) -> bool:
     """Whether a statement, by its own words, claims something of the user, of a person or of a project."""
     if len(statement) > STATEMENT_MAX_CHARS:
         return False
+    statement = _begun(statement)
     return claim_of(statement) is not None or (is_meant(statement) and is_about_person(statement))
 
 
-def _is_of_life(statement: str) -> bool:
-    """In a journal: what the user's household is or did for good, and turns of a life without a subject ("Sold the car")."""
+def _begun(statement: str) -> str:
+    """From where it says something."""
+    begins = _LEAD.match(statement)
+    return statement if begins is None or not begins.end() else statement[begins.end() :]
+
+
+def is_of_life(statement: str) -> bool:
+    """What the user's household is or did for good, and turns of a life without a subject ("Sold the car")."""
     if len(statement) > STATEMENT_MAX_CHARS:
         return False
+    statement = _begun(statement)
     of_life = _WE.search(statement) is not None or _TURN.match(statement) is not None or _names(_HAS_DONE, statement)
     of_life = of_life or OF_SOMEBODY.match(statement) is not None or is_bare_german(statement)
     return of_life and is_meant(statement)
@@ -289,15 +331,23 @@ def worth_remembering(
     claims: list[bool] = []
     for statement in statements:
         goes_on = bool(claims) and claims[-1] and _GOES_ON.match(statement) is not None and is_meant(statement)
-        claims.append(goes_on or is_claim(statement) or (is_journal and _is_of_life(statement)))
+        claims.append(goes_on or is_claim(statement) or (is_journal and is_of_life(statement)))
     said = sum(claims)
+    of_life = [not claim and is_of_life(text) for claim, text in zip(claims, statements, strict=True)]
     if _AUTHOR.search(whole) is not None and said < PERSONAL_SHARE * count and not is_own:
         return [False] * count
     short = len(whole.split()) <= NOTE_MAX_WORDS and (sum(listed) * 2 >= count or count <= _SINGLE_MAX)
-    if said >= max(2.0, PERSONAL_SHARE * count):  # "we" are the user's own, where the user speaks
+    is_note = len(whole.split()) <= NOTE_MAX_WORDS and technical <= NOTE_TECHNICAL_MAX
+    speaks = said + sum(of_life)
+    names = frozenset(_WITHIN.findall(whole))
+    if max(said, speaks if is_note else 0) >= max(1.0 if is_note else 2.0, PERSONAL_SHARE * count):
+        # "We" are the user's own, where the user speaks, and who is named there concerns the user.
         claims = [
-            one or (_GROUP.match(text) is not None and is_meant(text)) for one, text in zip(claims, statements, strict=True)
+            claim
+            or (is_meant(text) and (life or (is_note and item) or _GROUP.match(text) is not None or _is_beside(text, names)))
+            for claim, life, item, text in zip(claims, of_life, listed, statements, strict=True)
         ]
+        said = sum(claims)
     if is_own or (short and (_share(_TECHNICAL, statements) if count <= _SINGLE_MAX else technical) <= NOTE_TECHNICAL_MAX):
         return [
             claim

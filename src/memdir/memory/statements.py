@@ -7,8 +7,9 @@ Passed over: fenced code, quotations, HTML comments, other tables, and what a te
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Final
 
 from memdir.memory.personal import is_attribute
@@ -85,7 +86,8 @@ class Statement:
     end: int
     text: str
     form: str
-    """`item`, `pair` (`key: value`), `front` (the same in front matter) or `sentence`."""
+    """`item`, `task` (an item with an empty box), `pair` (`key: value`), `front` (the same in front matter), `sentence`, or
+    `line` (a sentence in a paragraph whose lines each say something of their own)."""
     headings: tuple[str, ...] = ()
     """From the outermost; the last may be a bold line, or a list item that only opens a nested list."""
 
@@ -162,6 +164,7 @@ class _Reader:
         self._parents: list[tuple[int, str]] = []
         """Items that open a nested list, with their indents."""
         self._item: tuple[int, int, int] | None = None
+        self._is_task = False
         self._paragraph: tuple[int, int] | None = None
         self._fence = ""
         self._rows = 0
@@ -199,6 +202,7 @@ class _Reader:
                 self._parents.pop()
             if item["box"] not in {"x", "X"}:
                 self._item = (start + item.end(), stop, indent)
+                self._is_task = item["box"] is not None
         elif self._item is not None and line[:1].isspace():
             self._item = (self._item[0], stop, self._item[2])
         else:
@@ -243,7 +247,7 @@ class _Reader:
             if len(said) <= _LINE_MAX_CHARS and said.rstrip("*_ ").endswith((":", "：", "..", "…")):
                 self._parents.append((indent, cleaned(said).rstrip("*_:：.… ")))
             elif said:
-                yield from _item(self._text, start, end, self._above())
+                yield from _item(self._text, start, end, self._above(), form="task" if self._is_task else "item")
         if paragraph is not None:
             yield from _paragraph(self._text, *paragraph, self._above())
 
@@ -285,15 +289,15 @@ def _is_pair(line: str) -> bool:
     return " " not in key or _VERB.search(key) is None
 
 
-def _item(text: str, start: int, end: int, headings: tuple[str, ...]) -> Iterator[Statement]:
+def _item(text: str, start: int, end: int, headings: tuple[str, ...], *, form: str) -> Iterator[Statement]:
     """A list item is one pair, or its sentences."""
     while end > start and text[end - 1].isspace():
         end -= 1
-    if _is_pair(text[start:end]):
+    if form == "item" and _is_pair(text[start:end]):
         yield Statement(start=start, end=end, text=text[start:end], form="pair", headings=headings)
         return
     for first, last in sentences(text, start, end):
-        yield Statement(start=first, end=last, text=text[first:last], form="item", headings=headings)
+        yield Statement(start=first, end=last, text=text[first:last], form=form, headings=headings)
 
 
 def _paragraph(text: str, start: int, end: int, headings: tuple[str, ...]) -> Iterator[Statement]:
@@ -313,5 +317,25 @@ def _paragraph(text: str, start: int, end: int, headings: tuple[str, ...]) -> It
             yield Statement(start=position + lead, end=stop, text=line.strip(), form=form, headings=headings)
             position += len(line) + 1
         return
-    for first, last in sentences(text, start, end):
-        yield Statement(start=first, end=last, text=text[first:last], form="sentence", headings=headings)
+    if not _is_broken_on_purpose(lines):
+        for first, last in sentences(text, start, end):
+            yield Statement(start=first, end=last, text=text[first:last], form="sentence", headings=headings)
+        return
+    position = start
+    for line in lines:
+        said = list(sentences(text, position, position + len(line)))
+        for first, last in said:
+            form = "pair" if len(said) == 1 and _is_pair(text[first:last]) else "line"
+            yield Statement(start=first, end=last, text=text[first:last], form=form, headings=headings)
+        position += len(line) + 1
+
+
+def _is_broken_on_purpose(lines: Sequence[str]) -> bool:
+    """Whether each line says something of its own: none begins in the middle of a sentence, and none ends, without a full stop,
+    where the next word would have had no room."""
+    width = max(map(len, lines))
+    return len(lines) > 1 and all(
+        not after.lstrip()[:1].islower()
+        and (line.rstrip().endswith((".", "!", "?", ":", ";")) or len(line.rstrip()) + 1 + len(after.split()[0]) <= width)
+        for line, after in pairwise(lines)
+    )
