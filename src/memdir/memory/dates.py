@@ -52,7 +52,7 @@ _COUNTS: Final = {
     "ten": 10,
 }  # fmt: skip
 _TO_COME: Final = re.compile(
-    r"\b(?:will|going to|next|soon|plan(?:s|ning)?)\b"
+    r"\b(?:will|going to|next|soon|plan(?:s|ning)?|due|se casan?|nos (?:casamos|mudamos)|se marient?|heiratet|heiraten)\b"
     r"|\b(?:am|is|are) (?:moving|relocating|joining|starting|leaving|switching)\b"
     r"|['’](?:ll|(?:m|re|s) (?:moving|relocating|joining|starting|leaving|switching))\b",
     re.IGNORECASE,

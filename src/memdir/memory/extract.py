@@ -16,7 +16,16 @@ from memdir.core.frontmatter import parse
 from memdir.memory.claims import USER, claim_of, formers_of, is_bare, short_names
 from memdir.memory.dates import Journal, day_of, ms_of, named_by, parsed, since
 from memdir.memory.guard import is_instruction, is_secret
-from memdir.memory.personal import STATES, is_about_person, is_first_person, is_of_life, person_of, personal, worth_remembering
+from memdir.memory.personal import (
+    DAY_BEFORE,
+    STATES,
+    is_about_person,
+    is_first_person,
+    is_of_life,
+    person_of,
+    personal,
+    worth_remembering,
+)
 from memdir.memory.pronouns import resolved
 from memdir.memory.statements import FRONT_MAX_CHARS, Statement, cleaned, is_conversation, statements
 from memdir.store.agents.files import Provenance
@@ -60,6 +69,7 @@ _AGENT_NAME: Final = re.compile(r"-[0-9a-f]{6}\.md$")
 _OWN_STEMS: Final = frozenset(
     """
     user me about about-me profile user-profile my-profile memory preferences prefs my-preferences identity now claude agents
+    ich über-mich profil vorlieben moi à-propos-de-moi préférences yo sobre-mi sobre-mí perfil preferencias
     """.split()  # noqa: SIM905
 )
 """Names of files in which every item is there to be remembered, however many there are."""
@@ -76,6 +86,11 @@ _VAGUE: Final = Caseless(
 )
 """Headings that say nothing about what stands below."""
 _LABEL_MAX_CHARS: Final = 40
+_SENTENCE_MIN_WORDS: Final = 4
+_GREETING: Final = re.compile(
+    r"(?:Hi|Hello|Hey|Dear|Hallo|Liebe[rs]?|Hola|Querid[oa]s?|Cher|Chère|Bonjour|Salut)\b[^.!?]{0,40}[,!]?$"
+)
+"""How a letter begins."""
 _SENTENCES: Final = frozenset({"sentence", "line"})
 
 
@@ -108,13 +123,18 @@ def extract(
     seen: set[str] = set()
     line, counted = 1, 0
     pieces = [part for piece in statements(text[:_LOOK_MAX_CHARS]) for part in _clauses(piece)]
-    is_journal = named_by(path) is not None or journal.has_days
+    dated = sum(DAY_BEFORE.match(piece.text) is not None for piece in pieces)
+    is_journal = named_by(path) is not None or journal.has_days or 1 < dated >= len(pieces) / 3
     if not is_conversation(text):
         pieces = [piece for piece in pieces if not is_instruction(piece.text)]
         said_all = [cleaned(piece.text) for piece in pieces]
         is_own = _stem(path) in _OWN_STEMS
-        in_list = {"item", "task", "front", *(() if is_journal else ("pair",)), *(("line",) if is_own else ())}
-        listed = [piece.form in in_list for piece in pieces]
+        is_note = not is_journal and not any(map(_GREETING.match, said_all[:2]))
+        in_list = {"item", "task", "front", *(("pair",) if not is_journal else ()), *(("line",) if is_own else ())}
+        listed = [
+            piece.form in in_list or (is_note and piece.form == "line" and _is_sentence(said))
+            for piece, said in zip(pieces, said_all, strict=True)
+        ]
         if path:
             chosen = worth_remembering(said_all, listed=listed, is_own=is_own, is_journal=is_journal)
         else:
@@ -216,6 +236,12 @@ def _clauses(piece: Statement) -> list[Statement]:
     return [replace(piece, end=at, text=first), replace(piece, start=begins, text=second)]
 
 
+def _is_sentence(said: str) -> bool:
+    """Whether a line says something, and is no name, title, address or number."""
+    words = said.split()
+    return 2 * sum(word[:1].islower() for word in words) >= max(len(words), _SENTENCE_MIN_WORDS)
+
+
 def _said_on(text: str, path: str, written_ms: int | None, *, is_first_writing: bool) -> date | None:
     """The day that a whole document is of: its name's, that of its front matter, else when it was written."""
     named = named_by(path)
@@ -290,7 +316,7 @@ def _candidate(piece: Statement, subject: str, *, is_journal: bool) -> tuple[str
     if is_line:
         said = _with_subject(subject, said)
     claim = claim_of(said)
-    if piece.form in _SENTENCES and len(said.split()) < 2 + (piece.form == "sentence") and said.isascii():
+    if piece.form == "sentence" and len(said.split()) < 3 and said.isascii():
         return None
     durable = decided and not is_recent_part
     # A date at the beginning makes an event; one further in is a detail of a durable fact.

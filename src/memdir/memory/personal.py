@@ -31,7 +31,9 @@ _PERSON: Final = (
     rf"{_HOW}(?:prefers|preferred|likes|loves|hates|dislikes|enjoys|lives|lived in|works (?:at|for|as|from|remotely|part|"
     rf"night)|worked (?:at|for|as)|speaks|studied|graduated|was born|(?:is|was) {_IS}|has (?:an? )?(?:allerg|"
     rf"(?:\w+ )?(?:kids|children|sons?|daughters?|brothers?|sisters?|dogs?|cats?|wife|husband|partner|girlfriend|boyfriend))|"
-    rf"drinks|eats|cooks|wakes|commutes|reports to|turned \d|turns \d|celebrates|moved (?:to|from|in))\b"
+    rf"drinks|eats|cooks|wakes|"
+    rf"had (?:a|the|her|their) (?:baby|boy|girl|son|daughter|twins)|commutes|reports to|"
+    rf"turned \d|turns \d|celebrates|moved (?:to|from|in))\b"
 )
 """What only a person does."""
 _ACTS: Final = (
@@ -69,7 +71,7 @@ _LIFE_EVENTS: Final = (
     r"a (?:new )?(?:job|dog|cat|puppy))|moved|relocated|joined|left|quit|switched|bought|met|studied|graduated|worked (?:at|"
     r"for|as|in)|lived|grew up|turned \d+|adopted|retired|decided|started|stopped|gave up|learn(?:ed|t)|became|founded|"
     r"signed up|enrolled|sold|accepted|hired|taken (?:an?|up) |took up|picked up|made (?:a|the) (?:\w+ )?(?:switch|change|"
-    r"move|decision)|lost my|broke my|given up|cancell?ed|gave notice|paid off|resigned|"
+    r"move|decision)|lost my|broke my|given up|cancell?ed|gave notice|traded (?:in|my|our|the)|paid off|resigned|"
     r"diagnosed with|\w+ed .{0,60}\b(?:since|for (?:[\w-]+ )?(?:years|months|decades))\b"
 )
 _CLAUSE: Final = (
@@ -92,7 +94,7 @@ _MY_PASSING: Final = (
     r"package|system"
 )
 _ABOUT_ME: Final = re.compile(
-    rf"{_I}|^(?:call me|remind me)\b"
+    rf"{_I}|^(?:call me|remind me|note to self:|remember:)(?: |$)"
     rf"|(?:^|, )[Mm]y (?!(?:{_MY_PASSING})\b)(?:[a-z][\w-]* ){{1,4}}?(?:is|are|has|have)\b"
     r"|(?:^|[^\w-])[Mm]y (?:new |old |eldest |younger |older |best |first |last |current |home |work |favou?rite |"
     r"preferred )?"
@@ -190,10 +192,10 @@ _WITHIN: Final = re.compile(r"(?:(?<=[a-zà-ÿ\d,;&'’\"(/-] )|(?<=[(\"“]))[A
 """A word with a capital within a sentence."""
 
 
-_LEAD: Final = re.compile(
-    r"(?:(?:\d{4}-\d\d(?:-\d\d)?|\d{1,2}\.? [A-Z][a-z]{2,8}|[A-Z][a-z]{2,8} \d{1,2})\s?[:–—-] )?"
-    r"(?:(?:And|But|So|Also|Oh|PS),?:? )?"
+DAY_BEFORE: Final = re.compile(
+    r"(?:\d{4}-\d\d(?:-\d\d)?|\d{1,2}\.? [A-Z][a-z]{2,8}|[A-Z][a-z]{2,8} \d{1,2}|[A-Z][a-z]{2}\w*day)\s?[:–—-] "
 )
+_LEAD: Final = re.compile(rf"(?:{DAY_BEFORE.pattern})?(?:(?:And|But|So|Also|Oh|PS),?:? )?")
 """A day and a conjunction, before a statement begins."""
 
 

@@ -57,6 +57,8 @@ _UNSPACED: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
 _UNSPACED_KEY_MAX: Final = 8
 _PLAIN_KEY_WORDS: Final = 3
 _VALUE_MAX_CHARS: Final = 60
+_NARROW: Final = 60
+"""Prose is not wrapped at fewer characters."""
 _BOLD_KEY_WORDS: Final = 6
 _BLANK: Final = (
     r"\[(?!\[)[^\]]*[^\W\d_][^\]]*\]|\[\s*\]|<[^>]*>|\{[^}]*\}\}?|[-–—.…?/\s]+"
@@ -331,11 +333,12 @@ def _paragraph(text: str, start: int, end: int, headings: tuple[str, ...]) -> It
 
 
 def _is_broken_on_purpose(lines: Sequence[str]) -> bool:
-    """Whether each line says something of its own: none begins in the middle of a sentence, and none ends, without a full stop,
-    where the next word would have had no room."""
-    width = max(map(len, lines))
-    return len(lines) > 1 and all(
-        not after.lstrip()[:1].islower()
-        and (line.rstrip().endswith((".", "!", "?", ":", ";")) or len(line.rstrip()) + 1 + len(after.split()[0]) <= width)
-        for line, after in pairwise(lines)
+    """Whether each line says something of its own: none begins in the middle of a sentence, and each has its full stop, or some
+    end where the next word would have had room."""
+    width = max(_NARROW, *map(len, lines))
+    pairs = [(line.rstrip(), after.split()[0]) for line, after in pairwise(lines)]
+    if not pairs or any(word[:1].islower() for _, word in pairs):
+        return False
+    return all(line.endswith((".", "!", "?", ":", ";")) for line, _ in pairs) or any(
+        len(line) + 1 + len(word) <= width for line, word in pairs
     )

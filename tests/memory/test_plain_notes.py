@@ -1,0 +1,107 @@
+"""Notes as people type them: a line for each fact, a sentence about somebody beside one about the user, boxes to tick."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+
+import pytest
+
+from memdir.memory.extract import extract
+from memdir.store.types import MemoryCandidate
+
+WRITTEN_MS = int(datetime(2026, 11, 27, tzinfo=UTC).timestamp() * 1000)
+
+
+def facts(text: str, path: str) -> list[MemoryCandidate]:
+    return list(extract(text, path, byte_at=lambda place: place, written_ms=WRITTEN_MS))
+
+
+def said(text: str, path: str) -> list[str]:
+    return [fact.text for fact in facts(text, path)]
+
+
+@pytest.mark.parametrize("path", ["/memory/me.txt", "/memory/ich.txt", "/memory/sobre-mi.md", "/user/moi.txt"])
+def test_a_file_about_oneself_is_read_line_by_line(path: str) -> None:
+    lines = [
+        "Name: Carys Morgan",
+        "Born in Swansea on 2 February 1984",
+        "Left-handed",
+        "Shoe size 39",
+        "Married to Huw, two kids: Nia (9) and Tomos (6)",
+    ]
+    assert said("\n".join(lines), path) == lines
+
+
+def test_of_a_paragraph_that_is_wrapped_no_line_stands_for_itself() -> None:
+    text = "My landlord is called Jürgen Sommer and he lives on the ground floor, with a\nDog that barks at Postmen.\n"
+    assert said(text, "/memory/house.md") == [" ".join(text.split())]
+
+
+def test_lines_of_a_short_note_are_remembered_as_items_are() -> None:
+    text = (
+        "The boiler is serviced every October by Dai Pritchard.\nWifi network is called BrackenNet.\n"
+        "Nia plays the harp and is allergic to cats.\nTomos started swimming lessons in September.\n"
+    )
+    assert len(said(text, "/memory/house.txt")) == 4
+
+
+def test_but_not_those_of_a_letter_or_of_a_list_of_names() -> None:
+    told = ["Huw has accepted the lectureship in Cardiff.", "I gave up coffee in January."]
+    letter = "\n".join(["Dear Soph,\n", "thanks for the parcel!", *told, "The kids took it well.", "Love, Carys"])
+    assert said(letter, "/memory/to-sophie.txt") == told
+    assert said("Clark Cooper\nFred L. Drake, Jr.\nGreg Stein (Windows backend)\nJames Clark\n", "/memory/authors.txt") == []
+
+
+def test_who_is_named_beside_what_the_user_says_is_remembered_too() -> None:
+    text = (
+        "We decided not to buy the house in Mariakerke, too much work on the roof. We'll stay with Argenta for the mortgage, "
+        "and Marek agrees. Eva's parents (Marek and Halina) live in Poznań. We visit them every Easter. Marek had a stroke "
+        "in July."
+    )
+    assert len(said(text, "/memory/decisions.md")) == 5
+
+
+def test_of_a_journal_what_lasts_and_not_the_weather() -> None:
+    text = (
+        "# 20 October 2026\n\nCancelled the gym membership. Swimming on Wednesdays with Lotte instead. It rained. And I've "
+        "started learning the cello. My desk arrives Thursday. Bike is at the repair shop.\n"
+    )
+    found = {fact.text: fact.kind for fact in facts(text, "/memory/journal/2026-10-20.md")}
+    assert found == {
+        "Cancelled the gym membership.": "static",
+        "Swimming on Wednesdays with Lotte instead.": "static",
+        "And I've started learning the cello.": "static",
+        "My desk arrives Thursday.": "dynamic",
+    }
+
+
+def test_lines_that_begin_with_a_day_are_a_journal() -> None:
+    text = "Nov 3: worked on the registry.\nNov 4: dentist.\nNov 5: sick.\nNov 6: stopped the vitamin D.\n"
+    assert said(text, "/memory/log.md") == ["Nov 6: stopped the vitamin D."]
+
+
+def test_an_open_task_is_recent_and_a_ticked_one_is_gone() -> None:
+    found = facts("- [ ] call the notary about the house\n- [x] cancel Telenet\n", "/memory/todo.md")
+    assert [(fact.text, fact.kind) for fact in found] == [("Todo – call the notary about the house", "dynamic")]
+
+
+@pytest.mark.parametrize(
+    ("text", "since"),
+    [
+        ("From the 1st of October I'm living in Ghent.", date(2026, 9, 3)),
+        ("From the 1st of August I'm living in Ghent.", date(2026, 8, 1)),
+        ("My sister Aoife is pregnant, due in November.", date(2026, 9, 3)),
+        ("I have lived in Ghent since October.", date(2025, 10, 1)),
+    ],
+)
+def test_what_begins_on_a_day_to_come_began_when_it_was_said(text: str, since: date) -> None:
+    [fact] = facts(text, "/memory/journal/2026-09-03.md")
+    assert fact.subject in {"user", "aoife"}
+    assert fact.valid_from_ms is not None
+    assert datetime.fromtimestamp(fact.valid_from_ms / 1000, UTC).date() == since
+
+
+def test_a_deadline_that_moved_is_no_move_of_anybody() -> None:
+    [fact] = facts("- deadline for Harvest MVP moved from 15 Dec to 20 Jan\n", "/memory/work/one-on-one.md")
+    assert (fact.subject, fact.text) == ("harvest mvp", "deadline for Harvest MVP moved from 15 Dec to 20 Jan")
+    assert fact.valid_from_ms == WRITTEN_MS
