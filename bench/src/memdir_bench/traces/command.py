@@ -7,7 +7,6 @@ import json
 import random
 import shutil
 import statistics
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -44,14 +43,12 @@ def main(args: argparse.Namespace, *, as_json: bool) -> int:
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """All users do all tasks; then tiers, who it was, what was otherwise, and what it costs."""
     people = users(_SEED, 3 if args.quick else USERS)
-    began = time.perf_counter()
     sessions, count = _recorded(people)
-    took_s = time.perf_counter() - began
     memories = {one.name: consolidate([each.engram for each in sessions if each.plan.user is one]) for one in people}
     figures = [*_tiers(people, memories), *_identity(people, sessions), *_otherwise(sessions, memories)]
     size = statistics.fmean(len(json.dumps(_plain(one.engram)).encode()) for one in sessions)
     figures += [
-        figure("sessions", len(sessions), "sessions", samples=len(people), note=f"{count} events in {took_s:.0f} s of work"),
+        figure("sessions", len(sessions), "sessions", samples=len(people), note=f"{count} events"),
         figure("engram_size", size, "bytes", samples=len(sessions), note="as JSON, with its chunks"),
     ]
     return {"machine": machine(), "figures": [one.as_json() for one in figures], "failed": {}}
@@ -64,8 +61,10 @@ def _recorded(people: Sequence[User]) -> tuple[list[Recorded], int]:
             folder = place / plan.task
             session = Session(plan, folder, _SEED, recorder.tick, recorder.searched)
             session.prepare()
+            recorder.settle()
             recorder.session = name
             session.run()
+            recorder.settle()
             recorder.session = ""
             recorder.tick(24 * 3600 * 1000)
             shutil.rmtree(folder)

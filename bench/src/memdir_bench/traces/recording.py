@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -26,6 +27,7 @@ BEGINS_MS: Final = 1_700_000_000_000
 class Recorder:
     """Operations of one session after the other. `session` names whose they are; nothing is recorded while it is empty."""
 
+    place: Path
     now_ms: int = BEGINS_MS
     session: str = ""
     operations: list[Operation] = field(default_factory=list)
@@ -48,7 +50,12 @@ class Recorder:
             )
         )  # fmt: skip
 
+    def settle(self) -> None:
+        """Wait until the mount has heard of everything: the kernel tells of a close after it has answered it."""
+        os.statvfs(self.place)
+
     def tick(self, ms: int) -> None:
+        self.settle()
         self.now_ms += ms
 
     def events(self) -> list[Event]:
@@ -63,9 +70,9 @@ class Recorder:
 @contextmanager
 def traced_mount() -> Iterator[tuple[Path, Recorder]]:
     """A folder to work in, and what records it. MountError where nothing can be mounted."""
-    recorder = Recorder()
     with TemporaryDirectory(prefix="memdir-bench-traces-") as folder:
         place, data = Path(folder, "mount"), Path(folder, "data")
+        recorder = Recorder(place)
         place.mkdir()
         data.mkdir()
         fs = SqliteFs.open(data)
