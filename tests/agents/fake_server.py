@@ -18,6 +18,7 @@ from pydantic import ValidationError
 from memdir.api.agents import ContextRequest, ContextResponse
 
 KEY = "key-of-the-fake"
+_SHOWN_MAX_CHARS = 4096
 FOREVER_S = 30.0
 _NEVER = threading.Event()
 
@@ -42,6 +43,9 @@ class _Handler(BaseHTTPRequestHandler):
         if trouble.startswith("fake-"):
             self._misbehave(trouble.removeprefix("fake-"))
             return
+        if len(request.prompt) > _SHOWN_MAX_CHARS:
+            told = f"{len(request.prompt)}: {request.prompt[:100]} … {request.prompt[-100:]}"
+            request = request.model_copy(update={"prompt": told})
         shown = request.model_dump_json(by_alias=True)
         block = f"<{request.tag}>\n1. (2026-11-01 [a, ü]) {shown} 日本\n</{request.tag}>\n"
         self._send(200, ContextResponse(context=block, memory_ids=["m1"], left_out=0).model_dump_json(by_alias=True).encode())

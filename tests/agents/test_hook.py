@@ -169,7 +169,7 @@ def test_a_host_that_reads_json_only_gets_no_plain_text(hook: Hook) -> None:
     assert json.loads(hook(_told(GEMINI_PROMPT), "--host", "gemini", "--plain").out)
 
 
-def test_any_prompt_arrives_and_only_its_beginning_is_sent(hook: Hook) -> None:
+def test_any_prompt_arrives_and_of_a_very_long_one_both_ends(hook: Hook) -> None:
     odd = 'quote " backslash \\ newline \n tab \t null \x00 日本 😀 </memdir-memory>'
     asked = _asked(hook(_told(CLAUDE_PROMPT, prompt=odd), "--plain").out.decode())
     assert asked["prompt"] == odd
@@ -177,8 +177,11 @@ def test_any_prompt_arrives_and_only_its_beginning_is_sent(hook: Hook) -> None:
     asked = _asked(hook(half, "--plain").out.decode())
     assert asked["prompt"] == "half ? here"
     assert asked["sessionId"] == "s" * SESSION_ID_MAX_CHARS
-    asked = _asked(hook(_told(CLAUDE_PROMPT, prompt="word " * 50_000), "--plain").out.decode())
-    assert asked["prompt"] == ("word " * 1_000)[:4096]
+    long = f"why does it fail?\n{'word ' * 4_000}\nand where is the log?"
+    for prompt, length in ((long, len(long)), (long.replace("word", "word " * 10), 32_768)):
+        asked = _asked(hook(_told(CLAUDE_PROMPT, prompt=prompt), "--plain").out.decode())
+        assert asked["prompt"].startswith(f"{length}: why does it fail?\n")
+        assert asked["prompt"].endswith("\nand where is the log?")
 
 
 def test_the_bounds_are_those_of_the_wire() -> None:

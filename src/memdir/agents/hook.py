@@ -32,8 +32,8 @@ ENV_CAPTURE: Final = "MEMDIR_CAPTURE"
 TAGS: Final = ("memdir-memory", "supermemory")
 CONTEXT_MAX_CHARS: Final = 8_000
 """As `api.agents.CONTEXT_MAX_CHARS`. Claude Code shows no more than 10,000."""
-_PROMPT_MAX_CHARS: Final = 4_096
-"""More is not searched for."""
+_PROMPT_MAX_CHARS: Final = 32_768
+"""Of a longer one the beginning and the end: the question stands before or behind what was pasted."""
 _INPUT_MAX_BYTES: Final = 2 << 20
 _LOG_MAX_BYTES: Final = 1 << 18
 _LINE_MAX_CHARS: Final = 500
@@ -82,7 +82,7 @@ def _run(arguments: list[str], started_s: float) -> None:
         {
             "containerTag": options.container,
             "event": event.name,
-            "prompt": event.prompt[:_PROMPT_MAX_CHARS],
+            "prompt": _ends_of(event.prompt),
             "project": None if project is None else project.name,
             "projectKeys": None if project is None else project.keys,
             "parent": None if parent is None else parent.name,
@@ -105,6 +105,11 @@ def _run(arguments: list[str], started_s: float) -> None:
         context = _with_missing(context, [path for path in paths if isinstance(path, str)], event.cwd, options.tag)
     if context:
         _print(hosts.answer(event, context, plain=options.plain).encode("utf-8", "replace"))
+
+
+def _ends_of(prompt: str) -> str:
+    half = _PROMPT_MAX_CHARS // 2
+    return prompt if len(prompt) <= _PROMPT_MAX_CHARS else f"{prompt[: half - 1]}\n{prompt[-half:]}"
 
 
 def _with_missing(context: str, paths: list[str], cwd: str, tag: str) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import cycle
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +15,7 @@ from memdir_bench.agents.accuracy import asked_of, searched
 from memdir_bench.agents.goals import figure
 from memdir_bench.agents.projects import Project, Prompt, projects
 from memdir_bench.figures import Figure
+from memdir_bench.memory.documentation import documents
 from memdir_bench.retrieval.metrics import wilson
 from memdir_bench.server.fixtures import fixture
 from memdir_bench.server.runs import settle
@@ -20,6 +23,10 @@ from memdir_bench.smoke import progress
 
 CONTAINER: Final = "prompts"
 _TOP: Final = 5
+_PASTE_MIN_CHARS: Final = 2_000
+_PASTE_MAX_CHARS: Final = 12_000
+_PASTES_FROM: Final = 300
+"""Files."""
 Given = list[tuple[Prompt, list[str]]]
 """Prompts, with the ids of the memories that each was given, in order; another project's has its name before it."""
 
@@ -34,12 +41,14 @@ def hook_relevance(folder: Path) -> Iterator[Figure]:
         one.rested_s()
         given = {project.name: _answered(_given, client, project, names) for project in known}
         elsewhere = {project.name: _elsewhere(client, project, known) for project in known}
+        long = {project.name: _answered(_given, client, _with_pastes(project), names) for project in known}
         found = {project.name: _answered(_found, client, project, names) for project in known}
     for half in (False, True):
         own = [project.name for project in known if project.held == half]
         name = "held" if half else "tuned"
         yield from _figures(name, [answer for project in own for answer in given[project]])
         yield _share(f"{name}_elsewhere_silent", [silent for project in own for silent in elsewhere[project]])
+        yield from _long_figures(name, [answer for project in own for answer in long[project]])
         yield from _search_figures(name, [answer for project in own for answer in found[project]])
 
 
@@ -86,6 +95,30 @@ def _elsewhere(client: httpx.Client, project: Project, known: Sequence[Project])
     others = [other for other in known if other.held == project.held and other is not project]
     asked = [prompt.text for other in others for prompt in other.prompts if prompt.needs is not None]
     return [not _given(client, project, text) for text in asked]
+
+
+def _with_pastes(project: Project) -> Project:
+    """The same prompts before or behind a page or three of what people paste, errors within it; none on a machine without any
+    documentation."""
+    texts = documents(max_bytes=_PASTE_MAX_CHARS, most=_PASTES_FROM)
+    pastes = [text for _, text in texts if len(text) > _PASTE_MIN_CHARS]
+    prompts = [
+        replace(prompt, text=_pasted(prompt, paste, is_behind=at % 2 == 0))
+        for at, (prompt, paste) in enumerate(zip(project.prompts, cycle(pastes), strict=False))
+    ]
+    return replace(project, prompts=prompts)
+
+
+def _pasted(prompt: Prompt, paste: str, *, is_behind: bool) -> str:
+    if prompt.kind == "error":
+        middle = paste.find("\n", len(paste) // 2) + 1
+        return f"this happens again\n\n{paste[:middle]}{prompt.text}\n{paste[middle:]}"
+    return f"{paste}\n\n{prompt.text}" if is_behind else f"{prompt.text}\n\n{paste}"
+
+
+def _long_figures(half: str, given: Given) -> Iterator[Figure]:
+    yield _share(f"{half}_long_given", [prompt.needs in told for prompt, told in given if prompt.needs is not None])
+    yield _share(f"{half}_long_silent", [not told for prompt, told in given if prompt.needs is None])
 
 
 def _search_figures(half: str, found: Given) -> Iterator[Figure]:

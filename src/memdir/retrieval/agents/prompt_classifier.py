@@ -34,8 +34,13 @@ _UNREADABLE_MIN: Final = 0.5
 """As `Doubting.doubts` says."""
 _EXCERPT_CHARS: Final = 400
 _EXCERPTS_MAX: Final = 6
+_PARAGRAPH: Final = re.compile(r"\n[ \t]*\n\s*")
 _QUESTION: Final = re.compile(r"[^.!?\n]{8,300}\?")
-_ERROR: Final = re.compile(r"error|exception|fail|fatal|panic|warning|denied|refused|cannot|could not", re.IGNORECASE)
+_ERROR: Final = re.compile(
+    r"\w(?:Error|Exception)\b|\b(?i:error|fatal|panic|failed|failure|exception)\b[\w\])]*:|\bE[A-Z]{4,}\b|"
+    r"\bexit (?:code|status) [1-9]|\b(?i:connection refused|permission denied|command not found|timed out|no such file)\b"
+)
+"""As programs write it."""
 
 
 class PromptClassifier:
@@ -69,13 +74,13 @@ class PromptClassifier:
 
 
 def excerpts(prompt: str) -> list[str]:
-    """What of a prompt may be its question, at most _EXCERPTS_MAX: all of it; of a long one its beginning, its end, questions,
-    and lines that tell of an error, for the question may stand anywhere around what was pasted."""
+    """What of a prompt may be its question, at most _EXCERPTS_MAX: all of it; of a long one its first and last paragraph,
+    questions, and lines that tell of an error, for the question may stand anywhere around what was pasted."""
     text = prompt.strip()
     if len(text) <= _EXCERPT_CHARS:
         return [text] if text else []
     errors = [line.strip()[:_EXCERPT_CHARS] for line in text.splitlines() if _ERROR.search(line)]
     questions = [one.strip() for one in _QUESTION.findall(text)]
-    beginning, end = text[: _EXCERPT_CHARS + 1].rpartition(" ")[0], text[-_EXCERPT_CHARS - 1 :].partition(" ")[2]
-    found = [beginning or text[:_EXCERPT_CHARS], end or text[-_EXCERPT_CHARS:], *questions[:1], *questions[-1:]]
+    paragraphs = _PARAGRAPH.split(text)
+    found = [paragraphs[0][:_EXCERPT_CHARS], paragraphs[-1][-_EXCERPT_CHARS:], *questions[:1], *questions[-1:]]
     return list(dict.fromkeys([*found, *errors[:1], *errors[-1:]]))[:_EXCERPTS_MAX]

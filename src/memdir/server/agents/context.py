@@ -12,6 +12,7 @@ from memdir.core.clock import iso_ms
 from memdir.core.limits import QUERY_MAX_CHARS
 from memdir.core.secrets import redacted
 from memdir.retrieval.agents.container import LOAD_WAIT_S
+from memdir.retrieval.agents.prompt_classifier import excerpts
 from memdir.retrieval.agents.ranking import AgentQuery
 from memdir.retrieval.agents.relevance import is_telling
 from memdir.retrieval.agents.terms import asked
@@ -133,7 +134,6 @@ def _relevant(
     """What the prompt needs of the memories of its project, of its repository and of no project: told by meaning, or by
     words where the model for that is not there."""
     assert allowed.container is not None
-    text = request.prompt[:QUERY_MAX_CHARS]
     wait_s = LOAD_WAIT_S if request.within_ms is None else request.within_ms / 1000
     project = near[0]
 
@@ -141,9 +141,10 @@ def _relevant(
         return record.project in near and record.provenance.is_trusted and not record.is_proposed
 
     semantic = SemanticSearch.of(caller, engine, allowed.container.id, project, chosen, wait_s=wait_s * _LOADING_SHARE)
-    wanted = None if semantic is None else needed(semantic, text)
+    wanted = None if semantic is None else needed(semantic, request.prompt)
     if wanted is not None:
         return wanted
+    text = "\n".join(excerpts(request.prompt))[:QUERY_MAX_CHARS]
     if not is_telling(asked(text)):
         return []
     query = AgentQuery(
