@@ -9,6 +9,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from fastapi.telemetry import _asgi
 
 from memdir.server.app import create_app
 from memdir.server.dispatcher import Dispatcher
@@ -96,3 +97,18 @@ def test_every_error_has_the_same_shape(store: AnyStore, tmp_path: Path) -> None
         answer = ask(store, tmp_path, path)
         assert answer.status_code == status
         assert isinstance(answer.json()["error"], str)
+
+
+@pytest.mark.promise("network.no-telemetry")
+def test_requests_are_told_to_nobody_even_where_the_environment_has_a_collector(
+    store: AnyStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = []
+
+    async def tell(*_: object, **__: object) -> None:
+        told.append(1)
+
+    monkeypatch.setattr(_asgi, "_unconfigured", lambda _: False)  # as if providers were set up
+    monkeypatch.setattr(_asgi.NativeTelemetry, "__call__", tell)
+    assert ask(store, tmp_path, "/v1/changes?containerTag=t").status_code in (200, 404)
+    assert told == []

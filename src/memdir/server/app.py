@@ -65,8 +65,9 @@ def create_app(store: Store, dispatcher: Dispatcher, engine: Engine, *, policy: 
 def routed(store: Store, dispatcher: Dispatcher, engine: Engine, *, policy: GuardPolicy | None = None) -> FastAPI:
     """The routes, and the errors they answer with."""
     app = FastAPI(
-        title="memdir", version=memdir.__version__, docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False
-    )
+        title="memdir", version=memdir.__version__, docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False,
+        telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
+    )  # fmt: skip
     app.state.store = store
     app.state.dispatcher = dispatcher
     app.state.engine = engine
