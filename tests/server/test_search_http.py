@@ -239,6 +239,19 @@ def test_v3_search_groups_passages_by_document(client: httpx.Client, tag: str) -
     assert [r["metadata"] for r in filtered["results"]] == [{"k": "v"}]
 
 
+def test_a_document_with_many_good_passages_does_not_hide_the_others(client: httpx.Client, tag: str) -> None:
+    filler = "The harbour master wrote every evening what came in and what went out, in his own hand. " * 9
+    page = "# Day {day}\n\nThe violin repair of day {day}: violin repair, violin repair.\n\n{filler}\n\n"
+    put(client, tag, "/log.md", "".join(page.format(day=day, filler=filler) for day in range(300)).encode())
+    for name in ("Ada", "Boris", "Carla", "Dmitri", "Esra", "Finn", "Gudrun", "Hugo", "Ines"):
+        put(client, tag, f"/{name}.md", f"{name} asked what a violin repair costs. {filler}\n".encode())
+    done(client, tag)
+    body = {"containerTags": [tag], "q": "violin repair", "limit": 10}
+    found = client.post("/v3/search", json=body).json()["results"]
+    assert len({one["documentId"] for one in found}) == 10
+    assert {one["path"] for one in search(client, tag, "violin repair", filepath="/log.md")["results"]} == {"/log.md"}
+
+
 def test_settings_are_merged_and_memory_paths_checked(client: httpx.Client, tag: str) -> None:
     put(client, tag, "/a")
     changed = client.patch(f"/v3/container-tags/{tag}", json={"memoryFilesystemPaths": ["/facts/"], "color": "red"}).json()

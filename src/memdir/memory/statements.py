@@ -59,6 +59,13 @@ _PLAIN_KEY_WORDS: Final = 3
 _VALUE_MAX_CHARS: Final = 60
 _NARROW: Final = 60
 """Prose is not wrapped at fewer characters."""
+_GOES_ON: Final = re.compile(
+    r"(?:,|\b(?:a|an|the|my|our|your|his|her|of|on|in|at|to|for|with|by|from|and|or|but|is|are|was|were|that|which|der|die|das|den|"
+    r"dem|ein|eine|im|am|zu|und|mit|für|auf|von|ist|el|la|los|las|un|una|de|del|en|y|con|para|por|es|le|les|des|du|et|à|"
+    r"avec|pour|est))$",
+    re.IGNORECASE,
+)
+"""The end of a line whose sentence does not end there."""
 _BOLD_KEY_WORDS: Final = 6
 _BLANK: Final = (
     r"\[(?!\[)[^\]]*[^\W\d_][^\]]*\]|\[\s*\]|<[^>]*>|\{[^}]*\}\}?|[-–—.…?/\s]+"
@@ -337,7 +344,7 @@ def _is_broken_on_purpose(lines: Sequence[str]) -> bool:
     end where the next word would have had room."""
     width = max(_NARROW, *map(len, lines))
     pairs = [(line.rstrip(), after.split()[0]) for line, after in pairwise(lines)]
-    if not pairs or any(word[:1].islower() for _, word in pairs):
+    if not pairs or any(word[:1].islower() or _GOES_ON.search(line) for line, word in pairs):
         return False
     return all(line.endswith((".", "!", "?", ":", ";")) for line, _ in pairs) or any(
         len(line) + 1 + len(word) <= width for line, word in pairs

@@ -7,6 +7,7 @@ Ingber, "An Analysis of Fusion Functions for Hybrid Retrieval", 2023).
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
@@ -33,13 +34,15 @@ from memdir.retrieval.words import Query, prepare
 from memdir.store.passages.reading import in_place
 from memdir.store.passages.vectors import NOTHING_NEAR, dots
 from memdir.store.protocols import ChunkStore
-from memdir.store.types import Matrix, Origin, Scope, StoredChunk
+from memdir.store.types import Chosen, Matrix, Origin, Scope, StoredChunk
 
 CANDIDATES_MIN: Final = 80
 CANDIDATES_PER_HIT: Final = 1.5
 """Best passages of each signal that enter the fusion, for each that is asked for. On Cranfield and CISI 60, 100 and 150 put the
 same answers among the first ten (nDCG@10 within .002), and 60 lose some of the first hundred."""
 
+CROWD_MIN: Final = 20
+"""Candidates of one document from which on it may hide others."""
 NAMED_MAX: Final = 50
 """Passages that enter the fusion for their path alone."""
 FETCHED_MIN: Final = 40
@@ -126,7 +129,7 @@ class Searcher:
         question.judged()
         timer.lap("embed")
         signals, counted = self._signals(
-            query.scope, lexical, path, static, question, most=most, sentence=is_sentence(query.text)
+            query.scope, prepared.phrases, lexical, path, static, question, most=most, sentence=is_sentence(query.text)
         )
         timer.lap("vectors")
         best = self._best_rows(signals, query)
@@ -160,6 +163,7 @@ class Searcher:
     def _signals(
         self,
         scope: Scope,
+        phrases: Sequence[str],
         lexical: dict[int, float],
         path: dict[int, float],
         static: dict[int, float],
@@ -169,7 +173,8 @@ class Searcher:
         sentence: bool,
     ) -> tuple[Signals, int]:
         """The best passages by words, by path and (`most` of them) by vectors, with all signals of each (`static`: cosines that
-        are known); how many passages are in scope."""
+        are known); how many passages are in scope. Where most are of a few documents, the best of all others come in, too: a
+        log of years does not hide the note that says it."""
         near = unseen = NOTHING_NEAR
         origins: dict[int, Origin] = {}
         mixed = sentence
@@ -186,6 +191,16 @@ class Searcher:
             counted = counted or unseen.counted
         wanted = list(dict.fromkeys((*lexical, *near.ids.tolist(), *path, *unseen.ids.tolist())))
         dense = dict(zip(near.ids.tolist(), near.cosines.tolist(), strict=True))
+        crowd = frozenset() if scope.exact else self._crowd(wanted, origins)
+        if crowd:
+            others = replace(scope, chosen=_without(scope.chosen, crowd))
+            lexical |= dict(self._words.search(others, phrases, most))
+            if dense and self._dense is not None and question.dense is not None:
+                near = self._vectors.nearest(others, question.dense, model=self._dense.name, limit=most)
+                dense.update(zip(near.ids.tolist(), near.cosines.tolist(), strict=True))
+            else:
+                near = self._vectors.nearest(others, question.static, model=self._static.name, limit=most)
+            wanted = list(dict.fromkeys((*wanted, *lexical, *near.ids.tolist())))
         self._compare(scope, wanted, question.static, self._static, static)
         if self._dense is not None and question.dense is not None:
             self._compare(scope, wanted, question.dense, self._dense, dense)
@@ -201,10 +216,20 @@ class Searcher:
         )
         return signals, counted
 
+    def _crowd(self, ids: Sequence[int], known: dict[int, Origin]) -> frozenset[str]:
+        """The documents with CROWD_MIN of some passages each, where these are more than half. `known` as in `_priors`."""
+        self._learn(ids, known)
+        counts = Counter(known[chunk_id].document_id for chunk_id in ids if chunk_id in known)
+        crowd = {document: count for document, count in counts.items() if count >= CROWD_MIN}
+        return frozenset(crowd) if 2 * sum(crowd.values()) > len(ids) else frozenset()
+
+    def _learn(self, ids: Sequence[int], known: dict[int, Origin]) -> None:
+        known.update(self._chunks.origins([chunk_id for chunk_id in ids if chunk_id not in known]))
+
     def _priors(self, ids: Sequence[int], known: dict[int, Origin], *, by_kind: bool) -> Scores:
         """What each passage loses beside others: `by_kind` of its text, and for being of a file that is searched last. Nothing
         when all are: they were asked for. `known`: origins that were read before; those that are read now are added."""
-        known.update(self._chunks.origins([chunk_id for chunk_id in ids if chunk_id not in known]))
+        self._learn(ids, known)
         last = np.array([chunk_id in known and known[chunk_id].searched_last for chunk_id in ids], dtype=bool)
         kinds = [kind_of(known[chunk_id].path) if by_kind and chunk_id in known else "prose" for chunk_id in ids]
         priors = np.array([PRIOR[kind] for kind in kinds])
@@ -347,6 +372,12 @@ def _joined(ranked: list[Candidate], hops: Sequence[Hop], scope: Scope) -> list[
         if candidate is not None and hop.score > candidate.score:
             candidate.score, candidate.why = hop.score, hop.why
     return sorted(ranked, key=Candidate.order)
+
+
+def _without(chosen: Chosen | None, documents: frozenset[str]) -> Chosen:
+    if chosen is None or chosen.but:
+        return Chosen(ids=documents if chosen is None else chosen.ids | documents, but=True)
+    return Chosen(ids=chosen.ids - documents)
 
 
 def _inside(passage: StoredChunk, scope: Scope) -> bool:

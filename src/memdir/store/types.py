@@ -93,6 +93,7 @@ class StoredChunk:
 class Origin:
     """The file of a chunk."""
 
+    document_id: str
     path: str | None
     """None for a document without a place."""
     searched_last: bool

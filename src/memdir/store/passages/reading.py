@@ -40,8 +40,8 @@ class PassageReader:
         found: dict[int, Origin] = {}
         for first in range(0, len(chunk_ids), IN_MAX):
             part = [int(chunk_id) for chunk_id in chunk_ids[first : first + IN_MAX]]
-            rows = self._db.all(f"select c.id, d.path, d.searched_last {FROM} where c.id in ({marks_for(part)})", part)
-            found.update((row[0], Origin(path=row[1], searched_last=row[2] is not None)) for row in rows)
+            rows = self._db.all(f"select c.id, d.id, d.path, d.searched_last {FROM} where c.id in ({marks_for(part)})", part)
+            found.update((row[0], Origin(document_id=row[1], path=row[2], searched_last=row[3] is not None)) for row in rows)
         return found
 
     def document_chunks(self, document_id: str) -> Sequence[StoredChunk]:

@@ -16,10 +16,9 @@ from memdir.server.services.search.filters import condition_of
 from memdir.server.services.search.hits import Found, reranked_hits
 from memdir.server.services.search.passages import chosen_by, only_document, passages, scopes_of, timing_ms
 
-PASSAGES_EACH: Final = 5
+PASSAGES_EACH: Final = 6
 """Passages looked at for each document that is asked for."""
-PASSAGES_MIN: Final = 150
-"""At least so many, so that a document with many good passages does not hide the others."""
+PASSAGES_MIN: Final = 60
 
 
 def search_documents(caller: Caller, engine: Engine, request: v3.SearchDocuments) -> v3.DocumentResults:
