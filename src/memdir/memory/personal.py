@@ -186,12 +186,8 @@ _BESIDE: Final = re.compile(
     r"|You(?:['’]re| are) my |I(?:['’]ll| will) |(?:Decision|Decided|Agreed)\b[^:]{0,24}: )"
 )
 """What stands beside claims in a text of the user: what somebody or something does as a rule, is, has or will do."""
-
-
 _WITHIN: Final = re.compile(r"(?:(?<=[a-zà-ÿ\d,;&'’\"(/-] )|(?<=[(\"“]))[A-ZÀ-ÞА-Я][\w-]*[a-zà-ÿа-я\d]")
 """A word with a capital within a sentence."""
-
-
 DAY_BEFORE: Final = re.compile(
     r"(?:\d{4}-\d\d(?:-\d\d)?|\d{1,2}\.? [A-Z][a-z]{2,8}|[A-Z][a-z]{2,8} \d{1,2}|[A-Z][a-z]{2}\w*day)\s?[:–—-] "
 )
@@ -201,7 +197,7 @@ _LEAD: Final = re.compile(rf"(?:{DAY_BEFORE.pattern})?(?:(?:And|But|So|Also|Oh|P
 
 def _is_beside(statement: str, names: frozenset[str]) -> bool:
     """`names`: what is a name, and not only the first word of a sentence."""
-    found = _BESIDE.match(_begun(statement))
+    found = _BESIDE.match(_begun(statement)) if len(statement) <= STATEMENT_MAX_CHARS else None
     if found is None or found["name"] is None:
         return found is not None
     first = re.split(r"['’ ]", found["name"])[0]
