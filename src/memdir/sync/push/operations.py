@@ -5,15 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from memdir.api.v1 import BatchItemResult, BatchOperation
+from memdir.api.v1 import BatchItemResult, BatchOperation, FileEntry
 from memdir.client.errors import ClientError, NotFoundError
 from memdir.client.http import inline, item_error
+from memdir.client.remote import Expect
 from memdir.core.limits import KIB
 from memdir.fs.types import LocalFact
+from memdir.sync.context import Context
 from memdir.sync.model import Fact, Row
 
 KEPT_MIN_BYTES: Final = 4 * KIB
 """Contents of fewer bytes are sent again with a change of the mode: that takes no longer."""
+_STREAM_BYTES: Final = 256 * KIB
+"""Up to here a file is sent whole, of known length, which the server takes in one step."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +32,11 @@ class Push:
     """Not None: what stands below goes, too, when the server changed nothing of it behind this sequence number."""
     since_intent: int = 0
     """The newest intent of the filesystem when `entry` was read."""
+
+    @property
+    def on_revision(self) -> int:
+        """What it is sent on top of; 0 for nothing."""
+        return self.remote.revision if self.remote else 0
 
 
 def changes_kind(push: Push) -> bool:
@@ -57,7 +66,7 @@ def operations(push: Push, content: bytes | None) -> list[BatchOperation]:
         return [_deletion(push, "delete")]
     made = []
     if changes_kind(push):
-        made.append(replacement(push))
+        made.append(_replacement(push))
         remote = None
     made.append(
         BatchOperation(
@@ -71,7 +80,29 @@ def operations(push: Push, content: bytes | None) -> list[BatchOperation]:
     return made
 
 
-def replacement(push: Push) -> BatchOperation:
+def put_alone(ctx: Context, push: Push) -> FileEntry:
+    """Send a large file in a call of its own. ClientError, FsError, LocalChangedError."""
+    entry, fact = push.entry, push.fact
+    assert entry is not None
+    assert fact is not None
+    expect = Expect(revision=push.remote.revision if push.remote else None)
+    if changes_kind(push):
+        before = [_replacement(push)]
+        failure = first_error(ctx.link.call(lambda client: client.batch(ctx.container, before)), 0, 1)
+        if failure is not None:
+            raise failure
+        expect = Expect(revision=None)
+    bulk = ctx.queue.is_import(1)
+    content = ctx.local.content(entry) if entry.size <= _STREAM_BYTES else ctx.local.pieces(entry)
+    return ctx.link.call(
+        lambda client: client.put_file(
+            ctx.container, push.row.path, content, kind="file", mode=fact.mode,
+            mtime_ns=entry.mtime_ns, expect=expect, idempotency_key=key(push, "put"), bulk=bulk,
+        )
+    )  # fmt: skip
+
+
+def _replacement(push: Push) -> BatchOperation:
     """Take away what stands in the way of the push."""
     return _deletion(push, "replace")
 

@@ -23,12 +23,10 @@ from memdir.client.errors import (
     RateLimitedError,
     RejectedError,
 )
-from memdir.client.remote import Expect
 from memdir.core.limits import FILE_SYNC_MAX_BYTES, KIB, MIB
 from memdir.core.sqlite import Connection, DiskFullError
 from memdir.fs.errors import FsError
 from memdir.fs.tree import LocalChangedError
-from memdir.fs.types import LocalFact
 from memdir.sync.conflicts.merger import Merger
 from memdir.sync.contents.fetcher import ContentsGoneError, Fetcher
 from memdir.sync.context import Context, is_wire_name
@@ -42,13 +40,11 @@ from memdir.sync.push.intake import noted_fact
 from memdir.sync.push.moves import CLAIM_MAX
 from memdir.sync.push.operations import (
     Push,
-    changes_kind,
     first_error,
     keeps_contents,
-    key,
     operation_count,
     operations,
-    replacement,
+    put_alone,
 )
 from memdir.sync.push.queue import QUIET_S
 
@@ -58,8 +54,6 @@ INLINE_MAX_BYTES: Final = 64 * KIB
 """A larger file is sent in a call of its own: as it is, where a batch has base64, and that is a single step for the
 interpreter, in which no other thread is served."""
 _BATCH_BYTES: Final = MIB
-_STREAM_BYTES: Final = 256 * KIB
-"""Up to here a file is sent whole, of known length, which the server takes in one step."""
 GONE_REASON: Final = (
     "its contents were only at the server, which was wiped or restored and does not have them; delete the file, or restore them"
 )
@@ -339,36 +333,16 @@ class Pusher:
             self._refresh()
 
     def _push_large(self, push: Push) -> None:
-        ctx, entry = self._ctx, push.entry
-        assert entry is not None
-        assert push.fact is not None
+        ctx = self._ctx
         new = self._note_sent([push])
         try:
-            answer = self._put_large(push, entry, push.fact)
+            answer = put_alone(ctx, push)
         except ClientError as error:
             with ctx.queue.transaction() as tx:
                 self._refused(tx, push, new, error)
             raise
         with ctx.queue.transaction() as tx:
             self._accepted(tx, push, answer, answer.revision, ctx.facts.watermark)
-
-    def _put_large(self, push: Push, entry: LocalFact, fact: Fact) -> FileEntry:
-        ctx = self._ctx
-        expect = Expect(revision=push.remote.revision if push.remote else None)
-        if changes_kind(push):
-            before = [replacement(push)]
-            failure = first_error(ctx.link.call(lambda client: client.batch(ctx.container, before)), 0, 1)
-            if failure is not None:
-                raise failure
-            expect = Expect(revision=None)
-        bulk = ctx.queue.is_import(1)
-        content = ctx.local.content(entry) if entry.size <= _STREAM_BYTES else ctx.local.pieces(entry)
-        return ctx.link.call(
-            lambda client: client.put_file(
-                ctx.container, push.row.path, content, kind="file", mode=fact.mode,
-                mtime_ns=entry.mtime_ns, expect=expect, idempotency_key=key(push, "put"), bulk=bulk,
-            )
-        )  # fmt: skip
 
     def _note_sent(self, pushes: Sequence[Push]) -> frozenset[str]:
         """Before sending; gives the paths to which this was not sent before. Not even a power cut may take the notes: what
@@ -379,7 +353,7 @@ class Pusher:
             new = [
                 push.row.path
                 for push in noted
-                if push.fact is not None and not ctx.sent.note(tx, push.row.path, push.fact, on_revision=_replaced(push))
+                if push.fact is not None and not ctx.sent.note(tx, push.row.path, push.fact, on_revision=push.on_revision)
             ]
         if noted:
             ctx.queue.settle()
@@ -389,7 +363,7 @@ class Pusher:
         """What was sent for the first time and is refused stands nowhere: the same from somebody else is not ours."""
         is_answer = isinstance(error, (PreconditionFailedError, ConflictError, NotFoundError))
         if is_answer and push.fact is not None and push.row.path in new:
-            self._ctx.sent.refused(tx, push.row.path, push.fact, on_revision=_replaced(push))
+            self._ctx.sent.refused(tx, push.row.path, push.fact, on_revision=push.on_revision)
 
     def _accepted(self, tx: Connection, push: Push, entry: FileEntry | None, seq: int | None, watermark: int) -> None:
         """The server did it: that is agreed now. `watermark` is the feed's in this transaction."""
@@ -462,8 +436,3 @@ class Pusher:
             self._read_feed()
         except ClientError as error:
             log.info("the feed could not be read: %s", error.message)
-
-
-def _replaced(push: Push) -> int:
-    """The revision that a push is sent on top of; 0 for none."""
-    return push.remote.revision if push.remote else 0
