@@ -82,19 +82,19 @@ def start(home: Path, *arguments: str, database_url: str | None = None) -> Serve
 
 @pytest.fixture(scope="session")
 def sqlite_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    with _until_the_end(start(tmp_path_factory.mktemp("home"), "--port", "0")) as running:
+    with until_the_end(start(tmp_path_factory.mktemp("home"), "--port", "0")) as running:
         yield running
 
 
 @pytest.fixture(scope="session")
 def postgres_server(postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     home = tmp_path_factory.mktemp("home")
-    with postgres.database() as url, _until_the_end(start(home, "--port", "0", database_url=url)) as running:
+    with postgres.database() as url, until_the_end(start(home, "--port", "0", database_url=url)) as running:
         yield running
 
 
 @contextmanager
-def _until_the_end(running: ServerProcess) -> Iterator[ServerProcess]:
+def until_the_end(running: ServerProcess) -> Iterator[ServerProcess]:
     try:
         yield running
         assert running.stop() == 0

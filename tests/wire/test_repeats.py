@@ -18,7 +18,7 @@ from memdir.store.accounts import saved_responses as answers
 from memdir.store.accounts.saved_responses import UNDER_WAY_MS, Answer
 from memdir.store.sqlite.store import SqliteStore
 from memdir.store.tree.idempotency import KEEP_MS
-from tests.servers import ServerProcess, start
+from tests.servers import ServerProcess, start, until_the_end
 
 REQUEST = hashlib.sha256(b"request").digest()
 NAMES = {"org_id": "local", "caller": "key", "key": "k"}
@@ -119,22 +119,18 @@ def test_answers_survive_a_kill_and_a_call_that_was_cut_off_is_carried_out_once(
 
 def test_a_key_that_is_used_again_for_something_else_makes_something_else(tmp_path: Path) -> None:
     """Documents are made under ids that follow from the key, and the answer is gone."""
-    running = start(tmp_path / "home", "--port", "0")
     headers = {"Idempotency-Key": "1"}
-    with running.client() as client:
+    with until_the_end(start(tmp_path / "home", "--port", "0")) as running, running.client() as client:
         first = client.post("/ns/a/document/batch", json={"documents": [{"content": "x"}]}, headers=headers).json()
-    running.stop()
     store = SqliteStore.open(tmp_path / "home" / "data" / "server")
     with store.db.write() as connection:
         connection.execute("delete from answer")
     store.close()
-    running = start(tmp_path / "home", "--port", "0")
-    with running.client() as client:
+    with until_the_end(start(tmp_path / "home", "--port", "0")) as running, running.client() as client:
         body = {"documents": [{"content": "y", "id": "own"}]}
         second = client.post("/ns/b/document/batch", json=body, headers=headers)
         assert (second.status_code, second.json()["failed"]) == (200, 0)
         got = [client.get(f"/v3/documents/{one}").json()["content"] for one in (first["results"][0]["id"], "own")]
-    running.stop()
     assert got == ["x", "y"]
 
 

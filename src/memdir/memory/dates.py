@@ -27,6 +27,11 @@ _LINE: Final = re.compile(
     re.MULTILINE,
 )
 """A line that begins with a day."""
+WEEKDAY: Final = r"(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day"
+DAY_PREFIX: Final = re.compile(
+    r"(?:\d{4}-\d\d(?:-\d\d)?|\d{1,2}\.? [A-Z][a-z]{2,8}|[A-Z][a-z]{2,8} \d{1,2}|[A-Z][a-z]{2}\w*day)\s?[:–—-] "
+)
+"""A day before a statement, with its year or without: "Nov 3: …"."""
 _HEADING_OR_DAY: Final = re.compile(
     r"^(?:(?P<mark>#{1,6})[ \t]|[-*\t ]{0,6}(?:[A-Z][a-z]+day,? )?(?:\d{1,4}|[A-Z][a-z]{2,8} \d))[^\n]*", re.MULTILINE
 )

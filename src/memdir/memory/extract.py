@@ -14,10 +14,9 @@ from typing import Final
 from memdir.core.caseless import Caseless
 from memdir.core.frontmatter import parse
 from memdir.memory.claims import USER, claim_of, formers_of, is_bare, short_names
-from memdir.memory.dates import Journal, day_of, ms_of, named_by, parsed, since
+from memdir.memory.dates import DAY_PREFIX, WEEKDAY, Journal, day_of, ms_of, named_by, parsed, since
 from memdir.memory.guard import is_instruction, is_secret
 from memdir.memory.personal import (
-    DAY_BEFORE,
     STATES,
     is_about_person,
     is_first_person,
@@ -58,7 +57,7 @@ _RECENT: Final = Caseless(
     r"|blocked|todo|to do|due|deadline|upcoming|recently|just (?:finished|started|shipped)"
     r"|heute|gestern|aujourd'hui|demain|hoy|mañana|ayer)\b|^next:",
 )
-_WEEKDAY: Final = re.compile(r"(?<!every )(?<!every other )(?<!each )\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day\b")
+_WEEKDAY: Final = re.compile(rf"(?<!every )(?<!every other )(?<!each )\b{WEEKDAY}\b")
 """One that is meant, and not each."""
 _RECENT_HEADING: Final = Caseless(
     r"\b(?:recent|current|now|today|this week|in progress|to ?do|next|log|journal|diary|status|going on|upcoming"
@@ -123,16 +122,17 @@ def extract(
     seen: set[str] = set()
     line, counted = 1, 0
     pieces = [part for piece in statements(text[:_LOOK_MAX_CHARS]) for part in _clauses(piece)]
-    dated = sum(DAY_BEFORE.match(piece.text) is not None for piece in pieces)
+    dated = sum(DAY_PREFIX.match(piece.text) is not None for piece in pieces)
     is_journal = named_by(path) is not None or journal.has_days or 1 < dated >= len(pieces) / 3
     if not is_conversation(text):
         pieces = [piece for piece in pieces if not is_instruction(piece.text)]
         said_all = [cleaned(piece.text) for piece in pieces]
         is_own = _stem(path) in _OWN_STEMS
-        is_note = not is_journal and not any(map(_GREETING.match, said_all[:2]))
-        in_list = {"item", "task", "front", *(("pair",) if not is_journal else ()), *(("line",) if is_own else ())}
+        is_letter = any(map(_GREETING.match, said_all[:2]))
         listed = [
-            piece.form in in_list or (is_note and piece.form == "line" and _is_sentence(said))
+            piece.form in {"item", "task", "front"}
+            or (piece.form == "pair" and not is_journal)
+            or (piece.form == "line" and (is_own or (not is_journal and not is_letter and _is_prose(said))))
             for piece, said in zip(pieces, said_all, strict=True)
         ]
         if path:
@@ -236,7 +236,7 @@ def _clauses(piece: Statement) -> list[Statement]:
     return [replace(piece, end=at, text=first), replace(piece, start=begins, text=second)]
 
 
-def _is_sentence(said: str) -> bool:
+def _is_prose(said: str) -> bool:
     """Whether a line says something, and is no name, title, address or number."""
     words = said.split()
     return 2 * sum(word[:1].islower() for word in words) >= max(len(words), _SENTENCE_MIN_WORDS)

@@ -13,6 +13,7 @@ from typing import Final
 
 from memdir.core.caseless import Caseless
 from memdir.memory.claims import STATEMENT_MAX_CHARS, claim_of, is_meant
+from memdir.memory.dates import DAY_PREFIX, WEEKDAY
 from memdir.memory.other_languages import ABOUT_SPEAKER, OF_SOMEBODY, is_bare_german
 
 PERSONAL_SHARE: Final = 0.25
@@ -131,7 +132,7 @@ _HAS_DONE: Final = re.compile(
     _NAME + r"has (?:finally |just |now |also )?(?:been|left|joined|given|taken|bought|sold|become|got|gone|begun|\w+ed)\b"
 )
 _TURN: Final = re.compile(
-    rf"(?:{_LIFE_EVENTS}|finished)\b|no more (?!than\b)\w|[a-z]+ing (?:\w+ )?(?:on (?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days|"
+    rf"(?:{_LIFE_EVENTS}|finished)\b|no more (?!than\b)\w|[a-z]+ing (?:\w+ )?(?:on {WEEKDAY}s|"
     rf"every (?!day\b)\w+)\b|(?:[A-Z]\w+ |[Mm]y \w+ )(?:died|passed away|retired|has died|"
     rf"has retired)\b",
     re.IGNORECASE,
@@ -178,33 +179,30 @@ _NO_NAMES: Final = frozenset(
 """How sentences begin that no person's name begins."""
 
 
-_BESIDE: Final = re.compile(
+_WEAK_CLAIM: Final = re.compile(
     r"(?:(?P<name>[A-ZÀ-ÞА-Я][\w'’.-]*[a-zà-ÿа-я\d](?:['’]s (?:[a-z-]+ ){1,3}?)?(?: [A-ZÀ-ÞА-Я][\w'’.-]+)*)"
     r"(?: and [A-ZÀ-Þ][\w'’-]+)?"
     r"(?: \([^)]*\))? (?:(?:now|also|still|always|never|usually|only|both) )?"
     r"(?:(?:is|are|has|have|will|won['’]t|does|doesn['’]t|wants|live|work|[a-z]{2,}(?<![sui])s)\b|had a )"
     r"|You(?:['’]re| are) my |I(?:['’]ll| will) |(?:Decision|Decided|Agreed)\b[^:]{0,24}: )"
 )
-"""What stands beside claims in a text of the user: what somebody or something does as a rule, is, has or will do."""
-_WITHIN: Final = re.compile(r"(?:(?<=[a-zà-ÿ\d,;&'’\"(/-] )|(?<=[(\"“]))[A-ZÀ-ÞА-Я][\w-]*[a-zà-ÿа-я\d]")
+"""What somebody or something is, has, will do or does as a rule: it counts only in a text that holds claims as well."""
+_NAME_WITHIN: Final = re.compile(r"(?:(?<=[a-zà-ÿ\d,;&'’\"(/-] )|(?<=[(\"“]))[A-ZÀ-ÞА-Я][\w-]*[a-zà-ÿа-я\d]")
 """A word with a capital within a sentence."""
-DAY_BEFORE: Final = re.compile(
-    r"(?:\d{4}-\d\d(?:-\d\d)?|\d{1,2}\.? [A-Z][a-z]{2,8}|[A-Z][a-z]{2,8} \d{1,2}|[A-Z][a-z]{2}\w*day)\s?[:–—-] "
-)
-_LEAD: Final = re.compile(rf"(?:{DAY_BEFORE.pattern})?(?:(?:And|But|So|Also|Oh|PS),?:? )?")
+_LEAD: Final = re.compile(rf"(?:{DAY_PREFIX.pattern})?(?:(?:And|But|So|Also|Oh|PS),?:? )?")
 """A day and a conjunction, before a statement begins."""
 
 
-def _is_beside(statement: str, names: frozenset[str]) -> bool:
+def _is_weak_claim(statement: str, names: frozenset[str]) -> bool:
     """`names`: what is a name, and not only the first word of a sentence."""
-    found = _BESIDE.match(_begun(statement)) if len(statement) <= STATEMENT_MAX_CHARS else None
+    found = _WEAK_CLAIM.match(_without_lead(statement)) if len(statement) <= STATEMENT_MAX_CHARS else None
     if found is None or found["name"] is None:
         return found is not None
     first = re.split(r"['’ ]", found["name"])[0]
     return first.casefold() not in _NO_NAMES and (first in names or first != found["name"])
 
 
-_OF_PERSONS: Final = (_NAMED, _HAS_DONE, OF_SOMEBODY, _BESIDE)
+_OF_PERSONS: Final = (_NAMED, _HAS_DONE, OF_SOMEBODY, _WEAK_CLAIM)
 
 
 def is_about_person(statement: str) -> bool:
@@ -290,11 +288,11 @@ def is_claim(statement: str) -> bool:
     """Whether a statement, by its own words, claims something of the user, of a person or of a project."""
     if len(statement) > STATEMENT_MAX_CHARS:
         return False
-    statement = _begun(statement)
+    statement = _without_lead(statement)
     return claim_of(statement) is not None or (is_meant(statement) and is_about_person(statement))
 
 
-def _begun(statement: str) -> str:
+def _without_lead(statement: str) -> str:
     """From where it says something."""
     begins = _LEAD.match(statement)
     return statement if begins is None or not begins.end() else statement[begins.end() :]
@@ -304,7 +302,7 @@ def is_of_life(statement: str) -> bool:
     """What the user's household is or did for good, and turns of a life without a subject ("Sold the car")."""
     if len(statement) > STATEMENT_MAX_CHARS:
         return False
-    statement = _begun(statement)
+    statement = _without_lead(statement)
     of_life = _WE.search(statement) is not None or _TURN.match(statement) is not None or _names(_HAS_DONE, statement)
     of_life = of_life or OF_SOMEBODY.match(statement) is not None or is_bare_german(statement)
     return of_life and is_meant(statement)
@@ -327,22 +325,28 @@ def worth_remembering(
     if count > _LONG and technical > TECHNICAL_MAX:  # claims are dear, and a changelog has thousands of lines
         return [False] * count
     claims: list[bool] = []
+    of_life: list[bool] = []
     for statement in statements:
         goes_on = bool(claims) and claims[-1] and _GOES_ON.match(statement) is not None and is_meant(statement)
-        claims.append(goes_on or is_claim(statement) or (is_journal and is_of_life(statement)))
+        claim = goes_on or is_claim(statement)
+        life = not claim and is_of_life(statement)
+        claims.append(claim or (is_journal and life))
+        of_life.append(life and not is_journal)
     said = sum(claims)
-    of_life = [not claim and is_of_life(text) for claim, text in zip(claims, statements, strict=True)]
     if _AUTHOR.search(whole) is not None and said < PERSONAL_SHARE * count and not is_own:
         return [False] * count
-    short = len(whole.split()) <= NOTE_MAX_WORDS and (sum(listed) * 2 >= count or count <= _SINGLE_MAX)
-    is_note = len(whole.split()) <= NOTE_MAX_WORDS and technical <= NOTE_TECHNICAL_MAX
-    speaks = said + sum(of_life)
-    names = frozenset(_WITHIN.findall(whole))
-    if max(said, speaks if is_note else 0) >= max(1.0 if is_note else 2.0, PERSONAL_SHARE * count):
+    is_short = len(whole.split()) <= NOTE_MAX_WORDS
+    short = is_short and (sum(listed) * 2 >= count or count <= _SINGLE_MAX)
+    is_note = is_short and technical <= NOTE_TECHNICAL_MAX
+    speaks = said + (sum(of_life) if is_note else 0)
+    if speaks >= max(1.0 if is_note else 2.0, PERSONAL_SHARE * count):
         # "We" are the user's own, where the user speaks, and who is named there concerns the user.
+        names = frozenset(_NAME_WITHIN.findall(whole))
         claims = [
             claim
-            or (is_meant(text) and (life or (is_note and item) or _GROUP.match(text) is not None or _is_beside(text, names)))
+            or (
+                is_meant(text) and (life or (is_note and item) or _GROUP.match(text) is not None or _is_weak_claim(text, names))
+            )
             for claim, life, item, text in zip(claims, of_life, listed, statements, strict=True)
         ]
         said = sum(claims)

@@ -59,7 +59,7 @@ _PLAIN_KEY_WORDS: Final = 3
 _VALUE_MAX_CHARS: Final = 60
 _NARROW: Final = 60
 """Prose is not wrapped at fewer characters."""
-_GOES_ON: Final = re.compile(
+_UNFINISHED: Final = re.compile(
     r"(?:,|\b(?:a|an|the|my|our|your|his|her|of|on|in|at|to|for|with|by|from|and|or|but|is|are|was|were|that|which|der|die|das|den|"
     r"dem|ein|eine|im|am|zu|und|mit|für|auf|von|ist|el|la|los|las|un|una|de|del|en|y|con|para|por|es|le|les|des|du|et|à|"
     r"avec|pour|est))$",
@@ -317,34 +317,29 @@ def _paragraph(text: str, start: int, end: int, headings: tuple[str, ...]) -> It
     if headings and is_value and is_attribute(headings[-1]) and _is_pair(f"{headings[-1]}: {lines[0]}"):
         yield Statement(start=start, end=end, text=f"{headings[-1]}: {lines[0].strip()}", form="pair", headings=headings[:-1])
         return
-    if all(_is_pair(line) or re.match(r"\s*\*\*[^*]+\*\*\s+\S", line) for line in lines):
-        position = start
-        for line in lines:
-            lead = len(line) - len(line.lstrip())
-            form = "pair" if _is_pair(line) else "sentence"
-            stop = position + len(line.rstrip())
-            yield Statement(start=position + lead, end=stop, text=line.strip(), form=form, headings=headings)
-            position += len(line) + 1
-        return
-    if not _is_broken_on_purpose(lines):
+    are_definitions = all(_is_pair(line) or re.match(r"\s*\*\*[^*]+\*\*\s+\S", line) for line in lines)
+    if not are_definitions and not _has_hard_breaks(lines):
         for first, last in sentences(text, start, end):
             yield Statement(start=first, end=last, text=text[first:last], form="sentence", headings=headings)
         return
     position = start
     for line in lines:
-        said = list(sentences(text, position, position + len(line)))
-        for first, last in said:
-            form = "pair" if len(said) == 1 and _is_pair(text[first:last]) else "line"
+        lead = len(line) - len(line.lstrip())
+        whole = [(position + lead, position + len(line.rstrip()))]
+        spans = whole if are_definitions else list(sentences(text, position, position + len(line)))
+        for first, last in spans:
+            is_pair = len(spans) == 1 and _is_pair(text[first:last])
+            form = "pair" if is_pair else "sentence" if are_definitions else "line"
             yield Statement(start=first, end=last, text=text[first:last], form=form, headings=headings)
         position += len(line) + 1
 
 
-def _is_broken_on_purpose(lines: Sequence[str]) -> bool:
+def _has_hard_breaks(lines: Sequence[str]) -> bool:
     """Whether each line says something of its own: none begins in the middle of a sentence, and each has its full stop, or some
     end where the next word would have had room."""
     width = max(_NARROW, *map(len, lines))
     pairs = [(line.rstrip(), after.split()[0]) for line, after in pairwise(lines)]
-    if not pairs or any(word[:1].islower() or _GOES_ON.search(line) for line, word in pairs):
+    if not pairs or any(word[:1].islower() or _UNFINISHED.search(line) for line, word in pairs):
         return False
     return all(line.endswith((".", "!", "?", ":", ";")) for line, _ in pairs) or any(
         len(line) + 1 + len(word) <= width for line, word in pairs

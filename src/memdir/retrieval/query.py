@@ -41,7 +41,7 @@ CANDIDATES_PER_HIT: Final = 1.5
 """Best passages of each signal that enter the fusion, for each that is asked for. On Cranfield and CISI 60, 100 and 150 put the
 same answers among the first ten (nDCG@10 within .002), and 60 lose some of the first hundred."""
 
-CROWD_MIN: Final = 20
+DOMINATING_MIN: Final = 20
 """Candidates of one document from which on it may hide others."""
 NAMED_MAX: Final = 50
 """Passages that enter the fusion for their path alone."""
@@ -191,9 +191,9 @@ class Searcher:
             counted = counted or unseen.counted
         wanted = list(dict.fromkeys((*lexical, *near.ids.tolist(), *path, *unseen.ids.tolist())))
         dense = dict(zip(near.ids.tolist(), near.cosines.tolist(), strict=True))
-        crowd = frozenset() if scope.exact else self._crowd(wanted, origins)
-        if crowd:
-            others = replace(scope, chosen=_without(scope.chosen, crowd))
+        dominating = frozenset() if scope.exact else self._dominating(wanted, origins)
+        if dominating:
+            others = replace(scope, chosen=_without(scope.chosen, dominating))
             lexical |= dict(self._words.search(others, phrases, most))
             if dense and self._dense is not None and question.dense is not None:
                 near = self._vectors.nearest(others, question.dense, model=self._dense.name, limit=most)
@@ -216,20 +216,20 @@ class Searcher:
         )
         return signals, counted
 
-    def _crowd(self, ids: Sequence[int], known: dict[int, Origin]) -> frozenset[str]:
-        """The documents with CROWD_MIN of some passages each, where these are more than half. `known` as in `_priors`."""
-        self._learn(ids, known)
+    def _dominating(self, ids: Sequence[int], known: dict[int, Origin]) -> frozenset[str]:
+        """The documents with DOMINATING_MIN of some passages each, where these are more than half. `known` as in `_priors`."""
+        self._read_origins(ids, known)
         counts = Counter(known[chunk_id].document_id for chunk_id in ids if chunk_id in known)
-        crowd = {document: count for document, count in counts.items() if count >= CROWD_MIN}
-        return frozenset(crowd) if 2 * sum(crowd.values()) > len(ids) else frozenset()
+        most = {document: count for document, count in counts.items() if count >= DOMINATING_MIN}
+        return frozenset(most) if 2 * sum(most.values()) > len(ids) else frozenset()
 
-    def _learn(self, ids: Sequence[int], known: dict[int, Origin]) -> None:
+    def _read_origins(self, ids: Sequence[int], known: dict[int, Origin]) -> None:
         known.update(self._chunks.origins([chunk_id for chunk_id in ids if chunk_id not in known]))
 
     def _priors(self, ids: Sequence[int], known: dict[int, Origin], *, by_kind: bool) -> Scores:
         """What each passage loses beside others: `by_kind` of its text, and for being of a file that is searched last. Nothing
         when all are: they were asked for. `known`: origins that were read before; those that are read now are added."""
-        self._learn(ids, known)
+        self._read_origins(ids, known)
         last = np.array([chunk_id in known and known[chunk_id].searched_last for chunk_id in ids], dtype=bool)
         kinds = [kind_of(known[chunk_id].path) if by_kind and chunk_id in known else "prose" for chunk_id in ids]
         priors = np.array([PRIOR[kind] for kind in kinds])

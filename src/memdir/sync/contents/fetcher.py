@@ -265,8 +265,9 @@ class Fetcher:
     def _taken_from_former(self, path: str, entry: LocalFact) -> bool:
         """Fill the file from what the server once had at `path`; False when that is kept no more."""
         ctx = self._ctx
+        assert entry.absent_hash is not None
         try:
-            version = former_version(ctx, path, entry.absent_hash or "")
+            version = former_version(ctx, path, entry.absent_hash)
             if version is None:
                 return False
             with ctx.link.lend() as client, client.open_version(ctx.container, version.version) as pieces:

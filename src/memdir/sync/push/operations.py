@@ -80,7 +80,7 @@ def operations(push: Push, content: bytes | None) -> list[BatchOperation]:
     return made
 
 
-def put_alone(ctx: Context, push: Push) -> FileEntry:
+def put_large(ctx: Context, push: Push) -> FileEntry:
     """Send a large file in a call of its own. ClientError, FsError, LocalChangedError."""
     entry, fact = push.entry, push.fact
     assert entry is not None

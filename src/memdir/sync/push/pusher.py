@@ -44,7 +44,7 @@ from memdir.sync.push.operations import (
     keeps_contents,
     operation_count,
     operations,
-    put_alone,
+    put_large,
 )
 from memdir.sync.push.queue import QUIET_S
 
@@ -336,7 +336,7 @@ class Pusher:
         ctx = self._ctx
         new = self._note_sent([push])
         try:
-            answer = put_alone(ctx, push)
+            answer = put_large(ctx, push)
         except ClientError as error:
             with ctx.queue.transaction() as tx:
                 self._refused(tx, push, new, error)
@@ -348,12 +348,12 @@ class Pusher:
         """Before sending; gives the paths to which this was not sent before. Not even a power cut may take the notes: what
         stands at the server would pass for another's then. A deletion needs none: that nothing stands there is nobody's."""
         ctx = self._ctx
-        noted = [push for push in pushes if push.fact is not None]
+        noted = [(push, push.fact) for push in pushes if push.fact is not None]
         with ctx.queue.transaction() as tx:
             new = [
                 push.row.path
-                for push in noted
-                if push.fact is not None and not ctx.sent.note(tx, push.row.path, push.fact, on_revision=push.on_revision)
+                for push, fact in noted
+                if not ctx.sent.note(tx, push.row.path, fact, on_revision=push.on_revision)
             ]
         if noted:
             ctx.queue.settle()

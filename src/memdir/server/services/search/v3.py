@@ -19,6 +19,7 @@ from memdir.server.services.search.passages import chosen_by, only_document, pas
 PASSAGES_EACH: Final = 6
 """Passages looked at for each document that is asked for."""
 PASSAGES_MIN: Final = 60
+"""At least so many: the best few may be of one document."""
 
 
 def search_documents(caller: Caller, engine: Engine, request: v3.SearchDocuments) -> v3.DocumentResults:
