@@ -50,7 +50,7 @@ def test_titles_abstracts_articles_and_code_are_documents_and_nothing_else(text:
 
 @pytest.mark.parametrize("note", NOTES)
 def test_a_note_about_a_person_says_what_it_says_below_the_memory_paths(note: str) -> None:
-    assert said(note) == said(note, "/memory/me.md")
+    assert set(said(note)) <= set(said(note, "/memory/me.md"))
 
 
 def test_notes_about_a_person_that_were_posted_together_lose_nothing() -> None:

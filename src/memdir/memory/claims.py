@@ -9,7 +9,7 @@ value as gone ("switched from X to Y"). English; German, Spanish and French by `
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
@@ -215,6 +215,10 @@ _NO_WHO: Final = frozenset(
 )
 
 
+_SAYS: Final = re.compile(r"(?P<who>[^:\n]{1,60}) says: ")
+"""As `says` writes it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Claim:
     """`subject`: `user`, or a name in lower case. `is_single`: another value contradicts this one."""
@@ -229,6 +233,10 @@ class Claim:
 def claim_of(statement: str) -> Claim | None:
     """What one statement claims; None when it asks, supposes, quotes, tells what others say, or claims nothing that is
     known here."""
+    told = _SAYS.match(statement)
+    if told is not None:
+        said = claim_of(statement[told.end() :])
+        return said if said is None or said.subject != USER else replace(said, subject=told["who"].casefold())
     if len(statement) > STATEMENT_MAX_CHARS or not is_meant(statement) or _WISHED.search(statement):
         return None
     pair = _PAIR.match(statement)
@@ -245,6 +253,11 @@ def claim_of(statement: str) -> Claim | None:
                 return made
     statement = with_ich(statement)
     return next((made for one in LANGUAGES if (made := _claim_in(one, statement)) is not None), None)
+
+
+def says(speaker: str, statement: str) -> str:
+    """What somebody else than the user says, so that "I" in it is they."""
+    return f"{speaker} says: {statement}"
 
 
 def is_bare(statement: str) -> bool:
@@ -288,7 +301,8 @@ _FIRST_PERSON: Final = frozenset({"ich", "wir"})
 
 
 _GONE: Final = re.compile(
-    r"\b(?:from|left|quit(?: at)?|gave up|stopped (?:using|drinking|eating|working (?:at|for))|instead of|rather than|"
+    r"\b(?:(?<!back )(?<!home )from|left|quit(?: at)?|"
+    r"gave up|stopped (?:using|drinking|eating|working (?:at|for))|instead of|rather than|"
     r"no longer (?:with|at|in|for|using|use|on)?|not [\w ]{0,12}any ?more|replac(?:ed|ing)|dropped|sold|goodbye,?|"
     r"after years (?:with|in|at|of)|used to (?:live in|work (?:at|for)|use|drink)|moved away from|"
     r"said goodbye to) (?P<former>[^.,;!?()]{2,40}?)"

@@ -18,22 +18,27 @@ _MONTH: Final = (
     r"(?P<month>Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sept?(?:ember)?|"
     r"Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)"
 )
+WEEKDAY: Final = r"(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day"
 _IN_NAME: Final = re.compile(r"(?<!\d)(\d{4})[-_.]?(\d{2})[-_.]?(\d{2})(?!\d)")
 _IN_FOLDERS: Final = re.compile(r"/(\d{4})/(\d{2})/(?:\d{4}-\d{2}-)?(\d{2})\b")
 _LINE: Final = re.compile(
-    r"^(?P<mark>#{1,6}[ \t]+)?[-*\t ]{0,6}(?:[A-Z][a-z]+day,? )?(?:(?P<iso>\d{4}-\d{2}-\d{2})"
+    rf"^(?P<mark>#{{1,6}}[ \t]+)?[-*\t ]{{0,6}}(?:{WEEKDAY},? )?(?:(?P<iso>\d{{4}}-\d{{2}}-\d{{2}})"
     rf"|(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\.? {_MONTH} (?P<year>\d{{4}})"
     rf"|{_MONTH.replace('month', 'month2')} (?P<day2>\d{{1,2}})(?:st|nd|rd|th)?, (?P<year2>\d{{4}}))\b(?P<rest>[^\n]*)",
     re.MULTILINE,
 )
 """A line that begins with a day."""
-WEEKDAY: Final = r"(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day"
+DATE: Final = re.compile(
+    r"\b\d{4}-\d{2}-\d{2}\b|\b\d{1,2}[./]\d{1,2}[./]\d{4}\b"
+    r"|\b\d{1,2}\.? (?:January|February|March|April|May|June|July|August|September|October|November|December)\b"
+)
+"""A day within a statement."""
 DAY_PREFIX: Final = re.compile(
     r"(?:\d{4}-\d\d(?:-\d\d)?|\d{1,2}\.? [A-Z][a-z]{2,8}|[A-Z][a-z]{2,8} \d{1,2}|[A-Z][a-z]{2}\w*day)\s?[:–—-] "
 )
 """A day before a statement, with its year or without: "Nov 3: …"."""
 _HEADING_OR_DAY: Final = re.compile(
-    r"^(?:(?P<mark>#{1,6})[ \t]|[-*\t ]{0,6}(?:[A-Z][a-z]+day,? )?(?:\d{1,4}|[A-Z][a-z]{2,8} \d))[^\n]*", re.MULTILINE
+    rf"^(?:(?P<mark>#{{1,6}})[ \t]|[-*\t ]{{0,6}}(?:{WEEKDAY},? )?(?:\d{{1,4}}|[A-Z][a-z]{{2,8}} \d))[^\n]*", re.MULTILINE
 )
 _BARE_LEVEL: Final = 7
 """Of a line that is nothing but a day: it dates what follows, up to the next heading."""
@@ -43,6 +48,7 @@ _NAMED: Final = re.compile(
     rf"|(?i:in|since|from|as of|last|early|late|mid|on) (?:early |late |mid-?)?{_MONTH.replace('month', 'month2')}"
     r"(?: (?P<day2>\d{1,2})(?:st|nd|rd|th)?\b)?(?:,? (?P<year2>\d{4}))?)\b"
 )
+_DIGITS: Final = re.compile(r"(?<!\d)(?P<first>\d{1,2})(?P<mark>[./-])(?P<second>\d{1,2})(?P=mark)(?P<year>\d{4}|\d{2})(?!\d)")
 _FROM: Final = re.compile(r"\bfrom (?:the )?$", re.IGNORECASE)
 _YEAR: Final = re.compile(r"\b(?:in|since|from|as of|during) (?P<year>(?:19|20)\d{2})\b", re.IGNORECASE)
 _AGO: Final = re.compile(
@@ -57,7 +63,8 @@ _COUNTS: Final = {
     "ten": 10,
 }  # fmt: skip
 _TO_COME: Final = re.compile(
-    r"\b(?:will|going to|next|soon|plan(?:s|ning)?|due|se casan?|nos (?:casamos|mudamos)|se marient?|heiratet|heiraten)\b"
+    r"\b(?:will|going to|next|soon|plan(?:s|ning)?|due|booked|turns \d+|leaves|starts|joins|ends|expires)\b"
+    r"|\b(?:se casan?|nos (?:casamos|mudamos)|se marient?|heiratet|heiraten)\b"
     r"|\b(?:am|is|are) (?:moving|relocating|joining|starting|leaving|switching)\b"
     r"|['’](?:ll|(?:m|re|s) (?:moving|relocating|joining|starting|leaving|switching))\b",
     re.IGNORECASE,
@@ -88,6 +95,35 @@ def named_by(path: str) -> date | None:
     return None if found is None else _day(*map(int, found.groups()))
 
 
+def is_day_first(stamps: str) -> bool | None:
+    """Whether `18/11/2026` stands among time stamps, or `11/18/2026`; None where neither does."""
+    found = list(_DIGITS.finditer(stamps))
+    if any(one["mark"] == "." or int(one["first"]) > 12 for one in found):
+        return True
+    return False if any(int(one["second"]) > 12 for one in found) else None
+
+
+def written_on(text: str, *, day_first: bool | None = None) -> date | None:
+    """The day that a time stamp or the head of a letter names with its year: `2026-11-18 10:02`, `18 Nov 2026`, `18.11.26`,
+    `11/18/2026`; None where day and month could change places and `day_first` does not tell."""
+    iso = _IN_NAME.search(text)
+    if iso is not None:
+        return _day(*map(int, iso.groups()))
+    found = _NAMED.search(text)
+    if found is not None and (found["year"] or found["year2"]):
+        return _by_name(text, date.max)
+    digits = _DIGITS.search(text)
+    if digits is None:
+        return None
+    first, second = int(digits["first"]), int(digits["second"])
+    year = int(digits["year"]) + (2000 if len(digits["year"]) == 2 else 0)
+    if day_first is None and first != second:
+        day_first = is_day_first(digits[0])
+    elif first == second:
+        day_first = True
+    return None if day_first is None else _day(year, second, first) if day_first else _day(year, first, second)
+
+
 class Journal:
     """The days of a text whose lines say some: what stands below a heading with a day, or on a line that begins with one."""
 
@@ -116,11 +152,6 @@ class Journal:
         """The day that the statement at a character is of."""
         at = bisect_right(self._starts, position) - 1
         return None if at < 0 else self._days[at]
-
-    @property
-    def has_days(self) -> bool:
-        """Whether some of its lines say a day."""
-        return any(day is not None for day in self._days)
 
     @property
     def is_newest_first(self) -> bool:

@@ -6,27 +6,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import date
-from itertools import accumulate, compress
 from typing import Final
 
 from memdir.core.caseless import Caseless
 from memdir.core.frontmatter import parse
-from memdir.memory.claims import USER, claim_of, formers_of, is_bare, short_names
-from memdir.memory.dates import DAY_PREFIX, WEEKDAY, Journal, day_of, ms_of, named_by, parsed, since
+from memdir.memory.claims import USER, claim_of, formers_of, is_bare, says, short_names
+from memdir.memory.dates import DATE, WEEKDAY, day_of, ms_of, named_by, parsed, since
+from memdir.memory.endings import endings_of
 from memdir.memory.guard import is_instruction, is_secret
-from memdir.memory.personal import (
-    STATES,
-    is_about_person,
-    is_first_person,
-    is_of_life,
-    person_of,
-    personal,
-    worth_remembering,
-)
-from memdir.memory.pronouns import resolved
-from memdir.memory.statements import FRONT_MAX_CHARS, Statement, cleaned, is_conversation, statements
+from memdir.memory.notes import Note, note_of, with_restated
+from memdir.memory.personal import is_first_person, person_of, states
+from memdir.memory.reconcile import ends
+from memdir.memory.statements import FRONT_MAX_CHARS, SENTENCES, Statement, cleaned
+from memdir.memory.turns import ME, SELF
 from memdir.store.agents.files import Provenance
 from memdir.store.types import MemoryCandidate
 
@@ -38,19 +31,10 @@ _LOOK_MAX_CHARS: Final = 400_000
 
 _DATED_BY: Final = ("updated", "modified", "last_modified", "date", "created")
 """Keys of front matter, the one that counts most first."""
-_DECIDED: Final = Caseless(r"\b(?:decided|agreed|chose|chosen|settled on|resolved|entschieden|beschlossen|décidé|decidió)\b")
+_DECIDED: Final = Caseless(
+    r"\b(?:decided|decisions?|agreed|chose|chosen|settled on|resolved|entschieden|beschlossen|décidé|decidió)\b"
+)
 _EMPHATIC: Final = Caseless(r"\b(?:always|never|prefers?)\b")
-_DATE: Final = re.compile(
-    r"\b\d{4}-\d{2}-\d{2}\b|\b\d{1,2}[./]\d{1,2}[./]\d{4}\b"
-    r"|\b\d{1,2}\.? (?:January|February|March|April|May|June|July|August|September|October|November|December)\b"
-)
-_COMPOUND: Final = re.compile(
-    r"(?P<who>I|We|[A-Z][\w'-]+(?: [A-Z][\w'-]+)?) (?P<first>\S.{2,120}?),? (?:and|but) "
-    r"(?:(?P<own>(?:I|we|my) \S.{1,120})|(?P<second>(?:(?:also|now|currently) )?(?:lives?|works?|speaks?|prefers?|likes?|"
-    r"loves?|hates?|uses?|drinks?|am|are|is|"
-    r"was born|moved|joined|never|always) \S.{1,120}))$",
-    re.DOTALL,
-)
 _RECENT: Final = Caseless(
     r"\b(?:today|yesterday|tomorrow|tonight|currently|right now|at the moment|this (?:week|month|morning|afternoon|sprint)"
     r"|this quarter|last (?:week|night|month)|next (?:week|month|up)|now|in progress|working on|waiting for"
@@ -63,34 +47,14 @@ _RECENT_HEADING: Final = Caseless(
     r"\b(?:recent|current|now|today|this week|in progress|to ?do|next|log|journal|diary|status|going on|upcoming"
     r"|open (?:points?|questions?|issues?|items?|ends?)|tasks?)\b|^open$",
 )
-_AGENT_NAME: Final = re.compile(r"-[0-9a-f]{6}\.md$")
-"""As `store.agents.files.slug` names a file."""
-_OWN_STEMS: Final = frozenset(
-    """
-    user me about about-me profile user-profile my-profile memory preferences prefs my-preferences identity now claude agents
-    ich über-mich profil vorlieben moi à-propos-de-moi préférences yo sobre-mi sobre-mí perfil preferencias
-    """.split()  # noqa: SIM905
-)
-"""Names of files in which every item is there to be remembered, however many there are."""
-_USER_STEMS: Final = _OWN_STEMS | {"settings", "readme", "index", "notes"}
-_RECORDS_STEMS: Final = frozenset(
-    "people persons contacts team family friends colleagues clients customers projects kontakte personen familie".split()  # noqa: SIM905
-)
-"""Names of files in which each heading is somebody, or a project, and what stands below is of it."""
 _OF_USER: Final = Caseless(r"\b(?:user|me|my|human|owner)\b")
 _VAGUE: Final = Caseless(
     r"(?:(?:my|the|some|other|important|key|more|long-term) )?(?:notes?|contexts?|memor(?:y|ies)|misc\w*|facts?|others?|"
     r"general|background|info(?:rmation)?|overview|profile|details|basics|personal(?: info(?:rmation)?)?|things to remember|"
-    r"about\b.*|user\b.*|me|never assume|.*\.md\b.*)$",
+    r"about\b.*|user\b.*|me|(?:week|w|kw|q|day|month)? ?\d[\d./ –-]*|never assume|.*\.md\b.*)$",
 )
 """Headings that say nothing about what stands below."""
 _LABEL_MAX_CHARS: Final = 40
-_SENTENCE_MIN_WORDS: Final = 4
-_GREETING: Final = re.compile(
-    r"(?:Hi|Hello|Hey|Dear|Hallo|Liebe[rs]?|Hola|Querid[oa]s?|Cher|Chère|Bonjour|Salut)\b[^.!?]{0,40}[,!]?$"
-)
-"""How a letter begins."""
-_SENTENCES: Final = frozenset({"sentence", "line"})
 
 
 def extract(
@@ -115,45 +79,20 @@ def extract(
     """
     if _is_untrusted(text):
         return ()
-    subject = _subject_of(path)
-    journal = Journal(text[:_LOOK_MAX_CHARS])
+    note = note_of(text[:_LOOK_MAX_CHARS], path)
     of_document = _said_on(text, path, written_ms, is_first_writing=is_first_writing)
     found: list[MemoryCandidate] = []
     seen: set[str] = set()
     line, counted = 1, 0
-    pieces = [part for piece in statements(text[:_LOOK_MAX_CHARS]) for part in _clauses(piece)]
-    dated = sum(DAY_PREFIX.match(piece.text) is not None for piece in pieces)
-    is_journal = named_by(path) is not None or journal.has_days or 1 < dated >= len(pieces) / 3
-    if not is_conversation(text):
-        pieces = [piece for piece in pieces if not is_instruction(piece.text)]
-        said_all = [cleaned(piece.text) for piece in pieces]
-        is_own = _stem(path) in _OWN_STEMS
-        is_letter = any(map(_GREETING.match, said_all[:2]))
-        listed = [
-            piece.form in {"item", "task", "front"}
-            or (piece.form == "pair" and not is_journal)
-            or (piece.form == "line" and (is_own or (not is_journal and not is_letter and _is_prose(said))))
-            for piece, said in zip(pieces, said_all, strict=True)
-        ]
-        if path:
-            chosen = worth_remembering(said_all, listed=listed, is_own=is_own, is_journal=is_journal)
-        else:
-            chosen = personal(said_all, listed=all(listed))
-            chosen = [
-                one and (item or _states(said) or is_of_life(said))
-                for one, item, said in zip(chosen, listed, said_all, strict=True)
-            ]
-        pieces = _with_restated(text, list(compress(_with_names(text, pieces), chosen)), restated)
-    else:
-        pieces = [piece for piece in pieces if piece.form not in _SENTENCES or _states(cleaned(piece.text))]
-    records = _records(pieces, every=_stem(path) in _RECORDS_STEMS)
+    pieces = with_restated(text, note.worth_remembering(), restated)
+    records = _records(pieces, every=note.is_records)
     for piece in pieces:
-        candidate = _candidate(piece, _subject_in(piece, subject, records), is_journal=is_journal)
+        candidate = _candidate(piece, _subject_in(piece, note, records), note)
         if candidate is None or candidate[1].casefold() in seen:
             continue
         kind, said, about, confidence = candidate
         seen.add(said.casefold())
-        day, claim = journal.day_at(piece.start) or of_document, claim_of(said)
+        day, claim = note.journal.day_at(piece.start) or piece.day or of_document, claim_of(said)
         line += text.count("\n", counted, piece.start)
         counted = piece.start
         found.append(
@@ -172,7 +111,7 @@ def extract(
         )
         if len(found) >= CANDIDATES_MAX:
             break
-    return _holding(found, newest_first=journal.is_newest_first)
+    return _holding(found, newest_first=note.journal.is_newest_first)
 
 
 def _holding(found: Sequence[MemoryCandidate], *, newest_first: bool) -> tuple[MemoryCandidate, ...]:
@@ -180,7 +119,11 @@ def _holding(found: Sequence[MemoryCandidate], *, newest_first: bool) -> tuple[M
     the last statement, and nothing that a later one says is gone."""
     kept: list[MemoryCandidate] = []
     taken: set[tuple[str, str]] = set()
+    enders: list[MemoryCandidate] = []
     for candidate in found if newest_first else reversed(found):
+        if any(ends(later, candidate) for later in enders):
+            continue
+        enders += [candidate] if endings_of(candidate.text) else []
         claim = claim_of(candidate.text)
         if claim is not None:
             own = {(claim.subject, f"={name}") for name in short_names(claim.value)}
@@ -191,55 +134,6 @@ def _holding(found: Sequence[MemoryCandidate], *, newest_first: bool) -> tuple[M
             taken |= {(claim.subject, f"={former}") for former in formers_of(candidate.text)}
         kept.append(candidate)
     return tuple(sorted(kept, key=lambda candidate: candidate.start_byte))
-
-
-def _with_restated(text: str, pieces: list[Statement], restated: Sequence[tuple[int, str]]) -> list[Statement]:
-    known = {(claim.subject, claim.attribute, claim.value) for piece in pieces if (claim := claim_of(cleaned(piece.text)))}
-    lines = text.split("\n")
-    starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
-    for number, statement in restated:
-        claim = claim_of(statement)
-        if claim is None or is_instruction(lines[number - 1]) or (claim.subject, claim.attribute, claim.value) in known:
-            continue
-        known.add((claim.subject, claim.attribute, claim.value))
-        start, end = starts[number - 1], starts[number - 1] + len(lines[number - 1])
-        # What the line says in its own words, and no rule understands, is the same fact.
-        pieces = [one for one in pieces if not (start <= one.start and one.end <= end and claim_of(cleaned(one.text)) is None)]
-        pieces.append(Statement(start=start, end=end, text=statement, form="sentence"))
-    return sorted(pieces, key=lambda piece: piece.start)
-
-
-def _with_names(text: str, pieces: Sequence[Statement]) -> list[Statement]:
-    """With the name in place of "she" and "he" where a paragraph tells who that is."""
-    goes_on = [
-        before is not None and piece.form == before.form and not text[before.end : piece.start].strip()
-        and "\n\n" not in text[before.end : piece.start]
-        for before, piece in zip([None, *pieces], pieces, strict=False)
-    ]  # fmt: skip
-    said = resolved([piece.text for piece in pieces], goes_on=goes_on)
-    return [replace(piece, text=one) for piece, one in zip(pieces, said, strict=True)]
-
-
-def _clauses(piece: Statement) -> list[Statement]:
-    """ "I live in Porto and work at Tessera" are two facts, that change apart. Only where both are claims by themselves."""
-    found = _COMPOUND.match(piece.text) if piece.form in {"item", *_SENTENCES} else None
-    if found is None:
-        return [piece]
-    own = found["own"]
-    first, second = f"{found['who']} {found['first']}.", f"{found['who']} {found['second']}"
-    if own is not None:
-        second = own[:1].upper() + own[1:]
-    if claim_of(cleaned(first)) is None or claim_of(cleaned(second)) is None:
-        return [piece]
-    at = piece.start + found.end("first")
-    begins = piece.start + found.start("second" if own is None else "own")
-    return [replace(piece, end=at, text=first), replace(piece, start=begins, text=second)]
-
-
-def _is_prose(said: str) -> bool:
-    """Whether a line says something, and is no name, title, address or number."""
-    words = said.split()
-    return 2 * sum(word[:1].islower() for word in words) >= max(len(words), _SENTENCE_MIN_WORDS)
 
 
 def _said_on(text: str, path: str, written_ms: int | None, *, is_first_writing: bool) -> date | None:
@@ -261,23 +155,6 @@ def _is_untrusted(text: str) -> bool:
     return not Provenance.of(fields).is_trusted
 
 
-def _subject_of(path: str) -> str:
-    """`user` for files about the user, the project for memories of agents, which are called after what they say, else what the
-    file is called."""
-    folder, _, name = path.rpartition("/")
-    if _AGENT_NAME.search(name) and folder.startswith("/memory/"):
-        name = folder.rpartition("/")[2]
-    if not name or is_secret(name):
-        return USER
-    base = _stem(name)
-    return USER if base in _USER_STEMS or not base or path.startswith("/user/") else base.replace("-", " ")
-
-
-def _stem(path: str) -> str:
-    name = path.rpartition("/")[2].rsplit(".", 1)[0]
-    return re.sub(r"^\d{4}-\d{2}-\d{2}[-_ ]?", "", name).replace("_", "-").casefold()
-
-
 def _records(pieces: Sequence[Statement], *, every: bool) -> frozenset[str]:
     """Headings that are each what the lines below are about: the same key stands below several of them, or all are
     (`every`)."""
@@ -293,16 +170,17 @@ def _records(pieces: Sequence[Statement], *, every: bool) -> frozenset[str]:
     return frozenset(heading for heading in found if not _VAGUE.search(heading))
 
 
-def _subject_in(piece: Statement, of_file: str, records: frozenset[str]) -> str:
-    """Whom a line is about by the heading it stands under, else by its file."""
+def _subject_in(piece: Statement, note: Note, records: frozenset[str]) -> str:
+    """Whom a line is about by its key, or by the heading it stands under, else by its file."""
+    if piece.key in note.members:
+        return USER if piece.key.casefold() in SELF else piece.key
     if not piece.headings or piece.headings[-1] not in records:
-        return of_file
+        return note.subject
     return USER if _OF_USER.search(piece.headings[-1]) else piece.headings[-1]
 
 
-def _candidate(piece: Statement, subject: str, *, is_journal: bool) -> tuple[str, str, str, float] | None:
-    """Kind, text, subject and confidence; None when the piece states nothing that may be remembered. Items of a journal are of
-    their day."""
+def _candidate(piece: Statement, subject: str, note: Note) -> tuple[str, str, str, float] | None:
+    """Kind, text, subject and confidence; None when the piece states nothing that may be remembered."""
     said = cleaned(piece.text)
     if not TEXT_MIN_CHARS <= len(said) <= TEXT_MAX_CHARS or said.endswith("?"):
         return None
@@ -310,9 +188,10 @@ def _candidate(piece: Statement, subject: str, *, is_journal: bool) -> tuple[str
         return None
     is_recent_part = any(_RECENT_HEADING.search(heading) for heading in piece.headings)
     recent = _RECENT.search(said) or is_recent_part
-    dated = _DATE.search(said)
-    decided = _DECIDED.search(said)
+    dated = DATE.search(said)
+    decided = _DECIDED.search(" ".join((said, subject, *piece.headings[-1:])))
     is_line = piece.form in {"front", "pair"} or is_bare(said)
+    is_line = is_line or (note.is_record and not is_first_person(said) and person_of(said, note.names) is None)
     if is_line:
         said = _with_subject(subject, said)
     claim = claim_of(said)
@@ -320,18 +199,21 @@ def _candidate(piece: Statement, subject: str, *, is_journal: bool) -> tuple[str
         return None
     durable = decided and not is_recent_part
     # A date at the beginning makes an event; one further in is a detail of a durable fact.
-    of_the_day = is_journal and (piece.form == "item" or _WEEKDAY.search(said) is not None)
+    of_the_day = note.is_of_day(piece) and (piece.form in {"item", "pair"} or _WEEKDAY.search(said) is not None)
     event = recent or of_the_day or piece.form == "task" or (dated is not None and dated.start() <= 12 and not is_line)
     kind = "dynamic" if event and not durable and claim is None else "static"
     confidence = {"front": 0.95, "pair": 0.9, "item": 0.85, "task": 0.85}.get(piece.form, 0.7)
-    if piece.form in _SENTENCES and (decided or _EMPHATIC.search(said)):
+    if piece.form in SENTENCES and (decided or _EMPHATIC.search(said)):
         confidence = 0.8
     if claim is not None:
         confidence = max(confidence, 0.85)
     about = claim.subject if claim is not None else subject
     if claim is None and not is_line:
-        about = USER if is_first_person(said) else person_of(said) or subject
-    if piece.form in {"item", "task"} and not is_line and not _states(said):
+        about = USER if is_first_person(said) else person_of(said, note.names) or subject
+    if piece.speaker != ME:
+        about = piece.speaker if about == USER else about
+        said = says(piece.speaker, said)
+    elif piece.form in {"item", "task"} and not is_line and not states(said):
         label = _label(piece)
         said = _with_subject(about, f"{label}: {said}" if label else said)
     return kind, said, about.casefold(), confidence
@@ -339,15 +221,9 @@ def _candidate(piece: Statement, subject: str, *, is_journal: bool) -> tuple[str
 
 def _with_subject(subject: str, said: str) -> str:
     """A line that does not tell whom it is about, with the name of who that is."""
-    if subject == USER or said.casefold().startswith(subject.casefold()):
+    if subject == USER or said.casefold().startswith(subject.casefold().split()[0]):
         return said
     return f"{subject[:1].upper()}{subject[1:]} – {said}"
-
-
-def _states(said: str) -> bool:
-    return (
-        STATES.search(said) is not None or is_about_person(said) or claim_of(said) is not None or _DATE.search(said) is not None
-    )
 
 
 def _label(piece: Statement) -> str:

@@ -13,7 +13,8 @@ from typing import Final
 
 from memdir.core.caseless import Caseless
 from memdir.memory.claims import STATEMENT_MAX_CHARS, claim_of, is_meant
-from memdir.memory.dates import DAY_PREFIX, WEEKDAY
+from memdir.memory.dates import DATE, DAY_PREFIX, WEEKDAY
+from memdir.memory.endings import says_what_is_over
 from memdir.memory.other_languages import ABOUT_SPEAKER, OF_SOMEBODY, is_bare_german
 
 PERSONAL_SHARE: Final = 0.25
@@ -63,8 +64,9 @@ _NOT_OF_LIFE: Final = (
 """After "I": what was once, is thought, or may be."""
 _PASSING: Final = (
     r"(?:(?:so|very|really|a bit|quite|pretty|too) )?(?:sorry|sure|glad|aware|happy (?:to|that|with)|going to|gonna|about to|"
-    r"done|back|here|late|tired|hungry|bored|exhausted|reminded|trying|kidding|wondering|thinking|hoping|looking at|talking|"
-    r"referring|saying|convinced|certain|curious|guessing|assuming|writing this|posting|asking|confused|stuck)\b"
+    r"done|back(?! (?:on|to)\b)|here|late|tired|hungry|bored|exhausted|reminded|trying|kidding|wondering|thinking|hoping|"
+    r"looking at|talking|referring|saying|convinced|certain|curious|guessing|assuming|writing this|posting|asking|"
+    r"confused|stuck)\b"
 )
 _LIFE_EVENTS: Final = (
     r"(?:was|were) (?:just |recently )?(?:born|raised|diagnosed|promoted|laid off|hired|elected|appointed|accepted|added)|"
@@ -129,12 +131,15 @@ _WE: Final = re.compile(
     re.IGNORECASE,
 )
 _HAS_DONE: Final = re.compile(
-    _NAME + r"has (?:finally |just |now |also )?(?:been|left|joined|given|taken|bought|sold|become|got|gone|begun|\w+ed)\b"
+    _NAME + r"(?:has (?:finally |just |now |also )?(?:been|left|joined|given|taken|bought|sold|become|got|gone|begun|\w+ed)|"
+    r"(?:quit|left|joined|married|retired|resigned|sold|bought|adopted|was (?:born|promoted|diagnosed|laid off|hired)|"
+    r"got (?:a|the|married|engaged|promoted|divorced)|broke (?:her|his|their)|(?:changed|switched) (?:to|jobs|schools)))\b"
 )
 _TURN: Final = re.compile(
-    rf"(?:{_LIFE_EVENTS}|finished)\b|no more (?!than\b)\w|[a-z]+ing (?:\w+ )?(?:on {WEEKDAY}s|"
+    rf"(?:{_LIFE_EVENTS}|finished|ran (?:the|my)|passed (?:the|my))\b|no more (?!than\b)\w|[a-z]+ing (?:\w+ )?(?:on {WEEKDAY}s|"
     rf"every (?!day\b)\w+)\b|(?:[A-Z]\w+ |[Mm]y \w+ )(?:died|passed away|retired|has died|"
-    rf"has retired)\b",
+    rf"has retired)\b|(?:the |our )?[\w-]+(?: [\w-]+)? (?:is |was |has been )?(?:moved|pushed|postponed|renamed|changed)"
+    r"(?: back| forward)? (?:to|from|until)\b",
     re.IGNORECASE,
 )
 _POSSESSIVE: Final = re.compile(
@@ -202,7 +207,7 @@ def _is_weak_claim(statement: str, names: frozenset[str]) -> bool:
     return first.casefold() not in _NO_NAMES and (first in names or first != found["name"])
 
 
-_OF_PERSONS: Final = (_NAMED, _HAS_DONE, OF_SOMEBODY, _WEAK_CLAIM)
+_OF_PERSONS: Final = (_NAMED, _HAS_DONE, OF_SOMEBODY)
 
 
 def is_about_person(statement: str) -> bool:
@@ -224,10 +229,17 @@ def is_first_person(statement: str) -> bool:
     return _SELF.search(statement) is not None or ABOUT_SPEAKER.search(statement) is not None
 
 
-def person_of(statement: str) -> str | None:
-    """The name, in lower case, of whom a statement tells what a person is or does."""
+def person_of(statement: str, names: frozenset[str]) -> str | None:
+    """The name, in lower case, of whom a statement tells what a person is or does; `names` as `names_within` gives them."""
     found = next((one for rule in _OF_PERSONS if (one := rule.match(statement)) is not None and one["name"]), None)
-    return found["name"].casefold() if found is not None and _is_name(found["name"]) else None
+    if found is None and _is_weak_claim(statement, names):
+        found = _WEAK_CLAIM.match(statement)
+    return found["name"].casefold() if found is not None and found["name"] and _is_name(found["name"]) else None
+
+
+def names_within(text: str) -> frozenset[str]:
+    """Words with a capital within a sentence: what begins one as well is a name there, and not only its first word."""
+    return frozenset(_NAME_WITHIN.findall(text))
 
 
 def is_attribute(key: str) -> bool:
@@ -259,6 +271,7 @@ STATES: Final = Caseless(
     r"\b(?:always|never|prefers?|preferred|likes?|loves?|hates?|dislikes?|uses?|wants?|needs?|requires?|avoids?"
     r"|works? (?:at|for|as|in|on|with)|lives? (?:in|at|with)|is|are|am|was|were|born|has|have|owns?|speaks?|studied|graduated"
     r"|married|allergic|means|stands for|called|named|runs?|writes?|manages?|leads?|reports? to|looks? after|responsible for"
+    r"|goes to|comes on|costs"
     r"|decided|agreed|chose|chosen|settled on|committed to|must|stays?|favou?rite|birthday|timezone|expires?"
     r"|immer|nie|bevorzugt|mag|wohnt|arbeitet|heißt|ist|hat|entschieden|toujours|jamais|préfère|habite|travaille|est|décidé"
     r"|siempre|nunca|prefiere|vive|trabaja|es|tiene|decidió)\b|です|ます|する|是|喜欢|住在|总是|从不",
@@ -278,6 +291,7 @@ NOTE_TECHNICAL_MAX: Final = 0.2
 _GOES_ON: Final = re.compile(r"^(?:She|He|They|Her|His|Their) \w")
 """A sentence about whom the one before it was about."""
 _SINGLE_MAX: Final = 3
+_SENTENCE_WORDS: Final = (2, 25)
 _LONG: Final = 100
 """Statements."""
 _ABOUT_MIN: Final = 0.05
@@ -304,12 +318,17 @@ def is_of_life(statement: str) -> bool:
         return False
     statement = _without_lead(statement)
     of_life = _WE.search(statement) is not None or _TURN.match(statement) is not None or _names(_HAS_DONE, statement)
-    of_life = of_life or OF_SOMEBODY.match(statement) is not None or is_bare_german(statement)
+    of_life = of_life or OF_SOMEBODY.match(statement) is not None or is_bare_german(statement) or says_what_is_over(statement)
     return of_life and is_meant(statement)
 
 
 def worth_remembering(
-    statements: Sequence[str], *, listed: Sequence[bool], is_own: bool = False, is_journal: bool = False
+    statements: Sequence[str],
+    *,
+    names: frozenset[str],
+    listed: Sequence[bool],
+    is_own: bool = False,
+    is_journal: bool = False,
 ) -> list[bool]:
     """For each statement of one text under the memory paths whether it is remembered. `listed`: an item, a `key: value` line.
     `is_own`: the file's name says that it is about the user (`memory.md`, `about-me.md`), so all its items are.
@@ -336,12 +355,11 @@ def worth_remembering(
     if _AUTHOR.search(whole) is not None and said < PERSONAL_SHARE * count and not is_own:
         return [False] * count
     is_short = len(whole.split()) <= NOTE_MAX_WORDS
-    short = is_short and (sum(listed) * 2 >= count or count <= _SINGLE_MAX)
+    short = is_short and (sum(listed) * 3 >= count or count <= _SINGLE_MAX)
     is_note = is_short and technical <= NOTE_TECHNICAL_MAX
     speaks = said + (sum(of_life) if is_note else 0)
     if speaks >= max(1.0 if is_note else 2.0, PERSONAL_SHARE * count):
         # "We" are the user's own, where the user speaks, and who is named there concerns the user.
-        names = frozenset(_NAME_WITHIN.findall(whole))
         claims = [
             claim
             or (
@@ -354,14 +372,23 @@ def worth_remembering(
         return [
             claim
             or (
-                is_meant(statement)
-                and (item or (count <= _SINGLE_MAX and not said and not is_journal and STATES.search(statement) is not None))
+                is_meant(statement) and (item or (count <= _SINGLE_MAX and not said and not is_journal and _is_told(statement)))
             )
             for claim, item, statement in zip(claims, listed, statements, strict=True)
         ]
     if said < max(1.0, _ABOUT_MIN * count) or (technical > TECHNICAL_MAX and said < PERSONAL_SHARE * count):
         return [False] * count
     return claims
+
+
+def _is_told(statement: str) -> bool:
+    """Whether it is a whole sentence, and no title."""
+    is_sentence = (
+        statement.endswith((".", "!"))
+        and not statement.endswith(" .")
+        and _SENTENCE_WORDS[0] <= len(statement.split()) <= _SENTENCE_WORDS[1]
+    )
+    return STATES.search(statement) is not None or is_sentence
 
 
 def _share(pattern: re.Pattern[str], statements: Sequence[str]) -> float:
@@ -379,3 +406,10 @@ def personal(statements: Sequence[str], *, listed: bool) -> list[bool]:
     if listed or len(whole.split()) <= SHORT_MAX_WORDS:
         about += sum(map(_may_be_about_person, statements))
     return [about >= least] * len(statements)
+
+
+def states(said: str) -> bool:
+    """Whether a sentence says that something is so, is about a person, or names a day."""
+    return (
+        STATES.search(said) is not None or is_about_person(said) or claim_of(said) is not None or DATE.search(said) is not None
+    )

@@ -13,14 +13,16 @@ _FULL_NAME: Final = re.compile(
     r"^(?:(?:My|Our) [a-z][\w-]*(?: [a-z][\w-]*)? )?"
     r"(?P<name>[A-ZÀ-Þ][a-zß-ÿ'’-]+(?: [A-ZÀ-Þ][a-zß-ÿ'’-]+)+) (?:is|was|has|works|lives|moved|called|joined|likes|and I)\b"
 )
+_OF_USER: Final = re.compile(r"(?:The |This )?[Uu]ser (?=[a-z])")
 _FEMALE: Final = frozenset({"wife", "girlfriend", "daughter", "mother", "mum", "mom", "sister", "landlady"})
 _MALE: Final = frozenset({"husband", "boyfriend", "son", "father", "dad", "brother", "landlord"})
 _OF_PEOPLE: Final = frozenset({"partner", "friend", "boss", "manager", "colleague", "neighbour", "neighbor"}) | _FEMALE | _MALE
 
 
-def resolved(statements: Sequence[str], *, goes_on: Sequence[bool]) -> list[str]:
+def resolved(statements: Sequence[str], *, goes_on: Sequence[bool], about: str | None = None) -> list[str]:
     """The statements with the name in place of a pronoun at their beginning. `goes_on`: the statement stands right behind the
-    one before it, in the same paragraph."""
+    one before it, in the same paragraph. `about`: whom the whole text is about, where that is told."""
+    about = "The user" if about is None and any(map(_OF_USER.match, statements)) else about
     said: list[str] = []
     name: str | None = None
     pronoun: str | None = None
@@ -37,13 +39,14 @@ def resolved(statements: Sequence[str], *, goes_on: Sequence[bool]) -> list[str]
         if before is not None:
             (name, pronoun), before = _named(before), None
         used = "she" if found["who"] == "She" or found["own"] == "Her" else "he"
-        if name is None or pronoun not in (None, used):
+        if name is not None and pronoun not in (None, used):
             name = None
             said.append(statement)
             continue
-        pronoun = used
+        pronoun = used if name is not None else pronoun
         verb = "'s" if found["own"] or found["short"] else ""
-        said.append(f"{name}{verb} {statement[found.end() :]}")
+        who = name or about
+        said.append(statement if who is None else f"{who}{verb} {statement[found.end() :]}")
     return said
 
 

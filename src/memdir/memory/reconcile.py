@@ -12,8 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from memdir.memory.claims import claim_of, formers_of, short_names
+from memdir.memory.claims import USER, claim_of, formers_of, short_names
 from memdir.memory.dates import DAY_MS
+from memdir.memory.endings import endings_of, is_ended, stems_of
 from memdir.store.types import Memory, MemoryCandidate
 
 Action = Literal["add", "supersede", "precede", "remove", "strengthen"]
@@ -22,7 +23,17 @@ SIMILAR: Final = 0.6
 """Share of words (Jaccard) from which an edited line is a new version of what stood there and not another fact."""
 
 _PAIR: Final = re.compile(r"^(?:[^:]{1,40} – )?(?P<key>[^:]{1,40}): +\S")
-_DEFINITE: Final = re.compile(r"^(?P<what>(?:the|its) [\w' -]{2,60}?) (?:is|are|will be) \S", re.IGNORECASE)
+_WHAT: Final = r"(?P<what>[\w' -]{2,60}?)"
+_DEFINITES: Final = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"(?:the|its) {_WHAT} (?:is|are|will be) (?!(?:\w+ed|\w+ing|out|away|done|late|ready|ok|fine|great)\W*$)\S",
+        rf"(?:our|my) {_WHAT} (?:is|are|will be) (?:now )?(?:on|at|in|due|called|\d)",
+        rf"(?:(?:the|its|our|my) )?{_WHAT} (?:is |was |has )?(?:been )?(?:now )?(?:moved|pushed|changed|raised|renamed) to \S",
+        rf"(?:(?:the|its|our|my) )?{_WHAT} (?:moves to|starts at|costs) \S",
+    )
+)
+"""What has one value at a time: "the standup is at 10", "our office is on Lindholmen", "the deadline was pushed to Friday"."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +108,7 @@ def fact_of(candidate: MemoryCandidate) -> tuple[str, str] | None:
         return candidate.subject.casefold(), pair["key"].strip().casefold()
     if claim is not None:
         return None
-    definite = _DEFINITE.match(candidate.text) if candidate.kind == "static" else None
+    definite = next((one for pattern in _DEFINITES if (one := pattern.match(candidate.text)) is not None), None)
     return None if definite is None else (candidate.subject.casefold(), " ".join(definite["what"].casefold().split()))
 
 
@@ -108,13 +119,16 @@ def _topic_of(candidate: MemoryCandidate) -> tuple[str, str] | None:
 
 
 def topics_of(candidate: MemoryCandidate) -> frozenset[tuple[str, str]]:
-    """By what a fact is found that a later one may replace: its subject and attribute; its subject and value (after `=`)."""
+    """By what a fact is found that a later one may replace: its subject and attribute; its subject and value (after `=`); its
+    words (after `~`)."""
     fact = _topic_of(candidate)
     claim = claim_of(candidate.text)
     found = {fact} if fact is not None else set()
     if claim is not None:
         first = _first_name(claim.subject)
         found |= {(first, claim.attribute), *((first, f"={name}") for name in short_names(claim.value))}
+    found |= {("~", word) for word in stems_of(candidate.text)}
+    found |= {("≠~", word) for ending in endings_of(candidate.text) for word in ending.topics}
     return frozenset(found) | {(_subject_of(candidate), f"≠{former}") for former in formers_of(candidate.text)}
 
 
@@ -125,16 +139,42 @@ def related_topics_of(candidate: MemoryCandidate) -> list[tuple[str, str]]:
 
 def replaced_topics_of(candidate: MemoryCandidate) -> list[tuple[str, str]]:
     """Topics of the facts that a statement replaces: of its own attribute, where that has one value, and of the values
-    which it says are gone."""
+    which it says are gone, then whatever tells of what it says is over."""
     fact = _topic_of(candidate)
     subject = _subject_of(candidate)
-    return ([fact] if fact is not None else []) + [(subject, f"={former}") for former in sorted(formers_of(candidate.text))]
+    return [
+        *([fact] if fact is not None else []),
+        *((subject, f"={former}") for former in sorted(formers_of(candidate.text))),
+        *(("~", word) for ending in endings_of(candidate.text) for word in sorted(ending.topics)),
+    ]
 
 
 def _ending_topics_of(candidate: MemoryCandidate) -> list[tuple[str, str]]:
-    """Topics of the facts that say that what a statement claims is gone."""
+    """Topics of the facts that say that what a statement claims, or tells of, is over."""
     claim = claim_of(candidate.text)
-    return [] if claim is None else [(_first_name(claim.subject), f"≠{name}") for name in sorted(short_names(claim.value))]
+    names = [] if claim is None else [(_first_name(claim.subject), f"≠{name}") for name in sorted(short_names(claim.value))]
+    return names + [("≠~", word) for word in sorted(stems_of(candidate.text))]
+
+
+def ends(candidate: MemoryCandidate, fact: MemoryCandidate) -> bool:
+    """Whether a statement says that what a fact tells of is over: of the same person, or of the one who is gone
+    themselves ("Kuma died")."""
+    return any(
+        is_ended(fact.text, ending)
+        and (_is_of_same(candidate, fact) or ending.stems in (stems_of(candidate.subject), stems_of(_subject_of(fact))))
+        for ending in endings_of(candidate.text)
+    )
+
+
+def _is_of_same(one: MemoryCandidate, other: MemoryCandidate) -> bool:
+    whose = [USER if _is_users(candidate) else _subject_of(candidate) for candidate in (one, other)]
+    return whose[0] == whose[1]
+
+
+def _is_users(candidate: MemoryCandidate) -> bool:
+    """Whether no other subject is named in it, but for that of its file."""
+    subject, text = _subject_of(candidate), candidate.text.casefold()
+    return subject == USER or not text.startswith(subject) or text.startswith(f"{candidate.subject.casefold()} –")
 
 
 def _subject_of(candidate: MemoryCandidate) -> str:
@@ -172,7 +212,12 @@ def _replacing(candidate: MemoryCandidate, table: Mapping[tuple[str, str], Seque
     """The fact of a later day that holds instead: it gives another value, or says that this one is gone."""
     fact = _topic_of(candidate)
     topics = ([] if fact is None else [fact]) + _ending_topics_of(candidate)
-    known = [one for topic in topics for one in _of_same_subject(candidate, table.get(topic, ()))]
+    known = [
+        one
+        for topic in topics
+        for one in _told_by(candidate, topic, table)
+        if topic[0] != "≠~" or ends(one.candidate, candidate)
+    ]
     later = [one for one in known if one.is_latest and _is_before(candidate, one)]
     return min(later, key=lambda one: (one.candidate.said_ms or 0, one.id), default=None)
 
@@ -188,16 +233,22 @@ def _by_topic(memories: Iterable[Memory]) -> dict[tuple[str, str], list[Memory]]
 def _replaced_by(
     candidate: MemoryCandidate, table: Mapping[tuple[str, str], Sequence[Memory]], used: set[str]
 ) -> Memory | None:
-    """The first fact that holds no more."""
+    """The first fact that holds no more; of those that tell of what is over, the one that says least else."""
     for topic in replaced_topics_of(candidate):
-        found = _first(_of_same_subject(candidate, table.get(topic, ())), used)
-        if found is not None:
-            return found
+        known = [memory for memory in _told_by(candidate, topic, table) if memory.id not in used]
+        if topic[0] == "~":
+            known = [memory for memory in known if ends(candidate, memory.candidate)]
+            known.sort(key=lambda memory: len(stems_of(memory.candidate.text)))
+        if known:
+            return known[0]
     return None
 
 
-def _first(memories: Iterable[Memory], used: set[str]) -> Memory | None:
-    return next((memory for memory in memories if memory.id not in used), None)
+def _told_by(
+    candidate: MemoryCandidate, topic: tuple[str, str], table: Mapping[tuple[str, str], Sequence[Memory]]
+) -> Sequence[Memory]:
+    found = table.get(topic, ())
+    return found if topic[0] in {"~", "≠~"} else _of_same_subject(candidate, found)
 
 
 def _edited(candidate: MemoryCandidate, gone: Sequence[Memory], used: set[str]) -> Memory | None:

@@ -1,7 +1,7 @@
-"""The statements of a Markdown text: sentences, list items, `key: value` lines, rows of two-column tables and fields of front
+"""The statements of a Markdown text: sentences, list items, `key: value` lines, rows of tables and fields of front
 matter, each with its exact place and the headings it stands under. Pure; what they mean is for `memory.extract`.
 
-Passed over: fenced code, quotations, HTML comments, other tables, and what a template asks to be filled in.
+Passed over: fenced code, quotations, HTML comments, wider tables, and what a template asks to be filled in.
 """
 
 from __future__ import annotations
@@ -9,24 +9,31 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from itertools import pairwise
 from typing import Final
 
+from memdir.memory.dates import DAY_PREFIX
 from memdir.memory.personal import is_attribute
+from memdir.memory.turns import ME, Turn, turns
 from memdir.store.text.sentences import sentences
 
 FRONT_MAX_CHARS: Final = 20_000
 _LINE_MAX_CHARS: Final = 4000
 """What is longer is no heading and no pair; of a statement no more is given."""
 _HEADING: Final = re.compile(r"(#{1,6})\s+(.+?)\s*#*$")
+_UNDERLINE: Final = re.compile(r"={3,}|-{3,}")
+"""Below a line that is a heading."""
 _BOLD_LINE: Final = re.compile(r"(?:\*\*|__)([^*_\n]{1,60}?):?(?:\*\*|__):?\s*$")
 _BOLD_LEVEL: Final = 7
 """Of a line that is nothing but bold: it heads what follows, up to the next heading."""
 _ITEM: Final = re.compile(r"(?P<indent>\s*)(?:[-*+•]|\d{1,3}[.)])\s+(?:\[(?P<box>[ xX])\]\s+)?")
 _FENCE: Final = re.compile(r"\s{0,3}(`{3,}|~{3,})")
+SENTENCES: Final = frozenset({"sentence", "line"})
+"""Forms of statements that are sentences."""
 _TABLE_HEAD_ROWS: Final = 2
 """The names of the columns, and the rule below."""
-_ROW: Final = re.compile(r"\s*\|(?P<key>[^|\n]+)\|(?P<value>[^|\n]+)\|?\s*$")
+_ROW: Final = re.compile(r"\s*\|(?P<key>[^|\n]+)\|(?P<values>[^|\n]+(?:\|[^|\n]*){0,4}?)\|?\s*$")
 _KEY_VALUE: Final = re.compile(r"(?P<key>[^\W\d_][\w '’/&.-]{0,39}?)(?:\s*:\s+|\s*：\s*)(?P<value>\S.*)$")
 _FRONT_KEY: Final = re.compile(r"(?P<key>[A-Za-z_][\w -]{0,39}?)\s*:\s+(?P<value>\S.*)$")
 _FRONT_SKIP: Final = frozenset(
@@ -67,6 +74,10 @@ _UNFINISHED: Final = re.compile(
 )
 """The end of a line whose sentence does not end there."""
 _BOLD_KEY_WORDS: Final = 6
+_SMALL_I: Final = re.compile(
+    r"(?<![\w.'’-])i(?=['’](?:m|ve|d|ll)\b| (?:am|was|have|had|do|don['’]t|can|can['’]t|will|think|prefer|like|love|hate|use|"
+    r"need|want|live|work|never|always|usually|also|now|just|still|got|moved|started|stopped|gave|bought|sold|take|run|drink|eat)\b)"
+)
 _BLANK: Final = (
     r"\[(?!\[)[^\]]*[^\W\d_][^\]]*\]|\[\s*\]|<[^>]*>|\{[^}]*\}\}?|[-–—.…?/\s]+"
     r"|(?:n/?a|tbd|tba|todo|unknown|unset|optional|not (?:set|specified|provided|given|known)|"
@@ -79,12 +90,6 @@ _TO_FILL: Final = re.compile(
     r"^\[[^\]]*[^\W\d_][^\]]*\](?!\().*\[[^\]]+\](?!\()|:\s*\((?i:yes/no)\)$|(?<!\[)\[[A-Z][A-Z_ ]{2,}\]|\{\{[^}]*\}\}|"
     r"<your[^>]*>"
 )
-_TURN: Final = re.compile(
-    r"^(?P<role>user|human|assistant|ai|system|developer|tool|function)(?: \([^)\n]{1,256}\))?[ \t]*:[ \t]*",
-    re.IGNORECASE | re.MULTILINE,
-)
-"""How a turn of a conversation begins; `user (name):` names the speaker."""
-_SPEAKERS: Final = frozenset({"user", "human"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +104,10 @@ class Statement:
     `line` (a sentence in a paragraph whose lines each say something of their own)."""
     headings: tuple[str, ...] = ()
     """From the outermost; the last may be a bold line, or a list item that only opens a nested list."""
+    speaker: str = ME
+    """Who says it, where several speak."""
+    day: date | None = None
+    """When, where a message tells."""
 
     @property
     def key(self) -> str:
@@ -108,24 +117,23 @@ class Statement:
 
 
 def cleaned(text: str) -> str:
-    """Without Markdown emphasis, links and folded white space; one line."""
+    """Without Markdown emphasis, links and folded white space, with "I" where "i" was typed; one line."""
+    text = _SMALL_I.sub("I", text)
     text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text)
     text = re.sub(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1", r"\2", text)
     return " ".join(text.replace("`", "").split())
 
 
 def statements(text: str) -> Iterator[Statement]:
-    """All of a text, in order; of a conversation what the user says in it."""
+    """All of a text, in order; of a conversation what people say in it."""
     text = _without_comments(text)
     position, front = _front_matter(text)
     yield from (one for one in front if not _is_blank(one))
-    turns = _turns(text, position)
-    for start, end in turns or [(position, len(text))]:
-        for one in _Reader(text).read(start, end):
-            if len(one.text) > _LINE_MAX_CHARS:
-                yield replace(one, text=one.text[:_LINE_MAX_CHARS])
-            elif not _is_blank(one):
-                yield one
+    said = turns(text, position)
+    for turn in [Turn(position, len(text), ME)] if said is None else said:
+        for one in _Reader(text).read(turn.start, turn.end):
+            if len(one.text) > _LINE_MAX_CHARS or not _is_blank(one):
+                yield replace(one, text=one.text[:_LINE_MAX_CHARS], speaker=turn.speaker, day=turn.day)
 
 
 def _without_comments(text: str) -> str:
@@ -136,21 +144,6 @@ def _without_comments(text: str) -> str:
         parts += [text[position:start], re.sub(r"[^\n]", " ", text[start : end + 3])]
         position = end + 3
     return "".join([*parts, text[position:]])
-
-
-def is_conversation(text: str) -> bool:
-    """Whether it is written in turns. What a model or a tool says there about the user is no fact."""
-    return bool(_turns(text, 0))
-
-
-def _turns(text: str, position: int) -> list[tuple[int, int]]:
-    blank = re.compile(r"\s*").match(text, position)
-    begin = blank.end() if blank else position
-    if _TURN.match(text, begin) is None:
-        return []
-    marks = list(_TURN.finditer(text, begin))
-    ends = [mark.start() for mark in marks[1:]] + [len(text)]
-    return [(mark.end(), end) for mark, end in zip(marks, ends, strict=True) if mark["role"].lower() in _SPEAKERS]
 
 
 def _is_blank(one: Statement) -> bool:
@@ -191,6 +184,14 @@ class _Reader:
         stripped = line.strip()
         in_fence = self._in_fence(line)
         self._rows = self._rows + 1 if stripped.startswith("|") and not in_fence else 0
+        if (
+            self._paragraph is not None
+            and _UNDERLINE.fullmatch(stripped)
+            and "\n" not in self._text[self._paragraph[0] : start - 1]
+        ):
+            title, self._paragraph = self._text[slice(*self._paragraph)], None
+            self._head(1 if stripped[0] == "=" else 2, title)
+            return
         if in_fence or not stripped or stripped.startswith((">", "|", "<!--", "---", "===")):
             yield from self._close()
             yield from self._row(start, stop)
@@ -228,11 +229,16 @@ class _Reader:
         self._headings.append((level, cleaned(title)))
 
     def _row(self, start: int, stop: int) -> Iterator[Statement]:
-        """Of a table of two columns each row behind the head is a pair."""
+        """Of a table of two to six columns each row behind the head is a pair; with a day before it, an item."""
         is_data = self._rows > _TABLE_HEAD_ROWS and stop - start <= _LINE_MAX_CHARS
         found = _ROW.match(self._text, start, stop) if is_data else None
-        if found is not None and _is_pair(said := f"{cleaned(found['key'])}: {cleaned(found['value'])}"):
-            yield Statement(start=start, end=stop, text=said, form="pair", headings=self._above())
+        if found is None:
+            return
+        values = " – ".join(value for one in found["values"].split("|") if (value := cleaned(one)))
+        said = f"{cleaned(found['key'])}: {values}"
+        is_dated = DAY_PREFIX.match(said) is not None
+        if values and (is_dated or _is_pair(said)):
+            yield Statement(start=start, end=stop, text=said, form="item" if is_dated else "pair", headings=self._above())
 
     def _in_fence(self, line: str) -> bool:
         mark = _FENCE.match(line)
@@ -335,12 +341,17 @@ def _paragraph(text: str, start: int, end: int, headings: tuple[str, ...]) -> It
 
 
 def _has_hard_breaks(lines: Sequence[str]) -> bool:
-    """Whether each line says something of its own: none begins in the middle of a sentence, and each has its full stop, or some
-    end where the next word would have had room."""
+    """Whether each line says something of its own: none ends in the middle of a sentence, and each has its full stop, or some
+    end where the next word would have had room. Where lines begin with small letters, none has a full stop, and most have
+    room. A line by itself does, unless it is a whole sentence."""
     width = max(_NARROW, *map(len, lines))
     pairs = [(line.rstrip(), after.split()[0]) for line, after in pairwise(lines)]
-    if not pairs or any(word[:1].islower() or _UNFINISHED.search(line) for line, word in pairs):
+    if not pairs:
+        line = lines[0].strip()
+        return line[:1] not in {"*", "_"} and not line.rstrip("\"')*_ ").endswith((".", "!", "?", ":", ";", ",", "。"))
+    if any(_UNFINISHED.search(line) for line, _ in pairs):
         return False
-    return all(line.endswith((".", "!", "?", ":", ";")) for line, _ in pairs) or any(
-        len(line) + 1 + len(word) <= width for line, word in pairs
-    )
+    with_room = sum(len(line) + 1 + len(word) <= width for line, word in pairs)
+    if any(word[:1].islower() for _, word in pairs):
+        return with_room * 2 > len(pairs) and not any(line.endswith((".", ";")) for line, _ in pairs)
+    return with_room > 0 or all(line.endswith((".", "!", "?", ":", ";")) for line, _ in pairs)

@@ -11,6 +11,7 @@ from typing import Any, Final
 from memdir.memory.extract import extract
 from memdir_bench.figures import Figure, machine
 from memdir_bench.memory import documentation
+from memdir_bench.memory.changes import changes
 from memdir_bench.memory.diaries import LANGUAGES, diary, kept, remembered
 from memdir_bench.memory.goals import figure
 from memdir_bench.memory.judging import Reader, judged
@@ -39,6 +40,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         reader = ModelReader(model(args.model, url=args.model_url)).statements
     figures = [one for family in ("tuned", "held") for one in _family(family, count, reader)]
     figures += _diaries()
+    figures += [one for family in ("tuned", "held") for one in _changes(family)]
     figures += _prose(50 if args.quick else _DOCUMENTS)
     return {"machine": machine(), "figures": [one.as_json() for one in figures], "failed": {}}
 
@@ -79,6 +81,13 @@ def _diaries() -> Iterator[Figure]:
         yield figure(f"diary_{name}", some / max(1, of), "share", samples=of, spread=spread, better="higher", note=note)
     yield figure("diary_contradictions", sum(one.contradictions for one in after.values()), "facts", samples=changed)
     yield figure("diary_stale", sum(one.stale for one in after.values()), "facts", samples=worth)
+
+
+def _changes(family: str) -> Iterator[Figure]:
+    """Facts that a later note in plain words ends, and those that it does not."""
+    found = changes(family)
+    for name, some, of in (("ended", found.ended, found.to_end), ("stayed", found.stayed, found.to_stay)):
+        yield figure(f"{family}_{name}", some / of, "share", samples=of, spread=wilson(some, of), better="higher")
 
 
 def _prose(count: int) -> Iterator[Figure]:

@@ -12,6 +12,8 @@ GOALS: Final[Mapping[str, float]] = {
     "held_precision": 0.9,
     "held_recall": 0.6,
     "held_up_to_date": 0.95,
+    "held_ended": 0.95,
+    "held_stayed": 0.95,
     "held_supported": 1.0,
     "held_contradictions": 0,
     "held_stale": 0,

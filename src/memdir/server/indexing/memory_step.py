@@ -11,7 +11,7 @@ from memdir.ingest.text import decode
 from memdir.memory.extract import extract
 from memdir.memory.model_reader import from_environment
 from memdir.memory.reconcile import reconcile, related_topics_of, same_text, topics_of
-from memdir.server.indexing.known_facts import KnownFacts
+from memdir.server.indexing.known_facts import KnownFacts, Topic
 from memdir.server.indexing.leases import Lease
 from memdir.server.indexing.pipeline import Failed, Small, Work, content, decoded, each, small_contents
 from memdir.store.errors import SupersededError
@@ -103,16 +103,21 @@ def _unrelated(works: Sequence[_Reading]) -> Iterator[list[_Reading]]:
     """In order, cut where a document says, or said, what one before it in the same part did: `KnownFacts.concerned` of each
     then shows nothing that another one of its part changes."""
     part: list[_Reading] = []
-    met: set[object] = set()
+    met_texts: set[str] = set()
+    met_topics: set[Topic] = set()
+    met_related: set[Topic] = set()
     for work in works:
         said = [*work.candidates, *(memory.candidate for memory in work.own)]
-        own: set[object] = {same_text(candidate.text) for candidate in said}
-        own.update(*(topics_of(candidate) for candidate in said), *(related_topics_of(candidate) for candidate in said))
-        if met & own:
+        texts = {same_text(candidate.text) for candidate in said}
+        topics = {topic for candidate in said for topic in topics_of(candidate)}
+        related = {topic for candidate in said for topic in related_topics_of(candidate)}
+        if texts & met_texts or related & met_topics or topics & met_related:
             yield part
-            part, met = [], set()
+            part, met_texts, met_topics, met_related = [], set(), set(), set()
         part.append(work)
-        met |= own
+        met_texts |= texts
+        met_topics |= topics
+        met_related |= related
     if part:
         yield part
 

@@ -1,0 +1,263 @@
+"""What kind of text a document is (a note, a journal, minutes, a letter, a conversation), whom it is about, and which of its
+statements are worth remembering. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate, compress
+from typing import Final
+
+from memdir.core.caseless import Caseless
+from memdir.memory.claims import USER, claim_of, is_meant
+from memdir.memory.dates import DAY_PREFIX, Journal, named_by
+from memdir.memory.guard import is_instruction, is_secret
+from memdir.memory.personal import (
+    NOTE_MAX_WORDS,
+    is_claim,
+    is_of_life,
+    names_within,
+    personal,
+    states,
+    worth_remembering,
+)
+from memdir.memory.pronouns import resolved
+from memdir.memory.statements import SENTENCES, Statement, cleaned, statements
+from memdir.memory.turns import ME, SELF, turns
+
+_AGENT_NAME: Final = re.compile(r"-[0-9a-f]{6}\.md$")
+"""As `store.agents.files.slug` names a file."""
+_OWN_STEMS: Final = frozenset(
+    """
+    user me about about-me profile user-profile my-profile memory preferences prefs my-preferences identity now claude agents
+    ich über-mich profil vorlieben moi à-propos-de-moi préférences yo sobre-mi sobre-mí perfil preferencias
+    """.split()  # noqa: SIM905
+)
+"""Names of files in which every item is there to be remembered, however many there are."""
+_TO_KEEP: Final = Caseless(
+    r"\b(?:pref(?:erence)?s|lessons?(?: learn(?:ed|t))?|learnings|conventions|house rules|gotchas|decisions|facts|remember)$"
+)
+"""Names and titles of notes in which everything is there to be remembered."""
+_USER_STEMS: Final = _OWN_STEMS | {"settings", "readme", "index"}
+_OF_DAYS: Final = re.compile(
+    r"(?:(?:daily|weekly|monthly|yearly|my|dev|work|personal|quick|random|private|meine?|mis|mes)-)*"
+    r"(?:notes?|journal|diary|log|logbook|reviews?|retro|inbox|to-?dos?|tasks?|stand-?ups?|scratch(?:pad)?|week|month|ideas|"
+    r"reflections?|brain-?dump|tagebuch|notizen|diario|notas|carnet)(?:-?[wq]?\d+)*|(?:\d{4}-?)?[wq]\d+"
+)
+"""Names of files that people write into day by day, about themselves."""
+_RECORDS_STEMS: Final = frozenset(
+    """
+    people persons contacts team family friends colleagues clients customers projects kontakte personen leute familie freunde
+    kollegen kunden projekte personnes famille amis collègues projets personas familia amigos clientes proyectos
+    """.split()  # noqa: SIM905
+)
+"""Names of files in which each heading is somebody, or a project, and what stands below is of it; and of folders in which each
+file is."""
+_COMPOUND: Final = re.compile(
+    r"(?P<who>I|We|[A-Z][\w'-]+(?: [A-Z][\w'-]+)?) (?P<first>\S.{2,120}?),? (?:and|but) "
+    r"(?:(?P<own>(?:I|we|my) \S.{1,120})|(?P<second>(?:(?:also|now|currently) )?(?:lives?|works?|speaks?|prefers?|likes?|"
+    r"loves?|hates?|uses?|drinks?|am|are|is|"
+    r"was born|moved|joined|never|always) \S.{1,120}))$",
+    re.DOTALL,
+)
+_SENTENCE_MIN_WORDS: Final = 4
+_LINE_MAX_WORDS: Final = 40
+"""Where one says more, the text is no list of lines."""
+_GREETING: Final = re.compile(
+    r"(?:Hi|Hello|Hey|Dear|Hallo|Liebe[rs]?|Hola|Querid[oa]s?|Cher|Chère|Bonjour|Salut)\b[^.!?]{0,40}[,!]?$"
+)
+"""How a letter begins."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """A text and what its name, its days and its lines tell of it."""
+
+    text: str
+    path: str
+    pieces: tuple[Statement, ...]
+    """All that it states."""
+    journal: Journal
+    is_journal: bool
+    subject: str
+    """Whom it is about where its lines do not tell: `user`, the project of an agent's memory, else what the file is called."""
+    is_record: bool
+    """Whether it lies in a folder in which each file is about somebody, or a project."""
+    is_to_keep: bool
+    """Whether all that it says is there to be remembered, where it is short."""
+    is_own: bool
+    """Whether it is about the user, so that all its items are, however long it is, and whoever is named concerns them."""
+    names: frozenset[str]
+    """What is a name in it, and not only the first word of a sentence."""
+    members: frozenset[str]
+    """Keys of lines that are people."""
+
+    @property
+    def is_records(self) -> bool:
+        """Whether each of its headings is somebody, or a project."""
+        return _stem(self.path) in _RECORDS_STEMS
+
+    def is_of_day(self, piece: Statement) -> bool:
+        """Whether a statement of a journal stands under a day, or behind one."""
+        day = named_by(self.path) or self.journal.day_at(piece.start) or DAY_PREFIX.match(piece.text)
+        return self.is_journal and day is not None
+
+    def worth_remembering(self) -> list[Statement]:
+        """With names in place of pronouns. Of a conversation what the user states, and what others say of themselves."""
+        if turns(self.text) is not None:
+            return [
+                piece
+                for piece in self.pieces
+                if (piece.form not in SENTENCES or states(cleaned(piece.text)) if piece.speaker == ME else is_claim(piece.text))
+            ]
+        pieces = [piece for piece in self.pieces if not is_instruction(piece.text)]
+        said = [cleaned(piece.text) for piece in pieces]
+        if self.is_to_keep and sum(len(one.split()) for one in said) <= NOTE_MAX_WORDS:
+            listed = [True] * len(pieces)
+        else:
+            listed = self._listed(pieces, said)
+        if self.path:
+            chosen = worth_remembering(said, names=self.names, listed=listed, is_own=self.is_own, is_journal=self.is_journal)
+        else:
+            chosen = [
+                one and (item or states(text) or is_of_life(text))
+                for one, item, text in zip(personal(said, listed=all(listed)), listed, said, strict=True)
+            ]
+        kept = [
+            one or (piece.key in self.members and is_meant(text)) for one, piece, text in zip(chosen, pieces, said, strict=True)
+        ]
+        about = f"{self.subject[:1].upper()}{self.subject[1:]}" if self.is_record else None
+        return list(compress(_with_names(self.text, pieces, about), kept))
+
+    def _listed(self, pieces: Sequence[Statement], said: Sequence[str]) -> list[bool]:
+        """For each whether it is an item of a list, by its form or as a line that says something of its own."""
+        is_letter = any(map(_GREETING.match, said[:2]))
+        are_lines = self.is_own or not (self.is_journal or is_letter or any(len(one.split()) > _LINE_MAX_WORDS for one in said))
+        is_titled = not self.is_own and 2 * sum(piece.form == "line" for piece in pieces) <= len(pieces)
+        return [
+            piece.form in {"item", "task", "front"}
+            or (piece.form == "pair" and not self.is_journal)
+            or (
+                piece.form == "line"
+                and are_lines
+                and (self.is_own or _is_said(one))
+                and not (at == 0 and is_titled and _stands_alone(self.text, piece))
+            )
+            for at, (piece, one) in enumerate(zip(pieces, said, strict=True))
+        ]
+
+
+def note_of(text: str, path: str) -> Note:
+    """Of a document; `path` is empty for one that lies in no place."""
+    subject = _subject_of(path)
+    journal = Journal(text)
+    pieces = tuple(part for piece in statements(text) for part in _clauses(piece))
+    stem, folder = _stem(path), _stem(path.rpartition("/")[0])
+    titles = (stem.replace("-", " "), *(piece.headings[0] for piece in pieces[:1] if piece.headings))
+    is_to_keep = folder in _RECORDS_STEMS or any(map(_TO_KEEP.search, titles))
+    is_own = is_to_keep or stem in _OWN_STEMS
+    said = [cleaned(piece.text) for piece in pieces]
+    names = names_within("\n".join(said)) | {word.title() for word in subject.split()}
+    return Note(
+        text=text,
+        path=path,
+        pieces=pieces,
+        journal=journal,
+        is_journal=_is_journal(pieces, journal, path),
+        subject=subject,
+        is_record=folder in _RECORDS_STEMS,
+        is_to_keep=is_to_keep,
+        is_own=is_own,
+        names=names | {one.split(maxsplit=1)[0] for one in said if one and is_own},
+        members=_members(pieces),
+    )
+
+
+def with_restated(text: str, pieces: list[Statement], restated: Sequence[tuple[int, str]]) -> list[Statement]:
+    """With what a model says that lines say (`model_reader`), where no rule found the same."""
+    known = {(claim.subject, claim.attribute, claim.value) for piece in pieces if (claim := claim_of(cleaned(piece.text)))}
+    lines = text.split("\n")
+    starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
+    for number, statement in restated:
+        claim = claim_of(statement)
+        if claim is None or is_instruction(lines[number - 1]) or (claim.subject, claim.attribute, claim.value) in known:
+            continue
+        known.add((claim.subject, claim.attribute, claim.value))
+        start, end = starts[number - 1], starts[number - 1] + len(lines[number - 1])
+        # What the line says in its own words, and no rule understands, is the same fact.
+        pieces = [one for one in pieces if not (start <= one.start and one.end <= end and claim_of(cleaned(one.text)) is None)]
+        pieces.append(Statement(start=start, end=end, text=statement, form="sentence"))
+    return sorted(pieces, key=lambda piece: piece.start)
+
+
+def _members(pieces: Sequence[Statement]) -> frozenset[str]:
+    """Keys of lines that are people, in what a group writes down of what each did: one of them is "me"."""
+    keys = {piece.key for piece in pieces if piece.key}
+    if not any(key.casefold() in SELF for key in keys):
+        return frozenset()
+    return frozenset(key for key in keys if key.casefold() in SELF or (key.istitle() and " " not in key))
+
+
+def _is_journal(pieces: Sequence[Statement], journal: Journal, path: str) -> bool:
+    """Whether it is named after a day, or a third of what it says stands under one or behind one."""
+    dated = sum(journal.day_at(piece.start) is not None for piece in pieces)
+    led = sum(DAY_PREFIX.match(piece.text) is not None for piece in pieces)
+    return named_by(path) is not None or 0 < dated >= len(pieces) / 3 or 1 < led >= len(pieces) / 3
+
+
+def _subject_of(path: str) -> str:
+    """`user` for files about the user, the project for memories of agents, which are called after what they say, else what the
+    file is called."""
+    folder, _, name = path.rpartition("/")
+    if _AGENT_NAME.search(name) and folder.startswith("/memory/"):
+        name = folder.rpartition("/")[2]
+    if not name or is_secret(name):
+        return USER
+    base = _stem(name)
+    is_own = base in _USER_STEMS or _OF_DAYS.fullmatch(base) is not None or not base or path.startswith("/user/")
+    return USER if is_own else base.replace("-", " ")
+
+
+def _stem(path: str) -> str:
+    name = path.rpartition("/")[2].rsplit(".", 1)[0]
+    return re.sub(r"[_ ]", "-", re.sub(r"^\d{4}-\d{2}-\d{2}[-_ ]?", "", name)).casefold()
+
+
+def _stands_alone(text: str, piece: Statement) -> bool:
+    """Whether an empty line follows."""
+    return text[piece.end : piece.end + 4].lstrip(" \t\r").startswith(("\n\n", "\n\r\n"))
+
+
+def _is_said(said: str) -> bool:
+    """Whether a line says something, and is no name, title, address or number."""
+    words = [plain for word in said.split() if (plain := word.lstrip("(\"'“")) and plain[0].isalpha()]
+    return 2 * sum(word[:1].islower() for word in words) >= max(len(words), _SENTENCE_MIN_WORDS)
+
+
+def _with_names(text: str, pieces: Sequence[Statement], about: str | None) -> list[Statement]:
+    """With the name in place of "she" and "he" where a paragraph tells who that is, or the text is `about` somebody."""
+    goes_on = [
+        before is not None and piece.form == before.form and not text[before.end : piece.start].strip()
+        and "\n\n" not in text[before.end : piece.start]
+        for before, piece in zip([None, *pieces], pieces, strict=False)
+    ]  # fmt: skip
+    said = resolved([piece.text for piece in pieces], goes_on=goes_on, about=about)
+    return [replace(piece, text=one) for piece, one in zip(pieces, said, strict=True)]
+
+
+def _clauses(piece: Statement) -> list[Statement]:
+    """ "I live in Porto and work at Tessera" are two facts, that change apart. Only where both are claims by themselves."""
+    found = _COMPOUND.match(piece.text) if piece.form in {"item", *SENTENCES} else None
+    if found is None:
+        return [piece]
+    own = found["own"]
+    first, second = f"{found['who']} {found['first']}.", f"{found['who']} {found['second']}"
+    if own is not None:
+        second = own[:1].upper() + own[1:]
+    if claim_of(cleaned(first)) is None or claim_of(cleaned(second)) is None:
+        return [piece]
+    at = piece.start + found.end("first")
+    begins = piece.start + found.start("second" if own is None else "own")
+    return [replace(piece, end=at, text=first), replace(piece, start=begins, text=second)]

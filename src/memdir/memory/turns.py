@@ -1,0 +1,93 @@
+"""Who says what in a text that several speak in: a conversation with a model, a chat that was exported, a letter or a mail
+with its head. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import date
+from typing import Final
+
+from memdir.memory.dates import is_day_first, written_on
+
+_ROLE: Final = re.compile(
+    r"^(?P<who>user|human|assistant|ai|system|developer|tool|function)(?: \([^)\n]{1,256}\))?[ \t]*:[ \t]*",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""How a turn of a conversation begins; `user (name):` names the speaker."""
+_WHO: Final = r"(?P<who>[^\W\d_][^\n:<>\[\]|]{0,38}?)"
+_TIME: Final = r"(?:\d{1,4}[./-]\d{1,2}[./-]\d{1,4},?[T ]+)?\d{1,2}[:.]\d{2}(?:[:.]\d{2})?(?: ?[AaPp]\.?[Mm]\.?)?"
+_LINES: Final = (
+    re.compile(rf"^[-*\t ]*(?:\[{_TIME}\]|\({_TIME}\)|{_TIME}(?: -)?) {_WHO}: ", re.MULTILINE),
+    re.compile(rf"^[-*\t ]*(?:[\[(]?{_TIME}[\])]? )?<[@+ ]?{_WHO}> ", re.MULTILINE),
+    re.compile(rf"^[-*\t ]*(?:\*\*)?{_WHO}(?:\*\*)? [\[(]{_TIME}[\])]:?(?: |$)", re.MULTILINE),
+)
+"""How a message begins in what chat programs export: `[10:02] Ana: …`, `12.11.26, 10:02 - Ana: …`, `<ana> …`,
+`Ana [10:02] …`."""
+_MESSAGES_MIN: Final = 2
+_HEAD: Final = re.compile(r"(?:[ \t]*\n|(?:\*\*)?[A-Za-zÀ-ÿ][\w-]{1,15}(?:\*\*)?:(?:\*\*)?[ \t]+\S[^\n]*\n){2,16}(?=[ \t]*\n)")
+"""Lines with the fields of a letter, up to the first empty one."""
+_FROM: Final = re.compile(
+    r"^(?:\*\*)?(?:From|Von|De|Från|Da)(?:\*\*)?:(?:\*\*)?[ \t]+\"?(?P<who>[^\n<\"(]*)", re.IGNORECASE | re.MULTILINE
+)
+_MAIL: Final = re.compile(r"^(?:\*\*)?(?:Subject|Betreff|Objet|Asunto|Ämne)\b|\w@\w", re.IGNORECASE | re.MULTILINE)
+SELF: Final = frozenset({"me", "myself", "ich", "moi", "yo", "jag", "ik"})
+"""How people call themselves in what they write down, in lower case."""
+_USER: Final = SELF | {"user", "human", "you", "du"}
+_MACHINES: Final = frozenset(
+    """
+    assistant ai system developer tool function bot agent model claude chatgpt gpt gpt-4 gpt-4o gpt-5 gemini copilot codex
+    cursor perplexity llama mistral grok siri alexa slackbot
+    """.split()  # noqa: SIM905
+)
+ME: Final = ""
+"""The speaker who is the user."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """Characters `start` to `end` of a text, who says them (`ME`, or a name), and on which day where that is told."""
+
+    start: int
+    end: int
+    speaker: str
+    day: date | None = None
+
+
+def turns(text: str, position: int = 0) -> list[Turn] | None:
+    """What people say in a text from a character on, in order, without what models and tools do; None where it has one voice.
+
+    The user is who is called "me" or "user"; else the only one who speaks with a model. Without either all are called by
+    their names.
+    """
+    blank = re.compile(r"\s*").match(text, position)
+    begin = blank.end() if blank else position
+    if _ROLE.match(text, begin) is not None:
+        return _said([(found["who"], found) for found in _ROLE.finditer(text, begin)], len(text))
+    head = _HEAD.match(text, begin)
+    sender = None if head is None or _MAIL.search(head[0]) is None else _FROM.search(head[0])
+    if head is not None and sender is not None:
+        who = " ".join(sender["who"].split()) or "Somebody"
+        return [Turn(head.end(), len(text), ME if who.casefold() in _USER else who, written_on(head[0]))]
+    lines = sum(bool(line.strip()) for line in text[begin:].splitlines())
+    for pattern in _LINES:
+        found = list(pattern.finditer(text, begin))
+        if len(found) >= max(_MESSAGES_MIN, lines / 3):
+            return _said([(one["who"].strip(" *"), one) for one in found], len(text))
+    return None
+
+
+def _said(marks: list[tuple[str, re.Match[str]]], end: int) -> list[Turn]:
+    names = {who.casefold() for who, _ in marks}
+    people = names - _MACHINES
+    day_first = is_day_first(" ".join(mark[0] for _, mark in marks))
+    is_with_model = len(people) == 1 < len(names)
+    ends = [mark.start() for _, mark in marks[1:]] + [end]
+    return [
+        Turn(
+            mark.end(), stop, ME if is_with_model or who.casefold() in _USER else who, written_on(mark[0], day_first=day_first)
+        )
+        for (who, mark), stop in zip(marks, ends, strict=True)
+        if who.casefold() not in _MACHINES
+    ]

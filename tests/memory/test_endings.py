@@ -1,0 +1,97 @@
+"""What a later note says is over is shown no more, and what it only mentions stays."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memdir.memory.endings import WORDS_MAX, endings_of, is_ended, stems_of
+from memdir.memory.extract import extract
+from memdir.memory.reconcile import related_topics_of, topics_of
+from memdir_bench.memory.changes import changes, pairs
+from memdir_bench.memory.judging import Store
+
+from .reading import read
+
+PAIRS = [(before, after) for family in ("tuned", "held") for _, before, after in pairs(family)]
+
+
+def latest(*notes: str, path: str = "/memory/{}/notes.md") -> list[str]:
+    store = Store()
+    for number, note in enumerate(notes):
+        store.write(path.format(number), note, now_ms=number)
+    return [one.candidate.text for one in store.latest()]
+
+
+@pytest.mark.promise("facts.endings")
+def test_of_what_people_note_of_changes_most_ends_what_it_should_and_hardly_anything_else() -> None:
+    tuned, held = changes("tuned"), changes("held")
+    assert tuned.ended >= 0.7 * tuned.to_end
+    assert tuned.stayed + held.stayed >= 0.95 * (tuned.to_stay + held.to_stay)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("My car is a grey Skoda Octavia.", "Sold the Skoda last week."),
+        ("I take piano lessons on Tuesdays.", "No more piano lessons."),
+        ("The bathroom has a damp problem.", "The damp in the bathroom is fixed."),
+        ("I'm reading Middlemarch.", "Finished Middlemarch, loved it."),
+        ("I don't drink coffee.", "I'm back on coffee."),
+        ("My wife is Karin.", "Karin and I split up."),
+        ("The standup is at 9:30.", "The standup is now at 10."),
+        ("Our office is on Lindholmen.", "The office moved to Nordstan."),
+        ("I'm allergic to penicillin.", "Turns out I'm not allergic to penicillin after all."),
+    ],
+)  # fmt: skip
+def test_a_fact_that_is_said_to_be_over_is_gone_in_either_order_of_dated_notes(before: str, after: str) -> None:
+    assert before not in latest(before, after)
+    early, late = ("/memory/2026-09-01.md", before), ("/memory/2026-10-31.md", after)
+    if all(extract(text, path, byte_at=int) for path, text in (early, late)):
+        store = Store()
+        for path, text in (late, early):
+            store.write(path, text, now_ms=1)
+        assert before not in [one.candidate.text for one in store.latest()]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("My sister works at Skoda.", "Sold the Skoda."),
+        ("The weekly meeting is on Thursdays.", "Cancelled the meeting today."),
+        ("Koen owns the warehouse code.", "Koen fixed the gutter."),
+        ("We have two cats, Miso and Kuma.", "Kuma died on Sunday."),
+        ("The car is a Volvo.", "The car is fixed."),
+        ("I live in Lisbon.", "Just back from Lisbon, great trip."),
+        ("I prefer pump 1 over the others.", "I prefer pump 2 over the others."),
+    ],
+)  # fmt: skip
+def test_what_is_only_mentioned_stays(before: str, after: str) -> None:
+    assert before in latest(before, after)
+
+
+def test_in_one_list_what_is_over_takes_the_line_above_with_it() -> None:
+    text = "# Notes\n\n- I take piano lessons on Tuesdays\n- I live in Ghent\n- Stopped the piano lessons\n"
+    assert [one.text for one in read(text, "/memory/notes.md")] == ["I live in Ghent", "Stopped the piano lessons"]
+
+
+def test_somebody_elses_is_not_the_users() -> None:
+    assert "Joost loves his Skoda." in latest("I live in Ghent. Joost loves his Skoda.", "Sold the Skoda.")
+
+
+@given(st.sampled_from(PAIRS), st.sampled_from(PAIRS))
+def test_every_fact_that_something_ends_is_found_by_the_words_it_is_looked_up_by(
+    one: tuple[str, str], other: tuple[str, str]
+) -> None:
+    for fact in read(one[0], "/memory/notes.md"):
+        for ender in (*read(one[1], "/memory/notes.md"), *read(other[1], "/memory/notes.md")):
+            if any(is_ended(fact.text, ending) for ending in endings_of(ender.text)):
+                assert topics_of(fact) & set(related_topics_of(ender))
+                assert topics_of(ender) & set(related_topics_of(fact))
+
+
+@given(st.text(max_size=2000))
+def test_any_text_has_few_words_and_endings_that_say_something(text: str) -> None:
+    assert len(stems_of(text)) <= WORDS_MAX
+    assert all(ending.stems for ending in endings_of(text))

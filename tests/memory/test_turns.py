@@ -1,0 +1,88 @@
+"""Whose "I" it is where several speak: chats, conversations with a model, letters with a head."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+
+from memdir.memory.claims import claim_of, says
+from memdir.memory.turns import ME, turns
+
+from .reading import facts, read
+
+HEAD = "From: Liv Stenmark <liv@example.org>\nTo: Tobias\nDate: Wed, 18 Nov 2026 10:00:00 +0100\n"
+MAIL = f"{HEAD}\nHi!\n\nI live in Malmö. I don't eat meat.\n"
+
+
+@pytest.mark.promise("facts.speakers")
+def test_what_somebody_writes_in_a_mail_is_theirs() -> None:
+    found = read(MAIL, "/memory/mail.md")
+    assert [(one.subject, one.text) for one in found] == [
+        ("liv stenmark", "Liv Stenmark says: I live in Malmö."),
+        ("liv stenmark", "Liv Stenmark says: I don't eat meat."),
+    ]
+
+
+def test_what_a_model_says_in_a_chat_is_nobodys_and_who_talks_with_it_is_the_user() -> None:
+    text = (
+        "[2026-11-15 10:02] Tobias: I don't take meetings on fridays\n[2026-11-15 10:03] Assistant: I'd recommend running.\n"
+        "[2026-11-15 10:04] Tobias: I always run in the evenings\n"
+    )
+    assert [(one.subject, one.text) for one in read(text, "/memory/chat.txt")] == [
+        ("user", "I don't take meetings on fridays"),
+        ("user", "I always run in the evenings"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "speakers", "day"),
+    [
+        ("12/11/2026, 19:02 - Nadia: the keys\n13/11/2026, 19:03 - Rosa: congrats\n", ["Nadia", "Rosa"], date(2026, 11, 12)),
+        ("11/12/2026, 7:02 PM - Nadia: keys\n11/13/2026, 7:03 PM - me: congrats\n", ["Nadia", ME], date(2026, 11, 12)),
+        ("12/11/2026, 19:02 - Nadia: keys\n12/11/2026, 19:03 - Rosa: congrats\n", ["Nadia", "Rosa"], None),
+        ("[10:02] ana: hi\n[10:03] bo: hello\n", ["ana", "bo"], None),
+        ("2026-11-12 10:02 <ana> hi\n2026-11-12 10:03 <bo> hello\n", ["ana", "bo"], date(2026, 11, 12)),
+        ("Ana [12.11.26 10:02]\nhi\nBo [12.11.26 10:03]\nhello\n", ["Ana", "Bo"], date(2026, 11, 12)),
+        ("user: hi\nassistant: hello\n", [ME], None),
+        ("From: me\nSubject: notes\n\nI live in Ghent.\n", [ME], None),
+    ],
+)  # fmt: skip
+def test_who_speaks_and_when(text: str, speakers: list[str], day: date | None) -> None:
+    found = turns(text)
+    assert found is not None
+    assert [one.speaker for one in found] == speakers
+    assert found[0].day == day
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Name: Ana\nCity: Graz\n",
+        "From: Lisbon\nTo: Porto\nTrain: 10:02\n\nI booked the hotel.\n",
+        "10:02 the train leaves\n",
+        "",
+    ],
+)
+def test_a_list_of_keys_is_no_chat(text: str) -> None:
+    assert turns(text) is None
+
+
+def test_a_text_in_which_only_a_model_speaks_says_nothing() -> None:
+    assert facts("assistant: I live in Ghent.\n", "/memory/chat.md") == []
+
+
+def test_what_is_reported_is_claimed_of_who_says_it() -> None:
+    found = claim_of(says("Liv", "I live in Malmö."))
+    assert found is not None
+    assert (found.subject, found.attribute, found.value) == ("liv", "lives in", "malmö")
+    other = claim_of(says("Liv", "Ana lives in Graz."))
+    assert other is not None
+    assert other.subject == "ana"
+
+
+def test_minutes_in_which_one_is_me_are_of_each_member() -> None:
+    text = "Standup\n\nMe: finished the upgrade in staging\nAyo: out sick\nSofie: leaves for Klarna on 15 Jan\n"
+    assert [(one.subject, one.kind) for one in read(text, "/memory/2026-11-20.md")] == [
+        ("user", "dynamic"), ("ayo", "dynamic"), ("sofie", "dynamic"),
+    ]  # fmt: skip
