@@ -162,6 +162,8 @@ _TIMES: Final = frozenset(
         """.split(),  # noqa: SIM905
     )
 )
+_NAMING: Final = frozenset({"called", "named"})
+"""Their stems are nouns."""
 _VAGUE: Final = frozenset(
     map(
         stem,
@@ -186,7 +188,9 @@ class Ending:
 
     @property
     def topics(self) -> frozenset[str]:
-        """The words by which such facts are looked up."""
+        """Of `topics_of`, by which such facts are looked up."""
+        if self.needs_all:
+            return frozenset({_all_of(self.stems)})
         return self.stems if self.of == "the same" else frozenset({max(self.stems, key=lambda one: (len(one), one))})
 
 
@@ -223,8 +227,17 @@ def says_what_is_over(statement: str) -> bool:
 @lru_cache(maxsize=_KNOWN)
 def stems_of(text: str) -> frozenset[str]:
     """Of its words that tell something: no stop words, numbers, days or months; at most WORDS_MAX."""
-    telling = (word for word in words(text) if word not in ENGLISH and len(word) > 1 and not word[0].isdigit())
+    telling = (word for word in words(text) if word not in ENGLISH | _NAMING and len(word) > 1 and not word[0].isdigit())
     return frozenset(islice((one for one in map(stem, telling) if one not in _TIMES), WORDS_MAX))
+
+
+def topics_of(fact: str) -> frozenset[str]:
+    """Its words, and all that it is about as one."""
+    return stems_of(fact) | {_all_of(_told(fact))}
+
+
+def _all_of(stems: frozenset[str]) -> str:
+    return " ".join(("=", *sorted(stems)))
 
 
 def is_ended(fact: str, ending: Ending) -> bool:

@@ -13,7 +13,7 @@ from memdir.core.caseless import Caseless
 from memdir.core.frontmatter import parse
 from memdir.memory.claims import USER, claim_of, formers_of, is_bare, says, short_names
 from memdir.memory.dates import DATE, WEEKDAY, day_of, ms_of, named_by, parsed, since
-from memdir.memory.endings import endings_of
+from memdir.memory.endings import endings_of, topics_of
 from memdir.memory.guard import is_instruction, is_secret
 from memdir.memory.notes import Note, note_of, with_restated
 from memdir.memory.personal import is_first_person, person_of, states
@@ -119,11 +119,12 @@ def _holding(found: Sequence[MemoryCandidate], *, newest_first: bool) -> tuple[M
     the last statement, and nothing that a later one says is gone."""
     kept: list[MemoryCandidate] = []
     taken: set[tuple[str, str]] = set()
-    enders: list[MemoryCandidate] = []
+    enders: dict[str, list[MemoryCandidate]] = {}
     for candidate in found if newest_first else reversed(found):
-        if any(ends(later, candidate) for later in enders):
+        if any(ends(later, candidate) for topic in topics_of(candidate.text) for later in enders.get(topic, ())):
             continue
-        enders += [candidate] if endings_of(candidate.text) else []
+        for topic in {topic for ending in endings_of(candidate.text) for topic in ending.topics}:
+            enders.setdefault(topic, []).append(candidate)
         claim = claim_of(candidate.text)
         if claim is not None:
             own = {(claim.subject, f"={name}") for name in short_names(claim.value)}
@@ -213,7 +214,7 @@ def _candidate(piece: Statement, subject: str, note: Note) -> tuple[str, str, st
     if piece.speaker != ME:
         about = piece.speaker if about == USER else about
         said = says(piece.speaker, said)
-    elif piece.form in {"item", "task"} and not is_line and not states(said):
+    elif piece.form in {"item", "task", "line"} and not is_line and not states(said):
         label = _label(piece)
         said = _with_subject(about, f"{label}: {said}" if label else said)
     return kind, said, about.casefold(), confidence

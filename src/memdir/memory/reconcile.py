@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from memdir.memory import endings
 from memdir.memory.claims import USER, claim_of, formers_of, short_names
 from memdir.memory.dates import DAY_MS
 from memdir.memory.endings import endings_of, is_ended, stems_of
@@ -19,6 +20,8 @@ from memdir.store.types import Memory, MemoryCandidate
 
 Action = Literal["add", "supersede", "precede", "remove", "strengthen"]
 """`precede`: it was so before what is known, which stays."""
+WORD_TOPICS: Final = frozenset({"~", "≠~"})
+"""First parts of topics that are words of facts, and of what is over."""
 SIMILAR: Final = 0.6
 """Share of words (Jaccard) from which an edited line is a new version of what stood there and not another fact."""
 
@@ -127,7 +130,7 @@ def topics_of(candidate: MemoryCandidate) -> frozenset[tuple[str, str]]:
     if claim is not None:
         first = _first_name(claim.subject)
         found |= {(first, claim.attribute), *((first, f"={name}") for name in short_names(claim.value))}
-    found |= {("~", word) for word in stems_of(candidate.text)}
+    found |= {("~", topic) for topic in endings.topics_of(candidate.text)}
     found |= {("≠~", word) for ending in endings_of(candidate.text) for word in ending.topics}
     return frozenset(found) | {(_subject_of(candidate), f"≠{former}") for former in formers_of(candidate.text)}
 
@@ -153,7 +156,7 @@ def _ending_topics_of(candidate: MemoryCandidate) -> list[tuple[str, str]]:
     """Topics of the facts that say that what a statement claims, or tells of, is over."""
     claim = claim_of(candidate.text)
     names = [] if claim is None else [(_first_name(claim.subject), f"≠{name}") for name in sorted(short_names(claim.value))]
-    return names + [("≠~", word) for word in sorted(stems_of(candidate.text))]
+    return names + [("≠~", topic) for topic in sorted(endings.topics_of(candidate.text))]
 
 
 def ends(candidate: MemoryCandidate, fact: MemoryCandidate) -> bool:
@@ -248,7 +251,7 @@ def _told_by(
     candidate: MemoryCandidate, topic: tuple[str, str], table: Mapping[tuple[str, str], Sequence[Memory]]
 ) -> Sequence[Memory]:
     found = table.get(topic, ())
-    return found if topic[0] in {"~", "≠~"} else _of_same_subject(candidate, found)
+    return found if topic[0] in WORD_TOPICS else _of_same_subject(candidate, found)
 
 
 def _edited(candidate: MemoryCandidate, gone: Sequence[Memory], used: set[str]) -> Memory | None:

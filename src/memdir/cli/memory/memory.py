@@ -190,7 +190,11 @@ def _search(args: argparse.Namespace, out: Output) -> int:
     if args.explain:
         out.note(f"searched for {' '.join(found['terms'])} in {found['tookMs']:.1f} ms")
     if not ranked:
+        from memdir.cli.memory.facts import facts_here
+
         out.note("no memory says something about this")
+        if facts_here(args.container) is None:
+            out.note("hint: what files of a mount say is found inside the mount, or with --container NAME")
     return EXIT_OK if ranked else EXIT_NOTHING
 
 

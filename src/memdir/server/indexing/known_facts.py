@@ -12,13 +12,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, cast
 
-from memdir.memory.reconcile import related_topics_of, same_text, topics_of
+from memdir.memory.reconcile import WORD_TOPICS, related_topics_of, same_text, topics_of
 from memdir.store.memories.memories import Decided
 from memdir.store.store import Store
 from memdir.store.types import Container, Memory, MemoryCandidate
 
 FACTS_MAX: Final = 20_000
-"""Of a container, the most important ones: some 20 MB."""
+"""Of a container, the most important ones: some 40 MB."""
+FACTS_OF_WORD_MAX: Final = 256
+"""A word that is in more of them tells too little of what is over."""
 CONTAINERS_MAX: Final = 4
 
 Topic = tuple[str, str]
@@ -63,14 +65,15 @@ class KnownFacts:
         for candidate in candidates:
             ids |= known.by_text.get(same_text(candidate.text), set())
             for topic in related_topics_of(candidate):
-                ids |= known.by_topic.get(topic, set())
+                found = known.by_topic.get(topic, set())
+                ids |= found if topic[0] not in WORD_TOPICS or len(found) <= FACTS_OF_WORD_MAX else set()
         ids -= {memory.id for memory in own}
         now_ms = self._store.now_ms()
-        found = [known.by_id[memory_id] for memory_id in ids]
-        found = [memory for memory in found if memory.forget_after_ms is None or memory.forget_after_ms > now_ms]
-        found.sort(key=lambda memory: memory.id)
-        found.sort(key=lambda memory: (memory.candidate.kind, memory.updated_at_ms), reverse=True)
-        return found
+        concerned = [known.by_id[memory_id] for memory_id in ids]
+        concerned = [memory for memory in concerned if memory.forget_after_ms is None or memory.forget_after_ms > now_ms]
+        concerned.sort(key=lambda memory: memory.id)
+        concerned.sort(key=lambda memory: (memory.candidate.kind, memory.updated_at_ms), reverse=True)
+        return concerned
 
     def applied(self, container: Container, decisions: Sequence[Decided], *, changed: bool) -> None:
         """The decisions, which all were made on `container` as it was, are carried out; `changed`: something came of them."""
