@@ -21,7 +21,7 @@ Of = Literal["anything", "doing", "not doing", "wanting", "owing", "trouble", "t
 _KNOWN: Final = 32_768
 WORDS_MAX: Final = 24
 """Of a fact, the first ones."""
-_WORDS_FOR_ONE: Final = 8
+_WORDS_FOR_ONE: Final = 4
 """A fact that says more words for each one of what is over only mentions it."""
 _DETERMINER: Final = r"(?:(?:the|my|our|his|her|their|its|all|an?) )?"
 _WHAT: Final = rf"(?:(?:with|using|doing|on|in|at|from) )?{_DETERMINER}(?P<what>[^.,;:!?()–—]{{2,60}}?)"
@@ -67,7 +67,7 @@ _FROM: Final = re.compile(
 )
 _INSTEAD: Final = re.compile(rf"\b(?:instead of|rather than) (?:\w+ing )?{_WHAT}{_END}")
 _NOT_SO: Final = re.compile(
-    rf"\b(?:(?:not|n['’]t)(?= [^.;]*\b(?:after all|any ?more)\b)|[Tt]urns? out [^.;,]{{1,30}} not) {_WHAT}"
+    rf"(?:(?:\b(?<!will )not|(?<!\bwo)n['’]t)(?= [^.;]*\b(?:after all|any ?more)\b)|\b[Tt]urns? out [^.;,]{{1,30}} not) {_WHAT}"
     r"(?=,? after all| any ?more|[.,;!?()]|$)"
 )
 _SEPARATED: Final = re.compile(
@@ -141,6 +141,8 @@ _ONCE: Final = frozenset(
     )
 )
 """What is cancelled for one day, and is held the next time."""
+_OF_FILE: Final = re.compile(r"^[^:–]{1,40} – ")
+"""Whom a line is about, where its words do not tell."""
 _OF_RELATIVE: Final = re.compile(r"(?:My|Our) [a-z-]+ (?:works|drives|owns|uses|rides|plays|goes|lives|studies|likes|loves)\b")
 _QUANTITIES: Final = frozenset(
     map(
@@ -156,14 +158,15 @@ _TIMES: Final = frozenset(
     map(
         stem,
         """
-        january february march april may june july august september october november december monday tuesday wednesday thursday
+        january february march april may june july august september october november december
+        jan feb mar apr jun jul aug sep sept oct nov dec mon tue wed thu fri sat sun monday tuesday wednesday thursday
         friday saturday sunday day week month year today yesterday tomorrow morning evening night ago last next end finally now
         just already really
         """.split(),  # noqa: SIM905
     )
 )
-_NAMING: Final = frozenset({"called", "named"})
-"""Their stems are nouns."""
+_UNTOLD: Final = ENGLISH | frozenset({"called", "named", "user", "every", "each", "yrs", "kr"})
+"""Words that tell nothing, or whose stems are nouns that tell something else."""
 _VAGUE: Final = frozenset(
     map(
         stem,
@@ -227,7 +230,7 @@ def says_what_is_over(statement: str) -> bool:
 @lru_cache(maxsize=_KNOWN)
 def stems_of(text: str) -> frozenset[str]:
     """Of its words that tell something: no stop words, numbers, days or months; at most WORDS_MAX."""
-    telling = (word for word in words(text) if word not in ENGLISH | _NAMING and len(word) > 1 and not word[0].isdigit())
+    telling = (word for word in words(text) if word not in _UNTOLD and len(word) > 1 and not word[0].isdigit())
     return frozenset(islice((one for one in map(stem, telling) if one not in _TIMES), WORDS_MAX))
 
 
@@ -249,7 +252,7 @@ def is_ended(fact: str, ending: Ending) -> bool:
         return told - _VAGUE == ending.stems - _VAGUE or (
             len(told & ending.stems) >= max(_SAME_MIN, _SAME * len(told | ending.stems))
         )
-    stems = stems_of(fact)
+    stems = stems_of(_OF_FILE.sub("", fact))
     if not ending.stems <= stems or len(stems) > _WORDS_FOR_ONE * len(ending.stems) or _OF_RELATIVE.match(fact):
         return False
     if ending.is_for_once and _RECURRING.search(fact):
