@@ -44,6 +44,8 @@ def test_what_a_model_says_in_a_chat_is_nobodys_and_who_talks_with_it_is_the_use
         ("[10:02] ana: hi\n[10:03] bo: hello\n", ["ana", "bo"], None),
         ("2026-11-12 10:02 <ana> hi\n2026-11-12 10:03 <bo> hello\n", ["ana", "bo"], date(2026, 11, 12)),
         ("Ana [12.11.26 10:02]\nhi\nBo [12.11.26 10:03]\nhello\n", ["Ana", "Bo"], date(2026, 11, 12)),
+        ("Ana Ruiz  10:02 AM\nhi\n\nBo  10:05 AM\nhello\n", ["Ana Ruiz", "Bo"], None),
+        ("---- Forwarded message ----\nFrom: Ana <a@x.example>\nDate: 3 Nov 2026\n\nhi\n", ["Ana"], date(2026, 11, 3)),
         ("user: hi\nassistant: hello\n", [ME], None),
         ("From: me\nSubject: notes\n\nI live in Ghent.\n", [ME], None),
     ],
@@ -61,6 +63,7 @@ def test_who_speaks_and_when(text: str, speakers: list[str], day: date | None) -
         "Name: Ana\nCity: Graz\n",
         "From: Lisbon\nTo: Porto\nTrain: 10:02\n\nI booked the hotel.\n",
         "10:02 the train leaves\n",
+        "Gym 9:30\nLunch 12:00\n",
         "",
     ],
 )

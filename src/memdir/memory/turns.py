@@ -21,11 +21,13 @@ _TIME: Final = r"(?:\d{1,4}[./-]\d{1,2}[./-]\d{1,4},?[T ]+)?\d{1,2}[:.]\d{2}(?:[
 _LINES: Final = (
     re.compile(rf"^[-*\t ]*(?:\[{_TIME}\]|\({_TIME}\)|{_TIME}(?: -)?) {_WHO}: ", re.MULTILINE),
     re.compile(rf"^[-*\t ]*(?:[\[(]?{_TIME}[\])]? )?<[@+ ]?{_WHO}> ", re.MULTILINE),
+    re.compile(rf"^{_WHO} {{1,3}}{_TIME}[ \t]*$(?=\n[^\n]*\S)(?!\n[^\n]* {_TIME}[ \t]*$)", re.MULTILINE),
     re.compile(rf"^[-*\t ]*(?:\*\*)?{_WHO}(?:\*\*)? [\[(]{_TIME}[\])]:?(?: |$)", re.MULTILINE),
 )
 """How a message begins in what chat programs export: `[10:02] Ana: …`, `12.11.26, 10:02 - Ana: …`, `<ana> …`,
-`Ana [10:02] …`."""
+`Ana [10:02] …`, `Ana  10:02 AM` above it."""
 _MESSAGES_MIN: Final = 2
+_FORWARDED: Final = re.compile(r"[-_ \t]*(?:Begin )?(?:[Ff]orwarded|[Oo]riginal) [Mm]essage:?[-_ \t]*\n\s*")
 _HEAD: Final = re.compile(r"(?:[ \t]*\n|(?:\*\*)?[A-Za-zÀ-ÿ][\w-]{1,15}(?:\*\*)?:(?:\*\*)?[ \t]+\S[^\n]*\n){2,16}(?=[ \t]*\n)")
 """Lines with the fields of a letter, up to the first empty one."""
 _FROM: Final = re.compile(
@@ -65,7 +67,8 @@ def turns(text: str, position: int = 0) -> list[Turn] | None:
     begin = blank.end() if blank else position
     if _ROLE.match(text, begin) is not None:
         return _said([(found["who"], found) for found in _ROLE.finditer(text, begin)], len(text))
-    head = _HEAD.match(text, begin)
+    forwarded = _FORWARDED.match(text, begin)
+    head = _HEAD.match(text, begin if forwarded is None else forwarded.end())
     sender = None if head is None or _MAIL.search(head[0]) is None else _FROM.search(head[0])
     if head is not None and sender is not None:
         who = " ".join(sender["who"].split()) or "Somebody"
