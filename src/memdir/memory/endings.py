@@ -191,7 +191,7 @@ class Ending:
 
     @property
     def topics(self) -> frozenset[str]:
-        """Of `topics_of`, by which such facts are looked up."""
+        """Of `word_topics`, by which such facts are looked up."""
         if self.needs_all:
             return frozenset({_all_of(self.stems)})
         return self.stems if self.of == "the same" else frozenset({max(self.stems, key=lambda one: (len(one), one))})
@@ -234,7 +234,7 @@ def stems_of(text: str) -> frozenset[str]:
     return frozenset(islice((one for one in map(stem, telling) if one not in _TIMES), WORDS_MAX))
 
 
-def topics_of(fact: str) -> frozenset[str]:
+def word_topics(fact: str) -> frozenset[str]:
     """Its words, and all that it is about as one."""
     return stems_of(fact) | {_all_of(_told(fact))}
 

@@ -13,7 +13,7 @@ from memdir.core.caseless import Caseless
 from memdir.core.frontmatter import parse
 from memdir.memory.claims import USER, claim_of, formers_of, is_bare, says, short_names
 from memdir.memory.dates import DATE, WEEKDAY, day_of, ms_of, named_by, parsed, since
-from memdir.memory.endings import endings_of, topics_of
+from memdir.memory.endings import endings_of, word_topics
 from memdir.memory.guard import is_instruction, is_secret
 from memdir.memory.notes import Note, note_of, with_restated
 from memdir.memory.personal import is_first_person, person_of, states
@@ -121,7 +121,7 @@ def _holding(found: Sequence[MemoryCandidate], *, newest_first: bool) -> tuple[M
     taken: set[tuple[str, str]] = set()
     enders: dict[str, list[MemoryCandidate]] = {}
     for candidate in found if newest_first else reversed(found):
-        if any(ends(later, candidate) for topic in topics_of(candidate.text) for later in enders.get(topic, ())):
+        if any(ends(later, candidate) for topic in word_topics(candidate.text) for later in enders.get(topic, ())):
             continue
         for topic in {topic for ending in endings_of(candidate.text) for topic in ending.topics}:
             enders.setdefault(topic, []).append(candidate)

@@ -12,10 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from memdir.memory import endings
 from memdir.memory.claims import USER, claim_of, formers_of, short_names
 from memdir.memory.dates import DAY_MS
-from memdir.memory.endings import endings_of, is_ended, stems_of
+from memdir.memory.endings import endings_of, is_ended, stems_of, word_topics
 from memdir.store.types import Memory, MemoryCandidate
 
 Action = Literal["add", "supersede", "precede", "remove", "strengthen"]
@@ -130,7 +129,7 @@ def topics_of(candidate: MemoryCandidate) -> frozenset[tuple[str, str]]:
     if claim is not None:
         first = _first_name(claim.subject)
         found |= {(first, claim.attribute), *((first, f"={name}") for name in short_names(claim.value))}
-    found |= {("~", topic) for topic in endings.topics_of(candidate.text)}
+    found |= {("~", topic) for topic in word_topics(candidate.text)}
     found |= {("≠~", word) for ending in endings_of(candidate.text) for word in ending.topics}
     return frozenset(found) | {(_subject_of(candidate), f"≠{former}") for former in formers_of(candidate.text)}
 
@@ -156,7 +155,7 @@ def _ending_topics_of(candidate: MemoryCandidate) -> list[tuple[str, str]]:
     """Topics of the facts that say that what a statement claims, or tells of, is over."""
     claim = claim_of(candidate.text)
     names = [] if claim is None else [(_first_name(claim.subject), f"≠{name}") for name in sorted(short_names(claim.value))]
-    return names + [("≠~", topic) for topic in sorted(endings.topics_of(candidate.text))]
+    return names + [("≠~", topic) for topic in sorted(word_topics(candidate.text))]
 
 
 def ends(candidate: MemoryCandidate, fact: MemoryCandidate) -> bool:
