@@ -135,7 +135,8 @@ class Note:
         """For each whether it is an item of a list, by its form or as a line that says something of its own."""
         is_letter = any(map(_GREETING.match, said[:2]))
         are_lines = self.is_own or not (self.is_journal or is_letter or any(len(one.split()) > _LINE_MAX_WORDS for one in said))
-        is_titled = not self.is_own and 2 * sum(piece.form == "line" for piece in pieces) <= len(pieces)
+        lines = sum(piece.form == "line" for piece in pieces)
+        is_titled = len(pieces) == 1 or (not self.is_own and 2 * lines <= len(pieces))
         return [
             piece.form in {"item", "task", "front"}
             or (piece.form == "pair" and not self.is_journal)
@@ -226,8 +227,9 @@ def _stem(path: str) -> str:
 
 
 def _stands_alone(text: str, piece: Statement) -> bool:
-    """Whether an empty line follows."""
-    return text[piece.end : piece.end + 4].lstrip(" \t\r").startswith(("\n\n", "\n\r\n"))
+    """Whether an empty line follows, or nothing."""
+    rest = text[piece.end :]
+    return not rest.strip() or rest.lstrip(" \t\r").startswith(("\n\n", "\n\r\n"))
 
 
 def _is_said(said: str) -> bool:
