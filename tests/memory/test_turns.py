@@ -7,6 +7,8 @@ from datetime import date
 import pytest
 
 from memdir.memory.claims import claim_of, says
+from memdir.memory.extract import extract
+from memdir.memory.statements import statements
 from memdir.memory.turns import ME, turns
 
 from .reading import facts, read
@@ -89,3 +91,18 @@ def test_minutes_in_which_one_is_me_are_of_each_member() -> None:
     assert [(one.subject, one.kind) for one in read(text, "/memory/2026-11-20.md")] == [
         ("user", "dynamic"), ("ayo", "dynamic"), ("sofie", "dynamic"),
     ]  # fmt: skip
+
+
+def test_what_a_language_model_makes_of_the_lines_of_a_conversation_is_not_the_users() -> None:
+    text = "[10:02] Ana: hello there\n[10:03] Claude: Lisbon is home to me.\n"
+    restated = [(2, "I live in Lisbon.")]
+    assert extract(text, "/memory/chat.md", byte_at=int, restated=restated) == ()
+    assert [
+        one.text for one in extract("hello\n\nLisbon is home.\n", "/memory/a.md", byte_at=int, restated=[(3, restated[0][1])])
+    ]
+
+
+def test_a_conversation_behind_front_matter_is_one() -> None:
+    text = "---\ndate: 2026-11-15\n---\n[10:02] Liv: I live in Malmö.\n[10:03] Bo: I live in Kiel.\n"
+    assert [(one.speaker, one.text) for one in statements(text)] == [("Liv", "I live in Malmö."), ("Bo", "I live in Kiel.")]
+    assert [one.subject for one in read(text, "/memory/chat.md")] == ["liv", "bo"]

@@ -117,10 +117,10 @@ def written_on(text: str, *, day_first: bool | None = None) -> date | None:
         return None
     first, second = int(digits["first"]), int(digits["second"])
     year = int(digits["year"]) + (2000 if len(digits["year"]) == 2 else 0)
-    if day_first is None and first != second:
-        day_first = is_day_first(digits[0])
-    elif first == second:
+    if first == second:
         day_first = True
+    elif day_first is None:
+        day_first = is_day_first(digits[0])
     return None if day_first is None else _day(year, second, first) if day_first else _day(year, first, second)
 
 

@@ -16,7 +16,7 @@ from memdir.memory.claims import STATEMENT_MAX_CHARS, is_meant
 from memdir.store.text.stopwords import ENGLISH
 from memdir.store.text.words import stem, words
 
-Of = Literal["anything", "doing", "not doing", "wanting", "owing", "trouble", "the same"]
+Kind = Literal["anything", "doing", "not doing", "wanting", "owing", "trouble", "the same"]
 
 _KNOWN: Final = 32_768
 WORDS_MAX: Final = 24
@@ -24,7 +24,8 @@ WORDS_MAX: Final = 24
 _WORDS_FOR_ONE: Final = 4
 """A fact that says more words for each one of what is over only mentions it."""
 _DETERMINER: Final = r"(?:(?:the|my|our|his|her|their|its|all|an?) )?"
-_WHAT: Final = rf"(?:(?:with|using|doing|on|in|at|from) )?{_DETERMINER}(?P<what>[^.,;:!?()–—]{{2,60}}?)"
+_PHRASE: Final = r"[^.,;:!?()–—]{2,60}?"
+_WHAT: Final = rf"(?:(?:with|using|doing|on|in|at|from) )?{_DETERMINER}(?P<what>{_PHRASE})"
 _END: Final = (
     r"(?=\s*[.,;:!?()–—]|\s*$| - | -> | (?:and|but|because|since|so|for|to|in favou?r of|after|when|last|this|that|today|"
     r"yesterday|now|as|by|instead|on|any ?more|altogether|too|completely|entirely|again)\b)"
@@ -34,6 +35,12 @@ _SUBJECT: Final = (
     r"(?:(?:I|[Ww]e|[Ss]he|[Hh]e|[Tt]he user|[A-ZÀ-Þ]\w+)(?:['’](?:ve|m|re|s)| have| has| am| are| is)? )?"
     r"(?:(?:finally|just|now|also|already|really|recently|officially) )*"
 )
+_IT_IS: Final = (
+    rf"{_CLAUSE}{_DETERMINER}(?P<what>[^.,;:!?()–—]{{2,50}}?) (?:(?:is|are|was|were|has|have)(?: been| got)? )?"
+    r"(?:(?:finally|now|all) )*"
+)
+_SAID: Final = r"(?=\s*[.,;!?)]|\s*$| - | (?:on|at|in|last|this|today|yesterday|now|since|and|but)\b)"
+"""Nothing that the word before could take as its object."""
 _OVER: Final = re.compile(
     rf"{_CLAUSE}{_SUBJECT}(?i:sold|traded(?: in)?|gave (?:away|back)|given away|handed back|returned|got rid of|threw out|"
     r"handed over|gave(?= my [^.,;]{2,40} to\b)|retired(?= (?:the|my|our) )|some(?:one|body) stole|"
@@ -47,23 +54,21 @@ _OVER: Final = re.compile(
     rf"(?:switched|changed)(?! (?:to|from|the|our)\b)|cancell?ed) {_WHAT}{_END}"
 )
 _IS_OVER: Final = re.compile(
-    rf"{_CLAUSE}{_DETERMINER}(?P<what>[^.,;:!?()–—]{{2,50}}?) (?:(?:is|are|was|were|has|have)(?: been| got)? )?"
-    r"(?:(?:finally|now|all) )*(?:(?:sold|(?:(?<=is )|(?<=are )|(?<=was ))(?:over|off|gone)|cancell?ed|finished|"
+    rf"{_IT_IS}(?:(?:sold|(?:(?<=is )|(?<=are )|(?<=was ))(?:over|off|gone)|cancell?ed|finished|"
     r"scrapped|ended|switched off|uninstalled|left|"
-    r"shut down)(?=\s*[.,;!?)]|\s*$| - | (?:on|at|in|last|this|today|yesterday|now|since|and|but)\b)"
+    rf"shut down){_SAID}"
     r"|(?:dead|died|stolen|broke down|passed away|retired|expired|lapsed|came off|fell through|moved out|moved away|"
     r"split up|broke up|closed down|went (?:bust|back))\b)"
 )
 _WELL: Final = re.compile(
-    rf"{_CLAUSE}{_DETERMINER}(?P<what>[^.,;:!?()–—]{{2,50}}?) (?:(?:is|are|was|were|has|have)(?: been| got)? )?"
-    r"(?:(?:finally|now|all) )*(?:fixed|repaired|solved|resolved|healed|cured|back to normal|(?:fine|better|"
+    rf"{_IT_IS}(?:fixed|repaired|solved|resolved|healed|cured|back to normal|(?:fine|better|"
     r"working|works?) again)"
-    r"(?=\s*[.,;!?)]|\s*$| - | (?:on|at|in|last|this|today|yesterday|now|since|and|but)\b)"
-    rf"|{_CLAUSE}{_SUBJECT}(?i:fixed|repaired|solved|resolved|found) {_DETERMINER}(?P<again>[^.,;:!?()–—]{{2,60}}?){_END}"
+    rf"{_SAID}"
+    rf"|{_CLAUSE}{_SUBJECT}(?i:fixed|repaired|solved|resolved|found) {_DETERMINER}(?P<again>{_PHRASE}){_END}"
 )
 _FROM: Final = re.compile(
     rf"\b(?:[Mm]oved|[Mm]igrated|[Ss]witched|[Cc]hanged|[Ww]ent|[Pp]orted|[Tt]ransferred)\b[^.,;:]{{0,40}}? from {_DETERMINER}"
-    rf"(?P<what>[^.,;:!?()–—]{{2,60}}?) (?:over )?to\b"
+    rf"(?P<what>{_PHRASE}) (?:over )?to\b"
 )
 _INSTEAD: Final = re.compile(rf"\b(?:instead of|rather than) (?:\w+ing )?{_WHAT}{_END}")
 _NOT_SO: Final = re.compile(
@@ -79,7 +84,7 @@ _DONE: Final = re.compile(
 )
 _GOT: Final = re.compile(
     rf"{_CLAUSE}{_SUBJECT}(?i:bought|got|found|booked|ordered|moved into|signed (?:for)?) {_DETERMINER}(?:new )?"
-    r"(?P<what>[^.,;:!?()–—]{2,60}?)(?= (?:in|on|at|from|with|by|for|as|and|today|yesterday|last)\b|[.,;:!?()–—]|\s*$)"
+    rf"(?P<what>{_PHRASE})(?= (?:in|on|at|from|with|by|for|as|and|today|yesterday|last)\b|[.,;:!?()–—]|\s*$)"
 )
 _ARRIVED: Final = re.compile(
     rf"{_CLAUSE}{_DETERMINER}(?P<what>[^.,;:!?()–—]{{2,50}}?) (?:(?:is|are|was|were|has|have)(?: been)? )?(?:(?:finally|now) )*"
@@ -87,8 +92,8 @@ _ARRIVED: Final = re.compile(
 )
 _PAID: Final = re.compile(rf"{_CLAUSE}{_SUBJECT}(?i:paid|repaid)(?: (?:off|back))? {_WHAT}(?: back| off)?{_END}")
 _AGAIN: Final = re.compile(
-    rf"\bback (?:on|at|to) {_DETERMINER}(?P<what>[^.,;:!?()–—]{{2,60}}?){_END}"
-    rf"|\b(?:started|resumed|eat|drink|go to|play|use|do|take) {_DETERMINER}(?P<again>[^.,;:!?()–—]{{2,60}}?) again\b"
+    rf"\bback (?:on|at|to) {_DETERMINER}(?P<what>{_PHRASE}){_END}"
+    rf"|\b(?:started|resumed|eat|drink|go to|play|use|do|take) {_DETERMINER}(?P<again>{_PHRASE}) again\b"
 )
 _CHANGED: Final = re.compile(
     r"\b(?:now|no longer|any ?more|these days|nowadays|from now on|again|new|down to|up to|only)\b",
@@ -100,12 +105,12 @@ _SAME: Final = 0.5
 """Jaccard, of the words of two statements but for quantities, from which they are about the same."""
 _SAME_MIN: Final = 2
 """Words in common; where there are fewer, all must be."""
-_PATTERNS: Final[tuple[tuple[re.Pattern[str], Of], ...]] = (
+_PATTERNS: Final[tuple[tuple[re.Pattern[str], Kind], ...]] = (
     (_OVER, "anything"), (_IS_OVER, "anything"), (_FROM, "anything"), (_INSTEAD, "anything"), (_NOT_SO, "anything"),
     (_SEPARATED, "anything"), (_WELL, "trouble"), (_DONE, "doing"), (_GOT, "wanting"), (_ARRIVED, "wanting"),
     (_PAID, "owing"), (_AGAIN, "not doing"),
 )  # fmt: skip
-_TELLING: Final[dict[Of, re.Pattern[str]]] = {
+_TOLD_BY: Final[dict[Kind, re.Pattern[str]]] = {
     "doing": re.compile(
         r"\b(?:train|prepar|study|learn|read|watch|writ|work|build|plan|wait|practi[sc]|draft|apply|renovat|redo|taking)\w*\b|"
         r"\b(?:to do|todo|due|deadline|in progress)\b",
@@ -165,7 +170,7 @@ _TIMES: Final = frozenset(
         """.split(),  # noqa: SIM905
     )
 )
-_UNTOLD: Final = ENGLISH | frozenset({"called", "named", "user", "every", "each", "yrs", "kr"})
+_IGNORED: Final = ENGLISH | frozenset({"called", "named", "user", "every", "each", "yrs", "kr"})
 """Words that tell nothing, or whose stems are nouns that tell something else."""
 _VAGUE: Final = frozenset(
     map(
@@ -181,11 +186,11 @@ _VAGUE: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """Stems of what is over, and which facts it ends: `anything` that holds, or what somebody is doing, not doing, wanting or
-    owing, or trouble, or `the same` with another value. `needs_all`: only where nothing else is said."""
+    """Stems of what is over, and which `kind` of facts it ends: `anything` that holds, or what somebody is doing, not doing,
+    wanting or owing, or trouble, or `the same` with another value. `needs_all`: only where nothing else is said."""
 
     stems: frozenset[str]
-    of: Of
+    kind: Kind
     is_for_once: bool = False
     needs_all: bool = False
 
@@ -194,7 +199,7 @@ class Ending:
         """Of `word_topics`, by which such facts are looked up."""
         if self.needs_all:
             return frozenset({_all_of(self.stems)})
-        return self.stems if self.of == "the same" else frozenset({max(self.stems, key=lambda one: (len(one), one))})
+        return self.stems if self.kind == "the same" else frozenset({max(self.stems, key=lambda one: (len(one), one))})
 
 
 @lru_cache(maxsize=_KNOWN)
@@ -203,7 +208,7 @@ def endings_of(statement: str) -> tuple[Ending, ...]:
     if len(statement) > STATEMENT_MAX_CHARS or not is_meant(statement):
         return ()
     found: list[Ending] = []
-    for pattern, of in _PATTERNS:
+    for pattern, kind in _PATTERNS:
         if pattern is _INSTEAD and _ONE_TIME.search(statement):
             continue
         for match in pattern.finditer(statement):
@@ -214,29 +219,29 @@ def endings_of(statement: str) -> tuple[Ending, ...]:
                 if is_cancelled and _THIS_TIME.search(statement):
                     continue
                 is_for_once = is_cancelled and bool(stems & _ONCE)
-                found.append(Ending(stems, of, is_for_once))
-    told = _told(statement)
+                found.append(Ending(stems, kind, is_for_once))
+    about = _about(statement)
     is_changed = _CHANGED.search(statement) is not None
-    if (told - _VAGUE and is_changed) or (len(told) >= _SAME_MIN and _HAS_VALUE.search(statement)):
-        found.append(Ending(told, "the same", needs_all=not is_changed))
+    if (about - _VAGUE and is_changed) or (len(about) >= _SAME_MIN and _HAS_VALUE.search(statement)):
+        found.append(Ending(about, "the same", needs_all=not is_changed))
     return tuple(found)
 
 
 def says_what_is_over(statement: str) -> bool:
     """Whether it is worth remembering for that alone; what is finished, bought or paid passes."""
-    return any(ending.of not in {"doing", "wanting", "owing", "the same"} for ending in endings_of(statement))
+    return any(ending.kind not in {"doing", "wanting", "owing", "the same"} for ending in endings_of(statement))
 
 
 @lru_cache(maxsize=_KNOWN)
 def stems_of(text: str) -> frozenset[str]:
     """Of its words that tell something: no stop words, numbers, days or months; at most WORDS_MAX."""
-    telling = (word for word in words(text) if word not in _UNTOLD and len(word) > 1 and not word[0].isdigit())
+    telling = (word for word in words(text) if word not in _IGNORED and len(word) > 1 and not word[0].isdigit())
     return frozenset(islice((one for one in map(stem, telling) if one not in _TIMES), WORDS_MAX))
 
 
 def word_topics(fact: str) -> frozenset[str]:
     """Its words, and all that it is about as one."""
-    return stems_of(fact) | {_all_of(_told(fact))}
+    return stems_of(fact) | {_all_of(_about(fact))}
 
 
 def _all_of(stems: frozenset[str]) -> str:
@@ -245,24 +250,24 @@ def _all_of(stems: frozenset[str]) -> str:
 
 def is_ended(fact: str, ending: Ending) -> bool:
     """Whether a fact tells of what is over, and of hardly anything else."""
-    if ending.of == "the same":
-        told = _told(fact)
+    if ending.kind == "the same":
+        about = _about(fact)
         if ending.needs_all:
-            return told == ending.stems
-        return told - _VAGUE == ending.stems - _VAGUE or (
-            len(told & ending.stems) >= max(_SAME_MIN, _SAME * len(told | ending.stems))
+            return about == ending.stems
+        return about - _VAGUE == ending.stems - _VAGUE or (
+            len(about & ending.stems) >= max(_SAME_MIN, _SAME * len(about | ending.stems))
         )
     stems = stems_of(_OF_FILE.sub("", fact))
     if not ending.stems <= stems or len(stems) > _WORDS_FOR_ONE * len(ending.stems) or _OF_RELATIVE.match(fact):
         return False
     if ending.is_for_once and _RECURRING.search(fact):
         return False
-    if ending.of != "anything":
-        return _TELLING[ending.of].search(fact) is not None
-    return _TELLING["not doing"].search(fact) is None and not _is_one_of_several(fact, ending)
+    if ending.kind != "anything":
+        return _TOLD_BY[ending.kind].search(fact) is not None
+    return _TOLD_BY["not doing"].search(fact) is None and not _is_one_of_several(fact, ending)
 
 
-def _told(text: str) -> frozenset[str]:
+def _about(text: str) -> frozenset[str]:
     """Stems of what a statement is about, without how much, how long or when."""
     return stems_of(text) - _QUANTITIES
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from datetime import date
+from itertools import accumulate
 from typing import Final
 
 from memdir.core.caseless import Caseless
@@ -15,11 +16,11 @@ from memdir.memory.claims import USER, claim_of, formers_of, is_bare, says, shor
 from memdir.memory.dates import DATE, WEEKDAY, day_of, ms_of, named_by, parsed, since
 from memdir.memory.endings import endings_of, word_topics
 from memdir.memory.guard import is_instruction, is_secret
-from memdir.memory.notes import Note, note_of, with_restated
+from memdir.memory.notes import Note, note_of
 from memdir.memory.personal import is_first_person, person_of, states
 from memdir.memory.reconcile import ends
 from memdir.memory.statements import FRONT_MAX_CHARS, SENTENCES, Statement, cleaned
-from memdir.memory.turns import ME, SELF
+from memdir.memory.turns import SELF
 from memdir.store.agents.files import Provenance
 from memdir.store.types import MemoryCandidate
 
@@ -84,8 +85,10 @@ def extract(
     found: list[MemoryCandidate] = []
     seen: set[str] = set()
     line, counted = 1, 0
-    pieces = with_restated(text, note.worth_remembering(), restated)
-    records = _records(pieces, every=note.is_records)
+    pieces = note.worth_remembering()
+    if restated and not note.is_conversation:  # a model's turns would be told as the user's
+        pieces = _with_restated(text, pieces, restated)
+    records = _records(pieces, every=note.has_records)
     for piece in pieces:
         candidate = _candidate(piece, _subject_in(piece, note, records), note)
         if candidate is None or candidate[1].casefold() in seen:
@@ -135,6 +138,23 @@ def _holding(found: Sequence[MemoryCandidate], *, newest_first: bool) -> tuple[M
             taken |= {(claim.subject, f"={former}") for former in formers_of(candidate.text)}
         kept.append(candidate)
     return tuple(sorted(kept, key=lambda candidate: candidate.start_byte))
+
+
+def _with_restated(text: str, pieces: list[Statement], restated: Sequence[tuple[int, str]]) -> list[Statement]:
+    """With what a model says that lines say (`model_reader`), where no rule found the same."""
+    known = {(claim.subject, claim.attribute, claim.value) for piece in pieces if (claim := claim_of(cleaned(piece.text)))}
+    lines = text.split("\n")
+    starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
+    for number, statement in restated:
+        claim = claim_of(statement)
+        if claim is None or is_instruction(lines[number - 1]) or (claim.subject, claim.attribute, claim.value) in known:
+            continue
+        known.add((claim.subject, claim.attribute, claim.value))
+        start, end = starts[number - 1], starts[number - 1] + len(lines[number - 1])
+        # What the line says in its own words, and no rule understands, is the same fact.
+        pieces = [one for one in pieces if not (start <= one.start and one.end <= end and claim_of(cleaned(one.text)) is None)]
+        pieces.append(Statement(start=start, end=end, text=statement, form="sentence"))
+    return sorted(pieces, key=lambda piece: piece.start)
 
 
 def _said_on(text: str, path: str, written_ms: int | None, *, is_first_writing: bool) -> date | None:
@@ -211,7 +231,7 @@ def _candidate(piece: Statement, subject: str, note: Note) -> tuple[str, str, st
     about = claim.subject if claim is not None else subject
     if claim is None and not is_line:
         about = USER if is_first_person(said) else person_of(said, note.names) or subject
-    if piece.speaker != ME:
+    if piece.speaker:
         about = piece.speaker if about == USER else about
         said = says(piece.speaker, said)
     elif piece.form in {"item", "task", "line"} and not is_line and not states(said):

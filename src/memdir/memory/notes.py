@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, compress
+from itertools import compress
 from typing import Final
 
 from memdir.core.caseless import Caseless
@@ -25,7 +25,7 @@ from memdir.memory.personal import (
 )
 from memdir.memory.pronouns import resolved
 from memdir.memory.statements import SENTENCES, Statement, cleaned, statements
-from memdir.memory.turns import ME, SELF, turns
+from memdir.memory.turns import SELF
 
 _AGENT_NAME: Final = re.compile(r"-[0-9a-f]{6}\.md$")
 """As `store.agents.files.slug` names a file."""
@@ -95,9 +95,14 @@ class Note:
     """Keys of lines that are people."""
 
     @property
-    def is_records(self) -> bool:
+    def has_records(self) -> bool:
         """Whether each of its headings is somebody, or a project."""
         return _stem(self.path) in _RECORDS_STEMS
+
+    @property
+    def is_conversation(self) -> bool:
+        """Whether several speak in it."""
+        return any(piece.speaker is not None for piece in self.pieces)
 
     def is_of_day(self, piece: Statement) -> bool:
         """Whether a statement of a journal stands under a day, or behind one."""
@@ -106,11 +111,11 @@ class Note:
 
     def worth_remembering(self) -> list[Statement]:
         """With names in place of pronouns. Of a conversation what the user states, and what others say of themselves."""
-        if turns(self.text) is not None:
+        if self.is_conversation:
             return [
                 piece
                 for piece in self.pieces
-                if (piece.form not in SENTENCES or states(cleaned(piece.text)) if piece.speaker == ME else is_claim(piece.text))
+                if (is_claim(piece.text) if piece.speaker else piece.form not in SENTENCES or states(cleaned(piece.text)))
             ]
         pieces = [piece for piece in self.pieces if not is_instruction(piece.text)]
         said = [cleaned(piece.text) for piece in pieces]
@@ -143,7 +148,7 @@ class Note:
             or (
                 piece.form == "line"
                 and are_lines
-                and (self.is_own or _is_said(one))
+                and (self.is_own or _is_sentence(one))
                 and not (at == 0 and is_titled and _stands_alone(self.text, piece))
             )
             for at, (piece, one) in enumerate(zip(pieces, said, strict=True))
@@ -174,23 +179,6 @@ def note_of(text: str, path: str) -> Note:
         names=names | {one.split(maxsplit=1)[0] for one in said if one and is_own},
         members=_members(pieces),
     )
-
-
-def with_restated(text: str, pieces: list[Statement], restated: Sequence[tuple[int, str]]) -> list[Statement]:
-    """With what a model says that lines say (`model_reader`), where no rule found the same."""
-    known = {(claim.subject, claim.attribute, claim.value) for piece in pieces if (claim := claim_of(cleaned(piece.text)))}
-    lines = text.split("\n")
-    starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
-    for number, statement in restated:
-        claim = claim_of(statement)
-        if claim is None or is_instruction(lines[number - 1]) or (claim.subject, claim.attribute, claim.value) in known:
-            continue
-        known.add((claim.subject, claim.attribute, claim.value))
-        start, end = starts[number - 1], starts[number - 1] + len(lines[number - 1])
-        # What the line says in its own words, and no rule understands, is the same fact.
-        pieces = [one for one in pieces if not (start <= one.start and one.end <= end and claim_of(cleaned(one.text)) is None)]
-        pieces.append(Statement(start=start, end=end, text=statement, form="sentence"))
-    return sorted(pieces, key=lambda piece: piece.start)
 
 
 def _members(pieces: Sequence[Statement]) -> frozenset[str]:
@@ -232,7 +220,7 @@ def _stands_alone(text: str, piece: Statement) -> bool:
     return not rest.strip() or rest.lstrip(" \t\r").startswith(("\n\n", "\n\r\n"))
 
 
-def _is_said(said: str) -> bool:
+def _is_sentence(said: str) -> bool:
     """Whether a line says something, and is no name, title, address or number."""
     words = [plain for word in said.split() if (plain := word.lstrip("(\"'“")) and plain[0].isalpha()]
     return 2 * sum(word[:1].islower() for word in words) >= max(len(words), _SENTENCE_MIN_WORDS)

@@ -267,7 +267,7 @@ _MARKS: Final = (
     r"\w\(\d?\)|\w_\w|::|/(?:usr|etc|var|lib|bin|dev|proc)\b|\.(?:so|h|c|cc|cpp|py|js|gz|html?|conf|txt|md)\b|[{}<|\\]|(?<!-)>|"
     r"\b[0-9a-f]{7,}\b"
 )
-STATES: Final = Caseless(
+_STATES: Final = Caseless(
     r"\b(?:always|never|prefers?|preferred|likes?|loves?|hates?|dislikes?|uses?|wants?|needs?|requires?|avoids?"
     r"|works? (?:at|for|as|in|on|with)|lives? (?:in|at|with)|is|are|am|was|were|born|has|have|owns?|speaks?|studied|graduated"
     r"|married|allergic|means|stands for|called|named|runs?|writes?|manages?|leads?|reports? to|looks? after|responsible for"
@@ -372,7 +372,8 @@ def worth_remembering(
         return [
             claim
             or (
-                is_meant(statement) and (item or (count <= _SINGLE_MAX and not said and not is_journal and _is_told(statement)))
+                is_meant(statement)
+                and (item or (count <= _SINGLE_MAX and not said and not is_journal and _is_whole_sentence(statement)))
             )
             for claim, item, statement in zip(claims, listed, statements, strict=True)
         ]
@@ -381,14 +382,13 @@ def worth_remembering(
     return claims
 
 
-def _is_told(statement: str) -> bool:
-    """Whether it is a whole sentence, and no title."""
-    is_sentence = (
+def _is_whole_sentence(statement: str) -> bool:
+    """Whether it states something, or ends as a sentence of ordinary length: no title."""
+    return _STATES.search(statement) is not None or (
         statement.endswith((".", "!"))
         and not statement.endswith(" .")
         and _SENTENCE_WORDS[0] <= len(statement.split()) <= _SENTENCE_WORDS[1]
     )
-    return STATES.search(statement) is not None or is_sentence
 
 
 def _share(pattern: re.Pattern[str], statements: Sequence[str]) -> float:
@@ -411,5 +411,5 @@ def personal(statements: Sequence[str], *, listed: bool) -> list[bool]:
 def states(said: str) -> bool:
     """Whether a sentence says that something is so, is about a person, or names a day."""
     return (
-        STATES.search(said) is not None or is_about_person(said) or claim_of(said) is not None or DATE.search(said) is not None
+        _STATES.search(said) is not None or is_about_person(said) or claim_of(said) is not None or DATE.search(said) is not None
     )

@@ -217,7 +217,7 @@ def _replacing(candidate: MemoryCandidate, table: Mapping[tuple[str, str], Seque
     known = [
         one
         for topic in topics
-        for one in _told_by(candidate, topic, table)
+        for one in _under_topic(candidate, topic, table)
         if topic[0] != "≠~" or ends(one.candidate, candidate)
     ]
     later = [one for one in known if one.is_latest and _is_before(candidate, one)]
@@ -237,7 +237,7 @@ def _replaced_by(
 ) -> Memory | None:
     """The first fact that holds no more; of those that tell of what is over, the one that says least else."""
     for topic in replaced_topics_of(candidate):
-        known = [memory for memory in _told_by(candidate, topic, table) if memory.id not in used]
+        known = [memory for memory in _under_topic(candidate, topic, table) if memory.id not in used]
         if topic[0] == "~":
             known = [memory for memory in known if ends(candidate, memory.candidate)]
             known.sort(key=lambda memory: len(stems_of(memory.candidate.text)))
@@ -246,9 +246,10 @@ def _replaced_by(
     return None
 
 
-def _told_by(
+def _under_topic(
     candidate: MemoryCandidate, topic: tuple[str, str], table: Mapping[tuple[str, str], Sequence[Memory]]
 ) -> Sequence[Memory]:
+    """What is known under a topic, of the candidate's subject where the topic does not name words only."""
     found = table.get(topic, ())
     return found if topic[0] in WORD_TOPICS else _of_same_subject(candidate, found)
 

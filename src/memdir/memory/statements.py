@@ -10,12 +10,13 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
 from memdir.memory.dates import DAY_PREFIX
 from memdir.memory.personal import is_attribute
-from memdir.memory.turns import ME, Turn, turns
+from memdir.memory.turns import turns
 from memdir.store.text.sentences import sentences
 
 FRONT_MAX_CHARS: Final = 20_000
@@ -64,6 +65,8 @@ _UNSPACED: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
 _UNSPACED_KEY_MAX: Final = 8
 _PLAIN_KEY_WORDS: Final = 3
 _VALUE_MAX_CHARS: Final = 60
+_KNOWN: Final = 4096
+"""Statements of about one text: each is cleaned where it is read, chosen and told."""
 _NARROW: Final = 60
 """Prose is not wrapped at fewer characters."""
 _UNFINISHED: Final = re.compile(
@@ -104,8 +107,8 @@ class Statement:
     `line` (a sentence in a paragraph whose lines each say something of their own)."""
     headings: tuple[str, ...] = ()
     """From the outermost; the last may be a bold line, or a list item that only opens a nested list."""
-    speaker: str = ME
-    """Who says it, where several speak."""
+    speaker: str | None = None
+    """Who says it where several speak, `turns.ME` for the user; None where the text has one voice."""
     day: date | None = None
     """When, where a message tells."""
 
@@ -116,6 +119,7 @@ class Statement:
         return "" if found is None else found["key"]
 
 
+@lru_cache(maxsize=_KNOWN)
 def cleaned(text: str) -> str:
     """Without Markdown emphasis, links and folded white space, with "I" where "i" was typed; one line."""
     text = _SMALL_I.sub("I", text)
@@ -130,10 +134,19 @@ def statements(text: str) -> Iterator[Statement]:
     position, front = _front_matter(text)
     yield from (one for one in front if not _is_blank(one))
     said = turns(text, position)
-    for turn in [Turn(position, len(text), ME)] if said is None else said:
-        for one in _Reader(text).read(turn.start, turn.end):
-            if len(one.text) > _LINE_MAX_CHARS or not _is_blank(one):
-                yield replace(one, text=one.text[:_LINE_MAX_CHARS], speaker=turn.speaker, day=turn.day)
+    if said is None:
+        yield from _read(text, position, len(text))
+    else:
+        for turn in said:
+            yield from (replace(one, speaker=turn.speaker, day=turn.day) for one in _read(text, turn.start, turn.end))
+
+
+def _read(text: str, start: int, end: int) -> Iterator[Statement]:
+    for one in _Reader(text).read(start, end):
+        if len(one.text) > _LINE_MAX_CHARS:
+            yield replace(one, text=one.text[:_LINE_MAX_CHARS])
+        elif not _is_blank(one):
+            yield one
 
 
 def _without_comments(text: str) -> str:

@@ -192,9 +192,8 @@ def _search(args: argparse.Namespace, out: Output) -> int:
     if not ranked:
         from memdir.cli.memory.facts import facts_here
 
-        out.note("no memory says something about this")
-        if facts_here(args.container) is None:
-            out.note("hint: what files of a mount say is found inside the mount, or with --container NAME")
+        elsewhere = "; what files of a mount say is found inside it, or with --container NAME"
+        out.note(f"no memory says something about this{elsewhere if facts_here(args.container) is None else ''}")
     return EXIT_OK if ranked else EXIT_NOTHING
 
 

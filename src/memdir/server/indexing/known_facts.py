@@ -66,7 +66,8 @@ class KnownFacts:
             ids |= known.by_text.get(same_text(candidate.text), set())
             for topic in related_topics_of(candidate):
                 found = known.by_topic.get(topic, set())
-                ids |= found if topic[0] not in WORD_TOPICS or len(found) <= FACTS_OF_WORD_MAX else set()
+                if topic[0] not in WORD_TOPICS or len(found) <= FACTS_OF_WORD_MAX:
+                    ids |= found
         ids -= {memory.id for memory in own}
         now_ms = self._store.now_ms()
         concerned = [known.by_id[memory_id] for memory_id in ids]
