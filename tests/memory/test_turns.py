@@ -14,6 +14,7 @@ from memdir.memory.turns import ME, turns
 from .reading import facts, read
 
 HEAD = "From: Liv Stenmark <liv@example.org>\nTo: Tobias\nDate: Wed, 18 Nov 2026 10:00:00 +0100\n"
+FEB = date(2026, 2, 1)
 MAIL = f"{HEAD}\nHi!\n\nI live in Malmö. I don't eat meat.\n"
 
 
@@ -43,6 +44,8 @@ def test_what_a_model_says_in_a_chat_is_nobodys_and_who_talks_with_it_is_the_use
         ("12/11/2026, 19:02 - Nadia: the keys\n13/11/2026, 19:03 - Rosa: congrats\n", ["Nadia", "Rosa"], date(2026, 11, 12)),
         ("11/12/2026, 7:02 PM - Nadia: keys\n11/13/2026, 7:03 PM - me: congrats\n", ["Nadia", ME], date(2026, 11, 12)),
         ("12/11/2026, 19:02 - Nadia: keys\n12/11/2026, 19:03 - Rosa: congrats\n", ["Nadia", "Rosa"], None),
+        ("1.2.26, 10:02 - +1 123 456 789: x\n1.2.26, 10:03 - Bo left\n1.2.26, 10:04 - Cy: ok\n", ["+1 123 456 789", "Cy"], FEB),
+        ("1.2.26, 10:02 - Ana: hi\n1.2.26, 10:03 - Bo left\n1.2.26, 10:04 - Ana: ok\n", ["Ana", "Ana"], FEB),
         ("[10:02] ana: hi\n[10:03] bo: hello\n", ["ana", "bo"], None),
         ("2026-11-12 10:02 <ana> hi\n2026-11-12 10:03 <bo> hello\n", ["ana", "bo"], date(2026, 11, 12)),
         ("Ana [12.11.26 10:02]\nhi\nBo [12.11.26 10:03]\nhello\n", ["Ana", "Bo"], date(2026, 11, 12)),

@@ -16,10 +16,11 @@ _ROLE: Final = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 """How a turn of a conversation begins; `user (name):` names the speaker."""
-_WHO: Final = r"(?P<who>[^\W\d_][^\n:<>\[\]|]{0,38}?)"
+_WHO: Final = r"(?P<who>[^\W\d_][^\n:<>\[\]|]{0,38}?|\+?\d[\d ()-]{6,20}\d)"
+"""A name, or the telephone number of somebody who has none there."""
 _TIME: Final = r"(?:\d{1,4}[./-]\d{1,2}[./-]\d{1,4},?[T ]+)?\d{1,2}[:.]\d{2}(?:[:.]\d{2})?(?: ?[AaPp]\.?[Mm]\.?)?"
 _LINES: Final = (
-    re.compile(rf"^[-*\t ]*(?:\[{_TIME}\]|\({_TIME}\)|{_TIME}(?: -)?) {_WHO}: ", re.MULTILINE),
+    re.compile(rf"^[-*\t ]*(?:\[{_TIME}\]|\({_TIME}\)|{_TIME}(?: -)?) (?:{_WHO}: )?", re.MULTILINE),
     re.compile(rf"^[-*\t ]*(?:[\[(]?{_TIME}[\])]? )?<[@+ ]?{_WHO}> ", re.MULTILINE),
     re.compile(rf"^{_WHO} {{1,3}}{_TIME}[ \t]*$(?=\n[^\n]*\S)(?!\n[^\n]* {_TIME}[ \t]*$)", re.MULTILINE),
     re.compile(rf"^[-*\t ]*(?:\*\*)?{_WHO}(?:\*\*)? [\[(]{_TIME}[\])]:?(?: |$)", re.MULTILINE),
@@ -76,13 +77,14 @@ def turns(text: str, position: int = 0) -> list[Turn] | None:
     lines = sum(bool(line.strip()) for line in text[begin:].splitlines())
     for pattern in _LINES:
         found = list(pattern.finditer(text, begin))
-        if len(found) >= max(_MESSAGES_MIN, lines / 3):
-            return _said([(one["who"].strip(" *"), one) for one in found], len(text))
+        if sum(one["who"] is not None for one in found) >= max(_MESSAGES_MIN, lines / 3):
+            return _said([((one["who"] or "").strip(" *"), one) for one in found], len(text))
     return None
 
 
 def _said(marks: list[tuple[str, re.Match[str]]], end: int) -> list[Turn]:
-    names = {who.casefold() for who, _ in marks}
+    """Of the names and beginnings of messages; what stands behind one without a name is nobody's ("Bo left the group")."""
+    names = {who.casefold() for who, _ in marks if who}
     people = names - _MACHINES
     day_first = is_day_first(" ".join(mark[0] for _, mark in marks))
     is_with_model = len(people) == 1 < len(names)
@@ -92,5 +94,5 @@ def _said(marks: list[tuple[str, re.Match[str]]], end: int) -> list[Turn]:
             mark.end(), stop, ME if is_with_model or who.casefold() in _USER else who, written_on(mark[0], day_first=day_first)
         )
         for (who, mark), stop in zip(marks, ends, strict=True)
-        if who.casefold() not in _MACHINES
+        if who and who.casefold() not in _MACHINES
     ]
