@@ -29,8 +29,11 @@ _LINES: Final = (
 `Ana [10:02] …`, `Ana  10:02 AM` above it."""
 _MESSAGES_MIN: Final = 2
 _FORWARDED: Final = re.compile(r"[-_ \t]*(?:Begin )?(?:[Ff]orwarded|[Oo]riginal) [Mm]essage:?[-_ \t]*\n\s*")
-_HEAD: Final = re.compile(r"(?:[ \t]*\n|(?:\*\*)?[A-Za-zÀ-ÿ][\w-]{1,15}(?:\*\*)?:(?:\*\*)?[ \t]+\S[^\n]*\n){2,16}(?=[ \t]*\n)")
-"""Lines with the fields of a letter, up to the first empty one."""
+_HEAD: Final = re.compile(
+    r"(?:From [^\n]+\n)?(?:[ \t]*\n|[ \t]+\S[^\n]*\n|"
+    r"(?:\*\*)?[A-Za-zÀ-ÿ][\w-]{1,40}(?:\*\*)?:(?:\*\*)?[ \t]+\S[^\n]*\n){2,64}(?=[ \t]*\n)"
+)
+"""Lines with the fields of a mail, some over several lines (RFC 5322, 2.2.3), up to the first empty one."""
 _FROM: Final = re.compile(
     r"^(?:\*\*)?(?:From|Von|De|Från|Da)(?:\*\*)?:(?:\*\*)?[ \t]+\"?(?P<who>[^\n<\"(]*)", re.IGNORECASE | re.MULTILINE
 )
