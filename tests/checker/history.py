@@ -11,7 +11,8 @@ The rules, for every path but those of `UNTRACKED` (trees that programs made, co
 - stale: the server does not replace contents by others that were written, with an answer, before those were begun.
 - resurrected: contents that somebody took away from a path do not stand there again, unless they were put there again.
 - backwards: who saw newer contents at a path does not see the older ones again, unless the server's own history goes there: a
-  rename is repeated at the server before what was written at the same time.
+  rename is repeated, at the server and at other machines, before what was written or deleted at the same time. So a machine
+  may see whatever once stood at a name under any name that this was renamed to.
 - own: of paths that one machine alone writes, it reads exactly what it wrote last, over kills too, and so does everybody
   at the end.
 - line: appended lines are there at the end, in the file or in a copy of it; of a log with one writer in their order.
@@ -172,7 +173,7 @@ class _Index:
                 self.subtrees.append(op)
         self.kept = {content for tree in history.finals.values() for content in tree.values()}
         self.moved: set[tuple[str, str | None]] = set()
-        """Path and contents of what a rename at the server put somewhere."""
+        """Path and contents of what a rename at the server put somewhere, and of what that was before."""
         self.endings = list(_replay(history.steps, self.moved))
 
     def removers(self, path: str) -> Iterator[Op]:
@@ -183,9 +184,12 @@ class _Index:
 def _replay(steps: Iterable[Step], arrived: set[tuple[str, str | None]]) -> Iterator[_Ending]:
     """Every content that the server lost somewhere, as its feed tells. What a rename brought somewhere goes into `arrived`."""
     tree: dict[str, str | None] = {}
+    once: dict[str, set[str | None]] = defaultdict(set)
+    """What ever stood at a path, and at those that it was renamed from."""
     for step in steps:
         if step.kind == "put":
             before = tree.get(step.path)
+            once[step.path].add(step.found)
             if before is not None and before != step.found:
                 yield _Ending(content=before, path=step.path, by=step.found, seq=step.seq)
             tree[step.path] = step.found
@@ -197,8 +201,10 @@ def _replay(steps: Iterable[Step], arrived: set[tuple[str, str | None]]) -> Iter
                 replaced = tree.pop(path)
                 if replaced is not None:
                     yield _Ending(content=replaced, path=path, by=moved.get(gone), seq=step.seq)
+            for path in moved:
+                once[step.path + path[len(gone) :]] |= once[path]
             moved = {step.path + path[len(gone) :]: content for path, content in moved.items()}
-            arrived.update(moved.items())
+            arrived.update((path, content) for path in moved for content in once[path])
             tree |= moved
         else:
             for path, content in moved.items():

@@ -116,6 +116,17 @@ def test_the_view_may_go_where_the_servers_renames_go() -> None:
     assert rules(history) == {"backwards"}
 
 
+def test_a_rename_is_seen_before_what_was_written_into_the_file_in_the_meantime() -> None:
+    other = "/team/g"
+    ops = [op("a", 1, {PATH: ONE}), op("a", 2, {PATH: TWO}, {PATH: ONE}), op("a", 3, {other: TWO}, {PATH: TWO})]
+    ops += [op("a", 4, {PATH: TWO}, {other: TWO})]
+    looks = [look("b", 1.5, ONE), look("b", 5, None), look("b", 6, ONE), look("b", 7, TWO)]
+    there, back = (Step(seq=3, kind="move", path=other, source=PATH), Step(seq=4, kind="move", path=PATH, source=other))
+    steps = [put(1, ONE), put(2, TWO), there, back]
+    assert rules(History(ops=ops, looks=looks, steps=steps, finals=ended({PATH: TWO}))) == set()
+    assert rules(History(ops=ops, looks=looks, steps=steps[:2], finals=ended({PATH: TWO}))) == {"backwards"}
+
+
 def test_torn_and_foreign_contents_are_found() -> None:
     torn = digest(b"onetwo")
     history = History(ops=[op("a", 1, {PATH: ONE}, in_place=True)], finals=ended({PATH: ONE}))

@@ -153,3 +153,27 @@ def test_nothing_is_pushed_before_the_first_comparison(mount: Mount, server: Fak
     assert server.tree() == {}
     assert in_agreement(mount, server)
     assert server.tree() == {"/a": ("file", b"1")}
+
+
+MOVE = ("POST", "/v1/files:move")
+
+
+@pytest.mark.parametrize("rest", ["deleted", "rewritten", "deleted and rewritten later"])
+def test_a_rename_whose_answer_was_lost_is_ours_whatever_became_of_the_file_since(
+    mount: Mount, server: FakeServer, rest: str
+) -> None:
+    mount.write("/a", b"0")
+    mount.sync()
+    server.fault(*MOVE, status=502, before=False)
+    mount.mv("/a", "/b")
+    mount.step(reads_feed=False)
+    assert "/b" in server.tree(), "done there, its answer lost"
+    mount.rm("/b")
+    if rest == "rewritten":
+        mount.write("/b", b"1")
+    mount.clock.advance(60)
+    mount.step(reads_feed=False)
+    if rest == "deleted and rewritten later":
+        mount.write("/b", b"1")
+    assert in_agreement(mount, server)
+    assert mount.tree().get("/b") == (None if rest == "deleted" else ("file", b"1"))

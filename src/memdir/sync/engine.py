@@ -306,12 +306,13 @@ class Engine:
 
     # --- loops ---------------------------------------------------------------------------------------------------
 
-    def run_until_idle(self) -> None:
+    def run_until_idle(self, *, reads_feed: bool = True) -> None:
         """Everything that can be done now, in this thread, in a fixed order. For tests and the simulator."""
         for _ in range(_STEPS_MAX):
             busy = self._take_in_all() > 0
             try:
-                self._puller.read_all()
+                if reads_feed:
+                    self._puller.read_all()
             except ClientError as error:
                 log.debug("feed: %s", error.message)
             busy = self._renames.work_once() or busy

@@ -186,6 +186,33 @@ class Facts:
         the old place after the move."""
         _rekey(tx, "base", "kind, content_hash, mode, ino, version", source, path, seq)
 
+    def agreed_under(self, tx: Connection, path: str) -> list[tuple[str, Fact]]:
+        """What was agreed on at and below `path`."""
+        low, high = below(path)
+        rows = tx.execute(
+            "select path, kind, content_hash, mode, revision from base"
+            " where (path = ?1 or (path >= ?2 and path < ?3)) and kind != ?4",
+            (encode(path), low, high, _TOMBSTONE),
+        ).fetchall()
+        return [(decode(cast("bytes", row[0])), _fact(row[1:])) for row in rows]
+
+    def agree_on_sent(self, tx: Connection, path: str, seq: int) -> None:
+        """A rename brought things to `path` at `seq`: those that were noted as sent are our own doing."""
+        low, high = below(path)
+        given = (encode(path), low, high, seq)
+        tx.execute(
+            "insert into base (path, kind, content_hash, mode, revision)"
+            " select path, kind, content_hash, mode, revision from remote r"
+            " where (path = ?1 or (path >= ?2 and path < ?3)) and revision = ?4"
+            " and exists (select 1 from sent s where s.path = r.path and s.kind = r.kind"
+            "   and s.content_hash = r.content_hash and s.mode = r.mode and s.on_revision < ?4)"
+            " on conflict (path) do update set (kind, content_hash, mode, revision, ino, version) ="
+            "   (excluded.kind, excluded.content_hash, excluded.mode, excluded.revision, 0, 0)"
+            " where excluded.revision > base.revision",
+            given,
+        )
+        tx.execute("delete from sent where (path = ?1 or (path >= ?2 and path < ?3)) and on_revision < ?4", given)
+
     def is_tombstone(self, path: str, revision: int) -> bool:
         """Whether it was agreed that nothing stands at `path` since `revision`: the deletion was our own."""
         row = self._db.one("select kind, revision from base where path = ?", (encode(path),))

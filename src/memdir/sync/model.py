@@ -116,6 +116,8 @@ class Move:
     key_seed: str
     error: str
     first_seen_ms: int = 0
+    is_sent: bool = False
+    """Whether it may have been sent before it was claimed this time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -220,6 +220,7 @@ class Puller:
         else:
             self._renames.repeat_here(tx, source, path, seq)
         ctx.queue.add_all(tx, replaced)
+        ctx.facts.agree_on_sent(tx, path, seq)
         for old, new in pairs:
             # Even after a rename that went through on both sides: comparing is cheap, and something may have got between.
             ctx.queue.add(tx, old)

@@ -177,14 +177,14 @@ class Moves:
     def moves(self, limit: int) -> list[Move]:
         """Waiting renames in order."""
         rows = self._db.all(
-            "select id, source, path, attempts, due_at_s, answered_seq, key_seed, error, first_seen_ms"
+            "select id, source, path, attempts, due_at_s, answered_seq, key_seed, error, first_seen_ms, claimed"
             " from move order by id limit ?",
             (limit,),
         )
         return [
             Move(
                 id=row[0], source=decode(row[1]), path=decode(row[2]), attempts=row[3], due_at_s=row[4],
-                answered_seq=row[5], key_seed=row[6], error=row[7], first_seen_ms=row[8],
+                answered_seq=row[5], key_seed=row[6], error=row[7], first_seen_ms=row[8], is_sent=bool(row[9]),
             )
             for row in rows
         ]  # fmt: skip

@@ -23,6 +23,7 @@ from memdir.client.errors import (
 from memdir.client.http import item_error
 from memdir.core.sqlite import Connection
 from memdir.fs.errors import FsError
+from memdir.fs.path import rebase
 from memdir.fs.tree import LocalChangedError
 from memdir.sync.context import Context, is_wire_name
 from memdir.sync.model import Move
@@ -62,8 +63,12 @@ class Renames:
         return bool(moves)
 
     def fall_apart(self, tx: Connection, move: Move) -> None:
-        """Plan every path of the rename for itself."""
+        """Plan every path of the rename for itself. When it may have been done, its answer lost, what it brings to the new name
+        is ours, whatever stands there by then."""
         ctx = self._ctx
+        if move.is_sent:
+            for path, fact in ctx.facts.agreed_under(tx, move.source):
+                ctx.sent.note(tx, rebase(path, move.source, move.path), fact, on_revision=fact.revision)
         ctx.queue.add_all(tx, ctx.facts.known_under(move.source))
         ctx.queue.add_all(tx, walk(ctx, move.path))
         if not ctx.is_excluded(move.path):
