@@ -20,7 +20,16 @@ _KNOWN: Final = 32_768
 STATEMENT_MAX_CHARS: Final = 1000
 """What is longer is no sentence (a picture in PostScript, a line of data), and claims nothing."""
 
-_WHO: Final = rf"(?P<who>I|[Ww]e|[Tt]he user|[Ss]he|[Hh]e|{NAME})(?:, (?:my|our|the|an?) [^,.;]{{2,40}},)?"
+_KIN: Final = (
+    r"wife|husband|partner|girlfriend|boyfriend|fianc[eé]e?|son|daughter|mother|father|mum|mom|dad|parents|brother|sister|"
+    r"grandmother|grandfather|grandma|grandpa|granny|grandad|aunt|uncle|cousin|niece|nephew|boss|manager|flatmate|roommate"
+)
+RELATIVES: Final = frozenset(_KIN.replace("[eé]e?", "e").split("|"))
+"""Subjects of claims that are somebody of the one who speaks: "my sister"."""
+_WHO: Final = (
+    rf"(?:(?P<who>I|[Ww]e|[Tt]he user|[Ss]he|[Hh]e|{NAME})|(?:[Mm]y|[Oo]ur) (?P<kin>{_KIN}))"
+    r"(?:, (?:my|our|the|an?) [^,.;]{2,40},)?"
+)
 _AM: Final = r"(?:['’](?:m|ve|re|s)| am| are| is| have| has| was)?"
 _HOW: Final = r"(?: (?:now|still|currently|also|already|just|really|usually|all|both|finally|recently|officially|been))*"
 _MY: Final = r"(?P<my>[Mm]y|[Oo]ur|[Hh]er|[Hh]is|(?:[Tt]he )?[Uu]ser['’]s|[A-ZÀ-Þ][\w-]+(?: [A-ZÀ-Þ][\w-]+)?['’]s)"
@@ -45,8 +54,10 @@ _LIVE: Final = (
     rf"{_WHO}{_AM}{_HOW} (?:live|lives|living|reside|resides|residing|based|settled|at home) (?:happily )?in {_V}{_END}",
     rf"{_WHO}(?:['’]m| am|['’]s| is) (?:an? |the )?(?:[\w/-]+ ){{1,6}}(?:based|living|residing) in {_V}{_END}",
     (
-        rf"{_WHO}{_AM}{_HOW} (?:moved|relocated|moving|relocating)(?: \w+){{0,2}}? (?:from {_OLD} )?to "
-        rf"(?!\d|(?:the|an?|our|my) (?:\w+ )?(?:team|department|group|project|role|position|office|branch|server|cloud)\b)"
+        rf"{_WHO}{_AM}{_HOW} (?:moved|relocated|moving|relocating)(?: (?!(?:my|our|the|all|off|away|over|it)\b)\w+){{0,2}}? "
+        rf"(?:from {_OLD} )?to "
+        rf"(?=[A-ZÀ-Þ]|(?:the|an?|our|my) )(?!(?:the|an?|our|my) (?:\w+ )?(?:team|department|group|project|role|position|"
+        rf"office|branch|server|cloud)\b)"
         rf"{_V}{_END}"
     ),
     rf"{_WHO}{_AM}{_HOW} (?:a|an) (?:house|flat|home|apartment|place) in {_V}{_END}",
@@ -65,14 +76,22 @@ _WORK: Final = (
         rf"{_WHO}{_AM}{_HOW} (?:work|works|working) (?:at|for) (?:(?:a|the) (?:company|firm|start-?up) (?:called "
         rf")?)?{_V}(?: as [^.,;]+)?{_END}"
     ),
-    rf"{_WHO}{_AM}{_HOW} (?:joined|started (?:work )?at|employed (?:by|at)|hired by) {_V}(?: as [^.,;]+)?{_END}",
+    (
+        rf"{_WHO}{_AM}{_HOW} (?:joined|(?:started|starting|start|begin|began) (?:work |(?:my|a|the) (?:new )?(?:job|role|"
+        rf"position) )?(?:at|with)|employed (?:by|at)|hired by) {_V}(?: as [^.,;]+)?{_END}"
+    ),
     rf"{_WHO}{_AM}{_HOW} (?:got |have |has )?a (?:new )?job (?:at|with) {_V}{_END}",
     rf"{_MY} (?:new |current )?(?:employer|company|workplace)(?: is|['’]s)(?: now)? {_V}{_END}",
+    rf"^Started (?:work|(?:my|a|the) (?:new )?(?:job|role|position)) (?:at|with) {_V}{_END}",
     rf"^(?P<value>{NAME}) hired me\b(?:.*?\bno longer (?:with|at) {_OLD}{_END})?",
 )
 _BORN: Final = (
     rf"{_MY} birthday is (?:on )?{_V}{_END}",
     rf"{_WHO}{_AM} born on {_V}{_END}",
+)
+_AGED: Final = (
+    rf"{_WHO}(?:(?<=I) am|['’](?:m|s)| is)(?: now)? (?P<value>\d{{1,3}})(?: years old)?(?=\s*[.,;!]|\s*$| (?:now|today|and)\b)",
+    rf"{_WHO}(?: has| have)?(?: just)? turned (?P<value>\d{{1,3}})\b",
 )
 _FROM: Final = (
     rf"{_WHO}{_AM}{_HOW} (?:born(?: and (?:raised|grew up|bred))?|raised|grew up) (?:in|on|near) {_V}{_END}",
@@ -95,7 +114,7 @@ _OWN: Final = (
         rf"(?P<what>{_ATTRIBUTE}){_END}"
     ),
     rf"{_WHO}{_AM}{_HOW} (?:write|writes|writing)(?: all)?(?: my)? (?P<what>code) (?:in|with) {_V}{_END}",
-    rf"{_MY} (?P<what>{_ATTRIBUTE})(?: is|['’]s| will be)(?: now)? (?!that\b){_V}{_END}",
+    rf"{_MY} (?P<what>(?!(?:{_KIN})\b){_ATTRIBUTE})(?: is|['’]s| will be)(?: now)? (?!that\b){_V}{_END}",
 )
 _DRINK: Final = (
     rf"{_WHO}{_AM}{_HOW} (?:drink|drinks|drinking) (?:nothing but |only |mostly )?{_V}(?: every \w+| all day)?{_END}",
@@ -140,7 +159,7 @@ _MANY: Final = (
 _SINGLE: Final = tuple(
     (attribute, re.compile(rule))
     for attribute, rules in (
-        ("due", _DUE),
+        ("due", _DUE), ("age", _AGED),
         ("lives in", _LIVE), ("works at", _WORK), ("birthday", _BORN), ("from", _FROM), ("", _PARTNER), ("drinks", _DRINK),
         ("", _OWN),
     )
@@ -236,7 +255,10 @@ def claim_of(statement: str) -> Claim | None:
     told = _SAYS.match(statement)
     if told is not None:
         said = claim_of(statement[told.end() :])
-        return said if said is None or said.subject != USER else replace(said, subject=told["who"].casefold())
+        if said is not None and (said.subject == USER or said.subject in RELATIVES):
+            who = told["who"].casefold()
+            return replace(said, subject=who if said.subject == USER else f"{who}'s {said.subject}")
+        return said
     if len(statement) > STATEMENT_MAX_CHARS or not is_meant(statement) or _WISHED.search(statement):
         return None
     pair = _PAIR.match(statement)
@@ -341,7 +363,7 @@ def is_meant(statement: str) -> bool:
 
 def _claim(found: re.Match[str], attribute: str, *, is_single: bool) -> Claim | None:
     groups = found.groupdict()
-    who = groups.get("who") or groups.get("my") or "I"
+    who = groups.get("who") or groups.get("kin") or groups.get("my") or "I"
     subject = _subject(who)
     value = (groups.get("value") or "").strip()
     if subject is None or not value:

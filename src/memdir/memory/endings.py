@@ -7,180 +7,96 @@ What a statement replaces by naming the former value of an attribute is for `mem
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
-from typing import Final, Literal
+from typing import Final
 
+from memdir.memory.change_words import INSTEAD, PATTERNS, TOLD_BY, Kind
 from memdir.memory.claims import STATEMENT_MAX_CHARS, is_meant
-from memdir.store.text.stopwords import ENGLISH
+from memdir.memory.states import FILLERS, State, is_excluded, states_of
 from memdir.store.text.words import stem, words
 
-Kind = Literal["anything", "doing", "not doing", "wanting", "owing", "trouble", "the same"]
-
 _KNOWN: Final = 32_768
+_NOUN: Final = re.compile(r"(?<=\w{4})(?:ion|ic|ist|cy|y|ment|ship)$")
+_DOUBLED: Final = re.compile(r"([bdgmnprt])\1$")
+
+
+def root(word: str) -> str:
+    """Of "renovation" and "renovating", "running" and "run", "allergic" and "allergy"."""
+    return _DOUBLED.sub(r"\1", _NOUN.sub("", stem(word)))
+
+
+def listed(text: str) -> frozenset[str]:
+    """Roots of the words of a text."""
+    return frozenset(map(root, text.split()))
+
+
 WORDS_MAX: Final = 24
 """Of a fact, the first ones."""
 _WORDS_FOR_ONE: Final = 4
 """A fact that says more words for each one of what is over only mentions it."""
-_DETERMINER: Final = r"(?:(?:the|my|our|his|her|their|its|all|an?) )?"
-_PHRASE: Final = r"[^.,;:!?()–—]{2,60}?"
-_WHAT: Final = rf"(?:(?:with|using|doing|on|in|at|from) )?{_DETERMINER}(?P<what>{_PHRASE})"
-_END: Final = (
-    r"(?=\s*[.,;:!?()–—]|\s*$| - | -> | (?:and|but|because|since|so|for|to|in favou?r of|after|when|last|this|that|today|"
-    r"yesterday|now|as|by|instead|on|any ?more|altogether|too|completely|entirely|again)\b)"
-)
-_CLAUSE: Final = r"(?:^(?:[^:]{1,40} – |\d{4}-\d\d-\d\d: )?|[.,;:–—(] |\b(?:and|but|so|then) )"
-_SUBJECT: Final = (
-    r"(?:(?:I|[Ww]e|[Ss]he|[Hh]e|[Tt]he user|[A-ZÀ-Þ]\w+)(?:['’](?:ve|m|re|s)| have| has| am| are| is)? )?"
-    r"(?:(?:finally|just|now|also|already|really|recently|officially) )*"
-)
-_IT_IS: Final = (
-    rf"{_CLAUSE}{_DETERMINER}(?P<what>[^.,;:!?()–—]{{2,50}}?) (?:(?:is|are|was|were|has|have)(?: been| got)? )?"
-    r"(?:(?:finally|now|all) )*"
-)
-_SAID: Final = r"(?=\s*[.,;!?)]|\s*$| - | (?:on|at|in|last|this|today|yesterday|now|since|and|but)\b)"
-"""Nothing that the word before could take as its object."""
-_OVER: Final = re.compile(
-    rf"{_CLAUSE}{_SUBJECT}(?i:sold|traded(?: in)?|gave (?:away|back)|given away|handed back|returned|got rid of|threw out|"
-    r"handed over|gave(?= my [^.,;]{2,40} to\b)|retired(?= (?:the|my|our) )|some(?:one|body) stole|"
-    r"(?:had to )?stop(?= \w+ing\b)|"
-    r"stopped(?! (?:at|by|in|for)\b)|quit|gave up|given up|dropped(?! [^.,;]{0,30}\boff\b)|ended(?! up\b)|"
-    r"left(?= (?:the|my|our) (?!house|home|office|flat|room|table)\w)|"
-    r"scrapped|deleted|shut down|switched off|turned off|moved off|moved away from|unsubscribed from|(?:done|through) with|"
-    r"no more|no longer|no(?= [^.,;]{2,40} any ?more)|retired from|"
-    r"resigned (?:from|as)|stepped down as|let(?= [^.,;]{2,40} lapse\b)|handed in (?:my )?notice at|"
-    r"took me off|(?:my )?last day (?:at|with)|decided not to|uninstalled|divorced|split up with|broke up with|"
-    rf"(?:switched|changed)(?! (?:to|from|the|our)\b)|cancell?ed) {_WHAT}{_END}"
-)
-_IS_OVER: Final = re.compile(
-    rf"{_IT_IS}(?:(?:sold|(?:(?<=is )|(?<=are )|(?<=was ))(?:over|off|gone)|cancell?ed|finished|"
-    r"scrapped|ended|switched off|uninstalled|left|"
-    rf"shut down){_SAID}"
-    r"|(?:dead|died|stolen|broke down|passed away|retired|expired|lapsed|came off|fell through|moved out|moved away|"
-    r"split up|broke up|closed down|went (?:bust|back))\b)"
-)
-_WELL: Final = re.compile(
-    rf"{_IT_IS}(?:fixed|repaired|solved|resolved|healed|cured|back to normal|(?:fine|better|"
-    r"working|works?) again)"
-    rf"{_SAID}"
-    rf"|{_CLAUSE}{_SUBJECT}(?i:fixed|repaired|solved|resolved|found) {_DETERMINER}(?P<again>{_PHRASE}){_END}"
-)
-_FROM: Final = re.compile(
-    rf"\b(?:[Mm]oved|[Mm]igrated|[Ss]witched|[Cc]hanged|[Ww]ent|[Pp]orted|[Tt]ransferred)\b[^.,;:]{{0,40}}? from {_DETERMINER}"
-    rf"(?P<what>{_PHRASE}) (?:over )?to\b"
-)
-_INSTEAD: Final = re.compile(rf"\b(?:instead of|rather than) (?:\w+ing )?{_WHAT}{_END}")
-_NOT_SO: Final = re.compile(
-    rf"(?:(?:\b(?<!will )not|(?<!\bwo)n['’]t)(?= [^.;]*\b(?:after all|any ?more)\b)|\b[Tt]urns? out [^.;,]{{1,30}} not) {_WHAT}"
-    r"(?=,? after all| any ?more|[.,;!?()]|$)"
-)
-_SEPARATED: Final = re.compile(
-    r"(?P<what>[A-ZÀ-Þ]\w+) and I (?:have |are |finally )*(?:split up|broke up|separated|divorced|getting divorced)\b"
-)
-_DONE: Final = re.compile(
-    rf"{_CLAUSE}{_SUBJECT}(?i:finished|completed|ran|passed|did|read|watched|handed in|shipped|submitted|delivered|wrapped up|"
-    rf"done with|withdrew from|did(?:n['’]t| not) get|got(?= (?:the|my) )) {_WHAT}{_END}"
-)
-_GOT: Final = re.compile(
-    rf"{_CLAUSE}{_SUBJECT}(?i:bought|got|found|booked|ordered|moved into|signed (?:for)?) {_DETERMINER}(?:new )?"
-    rf"(?P<what>{_PHRASE})(?= (?:in|on|at|from|with|by|for|as|and|today|yesterday|last)\b|[.,;:!?()–—]|\s*$)"
-)
-_ARRIVED: Final = re.compile(
-    rf"{_CLAUSE}{_DETERMINER}(?P<what>[^.,;:!?()–—]{{2,50}}?) (?:(?:is|are|was|were|has|have)(?: been)? )?(?:(?:finally|now) )*"
-    r"(?:arrived|delivered|(?<=is )here|granted|approved|came (?:through|in|today|yesterday))\b"
-)
-_PAID: Final = re.compile(rf"{_CLAUSE}{_SUBJECT}(?i:paid|repaid)(?: (?:off|back))? {_WHAT}(?: back| off)?{_END}")
-_AGAIN: Final = re.compile(
-    rf"\bback (?:on|at|to) {_DETERMINER}(?P<what>{_PHRASE}){_END}"
-    rf"|\b(?:started|resumed|eat|drink|go to|play|use|do|take) {_DETERMINER}(?P<again>{_PHRASE}) again\b"
-)
 _CHANGED: Final = re.compile(
-    r"\b(?:now|no longer|any ?more|these days|nowadays|from now on|again|new|down to|up to|only)\b",
+    r"\b(?:now|no longer|any ?more|these days|nowadays|from (?:now|next \w+) on|again|(?:my|our|the) new|down to|up to|only|"
+    r"as of|(?:moved|switched|changed) to|going forward|"
+    r"since (?:last|this|yesterday|[A-Z]\w+day)|for (?:weeks|months)|starting (?:next|this|in|from|on))\b",
     re.IGNORECASE,
 )
 """Words of a statement that says how something is after it changed."""
 _HAS_VALUE: Final = re.compile(r"\b(?:is|are|takes?|costs?|has|have|pays?|gets?|starts?|ends?|due|expires?|opens?|closes?)\b")
+_WORDS_FOR_ONE_TOLD: Final = 6
+"""The same, of a fact whose words tell more than that."""
+_MISSES_ONE: Final = 4
+"""Words of what is over of which a fact may lack one."""
+_ACCOUNTS: Final = listed("account subscription membership shop app spot slot seat offer")
+"""What need not be said of it."""
+_VERB: Final = re.compile(
+    r" (?:is|are|was|takes?|costs?|lasts?|starts?|ends?|begins?|opens?|closes?|leaves?|departs?|arrives?|weighs?|expires?|"
+    r"lives?)\b"
+)
+_OF_SUBJECT: Final = frozenset({"place", "owned", "value"})
+"""Kinds of facts whose subject is what is spoken of."""
+_SOMEBODY: Final = re.compile(r"(?:My |Our )(?P<who>[a-z-]+) [a-z]")
+_THEIRS: Final = re.compile(r"\b(?:her|his|their) $")
+_NOTED: Final = tuple(one for one in PATTERNS if one[0] in {"anything", "trouble", "not doing"})
+_NOTED_MAX_CHARS: Final = 200
 _SAME: Final = 0.5
 """Jaccard, of the words of two statements but for quantities, from which they are about the same."""
 _SAME_MIN: Final = 2
 """Words in common; where there are fewer, all must be."""
-_PATTERNS: Final[tuple[tuple[re.Pattern[str], Kind], ...]] = (
-    (_OVER, "anything"), (_IS_OVER, "anything"), (_FROM, "anything"), (_INSTEAD, "anything"), (_NOT_SO, "anything"),
-    (_SEPARATED, "anything"), (_WELL, "trouble"), (_DONE, "doing"), (_GOT, "wanting"), (_ARRIVED, "wanting"),
-    (_PAID, "owing"), (_AGAIN, "not doing"),
-)  # fmt: skip
-_TOLD_BY: Final[dict[Kind, re.Pattern[str]]] = {
-    "doing": re.compile(
-        r"\b(?:train|prepar|study|learn|read|watch|writ|work|build|plan|wait|practi[sc]|draft|apply|renovat|redo|taking)\w*\b|"
-        r"\b(?:to do|todo|due|deadline|in progress)\b",
-        re.IGNORECASE,
-    ),
-    "wanting": re.compile(
-        r"\b(?:(?:want|need|plan|wish|hope|buy|wait|pending|appl[iy])\w*|looking for|"
-        r"saving (?:up )?for|thinking of|on order|ordered)\b",
-        re.IGNORECASE,
-    ),
-    "owing": re.compile(r"\b(?:owes?|debt|loan|borrowed|mortgage|invoice|bill)\b", re.IGNORECASE),
-    "trouble": re.compile(
-        r"\b(?:problem|trouble|issue|bug|fault|leak|crack|damp|broke|hurt|ache|pain|stuck|fail|slow|flaky|infect|noise|down|wrong|"
-        r"sick|ill|injur|sprain|damag|dead|lost|treated)\w*\b|n['’]t\b|\bnot\b",
-        re.IGNORECASE,
-    ),
-    "not doing": re.compile(
-        r"\b(?:not|never|no|without|stopped|quit|gave up|given up|cancell?ed|dropped|sold|ended|off)\b|n['’]t\b",
-        re.IGNORECASE,
-    ),
-}
 _THIS_TIME: Final = re.compile(
     r"\b(?:today|tonight|tomorrow|this (?:week|morning|afternoon|evening|month|time|year))\b", re.IGNORECASE
 )
 _ONE_TIME: Final = re.compile(_THIS_TIME.pattern + r"|\b(?:tried|had|made|ate|went|took|got|bought|\w+ed)\b", re.IGNORECASE)
 _RECURRING: Final = re.compile(r"\b(?:every|each|daily|weekly|monthly|yearly|\w+days)\b", re.IGNORECASE)
-_ONCE: Final = frozenset(
-    map(
-        stem,
-        """
-        meeting call dinner lunch breakfast appointment flight trip session party visit order date class standup
-        """.split(),  # noqa: SIM905
-    )
-)
+_ONCE: Final = listed("""
+    meeting call dinner lunch breakfast appointment flight trip session party visit order date class standup
+""")
 """What is cancelled for one day, and is held the next time."""
 _OF_FILE: Final = re.compile(r"^[^:–]{1,40} – ")
 """Whom a line is about, where its words do not tell."""
 _OF_RELATIVE: Final = re.compile(r"(?:My|Our) [a-z-]+ (?:works|drives|owns|uses|rides|plays|goes|lives|studies|likes|loves)\b")
-_QUANTITIES: Final = frozenset(
-    map(
-        stem,
-        """
-        second third fourth fifth sixth three four five six seven eight nine ten eleven twelve twenty hundred thousand half
-        minutes hours days weeks months years euros dollars pounds kr only about down now longer anymore again new instead moved
-        changed switched takes costs has pays gets starts due is back still daily weekly monthly early late
-        """.split(),  # noqa: SIM905
-    )
+_QUANTITIES: Final = listed("""
+    second third fourth fifth sixth three four five six seven eight nine ten eleven twelve twenty hundred thousand half
+    minutes hours days weeks months years euros dollars pounds kr only about down now longer anymore again new instead moved
+    changed switched well badly better worse poorly takes costs has pays gets starts due is back still daily weekly monthly
+    early late
+""")
+_TIMES: Final = listed("""
+    january february march april may june july august september october november december
+    jan feb mar apr jun jul aug sep sept oct nov dec mon tue wed thu fri sat sun monday tuesday wednesday thursday
+    friday saturday sunday day week month year today yesterday tomorrow morning evening night ago last next end finally now
+    just already really
+""")
+_IGNORED: Final = FILLERS | frozenset(
+    {"called", "named", "got", "mr", "mrs", "ms", "dr", "prof", "user", "every", "each", "yrs", "kr"}
 )
-_TIMES: Final = frozenset(
-    map(
-        stem,
-        """
-        january february march april may june july august september october november december
-        jan feb mar apr jun jul aug sep sept oct nov dec mon tue wed thu fri sat sun monday tuesday wednesday thursday
-        friday saturday sunday day week month year today yesterday tomorrow morning evening night ago last next end finally now
-        just already really
-        """.split(),  # noqa: SIM905
-    )
-)
-_IGNORED: Final = ENGLISH | frozenset({"called", "named", "user", "every", "each", "yrs", "kr"})
 """Words that tell nothing, or whose stems are nouns that tell something else."""
-_VAGUE: Final = frozenset(
-    map(
-        stem,
-        """
-        thing stuff work job go going do doing use using take taking get make live eat drink one two three first much many lot
-        more less new old good way part home
-        """.split(),  # noqa: SIM905
-    )
-)
+_VAGUE: Final = listed("""
+    thing stuff work job go going do doing use using take taking get make live eat drink one two three first much many lot
+    more less new old good way part home place
+""")
 """What tells nothing of what is over when it stands alone."""
 
 
@@ -193,13 +109,19 @@ class Ending:
     kind: Kind
     is_for_once: bool = False
     needs_all: bool = False
+    state: State | None = None
+    said: str = ""
+    verb: str = ""
 
     @property
     def topics(self) -> frozenset[str]:
         """Of `word_topics`, by which such facts are looked up."""
         if self.needs_all:
             return frozenset({_all_of(self.stems)})
-        return self.stems if self.kind == "the same" else frozenset({max(self.stems, key=lambda one: (len(one), one))})
+        if self.kind == "the same":
+            return self.stems
+        telling = sorted(self.stems - _ACCOUNTS or self.stems, key=lambda one: (-len(one), one))
+        return frozenset(telling[: 1 if len(self.stems) < _MISSES_ONE else 2])
 
 
 @lru_cache(maxsize=_KNOWN)
@@ -207,19 +129,8 @@ def endings_of(statement: str) -> tuple[Ending, ...]:
     """What a statement says is over; empty for one that asks, supposes or is longer than `STATEMENT_MAX_CHARS`."""
     if len(statement) > STATEMENT_MAX_CHARS or not is_meant(statement):
         return ()
-    found: list[Ending] = []
-    for pattern, kind in _PATTERNS:
-        if pattern is _INSTEAD and _ONE_TIME.search(statement):
-            continue
-        for match in pattern.finditer(statement):
-            groups = match.groupdict()
-            stems = stems_of(groups["what"] or groups.get("again") or "")
-            if stems - _VAGUE:
-                is_cancelled = "ancel" in match[0]
-                if is_cancelled and _THIS_TIME.search(statement):
-                    continue
-                is_for_once = is_cancelled and bool(stems & _ONCE)
-                found.append(Ending(stems, kind, is_for_once))
+    found = list(_told(statement, PATTERNS))
+    found += [Ending(frozenset({_of(state)}), "state", state=state, said=statement) for state in states_of(statement)]
     about = _about(statement)
     is_changed = _CHANGED.search(statement) is not None
     if (about - _VAGUE and is_changed) or (len(about) >= _SAME_MIN and _HAS_VALUE.search(statement)):
@@ -227,21 +138,46 @@ def endings_of(statement: str) -> tuple[Ending, ...]:
     return tuple(found)
 
 
+def _told(statement: str, patterns: Sequence[tuple[Kind, re.Pattern[str]]]) -> Iterator[Ending]:
+    for kind, pattern in patterns:
+        if pattern is INSTEAD and _ONE_TIME.search(statement):
+            continue
+        for match in pattern.finditer(statement):
+            stems = stems_of(next((one for one in match.groups() if one), "")) - _VAGUE - _QUANTITIES
+            is_cancelled = "ancel" in match[0]
+            if stems and not (is_cancelled and _THIS_TIME.search(statement)):
+                stems |= _owner_of(statement, match)
+                verb = stem(match[0].rpartition(" ")[2]) if kind == "value" else ""
+                yield Ending(stems, kind, is_for_once=is_cancelled and bool(stems & _ONCE), verb=verb)
+
+
+def _owner_of(statement: str, match: re.Match[str]) -> frozenset[str]:
+    """Whose it is, where that is not the user: "My sister sold her car"."""
+    start = next(match.start(at + 1) for at, one in enumerate(match.groups()) if one)
+    owner = _SOMEBODY.match(statement)
+    is_theirs = owner is not None and _THEIRS.search(statement, 0, start) is not None
+    return stems_of(owner["who"]) if owner is not None and is_theirs else frozenset()
+
+
 def says_what_is_over(statement: str) -> bool:
     """Whether it is worth remembering for that alone; what is finished, bought or paid passes."""
-    return any(ending.kind not in {"doing", "wanting", "owing", "the same"} for ending in endings_of(statement))
+    return len(statement) <= _NOTED_MAX_CHARS and is_meant(statement) and any(_told(statement, _NOTED))
 
 
 @lru_cache(maxsize=_KNOWN)
 def stems_of(text: str) -> frozenset[str]:
     """Of its words that tell something: no stop words, numbers, days or months; at most WORDS_MAX."""
     telling = (word for word in words(text) if word not in _IGNORED and len(word) > 1 and not word[0].isdigit())
-    return frozenset(islice((one for one in map(stem, telling) if one not in _TIMES), WORDS_MAX))
+    return frozenset(islice((one for one in map(root, telling) if one not in _TIMES), WORDS_MAX))
 
 
 def word_topics(fact: str) -> frozenset[str]:
-    """Its words, and all that it is about as one."""
-    return stems_of(fact) | {_all_of(_about(fact))}
+    """Its words, all that it is about as one, and the families of the states that it tells of."""
+    return stems_of(fact) | {_all_of(_about(fact))} | {_of(state) for state in states_of(fact)}
+
+
+def _of(state: State) -> str:
+    return f": {state.family}"
 
 
 def _all_of(stems: frozenset[str]) -> str:
@@ -250,6 +186,8 @@ def _all_of(stems: frozenset[str]) -> str:
 
 def is_ended(fact: str, ending: Ending) -> bool:
     """Whether a fact tells of what is over, and of hardly anything else."""
+    if ending.state is not None:
+        return is_excluded(fact, ending.state, ending.said)
     if ending.kind == "the same":
         about = _about(fact)
         if ending.needs_all:
@@ -257,14 +195,31 @@ def is_ended(fact: str, ending: Ending) -> bool:
         return about - _VAGUE == ending.stems - _VAGUE or (
             len(about & ending.stems) >= max(_SAME_MIN, _SAME * len(about | ending.stems))
         )
-    stems = stems_of(_OF_FILE.sub("", fact))
-    if not ending.stems <= stems or len(stems) > _WORDS_FOR_ONE * len(ending.stems) or _OF_RELATIVE.match(fact):
+    stems, subject = stems_of(_OF_FILE.sub("", fact)), _subject_of(fact)
+    most = (_WORDS_FOR_ONE if ending.kind == "anything" else _WORDS_FOR_ONE_TOLD) * len(ending.stems)
+    if not _are_within(ending.stems, stems) or len(stems) > most * (1 + (subject == ending.stems)) or _OF_RELATIVE.match(fact):
         return False
+    if ending.kind in _OF_SUBJECT:
+        verb = _VERB.search(fact)
+        return subject == ending.stems and verb is not None and (ending.kind != "value" or stem(verb[0].strip()) == ending.verb)
     if ending.is_for_once and _RECURRING.search(fact):
         return False
     if ending.kind != "anything":
-        return _TOLD_BY[ending.kind].search(fact) is not None
-    return _TOLD_BY["not doing"].search(fact) is None and not _is_one_of_several(fact, ending)
+        return TOLD_BY[ending.kind].search(fact) is not None
+    negated = TOLD_BY["not doing"].search(fact)
+    return (negated is None or bool(stems_of(negated[0]) & ending.stems)) and not _is_one_of_several(fact, ending)
+
+
+def _are_within(stems: frozenset[str], fact: frozenset[str]) -> bool:
+    """Whether a fact has the words, but for one of four and for what the rest of them tells as well."""
+    missing = stems - fact - (_ACCOUNTS if stems - _ACCOUNTS else frozenset())
+    return len(missing) <= (len(stems) >= _MISSES_ONE)
+
+
+def _subject_of(fact: str) -> frozenset[str]:
+    """Stems of what stands before its verb."""
+    verb = _VERB.search(fact)
+    return frozenset() if verb is None else stems_of(_OF_FILE.sub("", fact)[: verb.start()])
 
 
 def _about(text: str) -> frozenset[str]:

@@ -12,14 +12,15 @@ from typing import Final
 
 from memdir.core.caseless import Caseless
 from memdir.core.frontmatter import parse
-from memdir.memory.claims import USER, claim_of, formers_of, is_bare, says, short_names
+from memdir.memory.claims import RELATIVES, USER, claim_of, formers_of, is_bare, says, short_names
 from memdir.memory.dates import DATE, WEEKDAY, day_of, ms_of, named_by, parsed, since
-from memdir.memory.endings import endings_of, word_topics
+from memdir.memory.endings import endings_of, says_what_is_over, word_topics
 from memdir.memory.guard import is_instruction, is_secret
 from memdir.memory.notes import Note, note_of
 from memdir.memory.personal import is_first_person, person_of, states
 from memdir.memory.reconcile import ends
 from memdir.memory.statements import FRONT_MAX_CHARS, SENTENCES, Statement, cleaned
+from memdir.memory.states import states_of
 from memdir.memory.turns import SELF
 from memdir.store.agents.files import Provenance
 from memdir.store.types import MemoryCandidate
@@ -216,7 +217,8 @@ def _candidate(piece: Statement, subject: str, note: Note) -> tuple[str, str, st
     if is_line:
         said = _with_subject(subject, said)
     claim = claim_of(said)
-    if piece.form == "sentence" and len(said.split()) < 3 and said.isascii():
+    says_more = claim is not None or states_of(said) or says_what_is_over(said)
+    if piece.form == "sentence" and len(said.split()) < 3 and said.isascii() and not says_more:
         return None
     durable = decided and not is_recent_part
     # A date at the beginning makes an event; one further in is a detail of a durable fact.
@@ -232,7 +234,7 @@ def _candidate(piece: Statement, subject: str, note: Note) -> tuple[str, str, st
     if claim is None and not is_line:
         about = USER if is_first_person(said) else person_of(said, note.names) or subject
     if piece.speaker:
-        about = piece.speaker if about == USER else about
+        about = piece.speaker if about == USER or about in RELATIVES else about
         said = says(piece.speaker, said)
     elif piece.form in {"item", "task", "line"} and not is_line and not states(said):
         label = _label(piece)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from memdir.memory.claims import USER, claim_of, formers_of, short_names
-from memdir.memory.dates import DAY_MS
+from memdir.memory.dates import DAY_MS, WEEKDAY
 from memdir.memory.endings import endings_of, is_ended, stems_of, word_topics
 from memdir.store.types import Memory, MemoryCandidate
 
@@ -34,6 +34,9 @@ _DEFINITES: Final = tuple(
         rf"(?:(?:the|its|our|my) )?{_WHAT} (?:is |was |has )?(?:been )?(?:now )?(?:moved|pushed|changed|raised|renamed) to \S",
         rf"(?:(?:the|its|our|my) )?{_WHAT} (?:moves to|starts at|costs) \S",
     )
+)
+_TIME: Final = re.compile(
+    rf"\b(?:\d|{WEEKDAY}|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)|tomorrow|week|month|noon)", re.IGNORECASE
 )
 """What has one value at a time: "the standup is at 10", "our office is on Lindholmen", "the deadline was pushed to Friday"."""
 
@@ -111,7 +114,10 @@ def fact_of(candidate: MemoryCandidate) -> tuple[str, str] | None:
     if claim is not None:
         return None
     definite = next((one for pattern in _DEFINITES if (one := pattern.match(candidate.text)) is not None), None)
-    return None if definite is None else (candidate.subject.casefold(), " ".join(definite["what"].casefold().split()))
+    if definite is None:
+        return None
+    is_of_time = _TIME.search(candidate.text, definite.end("what")) is not None
+    return candidate.subject.casefold(), " ".join((*definite["what"].casefold().split(), *(["at"] if is_of_time else [])))
 
 
 def _topic_of(candidate: MemoryCandidate) -> tuple[str, str] | None:
@@ -163,7 +169,11 @@ def ends(candidate: MemoryCandidate, fact: MemoryCandidate) -> bool:
     themselves ("Kuma died")."""
     return any(
         is_ended(fact.text, ending)
-        and (_is_of_same(candidate, fact) or ending.stems in (stems_of(candidate.subject), stems_of(_subject_of(fact))))
+        and (
+            ending.kind in {"role", "state"}
+            or _is_of_same(candidate, fact)
+            or ending.stems in (stems_of(candidate.subject), stems_of(_subject_of(fact)))
+        )
         for ending in endings_of(candidate.text)
     )
 
@@ -236,14 +246,14 @@ def _replaced_by(
     candidate: MemoryCandidate, table: Mapping[tuple[str, str], Sequence[Memory]], used: set[str]
 ) -> Memory | None:
     """The first fact that holds no more; of those that tell of what is over, the one that says least else."""
+    over: dict[str, Memory] = {}
     for topic in replaced_topics_of(candidate):
         known = [memory for memory in _under_topic(candidate, topic, table) if memory.id not in used]
         if topic[0] == "~":
-            known = [memory for memory in known if ends(candidate, memory.candidate)]
-            known.sort(key=lambda memory: len(stems_of(memory.candidate.text)))
-        if known:
+            over |= {memory.id: memory for memory in known if ends(candidate, memory.candidate)}
+        elif known:
             return known[0]
-    return None
+    return min(over.values(), key=lambda memory: (len(stems_of(memory.candidate.text)), memory.id), default=None)
 
 
 def _under_topic(

@@ -316,8 +316,7 @@ class Engine:
             except ClientError as error:
                 log.debug("feed: %s", error.message)
             busy = self._renames.work_once() or busy
-            busy = self._pusher.work_once() or busy
-            if not busy:
+            if not (self._pusher.work_once() or busy):
                 return
         raise RuntimeError(f"the engine is not idle after {_STEPS_MAX} steps")
 

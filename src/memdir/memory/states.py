@@ -1,0 +1,198 @@
+"""States of a person of which one excludes the others: who is back is no longer on holiday, who eats meat is no vegetarian.
+Pure; English.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from memdir.store.text.stopwords import ENGLISH
+from memdir.store.text.words import words
+
+_KNOWN: Final = 32_768
+_IS: Final = (
+    r"(?:['’](?:m|re|s)|\b(?:am|is|are|was|were|got|get|getting|gets)\b)(?: (?:now|happily|finally|just|both|officially|"
+    r"currently))*"
+)
+_HOME: Final = r"(?:flat|house|apartment|home|place|condo|bungalow|cottage|room|studio)"
+_NTH: Final = r"(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth|\d{1,2}(?:st|nd|rd|th))"
+_TO_WORK: Final = r"(?=[^.;]{0,30}\bto (?:work|the office|school|uni)\b)"
+_MEANS: Final = r"bus|train|tram|metro|tube|subway|underground|ferry|car|bike|bicycle|cycle|drive|walk|on foot|scooter|e-bike"
+_FAMILIES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
+    "relationship": (
+        ("single", (rf"{_IS} single\b(?! (?:\w+ )?(?:parent|mother|father|mum|mom|dad|point|file|node))|not seeing any(?:one|"
+                   rf"body)\b")),
+        (
+            "dating",
+            (r"\b(?:dating|seeing (?:someone|somebody|a (?:new )?(?:guy|girl|woman|man))|in a (?:new )?relationship)\b"
+            r"|\b(?:my|a|is my) (?:new )?(?:girlfriend|boyfriend)\b"),
+        ),
+        ("engaged", (rf"{_IS} engaged\b(?! (?:in|with|by))|\b(?:my|is my) fianc[eé]e?\b|\bproposed to\b|\bwedding is "
+                    rf"(?:planned|set|on|in)\b|\bgetting married (?:in|on|next)\b")),
+        ("married", rf"{_IS} married\b|\b(?:my|is my) (?:wife|husband)\b|\btied the knot\b"),
+        (
+            "apart",
+            (rf"{_IS} (?:divorced|separated|widowed)\b|\b(?:split up|broke up|divorce (?:is|went|came) |no longer together)"
+            r"|(?:aren['’]t|are not) together\b"),
+        ),
+    ),
+    "diet": (
+        ("vegetarian", (r"\b(?:vegetarian|pescatarian)\b(?! (?:restaurant|place|dish|option|food|recipe))|\b(?:don['’]t|never|"
+                       r"stopped) eat(?:ing)? meat\b")),
+        ("vegan", r"\bvegan\b(?! (?:restaurant|place|dish|option|food|recipe))"),
+        (
+            "meat",
+            (r"\b(?:eat(?:ing)?|started eating|back to(?: eating)?) (?:some |a little )?(?:meat|chicken|fish|cheese|dairy|"
+            r"eggs)\b(?= again|.*\bagain\b|\s*[.,;!]|\s*$| and\b)"
+            r"|\b(?:no longer|not|stopped being|gave up being) (?:a )?(?:vegan|vegetarian|pescatarian)\b"),
+        ),
+    ),
+    "whereabouts": (
+        (
+            "away",
+            (rf"{_IS} (?:away\b|(?:out|off) (?:sick|ill|of office)\b|(?:on|off on) (?:(?:her|his|their|my|our|an?) )?(?:\w+ )?"
+            r"(?:vacation|holidays?|leave|sabbatical|trip|break|honeymoon|tour)\b|in (?:the )?(?:hospital|rehab|quarantine|"
+            r"intensive "
+            r"care)\b|travell?ing\b|(?:ill|sick|unwell|poorly)\b|in bed with\b)|\b(?:has|have|got) (?:the )?(?:flu|covid|a "
+            r"(?:bad )?cold)\b"),
+        ),
+        (
+            "back",
+            (rf"{_IS} back(?=\s*[.,;!]|\s*$| (?:at|in|from|home|today|now|on (?:his|her|their|my) feet)\b)"
+            rf"|{_IS} (?:discharged|(?:out of|home from) (?:the )?hospital|(?:well|better|healthy|home) again|feeling better|"
+            rf"over the flu)\b"
+            r"|\b(?:first day back|came (?:back|home)(?! to )|returned(?=\s*[.,;!]|\s*$| (?:from|to work)\b)|got (?:back|"
+            r"home) from|recovered(?! the\b))"),
+        ),
+    ),
+    "children": (
+        (
+            "none yet",
+            (r"\b(?:no|any) (?:kids|children)\b|\b(?:childless|pregnant)\b|\bexpecting(?=\s*[.,;!]|\s*$| (?:a (?:baby|boy|"
+            r"girl)|twins|our|in)\b)|"
+            r"\btrying for a (?:baby|child)\b"),
+        ),
+        (
+            "born",
+            (r"\b(?:was|were) born\b(?! in\b)|\bhad (?:a (?:baby|boy|girl|son|daughter)|twins|the baby|her|our|their (?:baby|"
+            r"son|daughter))"
+            r"|\b(?:our|my) (?:\w+ )?(?:son|daughter|baby|boy|girl)(?: [A-Z]\w+)? (?:arrived|is here)|\bgave birth\b|\bbaby "
+            r"(?:\w+ )?(?:arrived|came|is here)|\bbecame (?:a )?(?:father|mother|parents?|dad|mum|mom)\b"),
+        ),
+    ),
+    "driving": (
+        ("no", (r"\b(?:don['’]t have a (?:driver['’]s |driving )?licen[cs]e|can['’]t drive(?=\s*[.,;!]|\s*$| yet)|learning to "
+               r"drive)\b")),
+        ("yes", (r"\b(?:passed (?:my|the|his|her) driving test|(?<!t )(?:have|got) (?:my|a) (?:driver['’]s |driving "
+                r")?licen[cs]e(?=\s*[.,;!]|\s*$| now))")),
+    ),
+    "home": (
+        ("rented", (rf"\brent(?:s|ing)? (?:a|an|the|our|my|this) (?:\w+ )?{_HOME}\b|\brenting (?:in|from)\b|\b(?:my|our) "
+                   rf"(?:landlord|landlady)\b(?! (?:sold|has sold))")),
+        ("own", (rf"\b(?:bought|own) (?:a|an|our|my|the) (?:\w+ )?(?:\w+ )?{_HOME}\b|\bhomeowners?\b|\bgot the keys to (?:our|"
+                rf"my)\b")),
+    ),
+    "work": (
+        (
+            "none",
+            (rf"{_IS} (?:unemployed|out of work|between jobs|laid off|made redundant|let go|fired|sacked)\b|\blost (?:my|his|"
+            rf"her|the) job\b"
+            r"|\b(?:don['’]t|doesn['’]t) have a job\b"),
+        ),
+        ("some", (r"\b(?:works? (?:at|for)|working (?:at|for)|employed|got (?:a|the|my) (?:new )?job|started (?:a|my) (?:new "
+                 r")?job)\b")),
+        ("retired", rf"{_IS} (?:now )?retired\b|\bI(?:['’]ve| have)? retired\b|\btook early retirement\b"),
+    ),
+}  # fmt: skip
+_RULES: Final = tuple(
+    (family, value, re.compile(rule, re.IGNORECASE)) for family, rules in _FAMILIES.items() for value, rule in rules
+)
+_BY_WORDS: Final = (
+    (
+        "school",
+        re.compile(
+            rf"\b(?P<value>{_NTH} (?:grade|class|form|year)|(?:grade|year|class) \d{{1,2}}|kindergarten|nursery(?: school)?|"
+            rf"pre-?school|"
+            r"(?:primary|elementary|secondary|middle|high) school|college|university|uni|(?<=started )school|(?<=goes to "
+            r")school)\b",
+            re.IGNORECASE,
+        ),
+        re.compile(rf"(?:{_IS}|\b(?:goes|went|moved up|started|starts|has started|enters|entered)\b)", re.IGNORECASE),
+    ),
+    (
+        "team",
+        re.compile(
+            r"\b(?:on|in|joined|join|joining|moved to|switched to|part of) (?:the|our) (?P<value>[\w-]+(?: [\w-]+)?) team\b"
+        ),
+        re.compile(rf"(?:{_IS}|\b(?:joined|work|works|moved|switched)\b)"),
+    ),
+    (
+        "way to work",
+        re.compile(rf"\b(?P<value>{_MEANS}){_TO_WORK}", re.IGNORECASE),
+        re.compile(
+            r"\b(?:take|takes|get|gets|catch|ride|rides|drive|drives|cycle|cycles|walk|walks|commute|commutes|(?:I|we|s?he) "
+            r"bikes?|go|goes)\b"
+        ),
+    ),
+)
+"""Families whose values are words: the value, and the verb that must be there."""
+_RELATED: Final = re.compile(r"\b(?:[Mm]y|[Oo]ur) (?:\w+ )?[a-z]+ (?=[A-ZÀ-Þ])")
+_YEAR: Final = re.compile(r"\b(?:in|since) (?:19|20)\d\d\b|\bago\b")
+"""What was so then is no change now."""
+_FROM_CLAUSE: Final = re.compile(r".*(?:[.,;:!?()–—]| (?:and|but|so|because|when|while)\b(?! I\b)) ?", re.DOTALL)
+FILLERS: Final = ENGLISH | frozenset(
+    """
+    s m re ve ll d t don doesn didn isn aren wasn weren hasn haven hadn won can since
+    """.split()  # noqa: SIM905
+)
+"""Words that tell nothing."""
+_OF_NOBODY: Final = FILLERS | frozenset(
+    ("and", "gone", "went", "fully", "finally", "also", "now", "still", "already", "just", "today")
+)
+_OF_PARENTS: Final = re.compile(
+    r"\b(?:our|my) (?:\w+ )?(?:son|daughter|baby|boy|girl|twins?|kids?|children|wife|husband|partner|girlfriend|boyfriend)"
+    r"(?: [A-ZÀ-Þ]\w+)? ?$",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """One of a `family`; `who` is in it, by words, empty for the user."""
+
+    family: str
+    value: str
+    who: frozenset[str]
+
+
+@lru_cache(maxsize=_KNOWN)
+def states_of(statement: str) -> tuple[State, ...]:
+    """At most one of each family: of several the one that comes last in it."""
+    found: dict[str, State] = {}
+    for family, value, rule in _RULES:
+        match = rule.search(statement)
+        if match is not None:
+            found[family] = State(family, value, _who(statement, match.start(), family))
+    for family, rule, verb in _BY_WORDS:
+        match, acts = rule.search(statement), verb.search(statement)
+        if match is not None and acts is not None:
+            found[family] = State(family, match["value"].casefold(), _who(statement, acts.start(), family))
+    return tuple(found.values())
+
+
+def is_excluded(fact: str, state: State, said: str) -> bool:
+    """Whether a fact says that the one who is in a state now, as was `said`, is in another one of its family."""
+    if _YEAR.search(said):
+        return False
+    others = [one for one in states_of(fact) if one.family == state.family and one.value != state.value]
+    return any(state.who <= frozenset(words(fact)) and one.who <= frozenset(words(said)) for one in others)
+
+
+def _who(statement: str, end: int, family: str) -> frozenset[str]:
+    before = _FROM_CLAUSE.sub("", statement[:end], count=1)
+    if family == "children":
+        before = _OF_PARENTS.sub("", before)
+    return frozenset(words(_RELATED.sub("", before))) - _OF_NOBODY
