@@ -11,7 +11,7 @@ from memdir.memory.dates import WEEKDAY
 
 Kind = Literal[
     "anything", "doing", "not doing", "wanting", "owing", "trouble", "liking", "disliking", "sharing", "away", "near", "place",
-    "owned", "value", "role", "time", "size", "name", "made", "state", "the same",
+    "owned", "value", "role", "job", "time", "size", "name", "made", "state", "the same",
 ]  # fmt: skip
 """What facts must tell of to be ended by what is said."""
 
@@ -39,7 +39,7 @@ _THING: Final = rf"(?:{_CLAUSE}{_THE}|\b(?:my|our) )((?:(?! (?:my|our) )[^.,;:!?
 _IT: Final = rf"{_THING} "
 _IT_IS: Final = rf"{_THING}(?:(?: is| are| was| were| has| have| had| got|['’]s)(?: been| got)?)? {_HOW}"
 _SAID: Final = (
-    r"(?=\s*[.,;!?)–—]|\s*$| - | (?:on|at|in|last|this|today|yesterday|now|since|and|but|for good|after|because|due|until|"
+    r"(?=\s*[.,;!?)–—]|\s*$| - | (?:on|at|in|by|last|this|today|yesterday|now|since|and|but|for good|after|because|due|until|"
     r"as|too|permanently|down|entirely|completely)\b)"
 )
 """Nothing that the word before could take as its object."""
@@ -51,7 +51,8 @@ def _one_of(listed: str) -> str:
 
 
 _ENDS: Final = _one_of(r"""
-    sold|flogged|traded(?: in)?|gave (?:away|back|up(?: on)?)|given (?:away|back|up)|giving up|handed (?:back|over)|returned|
+    sold|broke off|flogged|traded(?: in)?|gave (?:away|back|up(?: on)?)|given (?:away|back|up)|giving up|handed (?:back|over)|
+    returned|
     got rid of|getting rid of|threw (?:out|away)|tossed|binned|donated|gave(?= (?:my|the|our) [^.,;]{2,40} to\b)|
     some(?:one|body) stole|stop(?= \w+ing\b)|stopped(?! (?:at|by|in|for)\b)|stopping(?= \w+ing\b)|
     quit|quitting|dropped(?! [^.,;]{0,30}\boff\b)|ended(?! up\b)|ditched|dumped|abandoned|axed|killed(?: off)?|scrapped|shelved|
@@ -76,14 +77,16 @@ _ENDS: Final = _one_of(r"""
 """)
 """What is done to a thing that is no more, or no more one's own."""
 _IS_ENDED: Final = _one_of(r"""
-    sold|(?<=is )(?:over|off|gone)|(?<=are )(?:over|off|gone)|(?<=was )(?:over|off|gone)|
+    sold|(?<=is )(?:over|off|gone)|(?<=are )(?:over|off|gone)|
+    (?<=was )(?:over|off|gone)|
     behind (?:me|us)|history|cancell?ed|called off|scrapped|shelved|ended|discontinued|dissolved|disbanded|decommissioned|
     deprecated|switched off|shut down|uninstalled|removed|deleted|abolished|lifted|rejected|withdrawn|left|quit|resigned|folded|
     no more|on (?:hold|ice|pause)|obsolete
 """)
 """What is said of such a thing, where nothing follows."""
 _HAS_ENDED: Final = _one_of(r"""
-    dead|died|stolen|broke down|passed away|retired|expired|lapsed|came off|fell (?:through|apart)|moved (?:out|away|on)|
+    replaced|superseded|split into|broken up|merged into|dead|died|stolen|broke down|passed away|retired|expired|lapsed|
+    came off|fell (?:through|apart)|moved (?:out|away|on)|
     split up|broke up|closed (?:down|for good|its doors)|went (?:bust|back|under|bankrupt|out of business|away)|wore off|
     disappeared|called it quits|broke(?=\s*[.,;!]|\s*$)|didn['’]t work out|stepped (?:down|aside)|written off|totall?ed
 """)
@@ -127,6 +130,7 @@ _REMADE: Final = _one_of(r"""
     (?:finished|done|completed) (?:porting|rewriting|migrating|converting|moving|switching)
 """)
 _LIKES: Final = _one_of(r"""
+    (?:got|gotten|grown) used to|made (?:my )?peace with|
     (?:come|came) (?:a)?round to|(?:grown|grew|learn(?:ed|t)|come|started|starting) to (?:like|love|enjoy|appreciate)|
     warmed (?:up )?to|(?:fall|fallen|fell) in love with|(?:(?:quite|actually) )?(?:like|love|enjoy)
 """)
@@ -136,7 +140,8 @@ _DISLIKES: Final = _one_of(r"""
 _TAKES_OVER: Final = r"\b(?:took|takes|taking|has taken) over"
 _NAME: Final = r"[A-ZÀ-Þ]\w+(?: [A-ZÀ-Þ]\w+)?"
 _DO: Final = (
-    r"(?:(?:need|have|use|own|wear|see|take|go to|do|eat|drink|play|want|work (?:at|for|with|on)|live (?:in|at|with)|visit|"
+    r"(?:(?:need|have|use|own|support|sell|offer|accept|ship|wear|see|take|go to|do|eat|drink|play|want|work (?:at|for|with|"
+    r"on)|live (?:in|at|with)|visit|"
     r"read|"
     r"watch|ride|drive|get|buy|pay(?: for)?|meet|share|need to|have to) )?"
 )
@@ -161,6 +166,7 @@ _TABLE: Final[tuple[tuple[Kind, str], ...]] = (
         (r"([A-ZÀ-Þ]\w+) and I (?:have |are |finally |just |recently )*(?:split up|broke up|separated|(?:getting )?divorced|"
         r"called it quits|no longer together|(?:aren['’]t|are not) (?:together|a couple)|over\b|not together)"),
     ),
+    ("anything", rf"\b(?:can|may|allowed to) (?:take|leave) {_THE}{_NP} off\b"),
     ("anything", rf"{_CLAUSE}{_WE}(?i:got|took) {_THE}{_NP} (?:off|removed|taken (?:off|out))\b"),
     ("anything", (rf"{_CLAUSE}{_WE}(?i:shut|turned|switched|wound|called|tore|threw|gave|phased|cut) {_THE}{_NP} (?:off|out|"
                  rf"away|down|up|back)\b")),
@@ -178,8 +184,8 @@ _TABLE: Final[tuple[tuple[Kind, str], ...]] = (
     ("trouble", (rf"{_IT}(?:has|have) been (?:fine|great|perfect|stable|green|ok|okay|quiet|solid|reliable|good|working|up) "
                 rf"(?:for|since)\b")),
     ("trouble", rf"{_IT_IS}(?:{_MENDED}|{_IS_WELL}){_SAID}"),
-    ("trouble", (rf"{_CLAUSE}{_WE}(?i:{_MENDED}|found|recovered from|got over|picked up) {_THE}{_NP}(?: (?:from the|in|under|"
-                rf"behind|inside|at)\b|{_END})")),
+    ("trouble", rf"{_CLAUSE}{_WE}(?i:{_MENDED}|recovered from|got over|caught up (?:on|with)) {_THE}{_NP}{_END}"),
+    ("trouble", rf"{_CLAUSE}{_WE}(?i:found|picked up) {_THE}{_NP}(?: (?:from the|in|under|behind|inside|at)\b|{_END})"),
     ("trouble", rf"{_CLAUSE}{_WE}(?i:got) {_THE}{_NP} (?:fixed|repaired|working|back|sorted)\b"),
     ("doing", rf"{_CLAUSE}{_WE}(?i:{_FINISHES}) {_OBJECT}{_END}"),
     ("doing", rf"{_IT_IS}{_IS_FINISHED}{_SAID}"),
@@ -204,6 +210,12 @@ _TABLE: Final[tuple[tuple[Kind, str], ...]] = (
     ("liking", rf"{_CLAUSE}{_WE}{_DISLIKES} {_OBJECT}{_END}"),
     ("away", rf"\b[Bb]ack (?:home )?from {_THE}{_NP}{_END}"),
     ("near", rf"({_NAME}) (?:has )?(?:been )?(?:moved|transferred|switched|relocated) (?:to|into|over to|teams)\b"),
+    (
+        "near",
+        (rf"({_NAME}) (?:has )?(?:quit|left) (?:us|(?:the|our|my) (?:company|team|firm|gym|project|practice|club|band|group|"
+        rf"department))\b"),
+    ),
+    ("job", rf"{_IT}(?:became|(?:was|got|has been) promoted|retrained as|is now an?)\b"),
     ("place", rf"{_CLAUSE}{_WE}moved {_THE}{_NP} (?:over )?(?:to|into|next to)\b"),
     ("place", rf"{_IT_IS}moved (?:over )?(?:to|into|next to)\b"),
     ("owned", rf"\b(?:got|bought|gave me|have|has|ordered|issued me) (?:an? |my |our )?new {_NP}{_END}"),
@@ -232,6 +244,7 @@ _TABLE: Final[tuple[tuple[Kind, str], ...]] = (
     ("time", rf"{_IT_IS}{_LATER}\b(?! (?:on|in|off|away)\b)"),
     ("time", rf"{_CLAUSE}{_WE}{_LATER} {_THE}{_NP}(?= (?:to|until|till|by|from|back|forward|out)\b)"),
     ("size", rf"{_IT_IS}{_RESIZED}(?= (?:from|to|by|at|again)\b|\s*[.,;!]|\s*$)"),
+    ("size", rf"{_IT_IS}(?:hit|reached|crossed|up to|down to|up at|down at)(?= (?:\d|an?\b))"),
     ("size", rf"{_CLAUSE}{_WE}{_RESIZED} {_THE}{_NP}(?= (?:from|to|by|at)\b)"),
     ("name", rf"{_IT_IS}(?:renamed|rebranded|called)\b"),
     ("name", rf"{_CLAUSE}{_WE}(?:renamed|rebranded) {_THE}{_NP}(?: (?:to|as|into)\b|{_END})"),
@@ -251,7 +264,8 @@ _TELLS: Final[dict[Kind, str]] = {
     ),
     "wanting": (
         r"\b(?:(?:want|need|plan|wish|hop[ei]|buy|wait|pending|appl[iy]|search|hunt|shop|interview)\w*|looking for|"
-        r"saving (?:up )?for|thinking of|on order|ordered|in the market for|trying to|short|lacking|missing|vacancy)\b"
+        r"saving (?:up )?for|thinking of|on order|ordered|in the market for|trying to|getting|expecting|short|lacking|"
+        r"missing|vacancy)\b"
     ),
     "owing": r"\b(?:owes?|paying off|debt|loan|lent|borrowed|mortgage|invoice|bill)\b",
     "trouble": (
@@ -259,14 +273,18 @@ _TELLS: Final[dict[Kind, str]] = {
         r"down|wrong|"
         r"sick|ill|injur|sprain|damag|dead|lost|treated|workshop|garage|repair|out of order|offline|fever|flu|cold|cough|"
         r"crash|"
-        r"outage|block|missing|stolen|error|hospital|out of|empty|expire|terribl|awful|bad|unreliable|unstable|laggy|"
+        r"outage|behind|block|missing|stolen|error|hospital|out of|empty|expire|terribl|awful|bad|unreliable|unstable|laggy|"
         r"weak|dry)\w*\b|n['’]t\b|\bnot\b"
     ),
-    "disliking": r"\b(?:hates?|dislikes?|avoids?|(?:can|do)(?:n['’]t|not) (?:really )?(?:stand|like|enjoy)|not a (?:big "
-    r")?fan)\b",
+    "disliking": (
+        r"\b(?:hates?|dislikes?|avoids?|(?:can['’]t|cannot|do(?:n['’]t| not)) (?:really )?(?:stand|like|enjoy)|"
+        r"not a (?:big )?fan)\b"
+    ),
     "liking": r"\b(?:likes?|loves?|enjoys?|favou?rite|prefers?|fan of|addicted|obsessed|always|crush on|in love|into)\b",
     "away": r"\b(?:until|till|trip|visit(?:ing)?|travel\w*|flying|going|vacation|holidays?|leave|this week|next week)\b",
-    "near": r"\b(?:sits?|desk|reports? to|works? with|on (?:my|our|the) [\w ]{0,20}team|my (?:manager|boss|lead))\b",
+    "near": r"\b(?:sits?|desk|reports? to|works? with|on (?:my|our|the) [\w ]{0,20}team|my (?:manager|boss|lead)|(?:our|my) "
+    r"[\w-]+ is|is (?:our|my))\b",
+    "job": r"\b(?:teaches|works as|is an? (?:\w+ )?\w+(?:er|or|ist|ant|ian))\b",
     "sharing": r"\bshar(?:e|es|ed|ing)\b|\bwith\b",
     "role": r"\b(?:is|am|are|as|owns|owner|maintains|leads|manages|heads|handles|looks after)\b|['’][ms]\b|:",
     "time": (

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Final
 
 from memdir.memory.change_words import INSTEAD, PATTERNS, TOLD_BY, Kind
@@ -19,7 +19,7 @@ from memdir.memory.states import FILLERS, State, is_excluded, states_of
 from memdir.store.text.words import stem, words
 
 _KNOWN: Final = 32_768
-_NOUN: Final = re.compile(r"(?<=\w{4})(?:ion|ic|ist|cy|y|ment|ship)$")
+_NOUN: Final = re.compile(r"(?<=\w{4})(?:ion|ic|ist|al|cy|y|ment|ship)$")
 _DOUBLED: Final = re.compile(r"([bdgmnprt])\1$")
 
 
@@ -40,7 +40,8 @@ _WORDS_FOR_ONE: Final = 4
 _CHANGED: Final = re.compile(
     r"\b(?:now|no longer|any ?more|these days|nowadays|from (?:now|next \w+) on|again|(?:my|our|the) new|down to|up to|only|"
     r"as of|(?:moved|switched|changed) to|going forward|"
-    r"since (?:last|this|yesterday|[A-Z]\w+day)|for (?:weeks|months)|starting (?:next|this|in|from|on))\b",
+    r"since (?:last|this|yesterday|[A-Z]\w+day)|for (?:weeks|months)|from this \w+(?: on)?|starting (?:next|this|in|from|"
+    r"on))\b",
     re.IGNORECASE,
 )
 """Words of a statement that says how something is after it changed."""
@@ -63,6 +64,9 @@ _NOTED: Final = tuple(one for one in PATTERNS if one[0] in {"anything", "trouble
 _NOTED_MAX_CHARS: Final = 200
 _SAME: Final = 0.5
 """Jaccard, of the words of two statements but for quantities, from which they are about the same."""
+_SAME_BEGINNING: Final = 3
+"""Words with which two statements begin that say the same of two things."""
+_WORD: Final = re.compile(r"[\w'’]+")
 _SAME_MIN: Final = 2
 """Words in common; where there are fewer, all must be."""
 _THIS_TIME: Final = re.compile(
@@ -131,11 +135,18 @@ def endings_of(statement: str) -> tuple[Ending, ...]:
         return ()
     found = list(_told(statement, PATTERNS))
     found += [Ending(frozenset({_of(state)}), "state", state=state, said=statement) for state in states_of(statement)]
-    about = _about(statement)
-    is_changed = _CHANGED.search(statement) is not None
-    if (about - _VAGUE and is_changed) or (len(about) >= _SAME_MIN and _HAS_VALUE.search(statement)):
-        found.append(Ending(about, "the same", needs_all=not is_changed))
+    changed = _CHANGED.search(statement)
+    for said in dict.fromkeys((statement, statement if changed is None else _clause_at(statement, changed.start()))):
+        about = _about(said)
+        if (about - _VAGUE and changed) or (len(about) >= _SAME_MIN and _HAS_VALUE.search(said)):
+            found.append(Ending(about, "the same", needs_all=changed is None, said=said))
     return tuple(found)
+
+
+def _clause_at(statement: str, at: int) -> str:
+    start = max(statement.rfind(mark, 0, at) for mark in ",;:") + 1
+    ends = [end for mark in ",;:" if (end := statement.find(mark, at)) >= 0]
+    return statement[start : min(ends, default=len(statement))].strip()
 
 
 def _told(statement: str, patterns: Sequence[tuple[Kind, re.Pattern[str]]]) -> Iterator[Ending]:
@@ -193,11 +204,15 @@ def is_ended(fact: str, ending: Ending) -> bool:
         if ending.needs_all:
             return about == ending.stems
         return about - _VAGUE == ending.stems - _VAGUE or (
-            len(about & ending.stems) >= max(_SAME_MIN, _SAME * len(about | ending.stems))
+            len(about & ending.stems) >= max(_SAME_MIN, _SAME * len(about | ending.stems)) or _begin_alike(fact, ending.said)
         )
     stems, subject = stems_of(_OF_FILE.sub("", fact)), _subject_of(fact)
     most = (_WORDS_FOR_ONE if ending.kind == "anything" else _WORDS_FOR_ONE_TOLD) * len(ending.stems)
-    if not _are_within(ending.stems, stems) or len(stems) > most * (1 + (subject == ending.stems)) or _OF_RELATIVE.match(fact):
+    if (
+        not _are_within(ending.stems, stems)
+        or len(stems) > most * (1 + (subject == ending.stems))
+        or (ending.kind == "anything" and _OF_RELATIVE.match(fact))
+    ):
         return False
     if ending.kind in _OF_SUBJECT:
         verb = _VERB.search(fact)
@@ -208,6 +223,14 @@ def is_ended(fact: str, ending: Ending) -> bool:
         return TOLD_BY[ending.kind].search(fact) is not None
     negated = TOLD_BY["not doing"].search(fact)
     return (negated is None or bool(stems_of(negated[0]) & ending.stems)) and not _is_one_of_several(fact, ending)
+
+
+def _begin_alike(fact: str, said: str) -> bool:
+    """Whether two short statements differ in how they end only: "I mostly cook …"."""
+    one, other = _WORD.findall(fact.casefold()), _WORD.findall(said.casefold())
+    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+    is_short = max(len(one), len(other)) - same <= _SAME_BEGINNING + 1
+    return same >= _SAME_BEGINNING and is_short and bool(stems_of(" ".join(one[:same])) - _VAGUE)
 
 
 def _are_within(stems: frozenset[str], fact: frozenset[str]) -> bool:
