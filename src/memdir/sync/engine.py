@@ -125,8 +125,7 @@ class Engine:
         self._changed = threading.Condition()
         self._events = 0
         """Counts what happened; whoever waits compares it with what it saw last."""
-        self._intents = threading.Event()
-        self._hurried = threading.Event()
+        self._intents, self._hurried = threading.Event(), threading.Event()
         self._stopping = threading.Event()
         self._feed: threading.Thread | None = None
         self._feed_tries = 0
@@ -137,6 +136,7 @@ class Engine:
         self._ctx.link.on_open = self._link_opened
         find_unseen(self._ctx)
         agree_on_cut_short(self._ctx)
+        self._scanner.agree_on_arrived()
 
     # --- life ----------------------------------------------------------------------------------------------------
 

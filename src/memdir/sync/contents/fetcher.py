@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from memdir.client.errors import NotFoundError, OfflineError, RejectedError
+from memdir.client.errors import ConflictError, NotFoundError, OfflineError, RejectedError
 from memdir.core.errors import MemdirError
 from memdir.fs.errors import FsError
 from memdir.fs.source import Brought
@@ -249,7 +249,7 @@ class Fetcher:
                 client.open_file(ctx.container, path, stall_s=self._stall_s) as (_, pieces),
             ):
                 ctx.tree.fill(entry, self._counted(entry.ino, pieces))
-        except NotFoundError:
+        except (NotFoundError, ConflictError):  # a folder stands there
             return False
         except ContentsMismatchError as error:
             log.info("%s has other contents at the server: %s", path, error.message)

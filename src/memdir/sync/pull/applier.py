@@ -7,9 +7,10 @@ import logging
 from collections.abc import Iterator
 from typing import Final
 
+from memdir.client.errors import ConflictError
 from memdir.fs.errors import FsError
 from memdir.fs.localonly import IGNORE_FILE
-from memdir.fs.path import split
+from memdir.fs.path import rebase, split
 from memdir.fs.tree import LocalChangedError
 from memdir.fs.types import LocalFact, RemoteFile
 from memdir.sync.conflicts.copies import free_name
@@ -36,15 +37,18 @@ class OutdatedError(Exception):
 def download(ctx: Context, path: str, remote: Fact) -> Iterator[bytes]:
     """The bytes of exactly `remote`; OutdatedError at the end when they were others."""
     digest = hashlib.sha256()
-    with (
-        ctx.link.lend() as client,
-        client.open_file(ctx.container, path) as (revision, pieces),
-    ):
-        if revision != remote.revision:
-            raise OutdatedError(f"{path} is at revision {revision}, not {remote.revision}")
-        for piece in pieces:
-            digest.update(piece)
-            yield piece
+    try:
+        with (
+            ctx.link.lend() as client,
+            client.open_file(ctx.container, path) as (revision, pieces),
+        ):
+            if revision != remote.revision:
+                raise OutdatedError(f"{path} is at revision {revision}, not {remote.revision}")
+            for piece in pieces:
+                digest.update(piece)
+                yield piece
+    except ConflictError as error:  # a folder stands there
+        raise OutdatedError(error.message) from error
     # Whoever takes all pieces gets here before the end of them, so wrong bytes are never put into the tree.
     if digest.hexdigest() != remote.content_hash:
         raise OutdatedError(f"{path}: the bytes received are not those announced")
@@ -155,7 +159,8 @@ class Applier:
         )
         with ctx.queue.transaction() as tx:
             # Noted before it happens: a crash right after the move must not leave a copy that nobody pushes.
-            ctx.queue.add(tx, aside, delay_s=_CONFLICT_HOLD_S)
+            for path in walk(ctx, row.path):
+                ctx.queue.add(tx, rebase(path, row.path, aside), delay_s=_CONFLICT_HOLD_S)
             ctx.facts.add_conflict(tx, record)
         ctx.queue.settle()  # nor may a power cut leave one: the filesystem has a journal of its own
         try:

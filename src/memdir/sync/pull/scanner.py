@@ -18,10 +18,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from memdir.api.v1 import FileEntry
+from memdir.core.limits import FILE_SYNC_MAX_BYTES
 from memdir.core.sqlite import Connection
 from memdir.fs.path import decode, encode
 from memdir.sync.context import Context
 from memdir.sync.facts import OTHER_LIFE, SAME_LIFE, fact_of
+from memdir.sync.local_view import MODE_MASK, stamp_of
+from memdir.sync.model import Fact
 from memdir.sync.pull.arrivals import Arrivals
 from memdir.sync.pull.epochs import Marks
 from memdir.sync.pull.listing import Listing, list_everything
@@ -37,6 +40,7 @@ RESCAN_KEY: Final = "rescan"
 """In `meta`: why everything has to be compared before anything is pushed; empty for no reason."""
 FORKED: Final = "forked"
 _MOVES_MAX: Final = 1_000_000
+_ARRIVED_MAX: Final = 200_000
 _STEP: Final = 1000
 """Entries put into the mount at once."""
 
@@ -78,6 +82,19 @@ class Scanner:
         self._ctx = ctx
         self._marks = marks
         self._max_delete = max_delete
+
+    def agree_on_arrived(self) -> None:
+        """After the death of the daemon within a comparison, before anybody changes it: what is here by name only came from the
+        server. Once it is deleted or replaced, nothing would tell that."""
+        ctx = self._ctx
+        if ctx.has_met() and not ctx.facts.text(RESCAN_KEY):
+            return
+        entries = ctx.tree.absent_files(_ARRIVED_MAX, max_bytes=FILE_SYNC_MAX_BYTES)
+        with ctx.queue.transaction() as tx:
+            for entry in entries:
+                if entry.absent_hash is not None and not ctx.facts.is_known(entry.path):
+                    fact = Fact(kind="file", content_hash=entry.absent_hash, mode=entry.mode & MODE_MASK)
+                    ctx.facts.set_base(tx, entry.path, fact, stamp_of(entry))
 
     def compare_everything(self, *, forked: bool = False) -> None:
         """List the server, replace what is known of it, look at every path. ClientError: nothing was changed. `forked`: the
