@@ -88,6 +88,13 @@ def test_what_is_only_mentioned_stays(before: str, after: str) -> None:
     assert before in latest(before, after)
 
 
+def test_a_value_that_changed_is_remembered_in_a_journal_too() -> None:
+    store = Store()
+    store.write("/memory/about-me.md", "The release is planned for March 1.", now_ms=1)
+    store.write("/memory/2026-11-28.md", "Slept badly.\nThe release slipped to March 15.\n", now_ms=2)
+    assert [one.candidate.text for one in store.latest()] == ["The release slipped to March 15."]
+
+
 def test_in_one_list_what_is_over_takes_the_line_above_with_it() -> None:
     text = "# Notes\n\n- I take piano lessons on Tuesdays\n- I live in Ghent\n- Stopped the piano lessons\n"
     assert [one.text for one in read(text, "/memory/notes.md")] == ["I live in Ghent", "Stopped the piano lessons"]

@@ -19,6 +19,7 @@ from memdir.client.errors import (
     PreconditionFailedError,
     RejectedError,
 )
+from memdir.fs.path import is_within
 
 CONTAINER = "c"
 T = TypeVar("T")
@@ -270,9 +271,9 @@ class SimServer:
             token=life.tokens.get(found[-1].seq if last < life.seq else life.seq, ""),
         )
 
-    def listing(self, after: str | None) -> v1.FilesPage:
-        """One page of entries in path order."""
-        paths = sorted(path for path in self.life.entries if after is None or path > after)
+    def listing(self, prefix: str, after: str | None) -> v1.FilesPage:
+        """One page of the entries at and below `prefix`, in path order."""
+        paths = sorted(path for path in self.life.entries if is_within(path, prefix) and (after is None or path > after))
         page = paths[: self.page]
         return v1.FilesPage.model_construct(
             entries=[self.life.entries[path] for path in page],

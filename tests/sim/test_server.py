@@ -126,10 +126,14 @@ class Both:
         assert page.has_more == (last < feed.last_seq)
 
     def compare_listing(self) -> None:
+        for prefix in ("/", *list(self.sim.life.entries)[:3]):
+            self._compare_below(prefix)
+
+    def _compare_below(self, prefix: str) -> None:
         after, told, real = None, [], []
         while True:
-            page = self.sim.listing(after)
-            snapshot = self.store.documents.files(self.container.id, prefix="/", after=after or "", limit=_PAGE)
+            page = self.sim.listing(prefix, after)
+            snapshot = self.store.documents.files(self.container.id, prefix=prefix, after=after or "", limit=_PAGE)
             told = [(each.path, each.kind, each.content_hash, each.mode, each.revision) for each in page.entries]
             real = [(each.path, each.kind, each.content_hash, each.mode, each.revision) for each in snapshot.entries]
             assert told == real

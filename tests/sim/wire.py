@@ -54,8 +54,7 @@ class SimRemote:
 
     def list_files(self, container: str, *, prefix: str = "/", after: str | None = None, limit: int = 0) -> v1.FilesPage:
         del container, limit
-        assert prefix == "/"
-        page = self._reach("list", lambda: self._server.listing(after))
+        page = self._reach("list", lambda: self._server.listing(prefix, after))
         assert isinstance(page, v1.FilesPage)
         return page
 

@@ -229,7 +229,8 @@ _TABLE: Final[tuple[tuple[Kind, str], ...]] = (
     ("role", rf"\b(?:stepped (?:down|aside|back)|stood down|resigned|retired|quit) as {_THE}{_NP}{_END}"),
     (
         "role",
-        (r"\b(?:became|(?:is|was|got) (?:promoted to|appointed(?: as)?|made|named)|(?:is|am|are|['’]m|['’]s) (?:now )?(?:the|"
+        (r"\b(?:became|(?:is|was|got) (?:promoted to|appointed(?: as)?)|(?:was|got) (?:made|named)(?! (?:after|by|from|in|of|"
+         r"with)\b)|(?:is|am|are|['’]m|['’]s) (?:now )?(?:the|"
         r"our|"
         rf"my) new) {_THE}{_NP}{_END}"),
     ),
@@ -246,7 +247,7 @@ _TABLE: Final[tuple[tuple[Kind, str], ...]] = (
     ("size", rf"{_IT_IS}{_RESIZED}(?= (?:from|to|by|at|again)\b|\s*[.,;!]|\s*$)"),
     ("size", rf"{_IT_IS}(?:hit|reached|crossed|up to|down to|up at|down at)(?= (?:\d|an?\b))"),
     ("size", rf"{_CLAUSE}{_WE}{_RESIZED} {_THE}{_NP}(?= (?:from|to|by|at)\b)"),
-    ("name", rf"{_IT_IS}(?:renamed|rebranded|called)\b"),
+    ("name", rf"{_IT_IS}(?:renamed|rebranded)\b|{_IT}(?:is|are) (?:now )?called\b"),
     ("name", rf"{_CLAUSE}{_WE}(?:renamed|rebranded) {_THE}{_NP}(?: (?:to|as|into)\b|{_END})"),
     ("made", rf"{_IT_IS}{_REMADE} (?:to|in|into|onto|with)\b"),
     ("made", rf"{_CLAUSE}{_WE}{_REMADE} {_THE}{_NP} (?:over )?(?:to|in|into|onto|with)\b"),

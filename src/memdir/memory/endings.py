@@ -60,7 +60,9 @@ _OF_SUBJECT: Final = frozenset({"place", "owned", "value"})
 """Kinds of facts whose subject is what is spoken of."""
 _SOMEBODY: Final = re.compile(r"(?:My |Our )(?P<who>[a-z-]+) [a-z]")
 _THEIRS: Final = re.compile(r"\b(?:her|his|their) $")
-_NOTED: Final = tuple(one for one in PATTERNS if one[0] in {"anything", "trouble", "not doing"})
+_NOTED: Final = tuple(
+    one for one in PATTERNS if one[0] in {"anything", "trouble", "not doing", "time", "size", "role", "name", "made"}
+)
 _NOTED_MAX_CHARS: Final = 200
 _SAME: Final = 0.5
 """Jaccard, of the words of two statements but for quantities, from which they are about the same."""
