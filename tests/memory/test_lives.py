@@ -35,6 +35,7 @@ def test_what_is_remembered_of_a_life_is_right_and_stands_in_its_note(family: st
     assert score.right >= 0.9 * score.extracted
     assert score.found >= 0.6 * score.stated
     assert score.unsupported == 0
+    assert score.contradictions == 0
     assert score.stale == 0
 
 

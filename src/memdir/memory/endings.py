@@ -60,10 +60,10 @@ _OF_SUBJECT: Final = frozenset({"place", "owned", "value"})
 """Kinds of facts whose subject is what is spoken of."""
 _SOMEBODY: Final = re.compile(r"(?:My |Our )(?P<who>[a-z-]+) [a-z]")
 _THEIRS: Final = re.compile(r"\b(?:her|his|their) $")
-_NOTED: Final = tuple(
-    one for one in PATTERNS if one[0] in {"anything", "trouble", "not doing", "time", "size", "role", "name", "made"}
-)
+_NOTED: Final = tuple(one for one in PATTERNS if one[0] in {"anything", "trouble", "not doing", "time", "size", "role", "name"})
 _NOTED_MAX_CHARS: Final = 200
+_MOVED: Final = re.compile(r"\b(?:moved|changed|switched)\b")
+"""What may be said of a place or a tool as well as of a time: `memory.claims` and `memory.personal` know them."""
 _SAME: Final = 0.5
 """Jaccard, of the words of two statements but for quantities, from which they are about the same."""
 _SAME_BEGINNING: Final = 3
@@ -174,7 +174,9 @@ def _owner_of(statement: str, match: re.Match[str]) -> frozenset[str]:
 
 def says_what_is_over(statement: str) -> bool:
     """Whether it is worth remembering for that alone; what is finished, bought or paid passes."""
-    return len(statement) <= _NOTED_MAX_CHARS and is_meant(statement) and any(_told(statement, _NOTED))
+    if len(statement) > _NOTED_MAX_CHARS or not is_meant(statement):
+        return False
+    return any(ending.kind != "time" or _MOVED.search(statement) is None for ending in _told(statement, _NOTED))
 
 
 @lru_cache(maxsize=_KNOWN)
