@@ -24,6 +24,8 @@ log = logging.getLogger(__name__)
 
 _PAGE: Final = 1000
 _INTENTS_KEY: Final = "intents_seq"
+_WAITING_MAX: Final = 1000
+_SMALL_BYTES: Final = 1 << 20
 
 
 def take_in_all(ctx: Context) -> int:
@@ -77,14 +79,18 @@ def find_unseen(ctx: Context) -> None:
 
 def agree_on_cut_short(ctx: Context) -> None:
     """After the death of the daemon, before anybody changes it: agree on what was put here just then and not noted any more.
-    Once it is edited, or the server has moved on, it would pass for another's. Reads what one claim for each worker names."""
+    Once it is edited, or the server has moved on, it would pass for another's. Reads what one claim for each worker names, and
+    small files that wait first: a power cut takes the claims, too."""
     agreed = []
-    for path in ctx.queue.cut_short:
+    waiting = [row.path for row in ctx.queue.rows(_WAITING_MAX)]
+    for path in dict.fromkeys((*ctx.queue.cut_short, *waiting)):
         remote, base = ctx.facts.remote_and_base(path)
         entry = ctx.tree.fact(path)
         if remote is None or entry is None or remote == base or entry.kind != remote.kind or ctx.is_excluded(path):
             continue
         if entry.kind == "file" and entry.size != ctx.facts.remote_times(path)[0]:
+            continue
+        if entry.size > _SMALL_BYTES and path not in ctx.queue.cut_short:
             continue
         try:
             if ctx.local.fact_of(entry).same(remote):
