@@ -81,6 +81,10 @@ def test_a_fact_that_is_said_to_be_over_is_gone_in_either_order_of_dated_notes(b
         ("I play the piano.", "My grandmother sold her piano."),
         ("My flight to Berlin leaves at 9:15.", "Tom is in Berlin now."),
         ("I'm married to Karin.", "My brother got engaged."),
+        ("My wife is a nurse.", "I proposed to the board that we close the shop."),
+        ("My wife is pregnant.", "My sister had a baby."),
+        ("I'm unemployed.", "Thursday works for me."),
+        ("We rent a storage unit.", "We bought a table for the kitchen."),
         ("My therapist is Mr Okafor.", "We fired Mr. Hsu."),
     ],
 )  # fmt: skip

@@ -30,7 +30,8 @@ _FAMILIES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
             (r"\b(?:dating|seeing (?:someone|somebody|a (?:new )?(?:guy|girl|woman|man))|in a (?:new )?relationship)\b"
             r"|\b(?:my|a|is my) (?:new )?(?:girlfriend|boyfriend)\b"),
         ),
-        ("engaged", (rf"{_IS} engaged\b(?! (?:in|with|by))|\b(?:my|is my) fianc[eé]e?\b|\bproposed to\b|\bwedding is "
+        ("engaged", (rf"{_IS} engaged\b(?! (?:in|with|by))|\b(?:my|is my) fianc[eé]e?\b|\bproposed to (?:her|him|me|"
+                     rf"(?-i:[A-Z]\w))|\bwedding is "
                     rf"(?:planned|set|on|in)\b|\bgetting married (?:in|on|next)\b")),
         ("married", rf"{_IS} married\b|\b(?:my|is my) (?:wife|husband)\b|\btied the knot\b"),
         (
