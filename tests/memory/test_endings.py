@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memdir.memory.claims import claim_of
 from memdir.memory.endings import WORDS_MAX, endings_of, is_ended, stems_of
 from memdir.memory.extract import extract
 from memdir.memory.reconcile import related_topics_of, topics_of
@@ -114,6 +115,13 @@ def test_what_my_sister_does_is_of_her_and_of_the_speaker() -> None:
     assert fact.subject == "sister"
     [told] = read("[10:02] Ana: My sister lives in Boston.\n[10:03] Ben: ok", "/memory/chat.md")
     assert told.subject == "ana"
+
+
+def test_a_title_belongs_to_the_name() -> None:
+    found = {
+        claim.value for text in ("Our landlord is Mr. Pereira.", "My doctor Dr. Kim retired.") if (claim := claim_of(text))
+    }
+    assert found == {"mr. pereira", "dr. kim"}
 
 
 def test_somebody_elses_is_not_the_users() -> None:

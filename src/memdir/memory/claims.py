@@ -97,11 +97,12 @@ _FROM: Final = (
     rf"{_WHO}{_AM}{_HOW} (?:born(?: and (?:raised|grew up|bred))?|raised|grew up) (?:in|on|near) {_V}{_END}",
     rf"{_WHO}(?:['’]m| am|['’]s| is)(?: originally)? from {_V}{_END}",
 )
+_TITLE: Final = r"(?:(?:Mrs?|Ms|Dr|Prof)\.? )?"
 _PARTNER: Final = (
-    rf"{_MY} (?P<what>{_PERSON}) is (?:called |named )?(?P<value>{NAME})",
-    rf"{_MY} (?P<what>{_PERSON}) (?P<value>{NAME})\b",
+    rf"{_MY} (?P<what>{_PERSON}) is (?:called |named )?(?P<value>{_TITLE}{NAME})",
+    rf"{_MY} (?P<what>{_PERSON}) (?P<value>{_TITLE}{NAME})\b",
     rf"^(?P<value>{NAME}), (?P<my>[Mm]y) (?P<what>{_PERSON}),",
-    rf"{_WHO}{_AM}{_HOW} (?P<what>married) to (?P<value>{NAME})",
+    rf"{_WHO}{_AM}{_HOW} (?P<what>married) to (?P<value>{_TITLE}{NAME})",
 )
 _OWN: Final = (
     (
