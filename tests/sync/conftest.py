@@ -63,12 +63,11 @@ class Mount:
             self.clock.advance(3.0)
         raise AssertionError(f"not settled: {self.engine.queue_rows(20)} {self.engine.renames(20)}")
 
-    def step(self, *, reads_feed: bool = True) -> None:
-        """Take in what the user did, let the debounce pass, and do what is due. The feed may be late: it has a thread of its
-        own."""
-        self.engine.run_until_idle(reads_feed=reads_feed)
+    def step(self) -> None:
+        """Take in what the user did, let the debounce pass, and do what is due."""
+        self.engine.run_until_idle()
         self.clock.advance(3.0)
-        self.engine.run_until_idle(reads_feed=reads_feed)
+        self.engine.run_until_idle()
 
     # --- a user --------------------------------------------------------------------------------------------------
 

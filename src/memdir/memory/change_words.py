@@ -7,40 +7,42 @@ from __future__ import annotations
 import re
 from typing import Final, Literal
 
-from memdir.memory.dates import WEEKDAY
+from memdir.memory.dates import MONTH, WEEKDAY
 
 Kind = Literal[
     "anything", "doing", "not doing", "wanting", "owing", "trouble", "liking", "disliking", "sharing", "away", "near", "place",
     "owned", "value", "role", "job", "time", "size", "name", "made", "state", "the same",
 ]  # fmt: skip
-"""What facts must tell of to be ended by what is said."""
+"""What facts must tell of to be ended: `anything` that is about it; `state` and `the same` are found in `endings`."""
 
 _THE: Final = r"(?:(?:the|my|our|his|her|their|its|all|an?) )?"
 _NP: Final = r"((?:[^.,;:!?()–—]|(?:(?<=\bSt)|(?<=\b[DM]r)|(?<=\bMs)|(?<=\bMrs)|(?<=\bProf)|(?<=\d))[.]){2,60}?)"
 _OBJECT: Final = rf"(?:(?:with|using|doing|on|in|at|from) )?{_THE}{_NP}"
 _END: Final = (
-    r"(?<!\b[DM]r)(?<!\bMrs)(?<!\bMs)(?<!\bSt)(?<!\bProf)(?=\s*[.,;:!?()–—]|\s*$| - | -> | (?:and|but|because|since|so|for|"
-    r"to|with|in favou?r of|after|when|last|this|that|today|"
-    r"yesterday|now|as|by|instead|on|any ?more|any longer|altogether|too|completely|entirely|again|needed|required|necessary|"
-    r"aside|down|lapse|go|expire|run out|these days|after all)\b)"
+    r"(?<!\b[DM]r)(?<!\bMrs)(?<!\bMs)(?<!\bSt)(?<!\bProf)(?=\s*[.,;:!?()–—]|\s*$| - | -> | (?:and|but|because|since|so|"
+    r"for|to|with|in favou?r of|after|when|last|this|that|today|yesterday|now|as|by|instead|on|any ?more|any longer|"
+    r"altogether|too|completely|entirely|again|needed|required|necessary|aside|down|lapse|go|expire|run out|these days|"
+    r"after all)\b)"
 )
 _CLAUSE: Final = (
     r"(?:^(?:[^:]{1,40} – |\d{4}-\d\d-\d\d: )?|[.,;:–—(] |\b(?:and|but|so|then|that|says|said|means|because|since) )"
 )
 _HOW: Final = (
-    r"(?:(?i:finally|just|now|also|already|really|recently|officially|completely|fully|totally|entirely|had to|decided to|"
-    r"managed to|been|all) )*"
+    r"(?:(?i:finally|just|now|also|already|really|recently|officially|completely|fully|totally|entirely|had to|"
+    r"decided to|managed to|been|all) )*"
 )
 _WE: Final = (
     r"(?:(?:I|[Ww]e|[Tt]hey|[Ss]he|[Hh]e|(?:[Tt]he|[Mm]y|[Oo]ur) [a-z-]+|[A-ZÀ-Þ][\w.]+(?: and I)?)"
     rf"(?:['’](?:ve|m|re|s)| have| has| had| am| are| is| was| were)? )?{_HOW}"
 )
+"""Who does something, and how."""
 _THING: Final = rf"(?:{_CLAUSE}{_THE}|\b(?:my|our) )((?:(?! (?:my|our) )[^.,;:!?()–—]){{2,50}}?)"
+"""What something is said of, at the beginning of a clause."""
 _IT: Final = rf"{_THING} "
 _IT_IS: Final = rf"{_THING}(?:(?: is| are| was| were| has| have| had| got|['’]s)(?: been| got)?)? {_HOW}"
 _SAID: Final = (
-    r"(?=\s*[.,;!?)–—]|\s*$| - | (?:on|at|in|by|last|this|today|yesterday|now|since|and|but|for good|after|because|due|until|"
-    r"as|too|permanently|down|entirely|completely)\b)"
+    r"(?=\s*[.,;!?)–—]|\s*$| - | (?:on|at|in|by|last|this|today|yesterday|now|since|and|but|for good|after|because|due|"
+    r"until|as|too|permanently|down|entirely|completely)\b)"
 )
 """Nothing that the word before could take as its object."""
 
@@ -51,88 +53,81 @@ def _one_of(listed: str) -> str:
 
 
 _ENDS: Final = _one_of(r"""
-    sold|broke off|flogged|traded(?: in)?|gave (?:away|back|up(?: on)?)|given (?:away|back|up)|giving up|handed (?:back|over)|
-    returned|
-    got rid of|getting rid of|threw (?:out|away)|tossed|binned|donated|gave(?= (?:my|the|our) [^.,;]{2,40} to\b)|
-    some(?:one|body) stole|stop(?= \w+ing\b)|stopped(?! (?:at|by|in|for)\b)|stopping(?= \w+ing\b)|
-    quit|quitting|dropped(?! [^.,;]{0,30}\boff\b)|ended(?! up\b)|ditched|dumped|abandoned|axed|killed(?: off)?|scrapped|shelved|
-    paused|canned|deleted|removed|decommissioned|retired(?= (?:the|my|our) )|sunset|deprecated|disabled|shut down|
-    closed(?: down)?|
-    switched off|turned off|wound (?:up|down)|dissolved|disbanded|phased out|took down|tore down|
+    sold|broke off|flogged|traded(?: in)?|gave (?:away|back|up(?: on)?)|given (?:away|back|up)|giving up|handed (?:back|
+    over)|returned|got rid of|getting rid of|threw (?:out|away)|tossed|binned|donated|gave(?= (?:my|the|
+    our) [^.,;]{2,40} to\b)|some(?:one|body) stole|stop(?= \w+ing\b)|stopped(?! (?:at|by|in|for)\b)|stopping(?= \w+ing\b)|
+    quit|quitting|dropped(?! [^.,;]{0,30}\boff\b)|ended(?! up\b)|ditched|dumped|abandoned|axed|killed(?: off)?|scrapped|
+    shelved|paused|canned|deleted|removed|decommissioned|retired(?= (?:the|my|our) )|sunset|deprecated|disabled|shut down|
+    closed(?: down)?|switched off|turned off|wound (?:up|down)|dissolved|disbanded|phased out|took down|tore down|
     (?:moved|migrated|switched|got|came|went|weaned) (?:off|away from)|moved on from|unsubscribed from|uninstalled|
     (?:opted|pulled|backed|dropped) out of|resigned (?:from|as)|(?:stepped (?:down|aside|back)|stood down) (?:as|from)|
-    retired (?:from|as)|left(?= (?:the|my|our) (?!house|home|office|flat|room|table)\w(?![^.,;]* (?:at|behind|on|in) (?:the|
-    my|work|home)\b))|walked away from|parted ways with|
-    (?:split(?: up)?|broke up|separated) (?:from|with)|divorced|(?:done|through|finished) with|no more|no longer(?: \w+ing)?|
-    no(?= [^.,;]{2,40} (?:any ?more|needed|required|necessary|for me|now)\b)|decided (?:not to|against)|changed my mind about|
-    grew out of|outgr(?:ew|own)|got over|recovered from|gave notice (?:on|at|to)|handed in (?:my |his |her )?notice at|
-    terminated|
-    fired|sacked|laid off|took me off|(?:my )?last day (?:at|with)|replaced|swapped(?: out)?|exchanged|
-    (?:switched|changed)(?! (?:to|from|the|our)\b)|cancell?ed|called off|let(?= [^.,;]{2,40} (?:lapse|go|expire|run out)\b)|
-    put(?= [^.,;]{2,40} (?:aside|down|on (?:hold|ice|pause|the back burner))\b)|handed(?= [^.,;]{2,40} (?:over )?to\b)|
-    passed(?= [^.,;]{2,40} (?:on )?to\b)|moved out of|left(?= [A-ZÀ-Þ][^,;]{1,30} (?:in [A-Z]|last (?:week|month|year)|
-    for good|after \w+ (?:months|years)))|
+    retired (?:from|as)|left(?= (?:the|my|our) (?!house|home|office|flat|room|table)\w(?![^.,;]* (?:at|behind|on|
+    in) (?:the|my|work|home)\b))|walked away from|parted ways with|(?:split(?: up)?|broke up|separated) (?:from|with)|
+    divorced|(?:done|through|finished) with|no more|no longer(?: \w+ing)?|no(?= [^.,;]{2,40} (?:any ?more|needed|required|
+    necessary|for me|now)\b)|decided (?:not to|against)|changed my mind about|grew out of|outgr(?:ew|own)|got over|
+    recovered from|gave notice (?:on|at|to)|handed in (?:my |his |her )?notice at|terminated|fired|sacked|laid off|
+    took me off|(?:my )?last day (?:at|with)|replaced|swapped(?: out)?|exchanged|(?:switched|changed)(?! (?:to|from|the|
+    our)\b)|cancell?ed|called off|let(?= [^.,;]{2,40} (?:lapse|go|expire|run out)\b)|put(?= [^.,;]{2,40} (?:aside|down|
+    on (?:hold|ice|pause|the back burner))\b)|handed(?= [^.,;]{2,40} (?:over )?to\b)|passed(?= [^.,;]{2,40} (?:on )?to\b)|
+    moved out of|left(?= [A-ZÀ-Þ][^,;]{1,30} (?:in [A-Z]|last (?:week|month|year)|for good|after \w+ (?:months|years)))|
     (?:signed off|discharged) by|did(?:n['’]t| not) renew|won['’]t (?:renew|be renewing)|lost(?= (?:my|our) )|
     lost interest in|(?:(?:got|gotten|getting|so|pretty|a bit) )?(?:sick|tired|bored) of|fed up with
 """)
 """What is done to a thing that is no more, or no more one's own."""
 _IS_ENDED: Final = _one_of(r"""
-    sold|(?<=is )(?:over|off|gone)|(?<=are )(?:over|off|gone)|
-    (?<=was )(?:over|off|gone)|
-    behind (?:me|us)|history|cancell?ed|called off|scrapped|shelved|ended|discontinued|dissolved|disbanded|decommissioned|
-    deprecated|switched off|shut down|uninstalled|removed|deleted|abolished|lifted|rejected|withdrawn|left|quit|resigned|folded|
-    no more|on (?:hold|ice|pause)|obsolete
+    sold|(?<=is )(?:over|off|gone)|(?<=are )(?:over|off|gone)|(?<=was )(?:over|off|gone)|behind (?:me|us)|history|
+    cancell?ed|called off|scrapped|shelved|ended|discontinued|dissolved|disbanded|decommissioned|deprecated|switched off|
+    shut down|uninstalled|removed|deleted|abolished|lifted|rejected|withdrawn|left|quit|resigned|folded|no more|
+    on (?:hold|ice|pause)|obsolete
 """)
 """What is said of such a thing, where nothing follows."""
 _HAS_ENDED: Final = _one_of(r"""
     replaced|superseded|split into|broken up|merged into|dead|died|stolen|broke down|passed away|retired|expired|lapsed|
-    came off|fell (?:through|apart)|moved (?:out|away|on)|
-    split up|broke up|closed (?:down|for good|its doors)|went (?:bust|back|under|bankrupt|out of business|away)|wore off|
-    disappeared|called it quits|broke(?=\s*[.,;!]|\s*$)|didn['’]t work out|stepped (?:down|aside)|written off|totall?ed
+    came off|fell (?:through|apart)|moved (?:out|away|on)|split up|broke up|closed (?:down|for good|its doors)|
+    went (?:bust|back|under|bankrupt|out of business|away)|wore off|disappeared|called it quits|broke(?=\s*[.,;!]|\s*$)|
+    didn['’]t work out|stepped (?:down|aside)|written off|totall?ed
 """)
 _MENDED: Final = (
     "(?:fixed|repaired|solved|resolved|mended|patched|sorted(?: out)?|treated|refilled|restocked|renewed|restored|unblocked)"
 )
 _IS_WELL: Final = _one_of(r"""
-    healed|cured|back to normal|recovered|gone|cleared up|(?:went|gone) away|handled|over|
-    (?:fine|better|working|works?|up|running|up and running|online|ok|okay|all right|good|clean|quiet|stable|passing|
-    green) again|
-    back (?:up|online|in (?:operation|service))|(?:passes|works|stable|running|ok|okay|fine|green) now
+    healed|cured|back to normal|recovered|gone|cleared up|(?:went|gone) away|handled|over|(?:fine|better|working|works?|
+    up|running|up and running|online|ok|okay|all right|good|clean|quiet|stable|passing|green) again|back (?:up|online|
+    in (?:operation|service))|(?:passes|works|stable|running|ok|okay|fine|green) now
 """)
 _FINISHES: Final = _one_of(r"""
-    finished|completed|ran|passed|did|read|watched|handed in|shipped|submitted|delivered|wrapped up|done with|withdrew from|
-    did(?:n['’]t| not) get|got(?= (?:the|my) )|launched|released|published|graduated from|signed off|(?:first day )?back after
+    finished|completed|ran|passed|did|read|watched|handed in|shipped|submitted|delivered|wrapped up|done with|
+    withdrew from|did(?:n['’]t| not) get|got(?= (?:the|my) )|launched|released|published|graduated from|signed off|
+    (?:first day )?back after
 """)
 _IS_FINISHED: Final = _one_of(r"""
     done|finished|complete|completed|through|wrapped up|shipped|launched|live|released|published|out|signed off|final|
     went (?:great|well|fine|ok|okay|badly|smoothly|really well|very well)|was a (?:success|disaster|breeze)
 """)
 _GAINS: Final = _one_of(r"""
-    bought|got|found|booked|ordered|moved into|signed(?: for)?|adopted|hired|picked up|received|secured|landed|was offered|
-    accepted|became
+    bought|got|found|booked|ordered|moved into|signed(?: for)?|adopted|hired|picked up|received|secured|landed|
+    was offered|accepted|became
 """)
 _CAME: Final = _one_of(r"""
-    arrived|delivered|(?<=is )here|granted|approved|came (?:through|in|back|today|yesterday)|(?:is|are) in(?=\s*[.,;!]|\s*$)|
-    showed up|turned up|accepted|issued|
-    went through
+    arrived|delivered|(?<=is )here|granted|approved|came (?:through|in|back|today|yesterday)|(?:is|are) in(?=\s*[.,;!]|
+    \s*$)|showed up|turned up|accepted|issued|went through
 """)
 _LATER: Final = _one_of(r"""
     moved|pushed(?: back| out)?|slipped|shifted|rescheduled|postponed|delayed|brought forward|put back|extended|rebooked|
-    changed|
-    bumped
+    changed|bumped
 """)
 _RESIZED: Final = _one_of(r"""
-    raised|lowered|increased|decreased|reduced|cut|bumped(?: up)?|doubled|halved|(?:went|gone) (?:up|down)|rose|risen|dropped|
-    grew|grown|shrank|shrunk|fell|fallen|upped|capped|changed|set
+    raised|lowered|increased|decreased|reduced|cut|bumped(?: up)?|doubled|halved|(?:went|gone) (?:up|down)|rose|risen|
+    dropped|grew|grown|shrank|shrunk|fell|fallen|upped|capped|changed|set
 """)
 _REMADE: Final = _one_of(r"""
-    ported|rewrote|rewritten|migrated|converted|reimplemented|rebuilt|switched|moved(?: over)?|transferred|upgraded|updated|
-    (?:finished|done|completed) (?:porting|rewriting|migrating|converting|moving|switching)
+    ported|rewrote|rewritten|migrated|converted|reimplemented|rebuilt|switched|moved(?: over)?|transferred|upgraded|
+    updated|(?:finished|done|completed) (?:porting|rewriting|migrating|converting|moving|switching)
 """)
 _LIKES: Final = _one_of(r"""
-    (?:got|gotten|grown) used to|made (?:my )?peace with|
-    (?:come|came) (?:a)?round to|(?:grown|grew|learn(?:ed|t)|come|started|starting) to (?:like|love|enjoy|appreciate)|
-    warmed (?:up )?to|(?:fall|fallen|fell) in love with|(?:(?:quite|actually) )?(?:like|love|enjoy)
+    (?:got|gotten|grown) used to|made (?:my )?peace with|(?:come|came) (?:a)?round to|(?:grown|grew|learn(?:ed|t)|come|
+    started|starting) to (?:like|love|enjoy|appreciate)|warmed (?:up )?to|(?:fall|fallen|fell) in love with|(?:(?:quite|
+    actually) )?(?:like|love|enjoy)
 """)
 _DISLIKES: Final = _one_of(r"""
     (?:gone|went) off|(?:can['’]t|cannot) stand|hate|don['’]t (?:really )?(?:like|enjoy|love)|fell out of love with|over
@@ -140,10 +135,8 @@ _DISLIKES: Final = _one_of(r"""
 _TAKES_OVER: Final = r"\b(?:took|takes|taking|has taken) over"
 _NAME: Final = r"[A-ZÀ-Þ]\w+(?: [A-ZÀ-Þ]\w+)?"
 _DO: Final = (
-    r"(?:(?:need|have|use|own|support|sell|offer|accept|ship|wear|see|take|go to|do|eat|drink|play|want|work (?:at|for|with|"
-    r"on)|live (?:in|at|with)|visit|"
-    r"read|"
-    r"watch|ride|drive|get|buy|pay(?: for)?|meet|share|need to|have to) )?"
+    r"(?:(?:need|have|use|own|support|sell|offer|accept|ship|wear|see|take|go to|do|eat|drink|play|want|work (?:at|for|"
+    r"with|on)|live (?:in|at|with)|visit|read|watch|ride|drive|get|buy|pay(?: for)?|meet|share|need to|have to) )?"
 )
 _FOR_LONG: Final = r"(?:since|(?:in|for) (?:\w+ )?(?:weeks|months|years|ages|a while))"
 INSTEAD: Final = re.compile(rf"\b(?:instead of|rather than) (?:\w+ing )?{_OBJECT}{_END}")
@@ -152,37 +145,55 @@ _TABLE: Final[tuple[tuple[Kind, str], ...]] = (
     ("anything", rf"{_IT_IS}(?:{_IS_ENDED}{_SAID}|{_HAS_ENDED}\b)"),
     (
         "anything",
-        (r"\b(?:[Mm]oved|[Mm]igrated|[Ss]witched|[Cc]hanged|[Ww]ent|[Pp]orted|[Tt]ransferred)\b[^.,;:]{0,40}? from "
-        rf"{_THE}{_NP} (?:over )?to\b"),
+        (
+            r"\b(?:[Mm]oved|[Mm]igrated|[Ss]witched|[Cc]hanged|[Ww]ent|[Pp]orted|[Tt]ransferred)\b[^.,;:]{0,40}? from "
+            rf"{_THE}{_NP} (?:over )?to\b"
+        ),
     ),
     (
         "anything",
-        (r"(?:(?:\b(?<!will )not|(?<!\bwo)n['’]t)(?= [^.;]*\b(?:after all|any ?more|any longer)\b)|"
-        rf"\b[Tt]urns? out [^.;,]{{1,30}} not) {_DO}{_OBJECT}(?=,? after all| any ?more| any longer|[.,;!?()]|$)"),
+        (
+            r"(?:(?:\b(?<!will )not|(?<!\bwo)n['’]t)(?= [^.;]*\b(?:after all|any ?more|any longer)\b)|"
+            rf"\b[Tt]urns? out [^.;,]{{1,30}} not) {_DO}{_OBJECT}(?=,? after all| any ?more| any longer|[.,;!?()]|$)"
+        ),
     ),
     ("anything", rf"\b(?:haven['’]t|hasn['’]t|have not|has not) (?:been (?:to )?)?{_THE}{_NP}(?= {_FOR_LONG}\b)"),
     (
         "anything",
-        (r"([A-ZÀ-Þ]\w+) and I (?:have |are |finally |just |recently )*(?:split up|broke up|separated|(?:getting )?divorced|"
-        r"called it quits|no longer together|(?:aren['’]t|are not) (?:together|a couple)|over\b|not together)"),
+        (
+            r"([A-ZÀ-Þ]\w+) and I (?:have |are |finally |just |recently )*(?:split up|broke up|separated|(?:getting )?divorced|"
+            r"called it quits|no longer together|(?:aren['’]t|are not) (?:together|a couple)|over\b|not together)"
+        ),
     ),
     ("anything", rf"\b(?:can|may|allowed to) (?:take|leave) {_THE}{_NP} off\b"),
     ("anything", rf"{_CLAUSE}{_WE}(?i:got|took) {_THE}{_NP} (?:off|removed|taken (?:off|out))\b"),
-    ("anything", (rf"{_CLAUSE}{_WE}(?i:shut|turned|switched|wound|called|tore|threw|gave|phased|cut) {_THE}{_NP} (?:off|out|"
-                 rf"away|down|up|back)\b")),
+    (
+        "anything",
+        (
+            rf"{_CLAUSE}{_WE}(?i:shut|turned|switched|wound|called|tore|threw|gave|phased|cut) {_THE}{_NP} (?:off|out|away|"
+            rf"down|up|back)\b"
+        ),
+    ),
     ("anything", rf"{_CLAUSE}(?:(?:I|[Ww]e)(?:['’]ve| have)? )?{_HOW}(?i:upgraded) to {_THE}{_NP}{_END}"),
     (
         "anything",
-        (rf"{_IT}(?:has )?(?:terminated|cancell?ed|ended|pulled out of|didn['’]t renew|did not renew) (?:the|their|our) "
-        rf"(?:contract|agreement|"
-        r"subscription|partnership|deal|engagement)\b"),
+        (
+            rf"{_IT}(?:has )?(?:terminated|cancell?ed|ended|pulled out of|didn['’]t renew|did not renew) (?:the|their|"
+            rf"our) (?:contract|agreement|"
+            r"subscription|partnership|deal|engagement)\b"
+        ),
     ),
     (
         "anything",
         rf"\b(?:switched|moved|changed|went|gone|now|these days)\b[^.]*[,;–—] no (?:more )?{_NP}(?=\s*[.,;!]|\s*$)",
     ),
-    ("trouble", (rf"{_IT}(?:has|have) been (?:fine|great|perfect|stable|green|ok|okay|quiet|solid|reliable|good|working|up) "
-                rf"(?:for|since)\b")),
+    (
+        "trouble",
+        (
+            rf"{_IT}(?:has|have) been (?:fine|great|perfect|stable|green|ok|okay|quiet|solid|reliable|good|working|up) (?:for|"
+            rf"since)\b"
+        ),
+    ),
     ("trouble", rf"{_IT_IS}(?:{_MENDED}|{_IS_WELL}){_SAID}"),
     ("trouble", rf"{_CLAUSE}{_WE}(?i:{_MENDED}|recovered from|got over|caught up (?:on|with)) {_THE}{_NP}{_END}"),
     ("trouble", rf"{_CLAUSE}{_WE}(?i:found|picked up) {_THE}{_NP}(?: (?:from the|in|under|behind|inside|at)\b|{_END})"),
@@ -191,15 +202,19 @@ _TABLE: Final[tuple[tuple[Kind, str], ...]] = (
     ("doing", rf"{_IT_IS}{_IS_FINISHED}{_SAID}"),
     (
         "wanting",
-        (rf"{_CLAUSE}{_WE}(?i:{_GAINS}) {_THE}(?:new )?{_NP}(?= (?:in|on|at|from|with|by|for|as|and|today|yesterday|last)\b|"
-        r"[.,;:!?()–—]|\s*$)"),
+        (
+            rf"{_CLAUSE}{_WE}(?i:{_GAINS}) {_THE}(?:new )?{_NP}(?= (?:in|on|at|from|with|by|for|as|and|today|yesterday|last)\b|"
+            r"[.,;:!?()–—]|\s*$)"
+        ),
     ),
     ("wanting", rf"{_IT_IS}{_CAME}\b"),
     ("wanting", rf"{_IT}(?:has )?(?:rejected|turned down|declined|passed on|ghosted) (?:me|us|my|our)\b"),
     (
         "owing",
-        (rf"{_CLAUSE}{_WE}(?i:paid|repaid|settled(?: up)?(?: with)?|squared up with|reimbursed)(?: (?:off|back))? {_OBJECT}"
-        rf"(?: back| off)?{_END}"),
+        (
+            rf"{_CLAUSE}{_WE}(?i:paid|repaid|settled(?: up)?(?: with)?|squared up with|reimbursed)(?: (?:off|"
+            rf"back))? {_OBJECT}(?: back| off)?{_END}"
+        ),
     ),
     ("owing", rf"{_IT_IS}(?:paid(?: off| back)?|settled|cleared){_SAID}"),
     ("not doing", rf"\b(?:can|may|allowed to) [a-z]+ {_THE}{_NP}(?= (?:again|now|just|fine|after all)\b)"),
@@ -212,16 +227,20 @@ _TABLE: Final[tuple[tuple[Kind, str], ...]] = (
     ("near", rf"({_NAME}) (?:has )?(?:been )?(?:moved|transferred|switched|relocated) (?:to|into|over to|teams)\b"),
     (
         "near",
-        (rf"({_NAME}) (?:has )?(?:quit|left) (?:us|(?:the|our|my) (?:company|team|firm|gym|project|practice|club|band|group|"
-        rf"department))\b"),
+        (
+            rf"({_NAME}) (?:has )?(?:quit|left) (?:us|(?:the|our|my) (?:company|team|firm|gym|project|practice|club|band|group|"
+            rf"department))\b"
+        ),
     ),
     ("job", rf"{_IT}(?:became|(?:was|got|has been) promoted|retrained as|is now an?)\b"),
     ("place", rf"{_CLAUSE}{_WE}moved {_THE}{_NP} (?:over )?(?:to|into|next to)\b"),
     ("place", rf"{_IT_IS}moved (?:over )?(?:to|into|next to)\b"),
     ("owned", rf"\b(?:got|bought|gave me|have|has|ordered|issued me) (?:an? |my |our )?new {_NP}{_END}"),
     ("owned", rf"{_CLAUSE}(?:[Tt]he |[Mm]y |[Oo]ur )?[Nn]ew {_NP} (?:is|are|has|have|arrived|came)\b"),
-    ("value", (rf"{_IT}(?:takes?|costs?|lasts?|starts?|ends?|begins?|opens?|closes?|leaves?|departs?|arrives?|weighs?|"
-              rf"expires?)\b")),
+    (
+        "value",
+        (rf"{_IT}(?:takes?|costs?|lasts?|starts?|ends?|begins?|opens?|closes?|leaves?|departs?|arrives?|weighs?|expires?)\b"),
+    ),
     ("sharing", rf"\b(?:have|has|got|['’]s got|['’]ve got) (?:my|his|her|their|our) own {_NP}{_END}"),
     ("role", rf"{_TAKES_OVER}(?: from {_NAME})? as {_THE}{_NP}{_END}"),
     ("role", rf"{_TAKES_OVER} {_THE}{_NP}(?: from\b|{_END})"),
@@ -229,16 +248,19 @@ _TABLE: Final[tuple[tuple[Kind, str], ...]] = (
     ("role", rf"\b(?:stepped (?:down|aside|back)|stood down|resigned|retired|quit) as {_THE}{_NP}{_END}"),
     (
         "role",
-        (r"\b(?:became|(?:is|was|got) (?:promoted to|appointed(?: as)?)|(?:was|got) (?:made|named)(?! (?:after|by|from|in|of|"
-         r"with)\b)|(?:is|am|are|['’]m|['’]s) (?:now )?(?:the|"
-        r"our|"
-        rf"my) new) {_THE}{_NP}{_END}"),
+        (
+            r"\b(?:became|(?:is|was|got) (?:promoted to|appointed(?: as)?)|(?:was|got) (?:made|named)(?! (?:after|by|from|in|"
+            r"of|with)\b)|(?:is|am|are|['’]m|['’]s) (?:now )?(?:the|our|"
+            rf"my) new) {_THE}{_NP}{_END}"
+        ),
     ),
     ("role", rf"\b[Oo]wnership of {_THE}{_NP} (?:went|moved|passed|goes|has (?:gone|moved|passed))\b"),
     (
         "role",
-        (r"\b(?:owns|maintains|leads|manages|heads|handles|looks after|(?:is|am|are) (?:responsible for|in charge of)) "
-        rf"{_THE}{_NP}(?= (?:now|from now on|since)\b)"),
+        (
+            r"\b(?:owns|maintains|leads|manages|heads|handles|looks after|(?:is|am|are) (?:responsible for|in charge of)) "
+            rf"{_THE}{_NP}(?= (?:now|from now on|since)\b)"
+        ),
     ),
     ("role", rf"(?:^|, )(?:[Tt]he|[Oo]ur|[Mm]y) new {_NP} is\b"),
     ("role", rf"\bis {_THE}(?!(?:in|on|at|with|out|back|off|to|from|by|under)\b)([^\W\d][^.,;:!?()–—]{{2,50}}?) now\b"),
@@ -254,14 +276,13 @@ _TABLE: Final[tuple[tuple[Kind, str], ...]] = (
     ("made", rf"{_IT}(?:now )?(?:runs? (?:on|in|with)|uses?) (?=[^.;]*\b(?:now|since|as of|these days|from now on)\b)"),
     ("made", rf"{_IT}(?:is|are)(?: all)? (?:now )?(?:all )?(?:hosted|written|built) (?=[^.;]*\b(?:now|since)\b)"),
     ("made", rf"{_IT}(?:is|are)(?: all)? now(?: all)? (?:on|in|with|hosted|written|built)\b"),
-)  # fmt: skip
+)
 PATTERNS: Final = (("anything", INSTEAD), *((kind, re.compile(pattern)) for kind, pattern in _TABLE))
 _TELLS: Final[dict[Kind, str]] = {
     "doing": (
         r"\b(?:train|prepar|study|learn|read|watch|writ|work|build|plan|wait|practi[sc]|draft|apply|renovat|redo|remodel|"
-        r"refactor|migrat|negotiat|onboard|teach|attend|enrol|taking|going through|in the middle of)\w*\b|\b(?:to do|"
-        r"todo|due|deadline|in progress|"
-        r"on (?:\w+ )?leave|projects?|current(?:ly)?)\b"
+        r"refactor|migrat|negotiat|onboard|teach|attend|enrol|taking|going through|in the middle of)\w*\b|\b(?:to do|todo|"
+        r"due|deadline|in progress|on (?:\w+ )?leave|projects?|current(?:ly)?)\b"
     ),
     "wanting": (
         r"\b(?:(?:want|need|plan|wish|hop[ei]|buy|wait|pending|appl[iy]|search|hunt|shop|interview)\w*|looking for|"
@@ -271,11 +292,9 @@ _TELLS: Final[dict[Kind, str]] = {
     "owing": r"\b(?:owes?|paying off|debt|loan|lent|borrowed|mortgage|invoice|bill)\b",
     "trouble": (
         r"\b(?:problem|trouble|issue|bug|fault|leak|crack|damp|broke|hurt|ache|pain|stuck|fail|slow|flaky|infect|noise|"
-        r"down|wrong|"
-        r"sick|ill|injur|sprain|damag|dead|lost|treated|workshop|garage|repair|out of order|offline|fever|flu|cold|cough|"
-        r"crash|"
-        r"outage|behind|block|missing|stolen|error|hospital|out of|empty|expire|terribl|awful|bad|unreliable|unstable|laggy|"
-        r"weak|dry)\w*\b|n['’]t\b|\bnot\b"
+        r"down|wrong|sick|ill|injur|sprain|damag|dead|lost|treated|workshop|garage|repair|out of order|offline|fever|flu|"
+        r"cold|cough|crash|outage|behind|block|missing|stolen|error|hospital|out of|empty|expire|terribl|awful|bad|"
+        r"unreliable|unstable|laggy|weak|dry)\w*\b|n['’]t\b|\bnot\b"
     ),
     "disliking": (
         r"\b(?:hates?|dislikes?|avoids?|(?:can['’]t|cannot|do(?:n['’]t| not)) (?:really )?(?:stand|like|enjoy)|"
@@ -283,20 +302,19 @@ _TELLS: Final[dict[Kind, str]] = {
     ),
     "liking": r"\b(?:likes?|loves?|enjoys?|favou?rite|prefers?|fan of|addicted|obsessed|always|crush on|in love|into)\b",
     "away": r"\b(?:until|till|trip|visit(?:ing)?|travel\w*|flying|going|vacation|holidays?|leave|this week|next week)\b",
-    "near": r"\b(?:sits?|desk|reports? to|works? with|on (?:my|our|the) [\w ]{0,20}team|my (?:manager|boss|lead)|(?:our|my) "
-    r"[\w-]+ is|is (?:our|my))\b",
+    "near": r"\b(?:sits?|desk|reports? to|works? with|on (?:my|our|the) [\w ]{0,20}team|my (?:manager|boss|lead)|(?:our|"
+    r"my) [\w-]+ is|is (?:our|my))\b",
     "job": r"\b(?:teaches|works as|is an? (?:\w+ )?\w+(?:er|or|ist|ant|ian))\b",
     "sharing": r"\bshar(?:e|es|ed|ing)\b|\bwith\b",
     "role": r"\b(?:is|am|are|as|owns|owner|maintains|leads|manages|heads|handles|looks after)\b|['’][ms]\b|:",
     "time": (
-        rf"\b(?:{WEEKDAY}s?|jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|"
-        r"sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?|planned|"
+        rf"\b(?:{WEEKDAY}s?|{MONTH}|planned|"
         r"scheduled|due|deadline|tomorrow|week|month|at \d|\d\d?[:.]\d\d|\d\d?(?:st|nd|rd|th)|\d ?(?:am|pm))\b|\d{4}-\d\d"
     ),
     "size": r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|dozen|hundred|thousand|half|double)\b",
     "name": r"\b(?:called|named|name|is)\b",
-    "made": r"\b(?:written|built|made|implemented|runs?|running|host(?:s|ed)?|deploy(?:s|ed)?|stored|uses?|using|"
-    r"(?:is|are) (?:in|on|at)|version)\b",
+    "made": r"\b(?:written|built|made|implemented|runs?|running|host(?:s|ed)?|deploy(?:s|ed)?|stored|uses?|using|(?:is|"
+    r"are) (?:in|on|at)|version)\b",
     "not doing": r"\b(?:not|never|no|without|stopped|quit|gave up|given up|cancell?ed|dropped|sold|ended|off)\b|n['’]t\b",
 }
 TOLD_BY: Final = {kind: re.compile(pattern, re.IGNORECASE) for kind, pattern in _TELLS.items()}

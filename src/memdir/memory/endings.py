@@ -108,8 +108,9 @@ _VAGUE: Final = listed("""
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """Stems of what is over, and which `kind` of facts it ends: `anything` that holds, or what somebody is doing, not doing,
-    wanting or owing, or trouble, or `the same` with another value. `needs_all`: only where nothing else is said."""
+    """Stems of what is over, and which `kind` of facts it ends (`change_words`). `needs_all`: only where nothing else is said.
+    `state`: of the kind `state`, the one that excludes others. `said`: of that kind and of `the same`, the clause. `verb`: of
+    the kind `value`, which both must have."""
 
     stems: frozenset[str]
     kind: Kind

@@ -217,8 +217,8 @@ def _candidate(piece: Statement, subject: str, note: Note) -> tuple[str, str, st
     if is_line:
         said = _with_subject(subject, said)
     claim = claim_of(said)
-    says_more = claim is not None or states_of(said) or says_what_is_over(said)
-    if piece.form == "sentence" and len(said.split()) < 3 and said.isascii() and not says_more:
+    is_short = piece.form == "sentence" and len(said.split()) < 3 and said.isascii()
+    if is_short and claim is None and not states_of(said) and not says_what_is_over(said):
         return None
     durable = decided and not is_recent_part
     # A date at the beginning makes an event; one further in is a detail of a durable fact.

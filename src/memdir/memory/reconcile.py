@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from memdir.memory.claims import USER, claim_of, formers_of, short_names
-from memdir.memory.dates import DAY_MS, WEEKDAY
+from memdir.memory.dates import DAY_MS, MONTH, WEEKDAY
 from memdir.memory.endings import endings_of, is_ended, stems_of, word_topics
 from memdir.store.types import Memory, MemoryCandidate
 
@@ -35,10 +35,9 @@ _DEFINITES: Final = tuple(
         rf"(?:(?:the|its|our|my) )?{_WHAT} (?:moves to|starts at|costs) \S",
     )
 )
-_TIME: Final = re.compile(
-    rf"\b(?:\d|{WEEKDAY}|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)|tomorrow|week|month|noon)", re.IGNORECASE
-)
 """What has one value at a time: "the standup is at 10", "our office is on Lindholmen", "the deadline was pushed to Friday"."""
+_TIME: Final = re.compile(rf"\b(?:\d|{WEEKDAY}|{MONTH}|tomorrow|week|month|noon)", re.IGNORECASE)
+"""Of a value that is a time: when the standup is does not replace where it is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

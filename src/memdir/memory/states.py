@@ -14,8 +14,8 @@ from memdir.store.text.words import words
 
 _KNOWN: Final = 32_768
 _IS: Final = (
-    r"(?:['’](?:m|re|s)|\b(?:am|is|are|was|were|got|get|getting|gets)\b)(?: (?:now|happily|finally|just|both|officially|"
-    r"currently))*"
+    r"(?:['’](?:m|re|s)|\b(?:am|is|are|was|were|got|get|getting|gets)\b)(?: (?:now|happily|finally|just|both|"
+    r"officially|currently))*"
 )
 _HOME: Final = r"(?:flat|house|apartment|home|place|condo|bungalow|cottage|room|studio)"
 _NTH: Final = r"(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth|\d{1,2}(?:st|nd|rd|th))"
@@ -23,91 +23,143 @@ _TO_WORK: Final = r"(?=[^.;]{0,30}\bto (?:work|the office|school|uni)\b)"
 _MEANS: Final = r"bus|train|tram|metro|tube|subway|underground|ferry|car|bike|bicycle|cycle|drive|walk|on foot|scooter|e-bike"
 _FAMILIES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     "relationship": (
-        ("single", (rf"{_IS} single\b(?! (?:\w+ )?(?:parent|mother|father|mum|mom|dad|point|file|node))|not seeing any(?:one|"
-                   rf"body)\b")),
+        (
+            "single",
+            (rf"{_IS} single\b(?! (?:\w+ )?(?:parent|mother|father|mum|mom|dad|point|file|node))|not seeing any(?:one|body)\b"),
+        ),
         (
             "dating",
-            (r"\b(?:dating|seeing (?:someone|somebody|a (?:new )?(?:guy|girl|woman|man))|in a (?:new )?relationship)\b"
-            r"|\b(?:my|a|is my) (?:new )?(?:girlfriend|boyfriend)\b"),
+            (
+                r"\b(?:dating|seeing (?:someone|somebody|a (?:new )?(?:guy|girl|woman|man))|in a (?:new )?relationship)\b|"
+                r"\b(?:my|a|is my) (?:new )?(?:girlfriend|boyfriend)\b"
+            ),
         ),
-        ("engaged", (rf"{_IS} engaged\b(?! (?:in|with|by))|\b(?:my|is my) fianc[eé]e?\b|\bproposed to (?:her|him|me|"
-                     rf"(?-i:[A-Z]\w))|\bwedding is "
-                    rf"(?:planned|set|on|in)\b|\bgetting married (?:in|on|next)\b")),
+        (
+            "engaged",
+            (
+                rf"{_IS} engaged\b(?! (?:in|with|by))|\b(?:my|is my) fianc[eé]e?\b|\bproposed to (?:her|him|me|"
+                rf"(?-i:[A-Z]\w))|\bwedding is (?:planned|set|on|in)\b|\bgetting married (?:in|on|next)\b"
+            ),
+        ),
         ("married", rf"{_IS} married\b|\b(?:my|is my) (?:wife|husband)\b|\btied the knot\b"),
         (
             "apart",
-            (rf"{_IS} (?:divorced|separated|widowed)\b|\b(?:split up|broke up|divorce (?:is|went|came) |no longer together)"
-            r"|(?:aren['’]t|are not) together\b"),
+            (
+                rf"{_IS} (?:divorced|separated|widowed)\b|\b(?:split up|broke up|divorce (?:is|went|came) |"
+                rf"no longer together)"
+                r"|(?:aren['’]t|are not) together\b"
+            ),
         ),
     ),
     "diet": (
-        ("vegetarian", (r"\b(?:vegetarian|pescatarian)\b(?! (?:restaurant|place|dish|option|food|recipe))|\b(?:don['’]t|never|"
-                       r"stopped) eat(?:ing)? meat\b")),
+        (
+            "vegetarian",
+            (
+                r"\b(?:vegetarian|pescatarian)\b(?! (?:restaurant|place|dish|option|food|recipe))|\b(?:don['’]t|never|"
+                r"stopped) eat(?:ing)? meat\b"
+            ),
+        ),
         ("vegan", r"\bvegan\b(?! (?:restaurant|place|dish|option|food|recipe))"),
         (
             "meat",
-            (r"\b(?:eat(?:ing)?|started eating|back to(?: eating)?) (?:some |a little )?(?:meat|chicken|fish|cheese|dairy|"
-            r"eggs)\b(?= again|.*\bagain\b|\s*[.,;!]|\s*$| and\b)"
-            r"|\b(?:no longer|not|stopped being|gave up being) (?:a )?(?:vegan|vegetarian|pescatarian)\b"),
+            (
+                r"\b(?:eat(?:ing)?|started eating|back to(?: eating)?) (?:some |a little )?(?:meat|chicken|fish|cheese|"
+                r"dairy|eggs)\b(?= again|.*\bagain\b|\s*[.,;!]|\s*$| and\b)|\b(?:no longer|not|stopped being|"
+                r"gave up being) (?:a )?(?:vegan|vegetarian|pescatarian)\b"
+            ),
         ),
     ),
     "whereabouts": (
         (
             "away",
-            (rf"{_IS} (?:away\b|(?:out|off) (?:sick|ill|of office)\b|(?:on|off on) (?:(?:her|his|their|my|our|an?) )?(?:\w+ )?"
-            r"(?:vacation|holidays?|leave|sabbatical|trip|break|honeymoon|tour)\b|in (?:the )?(?:hospital|rehab|quarantine|"
-            r"intensive "
-            r"care)\b|travell?ing\b|(?:ill|sick|unwell|poorly)\b|in bed with\b)|\b(?:has|have|got) (?:the )?(?:flu|covid|a "
-            r"(?:bad )?cold)\b"),
+            (
+                rf"{_IS} (?:away\b|(?:out|off) (?:sick|ill|of office)\b|(?:on|off on) (?:(?:her|his|their|my|our|"
+                rf"an?) )?(?:\w+ )?"
+                r"(?:vacation|holidays?|leave|sabbatical|trip|break|honeymoon|tour)\b|in (?:the )?(?:hospital|rehab|"
+                r"quarantine|intensive care)\b|travell?ing\b|(?:ill|sick|unwell|poorly)\b|in bed with\b)|\b(?:has|have|"
+                r"got) (?:the )?(?:flu|covid|a (?:bad )?cold)\b"
+            ),
         ),
         (
             "back",
-            (rf"{_IS} back(?=\s*[.,;!]|\s*$| (?:at|in|from|home|today|now|on (?:his|her|their|my) feet)\b)"
-            rf"|{_IS} (?:discharged|(?:out of|home from) (?:the )?hospital|(?:well|better|healthy|home) again|feeling better|"
-            rf"over the flu)\b"
-            r"|\b(?:first day back|came (?:back|home)(?! to )|returned(?=\s*[.,;!]|\s*$| (?:from|to work)\b)|got (?:back|"
-            r"home) from|recovered(?! the\b))"),
+            (
+                rf"{_IS} back(?=\s*[.,;!]|\s*$| (?:at|in|from|home|today|now|on (?:his|her|their|my) feet)\b)|"
+                rf"{_IS} (?:discharged|(?:out of|home from) (?:the )?hospital|(?:well|better|healthy|home) again|"
+                rf"feeling better|over the flu)\b"
+                r"|\b(?:first day back|came (?:back|home)(?! to )|returned(?=\s*[.,;!]|\s*$| (?:from|to work)\b)|"
+                r"got (?:back|home) from|recovered(?! the\b))"
+            ),
         ),
     ),
     "children": (
         (
             "none yet",
-            (r"\b(?:no|any) (?:kids|children)\b|\b(?:childless|pregnant)\b|\bexpecting(?=\s*[.,;!]|\s*$| (?:a (?:baby|boy|"
-            r"girl)|twins|our|in)\b)|"
-            r"\btrying for a (?:baby|child)\b"),
+            (
+                r"\b(?:no|any) (?:kids|children)\b|\b(?:childless|pregnant)\b|\bexpecting(?=\s*[.,;!]|\s*$| (?:a (?:baby|"
+                r"boy|girl)|twins|our|in)\b)|\btrying for a (?:baby|child)\b"
+            ),
         ),
         (
             "born",
-            (r"\b(?:was|were) born\b(?! in\b)|\bhad (?:a (?:baby|boy|girl|son|daughter)|twins|the baby|her|our|their (?:baby|"
-            r"son|daughter))"
-            r"|\b(?:our|my) (?:\w+ )?(?:son|daughter|baby|boy|girl)(?: [A-Z]\w+)? (?:arrived|is here)|\bgave birth\b|\bbaby "
-            r"(?:\w+ )?(?:arrived|came|is here)|\bbecame (?:a )?(?:father|mother|parents?|dad|mum|mom)\b"),
+            (
+                r"\b(?:was|were) born\b(?! in\b)|\bhad (?:a (?:baby|boy|girl|son|daughter)|twins|the baby|her|our|"
+                r"their (?:baby|son|daughter))|\b(?:our|my) (?:\w+ )?(?:son|daughter|baby|boy|"
+                r"girl)(?: [A-Z]\w+)? (?:arrived|is here)|\bgave birth\b|\bbaby (?:\w+ )?(?:arrived|came|is here)|"
+                r"\bbecame (?:a )?(?:father|mother|parents?|dad|mum|mom)\b"
+            ),
         ),
     ),
     "driving": (
-        ("no", (r"\b(?:don['’]t have a (?:driver['’]s |driving )?licen[cs]e|can['’]t drive(?=\s*[.,;!]|\s*$| yet)|learning to "
-               r"drive)\b")),
-        ("yes", (r"\b(?:passed (?:my|the|his|her) driving test|(?<!t )(?:have|got) (?:my|a) (?:driver['’]s |driving "
-                r")?licen[cs]e(?=\s*[.,;!]|\s*$| now))")),
+        (
+            "no",
+            (
+                r"\b(?:don['’]t have a (?:driver['’]s |driving )?licen[cs]e|can['’]t drive(?=\s*[.,;!]|\s*$| yet)|"
+                r"learning to drive)\b"
+            ),
+        ),
+        (
+            "yes",
+            (
+                r"\b(?:passed (?:my|the|his|her) driving test|(?<!t )(?:have|got) (?:my|a) (?:driver['’]s |"
+                r"driving )?licen[cs]e(?=\s*[.,;!]|\s*$| now))"
+            ),
+        ),
     ),
     "home": (
-        ("rented", (rf"\brent(?:s|ing)? (?:a|an|the|our|my|this) (?:\w+ )?{_HOME}\b|\brenting (?:in|from)\b|\b(?:my|our) "
-                   rf"(?:landlord|landlady)\b(?! (?:sold|has sold))")),
-        ("own", (rf"\b(?:bought|own) (?:a|an|our|my|the) (?:\w+ )?(?:\w+ )?{_HOME}\b|\bhomeowners?\b|\bgot the keys to (?:our|"
-                rf"my)\b")),
+        (
+            "rented",
+            (
+                rf"\brent(?:s|ing)? (?:a|an|the|our|my|this) (?:\w+ )?{_HOME}\b|\brenting (?:in|from)\b|\b(?:my|"
+                rf"our) (?:landlord|landlady)\b(?! (?:sold|has sold))"
+            ),
+        ),
+        (
+            "own",
+            (
+                rf"\b(?:bought|own) (?:a|an|our|my|the) (?:\w+ )?(?:\w+ )?{_HOME}\b|\bhomeowners?\b|"
+                r"\bgot the keys to (?:our|my)\b"
+            ),
+        ),
     ),
     "work": (
         (
             "none",
-            (rf"{_IS} (?:unemployed|out of work|between jobs|laid off|made redundant|let go|fired|sacked)\b|\blost (?:my|his|"
-            rf"her|the) job\b"
-            r"|\b(?:don['’]t|doesn['’]t) have a job\b"),
+            (
+                rf"{_IS} (?:unemployed|out of work|between jobs|laid off|made redundant|let go|fired|sacked)\b|"
+                rf"\blost (?:my|his|her|the) job\b"
+                r"|\b(?:don['’]t|doesn['’]t) have a job\b"
+            ),
         ),
-        ("some", (r"\b(?:works? (?:at|for)|working (?:at|for)|employed|got (?:a|the|my) (?:new )?job|started (?:a|my) (?:new "
-                 r")?job)\b")),
+        (
+            "some",
+            (
+                r"\b(?:works? (?:at|for)|working (?:at|for)|employed|got (?:a|the|my) (?:new )?job|"
+                r"started (?:a|my) (?:new )?job)\b"
+            ),
+        ),
         ("retired", rf"{_IS} (?:now )?retired\b|\bI(?:['’]ve| have)? retired\b|\btook early retirement\b"),
     ),
-}  # fmt: skip
+}
 _RULES: Final = tuple(
     (family, value, re.compile(rule, re.IGNORECASE)) for family, rules in _FAMILIES.items() for value, rule in rules
 )
@@ -115,10 +167,10 @@ _BY_WORDS: Final = (
     (
         "school",
         re.compile(
-            rf"\b(?P<value>{_NTH} (?:grade|class|form|year)|(?:grade|year|class) \d{{1,2}}|kindergarten|nursery(?: school)?|"
-            rf"pre-?school|"
-            r"(?:primary|elementary|secondary|middle|high) school|college|university|uni|(?<=started )school|(?<=goes to "
-            r")school)\b",
+            rf"\b(?P<value>{_NTH} (?:grade|class|form|year)|(?:grade|year|class) \d{{1,2}}|kindergarten|"
+            rf"nursery(?: school)?|pre-?school|"
+            r"(?:primary|elementary|secondary|middle|high) school|college|university|uni|(?<=started )school|"
+            r"(?<=goes to )school)\b",
             re.IGNORECASE,
         ),
         re.compile(rf"(?:{_IS}|\b(?:goes|went|moved up|started|starts|has started|enters|entered)\b)", re.IGNORECASE),
@@ -134,8 +186,8 @@ _BY_WORDS: Final = (
         "way to work",
         re.compile(rf"\b(?P<value>{_MEANS}){_TO_WORK}", re.IGNORECASE),
         re.compile(
-            r"\b(?:take|takes|get|gets|catch|ride|rides|drive|drives|cycle|cycles|walk|walks|commute|commutes|(?:I|we|s?he) "
-            r"bikes?|go|goes)\b"
+            r"\b(?:take|takes|get|gets|catch|ride|rides|drive|drives|cycle|cycles|walk|walks|commute|commutes|(?:I|we|"
+            r"s?he) bikes?|go|goes)\b"
         ),
     ),
 )
@@ -154,8 +206,8 @@ _OF_NOBODY: Final = FILLERS | frozenset(
     ("and", "gone", "went", "fully", "finally", "also", "now", "still", "already", "just", "today")
 )
 _OF_PARENTS: Final = re.compile(
-    r"\b(?:our|my) (?:\w+ )?(?:son|daughter|baby|boy|girl|twins?|kids?|children|wife|husband|partner|girlfriend|boyfriend)"
-    r"(?: [A-ZÀ-Þ]\w+)? ?$",
+    r"\b(?:our|my) (?:\w+ )?(?:son|daughter|baby|boy|girl|twins?|kids?|children|wife|husband|partner|"
+    r"girlfriend|boyfriend)(?: [A-ZÀ-Þ]\w+)? ?$",
     re.IGNORECASE,
 )
 

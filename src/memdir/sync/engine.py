@@ -306,17 +306,17 @@ class Engine:
 
     # --- loops ---------------------------------------------------------------------------------------------------
 
-    def run_until_idle(self, *, reads_feed: bool = True) -> None:
+    def run_until_idle(self) -> None:
         """Everything that can be done now, in this thread, in a fixed order. For tests and the simulator."""
         for _ in range(_STEPS_MAX):
             busy = self._take_in_all() > 0
             try:
-                if reads_feed:
-                    self._puller.read_all()
+                self._puller.read_all()
             except ClientError as error:
                 log.debug("feed: %s", error.message)
             busy = self._renames.work_once() or busy
-            if not (self._pusher.work_once() or busy):
+            busy = self._pusher.work_once() or busy
+            if not busy:
                 return
         raise RuntimeError(f"the engine is not idle after {_STEPS_MAX} steps")
 
