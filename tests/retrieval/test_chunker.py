@@ -15,7 +15,7 @@ from memdir.ingest.chunker.pack import MAX_TOKENS, MIN_TOKENS, Measure
 from memdir.ingest.text import decode
 from memdir.store.types import Chunk
 
-SUFFIXES = ["md", "org", "txt", "eml", "csv", "json", "jsonl", "yaml", "py", "go", "vtt", "log", "unknown"]
+SUFFIXES = ["md", "rst", "tex", "org", "txt", "eml", "csv", "json", "jsonl", "yaml", "py", "go", "vtt", "log", "unknown"]
 
 
 def cut(data: bytes | str, path: str = "/x.md") -> list[Chunk]:
@@ -58,6 +58,8 @@ texts = st.lists(
         st.sampled_from(
             ["From: a@b.c", "Subject: x", "def f():", "class A:", '"quoted, field', "key: value", "Title", "=====", "{", "\t}"]
         ),
+        st.sampled_from(["=====", "-----\nTitle\n-----", "Words\n====="]),
+        st.sampled_from(["\\section{A}", "\\begin{verbatim}", "\\end{verbatim}", "\\title{T"]),
         st.sampled_from(["* Star", "#+begin_src x", "#+end_src", "#+title: T"]),
         st.text(alphabet="ab 漢字。.", min_size=200, max_size=2500),
     ),
@@ -286,6 +288,88 @@ def test_headings_of_org_mode_are_headings_and_not_list_items() -> None:
     assert any("Boat" in one and "Replace the shrouds" in one and "TODO" not in one for one in contexts)
     assert any("Crew" in one for one in contexts)
     assert not any("no heading" in one or ":sail:" in one or "comment" in one for one in contexts)
+
+
+RST = """\
+.. _boats:
+
+==========
+Boat notes
+==========
+
+.. code-block:: python
+
+   # no heading
+   sail()
+
+{about}
+
+Rigging
+=======
+
+{about}
+
+Shrouds
+-------
+
+{about}
+
+Crew
+====
+
+----
+
+{about}
+"""
+
+
+@pytest.mark.parametrize("name", ["boats.rst", "boats.txt", "README"])
+def test_underlined_titles_are_headings_by_the_order_of_their_styles(name: str) -> None:
+    about = "The keel was repainted in April by Rui, and the shrouds are to be replaced before the winter storms. " * 8
+    text = decode(RST.format(about=about).encode())
+    assert text is not None
+    passages, title = chunker.cut(text, f"/{name}")
+    assert title == "Boat notes"
+    contexts = list(dict.fromkeys(passage.context for passage in passages))
+    assert contexts == ["Boat notes", *(f"Boat notes › {one}" for one in ("Rigging", "Rigging › Shrouds", "Crew"))]
+
+
+def test_lines_of_signs_alone_are_no_titles() -> None:
+    for text in ("-----\n-----\n\nOne.\n", "One thing.\n\n-----\n\nAnother.\n", "  Total\n  -----\n\n  12\n"):
+        assert {passage.context for passage in cut(text, "/x.txt")} == {""}, text
+
+
+LATEX = r"""
+\documentclass{{article}}
+\title[Boats]{{Boat \emph{{notes}}
+  of a year\thanks{{to nobody}}}}
+\begin{{document}}
+{about}
+
+\section{{Rigging}}\label{{sec:rig}}
+{about}
+
+\subsection*{{The \textbf{{old}} shrouds}}
+{about}
+\begin{{verbatim}}
+\section{{No heading}}
+\end{{verbatim}}
+{about}
+
+\section[In short]{{Crew~\cite{{rui}}}}
+{about}
+\end{{document}}
+"""
+
+
+def test_sections_of_latex_are_headings() -> None:
+    about = "The keel was repainted in April by Rui, and the shrouds are to be replaced before the winter storms. " * 8
+    text = decode(LATEX.format(about=about).encode())
+    assert text is not None
+    passages, title = chunker.cut(text, "/boats.tex")
+    assert title == "Boat notes of a year"
+    contexts = list(dict.fromkeys(passage.context for passage in passages))
+    assert contexts == [title, *(f"{title} › {one}" for one in ("Rigging", "Rigging › The old shrouds", "Crew"))]
 
 
 def test_an_end_of_a_block_that_never_began_swallows_no_heading() -> None:

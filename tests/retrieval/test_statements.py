@@ -86,6 +86,27 @@ def test_the_answer_below_what_was_asked_for_is_printed(text: str, query: str, a
     assert answer in printed(text, query)
 
 
+def test_a_title_with_a_rule_below_it_is_a_heading_and_the_rule_no_answer() -> None:
+    for text in (
+        "Old kiln\n--------\n\nHeated twice.\n\nNew kiln\n--------\n\nFired at 1,240 degrees.\n",
+        "========\nOld kiln\n========\n\nHeated twice.\n\n========\nNew kiln\n========\n\nFired at 1,240 degrees.\n",
+    ):
+        assert said(text) == ["Old kiln", "Heated twice.", "New kiln", "Fired at 1,240 degrees."]
+        assert printed(text, "how hot is the new kiln").endswith("Fired at 1,240 degrees.")
+    assert said("----\n----\nText\n") == ["----", "----", "Text"]
+
+
+def test_code_and_references_in_a_wrapped_sentence_are_words_of_it() -> None:
+    text = (
+        "We have added a middleware to provide easy protection against `clickjacking\n"
+        "<https://en.wikipedia.org/wiki/Clickjacking>`_ using the ``X-Frame-Options``\n"
+        "header. However, if a developer relies on ``is_safe_url()`` to\n"
+        "provide safe redirect targets and puts such a URL into a link, they could\n"
+        "suffer from an attack.\n"
+    )
+    assert [one.split()[-1] for one in said(text)] == ["header.", "attack."]
+
+
 def test_a_word_in_another_inflection_chooses_its_line() -> None:
     text = "Das Wetter ist in der Stadt nicht gut.\nDie Häuser am See wurden von uns verkauft.\nDer Zug ist da.\n"
     assert printed(text, "Haus") == "Die Häuser am See wurden von uns verkauft."

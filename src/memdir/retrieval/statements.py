@@ -28,6 +28,9 @@ _SHORT_LEAD_WORDS: Final = 4
 """A line with no more words that has indented ones below it names what they are about."""
 
 _HEADING: Final = re.compile(r"\s*(?:#{1,6}\s|={2,}\s|\*{2,}\s|---|\*\*[^*]{1,80}\*\*:?$|\[+[^\]\n]{1,80}\]+$)")
+_RULE: Final = re.compile(r"([=~^*+#\"'`:._-])\1{2,}")
+"""Below a title, and perhaps above it, as reStructuredText and plain text have it."""
+_TITLE_MAX_CHARS: Final = 120
 _COMMENT: Final = re.compile(r"\s*(?://|/\*|\*\s|#[^#!\s]|# |--\s|;;)")
 _MAIL_HEADER: Final = re.compile(
     r"(?:from|to|cc|date|reply-to|return-path|received|message-id|in-reply-to|references|mime-version|content-[a-z-]+): \S",
@@ -38,6 +41,8 @@ _LEADS_ON: Final = ("?", "？", ":", "：", "{", "(", "[", "?**", ":**", "=>", "
 _STOP: Final = re.compile(r"[.!?…][\"')»”]*(?:\s|$)")
 _CODE_ENDS: Final = ("{", "}", ";", "(", "[", "=", "\\", "|", "`", "：", '"""')
 _ITEM: Final = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s")
+_MARKUP: Final = re.compile(r"(?::[\w:-]+:)?(`{1,2})[^`]+\1_{0,2}|<https?://[^>\s]+>`?_{0,2}")
+"""Code and references within prose: a word of it."""
 _PROSE_WORDS: Final = re.compile(r"(?<!\S)[(\"'“„«]*[^\W\d_][\w'’-]*[.,;:!?…)\"'”»]*(?!\S)")
 _PAIR: Final = re.compile(r"[^:.!?]{2,80}: \S[^:!?]{0,40}$|[^=.!?]{1,80} ?= ?\S[^=]{0,40}$|[^|]+\|")
 """A key and its value: a line of its own, however full it is."""
@@ -78,14 +83,19 @@ def statements_of(text: str, units: Sequence[Unit]) -> list[Statement]:
 
 def _of_run(text: str, units: Sequence[Unit], first: int, last: int) -> list[Statement]:
     """One unit is one statement; wrapped lines are sentences that may begin and end anywhere in them."""
+    title = _title(text, units, first)
     spans = [(units[first].start, units[last].end)]
-    if first < last:
+    if title is not None:
+        spans = [(units[title].start, units[title].end)]
+    elif first < last:
         spans = list(sentences(text, *spans[0]))
     made = []
     for start, end in spans:
-        own = [number for number in range(first, last + 1) if units[number].start < end and start < units[number].end]
+        own = [first, last]
+        if title is None:
+            own = [number for number in range(first, last + 1) if units[number].start < end and start < units[number].end]
         said = text[start:end]
-        heading = _HEADING.match(said) is not None
+        heading = title is not None or _HEADING.match(said) is not None
         made.append(
             Statement(
                 first=own[0],
@@ -113,6 +123,11 @@ def _paragraphs(text: str, units: Sequence[Unit]) -> Iterator[tuple[int, int]]:
     position = 0
     while position < len(units):
         stop = position
+        title = _title(text, units, position)
+        if title is not None:
+            yield position, title + 1
+            position = title + 2
+            continue
         while stop + 1 < len(units) and _may_go_on(text, units[stop], units[stop + 1]):
             stop += 1
         if stop > position and _is_wrapped(text, units[position : stop + 1]):
@@ -122,11 +137,24 @@ def _paragraphs(text: str, units: Sequence[Unit]) -> Iterator[tuple[int, int]]:
         position = stop + 1
 
 
+def _title(text: str, units: Sequence[Unit], first: int) -> int | None:
+    """The unit that is a title with a rule below it, of which unit `first` is the first: the title, or a rule above it."""
+    for number in (first, first + 1):
+        lines = units[first : number + 2]
+        if len(lines) < number + 2 - first or lines[-1].line - lines[0].line != len(lines) - 1:
+            return None
+        said, *_, under = (text[line.start : line.end] for line in lines[-2:])
+        if not _RULE.fullmatch(said):
+            is_title = _RULE.fullmatch(under) and len(said) <= _TITLE_MAX_CHARS and any(map(str.isalnum, said))
+            return number if is_title else None
+    return None
+
+
 def _may_go_on(text: str, left: Unit, right: Unit) -> bool:
     """Whether the next line could be the rest of a paragraph of prose."""
     if right.line - left.line != 1:
         return False
-    before, after = text[left.start : left.end], text[right.start : right.end]
+    before, after = _MARKUP.sub("code", text[left.start : left.end]), text[right.start : right.end]
     if starts_anew(after) or _HEADING.match(before) or before.endswith(_CODE_ENDS):
         return False
     if _COMMENT.match(before):
@@ -137,7 +165,7 @@ def _may_go_on(text: str, left: Unit, right: Unit) -> bool:
     if _UNSPACED_LINE.search(before):
         return True
     words = len(before.split())
-    return words >= 3 and 10 * len(_PROSE_WORDS.findall(before)) >= 6 * words
+    return (words >= 3 or left.end - left.start >= WIDTH_MIN) and 10 * len(_PROSE_WORDS.findall(before)) >= 6 * words
 
 
 def _is_wrapped(text: str, units: Sequence[Unit]) -> bool:
@@ -153,7 +181,7 @@ def _is_wrapped(text: str, units: Sequence[Unit]) -> bool:
     width = max(WIDTH_MIN, *(len(line) for line in said))
     broken = [(line, after) for line, after in pairwise(said) if not _STOP.search(line[-4:])]
     full = sum(
-        len(line) + 1 + len(after.split(None, 1)[0]) > width - SLACK or (after[0].islower() and 5 * len(line) >= 4 * width)
+        len(line) + 1 + len(after.split(None, 1)[0]) > width - SLACK or (after[0].islower() and 5 * len(line) >= 3 * width)
         for line, after in broken
     )
     return 4 * full >= 3 * len(broken)

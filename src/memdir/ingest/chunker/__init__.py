@@ -18,7 +18,7 @@ from memdir.store.types import Chunk
 
 __all__ = ["CHUNKS_MAX", "chunk", "cut", "note"]
 
-_MARKDOWN: Final = frozenset({"md", "markdown", "mdx", "qmd", "rmd", "rst", "adoc", "asciidoc"})
+_MARKDOWN: Final = frozenset({"md", "markdown", "mdx", "qmd", "rmd", "adoc", "asciidoc"})
 _MAIL: Final = frozenset({"eml", "mbox", "msg"})
 _SUBTITLES: Final = frozenset({"vtt", "srt"})
 
@@ -66,7 +66,9 @@ def _outline(text: str, path: str) -> Outline:
     suffix = _suffix(path)
     by_suffix: Iterable[tuple[frozenset[str], Callable[[str], Outline]]] = (
         (_MARKDOWN, markdown.outline),
+        (frozenset({"rst"}), markdown.underlined),
         (frozenset({"org"}), markdown.org),
+        (frozenset({"tex", "latex"}), markdown.latex),
         (_MAIL, mail.outline),
         (_SUBTITLES, dialogue.subtitles),
         (records.TABLES, records.table),
@@ -88,6 +90,8 @@ def _outline(text: str, path: str) -> Outline:
         return code.outline(text)
     if markdown.looks_like(text):
         return markdown.outline(text)
+    if markdown.has_underlined(text):
+        return markdown.underlined(text, plain.first_line_title(text))
     return plain.outline(text)
 
 

@@ -1,4 +1,5 @@
-"""Markdown and its relatives: front matter, headings, fences, tables, list items, paragraphs."""
+"""Markdown and its relatives: front matter, headings, fences, tables, list items, paragraphs. And other text whose headings
+are lines of it: reStructuredText and plain text like it, Org mode, LaTeX."""
 
 from __future__ import annotations
 
@@ -17,16 +18,25 @@ _ORG_HEADING: Final = re.compile(r"(\*{1,8})[ \t]+(?:(?:TODO|NEXT|WAITING|DONE)[
 _ORG_TAGS: Final = re.compile(r"(?<=[ \t]):[\w@#%:]+:$")
 _ORG_FENCE: Final = re.compile(r"[ \t]*#\+begin_(src|example|export)\b", re.IGNORECASE)
 _ORG_TITLE: Final = re.compile(r"#\+title:[ \t]*(.+?)[ \t]*$", re.IGNORECASE)
+_LATEX_HEADING: Final = re.compile(
+    r"[ \t]*\\(?P<mark>part|chapter|(?:sub){0,2}section|paragraph)\*?(?:\[[^\]]*\])?\{(?P<text>(?:[^{}]|\{[^{}]*\})+)\}"
+)
+_LATEX_LEVELS: Final = ("part", "chapter", "section", "subsection", "subsubsection", "paragraph")
+_LATEX_FENCE: Final = re.compile(r"[ \t]*\\begin\{(verbatim|lstlisting|minted|comment)\}")
+_LATEX_TITLE: Final = re.compile(r"^[ \t]*\\title(?:\[[^\]]*\])?\{((?:[^{}]|\{[^{}]*\}){1,400})\}", re.MULTILINE)
+_LATEX_COMMAND: Final = re.compile(r"\\(?:footnote|thanks|label|cite\w*)\{[^{}]*\}|\\(?:[A-Za-z]+\*?|.)|[{}~$]")
 _ITEM: Final = re.compile(r"[-*+•][ \t]+|\d{1,9}[.)][ \t]+")
-_UNDERLINE: Final = re.compile(r"(=+|-+|~+|\^+)[ \t]*$")
+_UNDERLINE: Final = re.compile(r"(=+|-+)[ \t]*$")
+_RULE: Final = re.compile(r"(?P<mark>[=~^*+#\"'`:._-])(?P=mark){2,}[ \t]*$")
+"""What titles stand above, and between, in reStructuredText and in plain text."""
 _TITLE: Final = re.compile(r"title[ \t]*:[ \t]*[\"']?(.+?)[\"']?[ \t]*$", re.IGNORECASE)
 _FIELD_OR_ITEM: Final = re.compile(r"\w[^:]*:|\s*- ")
 _FRONT_MATTER_MAX_LINES: Final = 200
 
 
 def looks_like(text: str) -> bool:
-    """Headings or front matter near the top."""
-    return text.startswith("---\n") or any(_ATX.match(line.text) for line in lines_of(text[:20_000]))
+    """Headings at the margin, or front matter, near the top."""
+    return text.startswith("---\n") or any(line.indent == 0 and _ATX.match(line.text) for line in lines_of(text[:20_000]))
 
 
 def outline(text: str) -> Outline:
@@ -34,9 +44,28 @@ def outline(text: str) -> Outline:
     return _outline(_Scanner(list(lines_of(text))))
 
 
+def has_underlined(text: str) -> bool:
+    """Whether there are underlined titles near the top."""
+    lines = list(lines_of(text[:20_000]))
+    scanner = _UnderlinedScanner(lines)
+    return any(scanner.heading_at(index)[0] for index in range(len(lines)))
+
+
+def underlined(text: str, title: str = "") -> Outline:
+    """The same of text with underlined titles: reStructuredText, or plain text."""
+    scanner = _UnderlinedScanner(list(lines_of(text)))
+    scanner.title = title
+    return _outline(scanner)
+
+
 def org(text: str) -> Outline:
     """The same of Org mode's text."""
     return _outline(_OrgScanner(list(lines_of(text))))
+
+
+def latex(text: str) -> Outline:
+    """The same of LaTeX's."""
+    return _outline(_LatexScanner(list(lines_of(text))))
 
 
 def _outline(scanner: _Scanner) -> Outline:
@@ -86,7 +115,7 @@ class _Scanner:
     def _plain_line(self, index: int, line: Line) -> int:
         """Handles one line outside fences; returns how many lines were used."""
         previous = self._lines[index - 1] if index else None
-        heading, used = self._heading_at(index)
+        heading, used = self.heading_at(index)
         if heading is not None:
             self._flush(line.start)
             level, text = heading
@@ -119,7 +148,7 @@ class _Scanner:
         wanted = self._path()
         return sum(1 for block in self._blocks[-1:] if block.heading == wanted)
 
-    def _heading_at(self, index: int) -> tuple[tuple[int, str] | None, int]:
+    def heading_at(self, index: int) -> tuple[tuple[int, str] | None, int]:
         line = self._lines[index]
         found = _ATX.match(line.text)
         if found:
@@ -128,18 +157,16 @@ class _Scanner:
         if other and (other["mark"].startswith("=") or len(other["mark"]) > 1):
             return (len(other["mark"]), other["text"].rstrip(" =")), 1
         under = self._lines[index + 1] if index + 1 < len(self._lines) else None
-        alone = index == 0 or self._lines[index - 1].blank
-        if (
-            under is not None
-            and alone
-            and not line.blank
-            and line.indent == 0
-            and not line.text.startswith(("|", "-", "*", ">"))
-        ):
+        if under is not None and self._stands_alone(index) and not line.text.startswith(("|", "-", "*", ">")):
             mark = _UNDERLINE.match(under.text)
             if mark and len(mark.group(1)) >= 3:
                 return (1 if mark.group(1)[0] == "=" else 2, line.text.strip()), 2
         return None, 0
+
+    def _stands_alone(self, index: int) -> bool:
+        """Whether a line is at the margin, and nothing is right above it."""
+        line = self._lines[index]
+        return not line.blank and line.indent == 0 and (index == 0 or self._lines[index - 1].blank)
 
     def _front_matter(self) -> int:
         if not self._lines or self._lines[0].text.rstrip() != "---":
@@ -175,13 +202,40 @@ class _Scanner:
             self._open = end
 
 
+class _UnderlinedScanner(_Scanner):
+    """Each style of title that is met for the first time is one level below those before it
+    (docutils.sourceforge.io/docs/ref/rst/restructuredtext.html#sections)."""
+
+    def __init__(self, lines: list[Line]) -> None:
+        super().__init__(lines)
+        self._styles: dict[tuple[str, int], int] = {}
+
+    def heading_at(self, index: int) -> tuple[tuple[int, str] | None, int]:
+        if not self._stands_alone(index):
+            return None, 0
+        first, *below = (line.text for line in self._lines[index : index + 3])
+        rules = [_RULE.match(text) for text in (first, *below)]
+        title, under = first, rules[1] if below else None
+        if rules[0] and len(below) == 2 and rules[2] and rules[2]["mark"] == rules[0]["mark"]:
+            title, under = below[0], rules[2]
+        text = title.strip()
+        if under is None or _RULE.match(text) or not any(map(str.isalnum, text)) or len(text) > TITLE_MAX_CHARS:
+            return None, 0
+        used = 2 if title is first else 3
+        level = self._styles.setdefault((under["mark"], used), len(self._styles) + 1)
+        return (level, text), used
+
+    def _front_matter(self) -> int:
+        return 0
+
+
 class _OrgScanner(_Scanner):
     _fence = _ORG_FENCE
 
     def _ends(self, fence: str, text: str) -> bool:
         return text.strip().casefold() == f"#+end_{fence}".casefold()
 
-    def _heading_at(self, index: int) -> tuple[tuple[int, str] | None, int]:
+    def heading_at(self, index: int) -> tuple[tuple[int, str] | None, int]:
         text = self._lines[index].text
         found = _ORG_HEADING.match(text)
         heading = _ORG_TAGS.sub("", text[found.end() :].rstrip()).rstrip() if found else ""
@@ -191,3 +245,24 @@ class _OrgScanner(_Scanner):
         titles = (_ORG_TITLE.match(line.text) for line in self._lines[:_FRONT_MATTER_MAX_LINES])
         self.title = next((title.group(1) for title in titles if title), "")
         return 0
+
+
+class _LatexScanner(_Scanner):
+    _fence = _LATEX_FENCE
+
+    def _ends(self, fence: str, text: str) -> bool:
+        return text.lstrip().startswith(f"\\end{{{fence}}}")
+
+    def heading_at(self, index: int) -> tuple[tuple[int, str] | None, int]:
+        found = _LATEX_HEADING.match(self._lines[index].text)
+        heading = _without_commands(found["text"]) if found else ""
+        return ((_LATEX_LEVELS.index(found["mark"]), heading), 1) if found and heading else (None, 0)
+
+    def _front_matter(self) -> int:
+        found = _LATEX_TITLE.search("\n".join(line.text for line in self._lines[:_FRONT_MATTER_MAX_LINES]))
+        self.title = _without_commands(found.group(1)) if found else ""
+        return 0
+
+
+def _without_commands(latex: str) -> str:
+    return " ".join(_LATEX_COMMAND.sub(" ", latex).split())

@@ -1,4 +1,4 @@
-"""Plain text: paragraphs, and underlined headings where there are any."""
+"""Plain text: paragraphs."""
 
 from __future__ import annotations
 
@@ -37,4 +37,8 @@ def first_line_title(text: str) -> str:
     if len(lines) < 2 or not lines[1].blank:
         return ""
     first = lines[0].text.strip()
-    return first if 2 < len(first) <= 80 and not first.endswith((".", ",", ";", ":", "!", "?")) else ""
+    return (
+        first
+        if 2 < len(first) <= 80 and not first.startswith("..") and not first.endswith((".", ",", ";", ":", "!", "?"))
+        else ""
+    )

@@ -9,7 +9,7 @@ from typing import Final
 from memdir.store.text.sentences import sentences
 
 _STARTS_ANEW: Final = re.compile(
-    r"\s*(?:[-–*+•▪▸‣◦●■>|#\[{}<@\uf000-\uf0ff]|\d{1,3}[.)]\s|//|--|/\*"
+    r"\s*(?:[-–*+•▪▸‣◦●■>|#\[{}@\uf000-\uf0ff]|<(?!https?:)|\d{1,3}[.)]\s|//|--|/\*"
     r"|\S{1,30}:(?:\s|$)|[A-Z\u00c0-\u00de][\w.'-]*(?: [A-Z\u00c0-\u00de][\w.'-]*){1,3}:\s"
     r"|\d{4}-\d\d-\d\d[T ]\d|\d\d?:\d\d(?::\d\d|\s+[-–]|\s+[^:]{1,30}:\s)|[^\s,;]+,[^\s,;][^,]*,\S|[\w.]+ (?:=|:=|<-) )"
 )
