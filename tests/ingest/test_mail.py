@@ -152,6 +152,105 @@ def test_a_calendar_without_events_is_no_error(sandbox: Sandbox) -> None:
     assert (extraction.text, extraction.facts["entries"]) == ("", 0)
 
 
+TELEGRAM = {
+    "name": "Boat crew",
+    "type": "private_group",
+    "messages": [
+        {"type": "service", "date": "2024-10-09T19:30:00", "actor": "Ana", "action": "create_group"},
+        {"type": "message", "date": "2024-10-09T21:32:23", "date_unixtime": "1728502343", "from": "Ana Ruiz",
+         "from_id": "user6",
+         "text": ["See ", {"type": "link", "text": "https://quay.example"}, "\nand tell me"]},
+        {"type": "message", "date_unixtime": "1728502403", "from": None, "from_id": "user2", "text": "", "file": "files/a.pdf"},
+        {"type": "message", "date_unixtime": "1728502463", "from": "Ben", "from_id": "user3", "text": "",
+         "poll": {"question": "When?", "answers": [{"text": "Monday"}, {"text": "Tuesday"}]}},
+    ],
+}  # fmt: skip
+TELEGRAM_SAID = (
+    "## Boat crew\n\n[2024-10-09 19:32] Ana Ruiz: See https://quay.example\nand tell me\n\n"
+    "[2024-10-09 19:33] ?: [file: files/a.pdf]\n\n[2024-10-09 19:34] Ben: When?\n- Monday\n- Tuesday\n"
+)
+DISCORD = {
+    "guild": {"name": "Sailors"},
+    "channel": {"type": "GuildTextChat", "name": "general"},
+    "dateRange": {"after": None, "before": None},
+    "messages": [
+        {"type": "Default", "timestamp": "2023-12-05T16:01:33.123+01:00", "content": "Hello @Ben",
+         "author": {"name": "ana", "nickname": "Ana R"}, "attachments": [{"fileName": "chart.png"}],
+         "embeds": [{"title": "A page", "description": "About boats"}]},
+    ],
+}  # fmt: skip
+MESSENGER = {
+    "participants": [{"name": "Jos\u00c3\u00a9"}, {"name": "Ana"}],
+    "messages": [
+        {
+            "sender_name": "Jos\u00c3\u00a9",
+            "timestamp_ms": 1700000100000,
+            "content": "ma\u00c3\u00b1ana \u00f0\u009f\u0098\u0080",
+        },
+        {"sender_name": "Ana", "timestamp_ms": 1700000000000, "photos": [{"uri": "photos/1.jpg"}]},
+    ],
+    "title": "Jos\u00c3\u00a9",
+}
+
+
+@pytest.mark.parametrize(
+    ("export", "said"),
+    [
+        (TELEGRAM, TELEGRAM_SAID),
+        (
+            {"about": "Here is the data you requested. Telegram is ad free.", "chats": {"list": [TELEGRAM, TELEGRAM]}},
+            2 * TELEGRAM_SAID,
+        ),
+        (DISCORD, "## Sailors › general\n\n[2023-12-05 15:01] Ana R: Hello @Ben\nA page\nAbout boats\n[file: chart.png]\n"),
+        (MESSENGER, "## José\n\n[2023-11-14 22:13] Ana: [file: photos/1.jpg]\n\n[2023-11-14 22:15] José: mañana 😀\n"),
+    ],
+    ids=["telegram", "telegram whole", "discord", "messenger"],
+)
+def test_exports_of_messengers(sandbox: Sandbox, export: object, said: str) -> None:
+    """As Telegram Desktop, DiscordChatExporter and Meta's "Download your information" write them."""
+    text = read(sandbox, json.dumps(export, indent=1).encode(), "result.json").text
+    assert text.replace("\n\n##", "\n##") == said.replace("\n\n##", "\n##")
+
+
+ENEX = """<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE en-export SYSTEM "http://xml.evernote.com/pub/evernote-export4.dtd">
+<en-export export-date="20261101T052957Z" application="Evernote" version="10.8.5">
+  <note>
+    <title>Nets &amp; ropes</title><created>20260308T051614Z</created><updated>20260309T071855Z</updated>
+    <tag>boat</tag><tag>winter</tag>
+    <note-attributes><author>Ana</author><source-url>https://quay.example/nets</source-url></note-attributes>
+    <content><![CDATA[<?xml version="1.0" encoding="UTF-8" standalone="no"?>
+<!DOCTYPE en-note SYSTEM "http://xml.evernote.com/pub/enml2.dtd"><en-note><div>Mend them.&nbsp;Caf&eacute; at nine.</div>
+<div><en-todo checked="true"/>Buy twine</div><div><en-todo checked="false"/>Sell the old ones</div>
+<table><tbody><tr><td><div>net</div></td><td>m</td></tr><tr><td>A</td><td>40</td></tr></tbody></table>
+<en-media type="text/plain" hash="abc"/><en-crypt hint="no">AAAA</en-crypt></en-note>]]></content>
+    <resource><data encoding="base64">VGhlIGFuY2hvciB3ZWln\naHMgNDAga2cu</data><mime>text/plain</mime>
+    <resource-attributes><file-name>anchor.txt</file-name></resource-attributes></resource>
+  </note>
+  <note><title>Fog</title><content><![CDATA[<en-note>Until noon.</en-note>]]></content></note>
+</en-export>
+"""
+
+
+def test_notes_of_evernote_with_their_tasks_tables_and_attachments(sandbox: Sandbox) -> None:
+    found = read(sandbox, ENEX.encode(), "My notes.enex")
+    assert (found.kind, found.facts["notes"]) == ("archive", 2)
+    for line in (
+        "## Nets & ropes", "Created: 2026-03-08 05:16", "Updated: 2026-03-09 07:18", "Tags: boat, winter", "Author: Ana",
+        "Address: https://quay.example/nets", "Mend them.", "Café at nine.", "[x] Buy twine", "[ ] Sell the old ones",
+        "| net | m |", "| A | 40 |", "## Attachment: anchor.txt", "The anchor weighs 40 kg.", "## Fog", "Until noon.",
+    ):  # fmt: skip
+        assert line in found.text.split("\n"), (line, found.text)
+    assert not any(word in found.text for word in ("AAAA", "DOCTYPE", "en-"))
+
+
+def test_notes_of_evernote_before_the_end_of_a_file_that_is_cut_off(sandbox: Sandbox) -> None:
+    found = read(sandbox, ENEX[:-60].encode(), "My notes.enex")
+    assert "Mend them." in found.text
+    assert found.truncated
+    assert "cut off" in str(found.facts["unread"])
+
+
 def test_what_was_given_to_a_chat_beside_words(sandbox: Sandbox) -> None:
     given = {"file_name": "log.txt", "extracted_content": "Fog until noon."}
     document = {"type": "tool_use", "input": {"title": "Net plan", "content": "Mend them on Monday."}}

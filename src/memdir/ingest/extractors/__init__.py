@@ -2,5 +2,5 @@
 
 from typing import Final
 
-VERSION: Final = 6
+VERSION: Final = 7
 """Grows when any extractor reads more than before: what an older one read is read again when its document is indexed again."""

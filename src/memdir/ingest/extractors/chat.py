@@ -1,4 +1,5 @@
-"""Exports of chats: Slack, ChatGPT, Claude (JSON) and WhatsApp (text). Each message with its sender and time, in its order."""
+"""Exports of chats: Slack, Telegram, Discord (DiscordChatExporter), Messenger, Instagram, ChatGPT, Claude (JSON) and WhatsApp
+(text). Each message with its sender and time, in its order."""
 
 from __future__ import annotations
 
@@ -87,6 +88,68 @@ def _exported(text: str) -> Iterator[_Conversation]:
             yield _Conversation(title=str(item.get("title") or ""), messages=list(_chatgpt(item)))
         elif isinstance(item, dict) and isinstance(item.get("chat_messages"), list):
             yield _Conversation(title=str(item.get("name") or ""), messages=[_claude(one) for one in item["chat_messages"]])
+        elif isinstance(item, dict):
+            for one in _objects(_object(item.get("chats")).get("list")) or [item]:
+                yield _of_messenger(one)
+
+
+def _of_messenger(item: dict[str, Any]) -> _Conversation:
+    """A conversation of Telegram, of Discord, or of Messenger and Instagram."""
+    messages = _objects(item.get("messages"))
+    if "participants" in item:
+        messages.sort(key=_milliseconds)
+        return _Conversation(title=_repaired(item.get("title")), messages=[_meta(one) for one in messages])
+    if "channel" in item:
+        names = (_object(item.get(place)).get("name") for place in ("guild", "channel"))
+        return _Conversation(
+            title=" › ".join(str(name) for name in names if name), messages=[_discord(one) for one in messages]
+        )
+    said = [_telegram(one) for one in messages if one.get("type") == "message"]
+    return _Conversation(title=str(item.get("name") or ""), messages=said)
+
+
+def _telegram(item: dict[str, Any]) -> _Message:
+    pieces = item.get("text")
+    text = "".join(one if isinstance(one, str) else str(_object(one).get("text") or "") for one in pieces or ())
+    poll = _object(item.get("poll"))
+    said = _lines(
+        f"[forwarded from {item['forwarded_from']}]" if item.get("forwarded_from") else "",
+        text,
+        str(poll.get("question") or ""),
+        *(f"- {one.get('text')}" for one in _objects(poll.get("answers"))),
+        _file(item.get("file_name") or item.get("file") or item.get("photo")),
+    )
+    return _Message(at=_moment(item.get("date_unixtime") or item.get("date")), sender=str(item.get("from") or "?"), text=said)
+
+
+def _discord(item: dict[str, Any]) -> _Message:
+    author = _object(item.get("author"))
+    said = [str(item.get("content") or "")]
+    for one in _objects(item.get("embeds")):
+        said += [str(one.get("title") or ""), str(one.get("description") or "")]
+    said += [_file(one.get("fileName")) for one in _objects(item.get("attachments"))]
+    sender = author.get("nickname") or author.get("name") or "?"
+    return _Message(at=_moment(item.get("timestamp")), sender=str(sender), text=_lines(*said))
+
+
+def _meta(item: dict[str, Any]) -> _Message:
+    files = (_file(one.get("uri")) for kind in ("photos", "videos", "files", "audio_files") for one in _objects(item.get(kind)))
+    shared = _object(item.get("share"))
+    said = _lines(_repaired(item.get("content")), _repaired(shared.get("share_text")), _repaired(shared.get("link")), *files)
+    return _Message(at=_moment(_milliseconds(item) / 1000), sender=_repaired(item.get("sender_name")) or "?", text=said)
+
+
+def _milliseconds(item: dict[str, Any]) -> int:
+    at = item.get("timestamp_ms")
+    return at if isinstance(at, int) else 0
+
+
+def _repaired(text: Any) -> str:
+    """Meta writes each byte of UTF-8 as a character."""
+    try:
+        return str(text or "").encode("latin-1").decode()
+    except UnicodeError:
+        return str(text)
 
 
 def _slack(item: dict[str, Any]) -> _Message:

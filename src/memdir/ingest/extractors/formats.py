@@ -56,6 +56,7 @@ MBOX: Final = _made("mail", "application/mbox", "email")
 CALENDAR: Final = _made("mail", "text/calendar", "calendar")
 CARDS: Final = _made("mail", "text/vcard", "calendar")
 CHAT: Final = _made("mail", "application/x-chat-export", "chat")
+EVERNOTE: Final = _made("archive", "application/enex+xml", "evernote")
 TNEF: Final = _made("mail", "application/ms-tnef", "tnef")
 OUTLOOK: Final = _made("mail", "application/vnd.ms-outlook", "outlook")
 ZIP: Final = _made("archive", "application/zip", "archive")
@@ -128,6 +129,7 @@ _BMP: Final = re.compile(rb"BM.{4}\x00{4}.{4}[\x0c\x28\x38\x40\x6c\x7c]\x00\x00\
 _HTML: Final = re.compile(
     rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.{0,4000}?-->\s*)*<(?:!doctype\s+html|html|head|body)\b", re.I | re.S
 )
+_EVERNOTE: Final = re.compile(rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!DOCTYPE en-export\b[^>]*>\s*)?<en-export\b")
 _ENVELOPE: Final = re.compile(rb"From \S+ +\w{3} \w{3} [ \d]\d \d\d:\d\d")
 
 
@@ -163,6 +165,8 @@ def _text_family(head: bytes, name: str) -> Format | None:
         return None
     if _HTML.match(bare) or (suffix in {"html", "htm", "xhtml"} and b"<" in bare):
         return HTML
+    if _EVERNOTE.match(bare):
+        return EVERNOTE
     for signature, found in ((b"BEGIN:VCALENDAR", CALENDAR), (b"BEGIN:VCARD", CARDS)):
         if bare[:200].lstrip().upper().startswith(signature):
             return found
@@ -175,13 +179,23 @@ def _text_family(head: bytes, name: str) -> Format | None:
     return None
 
 
+_MESSENGERS: Final = (
+    (b'"from_id"', b'"date"', b'"type": "message"'),
+    (b'"guild"', b'"channel"', b'"dateRange"'),
+    (b'"participants"', b'"sender_name"', b'"timestamp_ms"'),
+)
+"""Fields of Telegram, of Discord, and of Messenger and Instagram."""
+
+
 def _is_chat(head: bytes) -> bool:
-    """An export of Slack, ChatGPT or Claude by the fields that only it has; one of WhatsApp by three messages."""
+    """An export in JSON by the fields that only it has; one of WhatsApp by three messages."""
     begins = head[:64].lstrip()[:1]
     if begins in (b"[", b"{"):
         return (
             (b'"mapping"' in head and b'"author"' in head and b'"role"' in head)
             or (b'"chat_messages"' in head and b'"sender"' in head)
+            or (b'"messages"' in head and any(all(field in head for field in fields) for fields in _MESSENGERS))
+            or (b'"about"' in head[:64] and b"Telegram" in head[:1000])
             or (
                 begins == b"[" and all(field in head for field in (b'"type": "message"', b'"ts": "', b'"text": ', b'"user": "'))
             )
