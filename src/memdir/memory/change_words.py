@@ -21,7 +21,8 @@ _OBJECT: Final = rf"(?:(?:with|using|doing|on|in|at|from) )?{_THE}{_NP}"
 _END: Final = (
     r"(?<!\b[DM]r)(?<!\bMrs)(?<!\bMs)(?<!\bSt)(?<!\bProf)(?=\s*[.,;:!?()–—]|\s*$| - | -> | (?:and|but|because|since|so|"
     r"for|to|with|in favou?r of|after|when|last|this|that|today|yesterday|now|as|by|instead|on|any ?more|any longer|"
-    r"altogether|too|completely|entirely|again|needed|required|necessary|aside|down|lapse|go|expire|run out|these days|"
+    r"altogether|too|completely|entirely|again|needed|required|necessary|aside|down|lapse|go|expire|run out|these days|near|"
+    r"closer|nearer|"
     r"after all)\b)"
 )
 _CLAUSE: Final = (
@@ -36,7 +37,7 @@ _WE: Final = (
     rf"(?:['’](?:ve|m|re|s)| have| has| had| am| are| is| was| were)? )?{_HOW}"
 )
 """Who does something, and how."""
-_THING: Final = rf"(?:{_CLAUSE}{_THE}|\b(?:my|our) )((?:(?! (?:my|our) )[^.,;:!?()–—]){{2,50}}?)"
+_THING: Final = rf"(?:{_CLAUSE}{_THE}|\b(?:my|our) )((?:(?! (?:my|our|(?:and|but|so) (?:the|my|our)) )[^.,;:!?()–—]){{2,50}}?)"
 """What something is said of, at the beginning of a clause."""
 _IT: Final = rf"{_THING} "
 _IT_IS: Final = rf"{_THING}(?:(?: is| are| was| were| has| have| had| got|['’]s)(?: been| got)?)? {_HOW}"
@@ -84,7 +85,8 @@ _IS_ENDED: Final = _one_of(r"""
 _HAS_ENDED: Final = _one_of(r"""
     replaced|superseded|split into|broken up|merged into|dead|died|stolen|broke down|passed away|retired|expired|lapsed|
     came off|fell (?:through|apart)|moved (?:out|away|on)|split up|broke up|closed (?:down|for good|its doors)|
-    went (?:bust|back|under|bankrupt|out of business|away)|wore off|disappeared|called it quits|broke(?=\s*[.,;!]|\s*$)|
+    went (?:bust|back|under|bankrupt|out of business|away)|(?:ran|run) out(?! of)|wore off|
+    disappeared|called it quits|broke(?=\s*[.,;!]|\s*$)|
     didn['’]t work out|stepped (?:down|aside)|written off|totall?ed
 """)
 _MENDED: Final = (
@@ -97,7 +99,8 @@ _IS_WELL: Final = _one_of(r"""
 """)
 _FINISHES: Final = _one_of(r"""
     finished|completed|ran|passed|did|read|watched|handed in|shipped|submitted|delivered|wrapped up|done with|
-    withdrew from|did(?:n['’]t| not) get|got(?= (?:the|my) )|launched|released|published|graduated from|signed off|
+    (?:withdrew|backed out|bowed out|pulled out|dropped out) (?:from|of)|did(?:n['’]t| not) get|got(?= (?:the|my) )|
+    launched|released|published|graduated from|signed off|
     (?:first day )?back after
 """)
 _IS_FINISHED: Final = _one_of(r"""
@@ -118,7 +121,7 @@ _LATER: Final = _one_of(r"""
 """)
 _RESIZED: Final = _one_of(r"""
     raised|lowered|increased|decreased|reduced|cut|bumped(?: up)?|doubled|halved|(?:went|gone) (?:up|down)|rose|risen|
-    dropped|grew|grown|shrank|shrunk|fell|fallen|upped|capped|changed|set
+    dropped(?! [^.,;]{0,30}\boff\b)|grew|grown|shrank|shrunk|fell|fallen|upped|capped|changed|set
 """)
 _REMADE: Final = _one_of(r"""
     ported|rewrote|rewritten|migrated|converted|reimplemented|rebuilt|switched|moved(?: over)?|transferred|upgraded|
@@ -197,6 +200,7 @@ _TABLE: Final[tuple[tuple[Kind, str], ...]] = (
     ("trouble", rf"{_IT_IS}(?:{_MENDED}|{_IS_WELL}){_SAID}"),
     ("trouble", rf"{_CLAUSE}{_WE}(?i:{_MENDED}|recovered from|got over|caught up (?:on|with)) {_THE}{_NP}{_END}"),
     ("trouble", rf"{_CLAUSE}{_WE}(?i:found|picked up) {_THE}{_NP}(?: (?:from the|in|under|behind|inside|at)\b|{_END})"),
+    ("trouble", rf"{_CLAUSE}{_WE}(?i:picked) {_THE}{_NP} up (?:from|at)\b"),
     ("trouble", rf"{_CLAUSE}{_WE}(?i:got) {_THE}{_NP} (?:fixed|repaired|working|back|sorted)\b"),
     ("doing", rf"{_CLAUSE}{_WE}(?i:{_FINISHES}) {_OBJECT}{_END}"),
     ("doing", rf"{_IT_IS}{_IS_FINISHED}{_SAID}"),
@@ -208,6 +212,7 @@ _TABLE: Final[tuple[tuple[Kind, str], ...]] = (
         ),
     ),
     ("wanting", rf"{_IT_IS}{_CAME}\b"),
+    ("wanting", r"\b(?:[Mm]y|[Oo]ur) new ([a-z-]+(?: [a-z-]+)?)(?= [A-ZÀ-Þ]| (?:is|starts|started|arrived|came|has|begins)\b)"),
     ("wanting", rf"{_IT}(?:has )?(?:rejected|turned down|declined|passed on|ghosted) (?:me|us|my|our)\b"),
     (
         "owing",
@@ -216,6 +221,7 @@ _TABLE: Final[tuple[tuple[Kind, str], ...]] = (
             rf"back))? {_OBJECT}(?: back| off)?{_END}"
         ),
     ),
+    ("owing", rf"{_CLAUSE}{_WE}(?i:gave|handed|sent) {_NP} back\b"),
     ("owing", rf"{_IT_IS}(?:paid(?: off| back)?|settled|cleared){_SAID}"),
     ("not doing", rf"\b(?:can|may|allowed to) [a-z]+ {_THE}{_NP}(?= (?:again|now|just|fine|after all)\b)"),
     ("not doing", rf"\bback (?:on|at|to|into) (?:\w+ing )?{_THE}{_NP}{_END}"),
@@ -233,9 +239,9 @@ _TABLE: Final[tuple[tuple[Kind, str], ...]] = (
         ),
     ),
     ("job", rf"{_IT}(?:became|(?:was|got|has been) promoted|retrained as|is now an?)\b"),
-    ("place", rf"{_CLAUSE}{_WE}moved {_THE}{_NP} (?:over )?(?:to|into|next to)\b"),
-    ("place", rf"{_IT_IS}moved (?:over )?(?:to|into|next to)\b"),
-    ("owned", rf"\b(?:got|bought|gave me|have|has|ordered|issued me) (?:an? |my |our )?new {_NP}{_END}"),
+    ("place", rf"{_CLAUSE}{_WE}(?i:moved) {_THE}{_NP} (?:over )?(?:to|into|next to)\b"),
+    ("place", rf"{_IT_IS}(?:moved|relocated) (?:over )?(?:to|into|next to)\b"),
+    ("owned", rf"\b(?:(?i:got|bought|found|chose)|gave me|have|has|ordered|issued me) (?:an? |my |our )?new {_NP}{_END}"),
     ("owned", rf"{_CLAUSE}(?:[Tt]he |[Mm]y |[Oo]ur )?[Nn]ew {_NP} (?:is|are|has|have|arrived|came)\b"),
     (
         "value",
@@ -254,6 +260,7 @@ _TABLE: Final[tuple[tuple[Kind, str], ...]] = (
             rf"my) new) {_THE}{_NP}{_END}"
         ),
     ),
+    ("role", rf"\b[Mm]ade {_NAME} (?:my|our|the) (?:(?:new|main|default|primary|go-to) )*{_NP}{_END}"),
     ("role", rf"\b[Oo]wnership of {_THE}{_NP} (?:went|moved|passed|goes|has (?:gone|moved|passed))\b"),
     (
         "role",
@@ -265,14 +272,14 @@ _TABLE: Final[tuple[tuple[Kind, str], ...]] = (
     ("role", rf"(?:^|, )(?:[Tt]he|[Oo]ur|[Mm]y) new {_NP} is\b"),
     ("role", rf"\bis {_THE}(?!(?:in|on|at|with|out|back|off|to|from|by|under)\b)([^\W\d][^.,;:!?()–—]{{2,50}}?) now\b"),
     ("time", rf"{_IT_IS}{_LATER}\b(?! (?:on|in|off|away)\b)"),
-    ("time", rf"{_CLAUSE}{_WE}{_LATER} {_THE}{_NP}(?= (?:to|until|till|by|from|back|forward|out)\b)"),
+    ("time", rf"{_CLAUSE}{_WE}(?i:{_LATER}) {_THE}{_NP}(?= (?:to|until|till|by|from|back|forward|out)\b)"),
     ("size", rf"{_IT_IS}{_RESIZED}(?= (?:from|to|by|at|again)\b|\s*[.,;!]|\s*$)"),
     ("size", rf"{_IT_IS}(?:hit|reached|crossed|up to|down to|up at|down at)(?= (?:\d|an?\b))"),
-    ("size", rf"{_CLAUSE}{_WE}{_RESIZED} {_THE}{_NP}(?= (?:from|to|by|at)\b)"),
+    ("size", rf"{_CLAUSE}{_WE}(?i:{_RESIZED}) {_THE}{_NP}(?= (?:from|to|by|at)\b)"),
     ("name", rf"{_IT_IS}(?:renamed|rebranded)\b|{_IT}(?:is|are) (?:now )?called\b"),
-    ("name", rf"{_CLAUSE}{_WE}(?:renamed|rebranded) {_THE}{_NP}(?: (?:to|as|into)\b|{_END})"),
+    ("name", rf"{_CLAUSE}{_WE}(?i:renamed|rebranded) {_THE}{_NP}(?: (?:to|as|into)\b|{_END})"),
     ("made", rf"{_IT_IS}{_REMADE} (?:to|in|into|onto|with)\b"),
-    ("made", rf"{_CLAUSE}{_WE}{_REMADE} {_THE}{_NP} (?:over )?(?:to|in|into|onto|with)\b"),
+    ("made", rf"{_CLAUSE}{_WE}(?i:{_REMADE}) {_THE}{_NP} (?:over )?(?:to|in|into|onto|with)\b"),
     ("made", rf"{_IT}(?:now )?(?:runs? (?:on|in|with)|uses?) (?=[^.;]*\b(?:now|since|as of|these days|from now on)\b)"),
     ("made", rf"{_IT}(?:is|are)(?: all)? (?:now )?(?:all )?(?:hosted|written|built) (?=[^.;]*\b(?:now|since)\b)"),
     ("made", rf"{_IT}(?:is|are)(?: all)? now(?: all)? (?:on|in|with|hosted|written|built)\b"),
@@ -281,7 +288,8 @@ PATTERNS: Final = (("anything", INSTEAD), *((kind, re.compile(pattern)) for kind
 _TELLS: Final[dict[Kind, str]] = {
     "doing": (
         r"\b(?:train|prepar|study|learn|read|watch|writ|work|build|plan|wait|practi[sc]|draft|apply|renovat|redo|remodel|"
-        r"refactor|migrat|negotiat|onboard|teach|attend|enrol|taking|going through|in the middle of)\w*\b|\b(?:to do|todo|"
+        r"refactor|migrat|negotiat|onboard|teach|attend|enrol|taking|going through|in the middle of|sign(?:ed|ing) up|register|"
+        r"doing)\w*\b|\b(?:to do|todo|"
         r"due|deadline|in progress|on (?:\w+ )?leave|projects?|current(?:ly)?)\b"
     ),
     "wanting": (
@@ -304,7 +312,7 @@ _TELLS: Final[dict[Kind, str]] = {
     "away": r"\b(?:until|till|trip|visit(?:ing)?|travel\w*|flying|going|vacation|holidays?|leave|this week|next week)\b",
     "near": r"\b(?:sits?|desk|reports? to|works? with|on (?:my|our|the) [\w ]{0,20}team|my (?:manager|boss|lead)|(?:our|"
     r"my) [\w-]+ is|is (?:our|my))\b",
-    "job": r"\b(?:teaches|works as|is an? (?:\w+ )?\w+(?:er|or|ist|ant|ian))\b",
+    "job": r"\b(?:teaches|works as|is (?:an?|our|the|my) (?:\w+ ){0,2}\w+(?:er|or|ist|ant|ian))\b",
     "sharing": r"\bshar(?:e|es|ed|ing)\b|\bwith\b",
     "role": r"\b(?:is|am|are|as|owns|owner|maintains|leads|manages|heads|handles|looks after)\b|['’][ms]\b|:",
     "time": (
@@ -314,7 +322,7 @@ _TELLS: Final[dict[Kind, str]] = {
     "size": r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|dozen|hundred|thousand|half|double)\b",
     "name": r"\b(?:called|named|name|is)\b",
     "made": r"\b(?:written|built|made|implemented|runs?|running|host(?:s|ed)?|deploy(?:s|ed)?|stored|uses?|using|(?:is|"
-    r"are) (?:in|on|at)|version)\b",
+    r"are) (?:in|on|at|\w+ v?\d[\d.]*)|version|keeps?|kept)\b",
     "not doing": r"\b(?:not|never|no|without|stopped|quit|gave up|given up|cancell?ed|dropped|sold|ended|off)\b|n['’]t\b",
 }
 TOLD_BY: Final = {kind: re.compile(pattern, re.IGNORECASE) for kind, pattern in _TELLS.items()}

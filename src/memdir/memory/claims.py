@@ -65,6 +65,11 @@ _LIVE: Final = (
         rf"{_MY} (?:home|flat|house|apartment|place|home ?town|address|new home|new flat)(?: is| are)(?: now)?(?: in)? "
         rf"{_V}{_END}"
     ),
+    (
+        r"^(?:Our|My) (?:\w+ )?(?:home|flat|house|apartment|place|terrace|bungalow|cottage|condo|studio) in "
+        r"(?P<value>[A-ZÀ-Þ][\w'’-]+(?: [A-ZÀ-Þ][\w'’-]+)?)\b"
+        r"(?!.*\b(?:rent|let|lease|tenants?|holiday|summer|weekend|sale|Airbnb))"
+    ),
     rf"\b[Hh]ome is(?: now)? (?P<value>[^.,;!?()]{{2,60}}?)(?: for (?:me|us))?{_END}",
 )
 _WORK: Final = (

@@ -59,6 +59,11 @@ _VERB: Final = re.compile(
 _OF_SUBJECT: Final = frozenset({"place", "owned", "value"})
 """Kinds of facts whose subject is what is spoken of."""
 _SOMEBODY: Final = re.compile(r"(?:My |Our )(?P<who>[a-z-]+) [a-z]")
+_HABITS: Final = frozenset({"not doing", "liking", "disliking"})
+_BY_NAME: Final = re.compile(
+    r"(?P<who>[A-ZÀ-Þ]\w+) (?:has|is|now|started|stopped|began|resumed|took|got|gave|went|quit|"
+    r"likes|loves|hates|drinks|eats|plays)\b"
+)
 _THEIRS: Final = re.compile(r"\b(?:her|his|their) $")
 _NOTED: Final = tuple(one for one in PATTERNS if one[0] in {"anything", "trouble", "not doing", "time", "size", "role", "name"})
 _NOTED_MAX_CHARS: Final = 200
@@ -69,8 +74,13 @@ _SAME: Final = 0.5
 _SAME_BEGINNING: Final = 3
 """Words with which two statements begin that say the same of two things."""
 _WORD: Final = re.compile(r"[\w'’]+")
+_CALLED: Final = re.compile(r"\b(?:called|named)\b")
 _SAME_MIN: Final = 2
 """Words in common; where there are fewer, all must be."""
+_WHAT_IS_THEIRS: Final = re.compile(r"[A-ZÀ-Þ]\w+ (?:her|his|their) (.+)")
+"""What somebody got, who is named and is not over: "gave Priya her 40 euros back"."""
+_ANOTHER: Final = re.compile(r"\w+ (number|appointment|insurance|password|address|birthday)s?\b", re.IGNORECASE)
+"""What belongs to a thing and is not over with it."""
 _THIS_TIME: Final = re.compile(
     r"\b(?:today|tonight|tomorrow|this (?:week|morning|afternoon|evening|month|time|year))\b", re.IGNORECASE
 )
@@ -82,9 +92,13 @@ _ONCE: Final = listed("""
 """What is cancelled for one day, and is held the next time."""
 _OF_FILE: Final = re.compile(r"^[^:–]{1,40} – ")
 """Whom a line is about, where its words do not tell."""
-_OF_RELATIVE: Final = re.compile(r"(?:My|Our) [a-z-]+ (?:works|drives|owns|uses|rides|plays|goes|lives|studies|likes|loves)\b")
+_OF_RELATIVE: Final = re.compile(
+    r"(?:My|Our) (?!team|company|firm|family|group|office)[a-z-]+ (?:works|drives|owns|uses|rides|plays|goes|lives|"
+    r"studies|likes|loves)\b"
+)
 _QUANTITIES: Final = listed("""
-    second third fourth fifth sixth three four five six seven eight nine ten eleven twelve twenty hundred thousand half
+    second third fourth fifth sixth one three four five six seven eight nine ten eleven twelve twenty thirty forty fifty
+    sixty seventy eighty ninety hundred thousand half
     minutes hours days weeks months years euros dollars pounds kr only about down now longer anymore again new instead moved
     changed switched well badly better worse poorly takes costs has pays gets starts due is back still daily weekly monthly
     early late
@@ -159,8 +173,12 @@ def _told(statement: str, patterns: Sequence[tuple[Kind, re.Pattern[str]]]) -> I
         for match in pattern.finditer(statement):
             stems = stems_of(next((one for one in match.groups() if one), "")) - _VAGUE - _QUANTITIES
             is_cancelled = "ancel" in match[0]
+            if kind == "anything" and (theirs := _WHAT_IS_THEIRS.search(match[0])) and not stems_of(theirs[1]) - _QUANTITIES:
+                continue
             if stems and not (is_cancelled and _THIS_TIME.search(statement)):
                 stems |= _owner_of(statement, match)
+                named = _BY_NAME.match(statement) if kind in _HABITS else None
+                stems |= frozenset() if named is None else stems_of(named["who"])
                 verb = stem(match[0].rpartition(" ")[2]) if kind == "value" else ""
                 yield Ending(stems, kind, is_for_once=is_cancelled and bool(stems & _ONCE), verb=verb)
 
@@ -205,17 +223,12 @@ def is_ended(fact: str, ending: Ending) -> bool:
     if ending.state is not None:
         return is_excluded(fact, ending.state, ending.said)
     if ending.kind == "the same":
-        about = _about(fact)
-        if ending.needs_all:
-            return about == ending.stems
-        return about - _VAGUE == ending.stems - _VAGUE or (
-            len(about & ending.stems) >= max(_SAME_MIN, _SAME * len(about | ending.stems)) or _begin_alike(fact, ending.said)
-        )
+        return _is_about_the_same(fact, ending)
     stems, subject = stems_of(_OF_FILE.sub("", fact)), _subject_of(fact)
     most = (_WORDS_FOR_ONE if ending.kind == "anything" else _WORDS_FOR_ONE_TOLD) * len(ending.stems)
     if (
         not _are_within(ending.stems, stems)
-        or len(stems) > most * (1 + (subject == ending.stems))
+        or len(stems - _QUANTITIES) > most * (1 + (subject == ending.stems))
         or (ending.kind == "anything" and _OF_RELATIVE.match(fact))
     ):
         return False
@@ -227,11 +240,26 @@ def is_ended(fact: str, ending: Ending) -> bool:
     if ending.kind != "anything":
         return TOLD_BY[ending.kind].search(fact) is not None
     negated = TOLD_BY["not doing"].search(fact)
+    if (another := _ANOTHER.search(fact)) and root(another[0].split()[0]) in stems and root(another[1]) not in ending.stems:
+        return False
     return (negated is None or bool(stems_of(negated[0]) & ending.stems)) and not _is_one_of_several(fact, ending)
+
+
+def _is_about_the_same(fact: str, ending: Ending) -> bool:
+    about, named = _about(fact), _BY_NAME.match(ending.said)
+    if named is not None and not stems_of(named["who"]) <= about:
+        return False
+    if ending.needs_all:
+        return about == ending.stems
+    return about - _VAGUE == ending.stems - _VAGUE or (
+        len(about & ending.stems) >= max(_SAME_MIN, _SAME * len(about | ending.stems)) or _begin_alike(fact, ending.said)
+    )
 
 
 def _begin_alike(fact: str, said: str) -> bool:
     """Whether two short statements differ in how they end only: "I mostly cook …"."""
+    if _CALLED.search(fact) and not _CALLED.search(said):
+        return False
     one, other = _WORD.findall(fact.casefold()), _WORD.findall(said.casefold())
     same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
     is_short = max(len(one), len(other)) - same <= _SAME_BEGINNING + 1

@@ -36,6 +36,12 @@ _DEFINITES: Final = tuple(
     )
 )
 """What has one value at a time: "the standup is at 10", "our office is on Lindholmen", "the deadline was pushed to Friday"."""
+_OPENING: Final = re.compile(
+    r"(?:(?:(?:It )?[Tt]urns out|(?:It )?[Tt]urned out|[Aa]pparently|(?:I )?[Hh]eard|(?:Just )?(?:learned|found out)|"
+    r"(?:[Gg]ood|[Bb]ad|[Bb]ig) news|[Uu]pdate|[Nn]ews|FYI|[Ss]o|[Oo]k|[Oo]kay|[Ww]ell)[,:]? )+"
+    r"(?:that )?(?P<who>(?!(?:I|We|My|Our|The|It|They|He|She|This|That|There)\b)[A-ZÀ-Þ]\w+)\b"
+)
+"""What comes before the one whom a sentence is about, who is named."""
 _TIME: Final = re.compile(rf"\b(?:\d|{WEEKDAY}|{MONTH}|tomorrow|week|month|noon)", re.IGNORECASE)
 """Of a value that is a time: when the standup is does not replace where it is."""
 
@@ -179,7 +185,8 @@ def ends(candidate: MemoryCandidate, fact: MemoryCandidate) -> bool:
 
 def _is_of_same(one: MemoryCandidate, other: MemoryCandidate) -> bool:
     whose = [USER if _is_users(candidate) else _subject_of(candidate) for candidate in (one, other)]
-    return whose[0] == whose[1]
+    opened = _OPENING.match(one.text)
+    return whose[0] == whose[1] if opened is None else opened["who"].casefold() == whose[1]
 
 
 def _is_users(candidate: MemoryCandidate) -> bool:

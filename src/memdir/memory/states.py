@@ -64,7 +64,8 @@ _FAMILIES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
             "meat",
             (
                 r"\b(?:eat(?:ing)?|started eating|back to(?: eating)?) (?:some |a little )?(?:meat|chicken|fish|cheese|"
-                r"dairy|eggs)\b(?= again|.*\bagain\b|\s*[.,;!]|\s*$| and\b)|\b(?:no longer|not|stopped being|"
+                r"dairy|eggs|everything|anything)\b(?= again| now|.*\bagain\b|\s*[.,;!]|\s*$| and\b)|\b(?:no longer|not|"
+                r"stopped being|"
                 r"gave up being) (?:a )?(?:vegan|vegetarian|pescatarian)\b"
             ),
         ),
@@ -90,6 +91,26 @@ _FAMILIES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
                 r"got (?:back|home) from|recovered(?! the\b))"
             ),
         ),
+    ),
+    "guest": (
+        ("here", r"\b(?:is|are) (?:staying|living|visiting) (?:with us|with me|here|us)\b"),
+        (
+            "gone",
+            (
+                r"\b(?:flew|went|drove|travell?ed|moved|gone|headed|has left|have left) (?:back )?home"
+                r"(?! (?:early|late|sick)\b)|\bmoved out\b"
+            ),
+        ),
+    ),
+    "hours": (
+        (
+            "part",
+            (
+                r"\b(?:work|works|working|on) (?:only )?(?:two|three|four|2|3|4|[1-9]0 ?%)(?: days?\b| ?%|$)|\bpart[- ]time\b|"
+                r"\b[1-9]0 ?(?:%|percent)(?= (?:job|contract|position))"
+            ),
+        ),
+        ("full", r"\bfull[- ]time\b(?! (?:student|mum|mom|dad|parent))|\bfive days a week\b"),
     ),
     "children": (
         (
@@ -203,7 +224,7 @@ FILLERS: Final = ENGLISH | frozenset(
 )
 """Words that tell nothing."""
 _OF_NOBODY: Final = FILLERS | frozenset(
-    ("and", "gone", "went", "fully", "finally", "also", "now", "still", "already", "just", "today")
+    ("and", "back", "gone", "went", "fully", "finally", "also", "now", "still", "already", "just", "today")
 )
 _OF_PARENTS: Final = re.compile(
     r"\b(?:our|my) (?:\w+ )?(?:son|daughter|baby|boy|girl|twins?|kids?|children|wife|husband|partner|"
