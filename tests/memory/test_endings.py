@@ -27,8 +27,10 @@ def latest(*notes: str, path: str = "/memory/{}/notes.md") -> list[str]:
 
 @pytest.mark.promise("facts.endings")
 def test_of_what_people_note_of_changes_most_ends_what_it_should_and_hardly_anything_else() -> None:
-    tuned, held = changes("tuned"), changes("held")
+    tuned, held, told = changes("tuned"), changes("held"), changes("tuned", in_journal=True)
     assert tuned.ended >= 0.85 * tuned.to_end
+    assert told.ended >= 0.8 * told.to_end
+    assert told.stayed >= 0.95 * told.to_stay
     assert held.ended >= 0.45 * held.to_end
     assert tuned.stayed + held.stayed >= 0.95 * (tuned.to_stay + held.to_stay)
 
@@ -59,7 +61,7 @@ def test_of_what_people_note_of_changes_most_ends_what_it_should_and_hardly_anyt
 def test_a_fact_that_is_said_to_be_over_is_gone_in_either_order_of_dated_notes(before: str, after: str) -> None:
     assert before not in latest(before, after)
     early, late = ("/memory/2026-09-01.md", before), ("/memory/2026-10-31.md", after)
-    if all(extract(text, path, byte_at=int) for path, text in (early, late)):
+    if all(any(not one.is_passing for one in extract(text, path, byte_at=int)) for path, text in (early, late)):
         store = Store()
         for path, text in (late, early):
             store.write(path, text, now_ms=1)
@@ -98,6 +100,17 @@ def test_a_value_that_changed_is_remembered_in_a_journal_too() -> None:
     store.write("/memory/about-me.md", "The release is planned for March 1.", now_ms=1)
     store.write("/memory/2026-11-28.md", "Slept badly.\nThe release slipped to March 15.\n", now_ms=2)
     assert [one.candidate.text for one in store.latest()] == ["The release slipped to March 15."]
+
+
+def test_what_only_happened_is_remembered_of_a_journal_where_a_fact_is_over_by_it() -> None:
+    store = Store()
+    store.write("/memory/notes.md", "I owe Karim 40 euros.\n", now_ms=1)
+    store.write("/memory/2026-11-27.md", "Slept badly. Paid Anna for the tickets. Called Anna.\n", now_ms=2)
+    assert [one.candidate.text for one in store.latest()] == ["I owe Karim 40 euros."]
+    for now_ms in (3, 4):
+        store.write("/memory/2026-11-28.md", "Slept well. Paid Karim back. Called Anna.\n", now_ms=now_ms)
+        assert [one.candidate.text for one in store.latest()] == ["Paid Karim back."]
+    assert store.latest()[0].candidate.kind == "dynamic"
 
 
 def test_in_one_list_what_is_over_takes_the_line_above_with_it() -> None:

@@ -191,6 +191,13 @@ def _owner_of(statement: str, match: re.Match[str]) -> frozenset[str]:
     return stems_of(owner["who"]) if owner is not None and is_theirs else frozenset()
 
 
+def may_end(statement: str) -> bool:
+    """Whether something may be over by what a statement says happened."""
+    if len(statement) > _NOTED_MAX_CHARS or not is_meant(statement):
+        return False
+    return next(_told(statement, PATTERNS), None) is not None or bool(states_of(statement))
+
+
 def says_what_is_over(statement: str) -> bool:
     """Whether it is worth remembering for that alone; what is finished, bought or paid passes."""
     if len(statement) > _NOTED_MAX_CHARS or not is_meant(statement):

@@ -86,22 +86,23 @@ def extract(
     found: list[MemoryCandidate] = []
     seen: set[str] = set()
     line, counted = 1, 0
-    pieces = note.worth_remembering()
+    pieces, passing = note.worth_remembering()
     if restated and not note.is_conversation:  # a model's turns would be told as the user's
         pieces = _with_restated(text, pieces, restated)
     records = _records(pieces, every=note.has_records)
-    for piece in pieces:
+    for piece in sorted((*pieces, *passing), key=lambda one: one.start) if passing else pieces:
         candidate = _candidate(piece, _subject_in(piece, note, records), note)
         if candidate is None or candidate[1].casefold() in seen:
             continue
         kind, said, about, confidence = candidate
+        is_passing = bool(passing) and piece in passing
         seen.add(said.casefold())
         day, claim = note.journal.day_at(piece.start) or piece.day or of_document, claim_of(said)
         line += text.count("\n", counted, piece.start)
         counted = piece.start
         found.append(
             MemoryCandidate(
-                kind=kind,
+                kind="dynamic" if is_passing else kind,
                 subject=about,
                 text=said,
                 confidence=confidence,
@@ -111,6 +112,7 @@ def extract(
                 end_byte=byte_at(piece.end),
                 said_ms=None if day is None else ms_of(day),
                 valid_from_ms=None if day is None else ms_of(since(said, day, value="" if claim is None else claim.value)),
+                is_passing=is_passing,
             )
         )
         if len(found) >= CANDIDATES_MAX:

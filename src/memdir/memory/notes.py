@@ -13,6 +13,7 @@ from typing import Final
 from memdir.core.caseless import Caseless
 from memdir.memory.claims import USER, claim_of, is_meant
 from memdir.memory.dates import DAY_PREFIX, Journal, named_by
+from memdir.memory.endings import may_end
 from memdir.memory.guard import is_instruction, is_secret
 from memdir.memory.personal import (
     NOTE_MAX_WORDS,
@@ -109,14 +110,15 @@ class Note:
         day = named_by(self.path) or self.journal.day_at(piece.start) or DAY_PREFIX.match(piece.text)
         return self.is_journal and day is not None
 
-    def worth_remembering(self) -> list[Statement]:
-        """With names in place of pronouns. Of a conversation what the user states, and what others say of themselves."""
+    def worth_remembering(self) -> tuple[list[Statement], list[Statement]]:
+        """With names in place of pronouns. Of a conversation what the user states, and what others say of themselves.
+        And what else a journal tells of, by which something may be over."""
         if self.is_conversation:
             return [
                 piece
                 for piece in self.pieces
                 if (is_claim(piece.text) if piece.speaker else piece.form not in SENTENCES or states(cleaned(piece.text)))
-            ]
+            ], []
         pieces = [piece for piece in self.pieces if not is_instruction(piece.text)]
         said = [cleaned(piece.text) for piece in pieces]
         if self.is_to_keep and sum(len(one.split()) for one in said) <= NOTE_MAX_WORDS:
@@ -134,7 +136,10 @@ class Note:
             one or (piece.key in self.members and is_meant(text)) for one, piece, text in zip(chosen, pieces, said, strict=True)
         ]
         about = f"{self.subject[:1].upper()}{self.subject[1:]}" if self.is_record else None
-        return list(compress(_with_names(self.text, pieces, about), kept))
+        named = _with_names(self.text, pieces, about)
+        tells = self.is_journal and (any(kept) or sum(len(one.split()) for one in said) <= NOTE_MAX_WORDS)
+        passing = [tells and not one and may_end(text) for one, text in zip(kept, said, strict=True)]
+        return list(compress(named, kept)), list(compress(named, passing))
 
     def _listed(self, pieces: Sequence[Statement], said: Sequence[str]) -> list[bool]:
         """For each whether it is an item of a list, by its form or as a line that says something of its own."""

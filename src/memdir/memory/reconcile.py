@@ -79,6 +79,8 @@ def reconcile(candidates: Sequence[MemoryCandidate], *, own: Sequence[Memory], o
     replaced: set[str] = set()
     for candidate in fresh:
         later = _replacing(candidate, other_by_topic)
+        if later is not None and candidate.is_passing:
+            continue
         if later is not None:
             before = _replaced_by(candidate, other_by_topic, replaced | {later.id})
             replaces = None if before is None or _is_before(candidate, before) else before.id
@@ -87,7 +89,9 @@ def reconcile(candidates: Sequence[MemoryCandidate], *, own: Sequence[Memory], o
                 Change(action="precede", candidate=candidate, memory_id=later.id, relation="updates", replaces_id=replaces)
             )
             continue
-        earlier = _replaced_by(candidate, gone_by_topic, replaced) or _edited(candidate, gone, replaced)
+        earlier = _replaced_by(candidate, gone_by_topic, replaced) or (
+            None if candidate.is_passing else _edited(candidate, gone, replaced)
+        )
         relation = "updates"
         if earlier is None:
             earlier = _replaced_by(candidate, other_by_topic, replaced)
@@ -97,7 +101,7 @@ def reconcile(candidates: Sequence[MemoryCandidate], *, own: Sequence[Memory], o
         if earlier is not None and (earlier.is_latest or earlier in gone):
             replaced.add(earlier.id)
             changes.append(Change(action="supersede", candidate=candidate, memory_id=earlier.id, relation=relation))
-        else:
+        elif not candidate.is_passing:
             changes.append(Change(action="add", candidate=candidate))
     changes.extend(Change(action="remove", memory_id=memory.id) for memory in gone if memory.id not in replaced)
     return tuple(changes)
@@ -180,6 +184,7 @@ def ends(candidate: MemoryCandidate, fact: MemoryCandidate) -> bool:
             or ending.stems in (stems_of(candidate.subject), stems_of(_subject_of(fact)))
         )
         for ending in endings_of(candidate.text)
+        if not (candidate.is_passing and ending.kind == "the same")
     )
 
 

@@ -117,6 +117,8 @@ class MemoryCandidate:
     """The day that the statement is of, by its line, its document's date or the time of writing; None: nothing tells."""
     valid_from_ms: int | None = None
     """Since when it is so: the day that its words name, else `said_ms`."""
+    is_passing: bool = False
+    """Whether it tells of what happened only, and is remembered where a fact is over by it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

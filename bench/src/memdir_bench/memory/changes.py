@@ -10,6 +10,8 @@ from memdir_bench.memory.judging import DAY_MS, Store
 
 _FIRST_MS = 20_000 * DAY_MS
 _LATER_DAYS = 9
+_JOURNAL = ("/memory/2024-10-13.md", "Slept badly. Long walk by the river. ")
+"""A page of a journal, and what else stands on it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +25,14 @@ class Changes:
     stayed: int
 
 
-def changes(family: str) -> Changes:
-    """Of a family, `tuned` or `held`: each pair is two notes of its own."""
+def changes(family: str, *, in_journal: bool = False) -> Changes:
+    """Of a family, `tuned` or `held`: each pair is two notes of its own, the later one on a page of a journal if so wished."""
     counts = {"ends": [0, 0], "stays": [0, 0]}
     for kind, before, after in pairs(family):
         counts[kind][0] += 1
-        counts[kind][1] += before in _shown(before) and (before in _shown(before, after)) == (kind == "stays")
+        counts[kind][1] += before in _shown(before) and (
+            (before in _shown(before, after, in_journal=in_journal)) == (kind == "stays")
+        )
     return Changes(*counts["ends"], *counts["stays"])
 
 
@@ -45,10 +49,11 @@ def pairs(family: str) -> list[tuple[str, str, str]]:
     return found
 
 
-def _shown(*notes: str) -> list[str]:
+def _shown(*notes: str, in_journal: bool = False) -> list[str]:
     """The profile after them."""
     store = Store()
     for number, note in enumerate(notes):
-        store.write(f"/memory/{number}/notes.md", note, now_ms=_FIRST_MS + number * _LATER_DAYS * DAY_MS)
+        path, lead = _JOURNAL if number and in_journal else (f"/memory/{number}/notes.md", "")
+        store.write(path, lead + note, now_ms=_FIRST_MS + number * _LATER_DAYS * DAY_MS)
     shown = profile(store.latest(), now_ms=_FIRST_MS + _LATER_DAYS * DAY_MS)
     return shown.static_texts + shown.dynamic_texts

@@ -85,8 +85,13 @@ def _diaries() -> Iterator[Figure]:
 
 def _changes(family: str) -> Iterator[Figure]:
     """Facts that a later note in plain words ends, and those that it does not."""
-    found = changes(family)
-    for name, some, of in (("ended", found.ended, found.to_end), ("stayed", found.stayed, found.to_stay)):
+    found, told = changes(family), changes(family, in_journal=True)
+    for name, some, of in (
+        ("ended", found.ended, found.to_end),
+        ("stayed", found.stayed, found.to_stay),
+        ("ended_in_journal", told.ended, told.to_end),
+        ("stayed_in_journal", told.stayed, told.to_stay),
+    ):
         yield figure(f"{family}_{name}", some / of, "share", samples=of, spread=wilson(some, of), better="higher")
 
 
@@ -94,7 +99,7 @@ def _prose(count: int) -> Iterator[Figure]:
     """READMEs, changelogs, licences and news of packages, as if they had been put among the memories."""
     read = facts = documents = 0
     for _path, text in islice(documentation.documents(max_bytes=_DOCUMENT_BYTES), count):
-        found = len(extract(text, "/memory/document.txt", byte_at=int))
+        found = sum(not one.is_passing for one in extract(text, "/memory/document.txt", byte_at=int))
         read, facts, documents = read + 1, facts + found, documents + bool(found)
     if read:
         yield figure("prose_documents_with_facts", documents / read, "share", samples=read, note=f"{facts} facts")

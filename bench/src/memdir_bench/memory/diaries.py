@@ -73,7 +73,8 @@ def remembered(entries: Sequence[Entry]) -> Remembered:
     facts = right = found = 0
     for entry in entries:
         marked = list(_places(entry))
-        spans = [(one.start_byte, one.end_byte) for one in extract(entry.text, entry.path, byte_at=bytes_before(entry.text))]
+        lasting = [one for one in extract(entry.text, entry.path, byte_at=bytes_before(entry.text)) if not one.is_passing]
+        spans = [(one.start_byte, one.end_byte) for one in lasting]
         facts += len(spans)
         right += sum(any(start >= begin and end <= stop for begin, stop in marked) for start, end in spans)
         found += sum(any(start >= begin and end <= stop for start, end in spans) for begin, stop in marked)

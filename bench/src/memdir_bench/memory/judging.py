@@ -69,7 +69,7 @@ class Store:
         return [self.memories[one] for one in sorted(self._stands.get(path, ())) if one in self.memories]
 
     def write(self, path: str, text: str, *, now_ms: int) -> tuple[MemoryCandidate, ...]:
-        """A note is written, or written anew; an empty one is gone."""
+        """A note is written, or written anew; an empty one is gone. What it says that lasts."""
         restated = [] if self._reader is None else self._reader(text)
         candidates = extract(text, path, byte_at=bytes_before(text), restated=restated)
         own = self.own(path)
@@ -98,7 +98,7 @@ class Store:
         self._stands[path] = {
             one.id for one in self.memories.values() if one.document_id == path and same_text(one.candidate.text) in said
         }
-        return candidates
+        return tuple(one for one in candidates if not one.is_passing)
 
 
 def judged(lives: Sequence[Life], reader: Reader | None = None) -> Score:
