@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memdir.memory.claims import STATEMENT_MAX_CHARS, claim_of, formers_of
+from memdir.memory.claims import claim_of, formers_of, is_readable
 from memdir.memory.dates import ms_of
 from memdir.memory.extract import extract
 from memdir.memory.profile import profile
@@ -94,7 +94,7 @@ def test_nothing_is_claimed_of_nobody(text: str) -> None:
 
 def test_what_is_no_sentence_claims_nothing_and_takes_no_time() -> None:
     line = "0 0 moveto Show I live in " * 4000
-    assert len(line) > STATEMENT_MAX_CHARS
+    assert not is_readable(line)
     assert claim_of(line) is None
     assert extract(line, "/memory/picture.ps", byte_at=int) == ()
     assert formers_of("Heron ist von MongoDB auf DuckDB umgestiegen.") == {"mongodb"}

@@ -10,12 +10,14 @@ import pytest
 
 from memdir.core.secrets import masked
 from memdir.ingest.chunker import cut
+from memdir.ingest.extractors.formats import HEAD_BYTES, family_of
 from memdir.ingest.text import decode
 from memdir.memory.extract import extract
 from memdir.memory.guard import is_instruction
 from memdir.retrieval.agents.relevance import is_filler
 from memdir.retrieval.agents.terms import asked
 from memdir.retrieval.agents.updates import relation
+from memdir.retrieval.statements import statements_of
 from memdir.retrieval.units import units_of
 from memdir.store.text.analysis import index_terms
 from memdir.store.text.mentions import mentions
@@ -27,10 +29,11 @@ PROCESSOR_S = 3.0
 ATOMS = (
     " ", "\t", "a", "A", "1", "#", "-", "*", "=", "_", ".", ",", ":", "/", '"', "(", "[", "{", "<", "|", "@", " a", "a.", "a,",
     "a_", "a@", "<a ", "aA", "A1", " \n", "\n", "I ", "is ", "and ", "http://a", "[00:00] ", "A b: ", "- ", "> ", "\\", "`",
-    "Ana and ", "key: ", "a=b; ",
+    "Ana and ", "key: ", "a=b; ", "<!--a-->", "<!DOCTYPE a [", "/**/", ")](", "aAa", "Àaa", "Aaa Bbb ", "`a` ", "\\a{",
+    "a\n==\n\n",
 )  # fmt: skip
 BEGINNINGS = ("", "# a", "- I live in ", 'title: "')
-SUFFIXES = ("md", "org", "txt", "eml", "csv", "json", "yaml", "py", "sh", "vtt", "ini")
+SUFFIXES = ("md", "rst", "tex", "org", "txt", "eml", "csv", "json", "yaml", "py", "sh", "vtt", "ini")
 
 
 def _cut(text: str) -> None:
@@ -41,10 +44,14 @@ def _cut(text: str) -> None:
 
 
 def _facts(text: str) -> None:
-    extract(text, "/memory/me.md", byte_at=int)
+    for said in (text, f"- {text[:900]}", f"Slept well. {text[:900]}."):
+        for path in ("/memory/me.md", "/memory/2026-11-28.md"):
+            extract(said, path, byte_at=int)
 
 
 READERS: dict[str, Callable[[str], object]] = {
+    "kinds": lambda text: family_of(text.encode()[:HEAD_BYTES], "a"),
+    "statements": lambda text: statements_of(text, units_of(text)),
     "passages": _cut, "facts": _facts, "secrets": masked, "lines": units_of, "words": index_terms, "mentions": mentions,
     "pages": unwrapped, "sentences": by_sentence, "prompts": asked, "fillers": is_filler, "orders": is_instruction,
     "updates": lambda text: relation(text, f"{text} not"),

@@ -17,8 +17,8 @@ from memdir.memory.other_languages import LANGUAGES, NAME, Language, with_ich
 
 USER: Final = "user"
 _KNOWN: Final = 32_768
-STATEMENT_MAX_CHARS: Final = 1000
-"""What is longer is no sentence (a picture in PostScript, a line of data), and claims nothing."""
+_STATEMENT_MAX_CHARS: Final = 1000
+_LONG_WORD: Final = re.compile(r"[\w'’-]{60}")
 
 _KIN: Final = (
     r"wife|husband|partner|girlfriend|boyfriend|fianc[eé]e?|son|daughter|mother|father|mum|mom|dad|parents|brother|sister|"
@@ -265,7 +265,7 @@ def claim_of(statement: str) -> Claim | None:
             who = told["who"].casefold()
             return replace(said, subject=who if said.subject == USER else f"{who}'s {said.subject}")
         return said
-    if len(statement) > STATEMENT_MAX_CHARS or not is_meant(statement) or _WISHED.search(statement):
+    if not is_readable(statement) or not is_meant(statement) or _WISHED.search(statement):
         return None
     pair = _PAIR.match(statement)
     key = "" if pair is None else pair["key"].casefold()
@@ -281,6 +281,11 @@ def claim_of(statement: str) -> Claim | None:
                 return made
     statement = with_ich(statement)
     return next((made for one in LANGUAGES if (made := _claim_in(one, statement)) is not None), None)
+
+
+def is_readable(statement: str) -> bool:
+    """Whether it may be a sentence; none is a picture in PostScript, a line of data, or a key in Base64."""
+    return len(statement) <= _STATEMENT_MAX_CHARS and _LONG_WORD.search(statement) is None
 
 
 def says(speaker: str, statement: str) -> str:

@@ -14,7 +14,7 @@ from itertools import islice, takewhile
 from typing import Final
 
 from memdir.memory.change_words import INSTEAD, PATTERNS, TOLD_BY, Kind
-from memdir.memory.claims import STATEMENT_MAX_CHARS, is_meant
+from memdir.memory.claims import is_meant, is_readable
 from memdir.memory.states import FILLERS, State, is_excluded, states_of
 from memdir.store.text.words import stem, words
 
@@ -147,8 +147,8 @@ class Ending:
 
 @lru_cache(maxsize=_KNOWN)
 def endings_of(statement: str) -> tuple[Ending, ...]:
-    """What a statement says is over; empty for one that asks, supposes or is longer than `STATEMENT_MAX_CHARS`."""
-    if len(statement) > STATEMENT_MAX_CHARS or not is_meant(statement):
+    """What a statement says is over; empty for one that asks or supposes."""
+    if not is_readable(statement) or not is_meant(statement):
         return ()
     found = list(_told(statement, PATTERNS))
     found += [Ending(frozenset({_of(state)}), "state", state=state, said=statement) for state in states_of(statement)]
@@ -193,14 +193,14 @@ def _owner_of(statement: str, match: re.Match[str]) -> frozenset[str]:
 
 def may_end(statement: str) -> bool:
     """Whether something may be over by what a statement says happened."""
-    if len(statement) > _NOTED_MAX_CHARS or not is_meant(statement):
+    if len(statement) > _NOTED_MAX_CHARS or not is_readable(statement) or not is_meant(statement):
         return False
     return next(_told(statement, PATTERNS), None) is not None or bool(states_of(statement))
 
 
 def says_what_is_over(statement: str) -> bool:
     """Whether it is worth remembering for that alone; what is finished, bought or paid passes."""
-    if len(statement) > _NOTED_MAX_CHARS or not is_meant(statement):
+    if len(statement) > _NOTED_MAX_CHARS or not is_readable(statement) or not is_meant(statement):
         return False
     return any(ending.kind != "time" or _MOVED.search(statement) is None for ending in _told(statement, _NOTED))
 

@@ -13,7 +13,7 @@ from memdir.store.text.sentences import sentences
 WINDOW_MAX: Final = 8
 """Words in a row that are hashed together at most: of longer texts the first ones."""
 _WORD: Final = re.compile(r"\w+")
-_MARK: Final = re.compile(r"^\s*(?:[-*+•>#]+|\d{1,3}[.)])?\s*(?:\[[ xX]\])?\s*$")
+_MARK: Final = re.compile(r"^\s*+(?:[-*+•>#]++|\d{1,3}[.)])?\s*+(?:\[[ xX]\])?\s*$")
 _HASH_BYTES: Final = 16
 
 Matches = Callable[[str], bool]

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-NAME: Final = r"[A-ZÀ-ÞА-Я][\w'’-]*[a-zà-ÿа-я\d][\w'’-]*(?: (?!I['’])[A-ZÀ-ÞА-Я][\w'’-]+){0,2}"
+NAME: Final = r"[A-ZÀ-ÞА-Я](?=[\w'’-]*[a-zà-ÿа-я\d])[\w'’-]+(?: (?!I['’])[A-ZÀ-ÞА-Я][\w'’-]+){0,2}"
 """Of a person or a thing, in any language with capitals: one to three words."""
 _V: Final = r"(?P<value>[^.,;!?()]{2,60}?)"
 _OLD: Final = r"[^.,;!?()]{2,40}?"

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from memdir.core.caseless import Caseless
-from memdir.memory.claims import STATEMENT_MAX_CHARS, claim_of, is_meant
+from memdir.memory.claims import claim_of, is_meant, is_readable
 from memdir.memory.dates import DATE, DAY_PREFIX, WEEKDAY
 from memdir.memory.endings import says_what_is_over
 from memdir.memory.other_languages import ABOUT_SPEAKER, OF_SOMEBODY, is_bare_german
@@ -200,7 +200,7 @@ _LEAD: Final = re.compile(rf"(?:{DAY_PREFIX.pattern})?(?:(?:And|But|So|Also|Oh|P
 
 def _is_weak_claim(statement: str, names: frozenset[str]) -> bool:
     """`names`: what is a name, and not only the first word of a sentence."""
-    found = _WEAK_CLAIM.match(_without_lead(statement)) if len(statement) <= STATEMENT_MAX_CHARS else None
+    found = _WEAK_CLAIM.match(_without_lead(statement)) if is_readable(statement) else None
     if found is None or found["name"] is None:
         return found is not None
     first = re.split(r"['’ ]", found["name"])[0]
@@ -300,7 +300,7 @@ _ABOUT_MIN: Final = 0.05
 
 def is_claim(statement: str) -> bool:
     """Whether a statement, by its own words, claims something of the user, of a person or of a project."""
-    if len(statement) > STATEMENT_MAX_CHARS:
+    if not is_readable(statement):
         return False
     statement = _without_lead(statement)
     return claim_of(statement) is not None or (is_meant(statement) and is_about_person(statement))
@@ -314,7 +314,7 @@ def _without_lead(statement: str) -> str:
 
 def is_of_life(statement: str) -> bool:
     """What the user's household is or did for good, and turns of a life without a subject ("Sold the car")."""
-    if len(statement) > STATEMENT_MAX_CHARS:
+    if not is_readable(statement):
         return False
     statement = _without_lead(statement)
     of_life = _WE.search(statement) is not None or _TURN.match(statement) is not None or _names(_HAS_DONE, statement)

@@ -34,7 +34,7 @@ def add(data: bytes, name: str, out: Output, *, title: str) -> None:
     if found is None:
         text = decode(data)
         _section(text.text if text is not None else "", data, name, out, title)
-    elif found.kind == "image":
+    elif found.module == "image":
         _section(_recognised(data, out, found), data, name, out, title)
     elif _depth >= DEPTH_MAX or found.kind in _NEEDS_TIME:
         out.paragraph(f"{title}: {name} ({len(data)} bytes, {found.media_type}, not opened)")
@@ -69,7 +69,7 @@ def _recognised(data: bytes, out: Output, found: Format) -> str:
     digest = hashlib.sha256(data).digest()
     if digest in _pictures:
         return _pictures[digest]
-    if not ocr.is_available():
+    if found.module == "image" and not ocr.is_available():
         out.needs = "ocr"
         out.fact("unread_pictures", ocr.HINT)
         return ""

@@ -81,6 +81,10 @@ def _video(media_type: str) -> Format:
     return _made("video", media_type, "video")
 
 
+SVG: Final = _made("image", "image/svg+xml", "drawing")
+DRAWIO: Final = _made("image", "application/vnd.jgraph.mxfile", "drawing")
+EXCALIDRAW: Final = _made("image", "application/vnd.excalidraw+json", "drawing")
+
 _SIGNATURES: Final = (
     (b"\x89PNG\r\n\x1a\n", _image("image/png")),
     (b"\xff\xd8\xff", _image("image/jpeg")),
@@ -126,10 +130,15 @@ _BRANDS: Final = {
 }
 _MPEG_AUDIO: Final = re.compile(rb"\xff[\xe2\xe3\xf2\xf3\xf6\xf7\xfa\xfb\xf1\xf9]")
 _BMP: Final = re.compile(rb"BM.{4}\x00{4}.{4}[\x0c\x28\x38\x40\x6c\x7c]\x00\x00\x00", re.DOTALL)
-_HTML: Final = re.compile(
-    rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.{0,4000}?-->\s*)*<(?:!doctype\s+html|html|head|body)\b", re.I | re.S
+_PROLOGUE: Final = rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!--(?:(?!-->).){0,4000}-->\s*)*+"
+_DOCTYPE: Final = _PROLOGUE + rb"(?:<!DOCTYPE [^>\[]*(?:\[[^\]]{0,4000}\]\s*)?>\s*)?(?:<!--(?:(?!-->).){0,4000}-->\s*)*+"
+_HTML: Final = re.compile(_PROLOGUE + rb"<(?:!doctype\s+html|html|head|body)\b", re.I | re.S)
+_BEGINNINGS: Final = (
+    (re.compile(_DOCTYPE + rb"<en-export\b", re.S), EVERNOTE),
+    (re.compile(_DOCTYPE + rb"<(?:svg:)?svg\b", re.S), SVG),
+    (re.compile(_DOCTYPE + rb"<(?:mxfile|mxGraphModel)\b", re.S), DRAWIO),
+    (re.compile(rb'\s*\{\s*"type"\s*:\s*"excalidraw"'), EXCALIDRAW),
 )
-_EVERNOTE: Final = re.compile(rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!DOCTYPE en-export\b[^>]*>\s*)?<en-export\b")
 _ENVELOPE: Final = re.compile(rb"From \S+ +\w{3} \w{3} [ \d]\d \d\d:\d\d")
 
 
@@ -165,8 +174,9 @@ def _text_family(head: bytes, name: str) -> Format | None:
         return None
     if _HTML.match(bare) or (suffix in {"html", "htm", "xhtml"} and b"<" in bare):
         return HTML
-    if _EVERNOTE.match(bare):
-        return EVERNOTE
+    for beginning, found in _BEGINNINGS:
+        if beginning.match(bare):
+            return found
     for signature, found in ((b"BEGIN:VCALENDAR", CALENDAR), (b"BEGIN:VCARD", CARDS)):
         if bare[:200].lstrip().upper().startswith(signature):
             return found
