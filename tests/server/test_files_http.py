@@ -12,7 +12,7 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from memdir.core.limits import BATCH_MAX_BYTES, BATCH_MAX_ITEMS
+from memdir.core.limits import BATCH_MAX_BYTES, BATCH_MAX_ITEMS, READ_MAX_BYTES, READ_MAX_ITEMS
 from tests.servers import ON_BOTH, ServerProcess
 
 pytestmark = ON_BOTH
@@ -286,3 +286,20 @@ def test_many_clients_at_once_lose_nothing(server: ServerProcess, tag: str) -> N
     with server.client() as client:
         page = client.get("/v1/changes", params={"containerTag": tag}).json()
     assert [c["seq"] for c in page["changes"]] == list(range(1, 161))
+
+
+def test_several_files_are_read_in_one_call_each_for_itself(client: httpx.Client, tag: str) -> None:
+    large = bytes(READ_MAX_BYTES - 3)
+    for path, content in (("/a", b"\x00one"), ("/dir/b", b""), ("/large", large), ("/ü", b"four")):
+        assert put(client, tag, path, content).status_code == 201
+    paths = ["/a", "/none", "/dir/b", "/dir", "/ü", "/large", "relative"]
+    answer = client.post("/v1/files:read", json={"containerTag": tag, "paths": paths})
+    assert answer.status_code == 200
+    files = answer.json()["files"]
+    assert [one["status"] for one in files] == [200, 404, 200, 404, 200, 413, 400]
+    given = [None if one["contentBase64"] is None else base64.b64decode(one["contentBase64"]) for one in files]
+    assert given == [b"\x00one", None, b"", None, b"four", None, None]
+    alone = client.post("/v1/files:read", json={"containerTag": tag, "paths": ["/large"]}).json()["files"]
+    assert base64.b64decode(alone[0]["contentBase64"]) == large
+    for wrong in ([], ["/a"] * (READ_MAX_ITEMS + 1)):
+        assert client.post("/v1/files:read", json={"containerTag": tag, "paths": wrong}).status_code == 400

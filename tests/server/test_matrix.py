@@ -95,6 +95,7 @@ ROWS: dict[tuple[str, str], Row] = {
     ("DELETE", "/v1/files/{path:path}"): row(404, 403, 403, 403, params=AT),
     ("POST", "/v1/files:move"): row(404, 403, 403, 403),
     ("POST", "/v1/files:batch"): row(200, 403, 200, 403),  # each operation has a status of its own, see below
+    ("POST", "/v1/files:read"): row(OWN, 403, 200),  # each file has a status of its own, see below
     ("GET", "/v1/changes"): row(200, 403, 200, params=AT),
     ("GET", "/v1/siblings"): row(OWN, 403, 200, params=AT),
     ("GET", "/v1/siblings/text"): row(404, 403, 404, params=AT | {"contentHash": "0" * 64}),
@@ -336,6 +337,8 @@ def test_each_operation_of_a_batch_is_judged_for_itself(world: World) -> None:
     files = Row(org={200}, container={403}, folder={200}, body={"containerTag": "notes", "operations": ops})
     answer = world.ask("folder", "POST", "/v1/files:batch", files).json()
     assert [item["status"] for item in answer["results"]] == [403, 403]
+    reads = Row(org={200}, container={403}, folder={200}, body={"containerTag": "notes", "paths": ["/work/plan.md"]})
+    assert world.ask("folder", "POST", "/v1/files:read", reads).json()["files"] == [{"status": 403, "contentBase64": None}]
     documents = Row(org={200}, container={200}, folder={200}, body={"containerTag": "notes", "contents": ["x"]})
     for who in ("container", "folder", "reader"):
         answer = world.ask(who, "POST", "/v3/documents/batch", documents).json()

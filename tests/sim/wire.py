@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from memdir.api import v1
-from memdir.client.errors import NotFoundError, RejectedError
+from memdir.client.errors import ConflictError, NotFoundError, RejectedError
 from memdir.client.remote import Expect, Profile
 from tests.sim.server import SimServer
 
@@ -65,6 +65,18 @@ class SimRemote:
         assert isinstance(found, tuple)
         revision, content = found
         yield revision, self._pieces(content)
+
+    def read_files(self, container: str, paths: Sequence[str]) -> list[bytes | None]:
+        del container
+        found = self._reach("read", lambda: [self._read(path) for path in paths])
+        assert isinstance(found, list)
+        return found
+
+    def _read(self, path: str) -> bytes | None:
+        try:
+            return self._server.content(path)[1]
+        except (NotFoundError, ConflictError):
+            return None
 
     def _pieces(self, content: bytes) -> Iterator[bytes]:
         if content:

@@ -182,6 +182,13 @@ class FakeServer:
 
     def _contents(self, request: httpx.Request) -> tuple[int, Any, dict[str, str]]:
         path, query = request.url.path, request.url.params
+        if path == "/v1/files:read":
+            with self.lock:
+                found = [self.entries.get(one) for one in json.loads(request.content)["paths"]]
+                content = [
+                    None if one is None or one.kind == "dir" else base64.b64encode(one.content).decode() for one in found
+                ]
+            return 200, {"files": [{"status": 404 if one is None else 200, "contentBase64": one} for one in content]}, {}
         if path.startswith("/v1/files/"):
             return self._file(request, unquote(request.url.raw_path.split(b"?")[0].decode()[len("/v1/files") :]))
         if path == "/v1/versions":

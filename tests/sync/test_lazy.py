@@ -327,6 +327,44 @@ def test_prefetch_brings_small_and_new_files_first_and_stops_at_its_limit(tmp_pa
 
 
 @pytest.mark.promise("lazy.prefetch")
+def test_small_files_come_many_in_one_call(tmp_path: Path, server: FakeServer) -> None:
+    mount = Mount(tmp_path / "one", server, keeping=KeepingPolicy())
+    for number in range(150):
+        server.write(f"/d{number % 3}/f{number}.md", f"text {number}".encode())
+    server.write("/large", bytes(2 * MIB))
+    mount.sync()
+    entry = server.entries["/d1/f1.md"]
+    server.entries["/d1/f1.md"] = type(entry)(
+        entry.kind, b"not those", entry.mode, entry.mtime_ns, entry.revision, entry.document_id
+    )
+    server.requests.clear()
+    while mount.engine.keeper.work_once():
+        mount.clock.advance(3.0)
+    assert [path for path in server.tree() if not path.startswith("/d1/f1.") and is_absent(mount, path)] == []
+    assert is_absent(mount, "/d1/f1.md"), "its bytes are others"
+    assert sum(request.startswith("POST /v1/files:read") for request in server.requests) <= 5
+    assert downloads(server) <= 2 + 3, "the large one, and that whose bytes are others"
+    mount.engine.close()
+
+
+def test_who_reads_through_a_folder_gets_others_of_it_along(lazy: Mount, server: FakeServer) -> None:
+    for number in range(120):
+        server.write(f"/d/f{number:03}.md", f"text {number}".encode())
+    server.write("/d/large", bytes(300 * KIB))
+    server.write("/far/away", b"alone")
+    lazy.sync()
+    server.requests.clear()
+    assert lazy.engine.fetcher._outcome(lazy.ino("/d/f000.md")) is None
+    assert (downloads(server), len(server.requests)) == (1, 1), "one file is one file"
+    for number in range(1, 120):
+        assert lazy.engine.fetcher._outcome(lazy.ino(f"/d/f{number:03}.md")) is None
+        assert lazy.read(f"/d/f{number:03}.md") == f"text {number}".encode()
+    assert len(server.requests) <= 4
+    assert is_absent(lazy, "/d/large")
+    assert is_absent(lazy, "/far/away")
+
+
+@pytest.mark.promise("lazy.prefetch")
 def test_prefetch_rests_while_the_server_is_away(tmp_path: Path, server: FakeServer) -> None:
     mount = Mount(tmp_path / "one", server, keeping=KeepingPolicy())
     server.write("/a", b"text")

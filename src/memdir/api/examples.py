@@ -8,6 +8,7 @@ TAG: Final = "notes"
 
 EXAMPLES: Final[dict[tuple[str, str], Any]] = {
     ("post", "/v1/files:move"): {"containerTag": TAG, "fromPath": "/work/plan.md", "toPath": "/work/plan-2.md"},
+    ("post", "/v1/files:read"): {"containerTag": TAG, "paths": ["/work/plan.md", "/work/todo.md"]},
     ("post", "/v1/files:batch"): {
         "containerTag": TAG,
         "operations": [

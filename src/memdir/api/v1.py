@@ -16,7 +16,7 @@ from pydantic import Field
 
 from memdir.api.search import FileCount, LineRange, SearchHit, SearchLeftOut, SearchRequest, SearchResponse
 from memdir.api.wire import Wire
-from memdir.core.limits import BATCH_MAX_ITEMS, CHANGES_PAGE_MAX, INT64_MAX
+from memdir.core.limits import BATCH_MAX_ITEMS, CHANGES_PAGE_MAX, INT64_MAX, READ_MAX_ITEMS
 
 __all__ = [
     "FileCount",
@@ -183,6 +183,26 @@ class BatchRequest(Wire):
     operations: Annotated[list[BatchOperation], Field(min_length=1, max_length=BATCH_MAX_ITEMS)]
     bulk: bool = False
     """Some of many files: read after those that somebody just saved. Larger batches always are."""
+
+
+class ReadRequest(Wire):
+    """Of POST /v1/files:read."""
+
+    container_tag: str
+    paths: Annotated[list[str], Field(min_length=1, max_length=READ_MAX_ITEMS)]
+
+
+class ReadItem(Wire):
+    """`status` as the single call would have answered, or 413 for what does not fit into one answer: ask for it alone."""
+
+    status: int
+    content_base64: str | None = None
+
+
+class ReadResult(Wire):
+    """In the order of the paths; each file stands for itself."""
+
+    files: list[ReadItem]
 
 
 class BatchItemResult(Wire):

@@ -142,6 +142,11 @@ class Client:
         with self.open_file(container, path) as (_, pieces):
             return b"".join(pieces)
 
+    def read_files(self, container: str, paths: Sequence[str]) -> list[bytes | None]:
+        """Several small files in one call; None for one that cannot be had so (`Remote`)."""
+        found = self._call(v1.ReadResult, "POST", "/v1/files:read", json={"containerTag": container, "paths": [*paths]}).files
+        return [None if one.content_base64 is None else base64.b64decode(one.content_base64) for one in found]
+
     def delete_file(
         self,
         container: str,
@@ -184,18 +189,18 @@ class Client:
         self, container: str, path: str, *, before: int | None = None, limit: int = CHANGES_PAGE_MAX
     ) -> v1.VersionsPage:
         """Former contents of what stands, or stood last, at `path`, newest first."""
-        return self._versions("/v1/versions", {"containerTag": container, "path": path, "limit": str(limit)}, before)
+        params = {"containerTag": container, "path": path, "limit": str(limit)}
+        return self._before(v1.VersionsPage, "/v1/versions", params, before)
 
     def deleted_versions(
         self, container: str, prefix: str = "/", *, before: int | None = None, limit: int = CHANGES_PAGE_MAX
     ) -> v1.VersionsPage:
         """The last content of each file that was deleted at or below `prefix`, latest deletion first."""
-        return self._versions(
-            "/v1/versions:deleted", {"containerTag": container, "prefix": prefix, "limit": str(limit)}, before
-        )
+        params = {"containerTag": container, "prefix": prefix, "limit": str(limit)}
+        return self._before(v1.VersionsPage, "/v1/versions:deleted", params, before)
 
-    def _versions(self, url: str, params: dict[str, str], before: int | None) -> v1.VersionsPage:
-        return self._call(v1.VersionsPage, "GET", url, params=params if before is None else params | {"before": str(before)})
+    def _before(self, model: type[M], url: str, params: dict[str, str], before: int | None) -> M:
+        return self._call(model, "GET", url, params=params if before is None else params | {"before": str(before)})
 
     def standing_at(self, container: str, prefix: str, at: str) -> Iterator[v1.PastPage]:
         """What stood at and below `prefix` at a moment (ISO 8601), page by page."""
@@ -211,9 +216,7 @@ class Client:
     ) -> v1.HistoryPage:
         """Changes at and below a folder, newest first."""
         params = {"containerTag": container, "prefix": prefix, "limit": str(limit)}
-        if before is not None:
-            params["before"] = str(before)
-        return self._call(v1.HistoryPage, "GET", "/v1/versions:changes", params=params)
+        return self._before(v1.HistoryPage, "/v1/versions:changes", params, before)
 
     @contextmanager
     def open_version(self, container: str, version: int) -> Iterator[Iterator[bytes]]:
@@ -260,12 +263,8 @@ class Client:
         """Changes behind `since`; with `wait_s` the call may take that long."""
         wait_s = min(wait_s, CHANGES_WAIT_MAX_S)
         params = {"containerTag": container, "since": str(since), "wait": f"{wait_s:g}", "limit": str(_PAGE_ENTRIES)}
-        if token:
-            params["token"] = token
-        if profile_since is not None:
-            params["profileSince"] = str(profile_since)
-        if siblings_since is not None:
-            params["siblingsSince"] = str(siblings_since)
+        optional = {"token": token or None, "profileSince": profile_since, "siblingsSince": siblings_since}
+        params |= {name: str(value) for name, value in optional.items() if value is not None}
         timeout = httpx.Timeout(wait_s + 15.0, connect=CONNECT_TIMEOUT_S)
         return self._call(v1.ChangesPage, "GET", "/v1/changes", params=params, timeout=timeout)
 

@@ -105,6 +105,11 @@ class Remote(Protocol):
         """The revision and the bytes of a file, in pieces. OfflineError when nothing comes for `stall_s`."""
         ...
 
+    def read_files(self, container: str, paths: Sequence[str]) -> list[bytes | None]:
+        """The bytes of several small files in one call; None for one that cannot be had so: a folder, none, or too large.
+        At most READ_MAX_ITEMS paths."""
+        ...
+
     def gives_back(self, container: str, path: str, content_hash: str) -> bool:
         """Whether exactly these bytes can be had again from the server's `path`; asked before the only other copy goes."""
         ...

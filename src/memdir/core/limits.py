@@ -20,6 +20,10 @@ BATCH_MAX_ITEMS: Final = 256
 BATCH_MAX_BYTES: Final = 8 * MIB
 """One `POST /v1/files:batch`: sum of decoded contents."""
 
+READ_MAX_ITEMS: Final = 64
+READ_MAX_BYTES: Final = MIB
+"""One `POST /v1/files:read`: sum of contents."""
+
 IMPORT_MAX_BYTES: Final = 16 * 1024 * MIB
 """One archive of `POST /v1/import`, packed."""
 

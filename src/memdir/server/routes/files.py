@@ -203,6 +203,11 @@ async def batch(body: v1.BatchRequest, caller: Calling, dispatcher: Dispatching)
     return model_response(await dispatcher.run(files.batch, caller, body))
 
 
+@router.post("/v1/files:read", response_model=v1.ReadResult)
+async def read(body: v1.ReadRequest, caller: Calling, dispatcher: Dispatching) -> Response:
+    return model_response(await dispatcher.run(files.read, caller, body))
+
+
 @router.get("/v1/changes", response_model=v1.ChangesPage, responses=_OTHER_HISTORY)
 async def changes(
     caller: Calling,

@@ -10,11 +10,12 @@ import errno
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from memdir.client.errors import ConflictError, NotFoundError, OfflineError, RejectedError
 from memdir.core.errors import MemdirError
+from memdir.core.limits import KIB, READ_MAX_BYTES, READ_MAX_ITEMS
 from memdir.fs.errors import FsError
 from memdir.fs.source import Brought
 from memdir.fs.tree import ContentsMismatchError, LocalChangedError
@@ -34,6 +35,10 @@ STALL_S: Final = 10.0
 _TRIES: Final = 3
 _PLACES_MAX: Final = 8
 """Paths of the server that are tried for the same contents."""
+SMALL_MAX_BYTES: Final = 64 * KIB
+"""Files up to here come several in one call."""
+_AHEAD_MAX_BYTES: Final = 256 * KIB
+"""Of what comes along for a reader, who waits for all of it."""
 _DEPENDENTS_MAX: Final = 1000
 _RETRY_S: Final = 1.0
 """While the server is away, a reader makes us try again at most this often."""
@@ -59,6 +64,9 @@ class Fetcher:
         self._waiting_count = 0
         self._running: dict[int, int] = {}
         """Inodes being fetched, with the bytes that came."""
+        self._ahead_in = ""
+        self._ahead: list[int] = []
+        """The folder that a reader read from last, and what of it was absent when somebody read a second file of it."""
         self._threads: list[threading.Thread] = []
         self._stopping = False
         self._last_try_s = float("-inf")
@@ -125,6 +133,7 @@ class Fetcher:
         self._hurry()
         started_s = self._ctx.clock.monotonic_s()
         try:
+            self._bring_along(ino)
             self.fetch(ino)
         except ContentsGoneError as error:
             self.look_again(ino)
@@ -141,6 +150,36 @@ class Fetcher:
             log.exception("fetching inode %d failed", ino)
             return FsError(errno.EIO, f"internal error: {error!r}")
         return None
+
+    def _bring_along(self, ino: int) -> None:
+        """Who reads a second small file of a folder, or of one beside it, gets others of it in the same call: a search through
+        folders would else wait for the server once a file."""
+        entry = self._ctx.tree.fact_by_number(ino)
+        if entry is None or entry.absent_hash is None or entry.size > SMALL_MAX_BYTES:
+            return
+        folder = entry.path.rpartition("/")[0] or "/"
+        with self._changed:
+            before, near = self._ahead_in, self._ahead
+            self._ahead_in, self._ahead = folder, []  # the list is ours until it is put back
+        if before != folder:
+            near = []
+            if not _are_beside(before, folder):
+                return
+        if not near:
+            near = [one.ino for one in self._ctx.tree.children(folder) if one.absent_hash is not None]
+        chosen, room = [ino], _AHEAD_MAX_BYTES - entry.size
+        while near and len(chosen) < READ_MAX_ITEMS:
+            other = self._ctx.tree.fact_by_number(near[-1])
+            if other is not None and other.absent_hash is not None and other.size <= SMALL_MAX_BYTES:
+                room -= other.size
+                if room < 0:
+                    break
+                chosen.append(other.ino)
+            near.pop()
+        with self._changed:
+            self._ahead = near
+        if len(chosen) > 1:
+            self.fetch_together(chosen)
 
     def _hurry(self) -> None:
         """A closed link fails at once until its next try is due, which may be half a minute away. A reader may make it try
@@ -180,6 +219,56 @@ class Fetcher:
             with self._changed:
                 del self._running[ino]
                 self._changed.notify_all()
+
+    def fetch_together(self, numbers: Iterable[int]) -> int:
+        """Give several small files their contents in one call, at most READ_MAX_ITEMS and READ_MAX_BYTES; how many came. The
+        others are left to `fetch`. ClientError, FsError."""
+        ctx = self._ctx
+        wanted: dict[str, LocalFact] = {}
+        size = 0
+        for ino in numbers:
+            entry = ctx.tree.fact_by_number(ino)
+            if entry is None or entry.absent_hash is None or size + entry.size > READ_MAX_BYTES:
+                continue
+            place = next(iter(self._places(entry)), None)
+            if place is not None:
+                wanted[place] = entry
+                size += entry.size
+            if len(wanted) == READ_MAX_ITEMS:
+                break
+        with self._changed:
+            wanted = {path: entry for path, entry in wanted.items() if entry.ino not in self._running}
+            self._running |= dict.fromkeys((entry.ino for entry in wanted.values()), 0)
+        try:
+            return self._filled(wanted)
+        finally:
+            with self._changed:
+                for entry in wanted.values():
+                    self._running.pop(entry.ino, None)
+                self._changed.notify_all()
+
+    def _filled(self, wanted: dict[str, LocalFact]) -> int:
+        if not wanted:
+            return 0
+        ctx = self._ctx
+        try:
+            with ctx.link.lend() as client:
+                found = client.read_files(ctx.container, list(wanted))
+        except (NotFoundError, RejectedError) as error:
+            log.info("the server gives no files together: %s", error.message)
+            return 0
+        came = 0
+        for entry, content in zip(wanted.values(), found, strict=False):
+            if content is None:
+                continue
+            try:
+                ctx.tree.fill(entry, iter((content,)))
+            except (ContentsMismatchError, LocalChangedError) as error:
+                log.info("%s did not come with others: %s", entry.path, error)
+                continue
+            came += 1
+        ctx.counters.fetched += came
+        return came
 
     def secure(self, path: str, remote: Fact, *, is_replaced: bool = False) -> None:
         """`remote` is about to be overwritten or deleted at the server's `path`, or others did it already (`is_replaced`) and
@@ -285,6 +374,12 @@ class Fetcher:
             with self._changed:
                 self._running[ino] = self._running.get(ino, 0) + len(piece)
             yield piece
+
+
+def _are_beside(one: str, other: str) -> bool:
+    """Whether one folder is in the other, or both are in the same one."""
+    above, beside = one.rpartition("/")[0], other.rpartition("/")[0]
+    return one != "" and (above in (other, beside) or beside == one)
 
 
 def _tell(waiting: list[Brought], error: FsError | None) -> None:

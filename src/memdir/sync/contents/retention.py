@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from memdir.client.errors import ClientError, RejectedError
-from memdir.core.limits import FILE_SYNC_MAX_BYTES, MIB
+from memdir.core.limits import FILE_SYNC_MAX_BYTES, MIB, READ_MAX_BYTES, READ_MAX_ITEMS
 from memdir.fs.errors import FsError
 from memdir.fs.tree import LocalChangedError
 from memdir.fs.types import LocalFact
-from memdir.sync.contents.fetcher import ContentsGoneError, Fetcher
+from memdir.sync.contents.fetcher import SMALL_MAX_BYTES, ContentsGoneError, Fetcher
 from memdir.sync.context import Context
 from memdir.sync.local_view import stamp_of
 from memdir.sync.model import PLAIN_EPOCH
@@ -122,7 +122,7 @@ class Keeper:
                 return True
         else:
             self._cold = []
-        return self._prefetch_one(held)
+        return self._prefetch_some(held)
 
     def _held_bytes(self) -> int:
         """Counting reads the whole table, so between two counts only what happens here is added up."""
@@ -136,7 +136,7 @@ class Keeper:
 
     # --- prefetch ------------------------------------------------------------------------------------------------
 
-    def _prefetch_one(self, held_bytes: int) -> bool:
+    def _prefetch_some(self, held_bytes: int) -> bool:
         ctx = self._ctx
         room = self._policy.prefetch_limit_bytes() - held_bytes
         room = min(room, ctx.tree.free_bytes() - _LEFT_FREE_BYTES)
@@ -147,8 +147,11 @@ class Keeper:
         entry = self._next_absent(room)
         if entry is None:
             return False
+        held = self._ctx.tree.absent_totals().size_bytes
         try:
-            self._fetcher.fetch(entry.ino)
+            together = self._small_ones(entry, room)
+            if len(together) < 2 or not self._fetcher.fetch_together(together):
+                self._fetcher.fetch(entry.ino)
         except ContentsGoneError as error:
             log.info("prefetch: %s", error.message)
             self._refuse(entry)
@@ -160,8 +163,21 @@ class Keeper:
             log.info("prefetch pauses: %s", error.message)
             self._paused_until_s = ctx.clock.monotonic_s() + _FAILED_PAUSE_S
             return False
-        self._held += entry.size
+        self._held += max(0, held - self._ctx.tree.absent_totals().size_bytes)
         return True
+
+    def _small_ones(self, first: LocalFact, room_bytes: float) -> list[int]:
+        """The next small files that come in one call with the first one."""
+        chosen, room = [first.ino], min(room_bytes, READ_MAX_BYTES) - first.size
+        while first.size <= SMALL_MAX_BYTES and self._todo and len(chosen) < READ_MAX_ITEMS:
+            other = self._ctx.tree.fact_by_number(self._todo[-1])
+            if other is not None and other.absent_hash is not None:
+                if other.size > min(room, SMALL_MAX_BYTES):
+                    break
+                chosen.append(other.ino)
+                room -= other.size
+            self._todo.pop()
+        return chosen
 
     def _next_absent(self, room_bytes: float) -> LocalFact | None:
         tree = self._ctx.tree

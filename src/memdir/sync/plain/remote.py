@@ -145,6 +145,11 @@ class PlainRemote:
         self._check(container)
         return self._contents.open(path, stall_s=stall_s)
 
+    def read_files(self, container: str, paths: Sequence[str]) -> list[bytes | None]:
+        """None of them: such a server has no words for it."""
+        self._check(container)
+        return [None] * len(paths)
+
     def gives_back(self, container: str, path: str, content_hash: str) -> bool:
         """Tried out: such a server may keep a text changed, or no original at all."""
         self._check(container)

@@ -10,7 +10,7 @@ from typing import Final
 
 from memdir.api import v1
 from memdir.core.errors import MemdirError, NotFoundError
-from memdir.core.limits import BATCH_MAX_BYTES, FILE_SYNC_MAX_BYTES
+from memdir.core.limits import BATCH_MAX_BYTES, FILE_SYNC_MAX_BYTES, READ_MAX_BYTES
 from memdir.server.dispatcher import Dispatcher
 from memdir.server.errors import status_of, text_of
 from memdir.server.http.access import Caller
@@ -247,6 +247,25 @@ def content(caller: Caller, tag: str, path: str) -> tuple[Document, bytes | Iter
     turn of a thread each."""
     document, pieces = _content(caller, tag, path)
     return document, b"".join(pieces) if document.size_bytes <= INLINE_MAX_BYTES else pieces
+
+
+def read(caller: Caller, request: v1.ReadRequest) -> v1.ReadResult:
+    """Files as they are, each for itself, as long as they fit READ_MAX_BYTES together."""
+    caller.container(request.container_tag, "read", at=caller.narrowed("/"))
+    found: list[v1.ReadItem] = []
+    room = READ_MAX_BYTES
+    for path in request.paths:
+        try:
+            document, pieces = _content(caller, request.container_tag, path)
+        except MemdirError as error:
+            found.append(v1.ReadItem(status=status_of(error)))
+            continue
+        if document.size_bytes > room:
+            found.append(v1.ReadItem(status=413))
+            continue
+        room -= document.size_bytes
+        found.append(v1.ReadItem(status=200, content_base64=base64.b64encode(b"".join(pieces)).decode("ascii")))
+    return v1.ReadResult(files=found)
 
 
 def _content(caller: Caller, tag: str, path: str) -> tuple[Document, Iterable[bytes]]:
