@@ -66,6 +66,23 @@ def test_what_is_done_at_one_place_is_seen_at_the_other(memdir: Memdir, places: 
     assert (first / "profile.md").read_bytes() == (second / "profile.md").read_bytes()
 
 
+def test_a_new_mount_has_all_names_when_its_command_ends(memdir: Memdir, name: str) -> None:
+    """A script goes on with the files."""
+    first = memdir.mount(name, "--path", memdir.folder / f"{name}-a")
+    try:
+        for number in range(400):
+            folder = first / f"d{number % 7}"
+            folder.mkdir(exist_ok=True)
+            (folder / f"f{number}.md").write_text(f"{number}\n")
+        memdir.run("sync", str(first))
+        names = {path.relative_to(first) for path in first.rglob("*.md")}
+        second = memdir.mount(name, "--path", memdir.folder / f"{name}-b")
+        assert {path.relative_to(second) for path in second.rglob("*.md")} == names
+        assert len(names) > 400  # and profile.md
+    finally:
+        memdir.run("unmount", name, "--all", "--force", expect=(0, 1, 2))
+
+
 @pytest.mark.promise("sync.two-mounts")
 def test_both_work_at_once_while_a_third_comes_and_goes(memdir: Memdir, name: str, places: tuple[Path, Path]) -> None:
     stop = threading.Event()

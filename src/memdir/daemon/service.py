@@ -96,6 +96,7 @@ class MountService:
             "memory_paths": self._memory_paths,
             "upload_again": self._upload_again,
             "flush": self._flush,
+            "listed": self._listed,
             "clear_free_space": self._clear_free_space,
             "stop": self._stop,
             "draining": self._draining,
@@ -248,6 +249,12 @@ class MountService:
         """What was deleted is nowhere in the files of this mount any more."""
         self._clear()
         return {}
+
+    def _listed(self, args: Json) -> Json:
+        """Whether all names that the server has are here, waited for unless it cannot be reached."""
+        timeout_s = number(args, "timeout_s", 0.0, 0.0, _SYNC_TIMEOUT_MAX_S)
+        engine = self._syncing.wait_engine(timeout_s)
+        return {"complete": engine is not None and engine.wait_caught_up(timeout_s)}
 
     def _flush(self, args: Json) -> Json:
         """Push what waits at and below a path; with `seq` also wait until what the server did up to there is shown."""

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from memdir.daemon.registry import MountRecord, MountRegistry, MountSpec
 
 _START_TIMEOUT_S: Final = 30.0
+_NAMES_MAX_S: Final = 5.0
+"""A first mount waits so long for the names of what the server has."""
+_ANSWER_S: Final = 5.0
 _DRAIN_DEFAULT_S: Final = 30.0
 _PREFETCH_DEFAULT: Final = 1 << 30
 _FETCH_TIMEOUT_DEFAULT_S: Final = 30.0
@@ -168,6 +171,8 @@ def _mount(registry: MountRegistry, name: str, place: str, args: argparse.Namesp
         raise
     if args.foreground:
         remove_created_dir(record)
+    elif spec.sync and not any(old.id == record.id for old in records):
+        _await_names(record, out)
     before = next((old for old in records if old.id == record.id and old.path != place), None)
     if args.all:
         add_pattern(Path(place), EVERYTHING)
@@ -177,6 +182,19 @@ def _mount(registry: MountRegistry, name: str, place: str, args: argparse.Namesp
         out.note(f"{name} is also mounted at {', '.join(others)}; both show the same memory")
     _say_mounted(record, report, created=created, foreground=args.foreground, out=out)
     return EXIT_OK
+
+
+def _await_names(record: MountRecord, out: Output) -> None:
+    """A memory that was never here shows what its server has, where that runs: a script goes on with the files."""
+    from memdir.cli.targets import control
+    from memdir.client.local import running_server
+    from memdir.core.paths import app_paths
+
+    if running_server(app_paths()) is None:
+        return  # it starts now, and has nothing yet that another machine wrote
+    answer = control(record).call("listed", _NAMES_MAX_S + _ANSWER_S, timeout_s=_NAMES_MAX_S)
+    if not answer["complete"]:
+        out.note("not all names are here yet: `memdir status` says how far it is")
 
 
 def _start(
