@@ -15,7 +15,7 @@ from memdir_bench.memory.judging import Store
 
 from .reading import read
 
-PAIRS = [(before, after) for family in ("tuned", "held") for _, before, after in pairs(family)]
+PAIRS = [(before, after) for family in ("tuned", "held", "languages_tuned", "languages_held") for _, before, after in pairs(family)]
 
 
 def latest(*notes: str, path: str = "/memory/{}/notes.md") -> list[str]:
@@ -100,6 +100,13 @@ def test_a_value_that_changed_is_remembered_in_a_journal_too() -> None:
     store.write("/memory/about-me.md", "The release is planned for March 1.", now_ms=1)
     store.write("/memory/2026-11-28.md", "Slept badly.\nThe release slipped to March 15.\n", now_ms=2)
     assert [one.candidate.text for one in store.latest()] == ["The release slipped to March 15."]
+
+
+def test_german_spanish_and_french_end_facts_too() -> None:
+    tuned, held = changes("languages_tuned"), changes("languages_held")
+    assert tuned.ended >= 0.85 * tuned.to_end
+    assert held.ended
+    assert tuned.stayed + held.stayed >= 0.95 * (tuned.to_stay + held.to_stay)
 
 
 def test_what_only_happened_is_remembered_of_a_journal_where_a_fact_is_over_by_it() -> None:

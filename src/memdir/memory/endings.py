@@ -14,6 +14,7 @@ from itertools import islice, takewhile
 from typing import Final
 
 from memdir.memory.change_words import INSTEAD, PATTERNS, TOLD_BY, Kind
+from memdir.memory.change_words_other_languages import OTHER_LANGUAGES, ChangeWords
 from memdir.memory.claims import is_meant, is_readable
 from memdir.memory.states import FILLERS, State, is_excluded, states_of
 from memdir.store.text.words import stem, words
@@ -120,6 +121,9 @@ _VAGUE: Final = listed("""
 """What tells nothing of what is over when it stands alone."""
 
 
+_OTHER_LANGUAGES: Final = tuple((one, frozenset(map(root, one.ignored))) for one in OTHER_LANGUAGES)
+
+
 @dataclass(frozen=True, slots=True)
 class Ending:
     """Stems of what is over, and which `kind` of facts it ends (`change_words`). `needs_all`: only where nothing else is said.
@@ -133,6 +137,9 @@ class Ending:
     state: State | None = None
     said: str = ""
     verb: str = ""
+    language: ChangeWords | None = None
+    """Of another language than English, with what facts must tell of: `tells`."""
+    tells: re.Pattern[str] | None = None
 
     @property
     def topics(self) -> frozenset[str]:
@@ -157,7 +164,35 @@ def endings_of(statement: str) -> tuple[Ending, ...]:
         about = _about(said)
         if (about - _VAGUE and changed) or (len(about) >= _SAME_MIN and _HAS_VALUE.search(said)):
             found.append(Ending(about, "the same", needs_all=changed is None, said=said))
-    return tuple(found)
+    return (*found, *_told_in_other_languages(statement))
+
+
+def _told_in_other_languages(statement: str) -> Iterator[Ending]:
+    """The same in other languages."""
+    for words_of, ignored in _OTHER_LANGUAGES:
+        if words_of.not_meant.search(statement):
+            continue
+        for pattern, tells in words_of.rules:
+            for match in pattern.finditer(statement):
+                stems = stems_of(next((one for one in match.groups() if one), "")) - ignored
+                if stems:
+                    yield Ending(stems, "anything", language=words_of, tells=tells)
+        about = _about(statement) - ignored
+        if about and words_of.changed.search(statement):
+            yield Ending(about, "the same", said=statement, language=words_of)
+
+
+def _is_ended_in(fact: str, ending: Ending, language: ChangeWords) -> bool:
+    ignored = next(ignored for words_of, ignored in _OTHER_LANGUAGES if words_of is language)
+    stems = stems_of(_OF_FILE.sub("", fact)) - ignored
+    if ending.kind == "the same":
+        both = stems & ending.stems
+        return bool(both) and len(both) >= _SAME * len((stems - _QUANTITIES) | ending.stems)
+    if not _are_within(ending.stems, stems) or len(stems) > _WORDS_FOR_ONE * len(ending.stems):
+        return False
+    if ending.tells is not None:
+        return ending.tells.search(fact) is not None
+    return language.negated.search(fact) is None and not _is_one_of_several(fact, ending)
 
 
 def _clause_at(statement: str, at: int) -> str:
@@ -195,7 +230,8 @@ def may_end(statement: str) -> bool:
     """Whether something may be over by what a statement says happened."""
     if len(statement) > _NOTED_MAX_CHARS or not is_readable(statement) or not is_meant(statement):
         return False
-    return next(_told(statement, PATTERNS), None) is not None or bool(states_of(statement))
+    told = next(_told(statement, PATTERNS), None) or next(_told_in_other_languages(statement), None)
+    return told is not None or bool(states_of(statement))
 
 
 def says_what_is_over(statement: str) -> bool:
@@ -227,10 +263,14 @@ def _all_of(stems: frozenset[str]) -> str:
 
 def is_ended(fact: str, ending: Ending) -> bool:
     """Whether a fact tells of what is over, and of hardly anything else."""
+    if ending.language is not None:
+        return _is_ended_in(fact, ending, ending.language)
     if ending.state is not None:
         return is_excluded(fact, ending.state, ending.said)
-    if ending.kind == "the same":
-        return _is_about_the_same(fact, ending)
+    return _is_about_the_same(fact, ending) if ending.kind == "the same" else _is_over(fact, ending)
+
+
+def _is_over(fact: str, ending: Ending) -> bool:
     stems, subject = stems_of(_OF_FILE.sub("", fact)), _subject_of(fact)
     most = (_WORDS_FOR_ONE if ending.kind == "anything" else _WORDS_FOR_ONE_TOLD) * len(ending.stems)
     if (

@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         reader = ModelReader(model(args.model, url=args.model_url)).statements
     figures = [one for family in ("tuned", "held") for one in _family(family, count, reader)]
     figures += _diaries()
-    figures += [one for family in ("tuned", "held") for one in _changes(family)]
+    figures += [one for family in ("tuned", "held", "languages_tuned", "languages_held") for one in _changes(family)]
     figures += _prose(50 if args.quick else _DOCUMENTS)
     return {"machine": machine(), "figures": [one.as_json() for one in figures], "failed": {}}
 
