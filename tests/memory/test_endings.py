@@ -15,7 +15,8 @@ from memdir_bench.memory.judging import Store
 
 from .reading import read
 
-PAIRS = [(before, after) for family in ("tuned", "held", "languages_tuned", "languages_held") for _, before, after in pairs(family)]
+FAMILIES = ("tuned", "held", "languages_tuned", "languages_held")
+PAIRS = [(before, after) for family in FAMILIES for _, before, after in pairs(family)]
 
 
 def latest(*notes: str, path: str = "/memory/{}/notes.md") -> list[str]:
