@@ -121,6 +121,10 @@ _VAGUE: Final = listed("""
 """What tells nothing of what is over when it stands alone."""
 
 
+_LEFT_EACH_DAY: Final = listed("""
+    haus büro tür fenster arbeit casa oficina puerta ventana trabajo maison bureau porte fenêtre travail
+""")
+"""What is left or closed every day, and not over with that."""
 _OTHER_LANGUAGES: Final = tuple((one, frozenset(map(root, one.ignored))) for one in OTHER_LANGUAGES)
 
 
@@ -175,7 +179,7 @@ def _told_in_other_languages(statement: str) -> Iterator[Ending]:
         for pattern, tells in words_of.rules:
             for match in pattern.finditer(statement):
                 stems = stems_of(next((one for one in match.groups() if one), "")) - ignored
-                if stems:
+                if stems - _LEFT_EACH_DAY:
                     yield Ending(stems, "anything", language=words_of, tells=tells)
         about = _about(statement) - ignored
         if about and words_of.changed.search(statement):
