@@ -11,8 +11,9 @@ from memdir.memory.endings import WORDS_MAX, endings_of, is_ended, stems_of
 from memdir.memory.extract import extract
 from memdir.memory.reconcile import related_topics_of, topics_of
 from memdir_bench.memory.changes import changes, pairs
-from memdir_bench.memory.judging import Store
+from memdir_bench.memory.judging import DAY_MS, Store
 
+from .ordinary_days import DAYS, DAYS_IN_OTHER_LANGUAGES, FACTS, FACTS_IN_OTHER_LANGUAGES
 from .reading import read
 
 FAMILIES = ("tuned", "held", "languages_tuned", "languages_held")
@@ -75,6 +76,7 @@ def test_a_fact_that_is_said_to_be_over_is_gone_in_either_order_of_dated_notes(b
         ("My sister works at Skoda.", "Sold the Skoda."),
         ("The weekly meeting is on Thursdays.", "Cancelled the meeting today."),
         ("Koen owns the warehouse code.", "Koen fixed the gutter."),
+        ("Ana and I play tennis on Sundays.", "Tennis cancelled, rain."),
         ("We have two cats, Miso and Kuma.", "Kuma died on Sunday."),
         ("The car is a Volvo.", "The car is fixed."),
         ("I live in Lisbon.", "Just back from Lisbon, great trip."),
@@ -101,6 +103,19 @@ def test_a_value_that_changed_is_remembered_in_a_journal_too() -> None:
     store.write("/memory/about-me.md", "The release is planned for March 1.", now_ms=1)
     store.write("/memory/2026-11-28.md", "Slept badly.\nThe release slipped to March 15.\n", now_ms=2)
     assert [one.candidate.text for one in store.latest()] == ["The release slipped to March 15."]
+
+
+@pytest.mark.parametrize(
+    ("facts", "days"), [(FACTS, DAYS), (FACTS_IN_OTHER_LANGUAGES, DAYS_IN_OTHER_LANGUAGES)], ids=["english", "others"]
+)
+def test_an_ordinary_day_ends_nothing(facts: list[str], days: list[str]) -> None:
+    for day in days:
+        store = Store()
+        for number, fact in enumerate(facts):
+            store.write(f"/memory/{number}.md", f"{fact}\n", now_ms=20_000 * DAY_MS)
+        before = {one.candidate.text for one in store.latest()}
+        store.write("/memory/journal/2027-01-05.md", f"Slept badly. {day}\n", now_ms=21_000 * DAY_MS)
+        assert before <= {one.candidate.text for one in store.latest()}, day
 
 
 def test_german_spanish_and_french_end_facts_too() -> None:

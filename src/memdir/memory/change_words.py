@@ -135,6 +135,10 @@ _LIKES: Final = _one_of(r"""
 _DISLIKES: Final = _one_of(r"""
     (?:gone|went) off|(?:can['’]t|cannot) stand|hate|don['’]t (?:really )?(?:like|enjoy|love)|fell out of love with|over
 """)
+_WHEN: Final = (
+    rf"(?:\d|{WEEKDAY}|{MONTH}|week|month|year|quarter|tomorrow|today|noon|midnight|morning|afternoon|evening|spring|summer|"
+    r"autumn|fall|winter|later|earlier|notice)"
+)
 _TAKES_OVER: Final = r"\b(?:took|takes|taking|has taken) over"
 _NAME: Final = r"[A-ZÀ-Þ]\w+(?: [A-ZÀ-Þ]\w+)?"
 _DO: Final = (
@@ -272,7 +276,7 @@ _TABLE: Final[tuple[tuple[Kind, str], ...]] = (
     ("role", rf"(?:^|, )(?:[Tt]he|[Oo]ur|[Mm]y) new {_NP} is\b"),
     ("role", rf"\bis {_THE}(?!(?:in|on|at|with|out|back|off|to|from|by|under)\b)([^\W\d][^.,;:!?()–—]{{2,50}}?) now\b"),
     ("time", rf"{_IT_IS}{_LATER}\b(?! (?:on|in|off|away)\b)"),
-    ("time", rf"{_CLAUSE}{_WE}(?i:{_LATER}) {_THE}{_NP}(?= (?:to|until|till|by|from|back|forward|out)\b)"),
+    ("time", rf"{_CLAUSE}{_WE}(?i:{_LATER}) {_THE}{_NP}(?= (?:(?:to|until|till|by|from) [^.;]*?{_WHEN}|back|forward|out)\b)"),
     ("size", rf"{_IT_IS}{_RESIZED}(?= (?:from|to|by|at|again)\b|\s*[.,;!]|\s*$)"),
     ("size", rf"{_IT_IS}(?:hit|reached|crossed|up to|down to|up at|down at)(?= (?:\d|an?\b))"),
     ("size", rf"{_CLAUSE}{_WE}(?i:{_RESIZED}) {_THE}{_NP}(?= (?:from|to|by|at)\b)"),

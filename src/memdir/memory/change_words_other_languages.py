@@ -169,7 +169,7 @@ SPANISH: Final = ChangeWords(
             (
                 rf"{_ES_IT}(?:murió|ha muerto|falleció|cerró|se acabó|terminó|fue cancelad[oa]|se canceló|"
                 rf"está cancelad[oa]|"
-                rf"ya no existe)\b"
+                r"ya no existe)(?=\s*[.,;:!?]|\s*$| (?:ayer|anoche|para siempre|definitivamente|la semana|el mes|el año))"
             ),
             "",
         ),
@@ -238,8 +238,9 @@ FRENCH: Final = ChangeWords(
         ),
         (
             (
-                rf"{_FR_IT}(?:est (?:morte?|décédée?|fermée?|vendue?|annulée?|terminée?|finie?|partie?|volée?)|a fermé|"
-                rf"n['’]existe plus)\b"
+                rf"{_FR_IT}(?:est (?:morte?|décédée?|fermée?|vendue?|annulée?|terminée?|finie?|volée?)|a fermé|"
+                rf"n['’]existe plus)(?=\s*[.,;:!?]|\s*$| (?:hier|ce matin|cette nuit|définitivement|la semaine|le mois|"
+                r"l['’]année))"
             ),
             "",
         ),

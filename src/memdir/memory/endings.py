@@ -80,13 +80,21 @@ _SAME_MIN: Final = 2
 """Words in common; where there are fewer, all must be."""
 _WHAT_IS_THEIRS: Final = re.compile(r"[A-ZÀ-Þ]\w+ (?:her|his|their) (.+)")
 """What somebody got, who is named and is not over: "gave Priya her 40 euros back"."""
+_SWITCHED: Final = re.compile(r"\b(?:turned|switched|shut) (?:.* )?(?:off|down)\b", re.IGNORECASE)
+_FOR_A_WHILE: Final = re.compile(
+    r"\bfor (?:the|an?|one|two) (?:night|day|evening|weekend|hour|week|while|minute)s?\b|\b(?:before|tonight|during|at night)\b"
+)
 _ANOTHER: Final = re.compile(r"\w+ (number|appointment|insurance|password|address|birthday)s?\b", re.IGNORECASE)
 """What belongs to a thing and is not over with it."""
 _THIS_TIME: Final = re.compile(
     r"\b(?:today|tonight|tomorrow|this (?:week|morning|afternoon|evening|month|time|year))\b", re.IGNORECASE
 )
 _ONE_TIME: Final = re.compile(_THIS_TIME.pattern + r"|\b(?:tried|had|made|ate|went|took|got|bought|\w+ed)\b", re.IGNORECASE)
-_RECURRING: Final = re.compile(r"\b(?:every|each|daily|weekly|monthly|yearly|\w+days)\b", re.IGNORECASE)
+_RECURRING: Final = re.compile(
+    r"\b(?:every|each|daily|weekly|monthly|yearly|\w+days|usually|mostly|often)\b|"
+    r"^(?:I|we|\w+ and I) (?:take|play|go|do|run|ride|attend|train|practi[cs]e)\b",
+    re.IGNORECASE,
+)
 _ONCE: Final = listed("""
     meeting call dinner lunch breakfast appointment flight trip session party visit order date class standup
 """)
@@ -116,7 +124,7 @@ _IGNORED: Final = FILLERS | frozenset(
 """Words that tell nothing, or whose stems are nouns that tell something else."""
 _VAGUE: Final = listed("""
     thing stuff work job go going do doing use using take taking get make live eat drink one two three first much many lot
-    more less new old good way part home place
+    more less new old good way part home place read watch listen talk look
 """)
 """What tells nothing of what is over when it stands alone."""
 
@@ -131,8 +139,8 @@ _OTHER_LANGUAGES: Final = tuple((one, frozenset(map(root, one.ignored))) for one
 @dataclass(frozen=True, slots=True)
 class Ending:
     """Stems of what is over, and which `kind` of facts it ends (`change_words`). `needs_all`: only where nothing else is said.
-    `state`: of the kind `state`, the one that excludes others. `said`: of that kind and of `the same`, the clause. `verb`: of
-    the kind `value`, which both must have."""
+    `state`: of the kind `state`, the one that excludes others. `said`: the clause. `verb`: of the kind `value`, which both must
+    have."""
 
     stems: frozenset[str]
     kind: Kind
@@ -212,6 +220,8 @@ def _told(statement: str, patterns: Sequence[tuple[Kind, re.Pattern[str]]]) -> I
         for match in pattern.finditer(statement):
             stems = stems_of(next((one for one in match.groups() if one), "")) - _VAGUE - _QUANTITIES
             is_cancelled = "ancel" in match[0]
+            if _SWITCHED.search(match[0]) and _FOR_A_WHILE.search(statement):
+                continue
             if kind == "anything" and (theirs := _WHAT_IS_THEIRS.search(match[0])) and not stems_of(theirs[1]) - _QUANTITIES:
                 continue
             if stems and not (is_cancelled and _THIS_TIME.search(statement)):
@@ -219,7 +229,10 @@ def _told(statement: str, patterns: Sequence[tuple[Kind, re.Pattern[str]]]) -> I
                 named = _BY_NAME.match(statement) if kind in _HABITS else None
                 stems |= frozenset() if named is None else stems_of(named["who"])
                 verb = stem(match[0].rpartition(" ")[2]) if kind == "value" else ""
-                yield Ending(stems, kind, is_for_once=is_cancelled and bool(stems & _ONCE), verb=verb)
+                is_off = match[0].endswith(("ancelled", "anceled", "called off"))  # of itself: today
+                yield Ending(
+                    stems, kind, is_for_once=is_off or (is_cancelled and bool(stems & _ONCE)), said=match[0], verb=verb
+                )
 
 
 def _owner_of(statement: str, match: re.Match[str]) -> frozenset[str]:
@@ -286,7 +299,7 @@ def _is_over(fact: str, ending: Ending) -> bool:
     if ending.kind in _OF_SUBJECT:
         verb = _VERB.search(fact)
         return subject == ending.stems and verb is not None and (ending.kind != "value" or stem(verb[0].strip()) == ending.verb)
-    if ending.is_for_once and _RECURRING.search(fact):
+    if ending.is_for_once and (_RECURRING.search(fact) or not _share_a_word(fact, ending.said)):
         return False
     if ending.kind != "anything":
         return TOLD_BY[ending.kind].search(fact) is not None
@@ -294,6 +307,12 @@ def _is_over(fact: str, ending: Ending) -> bool:
     if (another := _ANOTHER.search(fact)) and root(another[0].split()[0]) in stems and root(another[1]) not in ending.stems:
         return False
     return (negated is None or bool(stems_of(negated[0]) & ending.stems)) and not _is_one_of_several(fact, ending)
+
+
+def _share_a_word(fact: str, said: str) -> bool:
+    """As it stands, or in the plural: what is cancelled for once is a thing, and not what is done ("train", "training")."""
+    singular, other = ({word.removesuffix("s") for word in words(text)} - FILLERS for text in (fact, said))
+    return bool(singular & other)
 
 
 def _is_about_the_same(fact: str, ending: Ending) -> bool:
