@@ -20,6 +20,8 @@ class ChangeWords:
     "of a statement
     that says how something is after it changed. `negated`: of a fact, that something is not so."""
 
+    marks: re.Pattern[str]
+    """What a statement of the language holds; others are not looked at."""
     ignored: frozenset[str]
     """Words that tell nothing."""
     rules: tuple[tuple[re.Pattern[str], re.Pattern[str] | None], ...]
@@ -51,6 +53,10 @@ _FR_HAVE: Final = r"(?:\b[Jj]['’]ai|\b[Oo]n a|\b[Nn]ous avons|\b[A-ZÀ-Þ]\w+ 
 _FR_IT: Final = rf"(?:^|[.,;:–] |\bet )(?:(?:[Ll]e|[Ll]a|[Ll]es|[Mm]on|[Mm]a|[Mm]es|[Nn]otre|[Nn]os) |[Ll]['’])?{_NP} "
 
 GERMAN: Final = ChangeWords(
+    marks=re.compile(
+        r"[äöüß]|\b(?:ich|wir|den|dem|der|die|das|bin|sind|aus|und|nicht|mehr|ist|wieder|jetzt|nun|meine?|unsere?|hat|hab|ab|mit)\b",
+        re.IGNORECASE,
+    ),
     ignored=_ignored(
         "german",
         "fahre fahrt nehme nimmt gehe geht mache macht habe haben hat bin sind ist esse trinke lese gerade "
@@ -148,6 +154,7 @@ GERMAN: Final = ChangeWords(
     ),
 )
 SPANISH: Final = ChangeWords(
+    marks=re.compile(r"[áéíóúñ¡¿]|\b(?:el|la|los|las|del?|mis?|no|ya|vuelvo|ten(?:go|emos)|una?|se|es)\b", re.IGNORECASE),
     ignored=_ignored(
         "spanish",
         "tengo tenemos tiene voy vamos va estoy esta uso hago tomo como bebo soy ahora ya ayer hoy llamado "
@@ -214,6 +221,9 @@ SPANISH: Final = ChangeWords(
     not_meant=re.compile(r"\b(?:si|quizás?|tal vez|quiero|quisiera|voy a|vamos a|debería|podría)\b"),
 )
 FRENCH: Final = ChangeWords(
+    marks=re.compile(
+        r"[àâçéèêëîïôûù]|\b[jld]['’]|\bn['’](?!t\b)|\b(?:le|la|les|de|je|plus|mon|ma|nous|on|est)\b", re.IGNORECASE
+    ),
     ignored=_ignored(
         "french",
         "j ai as a avons suis vais va prends prend lis mange bois fais fait maintenant hier aujourd hui lundi "

@@ -182,7 +182,7 @@ def endings_of(statement: str) -> tuple[Ending, ...]:
 def _told_in_other_languages(statement: str) -> Iterator[Ending]:
     """The same in other languages."""
     for words_of, ignored in _OTHER_LANGUAGES:
-        if words_of.not_meant.search(statement):
+        if words_of.marks.search(statement) is None or words_of.not_meant.search(statement):
             continue
         for pattern, tells in words_of.rules:
             for match in pattern.finditer(statement):
