@@ -334,6 +334,12 @@ def test_underlined_titles_are_headings_by_the_order_of_their_styles(name: str) 
     assert contexts == ["Boat notes", *(f"Boat notes › {one}" for one in ("Rigging", "Rigging › Shrouds", "Crew"))]
 
 
+def test_a_title_between_tildes_begins_no_fence() -> None:
+    about = "The keel was repainted in April by Rui, and the shrouds are to be replaced before the winter storms. " * 8
+    text = f"~~~~~\nBoats\n~~~~~\n\n{about}\n\nRigging\n=======\n\n{about}\n"
+    assert [passage.context for passage in cut(text, "/x.rst")][-1] == "Boats › Rigging"
+
+
 def test_lines_of_signs_alone_are_no_titles() -> None:
     for text in ("-----\n-----\n\nOne.\n", "One thing.\n\n-----\n\nAnother.\n", "  Total\n  -----\n\n  12\n"):
         assert {passage.context for passage in cut(text, "/x.txt")} == {""}, text

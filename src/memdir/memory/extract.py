@@ -90,12 +90,13 @@ def extract(
     if restated and not note.is_conversation:  # a model's turns would be told as the user's
         pieces = _with_restated(text, pieces, restated)
     records = _records(pieces, every=note.has_records)
+    happened = {one.start for one in passing}
     for piece in sorted((*pieces, *passing), key=lambda one: one.start) if passing else pieces:
         candidate = _candidate(piece, _subject_in(piece, note, records), note)
         if candidate is None or candidate[1].casefold() in seen:
             continue
         kind, said, about, confidence = candidate
-        is_passing = bool(passing) and piece in passing
+        is_passing = piece.start in happened
         seen.add(said.casefold())
         day, claim = note.journal.day_at(piece.start) or piece.day or of_document, claim_of(said)
         line += text.count("\n", counted, piece.start)

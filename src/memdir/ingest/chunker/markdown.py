@@ -13,6 +13,8 @@ _ATX: Final = re.compile(r" {0,3}(#{1,6})[ \t]+")
 _ATX_END: Final = re.compile(r"(?:^|(?<=[ \t]))#+$")
 _OTHER_HEADING: Final = re.compile(r"(?P<mark>={1,6}|\*{1,6})[ \t]+(?P<text>\S.*)$")
 _FENCE: Final = re.compile(r"[ \t]{0,3}(`{3,}|~{3,})")
+_BACKTICKS: Final = re.compile(r"[ \t]{0,3}(`{3,})")
+"""The fence of text in which tildes are rules of titles."""
 _ORG_HEADING: Final = re.compile(r"(\*{1,8})[ \t]+(?:(?:TODO|NEXT|WAITING|DONE)[ \t]+)?")
 """Stars and the keyword of a task; behind the heading may stand tags (orgmode.org/worg/org-syntax.html)."""
 _ORG_TAGS: Final = re.compile(r"(?<=[ \t]):[\w@#%:]+:$")
@@ -205,6 +207,8 @@ class _Scanner:
 class _UnderlinedScanner(_Scanner):
     """Each style of title that is met for the first time is one level below those before it
     (docutils.sourceforge.io/docs/ref/rst/restructuredtext.html#sections)."""
+
+    _fence = _BACKTICKS
 
     def __init__(self, lines: list[Line]) -> None:
         super().__init__(lines)
