@@ -112,6 +112,24 @@ def test_a_sibling_follows_its_file_on_every_mount(shell: Shell) -> None:
     assert "transcription" not in history
 
 
+def test_git_takes_no_text_for_a_new_file(shell: Shell) -> None:
+    mount = mounted(shell, "notes", "m")
+    work = mount / "project" / "docs"
+    work.mkdir(parents=True)
+    subprocess.run(["git", "init", "-q", str(mount / "project")], check=True)
+    (work / "river.pdf").write_bytes(documents.pdf())
+    (mount / "river.pdf").write_bytes(documents.pdf())
+    name = "river.pdf.pdf-transcription.md"
+    until((work / name).exists, "no text by its name")
+    until(lambda: name in os.listdir(mount), "no text outside of the work tree")
+    assert PHRASE in " ".join((work / name).read_text().split())
+    assert os.listdir(work) == ["river.pdf"]
+    status = subprocess.run(["git", "status", "--porcelain", "-uall"], cwd=work, check=True, capture_output=True, text=True)
+    assert status.stdout.split() == ["??", "docs/river.pdf"]
+    shutil.rmtree(mount / "project")
+    assert not work.exists()
+
+
 @pytest.mark.promise("extract.siblings")
 def test_an_exact_search_looks_into_the_texts_as_grep_does_with_and_without_a_server(shell: Shell) -> None:
     mount = mounted(shell, "notes", "m")

@@ -2,7 +2,8 @@
 
 A sibling is a view of its source, found by the source's inode: it moves, is copied and vanishes with it without anybody
 following that. It can be read and nothing else; removing one hides it until its source has another text, so that a folder with
-siblings can be removed like any other. A file with the name of a sibling stands before it.
+siblings can be removed like any other. A file with the name of a sibling stands before it. In a work tree of git they are
+found by name, and not listed.
 """
 
 from __future__ import annotations
@@ -193,9 +194,12 @@ class SiblingVfs(Layer):
             return self._base.readdir(ino, after_cookie)
         resumed = after_cookie & _COOKIE_BIT
         real = self._base.readdir(ino, (after_cookie & ~_COOKIE_BIT) - 1 if resumed else after_cookie)
+        shown = self._shown
+        if any(entry.inode.ino in shown for entry in real) and self._is_in_work_tree(ino):
+            return real
         listed: list[DirEntry] = []
         for entry in real:
-            sibling = self._inode(entry.inode, entry.name) if entry.inode.ino in self._shown else None
+            sibling = self._inode(entry.inode, entry.name) if entry.inode.ino in shown else None
             if sibling is not None and not (resumed and entry.cookie == after_cookie & ~_COOKIE_BIT):
                 name = sibling_name(decode(entry.name), self._shown[entry.inode.ino].sibling.kind)
                 if name is not None and self._found(ino, encode(name)) is None:
@@ -242,6 +246,14 @@ class SiblingVfs(Layer):
         shown = None if inode is None else self._shown.get(inode.ino)
         if shown is not None:
             self._announce(parent, name, shown.sibling.kind)
+
+    def _is_in_work_tree(self, ino: int) -> bool:
+        """Whether git looks after a folder: it would take what is listed there for new files, and `git add` would add them."""
+        while self._found(ino, b".git") is None:
+            if ino == ROOT_INO:
+                return False
+            ino = self._base.get(ino).parent
+        return True
 
     def _own_size(self, ino: int) -> int:
         return self.get(ino).size
