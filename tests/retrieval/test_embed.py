@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import signal
 import subprocess
 import sys
+import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -163,3 +169,38 @@ def test_onnxruntime_reports_nothing_and_leaves_no_device_id(tmp_path: Path, pro
     env = {"HOME": str(tmp_path), "TMPDIR": str(tmp_path), "PATH": "/usr/bin:/bin"}
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=env, check=True, timeout=60)
     assert list(tmp_path.rglob("*")) == []
+
+
+def _parent_of(pid: int) -> int | None:
+    """None where there is no such process, or none that runs."""
+    try:
+        state, parent = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rpartition(") ")[2].split()[:2]
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return None if state in "ZX" else int(parent)
+
+
+def _children(pid: int) -> list[int]:
+    return [int(found.name) for found in Path("/proc").glob("[0-9]*") if _parent_of(int(found.name)) == pid]
+
+
+def _until(true: Callable[[], object], what: str) -> None:
+    deadline_s = time.monotonic() + 20
+    while not true():
+        assert time.monotonic() < deadline_s, what
+        threading.Event().wait(0.02)
+
+
+def test_a_process_that_is_killed_takes_along_the_one_that_quantises_for_it(tmp_path: Path) -> None:
+    code = "import sys, pathlib; from memdir.retrieval import embed; embed.MiniLmEmbedder(pathlib.Path(sys.argv[1]))"
+    with subprocess.Popen([sys.executable, "-c", code, str(tmp_path)]) as making:
+        _until(lambda: _children(making.pid), "no process quantises")
+        (child,) = _children(making.pid)
+        _until(lambda: "/onnx" in Path(f"/proc/{child}/maps").read_text(), "it loads no library")
+        os.kill(child, signal.SIGSTOP)  # or it would end by itself in a second
+        making.kill()
+    try:
+        _until(lambda: _parent_of(child) is None, "it goes on alone")
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(child, signal.SIGKILL)

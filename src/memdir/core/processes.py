@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import Final
 from memdir.core.descriptors import wait_readable
 
 _PROC: Final = Path("/proc")
+_PR_SET_PDEATHSIG: Final = 1
 _FILE_MAX_BYTES: Final = 4 << 20
 """Of one file in /proc at most: the maps of a large process have some hundred KiB."""
 _LOCK_LINE: Final = re.compile(
@@ -178,3 +180,13 @@ def _read(file: Path) -> str:
             return handle.read(_FILE_MAX_BYTES).decode("utf-8", "surrogateescape")
     except OSError:
         return ""
+
+
+def end_with_parent(parent_pid: int) -> None:
+    """The kernel kills this process when the thread that started it ends (prctl(2); on Linux)."""
+    import ctypes
+
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+    if os.getppid() != parent_pid:
+        os._exit(1)

@@ -13,10 +13,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
+from memdir.core.processes import end_with_parent
 from memdir.ingest.extractors.formats import Format, refined
 from memdir.ingest.extractors.output import TITLE_MAX_CHARS, ExtractionError, Output, OutputFullError, clean
 from memdir.ingest.extractors.speech import ENV_MODEL
-from memdir.ingest.sandbox.confinement import allow_recognition, bound, close_files, end_with_parent
+from memdir.ingest.sandbox.confinement import allow_recognition, bound, close_files
 from memdir.ingest.sandbox.messages import SOURCE_FILE, TEXT_FILE
 
 _TOLD_EVERY_S: Final = 0.2

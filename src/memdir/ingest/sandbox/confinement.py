@@ -11,7 +11,6 @@ import ctypes
 import os
 import platform
 import resource
-import signal
 import struct
 from collections.abc import Iterable
 from pathlib import Path
@@ -19,7 +18,6 @@ from typing import Final
 
 FILE_MAX_BYTES: Final = 512 << 20
 _FILES_MAX: Final = 256
-_PR_SET_PDEATHSIG: Final = 1
 _PR_SET_NO_NEW_PRIVS: Final = 38
 _PR_SET_SECCOMP: Final = 22
 _FILTER_MODE: Final = 2
@@ -96,13 +94,6 @@ def close_files(folder: Path, readable: Iterable[Path]) -> bool:
         return not libc.syscall(_RESTRICT_SELF, ctypes.c_int(ruleset), ctypes.c_uint32(0))
     finally:
         os.close(ruleset)
-
-
-def end_with_parent(parent_pid: int) -> None:
-    """The kernel kills this process when the one that forked it ends."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
-    if os.getppid() != parent_pid:
-        os._exit(1)
 
 
 def bound(*, memory_bytes: int, recognition_bytes: int, cpu_s: int) -> None:

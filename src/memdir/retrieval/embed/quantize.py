@@ -21,6 +21,7 @@ from typing import Final
 
 from memdir.core.errors import MemdirError
 from memdir.core.paths import ensure_dir, write_private
+from memdir.core.processes import end_with_parent
 from memdir.retrieval.embed.port import sha256_of
 
 _RECIPE: Final = "quantize_dynamic MatMul QInt8 per_channel reduce_range 1"
@@ -90,7 +91,7 @@ def _build(write: Callable[[Path], Path], model: Path) -> None:
     with tempfile.TemporaryDirectory(prefix=prefix, dir=model.parent) as folder:
         source = write(Path(folder))
         made = Path(folder) / "int8.onnx"
-        command = [sys.executable, "-I", "-m", __name__, str(source), str(made)]
+        command = [sys.executable, "-I", "-m", __name__, str(source), str(made), str(os.getpid())]
         try:
             ended = subprocess.run(
                 command,
@@ -110,9 +111,10 @@ def _build(write: Callable[[Path], Path], model: Path) -> None:
         os.replace(made, model)
 
 
-def _main(source: str, made: str) -> None:
+def _main(source: str, made: str, parent_pid: str) -> None:
     """Per channel: cosine .990 to float32 on mixed text, .950 without. Reduced range: processors without VNNI add in 16 bits,
     where full-range weights saturate (onnxruntime.ai/docs/performance, "quantization")."""
+    end_with_parent(int(parent_pid))
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
     quantize_dynamic(
