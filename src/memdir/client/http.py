@@ -190,16 +190,16 @@ class Client:
     ) -> v1.VersionsPage:
         """Former contents of what stands, or stood last, at `path`, newest first."""
         params = {"containerTag": container, "path": path, "limit": str(limit)}
-        return self._before(v1.VersionsPage, "/v1/versions", params, before)
+        return self._page_before(v1.VersionsPage, "/v1/versions", params, before)
 
     def deleted_versions(
         self, container: str, prefix: str = "/", *, before: int | None = None, limit: int = CHANGES_PAGE_MAX
     ) -> v1.VersionsPage:
         """The last content of each file that was deleted at or below `prefix`, latest deletion first."""
         params = {"containerTag": container, "prefix": prefix, "limit": str(limit)}
-        return self._before(v1.VersionsPage, "/v1/versions:deleted", params, before)
+        return self._page_before(v1.VersionsPage, "/v1/versions:deleted", params, before)
 
-    def _before(self, model: type[M], url: str, params: dict[str, str], before: int | None) -> M:
+    def _page_before(self, model: type[M], url: str, params: dict[str, str], before: int | None) -> M:
         return self._call(model, "GET", url, params=params if before is None else params | {"before": str(before)})
 
     def standing_at(self, container: str, prefix: str, at: str) -> Iterator[v1.PastPage]:
@@ -216,7 +216,7 @@ class Client:
     ) -> v1.HistoryPage:
         """Changes at and below a folder, newest first."""
         params = {"containerTag": container, "prefix": prefix, "limit": str(limit)}
-        return self._before(v1.HistoryPage, "/v1/versions:changes", params, before)
+        return self._page_before(v1.HistoryPage, "/v1/versions:changes", params, before)
 
     @contextmanager
     def open_version(self, container: str, version: int) -> Iterator[Iterator[bytes]]:

@@ -8,6 +8,7 @@ import re
 from typing import Final, Literal
 
 from memdir.memory.dates import MONTH, WEEKDAY
+from memdir.store.text.words import stem
 
 Kind = Literal[
     "anything", "doing", "not doing", "wanting", "owing", "trouble", "liking", "disliking", "sharing", "away", "near", "place",
@@ -331,3 +332,15 @@ _TELLS: Final[dict[Kind, str]] = {
 }
 TOLD_BY: Final = {kind: re.compile(pattern, re.IGNORECASE) for kind, pattern in _TELLS.items()}
 """What facts say of which something is over, but for `anything`."""
+_NOUN: Final = re.compile(r"(?<=\w{4})(?:ion|ic|ist|al|cy|y|ment|ship)$")
+_DOUBLED: Final = re.compile(r"([bdgmnprt])\1$")
+
+
+def root(word: str) -> str:
+    """Of "renovation" and "renovating", "running" and "run", "allergic" and "allergy"."""
+    return _DOUBLED.sub(r"\1", _NOUN.sub("", stem(word)))
+
+
+def listed(text: str) -> frozenset[str]:
+    """Roots of the words of a text."""
+    return frozenset(map(root, text.split()))

@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from memdir.memory.change_words import listed, root
 from memdir.store.text.stopwords import STOP_WORDS
 
 _NP: Final = r"([^.,;:!?()–—]{2,60}?)"
@@ -16,14 +17,13 @@ _END: Final = r"(?=\s*[.,;:!?()–—]|\s*$| (?:und|y|et|pour|para)\b)"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeWords:
-    """`rules`: a pattern, and what facts tell that it ends, None: anything that is about it. `changed`: words "
-    "of a statement
+    """`rules`: a pattern, and what facts tell that it ends, None: anything that is about it. `changed`: words of a statement
     that says how something is after it changed. `negated`: of a fact, that something is not so."""
 
     marks: re.Pattern[str]
     """What a statement of the language holds; others are not looked at."""
     ignored: frozenset[str]
-    """Words that tell nothing."""
+    """Roots of words that tell nothing."""
     rules: tuple[tuple[re.Pattern[str], re.Pattern[str] | None], ...]
     changed: re.Pattern[str]
     negated: re.Pattern[str]
@@ -36,7 +36,7 @@ def _rules(*rules: tuple[str, str]) -> tuple[tuple[re.Pattern[str], re.Pattern[s
 
 
 def _ignored(language: str, more: str) -> frozenset[str]:
-    return STOP_WORDS[language] | frozenset(more.split())
+    return frozenset(map(root, STOP_WORDS[language])) | listed(more)
 
 
 _DE: Final = (

@@ -13,27 +13,13 @@ from functools import lru_cache
 from itertools import islice, takewhile
 from typing import Final
 
-from memdir.memory.change_words import INSTEAD, PATTERNS, TOLD_BY, Kind
+from memdir.memory.change_words import INSTEAD, PATTERNS, TOLD_BY, Kind, listed, root
 from memdir.memory.change_words_other_languages import OTHER_LANGUAGES, ChangeWords
 from memdir.memory.claims import is_meant, is_readable
 from memdir.memory.states import FILLERS, State, is_excluded, states_of
 from memdir.store.text.words import stem, words
 
 _KNOWN: Final = 32_768
-_NOUN: Final = re.compile(r"(?<=\w{4})(?:ion|ic|ist|al|cy|y|ment|ship)$")
-_DOUBLED: Final = re.compile(r"([bdgmnprt])\1$")
-
-
-def root(word: str) -> str:
-    """Of "renovation" and "renovating", "running" and "run", "allergic" and "allergy"."""
-    return _DOUBLED.sub(r"\1", _NOUN.sub("", stem(word)))
-
-
-def listed(text: str) -> frozenset[str]:
-    """Roots of the words of a text."""
-    return frozenset(map(root, text.split()))
-
-
 WORDS_MAX: Final = 24
 """Of a fact, the first ones."""
 _WORDS_FOR_ONE: Final = 4
@@ -127,13 +113,10 @@ _VAGUE: Final = listed("""
     more less new old good way part home place read watch listen talk look
 """)
 """What tells nothing of what is over when it stands alone."""
-
-
 _LEFT_EACH_DAY: Final = listed("""
     haus büro tür fenster arbeit casa oficina puerta ventana trabajo maison bureau porte fenêtre travail
 """)
 """What is left or closed every day, and not over with that."""
-_OTHER_LANGUAGES: Final = tuple((one, frozenset(map(root, one.ignored))) for one in OTHER_LANGUAGES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,22 +164,21 @@ def endings_of(statement: str) -> tuple[Ending, ...]:
 
 def _told_in_other_languages(statement: str) -> Iterator[Ending]:
     """The same in other languages."""
-    for words_of, ignored in _OTHER_LANGUAGES:
-        if words_of.marks.search(statement) is None or words_of.not_meant.search(statement):
+    for language in OTHER_LANGUAGES:
+        if language.marks.search(statement) is None or language.not_meant.search(statement):
             continue
-        for pattern, tells in words_of.rules:
+        for pattern, tells in language.rules:
             for match in pattern.finditer(statement):
-                stems = stems_of(next((one for one in match.groups() if one), "")) - ignored
+                stems = stems_of(_said_of(match)) - language.ignored
                 if stems - _LEFT_EACH_DAY:
-                    yield Ending(stems, "anything", language=words_of, tells=tells)
-        about = _about(statement) - ignored
-        if about and words_of.changed.search(statement):
-            yield Ending(about, "the same", said=statement, language=words_of)
+                    yield Ending(stems, "anything", language=language, tells=tells)
+        about = _about(statement) - language.ignored
+        if about and language.changed.search(statement):
+            yield Ending(about, "the same", said=statement, language=language)
 
 
 def _is_ended_in(fact: str, ending: Ending, language: ChangeWords) -> bool:
-    ignored = next(ignored for words_of, ignored in _OTHER_LANGUAGES if words_of is language)
-    stems = stems_of(_OF_FILE.sub("", fact)) - ignored
+    stems = stems_of(_OF_FILE.sub("", fact)) - language.ignored
     if ending.kind == "the same":
         both = stems & ending.stems
         return bool(both) and len(both) >= _SAME * len((stems - _QUANTITIES) | ending.stems)
@@ -218,16 +200,14 @@ def _told(statement: str, patterns: Sequence[tuple[Kind, re.Pattern[str]]]) -> I
         if pattern is INSTEAD and _ONE_TIME.search(statement):
             continue
         for match in pattern.finditer(statement):
-            stems = stems_of(next((one for one in match.groups() if one), "")) - _VAGUE - _QUANTITIES
+            stems = stems_of(_said_of(match)) - _VAGUE - _QUANTITIES
             is_cancelled = "ancel" in match[0]
             if _SWITCHED.search(match[0]) and _FOR_A_WHILE.search(statement):
                 continue
             if kind == "anything" and (theirs := _WHAT_IS_THEIRS.search(match[0])) and not stems_of(theirs[1]) - _QUANTITIES:
                 continue
             if stems and not (is_cancelled and _THIS_TIME.search(statement)):
-                stems |= _owner_of(statement, match)
-                named = _BY_NAME.match(statement) if kind in _HABITS else None
-                stems |= frozenset() if named is None else stems_of(named["who"])
+                stems |= _owner_of(statement, match, kind)
                 verb = stem(match[0].rpartition(" ")[2]) if kind == "value" else ""
                 is_off = match[0].endswith(("ancelled", "anceled", "called off"))  # of itself: today
                 yield Ending(
@@ -235,8 +215,16 @@ def _told(statement: str, patterns: Sequence[tuple[Kind, re.Pattern[str]]]) -> I
                 )
 
 
-def _owner_of(statement: str, match: re.Match[str]) -> frozenset[str]:
-    """Whose it is, where that is not the user: "My sister sold her car"."""
+def _said_of(match: re.Match[str]) -> str:
+    """The group that matched."""
+    return next((one for one in match.groups() if one), "")
+
+
+def _owner_of(statement: str, match: re.Match[str], kind: Kind) -> frozenset[str]:
+    """Whose it is, where that is not the user: "My sister sold her car"; of habits who is named first."""
+    named = _BY_NAME.match(statement) if kind in _HABITS else None
+    if named is not None:
+        return stems_of(named["who"])
     start = next(match.start(at + 1) for at, one in enumerate(match.groups()) if one)
     owner = _SOMEBODY.match(statement)
     is_theirs = owner is not None and _THEIRS.search(statement, 0, start) is not None
@@ -245,10 +233,7 @@ def _owner_of(statement: str, match: re.Match[str]) -> frozenset[str]:
 
 def may_end(statement: str) -> bool:
     """Whether something may be over by what a statement says happened."""
-    if len(statement) > _NOTED_MAX_CHARS or not is_readable(statement) or not is_meant(statement):
-        return False
-    told = next(_told(statement, PATTERNS), None) or next(_told_in_other_languages(statement), None)
-    return told is not None or bool(states_of(statement))
+    return len(statement) <= _NOTED_MAX_CHARS and any(ending.kind != "the same" for ending in endings_of(statement))
 
 
 def says_what_is_over(statement: str) -> bool:

@@ -91,7 +91,7 @@ def extract(
         pieces = _with_restated(text, pieces, restated)
     records = _records(pieces, every=note.has_records)
     happened = {one.start for one in passing}
-    for piece in sorted((*pieces, *passing), key=lambda one: one.start) if passing else pieces:
+    for piece in sorted((*pieces, *passing), key=lambda one: one.start):
         candidate = _candidate(piece, _subject_in(piece, note, records), note)
         if candidate is None or candidate[1].casefold() in seen:
             continue

@@ -111,8 +111,8 @@ class Note:
         return self.is_journal and day is not None
 
     def worth_remembering(self) -> tuple[list[Statement], list[Statement]]:
-        """With names in place of pronouns. Of a conversation what the user states, and what others say of themselves.
-        And what else a journal tells of, by which something may be over."""
+        """What lasts, and what else a journal tells of, by which something may be over; with names in place of pronouns. Of a
+        conversation what the user states, and what others say of themselves."""
         if self.is_conversation:
             return [
                 piece
@@ -121,10 +121,8 @@ class Note:
             ], []
         pieces = [piece for piece in self.pieces if not is_instruction(piece.text)]
         said = [cleaned(piece.text) for piece in pieces]
-        if self.is_to_keep and sum(len(one.split()) for one in said) <= NOTE_MAX_WORDS:
-            listed = [True] * len(pieces)
-        else:
-            listed = self._listed(pieces, said)
+        is_short = sum(len(one.split()) for one in said) <= NOTE_MAX_WORDS
+        listed = [True] * len(pieces) if self.is_to_keep and is_short else self._listed(pieces, said)
         if self.path:
             chosen = worth_remembering(said, names=self.names, listed=listed, is_own=self.is_own, is_journal=self.is_journal)
         else:
@@ -137,7 +135,7 @@ class Note:
         ]
         about = f"{self.subject[:1].upper()}{self.subject[1:]}" if self.is_record else None
         named = _with_names(self.text, pieces, about)
-        tells = self.is_journal and (any(kept) or sum(len(one.split()) for one in said) <= NOTE_MAX_WORDS)
+        tells = self.is_journal and (is_short or any(kept))
         passing = [tells and not one and may_end(text) for one, text in zip(kept, said, strict=True)]
         return list(compress(named, kept)), list(compress(named, passing))
 

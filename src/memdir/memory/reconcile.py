@@ -89,9 +89,7 @@ def reconcile(candidates: Sequence[MemoryCandidate], *, own: Sequence[Memory], o
                 Change(action="precede", candidate=candidate, memory_id=later.id, relation="updates", replaces_id=replaces)
             )
             continue
-        earlier = _replaced_by(candidate, gone_by_topic, replaced) or (
-            None if candidate.is_passing else _edited(candidate, gone, replaced)
-        )
+        earlier = _replaced_by(candidate, gone_by_topic, replaced) or _edited(candidate, gone, replaced)
         relation = "updates"
         if earlier is None:
             earlier = _replaced_by(candidate, other_by_topic, replaced)
@@ -276,7 +274,9 @@ def _under_topic(
 
 
 def _edited(candidate: MemoryCandidate, gone: Sequence[Memory], used: set[str]) -> Memory | None:
-    """The vanished fact that this line most resembles, if enough."""
+    """The vanished fact that this line most resembles, if enough, and if the line lasts."""
+    if candidate.is_passing:
+        return None
     words = _words(candidate.text)
     best: Memory | None = None
     best_share = SIMILAR

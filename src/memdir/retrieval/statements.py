@@ -14,7 +14,7 @@ from typing import Final
 
 from memdir.retrieval.units import Unit
 from memdir.store.text.sentences import sentences
-from memdir.store.text.wrapping import starts_anew
+from memdir.store.text.wrapping import is_rule, is_title, starts_anew
 
 PARENTS_MAX: Final = 6
 ANSWERS_MAX: Final = 3
@@ -28,9 +28,6 @@ _SHORT_LEAD_WORDS: Final = 4
 """A line with no more words that has indented ones below it names what they are about."""
 
 _HEADING: Final = re.compile(r"\s*(?:#{1,6}\s|={2,}\s|\*{2,}\s|---|\*\*[^*]{1,80}\*\*:?$|\[+[^\]\n]{1,80}\]+$)")
-_RULE: Final = re.compile(r"([=~^*+#\"'`:._-])\1{2,}")
-"""Below a title, and perhaps above it, as reStructuredText and plain text have it."""
-_TITLE_MAX_CHARS: Final = 120
 _COMMENT: Final = re.compile(r"\s*(?://|/\*|\*\s|#[^#!\s]|# |--\s|;;)")
 _MAIL_HEADER: Final = re.compile(
     r"(?:from|to|cc|date|reply-to|return-path|received|message-id|in-reply-to|references|mime-version|content-[a-z-]+): \S",
@@ -72,8 +69,8 @@ class Statement:
 def statements_of(text: str, units: Sequence[Unit]) -> list[Statement]:
     """All statements of a passage in order; every unit is in at least one."""
     found: list[Statement] = []
-    for first, last in _paragraphs(text, units):
-        found.extend(_of_run(text, units, first, last))
+    for first, last, title in _paragraphs(text, units):
+        found.extend(_of_run(text, units, first, last, title))
     for number, statement in enumerate(found):
         if not statement.lead and number + 1 < len(found):
             statement.lead = _names_what_follows(text, statement, found[number + 1])
@@ -81,9 +78,9 @@ def statements_of(text: str, units: Sequence[Unit]) -> list[Statement]:
     return found
 
 
-def _of_run(text: str, units: Sequence[Unit], first: int, last: int) -> list[Statement]:
-    """One unit is one statement; wrapped lines are sentences that may begin and end anywhere in them."""
-    title = _title(text, units, first)
+def _of_run(text: str, units: Sequence[Unit], first: int, last: int, title: int | None) -> list[Statement]:
+    """One unit is one statement, and so is a `title` with its rules; wrapped lines are sentences that may begin and end
+    anywhere in them."""
     spans = [(units[first].start, units[last].end)]
     if title is not None:
         spans = [(units[title].start, units[title].end)]
@@ -118,22 +115,23 @@ def _indent(text: str, unit: Unit) -> int:
     return 0 if before.strip() else len(before) + 3 * before.count("\t")
 
 
-def _paragraphs(text: str, units: Sequence[Unit]) -> Iterator[tuple[int, int]]:
-    """First and last unit of each wrapped paragraph; every other line by itself."""
+def _paragraphs(text: str, units: Sequence[Unit]) -> Iterator[tuple[int, int, int | None]]:
+    """First and last unit of each wrapped paragraph, and of each title with its rules, and then which one is the title; every
+    other line by itself."""
     position = 0
     while position < len(units):
         stop = position
         title = _title(text, units, position)
         if title is not None:
-            yield position, title + 1
+            yield position, title + 1, title
             position = title + 2
             continue
         while stop + 1 < len(units) and _may_go_on(text, units[stop], units[stop + 1]):
             stop += 1
         if stop > position and _is_wrapped(text, units[position : stop + 1]):
-            yield position, stop
+            yield position, stop, None
         else:
-            yield from ((number, number) for number in range(position, stop + 1))
+            yield from ((number, number, None) for number in range(position, stop + 1))
         position = stop + 1
 
 
@@ -143,10 +141,9 @@ def _title(text: str, units: Sequence[Unit], first: int) -> int | None:
         lines = units[first : number + 2]
         if len(lines) < number + 2 - first or lines[-1].line - lines[0].line != len(lines) - 1:
             return None
-        said, *_, under = (text[line.start : line.end] for line in lines[-2:])
-        if not _RULE.fullmatch(said):
-            is_title = _RULE.fullmatch(under) and len(said) <= _TITLE_MAX_CHARS and any(map(str.isalnum, said))
-            return number if is_title else None
+        said, below = (text[line.start : line.end] for line in lines[-2:])
+        if not is_rule(said):
+            return number if is_title(said, below) else None
     return None
 
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from memdir.core.frontmatter import BOOKKEEPING, listed, parse
 from memdir.ingest.chunker.blocks import TITLE_MAX_CHARS, Block, Line, Outline, clip, lines_of
+from memdir.store.text.wrapping import is_rule, is_title
 
 _ATX: Final = re.compile(r" {0,3}(#{1,6})[ \t]+")
 _ATX_END: Final = re.compile(r"(?:^|(?<=[ \t]))#+$")
@@ -20,17 +21,15 @@ _ORG_HEADING: Final = re.compile(r"(\*{1,8})[ \t]+(?:(?:TODO|NEXT|WAITING|DONE)[
 _ORG_TAGS: Final = re.compile(r"(?<=[ \t]):[\w@#%:]+:$")
 _ORG_FENCE: Final = re.compile(r"[ \t]*#\+begin_(src|example|export)\b", re.IGNORECASE)
 _ORG_TITLE: Final = re.compile(r"#\+title:[ \t]*(.+?)[ \t]*$", re.IGNORECASE)
-_LATEX_HEADING: Final = re.compile(
-    r"[ \t]*\\(?P<mark>part|chapter|(?:sub){0,2}section|paragraph)\*?(?:\[[^\]]*\])?\{(?P<text>(?:[^{}]|\{[^{}]*\})+)\}"
-)
 _LATEX_LEVELS: Final = ("part", "chapter", "section", "subsection", "subsubsection", "paragraph")
+_LATEX_HEADING: Final = re.compile(
+    rf"[ \t]*\\(?P<mark>{'|'.join(_LATEX_LEVELS)})\*?(?:\[[^\]]*\])?\{{(?P<text>(?:[^{{}}]|\{{[^{{}}]*\}})+)\}}"
+)
 _LATEX_FENCE: Final = re.compile(r"[ \t]*\\begin\{(verbatim|lstlisting|minted|comment)\}")
 _LATEX_TITLE: Final = re.compile(r"^[ \t]*\\title(?:\[[^\]]*\])?\{((?:[^{}]|\{[^{}]*\}){1,400})\}", re.MULTILINE)
 _LATEX_COMMAND: Final = re.compile(r"\\(?:footnote|thanks|label|cite\w*)\{[^{}]*\}|\\(?:[A-Za-z]+\*?|.)|[{}~$]")
 _ITEM: Final = re.compile(r"[-*+•][ \t]+|\d{1,9}[.)][ \t]+")
 _UNDERLINE: Final = re.compile(r"(=+|-+)[ \t]*$")
-_RULE: Final = re.compile(r"(?P<mark>[=~^*+#\"'`:._-])(?P=mark){2,}[ \t]*$")
-"""What titles stand above, and between, in reStructuredText and in plain text."""
 _TITLE: Final = re.compile(r"title[ \t]*:[ \t]*[\"']?(.+?)[\"']?[ \t]*$", re.IGNORECASE)
 _FIELD_OR_ITEM: Final = re.compile(r"\w[^:]*:|\s*- ")
 _FRONT_MATTER_MAX_LINES: Final = 200
@@ -218,16 +217,13 @@ class _UnderlinedScanner(_Scanner):
         if not self._stands_alone(index):
             return None, 0
         first, *below = (line.text for line in self._lines[index : index + 3])
-        rules = [_RULE.match(text) for text in (first, *below)]
-        title, under = first, rules[1] if below else None
-        if rules[0] and len(below) == 2 and rules[2] and rules[2]["mark"] == rules[0]["mark"]:
-            title, under = below[0], rules[2]
-        text = title.strip()
-        if under is None or _RULE.match(text) or not any(map(str.isalnum, text)) or len(text) > TITLE_MAX_CHARS:
+        title, rule, used = first.strip(), below[0] if below else "", 2
+        if len(below) == 2 and is_rule(first) and below[1][:1] == first[0]:
+            title, rule, used = below[0].strip(), below[1], 3
+        if not is_title(title, rule):
             return None, 0
-        used = 2 if title is first else 3
-        level = self._styles.setdefault((under["mark"], used), len(self._styles) + 1)
-        return (level, text), used
+        level = self._styles.setdefault((rule[0], used), len(self._styles) + 1)
+        return (level, title), used
 
     def _front_matter(self) -> int:
         return 0

@@ -119,7 +119,7 @@ def _telegram(item: dict[str, Any]) -> _Message:
         *(f"- {one.get('text')}" for one in _objects(poll.get("answers"))),
         _file(item.get("file_name") or item.get("file") or item.get("photo")),
     )
-    return _Message(at=_moment(item.get("date_unixtime") or item.get("date")), sender=str(item.get("from") or "?"), text=said)
+    return _Message(at=moment(item.get("date_unixtime") or item.get("date")), sender=str(item.get("from") or "?"), text=said)
 
 
 def _discord(item: dict[str, Any]) -> _Message:
@@ -129,14 +129,14 @@ def _discord(item: dict[str, Any]) -> _Message:
         said += [str(one.get("title") or ""), str(one.get("description") or "")]
     said += [_file(one.get("fileName")) for one in _objects(item.get("attachments"))]
     sender = author.get("nickname") or author.get("name") or "?"
-    return _Message(at=_moment(item.get("timestamp")), sender=str(sender), text=_lines(*said))
+    return _Message(at=moment(item.get("timestamp")), sender=str(sender), text=_lines(*said))
 
 
 def _meta(item: dict[str, Any]) -> _Message:
     files = (_file(one.get("uri")) for kind in ("photos", "videos", "files", "audio_files") for one in _objects(item.get(kind)))
     shared = _object(item.get("share"))
     said = _lines(_repaired(item.get("content")), _repaired(shared.get("share_text")), _repaired(shared.get("link")), *files)
-    return _Message(at=_moment(_milliseconds(item) / 1000), sender=_repaired(item.get("sender_name")) or "?", text=said)
+    return _Message(at=moment(_milliseconds(item) / 1000), sender=_repaired(item.get("sender_name")) or "?", text=said)
 
 
 def _milliseconds(item: dict[str, Any]) -> int:
@@ -164,7 +164,7 @@ def _slack(item: dict[str, Any]) -> _Message:
             *fields,
         ]
     text = _lines(*said, *(_file(one.get("title") or one.get("name")) for one in _objects(item.get("files"))))
-    return _Message(at=_moment(item.get("ts")), sender=str(sender), text=_MENTION.sub(r"@\1", text))
+    return _Message(at=moment(item.get("ts")), sender=str(sender), text=_MENTION.sub(r"@\1", text))
 
 
 def _chatgpt(item: dict[str, Any]) -> Iterator[_Message]:
@@ -190,7 +190,7 @@ def _chatgpt(item: dict[str, Any]) -> Iterator[_Message]:
         )
         role = str(author.get("role") or "?")
         if role in ("user", "assistant"):
-            yield _Message(at=_moment(message.get("create_time")), sender=role, text=said)
+            yield _Message(at=moment(message.get("create_time")), sender=role, text=said)
 
 
 def _claude(item: Any) -> _Message:
@@ -203,7 +203,7 @@ def _claude(item: Any) -> _Message:
     for one in _objects(told.get("attachments")):
         said = _lines(said, _file(one.get("file_name")), str(one.get("extracted_content") or ""))
     said = _lines(said, *(_file(one.get("file_name")) for one in _objects(told.get("files"))))
-    return _Message(at=_moment(told.get("created_at")), sender=str(told.get("sender") or "?"), text=said)
+    return _Message(at=moment(told.get("created_at")), sender=str(told.get("sender") or "?"), text=said)
 
 
 def _object(value: Any) -> dict[str, Any]:
@@ -222,7 +222,7 @@ def _lines(*said: str) -> str:
     return "\n".join(filter(None, said))
 
 
-def _moment(value: Any) -> str:
+def moment(value: Any) -> str:
     """`2026-11-25 10:30` in UTC; nothing when it is no time."""
     try:
         if isinstance(value, str) and "T" in value:

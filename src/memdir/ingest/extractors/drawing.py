@@ -19,11 +19,10 @@ from urllib.parse import unquote
 from lxml import etree
 
 from memdir.ingest.extractors import packages
+from memdir.ingest.extractors.formats import DRAWIO, EXCALIDRAW
 from memdir.ingest.extractors.output import ExtractionError, Output
 from memdir.ingest.text import decode
 
-DRAWIO: Final = "application/vnd.jgraph.mxfile"
-EXCALIDRAW: Final = "application/vnd.excalidraw+json"
 _DIAGRAM_MAX_BYTES: Final = 64 << 20
 _NO_TEXT: Final = frozenset({"style", "script", "metadata", "namedview", "glyph", "font"})
 _PLACED: Final = frozenset({"x", "y", "dx", "dy"})
@@ -34,13 +33,13 @@ _TAG: Final = re.compile(r"<(?:br|/?(?:div|p|li|tr))\b[^>]*>|<[^>]{1,500}>", re.
 def extract(path: Path, out: Output) -> None:
     """ExtractionError when it is damaged."""
     out.engine = "memdir drawing"
-    if out.media_type == EXCALIDRAW:
+    if out.media_type == EXCALIDRAW.media_type:
         _excalidraw(path, out)
         return
     root = etree.fromstring(path.read_bytes(), packages.parser())
     if root is None:
         raise ExtractionError("it is damaged", hint="open it in its program and save it again")
-    if out.media_type == DRAWIO:
+    if out.media_type == DRAWIO.media_type:
         _drawio(root, out)
         return
     title = next((child for child in root if _name(child) == "title"), None)

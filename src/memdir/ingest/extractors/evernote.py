@@ -15,6 +15,7 @@ from typing import Any, Final
 from lxml import etree
 
 from memdir.ingest.extractors import embedded, markup
+from memdir.ingest.extractors.chat import moment
 from memdir.ingest.extractors.output import ExtractionError, Output
 
 _TASK: Final = re.compile(r"<en-todo\b([^>]*?)/?>(?:\s*</en-todo>)?")
@@ -22,7 +23,6 @@ _CHECKED: Final = re.compile(r"""checked\s*=\s*["']true""")
 _NO_HTML: Final = re.compile(
     r"<\?xml[^>]*>|<!DOCTYPE[^>]*>|<en-media\b[^>]*>|<en-crypt\b.*?</en-crypt>|</?en-note\b[^>]*>", re.DOTALL
 )
-_MOMENT: Final = re.compile(r"(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)\d\dZ$")
 
 
 def extract(path: Path, out: Output) -> None:
@@ -50,8 +50,8 @@ def _add(note: Any, out: Output) -> None:
     out.heading(2, note.findtext("title") or "Untitled")
     tags = ", ".join(tag.text for tag in note.iter("tag") if tag.text)
     told = {
-        "Created": _moment(note.findtext("created")),
-        "Updated": _moment(note.findtext("updated")),
+        "Created": moment(note.findtext("created", "").strip()),
+        "Updated": moment(note.findtext("updated", "").strip()),
         "Tags": tags,
         "Author": note.findtext("note-attributes/author"),
         "Address": note.findtext("note-attributes/source-url"),
@@ -68,9 +68,3 @@ def _add(note: Any, out: Output) -> None:
         name = resource.findtext("resource-attributes/file-name") or f"{number}.{kind or 'bin'}"
         if data:
             embedded.add(data, name, out, title="Attachment")
-
-
-def _moment(text: str | None) -> str:
-    """`2026-11-25 10:30`, in UTC as the file has it."""
-    found = _MOMENT.match((text or "").strip())
-    return "{}-{}-{} {}:{}".format(*found.groups()) if found else ""

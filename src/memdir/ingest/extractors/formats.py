@@ -130,8 +130,9 @@ _BRANDS: Final = {
 }
 _MPEG_AUDIO: Final = re.compile(rb"\xff[\xe2\xe3\xf2\xf3\xf6\xf7\xfa\xfb\xf1\xf9]")
 _BMP: Final = re.compile(rb"BM.{4}\x00{4}.{4}[\x0c\x28\x38\x40\x6c\x7c]\x00\x00\x00", re.DOTALL)
-_PROLOGUE: Final = rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!--(?:(?!-->).){0,4000}-->\s*)*+"
-_DOCTYPE: Final = _PROLOGUE + rb"(?:<!DOCTYPE [^>\[]*(?:\[[^\]]{0,4000}\]\s*)?>\s*)?(?:<!--(?:(?!-->).){0,4000}-->\s*)*+"
+_COMMENTS: Final = rb"(?:<!--(?:(?!-->).){0,4000}-->\s*)*+"
+_PROLOGUE: Final = rb"\s*(?:<\?xml[^>]*>\s*)?" + _COMMENTS
+_DOCTYPE: Final = _PROLOGUE + rb"(?:<!DOCTYPE [^>\[]*(?:\[[^\]]{0,4000}\]\s*)?>\s*)?" + _COMMENTS
 _HTML: Final = re.compile(_PROLOGUE + rb"<(?:!doctype\s+html|html|head|body)\b", re.I | re.S)
 _BEGINNINGS: Final = (
     (re.compile(_DOCTYPE + rb"<en-export\b", re.S), EVERNOTE),
@@ -189,27 +190,25 @@ def _text_family(head: bytes, name: str) -> Format | None:
     return None
 
 
-_MESSENGERS: Final = (
-    (b'"from_id"', b'"date"', b'"type": "message"'),
-    (b'"guild"', b'"channel"', b'"dateRange"'),
-    (b'"participants"', b'"sender_name"', b'"timestamp_ms"'),
+_CHATS: Final = (
+    (b'"mapping"', b'"author"', b'"role"'),
+    (b'"chat_messages"', b'"sender"'),
+    (b'"messages"', b'"from_id"', b'"date"', b'"type": "message"'),
+    (b'"messages"', b'"guild"', b'"channel"', b'"dateRange"'),
+    (b'"messages"', b'"participants"', b'"sender_name"', b'"timestamp_ms"'),
 )
-"""Fields of Telegram, of Discord, and of Messenger and Instagram."""
+"""Fields that only an export of ChatGPT has, of Claude, of Telegram, of Discord, and of Messenger and Instagram."""
+_SLACK: Final = (b'"type": "message"', b'"ts": "', b'"text": ', b'"user": "')
+"""Fields of a list of messages."""
 
 
 def _is_chat(head: bytes) -> bool:
     """An export in JSON by the fields that only it has; one of WhatsApp by three messages."""
     begins = head[:64].lstrip()[:1]
     if begins in (b"[", b"{"):
-        return (
-            (b'"mapping"' in head and b'"author"' in head and b'"role"' in head)
-            or (b'"chat_messages"' in head and b'"sender"' in head)
-            or (b'"messages"' in head and any(all(field in head for field in fields) for fields in _MESSENGERS))
-            or (b'"about"' in head[:64] and b"Telegram" in head[:1000])
-            or (
-                begins == b"[" and all(field in head for field in (b'"type": "message"', b'"ts": "', b'"text": ', b'"user": "'))
-            )
-        )
+        known = (*_CHATS, _SLACK) if begins == b"[" else _CHATS
+        is_all_of_telegram = b'"about"' in head[:64] and b"Telegram" in head[:1000]
+        return is_all_of_telegram or any(all(field in head for field in fields) for fields in known)
     return is_whatsapp(head[:8000].decode("utf-8", "replace"))
 
 

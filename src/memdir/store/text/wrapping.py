@@ -13,6 +13,8 @@ _STARTS_ANEW: Final = re.compile(
     r"|\S{1,30}:(?:\s|$)|[A-Z\u00c0-\u00de][\w.'-]*(?: [A-Z\u00c0-\u00de][\w.'-]*){1,3}:\s"
     r"|\d{4}-\d\d-\d\d[T ]\d|\d\d?:\d\d(?::\d\d|\s+[-–]|\s+[^:]{1,30}:\s)|[^\s,;]+,[^\s,;][^,]*,\S|[\w.]+ (?:=|:=|<-) )"
 )
+_RULE: Final = re.compile(r"([=~^*+#\"'`:._-])\1{2,}")
+_TITLE_MAX_CHARS: Final = 120
 _ENDS: Final = re.compile(r"[.!?:;…{}][\"'”’)\]]*$")
 _LEADERS: Final = re.compile(r"\.{4,}|(?:\. ){3,}")
 _FULL_MIN_CHARS: Final = 40
@@ -29,6 +31,16 @@ _NUMBERS_MIN: Final = 0.4
 def starts_anew(line: str) -> bool:
     """Whether a line cannot be the rest of the one above: list items, keys, speakers, times, rows, code."""
     return _STARTS_ANEW.match(line) is not None
+
+
+def is_rule(line: str) -> bool:
+    """Whether a line is what stands below a title, and perhaps above it, in reStructuredText and plain text: `=====`."""
+    return _RULE.fullmatch(line.rstrip(" \t")) is not None
+
+
+def is_title(line: str, below: str) -> bool:
+    """Whether a line is a title, by the rule `below` it."""
+    return is_rule(below) and not is_rule(line) and len(line) <= _TITLE_MAX_CHARS and any(map(str.isalnum, line))
 
 
 def unwrapped(page: str) -> str:
