@@ -96,6 +96,13 @@ def test_a_title_with_a_rule_below_it_is_a_heading_and_the_rule_no_answer() -> N
     assert said("----\n----\nText\n") == ["----", "----", "Text"]
 
 
+@pytest.mark.parametrize("mark", ['"""', "```", "...", ":::", "'''"])
+def test_what_closes_a_docstring_or_a_fence_is_no_rule_below_a_title(mark: str) -> None:
+    text = f"{mark}\nFired at 1,240 degrees.\n{mark}\n\nrate = 4\n"
+    found = statements_of(text, units_of(text))
+    assert not any(one.heading for one in found), [text[one.start : one.end] for one in found if one.heading]
+
+
 def test_code_and_references_in_a_wrapped_sentence_are_words_of_it() -> None:
     text = (
         "We have added a middleware to provide easy protection against `clickjacking\n"

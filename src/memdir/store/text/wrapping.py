@@ -13,7 +13,8 @@ _STARTS_ANEW: Final = re.compile(
     r"|\S{1,30}:(?:\s|$)|[A-Z\u00c0-\u00de][\w.'-]*(?: [A-Z\u00c0-\u00de][\w.'-]*){1,3}:\s"
     r"|\d{4}-\d\d-\d\d[T ]\d|\d\d?:\d\d(?::\d\d|\s+[-–]|\s+[^:]{1,30}:\s)|[^\s,;]+,[^\s,;][^,]*,\S|[\w.]+ (?:=|:=|<-) )"
 )
-_RULE: Final = re.compile(r"([=~^*+#\"'`:._-])\1{2,}")
+_RULE: Final = re.compile(r"([=~^*+#_-])\1{2,}|([\"'`:.])\2{3,}")
+"""Three of the signs of the second kind close a docstring, a fence or a doctest."""
 _TITLE_MAX_CHARS: Final = 120
 _ENDS: Final = re.compile(r"[.!?:;…{}][\"'”’)\]]*$")
 _LEADERS: Final = re.compile(r"\.{4,}|(?:\. ){3,}")
