@@ -15,7 +15,7 @@ from typing import Final
 
 from memdir.client.errors import ConflictError, NotFoundError, OfflineError, RejectedError
 from memdir.core.errors import MemdirError
-from memdir.core.limits import KIB, READ_MAX_BYTES, READ_MAX_ITEMS
+from memdir.core.limits import KIB, READ_MAX_ITEMS
 from memdir.fs.errors import FsError
 from memdir.fs.source import Brought
 from memdir.fs.tree import ContentsMismatchError, LocalChangedError
@@ -166,20 +166,16 @@ class Fetcher:
             if not _are_beside(before, folder):
                 return
         if not near:
-            near = [one.ino for one in self._ctx.tree.children(folder) if one.absent_hash is not None]
-        chosen, room = [ino], _AHEAD_MAX_BYTES - entry.size
-        while near and len(chosen) < READ_MAX_ITEMS:
-            other = self._ctx.tree.fact_by_number(near[-1])
-            if other is not None and other.absent_hash is not None and other.size <= SMALL_MAX_BYTES:
-                room -= other.size
-                if room < 0:
-                    break
-                chosen.append(other.ino)
-            near.pop()
+            near = [
+                one.ino
+                for one in self._ctx.tree.children(folder)
+                if one.absent_hash is not None and one.size <= SMALL_MAX_BYTES
+            ]
+        others = self.take_small(near, _AHEAD_MAX_BYTES - entry.size)
         with self._changed:
             self._ahead = near
-        if len(chosen) > 1:
-            self.fetch_together(chosen)
+        if others:
+            self.fetch_together([entry, *others])
 
     def _hurry(self) -> None:
         """A closed link fails at once until its next try is due, which may be half a minute away. A reader may make it try
@@ -220,22 +216,26 @@ class Fetcher:
                 del self._running[ino]
                 self._changed.notify_all()
 
-    def fetch_together(self, numbers: Iterable[int]) -> int:
+    def take_small(self, numbers: list[int], room_bytes: float) -> list[LocalFact]:
+        """Absent files from the end of `numbers` that come in one call with another one, as long as they are small and fit;
+        what is looked at goes from the list."""
+        taken: list[LocalFact] = []
+        while numbers and len(taken) < READ_MAX_ITEMS - 1:
+            entry = self._ctx.tree.fact_by_number(numbers[-1])
+            if entry is not None and entry.absent_hash is not None:
+                if entry.size > min(room_bytes, SMALL_MAX_BYTES):
+                    break
+                taken.append(entry)
+                room_bytes -= entry.size
+            numbers.pop()
+        return taken
+
+    def fetch_together(self, entries: Iterable[LocalFact]) -> int:
         """Give several small files their contents in one call, at most READ_MAX_ITEMS and READ_MAX_BYTES; how many came. The
         others are left to `fetch`. ClientError, FsError."""
-        ctx = self._ctx
         wanted: dict[str, LocalFact] = {}
-        size = 0
-        for ino in numbers:
-            entry = ctx.tree.fact_by_number(ino)
-            if entry is None or entry.absent_hash is None or size + entry.size > READ_MAX_BYTES:
-                continue
-            place = next(iter(self._places(entry)), None)
-            if place is not None:
-                wanted[place] = entry
-                size += entry.size
-            if len(wanted) == READ_MAX_ITEMS:
-                break
+        for entry in entries:
+            wanted |= dict.fromkeys(self._places(entry)[:1], entry)
         with self._changed:
             wanted = {path: entry for path, entry in wanted.items() if entry.ino not in self._running}
             self._running |= dict.fromkeys((entry.ino for entry in wanted.values()), 0)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from memdir.client.errors import ClientError, RejectedError
-from memdir.core.limits import FILE_SYNC_MAX_BYTES, MIB, READ_MAX_BYTES, READ_MAX_ITEMS
+from memdir.core.limits import FILE_SYNC_MAX_BYTES, MIB, READ_MAX_BYTES
 from memdir.fs.errors import FsError
 from memdir.fs.tree import LocalChangedError
 from memdir.fs.types import LocalFact
@@ -149,8 +149,9 @@ class Keeper:
             return False
         held = self._ctx.tree.absent_totals().size_bytes
         try:
-            together = self._small_ones(entry, room)
-            if len(together) < 2 or not self._fetcher.fetch_together(together):
+            is_small = entry.size <= SMALL_MAX_BYTES
+            others = self._fetcher.take_small(self._todo, min(room, READ_MAX_BYTES) - entry.size) if is_small else []
+            if not (others and self._fetcher.fetch_together([entry, *others])):
                 self._fetcher.fetch(entry.ino)
         except ContentsGoneError as error:
             log.info("prefetch: %s", error.message)
@@ -165,19 +166,6 @@ class Keeper:
             return False
         self._held += max(0, held - self._ctx.tree.absent_totals().size_bytes)
         return True
-
-    def _small_ones(self, first: LocalFact, room_bytes: float) -> list[int]:
-        """The next small files that come in one call with the first one."""
-        chosen, room = [first.ino], min(room_bytes, READ_MAX_BYTES) - first.size
-        while first.size <= SMALL_MAX_BYTES and self._todo and len(chosen) < READ_MAX_ITEMS:
-            other = self._ctx.tree.fact_by_number(self._todo[-1])
-            if other is not None and other.absent_hash is not None:
-                if other.size > min(room, SMALL_MAX_BYTES):
-                    break
-                chosen.append(other.ino)
-                room -= other.size
-            self._todo.pop()
-        return chosen
 
     def _next_absent(self, room_bytes: float) -> LocalFact | None:
         tree = self._ctx.tree
