@@ -40,8 +40,7 @@ def _ignored(language: str, more: str) -> frozenset[str]:
 
 
 _DE: Final = (
-    r"(?:(?:[Dd](?:en|ie|as|em|er)|[Ee]ine?[nmr]?|[Mm]eine?[nmr]?|[Uu]nsere?[nmr]?|[Ss]eine?[nmr]?|"
-    r"[Ii]hre?[nmr]?|[Aa]lle) )?"
+    r"(?:(?:[Dd](?:en|ie|as|em|er)|[Ee]ine?[nmr]?|[Mm]eine?[nmr]?|[Uu]nsere?[nmr]?|[Ss]eine?[nmr]?|[Ii]hre?[nmr]?|[Aa]lle) )?"
 )
 _DE_HAVE: Final = r"(?:^|[.,;:–] |\bund )(?:(?:[Ii]ch|[Ww]ir|[A-ZÄÖÜ]\w+) (?:habe?n?|hat|bin|ist|sind) |[Hh]ab |[Hh]aben )?"
 _DE_HOW: Final = r"(?:(?:endlich|heute|gestern|gerade|jetzt|schon|letzte Woche|wieder|leider) )*"
@@ -59,28 +58,26 @@ GERMAN: Final = ChangeWords(
     ),
     ignored=_ignored(
         "german",
-        "fahre fahrt nehme nimmt gehe geht mache macht habe haben hat bin sind ist esse trinke lese gerade "
-        "jetzt nun heute gestern "
-        "namens wurde wieder mehr neu neue neuer neuen montags dienstags mittwochs donnerstags freitags "
-        "samstags sonntags euro",
+        "fahre fahrt nehme nimmt gehe geht mache macht habe haben hat bin sind ist esse trinke lese gerade jetzt nun heute "
+        "gestern namens wurde wieder mehr neu neue neuer neuen montags dienstags mittwochs donnerstags freitags samstags "
+        "sonntags euro",
     ),
     rules=_rules(
         (
             (
-                rf"{_DE_HAVE}{_DE_HOW}{_DE}{_NP} {_DE_HOW}(?:verkauft|verschenkt|weggegeben|zurückgegeben|"
-                rf"entsorgt|gekündigt|"
-                rf"abbestellt|abgemeldet|aufgegeben|abgebrochen|beendet|aufgelöst|geschlossen|abgeschaltet|"
-                rf"stillgelegt|gelöscht|"
-                rf"deinstalliert|abgesetzt|abgeschafft|ersetzt|abgesagt|verlassen|abgegeben|gestoppt|storniert|geschenkt){_END}"
+                rf"{_DE_HAVE}{_DE_HOW}{_DE}{_NP} {_DE_HOW}(?:verkauft|verschenkt|weggegeben|zurückgegeben|entsorgt|gekündigt|"
+                rf"abbestellt|abgemeldet|aufgegeben|abgebrochen|beendet|aufgelöst|geschlossen|abgeschaltet|stillgelegt|"
+                rf"gelöscht|deinstalliert|abgesetzt|abgeschafft|ersetzt|abgesagt|verlassen|abgegeben|gestoppt|storniert|"
+                rf"geschenkt){_END}"
             ),
             "",
         ),
         (rf"\b[Mm]it {_DE}{_NP} (?:aufgehört|Schluss gemacht){_END}|\b[Aa]ufgehört mit {_DE}{_NP}{_END}", ""),
         (
             (
-                rf"{_DE_IT}(?:gestorben|tot|verkauft|weg|vorbei|zu Ende|abgeschaltet|geschlossen|abgesagt|"
-                rf"aufgelöst|eingestellt|verschwunden|umgezogen|weggezogen|ausgelaufen|abgelaufen|"
-                rf"Geschichte|gekündigt|ausgezogen|gestohlen){_END}"
+                rf"{_DE_IT}(?:gestorben|tot|verkauft|weg|vorbei|zu Ende|abgeschaltet|geschlossen|abgesagt|aufgelöst|"
+                rf"eingestellt|verschwunden|umgezogen|weggezogen|ausgelaufen|abgelaufen|Geschichte|gekündigt|ausgezogen|"
+                rf"gestohlen){_END}"
             ),
             "",
         ),
@@ -102,9 +99,8 @@ GERMAN: Final = ChangeWords(
         (rf"\bdoch (?:nicht|keine?[nmrs]?) {_NP}{_END}", ""),
         (
             (
-                rf"{_DE_HAVE}{_DE_HOW}{_DE}{_NP} (?:gelaufen|ausgelesen|durchgelesen|zu Ende gelesen|"
-                rf"fertig ?(?:gelesen|gestellt)?|"
-                rf"abgeschlossen|bestanden|abgegeben|eingereicht|geschafft|veröffentlicht|erledigt){_END}"
+                rf"{_DE_HAVE}{_DE_HOW}{_DE}{_NP} (?:gelaufen|ausgelesen|durchgelesen|zu Ende gelesen|fertig ?(?:gelesen|"
+                rf"gestellt)?|abgeschlossen|bestanden|abgegeben|eingereicht|geschafft|veröffentlicht|erledigt){_END}"
             ),
             r"\b(?:trainier|les|lern|schreib|bau|arbeit|bereit|vorbereit|plan|muss|offen|todo|frist|studier|mach)\w*",
         ),
@@ -115,32 +111,32 @@ GERMAN: Final = ChangeWords(
         (
             (
                 rf"(?:^|[.,;:–] |\bund ){_DE}{_NP} (?:(?:geht|läuft|funktioniert|tut) wieder|(?:ist|"
-                rf"sind) (?:wieder )?(?:repariert|"
-                rf"heil|ganz|behoben|gelöst|gesund|in Ordnung|okay|ok|da|dicht|sauber|warm|online|erreichbar)){_END}"
+                rf"sind) (?:wieder )?(?:repariert|heil|ganz|behoben|gelöst|gesund|in Ordnung|okay|ok|da|dicht|sauber|warm|"
+                rf"online|erreichbar)){_END}"
             ),
             (
-                r"\b(?:kaputt|defekt|problem|fehler|leck|undicht|krank|verletzt|weh|schmerz|gebrochen|störung|"
-                r"ausfall|aus\b|tropf|werkstatt|reparatur)\w*"
+                r"\b(?:kaputt|defekt|problem|fehler|leck|undicht|krank|verletzt|weh|schmerz|gebrochen|störung|ausfall|aus\b|"
+                r"tropf|werkstatt|reparatur)\w*"
             ),
         ),
         (
             (
-                rf"\b(?:esse|trinke|rauche|spiele|mache|gehe|nehme|fahre|isst|trinkt|raucht|spielt) wieder "
-                rf"(?:(?:zum|zur|ins?|mit) )?{_DE}{_NP}{_END}"
+                rf"\b(?:esse|trinke|rauche|spiele|mache|gehe|nehme|fahre|isst|trinkt|raucht|spielt) wieder (?:(?:zum|zur|"
+                rf"ins?|mit) )?{_DE}{_NP}{_END}"
             ),
             r"\b(?:keine?[nmrs]?|nicht|nie|aufgehört|pause)\b",
         ),
         (
             (
-                rf"{_DE_HAVE}{_DE_HOW}{_DE}{_NP} (?:gefunden|bekommen|gekauft|erhalten|ergattert){_END}|"
-                rf"{_DE_IT}(?:da|angekommen|gekommen){_END}"
+                rf"{_DE_HAVE}{_DE_HOW}{_DE}{_NP} (?:gefunden|bekommen|gekauft|erhalten|ergattert){_END}|{_DE_IT}(?:da|"
+                rf"angekommen|gekommen){_END}"
             ),
             r"\b(?:such|spar|möchte|will|wart|brauch|plan|bestell|bewerb)\w*",
         ),
         (
             (
-                rf"(?:^|[.,;:–] |\bund ){_DE}{_NP} (?:wurde|ist|wird|sind) (?:[^.;]|"
-                rf"(?<=\d)[.]){{0,40}}?(?:verschoben|verlegt|vertagt|vorgezogen)\b"
+                rf"(?:^|[.,;:–] |\bund ){_DE}{_NP} (?:wurde|ist|wird|sind) (?:[^.;]|(?<=\d)[.]){{0,40}}?(?:verschoben|"
+                rf"verlegt|vertagt|vorgezogen)\b"
             ),
             r"\d|\b(?:\w+tags?|geplant|termin|januar|februar|märz|april|mai|juni|juli|august|\w+ember|oktober)\b",
         ),
@@ -149,24 +145,22 @@ GERMAN: Final = ChangeWords(
     changed=re.compile(r"\b(?:jetzt|nun|inzwischen|mittlerweile|neuerdings|ab (?:sofort|heute|morgen|jetzt))\b"),
     negated=re.compile(r"\b(?:keine?[nmrs]?|nicht|nie)\b", re.IGNORECASE),
     not_meant=re.compile(
-        r"\b(?:wird|werden|würden?|will|wollen?|möchten?|soll(?:te|ten)?|muss|müssen|könnten?|falls|wenn|vielleicht)\b"
-        r"(?! (?:auf|am|um)\b)"
+        r"\b(?:wird|werden|würden?|will|wollen?|möchten?|soll(?:te|ten)?|muss|müssen|könnten?|falls|wenn|"
+        r"vielleicht)\b(?! (?:auf|am|um)\b)"
     ),
 )
 SPANISH: Final = ChangeWords(
     marks=re.compile(r"[áéíóúñ¡¿]|\b(?:el|la|los|las|del?|mis?|no|ya|vuelvo|ten(?:go|emos)|una?|se|es)\b", re.IGNORECASE),
     ignored=_ignored(
         "spanish",
-        "tengo tenemos tiene voy vamos va estoy esta uso hago tomo como bebo soy ahora ya ayer hoy llamado "
-        "llamada martes lunes "
-        "miércoles jueves viernes sábado domingo euros les nos me te",
+        "tengo tenemos tiene voy vamos va estoy esta uso hago tomo como bebo soy ahora ya ayer hoy llamado llamada martes "
+        "lunes miércoles jueves viernes sábado domingo euros les nos me te",
     ),
     rules=_rules(
         (
             (
                 rf"\b(?:[Vv]end(?:í|imos|ió)|[Hh]e vendido|[Hh]emos vendido|[Rr]egal(?:é|ó|amos)|[Cc]ancel(?:é|ó|amos)|"
-                rf"[Dd]ej(?:é|ó|amos)|[Hh]e dejado|[Aa]bandon(?:é|ó)|[Cc]err(?:é|amos)|[Ee]limin(?:é|amos)|"
-                rf"[Bb]orr(?:é|amos)|"
+                rf"[Dd]ej(?:é|ó|amos)|[Hh]e dejado|[Aa]bandon(?:é|ó)|[Cc]err(?:é|amos)|[Ee]limin(?:é|amos)|[Bb]orr(?:é|amos)|"
                 rf"[Dd]esinstal(?:é|amos)|[Dd]i de baja|[Aa]nul(?:é|amos)|[Rr]eemplac(?:é|amos))(?: de)? {_ES}{_NP}{_END}"
             ),
             "",
@@ -174,18 +168,16 @@ SPANISH: Final = ChangeWords(
         (rf"\b[Yy]a no \w+ (?:(?:a|al|en|con|de|del) )?{_ES}{_NP}{_END}", ""),
         (
             (
-                rf"{_ES_IT}(?:murió|ha muerto|falleció|cerró|se acabó|terminó|fue cancelad[oa]|se canceló|"
-                rf"está cancelad[oa]|"
-                r"ya no existe)(?=\s*[.,;:!?]|\s*$| (?:ayer|anoche|para siempre|definitivamente|la semana|el mes|el año))"
+                rf"{_ES_IT}(?:murió|ha muerto|falleció|cerró|se acabó|terminó|fue cancelad[oa]|se canceló|está cancelad[oa]|"
+                rf"ya no existe)(?=\s*[.,;:!?]|\s*$| (?:ayer|anoche|para siempre|definitivamente|la semana|el mes|el año))"
             ),
             "",
         ),
         (rf"\b(?:[Aa]l final|[Rr]esulta que) no (?:soy|es|tengo|tiene) {_NP}{_END}", ""),
         (
             (
-                rf"\b(?:[Tt]ermin(?:é|amos)|[Aa]cab(?:é|amos)|[Hh]e terminado|[Aa]prob(?:é|amos)|[Cc]orrí|"
-                rf"[Ll]eí|[Ee]ntregu(?:é|amos)|"
-                rf"[Pp]ubliqu(?:é|amos))(?: de \w+)? {_ES}{_NP}{_END}"
+                rf"\b(?:[Tt]ermin(?:é|amos)|[Aa]cab(?:é|amos)|[Hh]e terminado|[Aa]prob(?:é|amos)|[Cc]orrí|[Ll]eí|"
+                rf"[Ee]ntregu(?:é|amos)|[Pp]ubliqu(?:é|amos))(?: de \w+)? {_ES}{_NP}{_END}"
             ),
             r"\b(?:leyendo|entren|estudi|prepar|escrib|aprend|haciendo|plazo|pendiente)\w*",
         ),
@@ -210,8 +202,8 @@ SPANISH: Final = ChangeWords(
         (rf"\b(?:[Vv]uel(?:vo|ve|vemos)|[Hh]e vuelto|[Hh]a vuelto) a \w+ {_ES}{_NP}{_END}", r"\b(?:no|nunca|dejé)\b"),
         (
             (
-                rf"(?:[Ee]ncontr(?:é|amos)|[Cc]onsegu(?:í|imos)|[Cc]ompr(?:é|amos)|[Rr]eserv(?:é|amos)|[Mm]e dieron) "
-                rf"{_ES}{_NP}{_END}"
+                rf"(?:[Ee]ncontr(?:é|amos)|[Cc]onsegu(?:í|imos)|[Cc]ompr(?:é|amos)|[Rr]eserv(?:é|amos)|"
+                rf"[Mm]e dieron) {_ES}{_NP}{_END}"
             ),
             r"\b(?:busc|ahorr|quier|esper|neces)\w*",
         ),
@@ -226,15 +218,13 @@ FRENCH: Final = ChangeWords(
     ),
     ignored=_ignored(
         "french",
-        "j ai as a avons suis vais va prends prend lis mange bois fais fait maintenant hier aujourd hui lundi "
-        "mardi mercredi jeudi "
-        "vendredi samedi dimanche euros plus nouveau nouvelle",
+        "j ai as a avons suis vais va prends prend lis mange bois fais fait maintenant hier aujourd hui lundi mardi mercredi "
+        "jeudi vendredi samedi dimanche euros plus nouveau nouvelle",
     ),
     rules=_rules(
         (
             (
-                rf"{_FR_HAVE}(?:[Vv]endu|[Rr]endu|[Dd]onné|[Rr]ésilié|[Aa]nnulé|[Aa]rrêté|[Qq]uitté|"
-                rf"[Aa]bandonné|[Ss]upprimé|"
+                rf"{_FR_HAVE}(?:[Vv]endu|[Rr]endu|[Dd]onné|[Rr]ésilié|[Aa]nnulé|[Aa]rrêté|[Qq]uitté|[Aa]bandonné|[Ss]upprimé|"
                 rf"[Dd]ésinstallé|[Ff]ermé|[Jj]eté|[Rr]emplacé) {_FR}{_NP}{_END}"
             ),
             "",
@@ -250,7 +240,7 @@ FRENCH: Final = ChangeWords(
             (
                 rf"{_FR_IT}(?:est (?:morte?|décédée?|fermée?|vendue?|annulée?|terminée?|finie?|volée?)|a fermé|"
                 rf"n['’]existe plus)(?=\s*[.,;:!?]|\s*$| (?:hier|ce matin|cette nuit|définitivement|la semaine|le mois|"
-                r"l['’]année))"
+                rf"l['’]année))"
             ),
             "",
         ),
