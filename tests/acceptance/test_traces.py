@@ -126,6 +126,23 @@ def test_what_tools_do_in_a_traced_mount_is_recorded(memdir: Memdir, name: str) 
     assert memdir.run("habits", expect=1).out.startswith("## Procedural Patterns")
 
 
+@pytest.mark.promise("traces.complete")
+def test_work_in_bulk_is_recorded_without_contents(memdir: Memdir, name: str) -> None:
+    place = memdir.mount(name, "--traces")
+    for at in range(150):
+        file = place / f"notes/{at:03}.md"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(f"note {at} of many\n")
+    memdir.shell("cp -r notes again && sed -i s/note/page/ again/*.md && rm -r again && echo done > done.md", cwd=place)
+    eventually(lambda: any(one["path"] == "/done.md" for one in recorded(memdir)), "the last event")
+    events = recorded(memdir)
+    for kind, program in (("file_copy", "cp"), ("file_edit", "sed"), ("file_delete", "rm")):
+        found = [one for one in events if one["type"] == kind and one["path"].startswith("/again/")]
+        assert {one["path"] for one in found} == {f"/again/{at:03}.md" for at in range(150)}, kind
+        assert {one["actor"]["name"] for one in found} == {program}
+        assert all(one["is_bulk"] and "content" not in one for one in found), kind
+
+
 def _plot(memdir: Memdir, place: Path) -> str:
     picture = place.parent / "drift.svg"
     memdir.run("habits", "drift", "--plot", picture, cwd=place)

@@ -43,7 +43,7 @@ def told(*operations: Operation) -> list[tuple[str, str]]:
 
 
 def events_of(*operations: Operation) -> list[Event]:
-    collector = Collector()
+    collector = Collector("/r")
     for one in operations:
         collector.take(one)
     return collector.settled(0, everything=True)
@@ -51,5 +51,5 @@ def events_of(*operations: Operation) -> list[Event]:
 
 def op(kind: str, path: str, target: str = "", *, at_ms: int = 0, pid: int = 7, actor: str = "t", **more: Any) -> Operation:
     return Operation(
-        kind=kind, at_ms=at_ms, pid=pid, actor=actor, session_key="k", root="/r", path=path, target=target, raw=kind, **more  # type: ignore[arg-type]
+        kind=kind, at_ms=at_ms, pid=pid, actor=actor, session_key="k", path=path, target=target, raw=kind, **more  # type: ignore[arg-type]
     )  # fmt: skip

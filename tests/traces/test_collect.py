@@ -161,7 +161,7 @@ def test_changes_rebuild_a_text(before: str, after: str) -> None:
 
 
 def test_nothing_is_told_before_it_has_settled_and_an_idle_hour_begins_a_session() -> None:
-    collector = Collector()
+    collector = Collector("/r")
     collector.take(op("mkdir", "/a", at_ms=1000))
     assert collector.settled(1000 + SETTLE_MS - 1) == []
     (first,) = collector.settled(1000 + SETTLE_MS)

@@ -174,7 +174,7 @@ class MountDaemon:
         self._undo.append(traces.stop)
         self._service.traces = traces
         self._syncing.working_style = traces.working_style
-        return Tracer(vfs, self._fs.paths_of, traces.take, SystemClock(), is_left_out=traces.actors.is_left_out)
+        return Tracer(vfs, self._fs.paths_of, traces, SystemClock())
 
     def serve(self, on_ready: Callable[[], None] = lambda: None) -> None:
         """Answer until the mount ends; call from the main thread."""

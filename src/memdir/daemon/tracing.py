@@ -14,7 +14,7 @@ from typing import Final
 from memdir.core.clock import Clock
 from memdir.fs.operations import Operation
 from memdir.traces.actors import Actors
-from memdir.traces.collect import Collector
+from memdir.traces.collect import Collector, Workers
 from memdir.traces.log import TraceLog, is_ignored
 
 log = logging.getLogger(__name__)
@@ -40,8 +40,9 @@ class MountTraces:
         self._root = root
         self._clock = clock
         self._queue: deque[Operation] = deque()
-        self.actors = Actors()
-        self._collector = Collector()
+        self._actors = Actors()
+        self._workers = Workers()
+        self._collector = Collector(root)
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._work, name="memdir-traces", daemon=True)
         self._is_failing = False
@@ -64,10 +65,21 @@ class MountTraces:
         if self._thread.is_alive():
             self._thread.join(5.0)
 
+    def who(self, pid: int) -> tuple[str, str] | None:
+        """See `fs.fuse.tracing.Recorder`."""
+        if self._actors.is_left_out(pid):
+            return None
+        actor, session = self._actors.who(pid)
+        return actor, f"{self._root} {session}"
+
+    def keeps_contents(self, actor: str, session_key: str) -> bool:
+        """See `fs.fuse.tracing.Recorder`."""
+        return not self._workers.is_bulk(session_key, actor)
+
     def take(self, operation: Operation) -> None:
         """One that the mount tells of."""
-        actor, session = self.actors.who(operation.pid)
-        self._put(replace(operation, actor=actor, session_key=f"{self._root} {session}", root=self._root))
+        self._workers.note(operation)
+        self._put(operation)
         self._last_s = time.monotonic()
 
     def _put(self, operation: Operation) -> None:
@@ -91,7 +103,7 @@ class MountTraces:
         self._put(
             Operation(
                 kind="search", at_ms=self._clock.now_ns() // 1_000_000, pid=0, actor="memdir grep",
-                session_key=self._last_session, root=self._root, path=path, raw="memdir grep",
+                session_key=self._last_session, path=path, raw="memdir grep",
                 fields={"search_type": mode, "query": query[:QUERY_MAX_CHARS], "files_matched": matched},
             )
         )  # fmt: skip

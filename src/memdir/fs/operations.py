@@ -40,8 +40,6 @@ class Operation:
     """Name of the program."""
     session_key: str = ""
     """Of the terminal, or the program, that it came from."""
-    root: str = ""
-    """Of the mount or the watched folder."""
 
 
 class OpenedLast(Generic[_Path, _About]):

@@ -66,10 +66,32 @@ class _Touched:
             self.paths.add(path)
 
 
+class Workers:
+    """Which programs work in bulk: those that touched something last, at most _PROGRAMS_MAX. Not for several threads."""
+
+    def __init__(self) -> None:
+        self._touched: OrderedDict[tuple[str, str], _Touched] = OrderedDict()
+        """By session and program."""
+
+    def note(self, operation: Operation) -> None:
+        """What one of them does."""
+        who = operation.session_key, operation.actor
+        touched = self._touched.setdefault(who, _Touched())
+        self._touched.move_to_end(who)
+        touched.add(operation.target or operation.path, operation.at_ms)
+        while len(self._touched) > _PROGRAMS_MAX:
+            self._touched.popitem(last=False)
+
+    def is_bulk(self, session_key: str, actor: str) -> bool:
+        touched = self._touched.get((session_key, actor))
+        return touched is not None and touched.is_bulk
+
+
 class Collector:
     """Of one root. Not for several threads."""
 
-    def __init__(self) -> None:
+    def __init__(self, root: str) -> None:
+        self._root = root
         self._pending: dict[int, Operation] = {}
         """By number, in order."""
         self._latest: dict[tuple[str, str], int] = {}
@@ -78,29 +100,19 @@ class Collector:
         self._views: dict[tuple[str, str], tuple[int, int]] = {}
         """How often a session read a path, and when last."""
         self._sessions: dict[str, tuple[str, int]] = {}
-        self._touched: OrderedDict[tuple[str, str], _Touched] = OrderedDict()
-        """By session and program."""
+        self._workers = Workers()
 
     def take(self, operation: Operation) -> None:
         """The next one."""
-        self._touch(operation)
+        self._workers.note(operation)
         if self._is_told(operation):
             return
         merged = self._merged(operation)
         for one in (operation,) if merged is None else merged:
             self._add(one)
 
-    def _touch(self, operation: Operation) -> None:
-        who = operation.session_key, operation.actor
-        touched = self._touched.setdefault(who, _Touched())
-        self._touched.move_to_end(who)
-        touched.add(operation.target or operation.path, operation.at_ms)
-        while len(self._touched) > _PROGRAMS_MAX:
-            self._touched.popitem(last=False)
-
     def _is_bulk(self, operation: Operation) -> bool:
-        touched = self._touched.get((operation.session_key, operation.actor))
-        return touched is not None and touched.is_bulk
+        return self._workers.is_bulk(operation.session_key, operation.actor)
 
     def _is_told(self, operation: Operation) -> bool:
         """Whether one before it of the same process says it: editors open what they show twice, a listing takes several
@@ -232,7 +244,7 @@ class Collector:
             fields = {key: value for key, value in fields.items() if key not in ("content", "content_hex")} | {"is_bulk": True}
         yield Event(
             id=new_id(), type=kind, timestamp_ms=one.at_ms, session=self._session(one), actor=one.actor, pid=one.pid,
-            root=one.root, path=path, fields=fields, raw=one.raw or one.kind,
+            root=self._root, path=path, fields=fields, raw=one.raw or one.kind,
         )  # fmt: skip
 
     def _told(self, one: Operation) -> tuple[str | None, dict[str, Any], str]:

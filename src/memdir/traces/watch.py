@@ -61,7 +61,7 @@ class Watcher:
         self._made: set[Path] = set()
         """Files that were made and not closed yet."""
         self._moved: dict[int, tuple[Path, Path, bool]] = {}
-        self._collectors = {root: Collector() for root in roots}
+        self._collectors = {root: Collector(str(root)) for root in roots}
         self._fanotify = _for_root()
         self._actors = Actors()
         self._changed_by: OrderedDict[Path, int] = OrderedDict()
@@ -354,7 +354,7 @@ class Watcher:
         inside = target is None or root in target.parents
         operation = Operation(
             kind=kind,
-            at_ms=_now_ms(), pid=pid, actor=actor, session_key=f"{root} {session}", root=str(root),
+            at_ms=_now_ms(), pid=pid, actor=actor, session_key=f"{root} {session}",
             path=_inside(root, path),
             target="" if target is None else _inside(root, target) if inside else str(target),
             raw=f"{'fanotify' if kind in ('read', 'browse') else 'inotify'} {kind}", **more,  # type: ignore[arg-type]

@@ -30,6 +30,7 @@ from memdir_bench.session import BenchSession, open_session, uninterrupted
 MEMDIR_OPTIONS: Final = {
     "memdir": ("--profile", "fast"),
     "memdir-observed": ("--profile", "observed"),
+    "memdir-traced": ("--traces",),
     "memdir-passthrough": ("--passthrough",),
 }
 TARGETS: Final = ("native", *MEMDIR_OPTIONS, *peers.NAMES)

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -32,20 +33,21 @@ class Recorder:
     session: str = ""
     operations: list[Operation] = field(default_factory=list)
 
+    def who(self, _pid: int, /) -> tuple[str, str] | None:
+        return ("user", self.session) if self.session else None
+
+    def keeps_contents(self, _actor: str, _session_key: str, /) -> bool:
+        return True
+
     def take(self, operation: Operation) -> None:
-        if self.session:
-            self.now_ms += 1  # no two at once
-            self.operations.append(
-                replace(
-                    operation, at_ms=self.now_ms, pid=1, actor="user", session_key=self.session, root=self.session, fields={}
-                )
-            )
+        self.now_ms += 1  # no two at once
+        self.operations.append(replace(operation, at_ms=self.now_ms, pid=1, fields={}))
 
     def searched(self, query: str, path: str) -> None:
         self.now_ms += 1
         self.operations.append(
             Operation(
-                kind="search", at_ms=self.now_ms, pid=1, actor="memdir grep", session_key=self.session, root=self.session,
+                kind="search", at_ms=self.now_ms, pid=1, actor="memdir grep", session_key=self.session,
                 path=path, raw="memdir grep", fields={"search_type": "semantic", "query": query},
             )
         )  # fmt: skip
@@ -59,12 +61,15 @@ class Recorder:
         self.now_ms += ms
 
     def events(self) -> list[Event]:
-        """What the operations were."""
-        collector, found = Collector(), []
-        for one in self.operations:
-            collector.take(one)
-            found += collector.settled(one.at_ms)
-        return found + collector.settled(0, everything=True)
+        """What the operations were; the root of an event is the name of its session."""
+        found = []
+        for name, operations in groupby(self.operations, key=lambda one: one.session_key):
+            collector = Collector(name)
+            for one in operations:
+                collector.take(one)
+                found += collector.settled(one.at_ms)
+            found += collector.settled(0, everything=True)
+        return found
 
 
 @contextmanager
@@ -76,7 +81,7 @@ def traced_mount() -> Iterator[tuple[Path, Recorder]]:
         place.mkdir()
         data.mkdir()
         fs = SqliteFs.open(data)
-        tracer = Tracer(fs, fs.paths_of, recorder.take, SystemClock())
+        tracer = Tracer(fs, fs.paths_of, recorder, SystemClock())
         session = FuseSession(fs, place, FuseOptions(profile=Profile.OBSERVED, tracer=tracer))
         session.mount()
         loop = threading.Thread(target=session.run, name="bench-fuse", daemon=True)

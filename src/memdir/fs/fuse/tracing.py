@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Protocol
 
 from memdir.core.clock import Clock
 from memdir.fs.errors import FsError
@@ -45,20 +45,33 @@ class _Open:
     """The path and the number of a file that the kernel copied from."""
 
 
+class Recorder(Protocol):
+    """Is told of operations in the request loop: returns at once, and touches nothing in the mount."""
+
+    def who(self, pid: int, /) -> tuple[str, str] | None:
+        """Name of the program and key of its session; None for a process of which nothing is told."""
+        ...
+
+    def keeps_contents(self, actor: str, session_key: str, /) -> bool:
+        """Whether what that program makes and deletes is wanted with its contents."""
+        ...
+
+    def take(self, operation: Operation) -> None:
+        """The next one."""
+        ...
+
+
 class Tracer:
-    """`paths_of` gives the paths of an inode; `sink` is called in the request loop: it returns at once and touches nothing."""
+    """`paths_of` gives the paths of an inode."""
 
     def __init__(
         self,
         vfs: Vfs,
         paths_of: Callable[[int], Sequence[str]],
-        sink: Callable[[Operation], None],
+        recorder: Recorder,
         clock: Clock,
-        *,
-        is_left_out: Callable[[int], bool] = lambda _: False,
     ) -> None:
-        """`is_left_out` says whether what a process does is not told."""
-        self._vfs, self._paths_of, self._sink, self._clock, self._is_left_out = vfs, paths_of, sink, clock, is_left_out
+        self._vfs, self._paths_of, self._recorder, self._clock = vfs, paths_of, recorder, clock
         self._open: dict[int, _Open] = {}
         self._held_bytes = 0
         self._readers: OpenedLast[str, tuple[int, int]] = OpenedLast(_READS_MAX)
@@ -103,15 +116,22 @@ class Tracer:
         return bytes(found) if isinstance(found, bytes | bytearray | memoryview) else b"".join(bytes(one) for one in found)
 
     def _tell(self, kind: Kind, pid: int, path: str | None, raw: str, **more: Any) -> None:
-        if path is not None and not self._is_left_out(pid):
-            self._sink(Operation(kind=kind, at_ms=self._clock.now_ns() // 1_000_000, pid=pid, path=path, raw=raw, **more))
+        who = None if path is None else self._recorder.who(pid)
+        if path is not None and who is not None:
+            at_ms = self._clock.now_ns() // 1_000_000
+            operation = Operation(kind=kind, at_ms=at_ms, pid=pid, actor=who[0], session_key=who[1], path=path, raw=raw, **more)
+            self._recorder.take(operation)
+
+    def _keeps_contents(self, pid: int) -> bool:
+        who = self._recorder.who(pid)
+        return who is not None and self._recorder.keeps_contents(*who)
 
     # opens
 
     def _begin(self, ino: int, path: str | None, header: Header, flags: int, *, created: bool) -> None:
         if path is None or len(self._open) >= _OPEN_MAX:
             return
-        self._is_left_out(header[HEADER_PID])  # who it is is asked while it is there
+        self._recorder.who(header[HEADER_PID])  # asked while it is there
         known = self._open.get(ino)
         if known is None:
             known = self._open[ino] = _Open(path=path, pid=header[HEADER_PID], created=created)
@@ -161,12 +181,13 @@ class Tracer:
 
     def _closed(self, ino: int, known: _Open) -> None:
         if known.is_written or known.created:
-            after = self._contents(ino)
             try:
                 size = self._vfs.get(ino).size
             except FsError:
                 return  # gone meanwhile
-            source = self._source_of(known, size, after) if known.created else ""
+            source = self._source_of(ino, known, size) if known.created else ""
+            wants_contents = not known.created or not size or self._keeps_contents(known.pid)
+            after = self._contents(ino) if wants_contents else None
             if source:
                 raw = "copy_file_range" if known.copied_from else "read, create, write"
                 self._tell("copy", known.pid, source, raw, target=known.path, after=after, size_bytes=size)
@@ -186,27 +207,25 @@ class Tracer:
             length = max(0, known.read_to - max(0, known.read_from))
             self._tell("read", known.pid, known.path, "open, read", size_bytes=length)
 
-    def _source_of(self, known: _Open, size: int, after: bytes | None) -> str:
+    def _source_of(self, ino: int, known: _Open, size: int) -> str:
         """A file that was copied from, or that the same process read, with the same contents (of a large one: as long)."""
         if known.copied_from is not None:
-            path, ino = known.copied_from
-            try:
-                return path if self._vfs.get(ino).size == size and self._contents(ino) == after else ""
-            except FsError:
-                return ""
-        if not after:
+            path, source = known.copied_from
+            return path if self._is_as_long(source, size) and self._contents(source) == self._contents(ino) else ""
+        if not 0 < size <= CONTENT_MAX_BYTES:
             return ""
         since_ns = self._clock.now_ns() - COPY_MS * 1_000_000
-        for path, (ino, at_ns) in reversed(self._readers.of(known.pid).items()):
-            if path == known.path or at_ns < since_ns:
-                continue
-            try:
-                is_like = self._vfs.get(ino).size == len(after)
-            except FsError:
-                continue
-            if is_like and self._contents(ino) == after:
+        for path, (source, at_ns) in reversed(self._readers.of(known.pid).items()):
+            is_told = path != known.path and at_ns >= since_ns
+            if is_told and self._is_as_long(source, size) and self._contents(source) == self._contents(ino):
                 return path
         return ""
+
+    def _is_as_long(self, ino: int, size: int) -> bool:
+        try:
+            return self._vfs.get(ino).size == size
+        except FsError:
+            return False
 
     def _read(self, handler: Handler) -> Handler:
         def read(ino: int, body: memoryview, header: Header) -> Reply:
@@ -291,7 +310,8 @@ class Tracer:
             name = one_name(body)
             inode = self._vfs.find(ino, name)
             path = self._below(ino, name)
-            before = None if inode is None or kind == "rmdir" else self._contents(inode.ino)
+            wants_contents = inode is not None and kind == "delete" and self._keeps_contents(header[HEADER_PID])
+            before = self._contents(inode.ino) if inode is not None and wants_contents else None
             age_ms = 0 if inode is None else max(0, (self._clock.now_ns() - inode.mtime_ns) // 1_000_000)
             reply = handler(ino, body, header)
             if reply == b"":
