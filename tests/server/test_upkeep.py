@@ -10,6 +10,7 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ import pytest
 
 from memdir.core import sqlite
 from memdir.core.clock import FakeClock
-from memdir.core.errors import VersionError
+from memdir.core.errors import BusyError, VersionError
 from memdir.core.sqlite import migration_steps, schema_version
 from memdir.store.agents.files import Draft, Provenance
 from memdir.store.contents.blobs import INLINE_MAX_BYTES
@@ -241,8 +242,33 @@ def test_what_is_deleted_is_in_no_file_after_a_vacuum(store: AnyStore, container
     assert versions > 0
     done = vacuum(store, full=True)
     assert done.versions == versions
+    assert done.nothing_kept
     assert [name for name, data in raw_bytes(store) if canary.encode() in data or canary[:12].encode() in data] == []
     assert list(Check(store).findings(deep=True)) == []
+
+
+@pytest.mark.promise("store.deletes")
+def test_a_vacuum_says_that_a_reader_keeps_what_was_deleted(
+    store: AnyStore, put: Putting, container: Container, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memdir.store.postgres.upkeep._OLDER_WAIT_S", 0.3)
+    canary = b"kanariengelb7f3a9c"
+    put("/small.md", canary)
+    store.containers.change_settings(container.id, {"versionsMaxDays": 0, "versionsMaxCount": 0})
+    is_sqlite = not isinstance(store, PostgresStore)
+    with store.upkeep().reading() as reader, ThreadPoolExecutor(1) as another:
+        list(reader.execute("select count(*) from document" if is_sqlite else "select 1"))
+        store.files.apply(container, Delete(path="/small.md"))
+        assert not another.submit(vacuum, store, full=True).result().nothing_kept
+        assert [name for name, data in raw_bytes(store) if canary in data] != []
+    assert vacuum(store, full=True).nothing_kept
+    assert [name for name, data in raw_bytes(store) if canary in data] == []
+    if not is_sqlite:
+        monkeypatch.setattr("memdir.store.postgres.upkeep._LOCK_MS", 200)
+        with store.upkeep().reading() as reader, ThreadPoolExecutor(1) as another:
+            list(reader.execute("select count(*) from document"))
+            with pytest.raises(BusyError, match="somebody else uses the database"):
+                another.submit(vacuum, store, full=True).result()
 
 
 @pytest.mark.usefixtures("neighbour")

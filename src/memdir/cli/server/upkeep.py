@@ -229,8 +229,10 @@ def _vacuum(args: argparse.Namespace, out: Output) -> int:
         out.line(f"the database takes {_size(done.after_bytes)}, it took {_size(done.before_bytes)}")
         out.line(f"gone: {plural(done.changes, 'change')} of the history, {plural(done.versions, 'version')}, "
                  f"{plural(done.audit, 'line')} of the audit log, {plural(done.contents, 'content')}")  # fmt: skip
-        if on_sqlite and not done.log_emptied:
+        if on_sqlite and not done.nothing_kept:
             out.note("a reader kept the write-ahead log from being emptied; try again when the server is stopped")
+        if not on_sqlite and args.full and not done.nothing_kept:
+            out.note("a transaction that began before keeps what was deleted in the database; try again when it has ended")
     return EXIT_OK
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
@@ -11,6 +12,7 @@ import psycopg
 from psycopg import errors as pg
 from psycopg import sql
 
+from memdir.core.errors import BusyError
 from memdir.store.acting import SYSTEM, acting_as
 from memdir.store.database import Transaction, fetch
 from memdir.store.postgres.database import KEEP_ALIVE, SCHEMA, PostgresDatabase
@@ -34,6 +36,19 @@ _REFERENCES: Final = (
     "from pg_constraint c join pg_namespace n on n.oid = c.connamespace where c.contype = 'f' and n.nspname = ? "
     "order by 1, 2, 3"
 )
+_OLDER: Final = (
+    "select count(*) from ("
+    "select backend_xmin from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() "
+    "union all select transaction from pg_prepared_xacts where database = current_database() "
+    "union all select xmin from pg_replication_slots) as open (xmin) "
+    "where xmin is not null and age(xmin) >= age(%s::xid)"
+)
+"""Whoever may still see rows that were deleted before a transaction, and so keeps them from being removed (PostgreSQL manual,
+"Routine Vacuuming"). Sessions of other users, autovacuum's too, are seen by a superuser or with `pg_read_all_stats`."""
+_OLDER_WAIT_S: Final = 5.0
+_LOCK_MS: Final = 10_000
+"""So long `vacuum full` waits for a table: who asks for it meanwhile waits behind it."""
+_OLDER_POLL_S: Final = 0.1
 
 
 class PostgresUpkeep:
@@ -142,7 +157,12 @@ class PostgresUpkeep:
         has no use for it.
 
         The plain one comes first always: unlike `vacuum full`, it lets dead rows go also while a transaction is open in another
-        database of the server (`PROC_IN_VACUUM` in PostgreSQL's `vacuum_rel`)."""
+        database of the server (`PROC_IN_VACUUM` in PostgreSQL's `vacuum_rel`). With `full` transactions that are open have
+        _OLDER_WAIT_S to end: autovacuum's last a moment."""
+        begun = self._as_owner(sql.SQL("select pg_current_xact_id()::xid::text"))[0][0]
+        deadline_s = time.monotonic() + (_OLDER_WAIT_S if full else 0.0)
+        while (are_older := self._are_older(begun)) and time.monotonic() < deadline_s:
+            time.sleep(_OLDER_POLL_S)
         for options in ("analyze", "full, analyze") if full else ("analyze",):
             for table in self.tables():
                 self._as_owner(sql.SQL("vacuum ({}) {}").format(sql.SQL(options), sql.Identifier(SCHEMA, table.name)))
@@ -150,12 +170,22 @@ class PostgresUpkeep:
             self._as_owner(sql.SQL("checkpoint"))
         except pg.InsufficientPrivilege:
             log.info("the database does not let us make a checkpoint; it makes them itself")
-        return False
+        return not are_older and not self._are_older(begun)
 
-    def _as_owner(self, statement: sql.SQL | sql.Composed) -> None:
+    def _are_older(self, begun: str) -> bool:
+        return bool(self._as_owner(sql.SQL(_OLDER), (begun,))[0][0])
+
+    def _as_owner(self, statement: sql.SQL | sql.Composed, values: Sequence[str] | None = None) -> list[Any]:
+        """The rows, none for a statement that gives none."""
         try:
             with psycopg.connect(self._url, autocommit=True, **KEEP_ALIVE) as connection:
-                connection.execute(statement)
+                connection.execute(sql.SQL("set lock_timeout = {}").format(_LOCK_MS))
+                cursor = connection.execute(statement, values)
+                return cursor.fetchall() if cursor.description else []
+        except pg.LockNotAvailable as error:
+            raise BusyError(
+                "somebody else uses the database, a dump or a long query", hint="try again when it has ended"
+            ) from error
         except pg.InsufficientPrivilege:
             raise
         except psycopg.Error as error:

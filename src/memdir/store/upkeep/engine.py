@@ -100,7 +100,8 @@ class Upkeep(Protocol):
 
     def compact(self, *, full: bool) -> bool:
         """Give space back, and bring the planner's statistics up to date. `full` also rewrites what is only partly used; nobody
-        else can write meanwhile. Returns whether the log was emptied, too: a reader may be in the way."""
+        else can write meanwhile. Returns whether nothing that was deleted is kept for somebody who still reads: in SQLite's
+        write-ahead log, in PostgreSQL's tables (there with `full` only)."""
         ...
 
     def empty_log(self) -> bool:

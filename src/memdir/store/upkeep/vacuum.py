@@ -29,7 +29,8 @@ class Vacuumed:
     versions: int
     audit: int
     answers: int
-    log_emptied: bool
+    nothing_kept: bool
+    """Nobody who still reads keeps what was deleted: see `Upkeep.compact`."""
 
 
 def vacuum(
@@ -65,7 +66,7 @@ def vacuum(
     if store.blobs.is_own or orphans:
         contents += store.blobs.sweep()
     told("database", 0)
-    emptied = upkeep.compact(full=full)
+    nothing_kept = upkeep.compact(full=full)
     return Vacuumed(
         before_bytes=before_bytes,
         after_bytes=upkeep.size_bytes(),
@@ -74,7 +75,7 @@ def vacuum(
         versions=versions,
         audit=audit,
         answers=answers,
-        log_emptied=emptied,
+        nothing_kept=nothing_kept,
     )
 
 
