@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Final
 
 from memdir.memory.other_languages import LANGUAGES, NAME, Language, with_ich
+from memdir.memory.tools import is_tool
 
 USER: Final = "user"
 _KNOWN: Final = 32_768
@@ -50,7 +51,29 @@ _ATTRIBUTE: Final = (
     r"(?:current |new |old |preferred |usual |main |favou?rite |work |home |primary |daily )*(?:GP|[a-z][\w-]*(?: "
     r"[a-z][\w-]*){0,2}?)"
 )
+_FLAT: Final = r"(?:flat|apartment|house|home|place|studio|room|condo|cottage)"
 _LIVE: Final = (
+    (
+        rf"{_WHO}{_AM}{_HOW} [^.,;:!?()]{{3,50}} and (?:moved|relocated|left)(?: (?:over|across|out|back|up|down|away|"
+        rf"together))? (?:to|for) (?P<value>{NAME})"
+    ),
+    rf"{_WHO}{_AM}{_HOW} settled (?:down |in |into )?(?:(?:in |into )?(?:my|our|the|a) (?:new )?{_FLAT} )?in {_V}{_END}",
+    rf"{_MY} (?:new |current )*(?:address|{_FLAT})(?: is|['’]s)(?: now)? in {_V}{_END}",
+    rf"\b[Tt]he new (?:flat|apartment|house|home|address)(?: is|['’]s) in (?P<value>{NAME})",
+    rf"{_MY} (?:new |current )*(?:city|town|base|home ?town)(?: is|['’]s)(?: now)? (?P<value>{NAME})",
+    rf"^(?:[\w ]{{2,30}}, )?(?P<value>{NAME}) (?:is|has become|became) (?:my |our )?(?:new )?home\b(?! (?:to|of)\b)",
+    rf"(?P<value>{NAME}) is where (?P<my>I|we) (?:now )?live\b",
+    rf"{_WHO}{_HOW} calls? (?P<value>{NAME})(?: my| our)? home\b",
+    rf"{_WHO}{_AM}{_HOW} an? (?P<value>{NAME}) resident\b",
+    rf"{_WHO}{_AM}{_HOW} (?:an? )?(?:official )?residents? of (?P<value>{NAME})",
+    rf"{_WHO}(?: have|['’]ve| has|['’]s) lived in {_V} since\b",
+    rf"{_WHO} [^.,;:!?()]{{3,60}} and (?:now )?lives? in {_V}{_END}",
+    (
+        rf"{_WHO}{_AM}{_HOW} (?:gave up|given up|left|sold|let go of) (?:the|my|our|her|his) {_FLAT} in {_OLD} and (?:found|"
+        rf"took|rented|bought|got) (?:one|another|an? (?:new )?{_FLAT}) in {_V}{_END}"
+    ),
+    rf"\b(?P<my>[Mm]y|[Oo]ur|I|[Ww]e)(?:['’]ve)? moved house[,;:]? (?:it['’]s|to|and it['’]s) {_V}{_END}",
+    rf"^(?:[Mm]y |[Oo]ur )?[Ff]irst (?:night|day|week|morning|evening) in (?P<my>my|our) (?:own |new )+{_FLAT} in {_V}{_END}",
     rf"{_WHO}{_AM}{_HOW} (?:live|lives|living|reside|resides|residing|based|settled|at home) (?:happily )?in {_V}{_END}",
     rf"{_WHO}(?:['’]m| am|['’]s| is) (?:an? |the )?(?:[\w/-]+ ){{1,6}}(?:based|living|residing) in {_V}{_END}",
     (
@@ -86,6 +109,12 @@ _WORK: Final = (
         rf"position) )?(?:at|with)|employed (?:by|at)|hired by) {_V}(?: as [^.,;]+)?{_END}"
     ),
     rf"{_WHO}{_AM}{_HOW} (?:got |have |has )?a (?:new )?job (?:at|with) {_V}{_END}",
+    (
+        rf"{_WHO}(?: (?:left|quit) {_OLD} (?:and|to))?{_AM}{_HOW} (?:open|opens|opened|opening|start|starts|started|starting|"
+        rf"found|founded|founding|set up|launched|launching) (?:my|our|her|his|their) own "
+        rf"(?=(?:[\w-]+ )?(?:practice|business|company|firm|shop|store|studio|agency|bakery|restaurant|café|clinic|consultancy|"
+        rf"start-?up|gallery|salon)\b){_V}{_END}"
+    ),
     rf"{_MY} (?:new |current )?(?:employer|company|workplace)(?: is|['’]s)(?: now)? {_V}{_END}",
     rf"^Started (?:work|(?:my|a|the) (?:new )?(?:job|role|position)) (?:at|with) {_V}{_END}",
     rf"^(?P<value>{NAME}) hired me\b(?:.*?\bno longer (?:with|at) {_OLD}{_END})?",
@@ -227,6 +256,12 @@ _OTHERS: Final = re.compile(
     re.IGNORECASE,
 )
 """Said by, or of, somebody who is not around the user."""
+_OPINION: Final = re.compile(
+    r"(?:not )?an? (?:\w+ly |very |quite )?(?:good|great|bad|nice|fine|terrible|awful|interesting|excellent|funny|fair|valid) "
+    r"(?:one|idea|thing|point|question)",
+    re.IGNORECASE,
+)
+"""What is said of somebody's suggestion, and tells nothing of them."""
 _QUOTED: Final = re.compile(r"^\s*[\"“„«‘]")
 _NO_WHO: Final = frozenset(
     """
@@ -377,10 +412,12 @@ def _claim(found: re.Match[str], attribute: str, *, is_single: bool) -> Claim | 
     who = groups.get("who") or groups.get("kin") or groups.get("my") or "I"
     subject = _subject(who)
     value = (groups.get("value") or "").strip()
-    if subject is None or not value:
+    if subject is None or not value or (attribute == "lives in" and is_tool(value)):
         return None
     named = " ".join((groups.get("what") or "").casefold().split())
     if named:
+        if _OPINION.fullmatch(value):
+            return None
         while (shorter := _USUAL.sub("", named)) != named:
             named = shorter
         attribute = _SAME_ATTRIBUTE.get(named, named)

@@ -17,6 +17,7 @@ from memdir.memory.change_words import INSTEAD, PATTERNS, TOLD_BY, Kind, listed,
 from memdir.memory.change_words_other_languages import OTHER_LANGUAGES, ChangeWords
 from memdir.memory.claims import is_meant, is_readable
 from memdir.memory.states import FILLERS, State, is_excluded, states_of
+from memdir.memory.tools import Switch, is_replaced, switches, tools_of
 from memdir.store.text.words import stem, words
 
 _KNOWN: Final = 32_768
@@ -122,14 +123,15 @@ _LEFT_EACH_DAY: Final = listed("""
 @dataclass(frozen=True, slots=True)
 class Ending:
     """Stems of what is over, and which `kind` of facts it ends (`change_words`). `needs_all`: only where nothing else is said.
-    `state`: of the kind `state`, the one that excludes others. `said`: the clause. `verb`: of the kind `value`, which both must
-    have."""
+    `state`: of the kind `state`, the one that excludes others. `switch`: of the kind `tool`. `said`: the clause. `verb`: of
+    the kind `value`, which both must have."""
 
     stems: frozenset[str]
     kind: Kind
     is_for_once: bool = False
     needs_all: bool = False
     state: State | None = None
+    switch: Switch | None = None
     said: str = ""
     verb: str = ""
     language: ChangeWords | None = None
@@ -154,6 +156,7 @@ def endings_of(statement: str) -> tuple[Ending, ...]:
         return ()
     found = list(_told(statement, PATTERNS))
     found += [Ending(frozenset({_of(state)}), "state", state=state, said=statement) for state in states_of(statement)]
+    found += [Ending(frozenset({_of_kind(one.kind)}), "tool", switch=one, said=statement) for one in switches(statement)]
     changed = _CHANGED.search(statement)
     for said in dict.fromkeys((statement, statement if changed is None else _clause_at(statement, changed.start()))):
         about = _about(said)
@@ -252,11 +255,16 @@ def stems_of(text: str) -> frozenset[str]:
 
 def word_topics(fact: str) -> frozenset[str]:
     """Its words, all that it is about as one, and the families of the states that it tells of."""
-    return stems_of(fact) | {_all_of(_about(fact))} | {_of(state) for state in states_of(fact)}
+    families = {_of(state) for state in states_of(fact)} | {_of_kind(tool.kind) for tool in tools_of(fact)}
+    return stems_of(fact) | {_all_of(_about(fact))} | families
 
 
 def _of(state: State) -> str:
     return f": {state.family}"
+
+
+def _of_kind(tool: str) -> str:
+    return f": one {tool}"
 
 
 def _all_of(stems: frozenset[str]) -> str:
@@ -267,6 +275,8 @@ def is_ended(fact: str, ending: Ending) -> bool:
     """Whether a fact tells of what is over, and of hardly anything else."""
     if ending.language is not None:
         return _is_ended_in(fact, ending, ending.language)
+    if ending.switch is not None:
+        return is_replaced(fact, ending.switch)
     if ending.state is not None:
         return is_excluded(fact, ending.state, ending.said)
     return _is_about_the_same(fact, ending) if ending.kind == "the same" else _is_over(fact, ending)

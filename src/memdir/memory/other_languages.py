@@ -218,8 +218,8 @@ _FR_PERSON: Final = (
 )
 FRENCH: Final = Language(
     marks=re.compile(
-        r"\b(?:[Jj]e \w+|[Nn]ous \w+|[Mm](?:on|a) \w+ (?:\w+ )?(?:s['’]|est)|habite|vit|travaille|déménagé|préfère|aime|boit|"
-        r"utilise|projet|allergique|anniversaire|limite|parle|passé|migré)\b|\b[Jj]['’]"
+        r"\b(?:[Jj]e \w+|[Nn]ous \w+|[Mm](?:on|a) \w+ (?:\w+ )?(?:s['’]|est)|habite|vit|travaille|ouvre|quitté|déménagé|"
+        r"préfère|aime|boit|utilise|projet|allergique|anniversaire|limite|parle|passé|migré)\b|\b[Jj]['’]"
     ),
     rules=_rules(
         (
@@ -244,6 +244,14 @@ FRENCH: Final = Language(
                 rf"(?:\b[Jj]e travaille|(?P<who>{NAME})(?:, (?:mon|ma) [^,.;]{{2,40}},)? travaille)(?: maintenant| désormais|"
                 rf" actuellement)? "
                 rf"(?:chez|pour|à la|à l['’]|au|aux|dans) ?{_V}{_FR_END}"
+            ),
+        ),
+        (
+            "works at", True,
+            (
+                rf"(?:\b[Jj](?:e |['’]ai )|(?P<who>{NAME}) )(?:(?:a )?quitté? {_OLD} et )?(?:ouvre|(?:a )?ouvert|fonde|"
+                rf"(?:a )?fondé|monte|(?:a )?monté|lance|(?:a )?lancé) (?:son|sa|mon|ma) (?:propre )?"
+                rf"(?P<value>(?:cabinet|boutique|entreprise|société|agence|studio|restaurant|boîte)[^.,;!?()]{{0,40}}?){_FR_END}"
             ),
         ),
         ("works at", True, rf"(?:\b[Jj]['’]ai commencé|(?P<who>{NAME}) a commencé)(?: \w+)? chez {_V}{_FR_END}"),

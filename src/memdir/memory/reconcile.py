@@ -15,6 +15,7 @@ from typing import Final, Literal
 from memdir.memory.claims import USER, claim_of, formers_of, short_names
 from memdir.memory.dates import DAY_MS, MONTH, WEEKDAY
 from memdir.memory.endings import endings_of, is_ended, stems_of, word_topics
+from memdir.memory.tools import is_of_kind
 from memdir.store.types import Memory, MemoryCandidate
 
 Action = Literal["add", "supersede", "precede", "remove", "strengthen"]
@@ -179,11 +180,17 @@ def ends(candidate: MemoryCandidate, fact: MemoryCandidate) -> bool:
         and (
             ending.kind in {"role", "state"}
             or _is_of_same(candidate, fact)
+            or (ending.switch is not None and _are_of_kind(candidate, fact, ending.switch.kind))
             or ending.stems in (stems_of(candidate.subject), stems_of(_subject_of(fact)))
         )
         for ending in endings_of(candidate.text)
         if not (candidate.is_passing and ending.kind == "the same")
     )
+
+
+def _are_of_kind(one: MemoryCandidate, other: MemoryCandidate, kind: str) -> bool:
+    """Whether two statements are about the user, or about no more than what a tool is for."""
+    return all(_is_users(candidate) or is_of_kind(_subject_of(candidate), kind) for candidate in (one, other))
 
 
 def _is_of_same(one: MemoryCandidate, other: MemoryCandidate) -> bool:
