@@ -251,8 +251,19 @@ _OTHERS: Final = re.compile(
     r"\baccording to\b|\b(?:the|an?|this|that|some|one) (?:article|brochure|leaflet|newspaper|novel|film|movie|book|story|"
     r"study|paper|author|show|song|advert\w*|rumou?r|legend|character)\b[^.]*\b(?:says?|said|claims?|writes?|tells?|shows?|"
     r"was|is|about|who|that|a|found)\b|\bresearchers? (?:found|say|show)|\b(?:allegedly|supposedly|reportedly|they say|"
-    r"people say|it is said)\b|"
-    r"^in the (?:novel|film|book|story|series)\b",
+    r"people say|it is said|(?:likes|liked) to joke|jok(?:ed|es|ing) that|just kidding)\b|"
+    r"(?:^|, )in (?:my|an?|the|this|that) (?:dreams?|nightmare|(?:video )?game|novel|film|movie|book|story|series|play|song|"
+    r"role-?play|simulation|scenario|example|exercise),? (?:I|my|we|our|the user|an?|the|(?-i:[A-Z]\w+))\b|"
+    r"\bmy (?:character|avatar|protagonist)\b|"
+    r"\b(?:some(?:one|body)(?: (?:on|from|in) \w+| online)?|strangers?|commenters?|anonymous|the internet|it)(?: here)? "
+    r"(?:says?|said|tells?|told|claims?|claimed|writes?|wrote|thinks?|thought|believes?|posted|tweeted)\b|"
+    r"^(?:[\w' -]+ )?(?:sign|lyrics?|quotes?|quotation|translate|translation|examples?|example sentence|test|fake news|"
+    r"rumou?rs?|gossip|spam|scene|chapter|plot|headline|caption|joke|meme|song|poem|fiction|role-?play|template|sample|placeholder|dummy)"
+    r"(?: of the \w+)?: |"
+    r"^(?:copied|pasted|read|found(?! out)|from|seen|heard|overheard|quoted?|excerpt)\b[^:]{0,60}: (?=I\b|my\b|we\b|our\b)|"
+    r"(?:sagte|sagt|meinte|schrieb|dit|écrit|écrivait|dijo|dice|escribió) ?:? ?[\"“„«]|"
+    r"(?:^|, )im (?:traum|film|roman|spiel|buch)\b|\b(?:roman|film|buch|geschichte|serie)\b.*\b(?:handelt|spielt|erzählt)\b|"
+    r"(?:^|, )(?:dans (?:le|un) (?:rêve|film|roman|jeu|livre)|en (?:el|un) (?:sueño|película|novela|juego|libro))\b",
     re.IGNORECASE,
 )
 """Said by, or of, somebody who is not around the user."""
@@ -262,7 +273,26 @@ _OPINION: Final = re.compile(
     re.IGNORECASE,
 )
 """What is said of somebody's suggestion, and tells nothing of them."""
-_QUOTED: Final = re.compile(r"^\s*[\"“„«‘]")
+_QUOTED: Final = re.compile(
+    r"^\s*[\"“„«‘]|^(?!\s*(?:I|We|My|Our)\b)[^\"“„«]*[\"“„«][^\"“”„«»]*\b(?:I|[Mm]y|[Ww]e|[Oo]ur|[Ii]ch|[Mm]eine?|[Jj]e|[Jj]['’]|"
+    r"[Mm]on|[Yy]o|[Mm]i)\b"
+)
+"""It is a quotation, or quotes somebody who speaks of themselves."""
+_REPORTED: Final = re.compile(
+    r"^(?:[A-Z]\w+ly,? )?(?P<who>(?:[Mm]y|[Oo]ur|[Tt]he|[Aa]n?|[Tt]his|[Tt]hat|[Ss]ome|[Oo]ne|[Aa]nother)(?: [\w'’-]+){1,7}?|"
+    r"Facebook|LinkedIn|Google|Wikipedia|Siri|Alexa|ChatGPT|YouTube|Instagram|Twitter|Reddit|Amazon|TikTok) "
+    r"(?:says?|said|tells?|told|claims?|claimed|writes?|wrote|reads?|thinks?|thought|believes?|believed|predicts?|predicted|"
+    r"suggests?|suggested|insists?|insisted|states?|stated|asks?|asked|shouted)(?: me| us)?(?: (?:that|whether|if))?[,:]? "
+    r"(?:I|[Mm]y|[Ww]e|[Oo]ur|the user)\b"
+)
+_TRUSTED: Final = RELATIVES | frozenset(
+    """
+    doctor doctors dentist vet gp physio physiotherapist nurse therapist surgeon midwife pharmacist optician landlord landlady
+    teacher coach tutor professor supervisor accountant lawyer notary colleague colleagues friend friends neighbour neighbours
+    neighbor mechanic team lead client customer employer school wife kids
+    """.split()  # noqa: SIM905
+)
+"""Who knows of the user what they say."""
 _NO_WHO: Final = frozenset(
     """
     the this that these those there it they a an and or but of for from with without by to in on at as if when while where
@@ -403,6 +433,9 @@ def formers_of(statement: str) -> frozenset[str]:
 def is_meant(statement: str) -> bool:
     """Whether it says that something is so, now, and not what others say."""
     if _NOT_MEANT.search(statement) or _OTHERS.search(statement) or _QUOTED.match(statement):
+        return False
+    reported = _REPORTED.match(statement)
+    if reported is not None and _TRUSTED.isdisjoint(reported["who"].casefold().split()):
         return False
     return not any(one.marks.search(statement) and one.not_meant.search(statement) for one in LANGUAGES)
 

@@ -15,7 +15,7 @@ from memdir.core.frontmatter import parse
 from memdir.memory.claims import RELATIVES, USER, claim_of, formers_of, is_bare, says, short_names
 from memdir.memory.dates import DATE, WEEKDAY, day_of, ms_of, named_by, parsed, since
 from memdir.memory.endings import endings_of, says_what_is_over, word_topics
-from memdir.memory.guard import is_instruction, is_secret
+from memdir.memory.guard import is_for_model, is_secret
 from memdir.memory.notes import Note, note_of
 from memdir.memory.personal import is_first_person, person_of, states
 from memdir.memory.reconcile import ends
@@ -151,7 +151,7 @@ def _with_restated(text: str, pieces: list[Statement], restated: Sequence[tuple[
     starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
     for number, statement in restated:
         claim = claim_of(statement)
-        if claim is None or is_instruction(lines[number - 1]) or (claim.subject, claim.attribute, claim.value) in known:
+        if claim is None or is_for_model(lines[number - 1]) or (claim.subject, claim.attribute, claim.value) in known:
             continue
         known.add((claim.subject, claim.attribute, claim.value))
         start, end = starts[number - 1], starts[number - 1] + len(lines[number - 1])
@@ -209,7 +209,7 @@ def _candidate(piece: Statement, subject: str, note: Note) -> tuple[str, str, st
     said = cleaned(piece.text)
     if not TEXT_MIN_CHARS <= len(said) <= TEXT_MAX_CHARS or said.endswith("?"):
         return None
-    if is_instruction(said) or is_secret(said):
+    if is_for_model(said) or is_secret(said):
         return None
     is_recent_part = any(_RECENT_HEADING.search(heading) for heading in piece.headings)
     recent = _RECENT.search(said) or is_recent_part

@@ -12,9 +12,15 @@ from typing import Final
 from memdir.core.caseless import Caseless
 from memdir.core.secrets import scan_bytes
 
+_OVERRIDING: Final = (
+    r"\b(?:ignore|disregard|forget|override|bypass)\b[^.\n]{0,60}\b(?:instructions?|prompts?|rules?|messages?|guidelines?|"
+    r"directions?|everything|above|previous|prior|profile|said before|told before)\b"
+)
+_OVERRIDES: Final = Caseless(_OVERRIDING)
 _INSTRUCTION: Final = Caseless(
-    r"\b(?:ignore|disregard|forget|override|bypass)\b[^.\n]{0,60}\b(?:instructions?|prompts?|rules?|messages?|guidelines?|directions?"
-    r"|everything|above|previous|prior)\b"
+    _OVERRIDING
+    + r"|^\W*override\b|^\W*(?:(?:new|important|urgent) )*(?:system|developer|admin) (?:update|message|notice|override|"
+    r"instruction|prompt)s?\b"
     r"|\b(?:previous|prior|above|earlier) instructions?\b"
     r"|\bsystem prompt\b|\bjailbreak\b|\bdeveloper mode\b|\bdo anything now\b"
     r"|\bremember (?:that )?you (?:must|should|will|are|have|can|need)\b"
@@ -31,6 +37,16 @@ _INSTRUCTION: Final = Caseless(
     r"|\b(?:ignoriere|vergiss|missachte)\b[^.\n]{0,60}\b(?:anweisung|regel|vorherig)|\b(?:ignorez?|oubliez?)\b[^.\n]{0,60}\binstructions?\b"
     r"|\b(?:ignora|olvida)\b[^.\n]{0,60}\binstrucciones\b|忽略.{0,12}(?:指示|指令)|(?:以前|これまで)の指示",
 )
+_ADDRESSED: Final = Caseless(
+    r"^\W*(?:instructions?|prompt)\s*:"
+    r"|^\W*(?:(?:hey|hi|hello|dear|ok|okay|please)[, ]+)?(?:assistant|ai|agents?|claude|chatgpt|gpt|copilot|gemini|codex|llm|"
+    r"chatbot)\s*[,:!]"
+    r"|\bnotes? (?:to|for) (?:all |every |any )?(?:future )?(?:ai |coding )?(?:agents?|assistants?|models?|llms?)\b"
+    r"|\b(?:add|save|store|write|commit|put|record|keep)\b[^.\n]{0,30}\b(?:as|to|in|into) (?:a |your |the )?"
+    r"(?:long-term |persistent )?memor(?:y|ies)\b|\bupdate (?:your|the) (?:memory|memories|profile)\b"
+    r"|\b(?:for|in) (?:all )?(?:future|later|further) (?:sessions?|conversations?|chats?)\b"
+)
+"""To a model, by whoever wrote a text: what is asked to be believed or kept."""
 _SECRET: Final = Caseless(
     r"-----begin [a-z ]*private key"
     r"|\b(?:akia|asia)[0-9a-z]{16}\b"
@@ -48,6 +64,16 @@ _CARD: Final = re.compile(r"\b(?:\d[ -]?){12,18}\d\b")
 def is_instruction(text: str) -> bool:
     """Text that tells a model what to do instead of stating something."""
     return _INSTRUCTION.search(text) is not None
+
+
+def is_for_model(text: str) -> bool:
+    """The same, and text that asks a model to keep something."""
+    return is_instruction(text) or _ADDRESSED.search(text) is not None
+
+
+def is_overriding(text: str) -> bool:
+    """An instruction to believe nothing but what follows."""
+    return _OVERRIDES.search(text) is not None
 
 
 def is_secret(text: str) -> bool:

@@ -14,7 +14,7 @@ from memdir.core.caseless import Caseless
 from memdir.memory.claims import USER, claim_of, is_meant
 from memdir.memory.dates import DAY_PREFIX, Journal, named_by
 from memdir.memory.endings import may_end
-from memdir.memory.guard import is_instruction, is_secret
+from memdir.memory.guard import is_for_model, is_overriding, is_secret
 from memdir.memory.personal import (
     NOTE_MAX_WORDS,
     is_claim,
@@ -119,7 +119,7 @@ class Note:
                 for piece in self.pieces
                 if (is_claim(piece.text) if piece.speaker else piece.form not in SENTENCES or states(cleaned(piece.text)))
             ], []
-        pieces = [piece for piece in self.pieces if not is_instruction(piece.text)]
+        pieces = self._not_for_models()
         said = [cleaned(piece.text) for piece in pieces]
         is_short = sum(len(one.split()) for one in said) <= NOTE_MAX_WORDS
         listed = [True] * len(pieces) if self.is_to_keep and is_short else self._listed(pieces, said)
@@ -138,6 +138,19 @@ class Note:
         tells = self.is_journal and (is_short or any(kept))
         passing = [tells and not one and may_end(text) for one, text in zip(kept, said, strict=True)]
         return list(compress(named, kept)), list(compress(named, passing))
+
+    def _not_for_models(self) -> list[Statement]:
+        """Without what tells a model what to do or to keep, and what stands behind an order to believe nothing else, to the end
+        of its paragraph."""
+        found: list[Statement] = []
+        tainted_to = 0
+        for piece in self.pieces:
+            if is_overriding(piece.text):
+                end = self.text.find("\n\n", piece.end)
+                tainted_to = len(self.text) if end < 0 else end
+            if piece.start >= tainted_to and not is_for_model(piece.text):
+                found.append(piece)
+        return found
 
     def _listed(self, pieces: Sequence[Statement], said: Sequence[str]) -> list[bool]:
         """For each whether it is an item of a list, by its form or as a line that says something of its own."""

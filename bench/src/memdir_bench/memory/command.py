@@ -60,6 +60,8 @@ def _family(family: str, count: int, reader: Reader | None) -> Iterator[Figure]:
         yield figure(f"{family}_{name}", some / max(1, of), "share", samples=of, spread=spread, better="higher")
     yield figure(f"{family}_contradictions", score.contradictions, "facts", samples=score.changed)
     yield figure(f"{family}_stale", score.stale, "facts", samples=score.stated)
+    yield figure(f"{family}_rumours_believed", score.believed, "facts", samples=score.rumours)
+    yield figure(f"{family}_profile_tokens", max(score.profile_tokens), "tokens", samples=len(lives), note="of the longest")
     yield figure(f"{family}_note", took_ms, "ms", samples=score.stated, note="extracted and reconciled")
 
 

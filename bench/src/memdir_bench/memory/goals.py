@@ -17,6 +17,7 @@ GOALS: Final[Mapping[str, float]] = {
     "held_supported": 1.0,
     "held_contradictions": 0,
     "held_stale": 0,
+    "held_rumours_believed": 0,
     "diary_precision": 0.8,
     "diary_recall": 0.5,
     "diary_up_to_date": 0.85,

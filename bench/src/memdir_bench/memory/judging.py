@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from memdir.memory.extract import extract
 from memdir.memory.profile import profile
 from memdir.memory.reconcile import reconcile, same_text
+from memdir.retrieval.grouping import tokens_of
 from memdir.store.types import Memory, MemoryCandidate
 from memdir_bench.memory.made_up_lives import NAMES, PROJECTS, Life, Truth
 
@@ -29,6 +30,9 @@ class Score:
     stale: int = 0
     unsupported: int = 0
     shown: int = 0
+    rumours: int = 0
+    believed: int = 0
+    profile_tokens: list[int] = field(default_factory=list)
 
 
 def says(memory: MemoryCandidate, truth: Truth) -> bool:
@@ -120,8 +124,14 @@ def _judge(one: Life, score: Score, reader: Reader | None) -> None:
         score.stated += len(stated)
         score.found += sum(any(says(candidate, truth) for candidate in found) for truth in stated)
         score.unsupported += sum(not _is_supported(candidate, text) for candidate in found)
+    for path, text, _ in one.rumours:
+        store.write(path, text, now_ms=now_ms)
     visible = shown(store, now_ms)
     score.shown += len(visible)
+    score.rumours += len(one.rumours)
+    score.believed += sum(any(value in fact.text for fact in visible) for value in {said for _, _, said in one.rumours})
+    kept_short = profile(store.latest(), now_ms=now_ms)
+    score.profile_tokens.append(sum(map(tokens_of, kept_short.static_texts + kept_short.dynamic_texts)))
     changed = {(truth.who, truth.attribute) for truth in one.former}
     for who, attribute in changed:
         value = one.current[who, attribute]

@@ -59,6 +59,8 @@ VALUES: Final = {
     "prefers": ["window seats", "short meetings", "printed books", "night trains", "dark themes"],
     "habit": ["walk to work", "write a plan", "read the news", "water the plants", "answer all mail"],
 }  # fmt: skip
+RUMOURED: Final = ("Xanadu", "Zembla", "Ruritania", "Brobdingnag", "Lilliput")
+"""Values that no note of somebody's own says."""
 NAMES: Final = ("Ana Ruiz", "Ben Okafor", "Clara Vogt", "Dmitri Sokolov", "Elif Kaya")
 PROJECTS: Final = ("Heron", "Basalt", "Juniper")
 CHANGES: Final = (
@@ -72,6 +74,8 @@ CHANGES: Final = (
     "project.deadline",
 )
 NOISE_PER_NOTE: Final = 3
+_EVERY: Final = 4
+"""So many notes apart others say something."""
 _LINE: Final = re.compile(r"([\w.]+) (first|later): (.+)")
 
 
@@ -87,31 +91,35 @@ class Truth:
 @dataclass(slots=True, kw_only=True)
 class Life:
     """Notes by their paths in the order in which they were written, each with what it states; what holds at the end, and what
-    held before."""
+    held before. `rumours`: texts by their paths of what others say, or want to be believed, with the value in them."""
 
     notes: list[tuple[str, str, list[Truth]]] = field(default_factory=list)
+    rumours: list[tuple[str, str, str]] = field(default_factory=list)
     current: dict[tuple[str, str], str] = field(default_factory=dict)
     former: list[Truth] = field(default_factory=list)
 
 
-def wording(family: str) -> tuple[dict[tuple[str, str], list[str]], list[str]]:
-    """Templates by attribute and turn, and noise."""
+def wording(family: str) -> tuple[dict[tuple[str, str], list[str]], list[str], list[str]]:
+    """Templates by attribute and turn, noise, and rumours."""
     found: dict[tuple[str, str], list[str]] = {}
-    noise = []
+    noise, rumours = [], []
     for line in files("memdir_bench.memory").joinpath("lives", f"{family}.txt").read_text(encoding="utf-8").splitlines():
         if line.startswith("noise: "):
             noise.append(line.removeprefix("noise: "))
+        elif line.startswith("rumour: "):
+            rumours.append(line.removeprefix("rumour: ").replace("\\n", "\n"))
         elif matched := _LINE.fullmatch(line):
             found.setdefault((matched[1], matched[2]), []).append(matched[3])
         elif not line.startswith("#"):
             raise ValueError(f"{family}.txt: {line!r}")
-    return found, noise
+    return found, noise, rumours
 
 
 def life(family: str, seed: int, *, days: int = 40) -> Life:
     """One note a day or so; each states one or two things among noise."""
     chance = random.Random(f"{family} {seed}")  # noqa: S311
-    templates, noise = wording(family)
+    rumoured = random.Random(f"rumours {family} {seed}")  # noqa: S311
+    templates, noise, rumours = wording(family)
     name, project = chance.choice(NAMES), chance.choice(PROJECTS)
     made = Life()
     for number, (attribute, later) in enumerate(_events(chance, days)):
@@ -132,6 +140,10 @@ def life(family: str, seed: int, *, days: int = 40) -> Life:
         made.notes.append(
             (f"/memory/diary/{day}.md", " ".join(sentences) + "\n", [Truth(attribute=attribute, who=who, value=value)])
         )
+        if number % _EVERY == 0:
+            said = rumoured.choice(RUMOURED)
+            text = rumours[number // _EVERY % len(rumours)].format(x=said, n=name)
+            made.rumours.append((f"/memory/clippings/{number}.md", text + "\n", said))
     return made
 
 
