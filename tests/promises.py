@@ -812,6 +812,8 @@ _FACTS = _group(
         "diary": "Of a diary in four languages what lasts is remembered, four facts of five are that; none outlives its entry.",
         "own-files": "Profiles kept for agents, and what people write of themselves, are read; blank templates are not.",
         "endings": "What a later note says is over, or is otherwise now, is shown no more; what it only mentions stays.",
+        "clauses": "A sentence that says several things is as many facts, which change apart.",
+        "aspects": "What is said of another side of a thing, or of another one of several, ends nothing.",
         "hearsay": "What others say of the user, quotations, fiction, and orders to a model are no facts.",
         "speakers": "In chats, conversations and letters each says what is theirs; a model says nothing about the user.",
         "languages": "Notes in German, Spanish and French bring the facts that English ones would, also across languages.",

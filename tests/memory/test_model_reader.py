@@ -41,7 +41,7 @@ class Says:
         return Reply(text=self._text)
 
 
-NOTE = "# Diary\n\nMoved house at last: boxes everywhere, but Porto is home from now on.\nAnd Tessera pays my bills these days."
+NOTE = "# Diary\n\nMoved house at last: boxes, and Porto is what I call my own now.\nAnd Tessera pays my bills these days."
 
 
 def read(text: str, *facts: tuple[Any, Any]) -> list[MemoryCandidate]:

@@ -325,7 +325,7 @@ _TELLS: Final[dict[Kind, str]] = {
         r"scheduled|due|deadline|tomorrow|week|month|at \d|\d\d?[:.]\d\d|\d\d?(?:st|nd|rd|th)|\d ?(?:am|pm))\b|\d{4}-\d\d"
     ),
     "size": r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|dozen|hundred|thousand|half|double)\b",
-    "name": r"\b(?:called|named|name|is)\b",
+    "name": r"\b(?:called|named|name)\b|\b(?:is|are) (?-i:[A-ZÀ-Þ])",
     "made": r"\b(?:written|built|made|implemented|runs?|running|host(?:s|ed)?|deploy(?:s|ed)?|stored|uses?|using|(?:is|"
     r"are) (?:in|on|at|\w+ v?\d[\d.]*)|version|keeps?|kept)\b",
     "not doing": r"\b(?:not|never|no|without|stopped|quit|gave up|given up|cancell?ed|dropped|sold|ended|off)\b|n['’]t\b",

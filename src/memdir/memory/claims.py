@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
+from memdir.memory.aspects import PLACES, aspect_of
 from memdir.memory.other_languages import LANGUAGES, NAME, Language, with_ich
 from memdir.memory.tools import is_tool
 
@@ -128,14 +129,15 @@ _AGED: Final = (
     rf"{_WHO}(?: has| have)?(?: just)? turned (?P<value>\d{{1,3}})\b",
 )
 _FROM: Final = (
-    rf"{_WHO}{_AM}{_HOW} (?:born(?: and (?:raised|grew up|bred))?|raised|grew up) (?:in|on|near) {_V}{_END}",
+    rf"{_WHO}{_AM}{_HOW} (?:born(?: and (?:raised|grew up|bred))?) (?:in|on|near) (?!\d){_V}{_END}",
     rf"{_WHO}(?:['’]m| am|['’]s| is)(?: originally)? from {_V}{_END}",
 )
+_RAISED: Final = rf"{_WHO}{_AM}{_HOW} (?:raised|grew up) (?:in|on|near) {_V}{_END}"
 _TITLE: Final = r"(?:(?:Mrs?|Ms|Dr|Prof)\.? )?"
 _PARTNER: Final = (
     rf"{_MY} (?P<what>{_PERSON}) is (?:called |named )?(?P<value>{_TITLE}{NAME})",
-    rf"{_MY} (?P<what>{_PERSON}) (?P<value>{_TITLE}{NAME})\b",
-    rf"^(?P<value>{NAME}), (?P<my>[Mm]y) (?P<what>{_PERSON}),",
+    rf"{_MY} (?P<what>{_PERSON}) (?P<value>{_TITLE}{NAME})\b(?P<aside>)",
+    rf"^(?P<value>{NAME}), (?P<my>[Mm]y) (?P<what>{_PERSON}),(?P<aside>)",
     rf"{_WHO}{_AM}{_HOW} (?P<what>married) to (?P<value>{_TITLE}{NAME})",
 )
 _OWN: Final = (
@@ -195,8 +197,8 @@ _SINGLE: Final = tuple(
     (attribute, re.compile(rule))
     for attribute, rules in (
         ("due", _DUE), ("age", _AGED),
-        ("lives in", _LIVE), ("works at", _WORK), ("birthday", _BORN), ("from", _FROM), ("", _PARTNER), ("drinks", _DRINK),
-        ("", _OWN),
+        ("lives in", _LIVE), ("works at", _WORK), ("birthday", _BORN), ("from", _FROM), ("raised in", (_RAISED,)),
+        ("", _PARTNER), ("drinks", _DRINK), ("", _OWN),
     )
     for rule in rules
 )  # fmt: skip
@@ -206,6 +208,15 @@ _SAME_ATTRIBUTE: Final = {
     "favourite drink": "drinks", "favorite drink": "drinks", "code": "editor", "editor of choice": "editor",
     "home town": "lives in", "gp": "doctor", "physician": "doctor",
 }  # fmt: skip
+_SEVERAL_OF: Final = frozenset(
+    """
+    hobby goal client customer project language allergy medication interest skill subject course colleague teammate instrument
+    sport pronoun son daughter child brother sister aunt uncle cousin niece nephew grandmother grandfather friend neighbour
+    neighbor roommate flatmate dog cat pet
+    """.split()  # noqa: SIM905
+)
+"""What somebody may have more than one of."""
+_ALSO: Final = re.compile(r"\b(?:too|as well|another)\b\W*|\balso\b", re.IGNORECASE)
 _KEYS: Final = {
     **dict.fromkeys(
         ("lives in", "location", "city", "home", "residence", "based in", "wohnort", "ville", "ciudad"), "lives in"
@@ -311,12 +322,18 @@ _SAYS: Final = re.compile(r"(?P<who>[^:\n]{1,60}) says: ")
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """`subject`: `user`, or a name in lower case. `is_single`: another value contradicts this one."""
+    """`subject`: `user`, or a name in lower case. `is_single`: another value of the same `aspect` contradicts this one."""
 
     subject: str
     attribute: str
     value: str
     is_single: bool
+    aspect: str = ""
+
+    @property
+    def topic(self) -> tuple[str, str]:
+        """Two claims with the same one contradict each other, where they have one value."""
+        return self.subject, f"{self.attribute}, {self.aspect}" if self.aspect else self.attribute
 
 
 @lru_cache(maxsize=_KNOWN)
@@ -454,7 +471,10 @@ def _claim(found: re.Match[str], attribute: str, *, is_single: bool) -> Claim | 
         while (shorter := _USUAL.sub("", named)) != named:
             named = shorter
         attribute = _SAME_ATTRIBUTE.get(named, named)
-    return Claim(subject=subject, attribute=attribute, value=value.casefold(), is_single=is_single)
+    is_single = is_single and groups.get("aside") is None and attribute not in _SEVERAL_OF
+    is_single = is_single and _ALSO.search(found.string) is None
+    aspect = aspect_of(value, attribute) if named or attribute in PLACES or attribute == "drinks" else ""
+    return Claim(subject=subject, attribute=attribute, value=value.casefold(), is_single=is_single, aspect=aspect)
 
 
 def _subject(who: str) -> str | None:

@@ -207,6 +207,8 @@ def _told(statement: str, patterns: Sequence[tuple[Kind, re.Pattern[str]]]) -> I
             is_cancelled = "ancel" in match[0]
             if _SWITCHED.search(match[0]) and _FOR_A_WHILE.search(statement):
                 continue
+            if match[0].endswith("retired") and states_of(statement):  # from work: a person, of whom all else stays
+                continue
             if kind == "anything" and (theirs := _WHAT_IS_THEIRS.search(match[0])) and not stems_of(theirs[1]) - _QUANTITIES:
                 continue
             if stems and not (is_cancelled and _THIS_TIME.search(statement)):

@@ -135,10 +135,10 @@ def _holding(found: Sequence[MemoryCandidate], *, newest_first: bool) -> tuple[M
         claim = claim_of(candidate.text)
         if claim is not None:
             own = {(claim.subject, f"={name}") for name in short_names(claim.value)}
-            own |= {(claim.subject, claim.attribute)} if claim.is_single else set()
+            own |= {claim.topic} if claim.is_single else set()
             if taken & own:
                 continue
-            taken |= {(claim.subject, claim.attribute)} if claim.is_single else set()
+            taken |= {claim.topic} if claim.is_single else set()
             taken |= {(claim.subject, f"={former}") for former in formers_of(candidate.text)}
         kept.append(candidate)
     return tuple(sorted(kept, key=lambda candidate: candidate.start_byte))

@@ -11,7 +11,8 @@ from itertools import compress
 from typing import Final
 
 from memdir.core.caseless import Caseless
-from memdir.memory.claims import USER, claim_of, is_meant
+from memdir.memory.claims import USER, is_meant
+from memdir.memory.clauses import JOINING, clauses
 from memdir.memory.dates import DAY_PREFIX, Journal, named_by
 from memdir.memory.endings import may_end
 from memdir.memory.guard import is_for_model, is_overriding, is_secret
@@ -56,13 +57,7 @@ _RECORDS_STEMS: Final = frozenset(
 )
 """Names of files in which each heading is somebody, or a project, and what stands below is of it; and of folders in which each
 file is."""
-_COMPOUND: Final = re.compile(
-    r"(?P<who>I|We|[A-Z][\w'-]+(?: [A-Z][\w'-]+)?) (?P<first>\S.{2,120}?),? (?:and|but) "
-    r"(?:(?P<own>(?:I|we|my) \S.{1,120})|(?P<second>(?:(?:also|now|currently) )?(?:lives?|works?|speaks?|prefers?|likes?|"
-    r"loves?|hates?|uses?|drinks?|am|are|is|"
-    r"was born|moved|joined|never|always) \S.{1,120}))$",
-    re.DOTALL,
-)
+_BETWEEN: Final = re.compile(rf"(?:{JOINING})?\s*")
 _SENTENCE_MIN_WORDS: Final = 4
 _LINE_MAX_WORDS: Final = 40
 """Where one says more, the text is no list of lines."""
@@ -245,7 +240,7 @@ def _is_sentence(said: str) -> bool:
 def _with_names(text: str, pieces: Sequence[Statement], about: str | None) -> list[Statement]:
     """With the name in place of "she" and "he" where a paragraph tells who that is, or the text is `about` somebody."""
     goes_on = [
-        before is not None and piece.form == before.form and not text[before.end : piece.start].strip()
+        before is not None and piece.form == before.form and _BETWEEN.fullmatch(text, before.end, piece.start) is not None
         and "\n\n" not in text[before.end : piece.start]
         for before, piece in zip([None, *pieces], pieces, strict=False)
     ]  # fmt: skip
@@ -254,16 +249,9 @@ def _with_names(text: str, pieces: Sequence[Statement], about: str | None) -> li
 
 
 def _clauses(piece: Statement) -> list[Statement]:
-    """ "I live in Porto and work at Tessera" are two facts, that change apart. Only where both are claims by themselves."""
-    found = _COMPOUND.match(piece.text) if piece.form in {"item", *SENTENCES} else None
-    if found is None:
+    """What a sentence says, one fact each."""
+    if piece.form not in {"item", *SENTENCES}:
         return [piece]
-    own = found["own"]
-    first, second = f"{found['who']} {found['first']}.", f"{found['who']} {found['second']}"
-    if own is not None:
-        second = own[:1].upper() + own[1:]
-    if claim_of(cleaned(first)) is None or claim_of(cleaned(second)) is None:
-        return [piece]
-    at = piece.start + found.end("first")
-    begins = piece.start + found.start("second" if own is None else "own")
-    return [replace(piece, end=at, text=first), replace(piece, start=begins, text=second)]
+    return [
+        replace(piece, start=piece.start + start, end=piece.start + end, text=text) for start, end, text in clauses(piece.text)
+    ]

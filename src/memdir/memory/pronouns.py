@@ -14,9 +14,16 @@ _FULL_NAME: Final = re.compile(
     r"(?P<name>[A-ZÀ-Þ][a-zß-ÿ'’-]+(?: [A-ZÀ-Þ][a-zß-ÿ'’-]+)+) (?:is|was|has|works|lives|moved|called|joined|likes|and I)\b"
 )
 _OF_USER: Final = re.compile(r"(?:The |This )?[Uu]ser (?=[a-z])")
-_FEMALE: Final = frozenset({"wife", "girlfriend", "daughter", "mother", "mum", "mom", "sister", "landlady"})
-_MALE: Final = frozenset({"husband", "boyfriend", "son", "father", "dad", "brother", "landlord"})
-_OF_PEOPLE: Final = frozenset({"partner", "friend", "boss", "manager", "colleague", "neighbour", "neighbor"}) | _FEMALE | _MALE
+_FEMALE: Final = frozenset(
+    {"wife", "girlfriend", "daughter", "mother", "mum", "mom", "sister", "landlady", "aunt", "niece", "grandmother", "nanny"}
+)
+_MALE: Final = frozenset(
+    {"husband", "boyfriend", "son", "father", "dad", "brother", "landlord", "uncle", "nephew", "grandfather"}
+)
+_OTHERS: Final = frozenset(
+    {"partner", "friend", "best friend", "boss", "manager", "colleague", "neighbour", "neighbor", "cousin", "flatmate"}
+) | {"roommate", "dentist", "doctor", "therapist", "mentor", "dog", "cat"}
+_OF_PEOPLE: Final = _OTHERS | _FEMALE | _MALE
 
 
 def resolved(statements: Sequence[str], *, goes_on: Sequence[bool], about: str | None = None) -> list[str]:

@@ -37,6 +37,7 @@ _DEFINITES: Final = tuple(
     )
 )
 """What has one value at a time: "the standup is at 10", "our office is on Lindholmen", "the deadline was pushed to Friday"."""
+_CALLED: Final = re.compile(r" (?:(?:is|are|was|has|will be|been|now) )*(?:called|named|renamed)\b")
 _OPENING: Final = re.compile(
     r"(?:(?:(?:It )?[Tt]urns out|(?:It )?[Tt]urned out|[Aa]pparently|(?:I )?[Hh]eard|(?:Just )?(?:learned|found out)|"
     r"(?:[Gg]ood|[Bb]ad|[Bb]ig) news|[Uu]pdate|[Nn]ews|FYI|[Ss]o|[Oo]k|[Oo]kay|[Ww]ell)[,:]? )+"
@@ -115,7 +116,7 @@ def fact_of(candidate: MemoryCandidate) -> tuple[str, str] | None:
     """Subject and attribute when the statement gives the one value of something; None when several may hold at once."""
     claim = claim_of(candidate.text)
     if claim is not None and claim.is_single:
-        return claim.subject, claim.attribute
+        return claim.topic
     pair = _PAIR.match(candidate.text)
     if pair is not None and candidate.kind == "static":
         return candidate.subject.casefold(), pair["key"].strip().casefold()
@@ -124,8 +125,9 @@ def fact_of(candidate: MemoryCandidate) -> tuple[str, str] | None:
     definite = next((one for pattern in _DEFINITES if (one := pattern.match(candidate.text)) is not None), None)
     if definite is None:
         return None
-    is_of_time = _TIME.search(candidate.text, definite.end("what")) is not None
-    return candidate.subject.casefold(), " ".join((*definite["what"].casefold().split(), *(["at"] if is_of_time else [])))
+    of_it = ["called"] if _CALLED.match(candidate.text, definite.end("what")) else []
+    of_it += ["at"] if _TIME.search(candidate.text, definite.end("what")) is not None else []
+    return candidate.subject.casefold(), " ".join((*definite["what"].casefold().split(), *of_it))
 
 
 def _topic_of(candidate: MemoryCandidate) -> tuple[str, str] | None:
@@ -185,7 +187,14 @@ def ends(candidate: MemoryCandidate, fact: MemoryCandidate) -> bool:
         )
         for ending in endings_of(candidate.text)
         if not (candidate.is_passing and ending.kind == "the same")
+        and not (ending.kind == "name" and _is_one_of_several(candidate))
     )
+
+
+def _is_one_of_several(candidate: MemoryCandidate) -> bool:
+    """ "My son is called Emil": there may be another."""
+    claim = claim_of(candidate.text)
+    return claim is not None and not claim.is_single
 
 
 def _are_of_kind(one: MemoryCandidate, other: MemoryCandidate, kind: str) -> bool:

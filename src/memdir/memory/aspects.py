@@ -1,0 +1,71 @@
+"""What of a thing a value tells: "My desk is white" contradicts "My desk is red" and not "My desk is on the third floor".
+English. Pure."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from memdir.memory.dates import MONTH, WEEKDAY
+
+PLACES: Final = frozenset({"lives in", "from", "raised in"})
+"""Attributes."""
+_WHEN: Final = re.compile(
+    rf"(?:(?:on|at|in|from|until|till|by|before|after|every|due|next|this)\b[^.]*?)?\b(?:{WEEKDAY}s?|{MONTH}|\d{{1,2}}:\d\d|"
+    r"(?:19|20)\d\d|(?:at|from|until|till|by) \d{1,2}|noon|midnight|mornings?|evenings?|afternoons?|weekends?|tomorrow|"
+    r"tonight|(?:first|second|last|end) of)\b",
+    re.IGNORECASE,
+)
+_WHERE: Final = re.compile(
+    r"(?:now )?(?:in|on|at|near|behind|next to|under|above|below|opposite|from|around|between|inside|outside|upstairs|"
+    r"downstairs|abroad|close to|by the|across)\b(?! (?:time|sale|hold|order|fire|strike|track|budget|risk|average)\b)",
+    re.IGNORECASE,
+)
+_HOW_MANY: Final = re.compile(
+    r"(?:about |around |only |now )?(?:[€$£]? ?\d|(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|"
+    r"thirty|hundred) )(?!.*\b(?:street|road|strasse|straße)\b)",
+    re.IGNORECASE,
+)
+_DESCRIBES: Final = re.compile(
+    r"(?:(?:very|so|too|quite|really|pretty|rather|a bit|still|always|often|mostly|completely|almost|now|all|not|never|"
+    r"no longer) )*"
+    r"(?:black|white|gr[ae]y|red|green|blue|yellow|brown|orange|purple|pink|dark|light|old|new|young|big|small|large|tiny|huge|"
+    r"long|short|tall|high|low|slow|fast|quick|cheap|expensive|dear|loud|noisy|quiet|hot|warm|cold|cool|dry|wet|clean|dirty|"
+    r"good|bad|great|nice|fine|ok|okay|easy|hard|strict|kind|friendly|funny|lazy|rude|mean|sick|ill|sore|weak|strong|"
+    r"heavy|empty|full|open|free|busy|late|early|ready|broken|dead|alive|shy|calm|sad|happy|angry|safe|wrong|right|valid|"
+    r"sweet|bitter|spicy|flat|deep|thin|thick|fat|slim|rich|poor|paid|due|made|gone|away|back|remote|"
+    r"[a-z]{3,}(?:ed|ing|ful|ous|less|able|ible|ive|proof))(?: |$)"
+)
+_ASPECTS: Final = (
+    ("when", _WHEN),
+    ("where", _WHERE),
+    ("how many", _HOW_MANY),
+    ("aim", re.compile(r"(?:not )?to [a-z]")),
+    ("how", _DESCRIBES),
+    ("kind", re.compile(r"(?:now )?an? (?!(?:Dr|Mrs?|Ms|Prof)\b)")),
+)
+_RELATIONS: Final = frozenset({"with", "for", "about", "against", "without"})
+_NAMED: Final = re.compile(r"(?:called|named) ")
+_THING: Final = re.compile(r"(?:an?|the|my|our|some|this) (?!.*\b[A-ZÀ-Þ])", re.DOTALL)
+_OCCASION: Final = re.compile(
+    r" (?:(?:in the|at|on|before|after|with|every|during) (?:morning|afternoon|evening|night|noon|lunch|dinner|breakfast|bed|"
+    rf"work|home|weekends?|holidays?|meals?|{WEEKDAY}s?)|in (?:summer|winter|autumn|spring)|when .*)$",
+    re.IGNORECASE,
+)
+
+
+def aspect_of(value: str, attribute: str) -> str:
+    """One of `when`, `where`, `how many`, `aim`, `how`, `kind`, a word like `with`, or nothing for what it is; of a `value` as
+    it was written. Of a place `what` ("a flat with a balcony" is no other place than Porto) and `how`, of what somebody drinks
+    the occasion."""
+    if attribute in PLACES:
+        return "what" if _THING.match(value) else "how" if _DESCRIBES.match(value) else ""
+    if attribute == "drinks":
+        occasion = _OCCASION.search(value)
+        return "" if occasion is None else occasion[0].strip().casefold()
+    if _NAMED.match(value):
+        return ""
+    first = value.partition(" ")[0]
+    if first in _RELATIONS:
+        return first
+    return next((aspect for aspect, pattern in _ASPECTS if pattern.match(value)), "")

@@ -1,0 +1,95 @@
+"""Splits a sentence into the clauses that are facts by themselves, so that each changes apart: "I live in Porto and work at
+Tessera". English. Pure."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from memdir.memory.claims import formers_of
+from memdir.memory.personal import is_claim, is_of_life
+from memdir.memory.statements import cleaned
+
+CLAUSES_MAX: Final = 6
+JOINING: Final = r"(?P<mark>;| [–—]| --?|,)?\s(?P<word>(?:and|but|while|whereas)\s)?"
+"""Between two clauses."""
+_NAME: Final = r"(?!(?:My|Our|Her|His|I|We|She|He)\b)(?:Dr\.? |Mrs?\.? |Ms\.? )?[A-ZÀ-Þ][a-zß-ÿ][\w'’-]*(?: [A-ZÀ-Þ][\w'’-]+)?"
+_NO_VERB: Final = r"(?:an?|the|in|at|on|from|with|of|and|or|to|by|for)\b"
+_VERBS: Final = (
+    r"(?:(?:also|now|currently) )?(?:lives?|works?|speaks?|prefers?|likes?|loves?|hates?|uses?|drinks?|owns?|plays?|drives?|"
+    r"rents?|studies|study|teach(?:es)?|runs?|am|are|is|has|have|was (?:born|raised)|were born|grew up|moved|joined|bought|"
+    r"started|adopted|never|always)\b"
+)
+_BEGINS: Final = re.compile(
+    rf"(?P<who>I|We|(?:My|Our) [a-z][\w-]*(?: [a-z][\w-]*)?(?: {_NAME})?|She|He|{_NAME})"
+    r"(?:['’](?:m|ve|re|s|ll))? (?=[a-z\d])|(?:My|Our|Her|His) (?=[a-z])"
+)
+"""How a clause with a subject begins that is no part of a longer one ("When I …")."""
+_NO_NAMES: Final = frozenset({"when", "while", "if", "as", "since", "because", "before", "after", "once", "until", "the", "it"})
+_JOINT: Final = re.compile(
+    rf"{JOINING}(?:(?P<own>(?:I|we|she|he)\b(?=['’ ])|"
+    rf"(?:(?:my|our|her|his) [\w-]+(?: (?!{_NO_VERB})[a-z]\w+)?(?: {_NAME})?|{_NAME})(?= (?!{_NO_VERB})[a-z]))|"
+    rf"(?P<verb>{_VERBS}))(?= ?[\w'’])"
+)
+_POINTS_BACK: Final = re.compile(
+    r"\b(?:it|them|this|that|these|those|there|one|ones|both|either|each)\b|"
+    r" (?:do|does|did|is|are|am|\w+n['’]t|not|too|so)\W*$",
+    re.IGNORECASE,
+)
+"""What is understood only together with the clause before."""
+_OF_SOMEBODY: Final = re.compile(rf"(?:She|He) {_VERBS}")
+_USED_TO: Final = re.compile(r".* used to \w")
+_WORDS_MIN: Final = 3
+
+
+def clauses(sentence: str) -> list[tuple[int, int, str]]:
+    """Start, end and text of each, in order; the whole sentence where it says one thing. A clause without a subject has that of
+    the one before it. At most CLAUSES_MAX."""
+    found: list[tuple[int, int, str]] = []
+    start, subject = 0, ""
+    while len(found) < CLAUSES_MAX - 1:
+        cut = _cut(sentence, start, subject)
+        if cut is None:
+            break
+        end, text, begins, subject = cut
+        found.append((start, end, text))
+        start = begins
+    return [*found, (start, len(sentence), _told(sentence[start:], subject) if found else sentence)]
+
+
+def _cut(sentence: str, start: int, subject: str) -> tuple[int, str, int, str] | None:
+    """End and text of the first clause from `start` on, where the next begins, and the subject that the next one lacks."""
+    first = _BEGINS.match(_told(sentence[start:], subject))
+    who = None if first is None else first["who"]
+    if first is None or (who or "").casefold() in _NO_NAMES:
+        return None
+    for joint in _JOINT.finditer(sentence, start + 1):
+        has_subject = joint["own"] is not None
+        is_joined = joint["mark"] is not None or joint["word"] is not None
+        if not is_joined or not (has_subject or (who is not None and joint["mark"] in {None, ","})):
+            continue
+        begins = joint.start("own" if has_subject else "verb")
+        lacks = "" if has_subject else f"{who} "
+        text, rest = _told(sentence[start : joint.start()], subject), _told(sentence[begins:], lacks)
+        is_exchange = joint["mark"] in {None, ","} and bool(formers_of(text)) and _USED_TO.match(text) is None
+        if not is_exchange and _are_apart(text, rest, who):
+            return joint.start(), f"{text}.", begins, lacks
+    return None
+
+
+def _are_apart(text: str, rest: str, who: str | None) -> bool:
+    """Whether two clauses are facts by themselves, and neither needs the other to be understood."""
+    is_of_both = rest.startswith("We ") and who not in {None, "I", "We"}  # "Tom is my friend; we met in Leeds"
+    if is_of_both or min(len(text.split()), len(rest.split())) < _WORDS_MIN or _POINTS_BACK.search(rest):
+        return False
+    return (_says(text) or _USED_TO.match(text) is not None) and _says(rest)
+
+
+def _told(clause: str, subject: str) -> str:
+    said = subject + clause
+    return said[:1].upper() + said[1:]
+
+
+def _says(clause: str) -> bool:
+    said = cleaned(clause)
+    return is_claim(said) or is_of_life(said) or _OF_SOMEBODY.match(said) is not None

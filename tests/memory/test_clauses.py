@@ -1,0 +1,134 @@
+"""A sentence that says several things is several facts; what is said of another side of a thing, or of another one of several,
+ends nothing that was said before."""
+
+from __future__ import annotations
+
+import pytest
+
+from memdir_bench.memory.judging import DAY_MS, Store, shown
+from tests.memory.reading import facts, read
+
+CLAUSES = (
+    ("Ana Ruiz is my sister; she lives in Graz and works as an architect.",
+     ["Ana Ruiz is my sister.", "Ana Ruiz lives in Graz.", "Ana Ruiz works as an architect."]),
+    ("Ben left for Siemens; Clara Vogt is my manager now.", ["Ben left for Siemens.", "Clara Vogt is my manager now."]),
+    ("My sister Ana lives in Graz and works as an architect.",
+     ["My sister Ana lives in Graz.", "My sister Ana works as an architect."]),
+    ("I live in Porto, work at Tessera and use Vim.", ["I live in Porto.", "I work at Tessera.", "I use Vim."]),
+    ("My brother Paul is a teacher – he lives in Bremen with his wife Jana.",
+     ["My brother Paul is a teacher.", "Paul lives in Bremen with his wife Jana."]),
+    ("I'm a nurse, I live in Lyon, and I have two cats.", ["I'm a nurse.", "I live in Lyon.", "I have two cats."]),
+    ("I used to live in Porto but moved to Lisbon.", ["I moved to Lisbon."]),
+    ("Rufus is our dog; he is eleven and has arthritis.", ["Rufus is our dog.", "Rufus is eleven.", "Rufus has arthritis."]),
+    ("I was born in Izmir, grew up in Bremen and live in Utrecht.",
+     ["I was born in Izmir.", "I grew up in Bremen.", "I live in Utrecht."]),
+)  # fmt: skip
+WHOLE = (
+    "I left Aurora Bank and joined Kestrel Labs.",
+    "Our son Emil goes to the Montessori school; our daughter Lea starts there in August.",
+    "I got a Brompton for my birthday and I ride it to work.",
+    "My dentist is Dr Weber, her practice is in the Hauptstrasse.",
+    "I keep kosher, and my husband David doesn't.",
+    "Tom is my best friend; we met in Leeds.",
+    "I use fish on the laptop and zsh on servers.",
+    "I like bread and butter.",
+    "My phone is a Pixel 8 and my laptop a ThinkPad X1.",
+    "I live in Porto, my sister Ana in Graz.",
+    "My sister, who lives in Graz, is a doctor.",
+)
+SUBORDINATE = (
+    "If I get the job at Siemens I move to Munich and my wife stays here.",
+    "While I was in Oslo, Ana called and I told her about the flat.",
+)
+
+
+@pytest.mark.promise("facts.clauses")
+@pytest.mark.parametrize(("sentence", "expected"), CLAUSES)
+def test_a_sentence_that_says_several_things_is_as_many_facts(sentence: str, expected: list[str]) -> None:
+    assert facts(sentence) == expected
+    assert [said in sentence for said in (sentence[one.start_byte : one.end_byte] for one in read(sentence))] == [True] * len(
+        expected
+    )
+
+
+@pytest.mark.promise("facts.clauses")
+@pytest.mark.parametrize("sentence", WHOLE)
+def test_what_needs_the_clause_before_it_stays_with_it(sentence: str) -> None:
+    assert facts(sentence) == [sentence]
+
+
+@pytest.mark.parametrize("sentence", SUBORDINATE)
+def test_a_part_of_a_subordinate_clause_is_no_fact(sentence: str) -> None:
+    assert set(facts(sentence)) <= {sentence}
+
+
+def test_when_one_of_them_changes_the_others_stay() -> None:
+    now = held(
+        "Ana Ruiz is my sister; she lives in Graz and works as an architect. I live in Porto and work at Tessera.",
+        "Ana moved to Vienna last month. I moved to Lisbon.",
+    )
+    assert set(now) == {
+        "Ana Ruiz is my sister.",
+        "Ana moved to Vienna last month.",
+        "Ana Ruiz works as an architect.",
+        "I work at Tessera.",
+        "I moved to Lisbon.",
+    }
+
+
+SAID_OF_ONE = """
+My wife Elif is a nurse. | My wife Elif loves tulips.
+My brother Paul is a teacher. | My brother Paul broke his leg.
+My brother Paul is a teacher. | My brother Max is a doctor.
+My desk is on the third floor. | My desk is white.
+My car is a Golf. | My car is in the garage.
+My doctor is Dr Meier. | My doctor is in the Hauptstrasse.
+My team is called Atlas. | My team is five people.
+My son is called Emil. | My son is called Jonas.
+Our wedding is on 3 May. | Our wedding is in Ghent.
+I live in Porto. | I live in a flat with a balcony.
+My house is in Ghent. | My house is old.
+My hobby is chess. | My hobby is rowing.
+I drink coffee in the morning. | I drink tea in the evening.
+My contract is for two years. | My contract is with Tessera.
+My parents live in Malaga. | My parents are retired.
+The server is in Frankfurt. | The server is called atlas.
+Clara is my mentor. | Dmitri is my mentor, too.
+"""
+SAID_NEWLY = """
+My desk is on the third floor. | My desk is on the fifth floor now.
+My desk is white. | My desk is black now.
+My car is a Golf. | My car is a Zoe.
+My team is called Atlas. | My team is called Orion now.
+My wife is Elif. | My wife is Anna.
+I live in Porto. | I live in a flat in Lisbon.
+I live in a flat with a balcony. | I live in a house with a garden.
+I drink coffee in the morning. | I drink tea in the morning.
+My insurance is with AXA. | My insurance is with Allianz now.
+"""
+
+
+def pairs(text: str) -> list[tuple[str, str]]:
+    return [(one.partition(" | ")[0], one.partition(" | ")[2]) for one in text.strip().split("\n")]
+
+
+def held(*notes: str) -> list[str]:
+    """What is shown after notes of different days."""
+    store = Store(None)
+    for number, note in enumerate(notes):
+        store.write(f"/memory/{number}.md", note + "\n", now_ms=(20_000 + number) * DAY_MS)
+    return [one.text for one in shown(store, (20_000 + len(notes)) * DAY_MS)]
+
+
+@pytest.mark.promise("facts.aspects")
+@pytest.mark.parametrize(("before", "after"), pairs(SAID_OF_ONE))
+def test_what_is_said_of_another_side_of_a_thing_or_of_another_one_ends_nothing(before: str, after: str) -> None:
+    assert set(held(f"- Plays chess\n- {before}", f"- Likes tea\n- {after}")) >= {before, after}
+    assert set(held(f"- Plays chess\n- {before}\n- {after}")) >= {before, after}, "in one note"
+
+
+@pytest.mark.parametrize(("before", "after"), pairs(SAID_NEWLY))
+def test_another_value_of_the_same_side_ends_the_former(before: str, after: str) -> None:
+    now = held(f"- Plays chess\n- {before}", f"- Likes tea\n- {after}")
+    assert after in now
+    assert before not in now
