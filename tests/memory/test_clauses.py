@@ -94,6 +94,8 @@ My contract is for two years. | My contract is with Tessera.
 My parents live in Malaga. | My parents are retired.
 The server is in Frankfurt. | The server is called atlas.
 Clara is my mentor. | Dmitri is my mentor, too.
+Ana Ruiz is my sister. | Ana moved to Vienna.
+Tom is my best friend. | Tom moved to Leeds.
 """
 SAID_NEWLY = """
 My desk is on the third floor. | My desk is on the fifth floor now.

@@ -92,6 +92,16 @@ _OF_RELATIVE: Final = re.compile(
     r"(?:My|Our) (?!team|company|firm|family|group|office)[a-z-]+ (?:works|drives|owns|uses|rides|plays|goes|lives|"
     r"studies|likes|loves)\b"
 )
+_KIN: Final = (
+    r"(?:[a-z]+ )?(?:(?:god|grand|step|half-)?(?:sister|brother|son|daughter|mother|father|mum|mom|dad|parents?|child|ma|pa)|"
+    r"aunt|uncle|cousin|niece|nephew|twin|friend)(?:-in-law)?"
+)
+_OF_KIN: Final = re.compile(
+    rf"(?:.{{2,40}} is (?:my|our) {_KIN}\W*|(?:[Mm]y|[Oo]ur) {_KIN} (?:is|['’]s) (?:called |named )?"
+    r"[A-ZÀ-Þ][\w'’-]+(?: [A-ZÀ-Þ][\w'’-]+)?\W*)$"
+)
+"""Who is of the family, or a friend: so wherever they move to."""
+_DIED: Final = re.compile(r"\b(?:died|dead|passed away)\b")
 _QUANTITIES: Final = listed("""
     second third fourth fifth sixth one three four five six seven eight nine ten eleven twelve twenty thirty forty fifty
     sixty seventy eighty ninety hundred thousand half
@@ -291,6 +301,7 @@ def _is_over(fact: str, ending: Ending) -> bool:
         not _are_within(ending.stems, stems)
         or len(stems - _QUANTITIES) > most * (1 + (subject == ending.stems))
         or (ending.kind == "anything" and _OF_RELATIVE.match(fact))
+        or (_OF_KIN.match(fact) and _DIED.search(ending.said) is None)
     ):
         return False
     if ending.kind in _OF_SUBJECT:

@@ -58,7 +58,8 @@ def _run(args: argparse.Namespace, out: Output) -> int:
 def _dot(links: list[dict[str, Any]]) -> list[str]:
     """graphviz.org/doc/info/lang.html; a JSON string of one line is a quoted ID there, too."""
     quoted = [[json.dumps(link[end], ensure_ascii=False) for end in ("subject", "object", "relation")] for link in links]
-    return ["digraph memory {", *(f"  {start} -> {end} [label={label}];" for start, end, label in quoted), "}"]
+    lines = (f"  {start} -> {end} [label={label}];" for start, end, label in quoted)
+    return ["digraph memory {", *dict.fromkeys(lines), "}"]
 
 
 COMMAND = Command(
