@@ -93,6 +93,9 @@ I drink coffee in the morning. | I drink tea in the evening.
 My contract is for two years. | My contract is with Tessera.
 My parents live in Malaga. | My parents are retired.
 The server is in Frankfurt. | The server is called atlas.
+The standup is at 10. | The standup is short.
+The office is on Lindholmen. | The office is cold in winter.
+The landlord is Mr Pereira. | The landlord is on holiday.
 Clara is my mentor. | Dmitri is my mentor, too.
 Ana Ruiz is my sister. | Ana moved to Vienna.
 Tom is my best friend. | Tom moved to Leeds.
@@ -104,6 +107,9 @@ My car is a Golf. | My car is a Zoe.
 My team is called Atlas. | My team is called Orion now.
 My wife is Elif. | My wife is Anna.
 I live in Porto. | I live in a flat in Lisbon.
+My rent is 980 euros. | My rent is 1,050 euros.
+The standup is at 10. | The standup moved to 11.
+The office is on Lindholmen. | The office is on Kungsgatan.
 I live in a flat with a balcony. | I live in a house with a garden.
 I drink coffee in the morning. | I drink tea in the morning.
 My insurance is with AXA. | My insurance is with Allianz now.
@@ -118,7 +124,7 @@ def held(*notes: str) -> list[str]:
     """What is shown after notes of different days."""
     store = Store(None)
     for number, note in enumerate(notes):
-        store.write(f"/memory/{number}.md", note + "\n", now_ms=(20_000 + number) * DAY_MS)
+        store.write(f"/memory/2026-05-{number + 1:02}.md", note + "\n", now_ms=(20_000 + number) * DAY_MS)
     return [one.text for one in shown(store, (20_000 + len(notes)) * DAY_MS)]
 
 

@@ -35,7 +35,7 @@ _WHO: Final = (
 _AM: Final = r"(?:['’](?:m|ve|re|s)| am| are| is| have| has| was)?"
 _HOW: Final = r"(?: (?:now|still|currently|also|already|just|really|usually|all|both|finally|recently|officially|been))*"
 _MY: Final = r"(?P<my>[Mm]y|[Oo]ur|[Hh]er|[Hh]is|(?:[Tt]he )?[Uu]ser['’]s|[A-ZÀ-Þ][\w-]+(?: [A-ZÀ-Þ][\w-]+)?['’]s)"
-_V: Final = r"(?P<value>[^.,;!?()]{2,60}?)"
+_V: Final = r"(?P<value>(?:[^.,;!?()]|(?<=\d)[.,](?=\d)){2,60}?)"
 _OLD: Final = r"[^.,;!?()]{2,40}?"
 _END: Final = (
     r"(?= (?:now|again|instead|currently|since|because|for|with|so|and|but|where|which|when|at the moment|these "

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from memdir.memory.aspects import aspect_of
 from memdir.memory.claims import USER, claim_of, formers_of, short_names
 from memdir.memory.dates import DAY_MS, MONTH, WEEKDAY
 from memdir.memory.endings import endings_of, is_ended, stems_of, word_topics
@@ -30,14 +31,19 @@ _WHAT: Final = r"(?P<what>[\w' -]{2,60}?)"
 _DEFINITES: Final = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        rf"(?:the|its) {_WHAT} (?:is|are|will be) (?!(?:\w+ed|\w+ing|out|away|done|late|ready|ok|fine|great)\W*$)\S",
-        rf"(?:our|my) {_WHAT} (?:is|are|will be) (?:now )?(?:on|at|in|due|called|\d)",
-        rf"(?:(?:the|its|our|my) )?{_WHAT} (?:is |was |has )?(?:been )?(?:now )?(?:moved|pushed|changed|raised|renamed) to \S",
-        rf"(?:(?:the|its|our|my) )?{_WHAT} (?:moves to|starts at|costs) \S",
+        (
+            rf"(?:the|its) {_WHAT} (?:is|are|will be) (?:now )?"
+            r"(?P<value>(?!(?:\w+ed|\w+ing|out|away|done|late|ready|ok|fine|great)\W*$)\S.*)"
+        ),
+        rf"(?:our|my) {_WHAT} (?:is|are|will be) (?:now )?(?P<value>(?:(?:on|at|in|due|called)\b|\d).*)",
+        (
+            rf"(?:(?:the|its|our|my) )?{_WHAT} (?:is |was |has )?(?:been )?(?:now )?(?:(?P<moved>moved|pushed)|changed|raised|"
+            r"(?P<called>renamed)) to (?P<value>\S.*)"
+        ),
+        rf"(?:(?:the|its|our|my) )?{_WHAT} (?:(?P<moved>moves to)|starts at|costs) (?P<value>\S.*)",
     )
 )
 """What has one value at a time: "the standup is at 10", "our office is on Lindholmen", "the deadline was pushed to Friday"."""
-_CALLED: Final = re.compile(r" (?:(?:is|are|was|has|will be|been|now) )*(?:called|named|renamed)\b")
 _OPENING: Final = re.compile(
     r"(?:(?:(?:It )?[Tt]urns out|(?:It )?[Tt]urned out|[Aa]pparently|(?:I )?[Hh]eard|(?:Just )?(?:learned|found out)|"
     r"(?:[Gg]ood|[Bb]ad|[Bb]ig) news|[Uu]pdate|[Nn]ews|FYI|[Ss]o|[Oo]k|[Oo]kay|[Ww]ell)[,:]? )+"
@@ -125,9 +131,20 @@ def fact_of(candidate: MemoryCandidate) -> tuple[str, str] | None:
     definite = next((one for pattern in _DEFINITES if (one := pattern.match(candidate.text)) is not None), None)
     if definite is None:
         return None
-    of_it = ["called"] if _CALLED.match(candidate.text, definite.end("what")) else []
-    of_it += ["at"] if _TIME.search(candidate.text, definite.end("what")) is not None else []
-    return candidate.subject.casefold(), " ".join((*definite["what"].casefold().split(), *of_it))
+    what, aspect = definite["what"].casefold(), _aspect_of(definite)
+    return candidate.subject.casefold(), " ".join((*what.split(), aspect)).strip()
+
+
+def _aspect_of(definite: re.Match[str]) -> str:
+    """Of what has one value at a time, what of it the value tells; times and amounts are one."""
+    groups = definite.groupdict()
+    value: str = definite["value"]
+    if groups.get("called") or value.startswith("called "):
+        return "called"
+    aspect = aspect_of(value, "")
+    if aspect in {"when", "how many"} or (aspect == "" and _TIME.search(value)):
+        return "at"
+    return "where" if groups.get("moved") else aspect
 
 
 def _topic_of(candidate: MemoryCandidate) -> tuple[str, str] | None:

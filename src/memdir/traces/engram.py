@@ -309,7 +309,8 @@ def _episode(events: Sequence[Event], first: int, last: int) -> Episode:
     phases = Counter(_PHASES[one.type] for one in part)
     folders = Counter(one.path.rpartition("/")[0] or "/" for one in part)
     (phase, _), (folder, _) = phases.most_common(1)[0], folders.most_common(1)[0]
-    files = sorted({one.path.rpartition("/")[2] for one in part})
+    files = sorted({one.path.rpartition("/")[2] for one in part} - {""})
     what = ", ".join(f"{count} {name.casefold()}" for name, count in phases.most_common())
     named = ", ".join(files[:4]) + (f" and {len(files) - 4} more" if len(files) > 4 else "")
-    return Episode(title=f"{phase} in {folder}", first=first, last=last, summary=f"{len(part)} events ({what}): {named}")
+    summary = f"{len(part)} event{'s' * (len(part) > 1)} ({what})" + (f": {named}" if named else "")
+    return Episode(title=f"{phase} in {folder}", first=first, last=last, summary=summary)
