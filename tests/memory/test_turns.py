@@ -115,3 +115,18 @@ def test_a_conversation_behind_front_matter_is_one() -> None:
     text = "---\ndate: 2026-11-15\n---\n[10:02] Liv: I live in Malmö.\n[10:03] Bo: I live in Kiel.\n"
     assert [(one.speaker, one.text) for one in statements(text)] == [("Liv", "I live in Malmö."), ("Bo", "I live in Kiel.")]
     assert [one.subject for one in read(text, "/memory/chat.md")] == ["liv", "bo"]
+
+
+@pytest.mark.promise("facts.speakers")
+@pytest.mark.parametrize(
+    ("chat", "expected"),
+    [
+        ("# Chat with Noor\n\nNoor: The shop was shut.\nme: I live in Porto now.\nNoor: Oh!\n", ["I live in Porto now."]),
+        ("**Me:** I work at Tessera.\n\n**Ingrid:** I live in Graz.\n", ["I work at Tessera.", "Ingrid says: I live in Graz."]),
+        ("Oskar: Lunch was good.\nMe: Ben works at Tessera.\nOskar: Ah, I see.\n", ["Ben works at Tessera."]),
+        ("Me: allergic to nuts\nElif: lactose intolerant\n", ["Me: allergic to nuts", "Elif: lactose intolerant"]),
+        ("Me: Deniz, 34\nCity: Bern\n", ["Me: Deniz, 34", "City: Bern"]),
+    ],
+)
+def test_lines_with_names_are_a_chat_where_the_user_speaks_in_one(chat: str, expected: list[str]) -> None:
+    assert facts(chat) == expected

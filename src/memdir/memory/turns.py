@@ -28,6 +28,14 @@ _LINES: Final = (
 """How a message begins in what chat programs export: `[10:02] Ana: …`, `12.11.26, 10:02 - Ana: …`, `<ana> …`,
 `Ana [10:02] …`, `Ana  10:02 AM` above it."""
 _MESSAGES_MIN: Final = 2
+_SPOKEN: Final = re.compile(
+    r"^[-*\t ]*(?:\*\*)?(?P<who>[^\W\d_][\w'’.-]{0,24}(?: [A-ZÀ-Þ][\w'’.-]{0,24}){0,2})(?:\*\*)?:(?:\*\*)?[ \t]+(?=\S)",
+    re.MULTILINE,
+)
+"""`Ana: …`, which may be a key, too: a message where the user speaks of themselves in another."""
+_OF_MYSELF: Final = re.compile(
+    r"(?<![\w'’-])(?:I|I['’](?:m|ve|d|ll)|[Mm]y|[Ww]e|[Oo]ur|[Ii]ch|[Mm]eine?[mnrs]?|[Jj]e|[Yy]o|[Mm]i) "
+)
 _FORWARDED: Final = re.compile(r"[-_ \t]*(?:Begin )?(?:[Ff]orwarded|[Oo]riginal) [Mm]essage:?[-_ \t]*\n\s*")
 _HEAD: Final = re.compile(
     r"(?:From [^\n]+\n)?(?:[ \t]*\n|[ \t]+\S[^\n]*\n|"
@@ -82,7 +90,21 @@ def turns(text: str, position: int = 0) -> list[Turn] | None:
         found = list(pattern.finditer(text, begin))
         if sum(one["who"] is not None for one in found) >= max(_MESSAGES_MIN, lines / 3):
             return _said([((one["who"] or "").strip(" *"), one) for one in found], len(text))
-    return None
+    return _spoken(text, begin, lines)
+
+
+def _spoken(text: str, begin: int, lines: int) -> list[Turn] | None:
+    """Of lines that begin with names, one of them the user's, who says "I" there."""
+    found = [(mark["who"], mark) for mark in _SPOKEN.finditer(text, begin)]
+    if len(found) < _MESSAGES_MIN or len(found) < lines / 2 or len({who.casefold() for who, _ in found}) < _MESSAGES_MIN:
+        return None
+    said = _said(found, len(text))
+    own = [one for one in said if one.speaker == ME]
+    is_own = any(_OF_MYSELF.search(text, one.start, one.end) for one in own)
+    takes_turns = len({one.speaker for one in said}) < len(said) and all(
+        text[one.start : one.end].rstrip().endswith((".", "!", "?", "…")) for one in said
+    )
+    return said if own and (is_own or takes_turns) else None
 
 
 def _said(marks: list[tuple[str, re.Match[str]]], end: int) -> list[Turn]:

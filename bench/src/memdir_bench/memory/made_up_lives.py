@@ -75,7 +75,7 @@ CHANGES: Final = (
 )
 NOISE_PER_NOTE: Final = 3
 _EVERY: Final = 4
-"""So many notes apart others say something."""
+"""So many notes apart somebody else says something, and the note is a conversation."""
 _LINE: Final = re.compile(r"([\w.]+) (first|later): (.+)")
 
 
@@ -99,27 +99,39 @@ class Life:
     former: list[Truth] = field(default_factory=list)
 
 
-def wording(family: str) -> tuple[dict[tuple[str, str], list[str]], list[str], list[str]]:
-    """Templates by attribute and turn, noise, and rumours."""
-    found: dict[tuple[str, str], list[str]] = {}
-    noise, rumours = [], []
+@dataclass(slots=True, kw_only=True)
+class Wording:
+    """Templates of one family: of statements by attribute and turn; noise; what others say; conversations, in which the user
+    says {s} and somebody else {t}, on {d}."""
+
+    statements: dict[tuple[str, str], list[str]] = field(default_factory=dict)
+    noise: list[str] = field(default_factory=list)
+    rumours: list[str] = field(default_factory=list)
+    chats: list[str] = field(default_factory=list)
+
+
+def wording(family: str) -> Wording:
+    """As the file of the family says."""
+    found = Wording()
     for line in files("memdir_bench.memory").joinpath("lives", f"{family}.txt").read_text(encoding="utf-8").splitlines():
         if line.startswith("noise: "):
-            noise.append(line.removeprefix("noise: "))
+            found.noise.append(line.removeprefix("noise: "))
         elif line.startswith("rumour: "):
-            rumours.append(line.removeprefix("rumour: ").replace("\\n", "\n"))
+            found.rumours.append(line.removeprefix("rumour: ").replace("\\n", "\n"))
+        elif line.startswith("chat: "):
+            found.chats.append(line.removeprefix("chat: ").replace("\\n", "\n"))
         elif matched := _LINE.fullmatch(line):
-            found.setdefault((matched[1], matched[2]), []).append(matched[3])
+            found.statements.setdefault((matched[1], matched[2]), []).append(matched[3])
         elif not line.startswith("#"):
             raise ValueError(f"{family}.txt: {line!r}")
-    return found, noise, rumours
+    return found
 
 
 def life(family: str, seed: int, *, days: int = 40) -> Life:
-    """One note a day or so; each states one or two things among noise."""
+    """One note a day or so, some of them conversations; each states one or two things among noise."""
     chance = random.Random(f"{family} {seed}")  # noqa: S311
     rumoured = random.Random(f"rumours {family} {seed}")  # noqa: S311
-    templates, noise, rumours = wording(family)
+    words = wording(family)
     name, project = chance.choice(NAMES), chance.choice(PROJECTS)
     made = Life()
     for number, (attribute, later) in enumerate(_events(chance, days)):
@@ -129,20 +141,23 @@ def life(family: str, seed: int, *, days: int = 40) -> Life:
             [one for one in VALUES[attribute] if one != before and (who, one) not in _used(made, attribute)]
             or VALUES[attribute]
         )
-        text = chance.choice(templates[attribute, "later" if later else "first"])
+        text = chance.choice(words.statements[attribute, "later" if later else "first"])
         text = text.format(v=value, o=before, n=name, p=project)
         if before is not None:
             made.former.append(Truth(attribute=attribute, who=who, value=before))
         made.current[who, attribute] = value
-        sentences = [text, *chance.sample(noise, NOISE_PER_NOTE)]
+        others = chance.sample(words.noise, NOISE_PER_NOTE)
+        sentences = [text, *others]
         chance.shuffle(sentences)
         day = date(2026, 1, 5) + timedelta(days=number)
-        made.notes.append(
-            (f"/memory/diary/{day}.md", " ".join(sentences) + "\n", [Truth(attribute=attribute, who=who, value=value)])
-        )
+        path, note = f"/memory/diary/{day}.md", " ".join(sentences)
+        if number % _EVERY == 1:
+            chat = words.chats[number // _EVERY % len(words.chats)]
+            path, note = f"/memory/chats/{day}.md", chat.format(s=text, t=others[0], d=day)
+        made.notes.append((path, note + "\n", [Truth(attribute=attribute, who=who, value=value)]))
         if number % _EVERY == 0:
             said = rumoured.choice(RUMOURED)
-            text = rumours[number // _EVERY % len(rumours)].format(x=said, n=name)
+            text = words.rumours[number // _EVERY % len(words.rumours)].format(x=said, n=name)
             made.rumours.append((f"/memory/clippings/{number}.md", text + "\n", said))
     return made
 
