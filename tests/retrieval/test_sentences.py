@@ -46,7 +46,7 @@ def test_sentences_lie_in_order_and_leave_out_white_space_only(text: str) -> Non
 def test_a_fact_about_a_person_with_a_title_is_remembered_whole() -> None:
     text = "# Health\n\nMy dentist is Dr. Okafor in Mill Street. She always wants cash.\n"
     said = [candidate.text for candidate in extract(text, "/user.md", byte_at=lambda place: place)]
-    assert said == ["My dentist is Dr. Okafor in Mill Street.", "She always wants cash."]
+    assert said == ["My dentist is Dr. Okafor in Mill Street.", "Dr. Okafor always wants cash."]
 
 
 def test_a_long_line_is_not_taken_apart_after_a_title() -> None:
