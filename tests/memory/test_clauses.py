@@ -120,11 +120,12 @@ def pairs(text: str) -> list[tuple[str, str]]:
     return [(one.partition(" | ")[0], one.partition(" | ")[2]) for one in text.strip().split("\n")]
 
 
-def held(*notes: str) -> list[str]:
-    """What is shown after notes of different days."""
+def held(*notes: str, first: str = "2026-05-01") -> list[str]:
+    """What is shown after notes of different days; `first` names the first of them."""
     store = Store(None)
     for number, note in enumerate(notes):
-        store.write(f"/memory/2026-05-{number + 1:02}.md", note + "\n", now_ms=(20_000 + number) * DAY_MS)
+        name = f"2026-05-{number + 1:02}" if number else first
+        store.write(f"/memory/{name}.md", note + "\n", now_ms=(20_000 + number) * DAY_MS)
     return [one.text for one in shown(store, (20_000 + len(notes)) * DAY_MS)]
 
 
@@ -132,7 +133,23 @@ def held(*notes: str) -> list[str]:
 @pytest.mark.parametrize(("before", "after"), pairs(SAID_OF_ONE))
 def test_what_is_said_of_another_side_of_a_thing_or_of_another_one_ends_nothing(before: str, after: str) -> None:
     assert set(held(f"- Plays chess\n- {before}", f"- Likes tea\n- {after}")) >= {before, after}
+    assert set(held(f"- Plays chess\n- {after}", f"- Likes tea\n- {before}")) >= {before, after}, "the other way round"
     assert set(held(f"- Plays chess\n- {before}\n- {after}")) >= {before, after}, "in one note"
+
+
+OF_A_LINE = """
+Rent: 980 euros | My rent is 1,050 euros.
+Office: Basel | My office is in Bern.
+Laptop: ThinkPad X1 | My laptop is a MacBook.
+Team: Atlas | My team is called Orion.
+"""
+
+
+@pytest.mark.parametrize(("line", "later"), pairs(OF_A_LINE))
+def test_a_line_with_a_key_gives_a_value_of_any_side_but_how_it_is(line: str, later: str) -> None:
+    key = line.partition(":")[0]
+    assert held(line, later, first="user") == [later]
+    assert set(held(line, f"My {key.casefold()} is slow.", first="user")) == {line, f"My {key.casefold()} is slow."}
 
 
 @pytest.mark.parametrize(("before", "after"), pairs(SAID_NEWLY))

@@ -54,6 +54,11 @@ _OCCASION: Final = re.compile(
 )
 
 
+def topic_of(subject: str, attribute: str, aspect: str) -> tuple[str, str]:
+    """Under which statements contradict each other, where something has one value of an aspect."""
+    return subject, f"{attribute}, {aspect}"
+
+
 def aspect_of(value: str, attribute: str) -> str:
     """One of `when`, `where`, `how many`, `aim`, `how`, `kind`, a word like `with`, or nothing for what it is; of a `value` as
     it was written. Of a place `what` ("a flat with a balcony" is no other place than Porto) and `how`, of what somebody drinks

@@ -13,8 +13,10 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
-from memdir.memory.aspects import PLACES, aspect_of
+from memdir.memory.aspects import PLACES, aspect_of, topic_of
+from memdir.memory.assertions import is_meant
 from memdir.memory.other_languages import LANGUAGES, NAME, Language, with_ich
+from memdir.memory.relations import KIN, RELATIVES
 from memdir.memory.tools import is_tool
 
 USER: Final = "user"
@@ -22,14 +24,8 @@ _KNOWN: Final = 32_768
 _STATEMENT_MAX_CHARS: Final = 1000
 _LONG_WORD: Final = re.compile(r"[\w'’-]{60}")
 
-_KIN: Final = (
-    r"wife|husband|partner|girlfriend|boyfriend|fianc[eé]e?|son|daughter|mother|father|mum|mom|dad|parents|brother|sister|"
-    r"grandmother|grandfather|grandma|grandpa|granny|grandad|aunt|uncle|cousin|niece|nephew|boss|manager|flatmate|roommate"
-)
-RELATIVES: Final = frozenset(_KIN.replace("[eé]e?", "e").split("|"))
-"""Subjects of claims that are somebody of the one who speaks: "my sister"."""
 _WHO: Final = (
-    rf"(?:(?P<who>I|[Ww]e|[Tt]he user|[Ss]he|[Hh]e|{NAME})|(?:[Mm]y|[Oo]ur) (?P<kin>{_KIN}))"
+    rf"(?:(?P<who>I|[Ww]e|[Tt]he user|[Ss]he|[Hh]e|{NAME})|(?:[Mm]y|[Oo]ur) (?P<kin>{KIN}))"
     r"(?:, (?:my|our|the|an?) [^,.;]{2,40},)?"
 )
 _AM: Final = r"(?:['’](?:m|ve|re|s)| am| are| is| have| has| was)?"
@@ -129,7 +125,7 @@ _AGED: Final = (
     rf"{_WHO}(?: has| have)?(?: just)? turned (?P<value>\d{{1,3}})\b",
 )
 _FROM: Final = (
-    rf"{_WHO}{_AM}{_HOW} (?:born(?: and (?:raised|grew up|bred))?) (?:in|on|near) (?!\d){_V}{_END}",
+    rf"{_WHO}{_AM}{_HOW} born(?: and (?:raised|grew up|bred))? (?:in|on|near) (?!\d){_V}{_END}",
     rf"{_WHO}(?:['’]m| am|['’]s| is)(?: originally)? from {_V}{_END}",
 )
 _RAISED: Final = rf"{_WHO}{_AM}{_HOW} (?:raised|grew up) (?:in|on|near) {_V}{_END}"
@@ -151,7 +147,7 @@ _OWN: Final = (
         rf"(?P<what>{_ATTRIBUTE}){_END}"
     ),
     rf"{_WHO}{_AM}{_HOW} (?:write|writes|writing)(?: all)?(?: my)? (?P<what>code) (?:in|with) {_V}{_END}",
-    rf"{_MY} (?P<what>(?!(?:{_KIN})\b){_ATTRIBUTE})(?: is|['’]s| will be)(?: now)? (?!that\b){_V}{_END}",
+    rf"{_MY} (?P<what>(?!(?:{KIN})\b){_ATTRIBUTE})(?: is|['’]s| will be)(?: now)? (?!that\b){_V}{_END}",
 )
 _DRINK: Final = (
     rf"{_WHO}{_AM}{_HOW} (?:drink|drinks|drinking) (?:nothing but |only |mostly )?{_V}(?: every \w+| all day)?{_END}",
@@ -243,67 +239,16 @@ _WITHOUT_IS: Final = frozenset({"born", "married", "allergic", "vegetarian", "ve
 _USUAL: Final = re.compile(r"^(?:current|new|preferred|usual|main|primary|daily) ")
 _I_AM: Final = re.compile(r"I(?:['’]m| am)\b")
 """Behind which only the user is meant, whatever name follows."""
-_NOT_MEANT: Final = re.compile(
-    r"\?\s*$|^\([a-z]\) |^(?![\w ’']{1,40}: \S|(?:when|where)\b[^?]{3,80}, (?:I|we|my)\b)(?:if|maybe|perhaps|suppose|"
-    r"imagine|should|would|could|can|do|does|did|is|are|what|who|why|how|when|where|whether|ask|remind)\b|"
-    r"\b(?:(?<!that )(?<!which )(?<!who )would|might|maybe|perhaps|wonder|no idea|not sure|pretend|dream(?:ed|t)? (?:of|"
-    r"that)|wish|if "
-    r"only|one day|someday|(?<!get )(?<!ting )(?<!got )(?<!am )used to|(?:almost|nearly) (?:\w+ed|bought|left|quit|took|got|"
-    r"went))\b|"
-    r"\b(?-i:may) (?:be|have|mean|well)\b",
-    re.IGNORECASE,
-)
-"""Asked, supposed, a clause of a licence, or no longer so."""
 _WISHED: Final = re.compile(
     r"\b(?:hopes? to|wants? to|plans? to|going to|thinking (?:of|about)|considering|dreams? of|will probably)\b", re.IGNORECASE
 )
 """Somebody may say so of themselves, and it is not so yet."""
-_OTHERS: Final = re.compile(
-    r"\baccording to\b|\b(?:the|an?|this|that|some|one) (?:article|brochure|leaflet|newspaper|novel|film|movie|book|story|"
-    r"study|paper|author|show|song|advert\w*|rumou?r|legend|character)\b[^.]*\b(?:says?|said|claims?|writes?|tells?|shows?|"
-    r"was|is|about|who|that|a|found)\b|\bresearchers? (?:found|say|show)|\b(?:allegedly|supposedly|reportedly|they say|"
-    r"people say|it is said|(?:likes|liked) to joke|jok(?:ed|es|ing) that|just kidding)\b|"
-    r"(?:^|, )in (?:my|an?|the|this|that) (?:dreams?|nightmare|(?:video )?game|novel|film|movie|book|story|series|play|song|"
-    r"role-?play|simulation|scenario|example|exercise),? (?:I|my|we|our|the user|an?|the|(?-i:[A-Z]\w+))\b|"
-    r"\bmy (?:character|avatar|protagonist)\b|"
-    r"\b(?:some(?:one|body)(?: (?:on|from|in) \w+| online)?|strangers?|commenters?|anonymous|the internet|it)(?: here)? "
-    r"(?:says?|said|tells?|told|claims?|claimed|writes?|wrote|thinks?|thought|believes?|posted|tweeted)\b|"
-    r"^(?:[\w' -]+ )?(?:sign|lyrics?|quotes?|quotation|translate|translation|examples?|example sentence|test|fake news|"
-    r"rumou?rs?|gossip|spam|scene|chapter|plot|headline|caption|joke|meme|song|poem|fiction|role-?play|template|sample|placeholder|dummy)"
-    r"(?: of the \w+)?: |"
-    r"^(?:copied|pasted|read|found(?! out)|from|seen|heard|overheard|quoted?|excerpt)\b[^:]{0,60}: (?=I\b|my\b|we\b|our\b)|"
-    r"(?:sagte|sagt|meinte|schrieb|dit|écrit|écrivait|dijo|dice|escribió) ?:? ?[\"“„«]|"
-    r"(?:^|, )im (?:traum|film|roman|spiel|buch)\b|\b(?:roman|film|buch|geschichte|serie)\b.*\b(?:handelt|spielt|erzählt)\b|"
-    r"(?:^|, )(?:dans (?:le|un) (?:rêve|film|roman|jeu|livre)|en (?:el|un) (?:sueño|película|novela|juego|libro))\b",
-    re.IGNORECASE,
-)
-"""Said by, or of, somebody who is not around the user."""
 _OPINION: Final = re.compile(
     r"(?:not )?an? (?:\w+ly |very |quite )?(?:good|great|bad|nice|fine|terrible|awful|interesting|excellent|funny|fair|valid) "
     r"(?:one|idea|thing|point|question)",
     re.IGNORECASE,
 )
 """What is said of somebody's suggestion, and tells nothing of them."""
-_QUOTED: Final = re.compile(
-    r"^\s*[\"“„«‘]|^(?!\s*(?:I|We|My|Our)\b)[^\"“„«]*[\"“„«][^\"“”„«»]*\b(?:I|[Mm]y|[Ww]e|[Oo]ur|[Ii]ch|[Mm]eine?|[Jj]e|[Jj]['’]|"
-    r"[Mm]on|[Yy]o|[Mm]i)\b"
-)
-"""It is a quotation, or quotes somebody who speaks of themselves."""
-_REPORTED: Final = re.compile(
-    r"^(?:[A-Z]\w+ly,? )?(?P<who>(?:[Mm]y|[Oo]ur|[Tt]he|[Aa]n?|[Tt]his|[Tt]hat|[Ss]ome|[Oo]ne|[Aa]nother)(?: [\w'’-]+){1,7}?|"
-    r"Facebook|LinkedIn|Google|Wikipedia|Siri|Alexa|ChatGPT|YouTube|Instagram|Twitter|Reddit|Amazon|TikTok) "
-    r"(?:says?|said|tells?|told|claims?|claimed|writes?|wrote|reads?|thinks?|thought|believes?|believed|predicts?|predicted|"
-    r"suggests?|suggested|insists?|insisted|states?|stated|asks?|asked|shouted)(?: me| us)?(?: (?:that|whether|if))?[,:]? "
-    r"(?:I|[Mm]y|[Ww]e|[Oo]ur|the user)\b"
-)
-_TRUSTED: Final = RELATIVES | frozenset(
-    """
-    doctor doctors dentist vet gp physio physiotherapist nurse therapist surgeon midwife pharmacist optician landlord landlady
-    teacher coach tutor professor supervisor accountant lawyer notary colleague colleagues friend friends neighbour neighbours
-    neighbor mechanic team lead client customer employer school wife kids
-    """.split()  # noqa: SIM905
-)
-"""Who knows of the user what they say."""
 _NO_WHO: Final = frozenset(
     """
     the this that these those there it they a an and or but of for from with without by to in on at as if when while where
@@ -333,7 +278,7 @@ class Claim:
     @property
     def topic(self) -> tuple[str, str]:
         """Two claims with the same one contradict each other, where they have one value."""
-        return self.subject, f"{self.attribute}, {self.aspect}" if self.aspect else self.attribute
+        return topic_of(self.subject, self.attribute, self.aspect)
 
 
 @lru_cache(maxsize=_KNOWN)
@@ -445,16 +390,6 @@ def formers_of(statement: str) -> frozenset[str]:
         if language.marks.search(statement) is not None:
             said += [one for found in language.former.finditer(statement) for one in found.groups() if one is not None]
     return frozenset(_ARTICLE.sub("", one.strip().casefold()) for one in said)
-
-
-def is_meant(statement: str) -> bool:
-    """Whether it says that something is so, now, and not what others say."""
-    if _NOT_MEANT.search(statement) or _OTHERS.search(statement) or _QUOTED.match(statement):
-        return False
-    reported = _REPORTED.match(statement)
-    if reported is not None and _TRUSTED.isdisjoint(reported["who"].casefold().split()):
-        return False
-    return not any(one.marks.search(statement) and one.not_meant.search(statement) for one in LANGUAGES)
 
 
 def _claim(found: re.Match[str], attribute: str, *, is_single: bool) -> Claim | None:

@@ -6,13 +6,11 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from memdir.memory.claims import formers_of
+from memdir.memory.claims import formers_of, is_readable
 from memdir.memory.personal import is_claim, is_of_life
 from memdir.memory.statements import cleaned
 
 CLAUSES_MAX: Final = 6
-SENTENCE_MAX_CHARS: Final = 1000
-"""A longer one is taken whole."""
 JOINING: Final = r"(?P<mark>;| [–—]| --?|,)?\s(?P<word>(?:and|but|while|whereas)\s)?"
 """Between two clauses."""
 _NAME: Final = r"(?!(?:My|Our|Her|His|I|We|She|He)\b)(?:Dr\.? |Mrs?\.? |Ms\.? )?[A-ZÀ-Þ][a-zß-ÿ][\w'’-]*(?: [A-ZÀ-Þ][\w'’-]+)?"
@@ -49,7 +47,7 @@ def clauses(sentence: str) -> list[tuple[int, int, str]]:
     the one before it. At most CLAUSES_MAX."""
     found: list[tuple[int, int, str]] = []
     start, subject = 0, ""
-    while len(sentence) <= SENTENCE_MAX_CHARS and len(found) < CLAUSES_MAX - 1:
+    while is_readable(sentence) and len(found) < CLAUSES_MAX - 1:
         cut = _cut(sentence, start, subject)
         if cut is None:
             break

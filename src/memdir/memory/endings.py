@@ -13,9 +13,11 @@ from functools import lru_cache
 from itertools import islice, takewhile
 from typing import Final
 
+from memdir.memory.assertions import is_meant
 from memdir.memory.change_words import INSTEAD, PATTERNS, TOLD_BY, Kind, listed, root
 from memdir.memory.change_words_other_languages import OTHER_LANGUAGES, ChangeWords
-from memdir.memory.claims import is_meant, is_readable
+from memdir.memory.claims import is_readable
+from memdir.memory.relations import FAMILY
 from memdir.memory.states import FILLERS, State, is_excluded, states_of
 from memdir.memory.tools import Switch, is_replaced, switches, tools_of
 from memdir.store.text.words import stem, words
@@ -92,12 +94,8 @@ _OF_RELATIVE: Final = re.compile(
     r"(?:My|Our) (?!team|company|firm|family|group|office)[a-z-]+ (?:works|drives|owns|uses|rides|plays|goes|lives|"
     r"studies|likes|loves)\b"
 )
-_KIN: Final = (
-    r"(?:[a-z]+ )?(?:(?:god|grand|step|half-)?(?:sister|brother|son|daughter|mother|father|mum|mom|dad|parents?|child|ma|pa)|"
-    r"aunt|uncle|cousin|niece|nephew|twin|friend)(?:-in-law)?"
-)
 _OF_KIN: Final = re.compile(
-    rf"(?:.{{2,40}} is (?:my|our) {_KIN}\W*|(?:[Mm]y|[Oo]ur) {_KIN} (?:is|['’]s) (?:called |named )?"
+    rf"(?:.{{2,40}} is (?:my|our) {FAMILY}\W*|(?:[Mm]y|[Oo]ur) {FAMILY} (?:is|['’]s) (?:called |named )?"
     r"[A-ZÀ-Þ][\w'’-]+(?: [A-ZÀ-Þ][\w'’-]+)?\W*)$"
 )
 """Who is of the family, or a friend: so wherever they move to."""

@@ -12,13 +12,14 @@ from typing import Final
 
 from memdir.core.caseless import Caseless
 from memdir.core.frontmatter import parse
-from memdir.memory.claims import RELATIVES, USER, claim_of, formers_of, is_bare, says, short_names
+from memdir.memory.claims import USER, claim_of, formers_of, is_bare, says, short_names
 from memdir.memory.dates import DATE, WEEKDAY, day_of, ms_of, named_by, parsed, since
 from memdir.memory.endings import endings_of, says_what_is_over, word_topics
 from memdir.memory.guard import is_for_model, is_secret
 from memdir.memory.notes import Note, note_of
 from memdir.memory.personal import is_first_person, person_of, states
 from memdir.memory.reconcile import ends
+from memdir.memory.relations import RELATIVES
 from memdir.memory.statements import FRONT_MAX_CHARS, SENTENCES, Statement, cleaned
 from memdir.memory.states import states_of
 from memdir.memory.turns import SELF

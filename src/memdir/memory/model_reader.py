@@ -16,7 +16,8 @@ from typing import Any, Final
 
 from memdir.core.secrets import masked
 from memdir.llm.port import Model, ModelError, ask_for_list
-from memdir.memory.claims import USER, Claim, claim_of, is_meant
+from memdir.memory.assertions import is_meant
+from memdir.memory.claims import USER, Claim, claim_of
 
 log = logging.getLogger(__name__)
 

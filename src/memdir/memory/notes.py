@@ -11,7 +11,8 @@ from itertools import compress
 from typing import Final
 
 from memdir.core.caseless import Caseless
-from memdir.memory.claims import USER, is_meant
+from memdir.memory.assertions import is_meant
+from memdir.memory.claims import USER
 from memdir.memory.clauses import JOINING, clauses
 from memdir.memory.dates import DAY_PREFIX, Journal, named_by
 from memdir.memory.endings import may_end

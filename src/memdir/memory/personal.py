@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from memdir.core.caseless import Caseless
-from memdir.memory.claims import claim_of, is_meant, is_readable
+from memdir.memory.assertions import is_meant
+from memdir.memory.claims import claim_of, is_readable
 from memdir.memory.dates import DATE, DAY_PREFIX, WEEKDAY
 from memdir.memory.endings import says_what_is_over
 from memdir.memory.other_languages import ABOUT_SPEAKER, OF_SOMEBODY, is_bare_german

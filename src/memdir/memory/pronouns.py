@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from memdir.memory.claims import USER, claim_of
+from memdir.memory.relations import FEMALE, MALE, PEOPLE
 
 _PRONOUN: Final = re.compile(r"^(?:(?P<who>She|He)(?P<short>['’]s)?|(?P<own>Her|His)) (?=[a-z])")
 _FULL_NAME: Final = re.compile(
@@ -14,16 +15,6 @@ _FULL_NAME: Final = re.compile(
     r"(?P<name>[A-ZÀ-Þ][a-zß-ÿ'’-]+(?: [A-ZÀ-Þ][a-zß-ÿ'’-]+)+) (?:is|was|has|works|lives|moved|called|joined|likes|and I)\b"
 )
 _OF_USER: Final = re.compile(r"(?:The |This )?[Uu]ser (?=[a-z])")
-_FEMALE: Final = frozenset(
-    {"wife", "girlfriend", "daughter", "mother", "mum", "mom", "sister", "landlady", "aunt", "niece", "grandmother", "nanny"}
-)
-_MALE: Final = frozenset(
-    {"husband", "boyfriend", "son", "father", "dad", "brother", "landlord", "uncle", "nephew", "grandfather"}
-)
-_OTHERS: Final = frozenset(
-    {"partner", "friend", "best friend", "boss", "manager", "colleague", "neighbour", "neighbor", "cousin", "flatmate"}
-) | {"roommate", "dentist", "doctor", "therapist", "mentor", "dog", "cat"}
-_OF_PEOPLE: Final = _OTHERS | _FEMALE | _MALE
 
 
 def resolved(statements: Sequence[str], *, goes_on: Sequence[bool], about: str | None = None) -> list[str]:
@@ -63,12 +54,12 @@ def _named(statement: str) -> tuple[str | None, str | None]:
     claim = claim_of(statement)
     pronoun = None
     if claim is not None:
-        of_person = claim.subject == USER and claim.attribute in _OF_PEOPLE
+        of_person = claim.subject == USER and claim.attribute in PEOPLE
         told = claim.value if of_person else "" if claim.subject == USER else claim.subject
         at = statement.casefold().find(told) if told else -1
         if at >= 0 and statement[at].isupper():
             names.add(statement[at : at + len(told)])
         if of_person:
             words = set(re.findall(r"\w+", statement.casefold()))
-            pronoun = "she" if words & _FEMALE else "he" if words & _MALE else None
+            pronoun = "she" if words & FEMALE else "he" if words & MALE else None
     return (next(iter(names)), pronoun) if len(names) == 1 else (None, None)

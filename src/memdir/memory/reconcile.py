@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from memdir.memory.aspects import aspect_of
+from memdir.memory.aspects import aspect_of, topic_of
 from memdir.memory.claims import USER, claim_of, formers_of, short_names
 from memdir.memory.dates import DAY_MS, MONTH, WEEKDAY
 from memdir.memory.endings import endings_of, is_ended, stems_of, word_topics
@@ -38,7 +38,7 @@ _DEFINITES: Final = tuple(
         rf"(?:our|my) {_WHAT} (?:is|are|will be) (?:now )?(?P<value>(?:(?:on|at|in|due|called)\b|\d).*)",
         (
             rf"(?:(?:the|its|our|my) )?{_WHAT} (?:is |was |has )?(?:been )?(?:now )?(?:(?P<moved>moved|pushed)|changed|raised|"
-            r"(?P<called>renamed)) to (?P<value>\S.*)"
+            r"renamed) to (?P<value>\S.*)"
         ),
         rf"(?:(?:the|its|our|my) )?{_WHAT} (?:(?P<moved>moves to)|starts at|costs) (?P<value>\S.*)",
     )
@@ -131,20 +131,13 @@ def fact_of(candidate: MemoryCandidate) -> tuple[str, str] | None:
     definite = next((one for pattern in _DEFINITES if (one := pattern.match(candidate.text)) is not None), None)
     if definite is None:
         return None
-    what, aspect = definite["what"].casefold(), _aspect_of(definite)
-    return candidate.subject.casefold(), " ".join((*what.split(), aspect)).strip()
-
-
-def _aspect_of(definite: re.Match[str]) -> str:
-    """Of what has one value at a time, what of it the value tells; times and amounts are one."""
-    groups = definite.groupdict()
-    value: str = definite["value"]
-    if groups.get("called") or value.startswith("called "):
-        return "called"
-    aspect = aspect_of(value, "")
-    if aspect in {"when", "how many"} or (aspect == "" and _TIME.search(value)):
-        return "at"
-    return "where" if groups.get("moved") else aspect
+    what = " ".join(definite["what"].casefold().split())
+    aspect = aspect_of(definite["value"], what)
+    if aspect in {"when", "how many"} or (aspect == "" and _TIME.search(definite["value"])):
+        aspect = "at"  # "moved to 11" may be a time or an amount
+    elif definite.groupdict().get("moved"):
+        aspect = "where"
+    return topic_of(candidate.subject.casefold(), what, aspect)
 
 
 def _topic_of(candidate: MemoryCandidate) -> tuple[str, str] | None:
@@ -161,7 +154,10 @@ def topics_of(candidate: MemoryCandidate) -> frozenset[tuple[str, str]]:
     found = {fact} if fact is not None else set()
     if claim is not None:
         first = _first_name(claim.subject)
-        found |= {(first, claim.attribute), *((first, f"={name}") for name in short_names(claim.value))}
+        found |= {(first, f"={name}") for name in short_names(claim.value)}
+        found |= {(first, claim.attribute)} if claim.aspect != "how" else set()
+    elif fact is not None:
+        found.add(_of_key(fact))
     found |= {("~", topic) for topic in word_topics(candidate.text)}
     found |= {("≠~", word) for ending in endings_of(candidate.text) for word in ending.topics}
     return frozenset(found) | {(_subject_of(candidate), f"≠{former}") for former in formers_of(candidate.text)}
@@ -175,13 +171,26 @@ def related_topics_of(candidate: MemoryCandidate) -> list[tuple[str, str]]:
 def replaced_topics_of(candidate: MemoryCandidate) -> list[tuple[str, str]]:
     """Topics of the facts that a statement replaces: of its own attribute, where that has one value, and of the values
     which it says are gone, then whatever tells of what it says is over."""
-    fact = _topic_of(candidate)
     subject = _subject_of(candidate)
     return [
-        *([fact] if fact is not None else []),
+        *_fact_topics_of(candidate),
         *((subject, f"={former}") for former in sorted(formers_of(candidate.text))),
         *(("~", word) for ending in endings_of(candidate.text) for word in sorted(ending.topics)),
     ]
+
+
+def _fact_topics_of(candidate: MemoryCandidate) -> list[tuple[str, str]]:
+    """Topics of the facts that give the value which a statement gives, too: "Laptop: ThinkPad X1" may be of any aspect but how
+    it is."""
+    fact, claim = _topic_of(candidate), claim_of(candidate.text)
+    if fact is None:
+        return []
+    return [fact] if claim is None or claim.aspect == "how" else [fact, _of_key((fact[0], claim.attribute))]
+
+
+def _of_key(key: tuple[str, str]) -> tuple[str, str]:
+    """Under which lines `key: value` are found by claims."""
+    return key[0], f"{key[1]}:"
 
 
 def _ending_topics_of(candidate: MemoryCandidate) -> list[tuple[str, str]]:
@@ -204,11 +213,11 @@ def ends(candidate: MemoryCandidate, fact: MemoryCandidate) -> bool:
         )
         for ending in endings_of(candidate.text)
         if not (candidate.is_passing and ending.kind == "the same")
-        and not (ending.kind == "name" and _is_one_of_several(candidate))
+        and not (ending.kind == "name" and _may_be_another(candidate))
     )
 
 
-def _is_one_of_several(candidate: MemoryCandidate) -> bool:
+def _may_be_another(candidate: MemoryCandidate) -> bool:
     """ "My son is called Emil": there may be another."""
     claim = claim_of(candidate.text)
     return claim is not None and not claim.is_single
@@ -264,8 +273,7 @@ def _is_before(candidate: MemoryCandidate, memory: Memory) -> bool:
 
 def _replacing(candidate: MemoryCandidate, table: Mapping[tuple[str, str], Sequence[Memory]]) -> Memory | None:
     """The fact of a later day that holds instead: it gives another value, or says that this one is gone."""
-    fact = _topic_of(candidate)
-    topics = ([] if fact is None else [fact]) + _ending_topics_of(candidate)
+    topics = _fact_topics_of(candidate) + _ending_topics_of(candidate)
     known = [
         one
         for topic in topics

@@ -1,0 +1,65 @@
+"""Whether a sentence asserts something: that it is so, now, and not as hearsay, in a story or as a question. English; other
+languages by `other_languages`. Pure."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from memdir.memory.other_languages import LANGUAGES
+from memdir.memory.relations import TRUSTED
+
+_NOT_MEANT: Final = re.compile(
+    r"\?\s*$|^\([a-z]\) |^(?![\w ’']{1,40}: \S|(?:when|where)\b[^?]{3,80}, (?:I|we|my)\b)(?:if|maybe|perhaps|suppose|"
+    r"imagine|should|would|could|can|do|does|did|is|are|what|who|why|how|when|where|whether|ask|remind)\b|"
+    r"\b(?:(?<!that )(?<!which )(?<!who )would|might|maybe|perhaps|wonder|no idea|not sure|pretend|dream(?:ed|t)? (?:of|"
+    r"that)|wish|if "
+    r"only|one day|someday|(?<!get )(?<!ting )(?<!got )(?<!am )used to|(?:almost|nearly) (?:\w+ed|bought|left|quit|took|got|"
+    r"went))\b|"
+    r"\b(?-i:may) (?:be|have|mean|well)\b",
+    re.IGNORECASE,
+)
+"""Asked, supposed, a clause of a licence, or no longer so."""
+_OTHERS: Final = re.compile(
+    r"\baccording to\b|\b(?:the|an?|this|that|some|one) (?:article|brochure|leaflet|newspaper|novel|film|movie|book|story|"
+    r"study|paper|author|show|song|advert\w*|rumou?r|legend|character)\b[^.]*\b(?:says?|said|claims?|writes?|tells?|shows?|"
+    r"was|is|about|who|that|a|found)\b|\bresearchers? (?:found|say|show)|\b(?:allegedly|supposedly|reportedly|they say|"
+    r"people say|it is said|(?:likes|liked) to joke|jok(?:ed|es|ing) that|just kidding)\b|"
+    r"(?:^|, )in (?:my|an?|the|this|that) (?:dreams?|nightmare|(?:video )?game|novel|film|movie|book|story|series|play|song|"
+    r"role-?play|simulation|scenario|example|exercise),? (?:I|my|we|our|the user|an?|the|(?-i:[A-Z]\w+))\b|"
+    r"\bmy (?:character|avatar|protagonist)\b|"
+    r"\b(?:some(?:one|body)(?: (?:on|from|in) \w+| online)?|strangers?|commenters?|anonymous|the internet|it)(?: here)? "
+    r"(?:says?|said|tells?|told|claims?|claimed|writes?|wrote|thinks?|thought|believes?|posted|tweeted)\b|"
+    r"^(?:[\w' -]+ )?(?:sign|lyrics?|quotes?|quotation|translate|translation|examples?|example sentence|test|fake news|"
+    r"rumou?rs?|gossip|spam|scene|chapter|plot|headline|caption|joke|meme|song|poem|fiction|role-?play|template|sample|placeholder|dummy)"
+    r"(?: of the \w+)?: |"
+    r"^(?:copied|pasted|read|found(?! out)|from|seen|heard|overheard|quoted?|excerpt)\b[^:]{0,60}: (?=I\b|my\b|we\b|our\b)|"
+    r"(?:sagte|sagt|meinte|schrieb|dit|écrit|écrivait|dijo|dice|escribió) ?:? ?[\"“„«]|"
+    r"(?:^|, )im (?:traum|film|roman|spiel|buch)\b|\b(?:roman|film|buch|geschichte|serie)\b.*\b(?:handelt|spielt|erzählt)\b|"
+    r"(?:^|, )(?:dans (?:le|un) (?:rêve|film|roman|jeu|livre)|en (?:el|un) (?:sueño|película|novela|juego|libro))\b",
+    re.IGNORECASE,
+)
+"""Said by, or of, somebody who is not around the user."""
+_QUOTED: Final = re.compile(
+    r"^\s*[\"“„«‘]|^(?!\s*(?:I|We|My|Our)\b)[^\"“„«]*[\"“„«][^\"“”„«»]*\b(?:I|[Mm]y|[Ww]e|[Oo]ur|[Ii]ch|[Mm]eine?|[Jj]e|[Jj]['’]|"
+    r"[Mm]on|[Yy]o|[Mm]i)\b"
+)
+"""It is a quotation, or quotes somebody who speaks of themselves."""
+_REPORTED: Final = re.compile(
+    r"^(?:[A-Z]\w+ly,? )?(?P<who>(?:[Mm]y|[Oo]ur|[Tt]he|[Aa]n?|[Tt]his|[Tt]hat|[Ss]ome|[Oo]ne|[Aa]nother)(?: [\w'’-]+){1,7}?|"
+    r"Facebook|LinkedIn|Google|Wikipedia|Siri|Alexa|ChatGPT|YouTube|Instagram|Twitter|Reddit|Amazon|TikTok) "
+    r"(?:says?|said|tells?|told|claims?|claimed|writes?|wrote|reads?|thinks?|thought|believes?|believed|predicts?|predicted|"
+    r"suggests?|suggested|insists?|insisted|states?|stated|asks?|asked|shouted)(?: me| us)?(?: (?:that|whether|if))?[,:]? "
+    r"(?:I|[Mm]y|[Ww]e|[Oo]ur|the user)\b"
+)
+"""What somebody or something is told to say of the user."""
+
+
+def is_meant(statement: str) -> bool:
+    """Whether it says that something is so, now, and not what others say."""
+    if _NOT_MEANT.search(statement) or _OTHERS.search(statement) or _QUOTED.match(statement):
+        return False
+    reported = _REPORTED.match(statement)
+    if reported is not None and TRUSTED.isdisjoint(reported["who"].casefold().split()):
+        return False
+    return not any(one.marks.search(statement) and one.not_meant.search(statement) for one in LANGUAGES)

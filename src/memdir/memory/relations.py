@@ -1,0 +1,36 @@
+"""Words for who somebody is to somebody else. English."""
+
+from __future__ import annotations
+
+from typing import Final
+
+KIN: Final = (
+    r"wife|husband|partner|girlfriend|boyfriend|fianc[eé]e?|son|daughter|mother|father|mum|mom|dad|parents|brother|sister|"
+    r"grandmother|grandfather|grandma|grandpa|granny|grandad|aunt|uncle|cousin|niece|nephew|boss|manager|flatmate|roommate"
+)
+RELATIVES: Final = frozenset(KIN.replace("[eé]e?", "e").split("|"))
+"""Subjects of claims that are somebody of the one who speaks: "my sister"."""
+FAMILY: Final = (
+    r"(?:[a-z]+ )?(?:(?:god|grand|step|half-)?(?:sister|brother|son|daughter|mother|father|mum|mom|dad|parents?|child|ma|pa)|"
+    r"aunt|uncle|cousin|niece|nephew|twin|friend)(?:-in-law)?"
+)
+"""A pattern, for whom one stays related to, with friends: no partners, and nobody of work or of the house."""
+FEMALE: Final = frozenset(
+    {"wife", "girlfriend", "daughter", "mother", "mum", "mom", "sister", "landlady", "aunt", "niece", "grandmother", "nanny"}
+)
+MALE: Final = frozenset(
+    {"husband", "boyfriend", "son", "father", "dad", "brother", "landlord", "uncle", "nephew", "grandfather"}
+)
+_OTHERS: Final = frozenset(
+    {"partner", "friend", "best friend", "boss", "manager", "colleague", "neighbour", "neighbor", "cousin", "flatmate"}
+) | {"roommate", "dentist", "doctor", "therapist", "mentor", "dog", "cat"}
+PEOPLE: Final = _OTHERS | FEMALE | MALE
+"""What somebody is whom "she" or "he" may mean."""
+TRUSTED: Final = RELATIVES | frozenset(
+    """
+    doctor doctors dentist vet gp physio physiotherapist nurse therapist surgeon midwife pharmacist optician landlord landlady
+    teacher coach tutor professor supervisor accountant lawyer notary colleague colleagues friend friends neighbour neighbours
+    neighbor mechanic team lead client customer employer school wife kids
+    """.split()  # noqa: SIM905
+)
+"""Who knows of the user what they say."""
