@@ -100,7 +100,7 @@ class MountProcess:
         self._close_pipes()
         if check:
             assert code == 0, f"exit {code}\n{self.log}"
-            assert self.log == ""
+            assert not self.log, self.log
 
     def wait_ended(self) -> int:
         assert self._process is not None

@@ -43,7 +43,7 @@ _WORDS_MIN: Final = 3
 
 
 def clauses(sentence: str) -> list[tuple[int, int, str]]:
-    """Start, end and text of each, in order; the whole sentence where it says one thing. A clause without a subject has that of
+    """Start, end and text of each, in order; one where it says one thing. A clause without a subject has that of
     the one before it. At most CLAUSES_MAX."""
     found: list[tuple[int, int, str]] = []
     start, subject = 0, ""
@@ -54,7 +54,7 @@ def clauses(sentence: str) -> list[tuple[int, int, str]]:
         end, text, begins, subject = cut
         found.append((start, end, text))
         start = begins
-    return [*found, (start, len(sentence), _told(sentence[start:], subject) if found else sentence)]
+    return [*found, (start, len(sentence), _told(sentence[start:], subject))]
 
 
 def _cut(sentence: str, start: int, subject: str) -> tuple[int, str, int, str] | None:

@@ -251,8 +251,7 @@ def _with_names(text: str, pieces: Sequence[Statement], about: str | None) -> li
 
 def _clauses(piece: Statement) -> list[Statement]:
     """What a sentence says, one fact each."""
-    if piece.form not in {"item", *SENTENCES}:
+    found = clauses(piece.text) if piece.form in {"item", *SENTENCES} else []
+    if len(found) < 2:
         return [piece]
-    return [
-        replace(piece, start=piece.start + start, end=piece.start + end, text=text) for start, end, text in clauses(piece.text)
-    ]
+    return [replace(piece, start=piece.start + start, end=piece.start + end, text=text) for start, end, text in found]

@@ -78,7 +78,8 @@ class Recovery(Lending):
                 f"{torn.path} is damaged at byte {torn.offset}: {torn.reason}; operations behind it would be lost",
                 hint="run memdir fsck --repair to go on without them",
             )
-        _log.warning("%s ends in an unfinished write at byte %d (%s)", torn.path, torn.offset, torn.reason)
+        # A process killed while it wrote a record: the operation was not answered, nothing is lost.
+        _log.info("%s ends in an unfinished write at byte %d (%s)", torn.path, torn.offset, torn.reason)
 
     def _recover(self) -> None:
         """Finish what the last process could not: write the replayed state, drop its segments, delete nameless inodes. On a

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 CONTEXT_MAX_CHARS: Final = 200
 """Title and headings are cut to this before they are embedded: they must not crowd out the passage."""
@@ -38,8 +38,7 @@ class Outline:
     blocks: list[Block]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class Line(NamedTuple):
     """One line: characters `start` to `end` with its line feed; `text` without line end, at most `LINE_LOOK_CHARS`."""
 
     start: int
@@ -70,7 +69,7 @@ def lines_of(text: str) -> Iterator[Line]:
         found = text.find("\n", start)
         end = length if found < 0 else found + 1
         stop = min(end, start + LINE_LOOK_CHARS)
-        yield Line(start=start, end=end, text=text[start:stop].rstrip("\r\n"))
+        yield Line(start, end, text[start:stop].rstrip("\r\n"))
         start = end
 
 
