@@ -99,6 +99,15 @@ The landlord is Mr Pereira. | The landlord is on holiday.
 Clara is my mentor. | Dmitri is my mentor, too.
 Ana Ruiz is my sister. | Ana moved to Vienna.
 Tom is my best friend. | Tom moved to Leeds.
+My laptop is heavy. | My laptop is slow.
+Our standup is at 10. | The standup is in room 4.
+Meine Frau Elif ist Krankenschwester. | Meine Frau Elif liebt Tulpen.
+Mein Fahrrad ist grün. | Mein Fahrrad ist kaputt.
+Ich trinke morgens Kaffee. | Ich trinke abends Tee.
+Mi hermano se llama Pablo. | Mi hermano se llama Luis.
+Mi clase es los martes. | Mi clase es muy divertida.
+Mon appartement est petit. | Mon appartement est au deuxième étage.
+Mon frère s'appelle Paul. | Mon frère s'appelle Luc.
 """
 SAID_NEWLY = """
 My desk is on the third floor. | My desk is on the fifth floor now.
@@ -113,6 +122,14 @@ The office is on Lindholmen. | The office is on Kungsgatan.
 I live in a flat with a balcony. | I live in a house with a garden.
 I drink coffee in the morning. | I drink tea in the morning.
 My insurance is with AXA. | My insurance is with Allianz now.
+Our standup is at 10. | The standup is at 11.
+My bike is broken. | My bike is fixed.
+Mein Auto ist ein Golf. | Mein Auto ist ein Polo.
+Unsere Tochter Lea ist neun. | Unsere Tochter Lea ist zehn.
+Mi color favorito es el azul. | Mi color favorito es el verde.
+Tengo 42 años. | Tengo 43 años.
+Notre réunion est à 9h30. | Notre réunion est à 10h.
+Mon vélo est vert. | Mon vélo est bleu.
 """
 
 

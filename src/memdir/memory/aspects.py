@@ -26,22 +26,49 @@ _HOW_MANY: Final = re.compile(
     r"thirty|hundred) )(?!.*\b(?:street|road|strasse|straße)\b)",
     re.IGNORECASE,
 )
+HOW: Final = "how:"
+"""What aspects that describe begin with."""
+_SCALES: Final = {
+    word: f"{HOW}{scale}"
+    for scale, words in {
+        "colour": "black white grey gray red green blue yellow brown orange purple pink beige turquoise",
+        "size": "big small large tiny huge little spacious cramped",
+        "length": "long short tall high low",
+        "age": "old new young ancient",
+        "speed": "slow fast quick",
+        "price": "cheap expensive dear",
+        "sound": "loud noisy quiet",
+        "warmth": "hot warm cold cool",
+        "weather": "dry wet",
+        "tidiness": "clean dirty",
+        "effort": "easy hard",
+        "brightness": "dark bright",
+        "weight": "light heavy",
+        "strength": "weak strong",
+        "body": "fat slim thin thick",
+        "wealth": "rich poor",
+        "contents": "empty full",
+        "time": "late early",
+        "mood": "sad happy angry calm",
+        "state": (
+            "good bad great nice fine ok okay sick ill sore open free busy ready broken dead alive safe wrong right valid paid "
+            "due made gone away back remote flat"
+        ),
+    }.items()
+    for word in words.split()
+}
+"""Two words of one scale contradict each other: a desk is white or red, and old besides."""
 _DESCRIBES: Final = re.compile(
     r"(?:(?:very|so|too|quite|really|pretty|rather|a bit|still|always|often|mostly|completely|almost|now|all|not|never|"
     r"no longer) )*"
-    r"(?:black|white|gr[ae]y|red|green|blue|yellow|brown|orange|purple|pink|dark|light|old|new|young|big|small|large|tiny|huge|"
-    r"long|short|tall|high|low|slow|fast|quick|cheap|expensive|dear|loud|noisy|quiet|hot|warm|cold|cool|dry|wet|clean|dirty|"
-    r"good|bad|great|nice|fine|ok|okay|easy|hard|strict|kind|friendly|funny|lazy|rude|mean|sick|ill|sore|weak|strong|"
-    r"heavy|empty|full|open|free|busy|late|early|ready|broken|dead|alive|shy|calm|sad|happy|angry|safe|wrong|right|valid|"
-    r"sweet|bitter|spicy|flat|deep|thin|thick|fat|slim|rich|poor|paid|due|made|gone|away|back|remote|"
-    r"[a-z]{3,}(?:ed|ing|ful|ous|less|able|ible|ive|proof))(?: |$)"
+    rf"(?:(?P<word>{'|'.join(_SCALES)}|strict|kind|friendly|funny|lazy|rude|mean|shy|sweet|bitter|spicy|deep|"
+    r"[a-z]{3,}(?:ful|ous|less|able|ible|ive|proof))|[a-z]{3,}(?:ed|ing))(?: |$)"
 )
 _ASPECTS: Final = (
     ("when", _WHEN),
     ("where", _WHERE),
     ("how many", _HOW_MANY),
     ("aim", re.compile(r"(?:not )?to [a-z]")),
-    ("how", _DESCRIBES),
     ("kind", re.compile(r"(?:now )?an? (?!(?:Dr|Mrs?|Ms|Prof)\b)")),
 )
 _RELATIONS: Final = frozenset({"with", "for", "about", "against", "without"})
@@ -60,11 +87,11 @@ def topic_of(subject: str, attribute: str, aspect: str) -> tuple[str, str]:
 
 
 def aspect_of(value: str, attribute: str) -> str:
-    """One of `when`, `where`, `how many`, `aim`, `how`, `kind`, a word like `with`, or nothing for what it is; of a `value` as
-    it was written. Of a place `what` ("a flat with a balcony" is no other place than Porto) and `how`, of what somebody drinks
-    the occasion."""
+    """One of `when`, `where`, `how many`, `aim`, `kind`, `how:` and a scale or the word, a word like `with`, or nothing for
+    what it is; of a `value` as it was written. Of a place `what` ("a flat with a balcony" is no other place than Porto) and
+    `how:`, of what somebody drinks the occasion."""
     if attribute in PLACES:
-        return "what" if _THING.match(value) else "how" if _DESCRIBES.match(value) else ""
+        return "what" if _THING.match(value) else _how(value)
     if attribute == "drinks":
         occasion = _OCCASION.search(value)
         return "" if occasion is None else occasion[0].strip().casefold()
@@ -73,4 +100,12 @@ def aspect_of(value: str, attribute: str) -> str:
     first = value.partition(" ")[0]
     if first in _RELATIONS:
         return first
-    return next((aspect for aspect, pattern in _ASPECTS if pattern.match(value)), "")
+    return next((aspect for aspect, pattern in _ASPECTS if pattern.match(value)), "") or _how(value)
+
+
+def _how(value: str) -> str:
+    found = _DESCRIBES.match(value)
+    if found is None:
+        return ""
+    word = found["word"] or "broken"  # "signed" and "cancelled" are states, too
+    return _SCALES.get(word, f"{HOW}{word}")

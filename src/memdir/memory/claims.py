@@ -15,7 +15,8 @@ from typing import Final
 
 from memdir.memory.aspects import PLACES, aspect_of, topic_of
 from memdir.memory.assertions import is_meant
-from memdir.memory.other_languages import LANGUAGES, NAME, Language, with_ich
+from memdir.memory.other_languages import LANGUAGES, NAME, Language
+from memdir.memory.personal_other_languages import with_ich
 from memdir.memory.relations import KIN, RELATIVES
 from memdir.memory.tools import is_tool
 
@@ -353,7 +354,9 @@ def _claim_in(language: Language, statement: str) -> Claim | None:
         what = (groups.get("what") or "").casefold()
         named = language.attributes.get(what, what) or attribute
         if subject is not None and value and named:
-            return Claim(subject=subject, attribute=named, value=value.casefold(), is_single=is_single)
+            single = is_single and groups.get("aside") is None and named not in _SEVERAL_OF
+            aspect = language.aspect_of(value, named, statement) if what or named == "drinks" else ""
+            return Claim(subject=subject, attribute=named, value=value.casefold(), is_single=single, aspect=aspect)
     return None
 
 

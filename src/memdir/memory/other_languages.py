@@ -8,6 +8,8 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from memdir.memory.aspects import HOW
+
 NAME: Final = r"[A-ZÀ-ÞА-Я](?=[\w'’-]*[a-zà-ÿа-я\d])[\w'’-]+(?: (?!I['’])[A-ZÀ-ÞА-Я][\w'’-]+){0,2}"
 """Of a person or a thing, in any language with capitals: one to three words."""
 _V: Final = r"(?P<value>[^.,;!?()]{2,60}?)"
@@ -18,14 +20,36 @@ _STOP: Final = r"\s*[.,;!?(]|\s*$"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Language:
     """`marks`: what a sentence of the language holds, so that others are not looked at. `rules`: attribute, whether it has one
-    value, pattern with `value`, and `who` for others than the user. `what` names the attribute by `attributes`."""
+    value, pattern with `value`, and `who` for others than the user; a name said besides has `aside`. `what` names the attribute
+    by `attributes`, of which `aspects` are told apart as in `memory.aspects`: `how:` and `colour` or the word itself;
+    and of what somebody drinks the `occasion`."""
 
     marks: re.Pattern[str]
     rules: tuple[tuple[str, bool, re.Pattern[str]], ...]
     attributes: dict[str, str]
+    aspects: tuple[tuple[str, re.Pattern[str]], ...]
+    colours: frozenset[str]
+    occasion: re.Pattern[str]
     former: re.Pattern[str]
     not_meant: re.Pattern[str]
     no_who: frozenset[str]
+
+    def aspect_of(self, value: str, attribute: str, statement: str) -> str:
+        """As `memory.aspects.aspect_of`."""
+        if attribute == "drinks":
+            occasion = self.occasion.search(statement)
+            return "" if occasion is None else occasion[0]
+        for aspect, pattern in self.aspects:
+            found = pattern.match(value)
+            if found is not None:
+                word = found.groupdict().get("word")
+                return aspect if word is None else f"{HOW}{'colour' if word in self.colours else word}"
+        return ""
+
+
+def _aspects(*, when: str, where: str, how_many: str, kind: str, how: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
+    told = {"when": when, "where": where, "how many": how_many, "kind": kind, "how": how}
+    return tuple((aspect, re.compile(pattern)) for aspect, pattern in told.items())
 
 
 def _rules(*rules: tuple[str, bool, str]) -> tuple[tuple[str, bool, re.Pattern[str]], ...]:
@@ -40,8 +64,16 @@ _DE_PERSON: Final = (
     r"Frau|Mann|Partnerin|Partner|Freundin|Freund|Sohn|Tochter|Mutter|Vater|Bruder|Schwester|Hund|Hündin|Katze|Kater|Chefin|"
     r"Chef|Zahnärztin|Zahnarzt|Ärztin|Arzt|Vermieterin|Vermieter|Nachbarin|Nachbar"
 )
+_DE_KIN: Final = (
+    rf"{_DE_PERSON}|Kollegin|Kollege|Onkel|Tante|Oma|Opa|Großmutter|Großvater|Cousine|Cousin|Nichte|Neffe|Kind|Kinder|Eltern|"
+    r"Enkelin|Enkel|Mitbewohnerin|Mitbewohner"
+)
+_DE_NUMBER: Final = (
+    r"\d{1,3}|eins|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf|(?:drei|vier|fünf|sech|sieb|acht|neun)zehn|"
+    r"(?:\w+und)?(?:zwan|drei|vier|fünf|sech|sieb|acht|neun)[zß]ig"
+)
 _DE_WHO: Final = (
-    rf"(?:[Mm]eine? (?:\w+e[rsn]? )?(?:{_DE_PERSON}|Kollegin|Kollege) )?(?P<who>[Ii]ch|[Ww]ir|{NAME})"
+    rf"(?:(?:[Mm]ein|[Uu]nser)e? (?:\w+e[rsn]? )?(?:{_DE_KIN}) )?(?P<who>[Ii]ch|[Ww]ir|{NAME})"
     r"(?:, (?:mein|unser)e?[nmrs]? [^,.;]{2,40},)?"
 )
 _TITLE: Final = r"(?:(?:Frau |Herr )?(?:(?:Dr|Prof)\. )*|(?:el|la) (?:doctora?|señora?) |(?:le|la) docteure? )"
@@ -70,8 +102,18 @@ GERMAN: Final = Language(
         ("birthday", True, r"[Mm]ein Geburtstag ist (?:am |der )?(?P<value>\d[^,;!?()]{2,30}?)(?=\.?\s*$|[,;])"),
         ("birthday", True, rf"(?P<who>{NAME}) hat am (?P<value>\d[^,;!?()]{{2,30}}?) Geburtstag"),
         ("", True, rf"{_DE_OWN}(?P<what>{_DE_PERSON}) (?:heißt|ist) (?P<value>{_TITLE}{NAME})"),
-        ("", True, rf"[Mm]eine? (?P<what>{_DE_PERSON}) (?P<value>{NAME})\b"),
-        ("", True, rf"[Mm]eine? (?P<what>Editor|Lieblings\w+) ist(?: jetzt| nun)? {_V}{_DE_END}"),
+        ("", True, rf"[Mm]eine? (?P<what>{_DE_PERSON}) (?P<value>{NAME})\b(?P<aside>)"),
+        (
+            "", True,
+            (
+                rf"\b(?:[Mm]ein|[Uu]nser)e? (?:\w+e[rsn]? )?(?P<what>(?!(?:{_DE_KIN})\b)[A-ZÄÖÜ][\w-]+) (?:ist|lautet|heißt|"
+                rf"steht|liegt|beginnt)(?: jetzt| nun| inzwischen| noch| wieder)* {_V}{_DE_END}"
+            ),
+        ),
+        (
+            "age", True,
+            rf"{_DE_WHO} (?:bin|ist)(?: jetzt| schon| erst| nun)* (?P<value>{_DE_NUMBER})(?: Jahre(?: alt)?)?(?={_STOP})",
+        ),
         ("editor", True, rf"{_DE_WHO} schreib(?:e|t)(?: \w+){{0,3}} (?:in|mit) (?P<value>[A-Z][\w.+-]+){_DE_END}"),
         ("editor", True, rf"{_DE_WHO} (?:benutze|benutzt|verwende|verwendet|nutze|nutzt){_DE_HOW} {_V} als Editor\b"),
         ("drinks", True, rf"{_DE_WHO} trink(?:e|t)(?: jetzt| nun| nur noch| meistens| morgens| am liebsten)* {_V}{_DE_END}"),
@@ -110,6 +152,19 @@ GERMAN: Final = Language(
         "zahnärztin": "dentist", "arzt": "doctor", "ärztin": "doctor", "vermieter": "landlord", "vermieterin": "landlord",
         "nachbar": "neighbour", "nachbarin": "neighbour", "lieblingseditor": "editor", "lieblingsgetränk": "drinks",
     },
+    aspects=_aspects(
+        when=(
+            r"(?:(?:am|um|ab|bis|seit|im|jeden|jede) )?(?:\d{1,2}(?::\d\d| Uhr|\.)|(?:Mon|Diens|Donners|Frei|Sams|Sonn)tags?\b|"
+            r"Mittwochs?\b|morgens|abends|mittags|nachts|Januar|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|"
+            r"November|Dezember)"
+        ),
+        where=r"(?:in|im|auf|an|am|bei|beim|neben|hinter|unter|über|vor|gegenüber|zwischen|nahe)\b",
+        how_many=rf"(?:etwa |ungefähr |nur )?(?:[€$]?\d|(?:{_DE_NUMBER})\b)",
+        kind=r"eine?n?\b",
+        how=r"(?:(?:sehr|zu|ziemlich|noch|nicht|immer|ganz|recht|wirklich|mehr) )*(?P<word>[a-zäöüß]+)$",
+    ),
+    colours=frozenset("blau rot grün gelb schwarz weiß grau braun rosa lila orange hell dunkel".split()),  # noqa: SIM905
+    occasion=re.compile(r"\b(?:morgens|mittags|nachmittags|abends|(?:am|zum) (?:Morgen|Mittag|Abend|Frühstück|Essen))\b"),
     former=re.compile(
         r"\b(?:von|statt|anstatt|nicht mehr (?:in|bei|mit|für)) (?P<former>[^.,;!?()]{2,40}?)"
         r"(?= (?:nach|auf|zu|und|gezogen|umgestiegen|gewechselt)\b|\s*[.,;!?(]|\s*$)"
@@ -135,9 +190,13 @@ _ES_PERSON: Final = (
     r"esposa|mujer|marido|esposo|pareja|novia|novio|hijo|hija|madre|padre|hermano|hermana|perro|perra|gato|gata|jefe|jefa|"
     r"dentista|médico|médica|vecino|vecina"
 )
+_ES_KIN: Final = rf"{_ES_PERSON}|amig[oa]|tí[oa]|abuel[oa]|prim[oa]|sobrin[oa]|compañer[oa]|niet[oa]"
+_AGE_VALUE: Final = r"(?P<value>\w[\w-]*(?: (?:y|et) \w+)?)"
 SPANISH: Final = Language(
     marks=re.compile(
-        r"\b(?:[Vv]iv(?:o|e|imos)|[Mm]ud(?:é|ó|amos|ado)|[Tt]rabaj(?:o|a|amos|ar)|[Mm]i \w+ (?:\w+ )?(?:es|se)|[Mm]e (?:he|"
+        r"\b(?:[Vv]iv(?:o|e|imos)|[Mm]ud(?:é|ó|amos|ado)|[Tt]rabaj(?:o|a|amos|ar)|"
+        r"(?:[Mm]i|[Nn]uestr[oa]) \w+ (?:\w+ )?(?:es|está|se)|"
+        r"años|[Mm]e (?:he|"
         r"gust\w*|enc\w*)|cumpleaños|[Bb]eb(?:o|e)|[Pp]refier(?:o|e)|alérgic[oa]|proyecto|plazo|límite|usa|utiliza|decid\w+|"
         r"gustan?|encantan?|[Oo]dio|habl(?:o|a)|[Uu]so|cambió|pasó|migró)\b"
     ),
@@ -169,7 +228,14 @@ SPANISH: Final = Language(
         ("birthday", True, rf"\b[Mm]i cumpleaños es (?:el )?{_V}{_ES_END}"),
         ("birthday", True, rf"\b[Ee]l cumpleaños de (?P<who>{NAME}) es (?:el )?{_V}{_ES_END}"),
         ("", True, rf"\b[Mm]i (?:nuev[oa] |mejor )?(?P<what>{_ES_PERSON}) (?:se llama|es) (?P<value>{_TITLE}{NAME})"),
-        ("", True, rf"\b[Mm]i (?P<what>editor|bebida favorita|editor favorito)(?: ahora)? es(?: ahora)? {_V}{_ES_END}"),
+        (
+            "", True,
+            (
+                rf"\b(?:[Mm]i|[Nn]uestr[oa]) (?:nuev[oa] )?(?P<what>(?!(?:{_ES_KIN})\b)[a-záéíóúñ]+(?: favorit[oa])?)"
+                rf"(?: ahora)? (?:es|está|empieza)(?: ahora| todavía)? {_V}{_ES_END}"
+            ),
+        ),
+        ("age", True, rf"(?:\b[Tt]engo|(?P<who>{NAME})(?: ya| ahora)? tiene)(?: ya| ahora)? {_AGE_VALUE} años(?! de)"),
         ("editor", True, rf"\b[Uu]so {_V} como editor\b"),
         ("drinks", True, rf"(?:\b[Bb]ebo|(?P<who>{NAME}) bebe)(?: ahora| siempre| solo| solamente)? {_V}{_ES_END}"),
         (
@@ -197,6 +263,21 @@ SPANISH: Final = Language(
         "jefa": "boss", "dentista": "dentist", "médico": "doctor", "médica": "doctor", "vecino": "neighbour",
         "vecina": "neighbour", "bebida favorita": "drinks", "editor favorito": "editor",
     },
+    aspects=_aspects(
+        when=(
+            r"(?:(?:el|los|a las?|en|cada) )?(?:\d{1,2}(?::\d\d| de \w+)|(?:lunes|martes|miércoles|jueves|viernes|sábados?|"
+            r"domingos?|enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre|diciembre)\b)|"
+            r"a las? \w+|por la (?:mañana|tarde|noche)"
+        ),
+        where=r"(?:en|al lado|detrás|cerca|junto|encima|debajo|enfrente|frente|entre)\b",
+        how_many=r"(?:unos |unas |solo )?(?:[€$]?\d|(?:dos|tres|cuatro|cinco|seis|siete|ocho|nueve|diez)\b)",
+        kind=r"una?\b",
+        how=r"(?:(?:muy|bastante|demasiado|un poco|todavía|no|más) )*(?P<word>[a-záéíóúñ]+)$",
+    ),
+    colours=frozenset(
+        "azul rojo roja verde amarillo amarilla negro negra blanco blanca gris marrón rosa naranja morado morada".split()  # noqa: SIM905
+    ),
+    occasion=re.compile(r"\b(?:por la (?:mañana|tarde|noche)|en el (?:desayuno|almuerzo)|con la (?:comida|cena))\b"),
     former=re.compile(
         r"\b(?:mud|cambi|pas|migr)\w+ (?:\w+ )?de (?P<former>[^.,;!?()]{2,40}?)(?= a\b)|\b(?:ya no (?:en|con)|en (?:lugar|"
         r"vez) de) (?P<instead>[^.,;!?()]{2,40}?)(?=\s*[.,;!?(]|\s*$)"
@@ -216,9 +297,11 @@ _FR_PERSON: Final = (
     r"femme|mari|compagne|compagnon|copine|copain|fils|fille|mère|père|frère|sœur|chien|chienne|chat|chatte|chef|cheffe|"
     r"patron|patronne|dentiste|médecin|voisin|voisine"
 )
+_FR_KIN: Final = rf"{_FR_PERSON}|amie?|oncle|tante|grand-mère|grand-père|cousine?|neveu|nièce|collègue|petite?-fil(?:s|le)"
 FRENCH: Final = Language(
     marks=re.compile(
-        r"\b(?:[Jj]e \w+|[Nn]ous \w+|[Mm](?:on|a) \w+ (?:\w+ )?(?:s['’]|est)|habite|vit|travaille|ouvre|quitté|déménagé|"
+        r"\b(?:[Jj]e \w+|[Nn]ous \w+|(?:[Mm](?:on|a)|[Nn]otre) \w+ (?:\w+ )?(?:s['’]|est|se trouve)|ans|"
+        r"habite|vit|travaille|ouvre|quitté|déménagé|"
         r"préfère|aime|boit|utilise|projet|allergique|anniversaire|limite|parle|passé|migré)\b|\b[Jj]['’]"
     ),
     rules=_rules(
@@ -262,7 +345,15 @@ FRENCH: Final = Language(
             (rf"\b[Mm](?:on|a) (?:nouve(?:au|lle) |meilleure? )?(?P<what>{_FR_PERSON}) (?:s['’]appelle|"
             rf"est) (?P<value>{_TITLE}{NAME})"),
         ),
-        ("", True, rf"\b[Mm](?:on|a) (?P<what>éditeur|boisson préférée) est(?: maintenant)? {_V}{_FR_END}"),
+        (
+            "", True,
+            (
+                rf"\b(?:[Mm](?:on|a)|[Nn]otre) (?:nouve(?:au|lle) )?(?P<what>(?!(?:{_FR_KIN})\b)[a-zà-ÿœ]+"
+                rf"(?: préférée?| favorite?)?)"
+                rf" (?:est|se trouve|commence)(?: maintenant| désormais| toujours)? {_V}{_FR_END}"
+            ),
+        ),
+        ("age", True, rf"(?:\b[Jj]['’]ai|(?P<who>{NAME}) a)(?: déjà| maintenant)? {_AGE_VALUE} ans(?! d)"),
         ("editor", True, rf"\b[Jj]['’]utilise {_V} comme éditeur\b"),
         (
             "drinks", True,
@@ -293,6 +384,22 @@ FRENCH: Final = Language(
         "patron": "boss", "patronne": "boss", "dentiste": "dentist", "médecin": "doctor", "voisin": "neighbour",
         "voisine": "neighbour", "éditeur": "editor", "boisson préférée": "drinks",
     },
+    aspects=_aspects(
+        when=(
+            r"(?:(?:le|les|à|en|chaque) )?(?:\d{1,2} ?(?:h(?:\d\d)?\b|heures|:\d\d)|\d{1,2} \w+$|(?:lundis?|mardis?|mercredis?|"
+            r"jeudis?|"
+            r"vendredis?|samedis?|dimanches?|janvier|février|mars|avril|mai|juin|juillet|août|septembre|octobre|novembre|"
+            r"décembre)\b)|à (?:midi|minuit)"
+        ),
+        where=r"(?:à|au|aux|en|dans|sur|sous|chez|derrière|devant|près|entre|à côté)\b",
+        how_many=r"(?:environ )?(?:[€$]?\d|(?:deux|trois|quatre|cinq|six|sept|huit|neuf|dix)\b)",
+        kind=r"une?\b",
+        how=r"(?:(?:très|assez|trop|un peu|encore|pas|plus|toujours) )*(?P<word>[a-zà-ÿœ]+)$",
+    ),
+    colours=frozenset(
+        "bleu bleue rouge vert verte jaune noir noire blanc blanche gris grise marron rose orange violet violette".split()  # noqa: SIM905
+    ),
+    occasion=re.compile(r"\b(?:le (?:matin|midi|soir|week-end)|au (?:petit-déjeuner|déjeuner|dîner))\b"),
     former=re.compile(
         r"\b(?:déménagé|passé|migré)(?: \w+)? de (?P<former>[^.,;!?()]{2,40}?)(?= (?:à|en|au)\b)|\b(?:au lieu de|"
         r"plus (?:chez|à)) (?P<instead>[^.,;!?()]{2,40}?)(?=\s*[.,;!?(]|\s*$)"
@@ -305,75 +412,3 @@ FRENCH: Final = Language(
     no_who=frozenset(("le", "la", "les", "un", "une", "il", "elle", "on", "je", "nous", "hier", "personne", "quelqu'un", "ce")),
 )  # fmt: skip
 LANGUAGES: Final = (GERMAN, SPANISH, FRENCH)
-_BARE: Final = re.compile(
-    r"(?:bin|arbeite|wohne|lebe|trinke|esse|habe|hab|mag|liebe|hasse|bevorzuge|spreche|benutze|verwende|nutze|fahre|singe|"
-    r"spiele|lerne|gehe|schreibe|lese|laufe|koche|schwimme|rauche|schlafe|studiere|leite|ziehe) (?!ich\b|wir\b|er\b|sie\b|"
-    r"es\b)",
-    re.IGNORECASE,
-)
-_TURNED: Final = re.compile(r"[A-ZÄÖÜ]\w+(?: \w+){0,4}? (?P<verb>bin|habe|\w{2,}e) ich (?P<rest>.+)$", re.DOTALL)
-_ICH: Final = (
-    r"(?!(?:denke|glaube|finde|meine|hoffe|sage|frage|würde|hätte|könnte|wäre|dachte|hatte|wollte|konnte|musste|sollte|"
-    r"machte|sagte|ging|kam|verstehe|vermute|melde|träumte|wünschte)\b)(?:bin|habe?|mag|will|möchte|arbeite|leite|heirate|"
-    r"warte|\w{2,}(?<!t)e)"
-)
-_JE: Final = (
-    r"(?!(?:pense|crois|sais|dis|vois|trouve|suppose|espère|imagine|doute|comprends|regrette|veux dire|me demande|sens|peux|"
-    r"voudrais|pourrais|devrais|serais|viendrai|mérite)\b)(?:suis|vis|bois|viens|lis|apprends|cours|fais|vais|dors|écris|"
-    r"conduis|(?:ne |n['’]|m['’]|me )?\w{3,}e|(?:ne )?mange plus)"
-)
-_YO: Final = (
-    r"(?:[Pp]refiero|[Vv]ivo|[Tt]rabajo (?:en|como|para|de)|[Ss]oy|[Tt]engo|[Ee]stoy (?:aprendiendo|trabajando|estudiando|"
-    r"casad[oa])|[Nn]ací|[Cc]recí|^(?:[Nn]o |[Yy]a no |[Ss]iempre |[Aa]hora |[Tt]ambién |[Nn]unca )?(?:[Mm]e )?(?!(?:[Pp]ero|"
-    r"[Cc]omo (?!carne)|[Cc]uando|[Tt]odo|[Ll]uego|[Ss]olo|[Nn]uevo|[Oo]tro|[Bb]ueno|[Cc]laro|[Ee]nero|[Mm]arzo|[Mm]ucho|"
-    r"[Pp]oco|[Cc]reo|[Pp]ienso|[Ss]upongo|[Ee]spero|[Dd]igo|[Ss]iento|[Ss]ueño|[Vv]eo|[Mm]ismo|[Tt]anto|[Cc]ierto|"
-    r"[Pp]rimero|[Ss]egundo|[Tt]ercero|[Qq]uiero)\b)"
-    r"[A-Za-zñáéíóú]{3,}o (?=.*\b(?:el|la|los|las|un|una|de|en|con|por|al|del|que|mi|todos|desde|muy|carne|siempre|mucho)\b))"
-)
-ABOUT_SPEAKER: Final = re.compile(
-    rf"\b[Ii]ch {_ICH}\b|\b{_ICH} ich\b|\bund ich (?:wohnen|leben|arbeiten|haben|sind|gehen|spielen)\b"
-    r"|\b[Mm]eine?[nmrs]? (?:\w+e[rsn]? )?[A-ZÄÖÜ]\w+ (?:ist|sind|hat|haben|heißt|heißen|wohnt|arbeitet|lebt|kommt|reicht|"
-    r"will|liegt)\b"
-    r"|\b[Mm]eine?[nmrs]? (?:Frau|Mann|Name|Hund|Katze|Geburtstag|Sohn|Tochter|Mutter|Vater|Chefin?|Lieblings\w+|Adresse|"
-    r"Wohnung|Freund(?:in)?|Kolleg(?:e|in)|Nachbar(?:in)?|Vermieter(?:in)?|Stelle|Arbeit|Job)\b"
-    rf"|\b[Jj]e {_JE}\b|\b[Jj]['’](?:aime|habite|adore|apprends|étudie|utilise|écris|essaie|évite)\b"
-    r"|\b[Jj]['’]ai (?:\d|une? |deux |trois |trop |toujours |accepté|décidé|commencé|arrêté|quitté|déménagé|emménagé|repris|"
-    r"adopté|rejoint|changé|grandi)"
-    r"|\b[Mm](?:on|a|es) (?:femme|mari|chien|chat|fils|fille|anniversaire|nom|adresse|travail|équipe|famille|enfants|métier|"
-    r"père|mère|frère|sœur|parents|compagne|compagnon|amie?|voisine?|cheffe?|médecin|maison|appartement)\b"
-    rf"|\b(?:[Mm]e llamo|[Mm]e gustan?|[Mm]e encantan?)\b|{_YO}\b|\b[Mm]e he (?:mudado|apuntado|casado|comprado|jubilado|"
-    rf"hecho)\b"
-    r"|\b[Hh]e (?:dejado|empezado|decidido|cambiado|comprado|conocido|aceptado|abandonado|vendido|adoptado)\b"
-    r"|\b[Mm]is? (?:nuev[oa] |mejor )?(?:espos[oa]|marido|mujer|perr[oa]|gat[oa]|hij[oa]s?|cumpleaños|nombre|equipo|jef[ea]|"
-    r"trabajo|familia|madre|padre|herman[oa]|prim[oa]|tí[oa]|abuel[oa]|novi[oa]|ayudante|vecin[oa]|amig[oa]|médic[oa]|casa|"
-    r"piso|coche)\b"
-    r"|\b(?:[Mm]oro em|[Pp]refiro|[Mm]eu nome|[Vv]ivo a|[Pp]referisco|[Mm]i chiamo|[Ii]k (?:woon|werk|heet|hou|drink|ben))\b"
-    r"|\b[Яя] (?:живу|работаю|люблю|предпочитаю|ем|пью|не)\b|\b[Мм](?:ой|оя|еня|не) (?:зовут|нравится|муж|жена|сын|дочь|"
-    r"собака|кот)"
-    r"|(?:私|僕|俺)(?:は|の)|我(?:是|喜欢|住|在|叫|的|不|有)|(?:나는|저는|제 )"
-)
-"""What somebody says of themselves; a few forms of Portuguese, Italian, Dutch, Russian, Japanese, Chinese and Korean, too."""
-OF_SOMEBODY: Final = re.compile(
-    rf"^(?P<name>{NAME}) "
-    r"(?:(?:leitet|studiert|arbeitet|wohnt|lebt|zieht|heiratet|kommt aus|ist (?:\w+ ){0,4}(?:gestorben|geboren|gezogen|"
-    r"schwanger|krank|im Krankenhaus|im Heim)|hat (?:\w+ ){0,5}(?:verlassen|gekündigt|geheiratet|angefangen|aufgehört))"
-    r"|(?:ya no |ya |ahora |no )?(?:vive|trabaja|estudia|tiene|soporta|se jubila|se casa|se muda|viene de|ha (?:terminado|"
-    r"dejado|empezado|muerto|nacido))"
-    r"|(?:vit|habite|travaille|étudie|écrit|vend|rentre|déménage|se marie|marche|a (?:quitté|déménagé|commencé|arrêté|"
-    r"accepté|eu|été)|est (?:mort|morte|né|née|enceinte|parti|partie)))\b"
-)
-"""Somebody, by name, and what only a person does."""
-
-
-def is_bare_german(statement: str) -> bool:
-    """Whether it leaves "ich" out: "Bin nach Graz gezogen"."""
-    return _BARE.match(statement) is not None
-
-
-def with_ich(statement: str) -> str:
-    """A German sentence with "Ich" in front that leaves it out, or has it behind its verb ("Seit Mai wohne ich in Graz");
-    others as they are."""
-    if is_bare_german(statement):
-        return f"Ich {statement[:1].lower()}{statement[1:]}"
-    turned = _TURNED.match(statement)
-    return statement if turned is None else f"Ich {turned['verb']} {turned['rest']}"

@@ -16,7 +16,7 @@ from memdir.memory.assertions import is_meant
 from memdir.memory.claims import claim_of, is_readable
 from memdir.memory.dates import DATE, DAY_PREFIX, WEEKDAY
 from memdir.memory.endings import says_what_is_over
-from memdir.memory.other_languages import ABOUT_SPEAKER, OF_SOMEBODY, is_bare_german
+from memdir.memory.personal_other_languages import ABOUT_SPEAKER, OF_SOMEBODY, is_bare_german
 
 PERSONAL_SHARE: Final = 0.25
 """Of the statements of a text that must be about a person before the others count as such, too ("She is vegetarian" beside

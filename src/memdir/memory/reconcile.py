@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from memdir.memory.aspects import aspect_of, topic_of
-from memdir.memory.claims import USER, claim_of, formers_of, short_names
+from memdir.memory.aspects import HOW, aspect_of, topic_of
+from memdir.memory.claims import USER, Claim, claim_of, formers_of, short_names
 from memdir.memory.dates import DAY_MS, MONTH, WEEKDAY
 from memdir.memory.endings import endings_of, is_ended, stems_of, word_topics
 from memdir.memory.tools import is_of_kind
@@ -52,6 +52,9 @@ _OPENING: Final = re.compile(
 """What comes before the one whom a sentence is about, who is named."""
 _TIME: Final = re.compile(rf"\b(?:\d|{WEEKDAY}|{MONTH}|tomorrow|week|month|noon)", re.IGNORECASE)
 """Of a value that is a time: when the standup is does not replace where it is."""
+_TIMES_AND_AMOUNTS: Final = frozenset({"when", "how many"})
+_TIME_OR_AMOUNT: Final = "at"
+"""The aspect of both of a definite thing: what "moved to 11" may be either."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,8 +136,8 @@ def fact_of(candidate: MemoryCandidate) -> tuple[str, str] | None:
         return None
     what = " ".join(definite["what"].casefold().split())
     aspect = aspect_of(definite["value"], what)
-    if aspect in {"when", "how many"} or (aspect == "" and _TIME.search(definite["value"])):
-        aspect = "at"  # "moved to 11" may be a time or an amount
+    if aspect in _TIMES_AND_AMOUNTS or (aspect == "" and _TIME.search(definite["value"])):
+        aspect = _TIME_OR_AMOUNT
     elif definite.groupdict().get("moved"):
         aspect = "where"
     return topic_of(candidate.subject.casefold(), what, aspect)
@@ -155,7 +158,8 @@ def topics_of(candidate: MemoryCandidate) -> frozenset[tuple[str, str]]:
     if claim is not None:
         first = _first_name(claim.subject)
         found |= {(first, f"={name}") for name in short_names(claim.value)}
-        found |= {(first, claim.attribute)} if claim.aspect != "how" else set()
+        found |= {(first, claim.attribute)} if not claim.aspect.startswith(HOW) else set()
+        found |= _definites_of(claim)
     elif fact is not None:
         found.add(_of_key(fact))
     found |= {("~", topic) for topic in word_topics(candidate.text)}
@@ -185,7 +189,16 @@ def _fact_topics_of(candidate: MemoryCandidate) -> list[tuple[str, str]]:
     fact, claim = _topic_of(candidate), claim_of(candidate.text)
     if fact is None:
         return []
-    return [fact] if claim is None or claim.aspect == "how" else [fact, _of_key((fact[0], claim.attribute))]
+    if claim is None:
+        return [fact]
+    keys = [] if claim.aspect.startswith(HOW) else [_of_key((fact[0], claim.attribute))]
+    return [fact, *keys, *_definites_of(claim)]
+
+
+def _definites_of(claim: Claim) -> set[tuple[str, str]]:
+    """ "Our standup is at 10" is what "The standup is at 11" contradicts."""
+    is_either = claim.is_single and claim.aspect in _TIMES_AND_AMOUNTS
+    return {topic_of(claim.subject, claim.attribute, _TIME_OR_AMOUNT)} if is_either else set()
 
 
 def _of_key(key: tuple[str, str]) -> tuple[str, str]:

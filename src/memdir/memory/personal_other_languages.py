@@ -1,0 +1,82 @@
+"""What people say of themselves, and of somebody they name, in other languages than English: German, French and Spanish, and a
+few forms of others."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from memdir.memory.other_languages import NAME
+
+_BARE: Final = re.compile(
+    r"(?:bin|arbeite|wohne|lebe|trinke|esse|habe|hab|mag|liebe|hasse|bevorzuge|spreche|benutze|verwende|nutze|fahre|singe|"
+    r"spiele|lerne|gehe|schreibe|lese|laufe|koche|schwimme|rauche|schlafe|studiere|leite|ziehe) (?!ich\b|wir\b|er\b|sie\b|"
+    r"es\b)",
+    re.IGNORECASE,
+)
+_TURNED: Final = re.compile(r"[A-ZÄÖÜ]\w+(?: \w+){0,4}? (?P<verb>bin|habe|\w{2,}e) ich (?P<rest>.+)$", re.DOTALL)
+_ICH: Final = (
+    r"(?!(?:denke|glaube|finde|meine|hoffe|sage|frage|würde|hätte|könnte|wäre|dachte|hatte|wollte|konnte|musste|sollte|"
+    r"machte|sagte|ging|kam|verstehe|vermute|melde|träumte|wünschte)\b)(?:bin|habe?|mag|will|möchte|arbeite|leite|heirate|"
+    r"warte|\w{2,}(?<!t)e)"
+)
+_JE: Final = (
+    r"(?!(?:pense|crois|sais|dis|vois|trouve|suppose|espère|imagine|doute|comprends|regrette|veux dire|me demande|sens|peux|"
+    r"voudrais|pourrais|devrais|serais|viendrai|mérite)\b)(?:suis|vis|bois|viens|lis|apprends|cours|fais|vais|dors|écris|"
+    r"conduis|(?:ne |n['’]|m['’]|me )?\w{3,}e|(?:ne )?mange plus)"
+)
+_YO: Final = (
+    r"(?:[Pp]refiero|[Vv]ivo|[Tt]rabajo (?:en|como|para|de)|[Ss]oy|[Tt]engo|[Ee]stoy (?:aprendiendo|trabajando|estudiando|"
+    r"casad[oa])|[Nn]ací|[Cc]recí|^(?:[Nn]o |[Yy]a no |[Ss]iempre |[Aa]hora |[Tt]ambién |[Nn]unca )?(?:[Mm]e )?(?!(?:[Pp]ero|"
+    r"[Cc]omo (?!carne)|[Cc]uando|[Tt]odo|[Ll]uego|[Ss]olo|[Nn]uevo|[Oo]tro|[Bb]ueno|[Cc]laro|[Ee]nero|[Mm]arzo|[Mm]ucho|"
+    r"[Pp]oco|[Cc]reo|[Pp]ienso|[Ss]upongo|[Ee]spero|[Dd]igo|[Ss]iento|[Ss]ueño|[Vv]eo|[Mm]ismo|[Tt]anto|[Cc]ierto|"
+    r"[Pp]rimero|[Ss]egundo|[Tt]ercero|[Qq]uiero)\b)"
+    r"[A-Za-zñáéíóú]{3,}o (?=.*\b(?:el|la|los|las|un|una|de|en|con|por|al|del|que|mi|todos|desde|muy|carne|siempre|mucho)\b))"
+)
+ABOUT_SPEAKER: Final = re.compile(
+    rf"\b[Ii]ch {_ICH}\b|\b{_ICH} ich\b|\bund ich (?:wohnen|leben|arbeiten|haben|sind|gehen|spielen)\b"
+    r"|\b[Mm]eine?[nmrs]? (?:\w+e[rsn]? )?[A-ZÄÖÜ]\w+ (?:ist|sind|hat|haben|heißt|heißen|wohnt|arbeitet|lebt|kommt|reicht|"
+    r"will|liegt)\b"
+    r"|\b[Mm]eine?[nmrs]? (?:Frau|Mann|Name|Hund|Katze|Geburtstag|Sohn|Tochter|Mutter|Vater|Chefin?|Lieblings\w+|Adresse|"
+    r"Wohnung|Freund(?:in)?|Kolleg(?:e|in)|Nachbar(?:in)?|Vermieter(?:in)?|Stelle|Arbeit|Job)\b"
+    rf"|\b[Jj]e {_JE}\b|\b[Jj]['’](?:aime|habite|adore|apprends|étudie|utilise|écris|essaie|évite)\b"
+    r"|\b[Jj]['’]ai (?:\d|une? |deux |trois |trop |toujours |accepté|décidé|commencé|arrêté|quitté|déménagé|emménagé|repris|"
+    r"adopté|rejoint|changé|grandi)"
+    r"|\b[Mm](?:on|a|es) (?:femme|mari|chien|chat|fils|fille|anniversaire|nom|adresse|travail|équipe|famille|enfants|métier|"
+    r"père|mère|frère|sœur|parents|compagne|compagnon|amie?|voisine?|cheffe?|médecin|maison|appartement)\b"
+    rf"|\b(?:[Mm]e llamo|[Mm]e gustan?|[Mm]e encantan?)\b|{_YO}\b|\b[Mm]e he (?:mudado|apuntado|casado|comprado|jubilado|"
+    rf"hecho)\b"
+    r"|\b[Hh]e (?:dejado|empezado|decidido|cambiado|comprado|conocido|aceptado|abandonado|vendido|adoptado)\b"
+    r"|\b[Mm]is? (?:nuev[oa] |mejor )?(?:espos[oa]|marido|mujer|perr[oa]|gat[oa]|hij[oa]s?|cumpleaños|nombre|equipo|jef[ea]|"
+    r"trabajo|familia|madre|padre|herman[oa]|prim[oa]|tí[oa]|abuel[oa]|novi[oa]|ayudante|vecin[oa]|amig[oa]|médic[oa]|casa|"
+    r"piso|coche)\b"
+    r"|\b(?:[Mm]oro em|[Pp]refiro|[Mm]eu nome|[Vv]ivo a|[Pp]referisco|[Mm]i chiamo|[Ii]k (?:woon|werk|heet|hou|drink|ben))\b"
+    r"|\b[Яя] (?:живу|работаю|люблю|предпочитаю|ем|пью|не)\b|\b[Мм](?:ой|оя|еня|не) (?:зовут|нравится|муж|жена|сын|дочь|"
+    r"собака|кот)"
+    r"|(?:私|僕|俺)(?:は|の)|我(?:是|喜欢|住|在|叫|的|不|有)|(?:나는|저는|제 )"
+)
+"""What somebody says of themselves; a few forms of Portuguese, Italian, Dutch, Russian, Japanese, Chinese and Korean, too."""
+OF_SOMEBODY: Final = re.compile(
+    rf"^(?P<name>{NAME}) "
+    r"(?:(?:leitet|studiert|arbeitet|wohnt|lebt|zieht|heiratet|kommt aus|ist (?:\w+ ){0,4}(?:gestorben|geboren|gezogen|"
+    r"schwanger|krank|im Krankenhaus|im Heim)|hat (?:\w+ ){0,5}(?:verlassen|gekündigt|geheiratet|angefangen|aufgehört))"
+    r"|(?:ya no |ya |ahora |no )?(?:vive|trabaja|estudia|tiene|soporta|se jubila|se casa|se muda|viene de|ha (?:terminado|"
+    r"dejado|empezado|muerto|nacido))"
+    r"|(?:vit|habite|travaille|étudie|écrit|vend|rentre|déménage|se marie|marche|a (?:quitté|déménagé|commencé|arrêté|"
+    r"accepté|eu|été)|est (?:mort|morte|né|née|enceinte|parti|partie)))\b"
+)
+"""Somebody, by name, and what only a person does."""
+
+
+def is_bare_german(statement: str) -> bool:
+    """Whether it leaves "ich" out: "Bin nach Graz gezogen"."""
+    return _BARE.match(statement) is not None
+
+
+def with_ich(statement: str) -> str:
+    """A German sentence with "Ich" in front that leaves it out, or has it behind its verb ("Seit Mai wohne ich in Graz");
+    others as they are."""
+    if is_bare_german(statement):
+        return f"Ich {statement[:1].lower()}{statement[1:]}"
+    turned = _TURNED.match(statement)
+    return statement if turned is None else f"Ich {turned['verb']} {turned['rest']}"
