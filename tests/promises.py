@@ -814,6 +814,7 @@ _FACTS = _group(
         "endings": "What a later note says is over, or is otherwise now, is shown no more; what it only mentions stays.",
         "clauses": "A sentence that says several things is as many facts, which change apart.",
         "aspects": "What is said of another side of a thing, or of another one of several, ends nothing.",
+        "lists": "Items of a list that speaks of the user are remembered, however long it is.",
         "hearsay": "What others say of the user, quotations, fiction, and orders to a model are no facts.",
         "speakers": "In chats, conversations and letters each says what is theirs; a model says nothing about the user.",
         "languages": "Notes in German, Spanish and French bring the facts that English ones would, also across languages.",

@@ -45,6 +45,62 @@ def test_lines_of_a_short_note_are_remembered_as_items_are() -> None:
     assert len(said(text, "/memory/house.txt")) == 4
 
 
+OF_A_HOUSEHOLD = """
+Dmitri is our SRE.
+Our nanny Rosa comes on Mondays.
+The plumber is called Ken.
+The car needs new tyres by March.
+The vet is Dr Okafor on Mill Lane.
+We have two cats, Miso and Tofu.
+The spare key is with Mrs Bell next door.
+I take 20 mg of citalopram every morning.
+I can't swim.
+I'm trying to lose five kilos.
+I snore.
+I hate meetings before 10.
+Tom owes me 200 euros.
+The team meets in room 3.12.
+Our Q3 goal is 10,000 users.
+We deploy from main every Friday.
+The API key lives in 1Password.
+My passport expires in October 2027.
+Marta and Ole are getting divorced.
+Fridays I work from home.
+"""
+
+
+@pytest.mark.promise("facts.lists")
+@pytest.mark.parametrize("times", [1, 4])
+@pytest.mark.parametrize("path", ["/memory/notes.md", "/memory/2026-03-01.md"])
+def test_items_of_a_list_that_speaks_of_the_user_are_remembered_however_long_it_is(path: str, times: int) -> None:
+    lines = OF_A_HOUSEHOLD.strip().split("\n")
+    text = "".join(f"- {line}\n" for line in lines)
+    text += "".join(
+        f"- The shelf number {n} in the cellar holds box {n} and I keep my winter things in it.\n"
+        for n in range(20 * (times - 1))
+    )
+    assert set(said(text, path)) >= set(lines)
+
+
+@pytest.mark.parametrize(
+    "alone", ["Dmitri is our SRE.", "I can't swim.", "I'm trying to lose five kilos.", "I snore.", "Fridays I work from home."]
+)
+def test_what_one_says_of_oneself_and_of_ones_own_people_is_remembered_alone(alone: str) -> None:
+    assert said(f"It rained all day. {alone} The bus was late.\n", "/memory/2026-03-01.md") == [alone]
+
+
+@pytest.mark.parametrize(
+    "passing", ["I can't find the receipt.", "I can't believe it.", "I'm trying to open the door.", "That is my point."]
+)
+def test_what_one_only_tries_or_thinks_is_not(passing: str) -> None:
+    kept = [
+        fact.text
+        for fact in facts(f"It rained all day. {passing} The bus was late.\n", "/memory/2026-03-01.md")
+        if not fact.is_passing
+    ]
+    assert kept == []
+
+
 def test_but_not_those_of_a_letter_or_of_a_list_of_names() -> None:
     told = ["Huw has accepted the lectureship in Cardiff.", "I gave up coffee in January."]
     letter = "\n".join(["Dear Soph,\n", "thanks for the parcel!", *told, "The kids took it well.", "Love, Carys"])

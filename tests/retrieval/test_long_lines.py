@@ -36,11 +36,13 @@ BEGINNINGS = ("", "# a", "- I live in ", 'title: "')
 SUFFIXES = ("md", "rst", "tex", "org", "txt", "eml", "csv", "json", "yaml", "py", "sh", "vtt", "ini")
 
 
-def _cut(text: str) -> None:
-    decoded = decode(text.encode())
-    assert decoded is not None
-    for suffix in SUFFIXES:
+def _cut(suffix: str) -> Callable[[str], object]:
+    def reads(text: str) -> None:
+        decoded = decode(text.encode())
+        assert decoded is not None
         cut(decoded, f"/x.{suffix}")
+
+    return reads
 
 
 def _facts(text: str) -> None:
@@ -52,9 +54,10 @@ def _facts(text: str) -> None:
 READERS: dict[str, Callable[[str], object]] = {
     "kinds": lambda text: family_of(text.encode()[:HEAD_BYTES], "a"),
     "statements": lambda text: statements_of(text, units_of(text)),
-    "passages": _cut, "facts": _facts, "secrets": masked, "lines": units_of, "words": index_terms, "mentions": mentions,
+    "facts": _facts, "secrets": masked, "lines": units_of, "words": index_terms, "mentions": mentions,
     "pages": unwrapped, "sentences": by_sentence, "prompts": asked, "fillers": is_filler, "orders": is_instruction,
     "updates": lambda text: relation(text, f"{text} not"),
+    **{f"passages of {suffix}": _cut(suffix) for suffix in SUFFIXES},
 }  # fmt: skip
 
 

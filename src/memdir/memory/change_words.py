@@ -5,6 +5,7 @@ whose one group that matched is what it is said of.
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Final, Literal
 
 from memdir.memory.dates import MONTH, WEEKDAY
@@ -289,7 +290,14 @@ _TABLE: Final[tuple[tuple[Kind, str], ...]] = (
     ("made", rf"{_IT}(?:is|are)(?: all)? (?:now )?(?:all )?(?:hosted|written|built) (?=[^.;]*\b(?:now|since)\b)"),
     ("made", rf"{_IT}(?:is|are)(?: all)? now(?: all)? (?:on|in|with|hosted|written|built)\b"),
 )
-PATTERNS: Final = (("anything", INSTEAD), *((kind, re.compile(pattern)) for kind, pattern in _TABLE))
+
+
+@cache
+def patterns() -> tuple[tuple[Kind, re.Pattern[str]], ...]:
+    """Compiled when the first statement is read: a server without memories starts sooner."""
+    return (("anything", INSTEAD), *((kind, re.compile(pattern)) for kind, pattern in _TABLE))
+
+
 _TELLS: Final[dict[Kind, str]] = {
     "doing": (
         r"\b(?:train|prepar|study|learn|read|watch|writ|work|build|plan|wait|practi[sc]|draft|apply|renovat|redo|remodel|"
@@ -330,10 +338,14 @@ _TELLS: Final[dict[Kind, str]] = {
     r"are) (?:in|on|at|\w+ v?\d[\d.]*)|version|keeps?|kept)\b",
     "not doing": r"\b(?:not|never|no|without|stopped|quit|gave up|given up|cancell?ed|dropped|sold|ended|off)\b|n['’]t\b",
 }
-TOLD_BY: Final = {kind: re.compile(pattern, re.IGNORECASE) for kind, pattern in _TELLS.items()}
-"""What facts say of which something is over, but for `anything`."""
 _NOUN: Final = re.compile(r"(?<=\w{4})(?:ion|ic|ist|al|cy|y|ment|ship)$")
 _DOUBLED: Final = re.compile(r"([bdgmnprt])\1$")
+
+
+@cache
+def told_by(kind: Kind) -> re.Pattern[str]:
+    """What facts say of which something is over; of any kind but `anything`."""
+    return re.compile(_TELLS[kind], re.IGNORECASE)
 
 
 def root(word: str) -> str:

@@ -5,7 +5,9 @@ patterns whose group is what it is said of, and what a fact must tell of to be e
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 from memdir.memory.change_words import listed, root
@@ -24,15 +26,18 @@ class ChangeWords:
     """What a statement of the language holds; others are not looked at."""
     ignored: frozenset[str]
     """Roots of words that tell nothing."""
-    rules: tuple[tuple[re.Pattern[str], re.Pattern[str] | None], ...]
+    rules: Callable[[], tuple[tuple[re.Pattern[str], re.Pattern[str] | None], ...]]
     changed: re.Pattern[str]
     negated: re.Pattern[str]
     not_meant: re.Pattern[str]
     """What is only planned, wished or supposed."""
 
 
-def _rules(*rules: tuple[str, str]) -> tuple[tuple[re.Pattern[str], re.Pattern[str] | None], ...]:
-    return tuple((re.compile(rule), re.compile(tells, re.IGNORECASE) if tells else None) for rule, tells in rules)
+def _rules(*rules: tuple[str, str]) -> Callable[[], tuple[tuple[re.Pattern[str], re.Pattern[str] | None], ...]]:
+    """Compiled for the first statement of the language."""
+    return cache(
+        lambda: tuple((re.compile(rule), re.compile(tells, re.IGNORECASE) if tells else None) for rule, tells in rules)
+    )
 
 
 def _ignored(language: str, more: str) -> frozenset[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Final
 
 from memdir.memory.aspects import PLACES, aspect_of, topic_of
@@ -142,7 +142,10 @@ _OWN: Final = (
         rf"{_WHO}{_AM}{_HOW} (?:switched|changed|moved) (?P<my>my|our|her|his) (?P<what>{_ATTRIBUTE}) (?:from {_OLD} "
         rf")?to {_V}{_END}"
     ),
-    rf"^(?:[^,]*, )?(?P<value>[^.,;!?()]{{2,60}}) is(?: now)? (?P<my>my|our) (?P<what>{_ATTRIBUTE}){_END}",
+    (
+        r"^(?:[^,]*, )?(?P<value>(?!(?:[Ii]t|[Tt]his|[Tt]hat|[Ww]hat|[Hh]ere|[Tt]here)\b)[^.,;!?()]{2,60}) is(?: now)? "
+        rf"(?P<my>my|our) (?P<what>{_ATTRIBUTE}){_END}"
+    ),
     (
         rf"{_WHO}{_AM}{_HOW} (?:use|uses|using|have|chose|choose|picked) {_V} (?:as|for) (?P<my>my|our|her|his) "
         rf"(?P<what>{_ATTRIBUTE}){_END}"
@@ -190,16 +193,11 @@ _MANY: Final = (
     ("diet", rf"{_WHO} (?:does ?n['’]t|do ?n['’]t|does not|do not|can['’]?t|cannot) (?:eat|drink) {_V}{_END}"),
     ("role", rf"{_WHO}{_AM}{_HOW} (?:works?|working|employed) as (?:an? )?{_V}{_END}"),
 )  # fmt: skip
-_SINGLE: Final = tuple(
-    (attribute, re.compile(rule))
-    for attribute, rules in (
-        ("due", _DUE), ("age", _AGED),
-        ("lives in", _LIVE), ("works at", _WORK), ("birthday", _BORN), ("from", _FROM), ("raised in", (_RAISED,)),
-        ("", _PARTNER), ("drinks", _DRINK), ("", _OWN),
-    )
-    for rule in rules
+_SINGLE: Final = (
+    ("due", _DUE), ("age", _AGED),
+    ("lives in", _LIVE), ("works at", _WORK), ("birthday", _BORN), ("from", _FROM), ("raised in", (_RAISED,)),
+    ("", _PARTNER), ("drinks", _DRINK), ("", _OWN),
 )  # fmt: skip
-_SEVERAL: Final = tuple((attribute, re.compile(rule)) for attribute, rule in (*(("uses", rule) for rule in _USES), *_MANY))
 _SAME_ATTRIBUTE: Final = {
     "married": "partner", "wife": "partner", "husband": "partner", "girlfriend": "partner", "boyfriend": "partner",
     "favourite drink": "drinks", "favorite drink": "drinks", "code": "editor", "editor of choice": "editor",
@@ -282,6 +280,14 @@ class Claim:
         return topic_of(self.subject, self.attribute, self.aspect)
 
 
+@cache
+def _rules() -> tuple[tuple[str, bool, re.Pattern[str]], ...]:
+    """Attribute, whether it has one value, pattern. Compiled for the first statement, not when a server starts."""
+    single = ((attribute, True, rule) for attribute, rules in _SINGLE for rule in rules)
+    several = ((attribute, False, rule) for attribute, rule in (*(("uses", rule) for rule in _USES), *_MANY))
+    return tuple((attribute, is_single, re.compile(rule)) for attribute, is_single, rule in (*single, *several))
+
+
 @lru_cache(maxsize=_KNOWN)
 def claim_of(statement: str) -> Claim | None:
     """What one statement claims; None when it asks, supposes, quotes, tells what others say, or claims nothing that is
@@ -301,12 +307,11 @@ def claim_of(statement: str) -> Claim | None:
         who = USER if pair["who"] is None else pair["who"].casefold()
         return Claim(who, _KEYS[key], pair["value"].strip(" .").casefold(), is_single=True)
     statement = _with_subject(statement)
-    for rules, single in ((_SINGLE, True), (_SEVERAL, False)):
-        for attribute, rule in rules:
-            found = rule.search(statement)
-            made = None if found is None else _claim(found, attribute, is_single=single)
-            if made is not None and (made.subject == USER or _I_AM.match(statement) is None):
-                return made
+    for attribute, single, rule in _rules():
+        found = rule.search(statement)
+        made = None if found is None else _claim(found, attribute, is_single=single)
+        if made is not None and (made.subject == USER or _I_AM.match(statement) is None):
+            return made
     statement = with_ich(statement)
     return next((made for one in LANGUAGES if (made := _claim_in(one, statement)) is not None), None)
 
@@ -339,7 +344,7 @@ def _with_subject(statement: str) -> str:
 def _claim_in(language: Language, statement: str) -> Claim | None:
     if language.marks.search(statement) is None:
         return None
-    for attribute, is_single, rule in language.rules:
+    for attribute, is_single, rule in language.rules():
         found = rule.search(statement)
         if found is None:
             continue

@@ -14,7 +14,7 @@ from itertools import islice, takewhile
 from typing import Final
 
 from memdir.memory.assertions import is_meant
-from memdir.memory.change_words import INSTEAD, PATTERNS, TOLD_BY, Kind, listed, root
+from memdir.memory.change_words import INSTEAD, Kind, listed, patterns, root, told_by
 from memdir.memory.change_words_other_languages import OTHER_LANGUAGES, ChangeWords
 from memdir.memory.claims import is_readable
 from memdir.memory.relations import FAMILY
@@ -55,7 +55,7 @@ _BY_NAME: Final = re.compile(
     r"likes|loves|hates|drinks|eats|plays)\b"
 )
 _THEIRS: Final = re.compile(r"\b(?:her|his|their) $")
-_NOTED: Final = tuple(one for one in PATTERNS if one[0] in {"anything", "trouble", "not doing", "time", "size", "role", "name"})
+_NOTED: Final = frozenset({"anything", "trouble", "not doing", "time", "size", "role", "name"})
 _NOTED_MAX_CHARS: Final = 200
 _MOVED: Final = re.compile(r"\b(?:moved|changed|switched)\b")
 """What may be said of a place or a tool as well as of a time: `memory.claims` and `memory.personal` know them."""
@@ -162,7 +162,7 @@ def endings_of(statement: str) -> tuple[Ending, ...]:
     """What a statement says is over; empty for one that asks or supposes."""
     if not is_readable(statement) or not is_meant(statement):
         return ()
-    found = list(_told(statement, PATTERNS))
+    found = list(_told(statement, patterns()))
     found += [Ending(frozenset({_of(state)}), "state", state=state, said=statement) for state in states_of(statement)]
     found += [Ending(frozenset({_of_kind(one.kind)}), "tool", switch=one, said=statement) for one in switches(statement)]
     changed = _CHANGED.search(statement)
@@ -178,7 +178,7 @@ def _told_in_other_languages(statement: str) -> Iterator[Ending]:
     for language in OTHER_LANGUAGES:
         if language.marks.search(statement) is None or language.not_meant.search(statement):
             continue
-        for pattern, tells in language.rules:
+        for pattern, tells in language.rules():
             for match in pattern.finditer(statement):
                 stems = stems_of(_said_of(match)) - language.ignored
                 if stems - _LEFT_EACH_DAY:
@@ -253,7 +253,8 @@ def says_what_is_over(statement: str) -> bool:
     """Whether it is worth remembering for that alone; what is finished, bought or paid passes."""
     if len(statement) > _NOTED_MAX_CHARS or not is_readable(statement) or not is_meant(statement):
         return False
-    return any(ending.kind != "time" or _MOVED.search(statement) is None for ending in _told(statement, _NOTED))
+    noted = [one for one in patterns() if one[0] in _NOTED]
+    return any(ending.kind != "time" or _MOVED.search(statement) is None for ending in _told(statement, noted))
 
 
 @lru_cache(maxsize=_KNOWN)
@@ -308,8 +309,8 @@ def _is_over(fact: str, ending: Ending) -> bool:
     if ending.is_for_once and (_RECURRING.search(fact) or not _share_a_word(fact, ending.said)):
         return False
     if ending.kind != "anything":
-        return TOLD_BY[ending.kind].search(fact) is not None
-    negated = TOLD_BY["not doing"].search(fact)
+        return told_by(ending.kind).search(fact) is not None
+    negated = told_by("not doing").search(fact)
     if (another := _ANOTHER.search(fact)) and root(another[0].split()[0]) in stems and root(another[1]) not in ending.stems:
         return False
     return (negated is None or bool(stems_of(negated[0]) & ending.stems)) and not _is_one_of_several(fact, ending)

@@ -221,7 +221,7 @@ def _candidate(piece: Statement, subject: str, note: Note) -> tuple[str, str, st
     if is_line:
         said = _with_subject(subject, said)
     claim = claim_of(said)
-    is_short = piece.form == "sentence" and len(said.split()) < 3 and said.isascii()
+    is_short = piece.form == "sentence" and len(said.split()) < 3 and said.isascii() and not is_first_person(said)
     if is_short and claim is None and not states_of(said) and not says_what_is_over(said):
         return None
     durable = decided and not is_recent_part

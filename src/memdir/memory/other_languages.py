@@ -5,7 +5,9 @@ was said in another. Fewer forms than in English: home, work, birthdays, people,
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 from memdir.memory.aspects import HOW
@@ -25,7 +27,7 @@ class Language:
     and of what somebody drinks the `occasion`."""
 
     marks: re.Pattern[str]
-    rules: tuple[tuple[str, bool, re.Pattern[str]], ...]
+    rules: Callable[[], tuple[tuple[str, bool, re.Pattern[str]], ...]]
     attributes: dict[str, str]
     aspects: tuple[tuple[str, re.Pattern[str]], ...]
     colours: frozenset[str]
@@ -52,8 +54,9 @@ def _aspects(*, when: str, where: str, how_many: str, kind: str, how: str) -> tu
     return tuple((aspect, re.compile(pattern)) for aspect, pattern in told.items())
 
 
-def _rules(*rules: tuple[str, bool, str]) -> tuple[tuple[str, bool, re.Pattern[str]], ...]:
-    return tuple((attribute, single, re.compile(pattern)) for attribute, single, pattern in rules)
+def _rules(*rules: tuple[str, bool, str]) -> Callable[[], tuple[tuple[str, bool, re.Pattern[str]], ...]]:
+    """Compiled for the first statement of the language."""
+    return cache(lambda: tuple((attribute, single, re.compile(pattern)) for attribute, single, pattern in rules))
 
 
 _DE_END: Final = (

@@ -65,7 +65,9 @@ _NOT_OF_LIFE: Final = (
 """After "I": what was once, is thought, or may be."""
 _PASSING: Final = (
     r"(?:(?:so|very|really|a bit|quite|pretty|too) )?(?:sorry|sure|glad|aware|happy (?:to|that|with)|going to|gonna|about to|"
-    r"done|back(?! (?:on|to)\b)|here|late|tired|hungry|bored|exhausted|reminded|trying|kidding|wondering|thinking|hoping|"
+    r"done|back(?! (?:on|to)\b)|here|late|tired|hungry|bored|exhausted|reminded|kidding|"
+    r"trying(?! to (?:lose|quit|stop|learn|eat|drink|sleep|save|spend|cut|walk|run|read|get (?:fit|pregnant)|become)\b)|"
+    r"wondering|thinking|hoping|"
     r"looking at|talking|referring|saying|convinced|certain|curious|guessing|assuming|writing this|posting|asking|"
     r"confused|stuck)\b"
 )
@@ -80,13 +82,15 @@ _LIFE_EVENTS: Final = (
 )
 _CLAUSE: Final = (
     r"(?:^(?:(?:On|In|At|From|As of|By|Before|After|This|Last|Next|Today|Tomorrow|Tonight|Every|Most|These|For|During|Since|"
-    r"With|Because of|Right|Now|Nowadays|Lately|Usually|Sometimes|Currently)\b"
+    r"With|Because of|Right|Now|Nowadays|Lately|Usually|Sometimes|Currently|\w+days?|Mornings|Evenings|Weekends)\b"
     r"(?: [\w'’-]+){0,5} )?|[,;:—–(]\s*|\b(?:and|but|so|where|which) )"
 )
 """Where a clause begins."""
 _I: Final = (
     rf"{_CLAUSE}I(?:['’]ve| have)? (?:\([^)]*\) )?{_ADVERB}(?:{_LIFE_EVENTS})"
     rf"|{_CLAUSE}I (?:don['’]t |do not )?{_ADVERB}(?!(?:{_NOT_OF_LIFE})\b)(?:need|feed|breed|[a-z]+(?<!ed))\b"
+    rf"|{_CLAUSE}I (?:can|can['’]?t|cannot) {_ADVERB}(?:swim|drive|cook|dance|sing|ski|skate|ride|whistle|draw|sew|knit|read|"
+    r"speak|type|hear|smell|digest|tolerate|sleep)\b(?! (?:you|it|this|that|your)\b)"
     rf"|{_CLAUSE}I(?:['’]?m| am) {_ADVERB}(?!(?:not )?{_PASSING})[\w]"
     rf"|(?:^|[^\w'’/(-])I(?:['’]ve| have) {_ADVERB}(?:been (?!thinking|wondering|meaning|told)|had|got|lived|long|opted|"
     rf"never|always|known|loved|hated|wanted)\b"
@@ -99,6 +103,8 @@ _MY_PASSING: Final = (
 )
 _ABOUT_ME: Final = re.compile(
     rf"{_I}|^(?:call me|remind me|note to self:|remember:)(?: |$)"
+    r"|^(?!(?:It|That|This|There|What|Which|Here|Who|He|She)\b)[A-ZÀ-Þ][\w'’.-]+(?: [A-ZÀ-Þ][\w'’.-]+)? is (?:my|our) "
+    r"(?!(?:own|way)\b)\w"
     rf"|(?:^|, )[Mm]y (?!(?:{_MY_PASSING})\b)(?:[a-z][\w-]* ){{1,4}}?(?:is|are|has|have)\b"
     r"|(?:^|[^\w-])[Mm]y (?:new |old |eldest |younger |older |best |first |last |current |home |work |favou?rite |"
     r"preferred )?"
@@ -124,7 +130,7 @@ _WE: Final = re.compile(
     rf"{_CLAUSE}[Ww]e(?:['’]ve| have)? {_ADVERB}(?:{_LIFE_EVENTS})"
     rf"|{_CLAUSE}[Ww]e (?:don['’]t |do not )?{_ADVERB}(?!(?:{_NOT_OF_LIFE})\b)[a-z]+(?<!ed)\b"
     rf"|{_CLAUSE}[Ww]e(?:['’]re| are) {_ADVERB}(?!{_PASSING})\w|{_CLAUSE}[Ww]e(?:['’]ve| have) {_ADVERB}(?:been|had|got)\b"
-    r"|^Our (?:[\w'’-]+ ){1,5}?(?:is|are|has|have)\b"
+    r"|^Our (?:[\w'’-]+ ){1,5}?(?:is|are|has|have|[a-z]{3,}(?<![suy])s)\b"
     r"|^Wir (?:haben|sind|wohnen|leben|ziehen|heiraten|kaufen|bekommen)\b|^Unsere?[nmrs]? \w+ (?:ist|hat|heißt|wohnt)\b"
     r"|^(?:Hemos|Nos hemos) \w+|^\w{3,}(?:amos|emos|imos) (?!a ver\b)|\by yo (?:vivimos|lo hemos|nos|hemos|somos|estamos|"
     r"vamos)\b"
@@ -289,6 +295,8 @@ TECHNICAL_MAX: Final = 0.34
 """Of the statements of a longer text."""
 NOTE_MAX_WORDS: Final = 150
 NOTE_TECHNICAL_MAX: Final = 0.2
+LISTED_MIN: Final = 0.8
+"""Share of the statements of a list that are items: it is read like a short note, however long it is."""
 _GOES_ON: Final = re.compile(r"^(?:She|He|They|Her|His|Their) \w")
 """A sentence about whom the one before it was about."""
 _SINGLE_MAX: Final = 3
@@ -357,7 +365,7 @@ def worth_remembering(
         return [False] * count
     is_short = len(whole.split()) <= NOTE_MAX_WORDS
     short = is_short and (sum(listed) * 3 >= count or count <= _SINGLE_MAX)
-    is_note = is_short and technical <= NOTE_TECHNICAL_MAX
+    is_note = (is_short or sum(listed) >= LISTED_MIN * count) and technical <= NOTE_TECHNICAL_MAX
     speaks = said + (sum(of_life) if is_note else 0)
     if speaks >= max(1.0 if is_note else 2.0, PERSONAL_SHARE * count):
         # "We" are the user's own, where the user speaks, and who is named there concerns the user.
