@@ -125,6 +125,7 @@ My insurance is with AXA. | My insurance is with Allianz now.
 Our standup is at 10. | The standup is at 11.
 My bike is broken. | My bike is fixed.
 Mein Auto ist ein Golf. | Mein Auto ist ein Polo.
+Ich trinke morgens nur noch Kaffee mit Hafermilch. | Trinke jetzt grünen Tee statt Kaffee, dem Magen zuliebe.
 Unsere Tochter Lea ist neun. | Unsere Tochter Lea ist zehn.
 Mi color favorito es el azul. | Mi color favorito es el verde.
 Tengo 42 años. | Tengo 43 años.

@@ -394,6 +394,7 @@ def short_names(value: str) -> frozenset[str]:
 def formers_of(statement: str) -> frozenset[str]:
     """Values that a statement says are gone, in lower case."""
     said = [found["former"] for found in _GONE.finditer(statement)]
+    statement = with_ich(statement)
     for language in LANGUAGES:
         if language.marks.search(statement) is not None:
             said += [one for found in language.former.finditer(statement) for one in found.groups() if one is not None]

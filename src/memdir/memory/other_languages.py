@@ -60,7 +60,8 @@ def _rules(*rules: tuple[str, bool, str]) -> Callable[[], tuple[tuple[str, bool,
 
 
 _DE_END: Final = (
-    rf"(?= (?:und|aber|weil|seit|wo|mit|für|denn|da|jetzt|nun|wieder|heute|dort|in einer|im (?:Januar|Februar|März|April|Mai|"
+    rf"(?= (?:und|aber|weil|seit|wo|mit|für|statt|anstatt|"
+    rf"denn|da|jetzt|nun|wieder|heute|dort|in einer|im (?:Januar|Februar|März|April|Mai|"
     rf"Juni|Juli|August|September|Oktober|November|Dezember))\b|{_STOP})"
 )
 _DE_PERSON: Final = (
@@ -186,7 +187,8 @@ GERMAN: Final = Language(
 )  # fmt: skip
 
 _ES_END: Final = (
-    rf"(?= (?:y|pero|porque|desde|con|para|donde|ahora|otra vez|en (?:enero|febrero|marzo|abril|mayo|junio|julio|agosto|"
+    rf"(?= (?:y|pero|porque|desde|con|para|donde|ahora|"
+    rf"en (?:lugar|vez) de|otra vez|en (?:enero|febrero|marzo|abril|mayo|junio|julio|agosto|"
     rf"septiembre|octubre|noviembre|diciembre)|la semana|el mes|el año|hace)\b|{_STOP})"
 )
 _ES_PERSON: Final = (
@@ -293,7 +295,8 @@ SPANISH: Final = Language(
 )  # fmt: skip
 
 _FR_END: Final = (
-    rf"(?= (?:et|mais|parce|depuis|avec|pour|où|maintenant|désormais|en (?:janvier|février|mars|avril|mai|juin|juillet|août|"
+    rf"(?= (?:et|mais|parce|depuis|avec|pour|où|au lieu|"
+    rf"maintenant|désormais|en (?:janvier|février|mars|avril|mai|juin|juillet|août|"
     rf"septembre|octobre|novembre|décembre)|la semaine|le mois|l['’]année|il y a)\b|{_STOP})"
 )
 _FR_PERSON: Final = (
