@@ -10,6 +10,7 @@ from memdir.memory.claims import claim_of, says
 from memdir.memory.extract import extract
 from memdir.memory.statements import statements
 from memdir.memory.turns import ME, turns
+from memdir_bench.memory.judging import DAY_MS, Store, shown
 
 from .reading import facts, read
 
@@ -130,3 +131,28 @@ def test_a_conversation_behind_front_matter_is_one() -> None:
 )
 def test_lines_with_names_are_a_chat_where_the_user_speaks_in_one(chat: str, expected: list[str]) -> None:
     assert facts(chat) == expected
+
+
+@pytest.mark.promise("facts.speakers")
+def test_what_one_says_ends_nothing_else_of_theirs_and_nothing_of_anybody_elses() -> None:
+    said = [
+        "Bea: I'm vegan now.", "Me: I eat meat again.", "Bea: I work at Vestas now.", "Bea: My new phone is a Pixel 9.",
+        "Otto: I'm married.", "Me: I'm single again.", "Otto: My son is called Emil.", "Bea: My son is called Tom.",
+    ]  # fmt: skip
+    chat = "".join(f"[03/03/2026, 10:{minute:02}] {one}\n" for minute, one in enumerate(said))
+    assert facts(chat, "/memory/chats/group.txt") == [
+        words if who == "Me" else says(who, words) for who, _, words in (one.partition(": ") for one in said)
+    ]
+
+
+@pytest.mark.promise("facts.speakers")
+def test_what_one_says_later_ends_what_they_said_and_not_what_the_user_is() -> None:
+    own = ["I'm single.", "I have a car.", "I'm a vegetarian."]
+    before = ["I live in Graz.", "I have a red car.", "I'm single."]
+    after = ["I moved to Wien.", "I sold my red car.", "I'm married now."]
+    store = Store()
+    store.write("/memory/me.md", "".join(f"- {one}\n" for one in own), now_ms=20_000 * DAY_MS)
+    for day, said in enumerate((before, after)):
+        chat = "[10:00] Me: hello!\n" + "".join(f"[10:0{number + 1}] Bea: {one}\n" for number, one in enumerate(said))
+        store.write(f"/memory/chats/2026-03-0{day + 4}.txt", chat, now_ms=(20_010 + day) * DAY_MS)
+    assert {one.text for one in shown(store, 20_020 * DAY_MS)} == {*own, *(says("Bea", one) for one in after)}

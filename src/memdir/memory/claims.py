@@ -292,11 +292,11 @@ def _rules() -> tuple[tuple[str, bool, re.Pattern[str]], ...]:
 def claim_of(statement: str) -> Claim | None:
     """What one statement claims; None when it asks, supposes, quotes, tells what others say, or claims nothing that is
     known here."""
-    told = _SAYS.match(statement)
-    if told is not None:
-        said = claim_of(statement[told.end() :])
+    speaker, words = speaker_and_words(statement)
+    if speaker:
+        said = claim_of(words)
         if said is not None and (said.subject == USER or said.subject in RELATIVES):
-            who = told["who"].casefold()
+            who = speaker.casefold()
             return replace(said, subject=who if said.subject == USER else f"{who}'s {said.subject}")
         return said
     if not is_readable(statement) or not is_meant(statement) or _WISHED.search(statement):
@@ -324,6 +324,12 @@ def is_readable(statement: str) -> bool:
 def says(speaker: str, statement: str) -> str:
     """What somebody else than the user says, so that "I" in it is they."""
     return f"{speaker} says: {statement}"
+
+
+def speaker_and_words(statement: str) -> tuple[str, str]:
+    """Who says it and what, of a statement that `says` made; of others nobody and all of it."""
+    told = _SAYS.match(statement)
+    return ("", statement) if told is None else (told["who"], statement[told.end() :])
 
 
 def is_bare(statement: str) -> bool:

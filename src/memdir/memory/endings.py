@@ -16,7 +16,7 @@ from typing import Final
 from memdir.memory.assertions import is_meant
 from memdir.memory.change_words import INSTEAD, Kind, listed, patterns, root, told_by
 from memdir.memory.change_words_other_languages import OTHER_LANGUAGES, ChangeWords
-from memdir.memory.claims import is_readable
+from memdir.memory.claims import is_readable, speaker_and_words
 from memdir.memory.relations import FAMILY
 from memdir.memory.states import FILLERS, State, is_excluded, states_of
 from memdir.memory.tools import Switch, is_replaced, switches, tools_of
@@ -160,6 +160,7 @@ class Ending:
 @lru_cache(maxsize=_KNOWN)
 def endings_of(statement: str) -> tuple[Ending, ...]:
     """What a statement says is over; empty for one that asks or supposes."""
+    _, statement = speaker_and_words(statement)
     if not is_readable(statement) or not is_meant(statement):
         return ()
     found = list(_told(statement, patterns()))
@@ -266,6 +267,7 @@ def stems_of(text: str) -> frozenset[str]:
 
 def word_topics(fact: str) -> frozenset[str]:
     """Its words, all that it is about as one, and the families of the states that it tells of."""
+    _, fact = speaker_and_words(fact)
     families = {_of(state) for state in states_of(fact)} | {_of_kind(tool.kind) for tool in tools_of(fact)}
     return stems_of(fact) | {_all_of(_about(fact))} | families
 
@@ -284,6 +286,7 @@ def _all_of(stems: frozenset[str]) -> str:
 
 def is_ended(fact: str, ending: Ending) -> bool:
     """Whether a fact tells of what is over, and of hardly anything else."""
+    _, fact = speaker_and_words(fact)
     if ending.language is not None:
         return _is_ended_in(fact, ending, ending.language)
     if ending.switch is not None:

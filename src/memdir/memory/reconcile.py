@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from memdir.memory.aspects import HOW, aspect_of, topic_of
-from memdir.memory.claims import USER, Claim, claim_of, formers_of, short_names
+from memdir.memory.claims import USER, Claim, claim_of, formers_of, short_names, speaker_and_words
 from memdir.memory.dates import DAY_MS, MONTH, WEEKDAY
 from memdir.memory.endings import endings_of, is_ended, stems_of, word_topics
 from memdir.memory.tools import is_of_kind
@@ -219,7 +219,7 @@ def ends(candidate: MemoryCandidate, fact: MemoryCandidate) -> bool:
     return any(
         is_ended(fact.text, ending)
         and (
-            ending.kind in {"role", "state"}
+            (ending.kind in {"role", "state"} and speaker_and_words(candidate.text)[0] == speaker_and_words(fact.text)[0])
             or _is_of_same(candidate, fact)
             or (ending.switch is not None and _are_of_kind(candidate, fact, ending.switch.kind))
             or ending.stems in (stems_of(candidate.subject), stems_of(_subject_of(fact)))
