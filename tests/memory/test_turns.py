@@ -156,3 +156,29 @@ def test_what_one_says_later_ends_what_they_said_and_not_what_the_user_is() -> N
         chat = "[10:00] Me: hello!\n" + "".join(f"[10:0{number + 1}] Bea: {one}\n" for number, one in enumerate(said))
         store.write(f"/memory/chats/2026-03-0{day + 4}.txt", chat, now_ms=(20_010 + day) * DAY_MS)
     assert {one.text for one in shown(store, 20_020 * DAY_MS)} == {*own, *(says("Bea", one) for one in after)}
+
+
+OF_TWO = (
+    ("people/bea.md: - Single\n- Has a red car\n", "people/otto.md: - Married\n- Sold his red car\n"),
+    ("2026-03-01.md: Bea is single. Bea lives in Porto. Bea has a car.", "2026-03-05.md: I moved to Lisbon. I sold my car."),
+    (
+        "2026-03-01.md: My brother is single. My brother lives in Porto.",
+        "2026-03-05.md: My sister is married. My sister moved to Lisbon.",
+    ),
+)
+
+
+@pytest.mark.promise("facts.speakers")
+@pytest.mark.parametrize(("of_one", "of_another"), OF_TWO)
+def test_what_is_said_of_one_ends_nothing_of_another(of_one: str, of_another: str) -> None:
+    store, both = Store(), 0
+    for number, note in enumerate((of_one, of_another)):
+        path, _, text = note.partition(": ")
+        both += len(text.strip().splitlines()) if text.startswith("-") else text.count(".")
+        store.write(f"/memory/{path}", f"{text}\n", now_ms=(20_000 + number) * DAY_MS)
+    assert len(shown(store, 20_005 * DAY_MS)) == both
+
+
+def test_what_stands_below_the_name_of_somebody_is_said_of_them() -> None:
+    text = "## Bea\n\n- Married\n- Lives in Graz\n\n## Otto\n\n- Single\n- Lives in Linz\n"
+    assert facts(text, "/memory/people.md") == ["Bea – Married", "Bea – Lives in Graz", "Otto – Single", "Otto – Lives in Linz"]

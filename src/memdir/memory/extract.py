@@ -217,7 +217,8 @@ def _candidate(piece: Statement, subject: str, note: Note) -> tuple[str, str, st
     dated = DATE.search(said)
     decided = _DECIDED.search(" ".join((said, subject, *piece.headings[-1:])))
     is_line = piece.form in {"front", "pair"} or is_bare(said)
-    is_line = is_line or (note.is_record and not is_first_person(said) and person_of(said, note.names) is None)
+    is_of_record = note.is_record or subject not in {USER, note.subject}
+    is_line = is_line or (is_of_record and not is_first_person(said) and person_of(said, note.names) is None)
     if is_line:
         said = _with_subject(subject, said)
     claim = claim_of(said)

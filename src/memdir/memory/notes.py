@@ -177,7 +177,7 @@ def note_of(text: str, path: str) -> Note:
     is_to_keep = folder in _RECORDS_STEMS or any(map(_TO_KEEP.search, titles))
     is_own = is_to_keep or stem in _OWN_STEMS
     said = [cleaned(piece.text) for piece in pieces]
-    names = names_within("\n".join(said)) | {word.title() for word in subject.split()}
+    names = names_within(said) | {word.title() for word in subject.split()}
     return Note(
         text=text,
         path=path,

@@ -244,9 +244,11 @@ def person_of(statement: str, names: frozenset[str]) -> str | None:
     return found["name"].casefold() if found is not None and found["name"] and _is_name(found["name"]) else None
 
 
-def names_within(text: str) -> frozenset[str]:
-    """Words with a capital within a sentence: what begins one as well is a name there, and not only its first word."""
-    return frozenset(_NAME_WITHIN.findall(text))
+def names_within(statements: Sequence[str]) -> frozenset[str]:
+    """Words with a capital within a sentence, and who does what only a person does: what begins one as well is a name there,
+    and not only its first word."""
+    people = (found["name"].split()[0] for one in statements if (found := _NAMED.match(one)) and _is_name(found["name"]))
+    return frozenset(_NAME_WITHIN.findall("\n".join(statements))) | frozenset(people)
 
 
 def is_attribute(key: str) -> bool:

@@ -227,6 +227,7 @@ def ends(candidate: MemoryCandidate, fact: MemoryCandidate) -> bool:
         for ending in endings_of(candidate.text)
         if not (candidate.is_passing and ending.kind == "the same")
         and not (ending.kind == "name" and _may_be_another(candidate))
+        and not (ending.kind == "place" and _moves_house(candidate))
     )
 
 
@@ -236,12 +237,21 @@ def _may_be_another(candidate: MemoryCandidate) -> bool:
     return claim is not None and not claim.is_single
 
 
+def _moves_house(candidate: MemoryCandidate) -> bool:
+    """Who moves is as they were, but for where they live."""
+    claim = claim_of(candidate.text)
+    return claim is not None and claim.attribute == "lives in"
+
+
 def _are_of_kind(one: MemoryCandidate, other: MemoryCandidate, kind: str) -> bool:
     """Whether two statements are about the user, or about no more than what a tool is for."""
     return all(_is_users(candidate) or is_of_kind(_subject_of(candidate), kind) for candidate in (one, other))
 
 
 def _is_of_same(one: MemoryCandidate, other: MemoryCandidate) -> bool:
+    files = {candidate.subject.casefold() for candidate in (one, other) if _is_of_file(candidate)}
+    if len(files) > 1:
+        return False
     whose = [USER if _is_users(candidate) else _subject_of(candidate) for candidate in (one, other)]
     opened = _OPENING.match(one.text)
     return whose[0] == whose[1] if opened is None else opened["who"].casefold() == whose[1]
@@ -249,8 +259,13 @@ def _is_of_same(one: MemoryCandidate, other: MemoryCandidate) -> bool:
 
 def _is_users(candidate: MemoryCandidate) -> bool:
     """Whether no other subject is named in it, but for that of its file."""
-    subject, text = _subject_of(candidate), candidate.text.casefold()
-    return subject == USER or not text.startswith(subject) or text.startswith(f"{candidate.subject.casefold()} –")
+    subject = _subject_of(candidate)
+    return subject == USER or not candidate.text.casefold().startswith(subject) or _is_of_file(candidate)
+
+
+def _is_of_file(candidate: MemoryCandidate) -> bool:
+    """Whether the name of its file, or of its part, stands before it: "Otto – Sold the car"."""
+    return candidate.text.casefold().startswith(f"{candidate.subject.casefold()} –")
 
 
 def _subject_of(candidate: MemoryCandidate) -> str:
