@@ -45,6 +45,13 @@ def test_lines_of_a_short_note_are_remembered_as_items_are() -> None:
     assert len(said(text, "/memory/house.txt")) == 4
 
 
+def test_but_not_those_of_a_letter_or_of_a_list_of_names() -> None:
+    told = ["Huw has accepted the lectureship in Cardiff.", "I gave up coffee in January."]
+    letter = "\n".join(["Dear Soph,\n", "thanks for the parcel!", *told, "The kids took it well.", "Love, Carys"])
+    assert said(letter, "/memory/to-sophie.txt") == told
+    assert said("Clark Cooper\nFred L. Drake, Jr.\nGreg Stein (Windows backend)\nJames Clark\n", "/memory/authors.txt") == []
+
+
 OF_A_HOUSEHOLD = """
 Dmitri is our SRE.
 Our nanny Rosa comes on Mondays.
@@ -99,13 +106,6 @@ def test_what_one_only_tries_or_thinks_is_not(passing: str) -> None:
         if not fact.is_passing
     ]
     assert kept == []
-
-
-def test_but_not_those_of_a_letter_or_of_a_list_of_names() -> None:
-    told = ["Huw has accepted the lectureship in Cardiff.", "I gave up coffee in January."]
-    letter = "\n".join(["Dear Soph,\n", "thanks for the parcel!", *told, "The kids took it well.", "Love, Carys"])
-    assert said(letter, "/memory/to-sophie.txt") == told
-    assert said("Clark Cooper\nFred L. Drake, Jr.\nGreg Stein (Windows backend)\nJames Clark\n", "/memory/authors.txt") == []
 
 
 def test_who_is_named_beside_what_the_user_says_is_remembered_too() -> None:

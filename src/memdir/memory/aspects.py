@@ -58,6 +58,8 @@ _SCALES: Final = {
     for word in words.split()
 }
 """Two words of one scale contradict each other: a desk is white or red, and old besides."""
+_STATE: Final = _SCALES["broken"]
+"""Of participles, too: "signed", "cancelled"."""
 _DESCRIBES: Final = re.compile(
     r"(?:(?:very|so|too|quite|really|pretty|rather|a bit|still|always|often|mostly|completely|almost|now|all|not|never|"
     r"no longer) )*"
@@ -107,5 +109,5 @@ def _how(value: str) -> str:
     found = _DESCRIBES.match(value)
     if found is None:
         return ""
-    word = found["word"] or "broken"  # "signed" and "cancelled" are states, too
-    return _SCALES.get(word, f"{HOW}{word}")
+    word = found["word"]
+    return _STATE if word is None else _SCALES.get(word, f"{HOW}{word}")

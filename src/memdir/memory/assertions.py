@@ -1,12 +1,12 @@
 """Whether a sentence asserts something: that it is so, now, and not as hearsay, in a story or as a question. English; other
-languages by `other_languages`. Pure."""
+languages by `claims_other_languages`. Pure."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
-from memdir.memory.other_languages import LANGUAGES
+from memdir.memory.claims_other_languages import LANGUAGES
 from memdir.memory.relations import TRUSTED
 
 _NOT_MEANT: Final = re.compile(

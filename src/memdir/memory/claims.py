@@ -3,7 +3,7 @@ sentences.
 
 Two statements with the same subject and attribute of one value contradict each other: the later one holds. Of attributes
 with several values (what somebody likes, what a project uses) a statement replaces another only when it names that one's
-value as gone ("switched from X to Y"). English; German, Spanish and French by `memory.other_languages`.
+value as gone ("switched from X to Y"). English; German, Spanish and French by `memory.claims_other_languages`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Final
 
 from memdir.memory.aspects import PLACES, aspect_of, topic_of
 from memdir.memory.assertions import is_meant
-from memdir.memory.other_languages import LANGUAGES, NAME, Language
+from memdir.memory.claims_other_languages import LANGUAGES, NAME, Language
 from memdir.memory.personal_other_languages import with_ich
 from memdir.memory.relations import KIN, RELATIVES
 from memdir.memory.tools import is_tool

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import islice, takewhile
 from typing import Final
 
@@ -254,8 +254,12 @@ def says_what_is_over(statement: str) -> bool:
     """Whether it is worth remembering for that alone; what is finished, bought or paid passes."""
     if len(statement) > _NOTED_MAX_CHARS or not is_readable(statement) or not is_meant(statement):
         return False
-    noted = [one for one in patterns() if one[0] in _NOTED]
-    return any(ending.kind != "time" or _MOVED.search(statement) is None for ending in _told(statement, noted))
+    return any(ending.kind != "time" or _MOVED.search(statement) is None for ending in _told(statement, _noted()))
+
+
+@cache
+def _noted() -> tuple[tuple[Kind, re.Pattern[str]], ...]:
+    return tuple(one for one in patterns() if one[0] in _NOTED)
 
 
 @lru_cache(maxsize=_KNOWN)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from memdir.memory.claims import USER, claim_of
-from memdir.memory.other_languages import NAME
+from memdir.memory.claims_other_languages import NAME
 from memdir.store.types import Memory, MemoryCandidate
 
 HOPS_MAX: Final = 5

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from memdir.memory.other_languages import NAME
+from memdir.memory.claims_other_languages import NAME
 
 _BARE: Final = re.compile(
     r"(?:bin|arbeite|wohne|lebe|trinke|esse|habe|hab|mag|liebe|hasse|bevorzuge|spreche|benutze|verwende|nutze|fahre|singe|"

@@ -219,7 +219,7 @@ def ends(candidate: MemoryCandidate, fact: MemoryCandidate) -> bool:
     return any(
         is_ended(fact.text, ending)
         and (
-            (ending.kind in {"role", "state"} and speaker_and_words(candidate.text)[0] == speaker_and_words(fact.text)[0])
+            (ending.kind in {"role", "state"} and _are_said_by_one(candidate, fact))
             or _is_of_same(candidate, fact)
             or (ending.switch is not None and _are_of_kind(candidate, fact, ending.switch.kind))
             or ending.stems in (stems_of(candidate.subject), stems_of(_subject_of(fact)))
@@ -229,6 +229,11 @@ def ends(candidate: MemoryCandidate, fact: MemoryCandidate) -> bool:
         and not (ending.kind == "name" and _may_be_another(candidate))
         and not (ending.kind == "place" and _moves_house(candidate))
     )
+
+
+def _are_said_by_one(one: MemoryCandidate, other: MemoryCandidate) -> bool:
+    """By the user, or by the same other speaker of a conversation."""
+    return speaker_and_words(one.text)[0] == speaker_and_words(other.text)[0]
 
 
 def _may_be_another(candidate: MemoryCandidate) -> bool:

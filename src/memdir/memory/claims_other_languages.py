@@ -17,6 +17,8 @@ NAME: Final = r"[A-ZÀ-ÞА-Я](?=[\w'’-]*[a-zà-ÿа-я\d])[\w'’-]+(?: (?!I
 _V: Final = r"(?P<value>[^.,;!?()]{2,60}?)"
 _OLD: Final = r"[^.,;!?()]{2,40}?"
 _STOP: Final = r"\s*[.,;!?(]|\s*$"
+_YEARS: Final = r"(?P<value>\w[\w-]*(?: (?:y|et) \w+)?)"
+"""A number in figures or in words, of Spanish and French."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,9 +62,8 @@ def _rules(*rules: tuple[str, bool, str]) -> Callable[[], tuple[tuple[str, bool,
 
 
 _DE_END: Final = (
-    rf"(?= (?:und|aber|weil|seit|wo|mit|für|statt|anstatt|"
-    rf"denn|da|jetzt|nun|wieder|heute|dort|in einer|im (?:Januar|Februar|März|April|Mai|"
-    rf"Juni|Juli|August|September|Oktober|November|Dezember))\b|{_STOP})"
+    r"(?= (?:und|aber|weil|seit|wo|mit|für|statt|anstatt|denn|da|jetzt|nun|wieder|heute|dort|in einer|im (?:Januar|Februar|"
+    rf"März|April|Mai|Juni|Juli|August|September|Oktober|November|Dezember))\b|{_STOP})"
 )
 _DE_PERSON: Final = (
     r"Frau|Mann|Partnerin|Partner|Freundin|Freund|Sohn|Tochter|Mutter|Vater|Bruder|Schwester|Hund|Hündin|Katze|Kater|Chefin|"
@@ -187,23 +188,20 @@ GERMAN: Final = Language(
 )  # fmt: skip
 
 _ES_END: Final = (
-    rf"(?= (?:y|pero|porque|desde|con|para|donde|ahora|"
-    rf"en (?:lugar|vez) de|otra vez|en (?:enero|febrero|marzo|abril|mayo|junio|julio|agosto|"
-    rf"septiembre|octubre|noviembre|diciembre)|la semana|el mes|el año|hace)\b|{_STOP})"
+    r"(?= (?:y|pero|porque|desde|con|para|donde|ahora|en (?:lugar|vez) de|otra vez|en (?:enero|febrero|marzo|abril|mayo|"
+    rf"junio|julio|agosto|septiembre|octubre|noviembre|diciembre)|la semana|el mes|el año|hace)\b|{_STOP})"
 )
 _ES_PERSON: Final = (
     r"esposa|mujer|marido|esposo|pareja|novia|novio|hijo|hija|madre|padre|hermano|hermana|perro|perra|gato|gata|jefe|jefa|"
     r"dentista|médico|médica|vecino|vecina"
 )
 _ES_KIN: Final = rf"{_ES_PERSON}|amig[oa]|tí[oa]|abuel[oa]|prim[oa]|sobrin[oa]|compañer[oa]|niet[oa]"
-_AGE_VALUE: Final = r"(?P<value>\w[\w-]*(?: (?:y|et) \w+)?)"
 SPANISH: Final = Language(
     marks=re.compile(
         r"\b(?:[Vv]iv(?:o|e|imos)|[Mm]ud(?:é|ó|amos|ado)|[Tt]rabaj(?:o|a|amos|ar)|"
-        r"(?:[Mm]i|[Nn]uestr[oa]) \w+ (?:\w+ )?(?:es|está|se)|"
-        r"años|[Mm]e (?:he|"
-        r"gust\w*|enc\w*)|cumpleaños|[Bb]eb(?:o|e)|[Pp]refier(?:o|e)|alérgic[oa]|proyecto|plazo|límite|usa|utiliza|decid\w+|"
-        r"gustan?|encantan?|[Oo]dio|habl(?:o|a)|[Uu]so|cambió|pasó|migró)\b"
+        r"(?:[Mm]i|[Nn]uestr[oa]) \w+ (?:\w+ )?(?:es|está|se)|años|"
+        r"[Mm]e (?:he|gust\w*|enc\w*)|cumpleaños|[Bb]eb(?:o|e)|[Pp]refier(?:o|e)|alérgic[oa]|proyecto|plazo|límite|"
+        r"usa|utiliza|decid\w+|gustan?|encantan?|[Oo]dio|habl(?:o|a)|[Uu]so|cambió|pasó|migró)\b"
     ),
     rules=_rules(
         (
@@ -240,7 +238,7 @@ SPANISH: Final = Language(
                 rf"(?: ahora)? (?:es|está|empieza)(?: ahora| todavía)? {_V}{_ES_END}"
             ),
         ),
-        ("age", True, rf"(?:\b[Tt]engo|(?P<who>{NAME})(?: ya| ahora)? tiene)(?: ya| ahora)? {_AGE_VALUE} años(?! de)"),
+        ("age", True, rf"(?:\b[Tt]engo|(?P<who>{NAME})(?: ya| ahora)? tiene)(?: ya| ahora)? {_YEARS} años(?! de)"),
         ("editor", True, rf"\b[Uu]so {_V} como editor\b"),
         ("drinks", True, rf"(?:\b[Bb]ebo|(?P<who>{NAME}) bebe)(?: ahora| siempre| solo| solamente)? {_V}{_ES_END}"),
         (
@@ -295,9 +293,8 @@ SPANISH: Final = Language(
 )  # fmt: skip
 
 _FR_END: Final = (
-    rf"(?= (?:et|mais|parce|depuis|avec|pour|où|au lieu|"
-    rf"maintenant|désormais|en (?:janvier|février|mars|avril|mai|juin|juillet|août|"
-    rf"septembre|octobre|novembre|décembre)|la semaine|le mois|l['’]année|il y a)\b|{_STOP})"
+    r"(?= (?:et|mais|parce|depuis|avec|pour|où|au lieu|maintenant|désormais|en (?:janvier|février|mars|avril|mai|juin|juillet|"
+    rf"août|septembre|octobre|novembre|décembre)|la semaine|le mois|l['’]année|il y a)\b|{_STOP})"
 )
 _FR_PERSON: Final = (
     r"femme|mari|compagne|compagnon|copine|copain|fils|fille|mère|père|frère|sœur|chien|chienne|chat|chatte|chef|cheffe|"
@@ -307,8 +304,7 @@ _FR_KIN: Final = rf"{_FR_PERSON}|amie?|oncle|tante|grand-mère|grand-père|cousi
 FRENCH: Final = Language(
     marks=re.compile(
         r"\b(?:[Jj]e \w+|[Nn]ous \w+|(?:[Mm](?:on|a)|[Nn]otre) \w+ (?:\w+ )?(?:s['’]|est|se trouve)|ans|"
-        r"habite|vit|travaille|ouvre|quitté|déménagé|"
-        r"préfère|aime|boit|utilise|projet|allergique|anniversaire|limite|parle|passé|migré)\b|\b[Jj]['’]"
+        r"habite|vit|travaille|ouvre|quitté|déménagé|préfère|aime|boit|utilise|projet|allergique|anniversaire|limite|parle|passé|migré)\b|\b[Jj]['’]"
     ),
     rules=_rules(
         (
@@ -355,11 +351,10 @@ FRENCH: Final = Language(
             "", True,
             (
                 rf"\b(?:[Mm](?:on|a)|[Nn]otre) (?:nouve(?:au|lle) )?(?P<what>(?!(?:{_FR_KIN})\b)[a-zà-ÿœ]+"
-                rf"(?: préférée?| favorite?)?)"
-                rf" (?:est|se trouve|commence)(?: maintenant| désormais| toujours)? {_V}{_FR_END}"
+                rf"(?: préférée?| favorite?)?) (?:est|se trouve|commence)(?: maintenant| désormais| toujours)? {_V}{_FR_END}"
             ),
         ),
-        ("age", True, rf"(?:\b[Jj]['’]ai|(?P<who>{NAME}) a)(?: déjà| maintenant)? {_AGE_VALUE} ans(?! d)"),
+        ("age", True, rf"(?:\b[Jj]['’]ai|(?P<who>{NAME}) a)(?: déjà| maintenant)? {_YEARS} ans(?! d)"),
         ("editor", True, rf"\b[Jj]['’]utilise {_V} comme éditeur\b"),
         (
             "drinks", True,
@@ -393,8 +388,7 @@ FRENCH: Final = Language(
     aspects=_aspects(
         when=(
             r"(?:(?:le|les|à|en|chaque) )?(?:\d{1,2} ?(?:h(?:\d\d)?\b|heures|:\d\d)|\d{1,2} \w+$|(?:lundis?|mardis?|mercredis?|"
-            r"jeudis?|"
-            r"vendredis?|samedis?|dimanches?|janvier|février|mars|avril|mai|juin|juillet|août|septembre|octobre|novembre|"
+            r"jeudis?|vendredis?|samedis?|dimanches?|janvier|février|mars|avril|mai|juin|juillet|août|septembre|octobre|novembre|"
             r"décembre)\b)|à (?:midi|minuit)"
         ),
         where=r"(?:à|au|aux|en|dans|sur|sous|chez|derrière|devant|près|entre|à côté)\b",
