@@ -194,7 +194,7 @@ def test_headings_with_the_same_keys_are_each_what_the_lines_below_are_about() -
     }
     filled = "- Channel: #general\n- Allergies: none\n- Vegetarian: true\n- [[Ana]] feeds the cat\n"
     assert facts(filled, "/memory/user.md") == [
-        "Channel: #general", "Allergies: none", "Vegetarian: true", "[[Ana]] feeds the cat",
+        "Channel: #general", "Allergies: none", "Vegetarian: true", "Ana feeds the cat",
     ]  # fmt: skip
     assert facts("## Ana Ruiz\n- Born in Graz\n", "/memory/people.md") == ["Ana Ruiz – Born in Graz"]
     assert facts("# Ana\n\n- Lives in Graz\n- Speaks Dutch\n", "/memory/ana.md") == [

@@ -211,6 +211,20 @@ _SEVERAL_OF: Final = frozenset(
     """.split()  # noqa: SIM905
 )
 """What somebody may have more than one of."""
+_ONE_OF_MANY: Final = frozenset(
+    """
+    hours pronouns keys glasses headphones earphones shoes days status address business settings rates news times bus gas class
+    glass pass access process dress lens dns gps tyres tires boss
+    """.split()  # noqa: SIM905
+)
+"""Words with the end of a plural that have one value: "Opening hours: 9 to 5"."""
+_DOMAINS: Final = frozenset(
+    """
+    work home house household family health food travel garden school kitchen money finance car fun misc general personal
+    shopping packing food child wishlist bucket list pet
+    """.split()  # noqa: SIM905
+)
+"""Headings of lists that are no attributes."""
 _ALSO: Final = re.compile(r"\b(?:too|as well|another)\b\W*|\balso\b", re.IGNORECASE)
 _KEYS: Final = {
     **dict.fromkeys(
@@ -314,6 +328,12 @@ def claim_of(statement: str) -> Claim | None:
             return made
     statement = with_ich(statement)
     return next((made for one in LANGUAGES if (made := _claim_in(one, statement)) is not None), None)
+
+
+def has_several(key: str) -> bool:
+    """Whether lines with a key, in lower case, may hold beside each other: "Allergies: nuts" and "Allergies: cats"."""
+    last = key.rpartition(" ")[2]
+    return last in _SEVERAL_OF or last in _DOMAINS or (last.endswith("s") and last not in _ONE_OF_MANY)
 
 
 def is_readable(statement: str) -> bool:

@@ -8,7 +8,6 @@ from typing import Final
 
 from memdir.memory.claims import formers_of, is_readable
 from memdir.memory.personal import is_claim, is_of_life
-from memdir.memory.statements import cleaned
 
 CLAUSES_MAX: Final = 6
 JOINING: Final = r"(?P<mark>;| [–—]| --?|,)?\s(?P<word>(?:and|but|while|whereas)\s)?"
@@ -39,6 +38,8 @@ _POINTS_BACK: Final = re.compile(
 """What is understood only together with the clause before."""
 _OF_SOMEBODY: Final = re.compile(rf"(?:She|He) {_VERBS}")
 _USED_TO: Final = re.compile(r".* used to \w")
+_RELATIVE: Final = re.compile(r",? (?:who|which|that|whose|where)\b")
+"""What follows it may be about whom it names."""
 _WORDS_MIN: Final = 3
 
 
@@ -68,6 +69,8 @@ def _cut(sentence: str, start: int, subject: str) -> tuple[int, str, int, str] |
         is_joined = joint["mark"] is not None or joint["word"] is not None
         if not is_joined or not (has_subject or (who is not None and joint["mark"] in {None, ","})):
             continue
+        if not has_subject and _RELATIVE.search(sentence, start, joint.start()) is not None:
+            continue
         begins = joint.start("own" if has_subject else "verb")
         lacks = "" if has_subject else f"{who} "
         text, rest = _told(sentence[start : joint.start()], subject), _told(sentence[begins:], lacks)
@@ -91,5 +94,4 @@ def _told(clause: str, subject: str) -> str:
 
 
 def _says(clause: str) -> bool:
-    said = cleaned(clause)
-    return is_claim(said) or is_of_life(said) or _OF_SOMEBODY.match(said) is not None
+    return is_claim(clause) or is_of_life(clause) or _OF_SOMEBODY.match(clause) is not None

@@ -20,7 +20,7 @@ MONTH: Final = (
 )
 _MONTH: Final = f"(?P<month>{MONTH})"
 WEEKDAY: Final = r"(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day"
-_IN_NAME: Final = re.compile(r"(?<!\d)(\d{4})[-_.]?(\d{2})[-_.]?(\d{2})(?!\d)")
+_IN_NAME: Final = re.compile(r"(?<!\d)(\d{4})[-_.]?(\d{2})[-_.]?(\d{2})(?:\d{4}(?:\d{2})?)?(?!\d)")
 _IN_FOLDERS: Final = re.compile(r"/(\d{4})/(\d{2})/(?:\d{4}-\d{2}-)?(\d{2})\b")
 _LINE: Final = re.compile(
     rf"^(?P<mark>#{{1,6}}[ \t]+)?[-*\t ]{{0,6}}(?:{WEEKDAY},? )?(?:(?P<iso>\d{{4}}-\d{{2}}-\d{{2}})"
@@ -91,9 +91,14 @@ def parsed(text: str) -> date | None:
 
 
 def named_by(path: str) -> date | None:
-    """The day in the name of a file (`2026-03-01.md`, `20260301 notes.txt`) or in its folders (`2026/03/01.md`)."""
-    found = _IN_NAME.search(path.rpartition("/")[2]) or _IN_FOLDERS.search(path)
-    return None if found is None else _day(*map(int, found.groups()))
+    """The day in the name of a file (`2026-03-01.md`, `20260301 notes.txt`, `1 March 2026.md`, `202603011412 An idea.md`) or in
+    its folders (`2026/03/01.md`)."""
+    name = path.rpartition("/")[2]
+    found = _IN_NAME.search(name) or _IN_FOLDERS.search(path)
+    if found is not None:
+        return _day(*map(int, found.groups()))
+    written = _LINE.match(name)
+    return None if written is None else _day_of_line(written)
 
 
 def is_day_first(stamps: str) -> bool | None:

@@ -16,12 +16,12 @@ from memdir.memory.claims import USER, claim_of, formers_of, is_bare, says, shor
 from memdir.memory.dates import DATE, WEEKDAY, day_of, ms_of, named_by, parsed, since
 from memdir.memory.endings import endings_of, says_what_is_over, word_topics
 from memdir.memory.guard import is_for_model, is_secret
-from memdir.memory.notes import Note, note_of
+from memdir.memory.notes import Note, is_reference, note_of
 from memdir.memory.personal import is_first_person, person_of, states
 from memdir.memory.reconcile import ends
 from memdir.memory.relations import RELATIVES
-from memdir.memory.statements import FRONT_MAX_CHARS, SENTENCES, Statement, cleaned
-from memdir.memory.states import states_of
+from memdir.memory.statements import FRONT_MAX_CHARS, SENTENCES, Statement
+from memdir.memory.states import PASSING, states_of
 from memdir.memory.turns import SELF
 from memdir.store.agents.files import Provenance
 from memdir.store.types import MemoryCandidate
@@ -53,11 +53,19 @@ _RECENT_HEADING: Final = Caseless(
 _OF_USER: Final = Caseless(r"\b(?:user|me|my|human|owner)\b")
 _VAGUE: Final = Caseless(
     r"(?:(?:my|the|some|other|important|key|more|long-term) )?(?:notes?|contexts?|memor(?:y|ies)|misc\w*|facts?|others?|"
+    r"logs?|journal|diary|tasks?|to-?dos?|today|events?|happened|standup|thoughts|highlights|"
     r"general|background|info(?:rmation)?|overview|profile|details|basics|personal(?: info(?:rmation)?)?|things to remember|"
     r"about\b.*|user\b.*|me|(?:week|w|kw|q|day|month)? ?\d[\d./ –-]*|never assume|.*\.md\b.*)$",
 )
 """Headings that say nothing about what stands below."""
+_ADDRESS: Final = re.compile(r"<?https?://\S+")
 _LABEL_MAX_CHARS: Final = 40
+_LASTING: Final = Caseless(
+    r"^(?:(?:my|our) )?(?:(?:new|current|home|work|private) )*(?:address|phone|mobile|(?:phone )?number|e-?mail|surname|name|"
+    r"birthday|job|role|employer|landlord|landlady|doctor|dentist|boss|manager|time ?zone|adresse|telefon|teléfono|"
+    r"dirección|téléphone)(?: address| number)? ?:"
+)
+"""What does not pass with the day on which it is noted."""
 
 
 def extract(
@@ -78,9 +86,10 @@ def extract(
     `restated` are lines and what a model says that they say (`model_reader`): candidates like the rules' own where no rule
     found the same.
 
-    Pure. Questions, quotations, code, instructions to a model and secrets are left out.
+    Pure. Questions, quotations, code, instructions to a model, secrets, and texts that others wrote (`notes.is_reference`) are
+    left out.
     """
-    if _is_untrusted(text):
+    if _is_untrusted(text) or is_reference(text, path):
         return ()
     note = note_of(text[:_LOOK_MAX_CHARS], path)
     of_document = _said_on(text, path, written_ms, is_first_writing=is_first_writing)
@@ -147,7 +156,7 @@ def _holding(found: Sequence[MemoryCandidate], *, newest_first: bool) -> tuple[M
 
 def _with_restated(text: str, pieces: list[Statement], restated: Sequence[tuple[int, str]]) -> list[Statement]:
     """With what a model says that lines say (`model_reader`), where no rule found the same."""
-    known = {(claim.subject, claim.attribute, claim.value) for piece in pieces if (claim := claim_of(cleaned(piece.text)))}
+    known = {(claim.subject, claim.attribute, claim.value) for piece in pieces if (claim := claim_of(piece.text))}
     lines = text.split("\n")
     starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
     for number, statement in restated:
@@ -157,7 +166,7 @@ def _with_restated(text: str, pieces: list[Statement], restated: Sequence[tuple[
         known.add((claim.subject, claim.attribute, claim.value))
         start, end = starts[number - 1], starts[number - 1] + len(lines[number - 1])
         # What the line says in its own words, and no rule understands, is the same fact.
-        pieces = [one for one in pieces if not (start <= one.start and one.end <= end and claim_of(cleaned(one.text)) is None)]
+        pieces = [one for one in pieces if not (start <= one.start and one.end <= end and claim_of(one.text) is None)]
         pieces.append(Statement(start=start, end=end, text=statement, form="sentence"))
     return sorted(pieces, key=lambda piece: piece.start)
 
@@ -190,7 +199,7 @@ def _records(pieces: Sequence[Statement], *, every: bool) -> frozenset[str]:
         heading, key = piece.headings[-1] if piece.headings else "", piece.key.casefold()
         if heading and key:
             below.setdefault(key, set()).add(heading)
-        if heading and every and (key or is_bare(cleaned(piece.text))):
+        if heading and every and (key or is_bare(piece.text)):
             found.add(heading)
     found |= {heading for headings in below.values() if len(headings) > 1 for heading in headings}
     return frozenset(heading for heading in found if not _VAGUE.search(heading))
@@ -207,8 +216,8 @@ def _subject_in(piece: Statement, note: Note, records: frozenset[str]) -> str:
 
 def _candidate(piece: Statement, subject: str, note: Note) -> tuple[str, str, str, float] | None:
     """Kind, text, subject and confidence; None when the piece states nothing that may be remembered."""
-    said = cleaned(piece.text)
-    if not TEXT_MIN_CHARS <= len(said) <= TEXT_MAX_CHARS or said.endswith("?"):
+    said = piece.text
+    if not TEXT_MIN_CHARS <= len(said) <= TEXT_MAX_CHARS or said.endswith("?") or _ADDRESS.fullmatch(said) is not None:
         return None
     if is_for_model(said) or is_secret(said):
         return None
@@ -229,7 +238,13 @@ def _candidate(piece: Statement, subject: str, note: Note) -> tuple[str, str, st
     # A date at the beginning makes an event; one further in is a detail of a durable fact.
     of_the_day = note.is_of_day(piece) and (piece.form in {"item", "pair"} or _WEEKDAY.search(said) is not None)
     event = recent or of_the_day or piece.form == "task" or (dated is not None and dated.start() <= 12 and not is_line)
-    kind = "dynamic" if event and not durable and claim is None else "static"
+    lasts = (
+        durable
+        or claim is not None
+        or _LASTING.search(said) is not None
+        or any(state.family not in PASSING for state in states_of(said))
+    )
+    kind = "dynamic" if event and not lasts else "static"
     confidence = {"front": 0.95, "pair": 0.9, "item": 0.85, "task": 0.85}.get(piece.form, 0.7)
     if piece.form in SENTENCES and (decided or _EMPHATIC.search(said)):
         confidence = 0.8

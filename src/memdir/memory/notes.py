@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
-from typing import Final
+from typing import Final, Literal
 
 from memdir.core.caseless import Caseless
 from memdir.memory.assertions import is_meant
@@ -17,6 +17,7 @@ from memdir.memory.clauses import JOINING, clauses
 from memdir.memory.dates import DAY_PREFIX, Journal, named_by
 from memdir.memory.endings import may_end
 from memdir.memory.guard import is_for_model, is_overriding, is_secret
+from memdir.memory.markup import source_at
 from memdir.memory.personal import (
     NOTE_MAX_WORDS,
     is_claim,
@@ -27,7 +28,7 @@ from memdir.memory.personal import (
     worth_remembering,
 )
 from memdir.memory.pronouns import resolved
-from memdir.memory.statements import SENTENCES, Statement, cleaned, statements
+from memdir.memory.statements import SENTENCES, Statement, statements
 from memdir.memory.turns import SELF
 
 _AGENT_NAME: Final = re.compile(r"-[0-9a-f]{6}\.md$")
@@ -35,6 +36,7 @@ _AGENT_NAME: Final = re.compile(r"-[0-9a-f]{6}\.md$")
 _OWN_STEMS: Final = frozenset(
     """
     user me about about-me profile user-profile my-profile memory preferences prefs my-preferences identity now claude agents
+    life personal health medical bio
     ich über-mich profil vorlieben moi à-propos-de-moi préférences yo sobre-mi sobre-mí perfil preferencias
     """.split()  # noqa: SIM905
 )
@@ -43,25 +45,53 @@ _TO_KEEP: Final = Caseless(
     r"\b(?:pref(?:erence)?s|lessons?(?: learn(?:ed|t))?|learnings|conventions|house rules|gotchas|decisions|facts|remember)$"
 )
 """Names and titles of notes in which everything is there to be remembered."""
-_USER_STEMS: Final = _OWN_STEMS | {"settings", "readme", "index"}
+_USER_STEMS: Final = _OWN_STEMS | {"settings", "readme", "index", "cv", "resume"}
 _OF_DAYS: Final = re.compile(
     r"(?:(?:daily|weekly|monthly|yearly|my|dev|work|personal|quick|random|private|meine?|mis|mes)-)*"
     r"(?:notes?|journal|diary|log|logbook|reviews?|retro|inbox|to-?dos?|tasks?|stand-?ups?|scratch(?:pad)?|week|month|ideas|"
-    r"reflections?|brain-?dump|tagebuch|notizen|diario|notas|carnet)(?:-?[wq]?\d+)*|(?:\d{4}-?)?[wq]\d+"
+    r"reflections?|brain-?dump|goals|resolutions|habits|bucket-?list|brag(?:-?doc)?|"
+    r"wins|achievements|accomplishments|quick|capture|misc|random|untitled|tagebuch|notizen|diario|notas|carnet)(?:-?(?:for-)?[wq]?\d+)*|(?:\d{4}-?)?[wq]\d+"
 )
 """Names of files that people write into day by day, about themselves."""
-_RECORDS_STEMS: Final = frozenset(
+_PEOPLE_STEMS: Final = frozenset(
     """
-    people persons contacts team family friends colleagues clients customers projects kontakte personen leute familie freunde
-    kollegen kunden projekte personnes famille amis collègues projets personas familia amigos clientes proyectos
+    people persons contacts team family friends colleagues clients customers kontakte personen leute familie freunde kollegen
+    kunden personnes famille amis collègues personas familia amigos clientes
     """.split()  # noqa: SIM905
 )
+_PROJECTS_STEMS: Final = frozenset({"projects", "projekte", "projets", "proyectos"})
+_RECORDS_STEMS: Final = _PEOPLE_STEMS | _PROJECTS_STEMS
 """Names of files in which each heading is somebody, or a project, and what stands below is of it; and of folders in which each
 file is."""
-_BETWEEN: Final = re.compile(rf"(?:{JOINING})?\s*")
+_REFERENCE: Final = (
+    r"(?:book|reading|literature|lecture|course|class|film|movie|podcast|article|paper|kindle)s?[- ]"
+    r"(?:notes?|highlights?|summar\w+)|"
+    r"literature|lectures?|courses?|articles?|papers?|clippings?|web-?clips?|highlights|readwise|pocket|instapaper|kindle|"
+    r"books?|bookshelf|novels?|fiction|stor(?:y|ies)|poems?|poetry|lyrics|quotes?|quotations?|recipes?|templates?|"
+    r"bücher|artikel|zitate|rezepte|vorlagen|vorlesungen|gedichte|libros|artículos|citas|recetas|plantillas|poemas|"
+    r"livres|citations|recettes|modèles|poèmes"
+)
+_REFERENCE_FOLDER: Final = re.compile(rf"/(?:\d+[-_. ]+)?(?:{_REFERENCE})(?:[ _-][0-9a-f]{{32}})?/", re.IGNORECASE)
+_FROM_ELSEWHERE: Final = re.compile(
+    rf"^(?:source|original|via|clipped(?:[ _-](?:from|url))?|quelle|fuente)::?[ \t]*[\"'<\[]*https?://|"
+    rf"^(?:isbn|doi)::?[ \t]*\S|^tags?::?[^\n]*(?:[\s\[#,'\"]|^)(?:{_REFERENCE})(?=[\s\],'\"]|$)",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""What the head of a text says that was taken from a page or a book, or is about one."""
+_OF_PERSON: Final = re.compile(
+    r"^(?:tags?|type|kind|category)::?[ \t].*\b(?:persons?|people|contacts?|friends?|colleagues?|family)\b",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""What the head of a note says of whom it is about."""
+_HEAD_CHARS: Final = 1000
+_BETWEEN: Final = re.compile(rf"(?:{JOINING})?\s*|\n[ \t]+[-*+] ")
 _SENTENCE_MIN_WORDS: Final = 4
 _LINE_MAX_WORDS: Final = 40
 """Where one says more, the text is no list of lines."""
+_MOMENT: Final = re.compile(r"\d{12}(?:\d{2})?(?!\d)")
+"""Before a note's title, when it was begun (Zettelkasten): it is of no day for that."""
+_NO_NAME: Final = re.compile(r"^\d{4}[-_. ]?\d{2}[-_. ]?\d{2}(?:\d{4}|\d{6})?(?!\d)[-_ ]*|[ _-][0-9a-f]{32}$")
+"""Of a file's name the day, and the number that Notion gives."""
 _GREETING: Final = re.compile(
     r"(?:Hi|Hello|Hey|Dear|Hallo|Liebe[rs]?|Hola|Querid[oa]s?|Cher|Chère|Bonjour|Salut)\b[^.!?]{0,40}[,!]?$"
 )
@@ -113,10 +143,10 @@ class Note:
             return [
                 piece
                 for piece in self.pieces
-                if (is_claim(piece.text) if piece.speaker else piece.form not in SENTENCES or states(cleaned(piece.text)))
+                if (is_claim(piece.text) if piece.speaker else piece.form not in SENTENCES or states(piece.text))
             ], []
         pieces = self._not_for_models()
-        said = [cleaned(piece.text) for piece in pieces]
+        said = [f"To do: {piece.text}" if piece.form == "task" else piece.text for piece in pieces]
         is_short = sum(len(one.split()) for one in said) <= NOTE_MAX_WORDS
         listed = [True] * len(pieces) if self.is_to_keep and is_short else self._listed(pieces, said)
         if self.path:
@@ -155,8 +185,8 @@ class Note:
         lines = sum(piece.form == "line" for piece in pieces)
         is_titled = len(pieces) == 1 or (not self.is_own and 2 * lines <= len(pieces))
         return [
-            piece.form in {"item", "task", "front"}
-            or (piece.form == "pair" and not self.is_journal)
+            piece.form in {"item", "task"}
+            or (piece.form in {"front", "pair"} and not self.is_journal)
             or (
                 piece.form == "line"
                 and are_lines
@@ -171,13 +201,16 @@ def note_of(text: str, path: str) -> Note:
     """Of a document; `path` is empty for one that lies in no place."""
     subject = _subject_of(path)
     journal = Journal(text)
-    pieces = tuple(part for piece in statements(text) for part in _clauses(piece))
+    pieces = tuple(part for piece in statements(text, is_org=path.endswith(".org")) for part in _clauses(text, piece))
     stem, folder = _stem(path), _stem(path.rpartition("/")[0])
     titles = (stem.replace("-", " "), *(piece.headings[0] for piece in pieces[:1] if piece.headings))
     is_to_keep = folder in _RECORDS_STEMS or any(map(_TO_KEEP.search, titles))
     is_own = is_to_keep or stem in _OWN_STEMS
-    said = [cleaned(piece.text) for piece in pieces]
+    said = [piece.text for piece in pieces]
     names = names_within(said) | {word.title() for word in subject.split()}
+    is_record = folder in _RECORDS_STEMS or (subject != USER and _OF_PERSON.search(text[:_HEAD_CHARS]) is not None)
+    if not is_record:  # of a page it says whether it is published
+        pieces = tuple(one for one in pieces if one.form != "front" or one.key.casefold() != "status")
     return Note(
         text=text,
         path=path,
@@ -185,7 +218,7 @@ def note_of(text: str, path: str) -> Note:
         journal=journal,
         is_journal=_is_journal(pieces, journal, path),
         subject=subject,
-        is_record=folder in _RECORDS_STEMS,
+        is_record=is_record,
         is_to_keep=is_to_keep,
         is_own=is_own,
         names=names | {one.split(maxsplit=1)[0] for one in said if one and is_own},
@@ -205,7 +238,8 @@ def _is_journal(pieces: Sequence[Statement], journal: Journal, path: str) -> boo
     """Whether it is named after a day, or a third of what it says stands under one or behind one."""
     dated = sum(journal.day_at(piece.start) is not None for piece in pieces)
     led = sum(DAY_PREFIX.match(piece.text) is not None for piece in pieces)
-    return named_by(path) is not None or 0 < dated >= len(pieces) / 3 or 1 < led >= len(pieces) / 3
+    is_named = named_by(path) is not None and _MOMENT.match(path.rpartition("/")[2]) is None
+    return is_named or 0 < dated >= len(pieces) / 3 or 1 < led >= len(pieces) / 3
 
 
 def _subject_of(path: str) -> str:
@@ -214,16 +248,38 @@ def _subject_of(path: str) -> str:
     folder, _, name = path.rpartition("/")
     if _AGENT_NAME.search(name) and folder.startswith("/memory/"):
         name = folder.rpartition("/")[2]
-    if not name or is_secret(name):
-        return USER
     base = _stem(name)
+    if not name or is_secret(_NO_NAME.sub("", name.rsplit(".", 1)[0])):
+        return USER
     is_own = base in _USER_STEMS or _OF_DAYS.fullmatch(base) is not None or not base or path.startswith("/user/")
-    return USER if is_own else base.replace("-", " ")
+    if is_own:
+        return USER
+    written = re.sub(r"[_-]", " ", _NO_NAME.sub("", name.rsplit(".", 1)[0])).strip()
+    return written.title() if written.islower() and _stem(folder) in _PEOPLE_STEMS else written
+
+
+def is_reference(text: str, path: str) -> bool:
+    """Whether a text is what somebody else wrote, or is about such: a page that was clipped, notes on a book, a recipe, a
+    template; by its folder, or by what its head says."""
+    if _AGENT_NAME.search(path) and path.startswith("/memory/"):
+        return False
+    return _REFERENCE_FOLDER.search(path) is not None or _FROM_ELSEWHERE.search(text[:_HEAD_CHARS]) is not None
+
+
+def kind_of_subject(path: str, subject: str) -> Literal["person", "project"] | None:
+    """What a fact in a file is about, where the file, or its folder, is one of people, or of projects, and says whom it is
+    about: by its own name, or by its headings."""
+    stem, folder = _stem(path), _stem(path.rpartition("/")[0])
+    if stem in _RECORDS_STEMS:
+        return None if subject in {USER, stem} else "person" if stem in _PEOPLE_STEMS else "project"
+    if folder not in _RECORDS_STEMS or subject != _subject_of(path).casefold():
+        return None
+    return "person" if folder in _PEOPLE_STEMS else "project"
 
 
 def _stem(path: str) -> str:
     name = path.rpartition("/")[2].rsplit(".", 1)[0]
-    return re.sub(r"[_ ]", "-", re.sub(r"^\d{4}-\d{2}-\d{2}[-_ ]?", "", name)).casefold()
+    return re.sub(r"[_ ]", "-", _NO_NAME.sub("", name)).casefold()
 
 
 def _stands_alone(text: str, piece: Statement) -> bool:
@@ -249,9 +305,15 @@ def _with_names(text: str, pieces: Sequence[Statement], about: str | None) -> li
     return [replace(piece, text=one) for piece, one in zip(pieces, said, strict=True)]
 
 
-def _clauses(piece: Statement) -> list[Statement]:
+def _clauses(text: str, piece: Statement) -> list[Statement]:
     """What a sentence says, one fact each."""
     found = clauses(piece.text) if piece.form in {"item", *SENTENCES} else []
     if len(found) < 2:
         return [piece]
-    return [replace(piece, start=piece.start + start, end=piece.start + end, text=text) for start, end, text in found]
+    source = text[piece.start : piece.end]
+    places = [piece.start + source_at(source, piece.text, start) for start, _, _ in found[1:]]
+    ends = [piece.start + source_at(source, piece.text, end) for _, end, _ in found[:-1]]
+    return [
+        replace(piece, start=start, end=end, text=said)
+        for start, end, (_, _, said) in zip([piece.start, *places], [*ends, piece.end], found, strict=True)
+    ]

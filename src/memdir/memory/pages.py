@@ -8,6 +8,7 @@ from typing import Final
 
 from memdir.memory.dates import DAY_MS, day_of
 from memdir.memory.entities import Entities
+from memdir.memory.notes import kind_of_subject
 from memdir.memory.profile import FORGOTTEN_BELOW, freshness, profile
 from memdir.store.types import Memory
 
@@ -32,11 +33,17 @@ def pages(known: Sequence[Known], *, now_ms: int) -> dict[str, str]:
     entities = Entities(one.memory for one in known)
     static, dynamic = ([by_id[memory.id] for memory in one] for one in (shown.static, shown.dynamic))
     facts = [*static, *dynamic]
+    people, projects = entities.people(), entities.projects()
+    for one in facts:
+        name, path = entities.named(one.memory.candidate.subject), one.place.rpartition(":")[0]
+        kind = kind_of_subject(path, one.memory.candidate.subject)
+        people |= {name} if kind == "person" else set()
+        projects |= {name} if kind == "project" else set()
     return {
         "core.md": _page("Core knowledge", "What lasts, the most important first.", map(_line, static)),
         "recent.md": _page("Recent context", "The latest first.", map(_line, dynamic)),
-        "people.md": _page("People", "Who is known, and what of them.", _grouped(facts, entities, entities.people())),
-        "projects.md": _page("Projects", "What is worked on.", _grouped(facts, entities, entities.projects())),
+        "people.md": _page("People", "Who is known, and what of them.", _grouped(facts, entities, people)),
+        "projects.md": _page("Projects", "What is worked on.", _grouped(facts, entities, projects - people)),
         "changes.md": _page("Changes", f"What changed in {CHANGES_DAYS} days, the latest first.", _changes(known, now_ms)),
     }  # fmt: skip
 

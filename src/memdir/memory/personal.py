@@ -28,7 +28,7 @@ _HOW: Final = r"(?:(?:really|usually|always|never|often|also|still|currently|no 
 _IS: Final = (
     r"(?:allergic|married|engaged|divorced|vegan|vegetarian|pregnant|retired|born|afraid|left-handed|lactose|colou?r-?blind|"
     r"diabetic|\d{1,3} years old|from [A-Z]|based in|learning|looking for|working (?:at|for|as|on)|training for|"
-    r"on (?:parental|holiday|vacation|call)|responsible for|fluent)"
+    r"on (?:\w+ leave|leave|holiday|vacation|sabbatical|call)|responsible for|fluent)"
 )
 _PERSON: Final = (
     rf"{_HOW}(?:prefers|preferred|likes|loves|hates|dislikes|enjoys|lives|lived in|works (?:at|for|as|from|remotely|part|"
@@ -143,7 +143,8 @@ _HAS_DONE: Final = re.compile(
     r"got (?:a|the|married|engaged|promoted|divorced)|broke (?:her|his|their)|(?:changed|switched) (?:to|jobs|schools)))\b"
 )
 _TURN: Final = re.compile(
-    rf"(?:{_LIFE_EVENTS}|finished|ran (?:the|my)|passed (?:the|my))\b|no more (?!than\b)\w|[a-z]+ing (?:\w+ )?(?:on {WEEKDAY}s|"
+    rf"(?:{_LIFE_EVENTS}|finished|ran (?:the|my)|passed (?:the|my)|(?:training|saving(?: up)?|studying) for (?:an?|the|my)|"
+    rf"learning (?:to|(?-i:[A-Z])\w+))\b|no more (?!than\b)\w|[a-z]+ing (?:\w+ )?(?:on {WEEKDAY}s|"
     rf"every (?!day\b)\w+)\b|(?:[A-Z]\w+ |[Mm]y \w+ )(?:died|passed away|retired|has died|"
     rf"has retired)\b|(?:the |our )?[\w-]+(?: [\w-]+)? (?:is |was |has been )?(?:moved|pushed|postponed|renamed|changed)"
     r"(?: back| forward)? (?:to|from|until)\b",
@@ -164,7 +165,8 @@ _BARE: Final = re.compile(
     re.IGNORECASE,
 )
 _ATTRIBUTE: Final = Caseless(
-    r"^(?:(?:full |first |last |nick|user ?)?name|(?:date of )?birth(?:day)?|born|age|job(?: title)?|role|employer|company|"
+    r"^(?:(?:my|our) )?(?:(?:new|current|work|private) )?"
+    r"(?:(?:full |first |last |nick|user ?)?name|(?:date of )?birth(?:day)?|born|age|job(?: title)?|role|employer|company|"
     r"team|city|home(?: town| address)?|location|address|time ?zone|(?:native |spoken )?languages?|pronouns|diet|allerg(?:y|"
     r"ies)|hobb(?:y|ies)|favou?rite .{1,30}|preferred .{1,30}|preferences?|prefers|likes|dislikes|partner|spouse|wife|"
     r"husband|child(?:ren)?|kids|pets?|dog|cat|phone|mobile|e-?mail|editor|shell|goals?|occupation|nationality|wohnort|"
@@ -214,6 +216,7 @@ def _is_weak_claim(statement: str, names: frozenset[str]) -> bool:
     return first.casefold() not in _NO_NAMES and (first in names or first != found["name"])
 
 
+_PRONOUNS: Final = frozenset({"he", "she", "it", "they", "we", "you", "er", "sie", "es", "ella", "él", "il", "elle"})
 _OF_PERSONS: Final = (_NAMED, _HAS_DONE, OF_SOMEBODY)
 
 
@@ -238,10 +241,12 @@ def is_first_person(statement: str) -> bool:
 
 def person_of(statement: str, names: frozenset[str]) -> str | None:
     """The name, in lower case, of whom a statement tells what a person is or does; `names` as `names_within` gives them."""
+    statement = _without_lead(statement)
     found = next((one for rule in _OF_PERSONS if (one := rule.match(statement)) is not None and one["name"]), None)
     if found is None and _is_weak_claim(statement, names):
         found = _WEAK_CLAIM.match(statement)
-    return found["name"].casefold() if found is not None and found["name"] and _is_name(found["name"]) else None
+    name = "" if found is None else (found["name"] or "").casefold()
+    return name if name and name not in _PRONOUNS and _is_name(name) else None
 
 
 def names_within(statements: Sequence[str]) -> frozenset[str]:
@@ -369,7 +374,7 @@ def worth_remembering(
     short = is_short and (sum(listed) * 3 >= count or count <= _SINGLE_MAX)
     is_note = (is_short or sum(listed) >= LISTED_MIN * count) and technical <= NOTE_TECHNICAL_MAX
     speaks = said + (sum(of_life) if is_note else 0)
-    if speaks >= max(1.0 if is_note else 2.0, PERSONAL_SHARE * count):
+    if is_own or speaks >= max(1.0 if is_note else 2.0, PERSONAL_SHARE * count):
         # "We" are the user's own, where the user speaks, and who is named there concerns the user.
         claims = [
             claim

@@ -6,14 +6,19 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from memdir.memory.claims import USER, claim_of
+from memdir.memory.claims import USER, claim_of, is_bare
 from memdir.memory.relations import FEMALE, MALE, PEOPLE
 
-_PRONOUN: Final = re.compile(r"^(?:(?P<who>She|He)(?P<short>['’]s)?|(?P<own>Her|His)) (?=[a-z])")
+_PRONOUN: Final = re.compile(r"^(?:(?P<who>[Ss]he|[Hh]e)(?P<short>['’]s)?|(?P<own>[Hh]er|[Hh]is)) (?=[a-z])")
 _FULL_NAME: Final = re.compile(
     r"^(?:(?:My|Our) [a-z][\w-]*(?: [a-z][\w-]*)? )?"
     r"(?P<name>[A-ZÀ-Þ][a-zß-ÿ'’-]+(?: [A-ZÀ-Þ][a-zß-ÿ'’-]+)+) (?:is|was|has|works|lives|moved|called|joined|likes|and I)\b"
 )
+_MET: Final = re.compile(
+    r"(?:(?:Met|Saw|Called|Visited|Rang|Phoned)|(?:(?:Lunch|Dinner|Breakfast|Coffee|Tea|Drinks|Call|Meeting|1:1|Catch-up|Walk|Talked|"
+    r"Spoke|Chatted|Talk|Chat) (?:with|to)))(?: (?:up )?with)? (?P<name>[A-ZÀ-Þ][\w'’-]+(?: [A-ZÀ-Þ][\w'’-]+){0,2})(?! and\b|,)"
+)
+"""Whom what follows tells of."""
 _OF_USER: Final = re.compile(r"(?:The |This )?[Uu]ser (?=[a-z])")
 
 
@@ -31,12 +36,17 @@ def resolved(statements: Sequence[str], *, goes_on: Sequence[bool], about: str |
             name = pronoun = before = None
         found = _PRONOUN.match(statement)
         if found is None:
-            before = statement
+            met = None if before is None else _MET.match(before)
+            whose = name if met is None else met["name"]
+            if whose is not None and is_bare(statement):
+                said.append(f"{whose} {statement}")
+                continue
+            before, name = statement, None
             said.append(statement)
             continue
         if before is not None:
             (name, pronoun), before = _named(before), None
-        used = "she" if found["who"] == "She" or found["own"] == "Her" else "he"
+        used = "she" if (found["who"] or found["own"]).casefold() in {"she", "her"} else "he"
         if name is not None and pronoun not in (None, used):
             name = None
             said.append(statement)
@@ -50,7 +60,7 @@ def resolved(statements: Sequence[str], *, goes_on: Sequence[bool], about: str |
 
 def _named(statement: str) -> tuple[str | None, str | None]:
     """The one person a statement is about, and the pronoun when it tells."""
-    names = {found["name"] for found in [_FULL_NAME.match(statement)] if found is not None}
+    names = {found["name"] for rule in (_FULL_NAME, _MET) if (found := rule.match(statement)) is not None}
     claim = claim_of(statement)
     pronoun = None
     if claim is not None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from memdir.memory.aspects import HOW, aspect_of, topic_of
-from memdir.memory.claims import USER, Claim, claim_of, formers_of, short_names, speaker_and_words
+from memdir.memory.claims import USER, Claim, claim_of, formers_of, has_several, short_names, speaker_and_words
 from memdir.memory.dates import DAY_MS, MONTH, WEEKDAY
 from memdir.memory.endings import endings_of, is_ended, stems_of, word_topics
 from memdir.memory.tools import is_of_kind
@@ -26,7 +26,8 @@ WORD_TOPICS: Final = frozenset({"~", "≠~"})
 SIMILAR: Final = 0.6
 """Share of words (Jaccard) from which an edited line is a new version of what stood there and not another fact."""
 
-_PAIR: Final = re.compile(r"^(?:[^:]{1,40} – )?(?P<key>[^:]{1,40}): +\S")
+_PAIR: Final = re.compile(r"^(?:[^:]{1,40} – )?(?:(?:[Mm]y|[Oo]ur|[Nn]ew|[Cc]urrent) )*(?P<key>[^:]{1,40}): +\S")
+_ITEMS_MAX: Final = 12
 _WHAT: Final = r"(?P<what>[\w' -]{2,60}?)"
 _DEFINITES: Final = tuple(
     re.compile(pattern, re.IGNORECASE)
@@ -128,7 +129,8 @@ def fact_of(candidate: MemoryCandidate) -> tuple[str, str] | None:
         return claim.topic
     pair = _PAIR.match(candidate.text)
     if pair is not None and candidate.kind == "static":
-        return candidate.subject.casefold(), pair["key"].strip().casefold()
+        key = pair["key"].strip().casefold()
+        return None if has_several(key) else (candidate.subject.casefold(), key)
     if claim is not None:
         return None
     definite = next((one for pattern in _DEFINITES if (one := pattern.match(candidate.text)) is not None), None)
@@ -141,6 +143,15 @@ def fact_of(candidate: MemoryCandidate) -> tuple[str, str] | None:
     elif definite.groupdict().get("moved"):
         aspect = "where"
     return topic_of(candidate.subject.casefold(), what, aspect)
+
+
+def _items_of(candidate: MemoryCandidate) -> list[tuple[str, str]]:
+    """Topics of what a line with a list lists ("Languages: Portuguese, English"): a later line with one of them replaces it."""
+    pair = _PAIR.match(candidate.text)
+    if pair is None or candidate.kind != "static" or not has_several(key := pair["key"].strip().casefold()):
+        return []
+    items = re.split(r"[,;/]| (?:and|und|y|et) ", candidate.text[pair.end("key") + 1 :].casefold())
+    return [(candidate.subject.casefold(), f"{key}={plain}") for item in items[:_ITEMS_MAX] if (plain := item.strip(" ."))]
 
 
 def _topic_of(candidate: MemoryCandidate) -> tuple[str, str] | None:
@@ -162,6 +173,7 @@ def topics_of(candidate: MemoryCandidate) -> frozenset[tuple[str, str]]:
         found |= _definites_of(claim)
     elif fact is not None:
         found.add(_of_key(fact))
+    found |= set(_items_of(candidate))
     found |= {("~", topic) for topic in word_topics(candidate.text)}
     found |= {("≠~", word) for ending in endings_of(candidate.text) for word in ending.topics}
     return frozenset(found) | {(_subject_of(candidate), f"≠{former}") for former in formers_of(candidate.text)}
@@ -178,6 +190,7 @@ def replaced_topics_of(candidate: MemoryCandidate) -> list[tuple[str, str]]:
     subject = _subject_of(candidate)
     return [
         *_fact_topics_of(candidate),
+        *_items_of(candidate),
         *((subject, f"={former}") for former in sorted(formers_of(candidate.text))),
         *(("~", word) for ending in endings_of(candidate.text) for word in sorted(ending.topics)),
     ]
@@ -306,7 +319,7 @@ def _is_before(candidate: MemoryCandidate, memory: Memory) -> bool:
 
 def _replacing(candidate: MemoryCandidate, table: Mapping[tuple[str, str], Sequence[Memory]]) -> Memory | None:
     """The fact of a later day that holds instead: it gives another value, or says that this one is gone."""
-    topics = _fact_topics_of(candidate) + _ending_topics_of(candidate)
+    topics = _fact_topics_of(candidate) + _items_of(candidate) + _ending_topics_of(candidate)
     known = [
         one
         for topic in topics

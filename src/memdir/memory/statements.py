@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
 from memdir.memory.dates import DAY_PREFIX
+from memdir.memory.markup import as_markdown, cleaned
 from memdir.memory.personal import is_attribute
 from memdir.memory.turns import turns
 from memdir.store.text.sentences import sentences
@@ -30,24 +30,50 @@ _BOLD_LEVEL: Final = 7
 """Of a line that is nothing but bold: it heads what follows, up to the next heading."""
 _ITEM: Final = re.compile(r"(?P<indent>\s*)(?:[-*+•]|\d{1,3}[.)])\s+(?:\[(?P<box>[ xX])\]\s+)?")
 _FENCE: Final = re.compile(r"\s{0,3}(`{3,}|~{3,})")
+_QUOTED: Final = re.compile(r"\s{0,3}>\s?")
+_CALLOUT: Final = re.compile(
+    r"\s{0,3}>\s?\[!(?!(?:quote|cite|example|question|help|faq)\b)[\w-]+(?:\|[^\]\n]*)?\][+-]?\s*", re.IGNORECASE
+)
+"""A box with words of one's own, which is written like a quotation."""
 SENTENCES: Final = frozenset({"sentence", "line"})
 """Forms of statements that are sentences."""
+_LETTERS: Final = re.compile(r"[^\W\d_]{2}")
+_LINK_ONLY: Final = re.compile(r"\s*(?:!?\[\[[^\[\]]*\]\]|!?\[[^\]]*\]\([^)]*\)|(?:#[^\W\d][\w/-]*\s*)+)\s*")
+"""One that leads to another text, or tags: it says nothing."""
 _TABLE_HEAD_ROWS: Final = 2
 """The names of the columns, and the rule below."""
 _ROW: Final = re.compile(r"\s*\|(?P<key>[^|\n]+)\|(?P<values>[^|\n]+(?:\|[^|\n]*){0,4}?)\|?\s*$")
 _KEY_VALUE: Final = re.compile(r"(?P<key>[^\W\d_][\w '’/&.-]{0,39}?)(?:\s*:\s+|\s*：\s*)(?P<value>\S.*)$")
-_FRONT_KEY: Final = re.compile(r"(?P<key>[A-Za-z_][\w -]{0,39}?)\s*:\s+(?P<value>\S.*)$")
+_FIELD: Final = re.compile(
+    r"^(?P<key>[A-Za-z_][\w -]{0,39}?)[ \t]*:(?:[ \t]+(?P<value>\S.*)|[ \t]*\r?(?P<items>(?:\n[ \t]*-[ \t]+\S.*)+))$",
+    re.MULTILINE,
+)
 _FRONT_SKIP: Final = frozenset(
     {
         *("title", "date", "created", "updated", "modified", "tags", "tag", "id", "uuid", "type", "layout", "slug", "draft"),
-        *("aliases", "category", "categories", "source", "author", "version", "topic", "permalink", "status", "description"),
+        *("aliases", "category", "categories", "source", "author", "version", "topic", "permalink", "description"),
         *("summary", "project", "metadata", "by", "trust", "confirmed", "seen", "may_replace", "subtitle", "image", "url"),
         *("weight", "class", "icon", "order", "keywords", "menu", "theme", "lang", "excerpt", "cover", "feed", "comments"),
         "toc",
     }
 )
 _KEYS_OF_FILE: Final = frozenset(
-    {"last updated", "last modified", "updated", "modified", "created", "id", "contact id", "uuid", "version"}
+    {
+        *(
+            "last updated",
+            "last modified",
+            "updated",
+            "modified",
+            "created",
+            "id",
+            "contact id",
+            "uuid",
+            "version",
+            "up",
+            "prev",
+        ),
+        *("last edited time", "last edited by", "created time", "created by", "alias", "aliases", "tags", "collapsed"),
+    }
 )
 """Of lines that are about the file and not about anybody."""
 _ABOUT_FILE: Final = re.compile(
@@ -65,8 +91,6 @@ _UNSPACED: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
 _UNSPACED_KEY_MAX: Final = 8
 _PLAIN_KEY_WORDS: Final = 3
 _VALUE_MAX_CHARS: Final = 60
-_KNOWN: Final = 4096
-"""Statements of about one text: each is cleaned where it is read, chosen and told."""
 _NARROW: Final = 60
 """Prose is not wrapped at fewer characters."""
 _UNFINISHED: Final = re.compile(
@@ -77,13 +101,9 @@ _UNFINISHED: Final = re.compile(
 )
 """The end of a line whose sentence does not end there."""
 _BOLD_KEY_WORDS: Final = 6
-_SMALL_I: Final = re.compile(
-    r"(?<![\w.'’-])i(?=['’](?:m|ve|d|ll)\b| (?:am|was|have|had|do|don['’]t|can|can['’]t|will|think|prefer|like|love|hate|use|"
-    r"need|want|live|work|never|always|usually|also|now|just|still|got|moved|started|stopped|gave|bought|sold|take|run|drink|eat)\b)"
-)
 _BLANK: Final = (
     r"\[(?!\[)[^\]]*[^\W\d_][^\]]*\]|\[\s*\]|<[^>]*>|\{[^}]*\}\}?|[-–—.…?/\s]+"
-    r"|(?:n/?a|tbd|tba|todo|unknown|unset|optional|not (?:set|specified|provided|given|known)|"
+    r"|\(\([0-9a-f-]{36}\)\)|(?:n/?a|tbd|tba|todo|unknown|unset|optional|not (?:set|specified|provided|given|known)|"
     r"your \w+(?: here)?)\.?"
 )
 _BLANK_VALUE: Final = re.compile(rf"[\s*_]*(?:{_BLANK}|\([^)]*\))[\s*_]*", re.IGNORECASE)
@@ -102,6 +122,7 @@ class Statement:
     start: int
     end: int
     text: str
+    """Without markup, in one line."""
     form: str
     """`item`, `task` (an item with an empty box), `pair` (`key: value`), `front` (the same in front matter), `sentence`, or
     `line` (a sentence in a paragraph whose lines each say something of their own)."""
@@ -115,22 +136,13 @@ class Statement:
     @property
     def key(self) -> str:
         """Of a pair; empty for others."""
-        found = _KEY_VALUE.match(cleaned(self.text)) if self.form in {"pair", "front"} else None
+        found = _KEY_VALUE.match(self.text) if self.form in {"pair", "front"} else None
         return "" if found is None else found["key"]
 
 
-@lru_cache(maxsize=_KNOWN)
-def cleaned(text: str) -> str:
-    """Without Markdown emphasis, links and folded white space, with "I" where "i" was typed; one line."""
-    text = _SMALL_I.sub("I", text)
-    text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text)
-    text = re.sub(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1", r"\2", text)
-    return " ".join(text.replace("`", "").split())
-
-
-def statements(text: str) -> Iterator[Statement]:
-    """All of a text, in order; of a conversation what people say in it."""
-    text = _without_comments(text)
+def statements(text: str, *, is_org: bool = False) -> Iterator[Statement]:
+    """All of a text in Markdown, or Org, in order; of a conversation what people say in it."""
+    text = as_markdown(text, is_org=is_org)
     position, front = _front_matter(text)
     yield from (one for one in front if not _is_blank(one))
     said = turns(text, position)
@@ -143,30 +155,20 @@ def statements(text: str) -> Iterator[Statement]:
 
 def _read(text: str, start: int, end: int) -> Iterator[Statement]:
     for one in _Reader(text).read(start, end):
-        if len(one.text) > _LINE_MAX_CHARS:
-            yield replace(one, text=one.text[:_LINE_MAX_CHARS])
-        elif not _is_blank(one):
-            yield one
-
-
-def _without_comments(text: str) -> str:
-    """With blanks in place of HTML comments that end; each character stays where it was."""
-    parts: list[str] = []
-    position = 0
-    while (start := text.find("<!--", position)) >= 0 and (end := text.find("-->", start)) >= 0:
-        parts += [text[position:start], re.sub(r"[^\n]", " ", text[start : end + 3])]
-        position = end + 3
-    return "".join([*parts, text[position:]])
+        said = cleaned(one.text[:_LINE_MAX_CHARS])
+        if said and not _is_blank(one) and _LINK_ONLY.fullmatch(one.text) is None:
+            yield replace(one, text=said)
 
 
 def _is_blank(one: Statement) -> bool:
-    said = cleaned(one.text)
+    said = cleaned(one.text[:_LINE_MAX_CHARS])
     pair = _KEY_VALUE.match(said) if one.form in {"pair", "front"} else None
     if any(_ABOUT_FILE.match(heading) for heading in one.headings) or (
         pair is not None and pair["key"].casefold() in _KEYS_OF_FILE
     ):
         return True
-    is_blank = _BLANK_LINE.fullmatch(said) if pair is None else _BLANK_VALUE.fullmatch(pair["value"])
+    written = one.text[:_LINE_MAX_CHARS].strip()
+    is_blank = _BLANK_LINE.fullmatch(written) if pair is None else _BLANK_VALUE.fullmatch(pair["value"])
     return is_blank is not None or _TO_FILL.search(said) is not None
 
 
@@ -183,6 +185,7 @@ class _Reader:
         self._paragraph: tuple[int, int] | None = None
         self._fence = ""
         self._rows = 0
+        self._is_callout = False
 
     def read(self, position: int, end: int) -> Iterator[Statement]:
         while position < end:
@@ -194,6 +197,12 @@ class _Reader:
 
     def _line(self, start: int, stop: int) -> Iterator[Statement]:
         line = self._text[start:stop]
+        box, quoted = _CALLOUT.match(line), _QUOTED.match(line)
+        self._is_callout = box is not None or (self._is_callout and quoted is not None)
+        if self._is_callout and (mark := box or quoted) is not None:
+            yield from self._close()
+            start += mark.end()
+            line = self._text[start:stop]
         stripped = line.strip()
         in_fence = self._in_fence(line)
         self._rows = self._rows + 1 if stripped.startswith("|") and not in_fence else 0
@@ -249,7 +258,7 @@ class _Reader:
             return
         values = " – ".join(value for one in found["values"].split("|") if (value := cleaned(one)))
         said = f"{cleaned(found['key'])}: {values}"
-        is_dated = DAY_PREFIX.match(said) is not None
+        is_dated = DAY_PREFIX.match(said) is not None and _LETTERS.search(values) is not None
         if values and (is_dated or _is_pair(said)):
             yield Statement(start=start, end=stop, text=said, form="item" if is_dated else "pair", headings=self._above())
 
@@ -288,19 +297,24 @@ def _front_matter(text: str) -> tuple[int, list[Statement]]:
     if end is None or end.start() > FRONT_MAX_CHARS:
         return 0, []
     found = []
-    position = text.index("\n") + 1
-    while position < end.start():
-        stop = text.index("\n", position)
-        line = text[position:stop].rstrip("\r")
-        field = _FRONT_KEY.match(line)
-        if field is not None and field["key"].casefold() not in _FRONT_SKIP:
-            value = re.sub(r"\s#(?:\s.*)?$", "", f" {field['value']}").strip().strip("\"'") or "-"
-            if "_" in field["key"] and value.casefold() in {"true", "false"}:  # a setting of a web site
-                value = "-"
-            said = f"{field['key'][:1].upper()}{field['key'][1:]}: {value}"
-            found.append(Statement(start=position, end=position + len(line), text=said, form="front"))
-        position = stop + 1
+    for field in _FIELD.finditer(text, text.index("\n") + 1, end.start()):
+        value = _value(field)
+        if field["key"].casefold() in _FRONT_SKIP or ("_" in field["key"] and value.casefold() in {"true", "false"}):
+            continue  # the latter is a setting of a web site
+        said = cleaned(f"{field['key'][:1].upper()}{field['key'][1:]}: {value or '-'}")
+        found.append(Statement(start=field.start(), end=field.end(), text=said, form="front"))
     return end.end(), found
+
+
+def _value(field: re.Match[str]) -> str:
+    """Without quotes and comments; a list with commas."""
+    value = re.sub(r"\s#(?:\s.*)?$", "", f" {field['value'] or ''}").strip()
+    if field["items"] is not None:
+        items = re.sub(r"^[ \t]*-", "", field["items"].strip(), flags=re.MULTILINE).splitlines()
+    else:
+        is_list = value.startswith("[") and value.endswith("]") and not value.startswith("[[") and "," in value
+        items = value[1:-1].split(",") if is_list else [value]
+    return ", ".join(plain for item in items if (plain := item.strip().strip("\"'")))
 
 
 def _is_pair(line: str) -> bool:

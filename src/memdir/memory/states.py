@@ -181,6 +181,8 @@ _FAMILIES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ("retired", rf"{_IS} (?:now )?retired\b|\bI(?:['’]ve| have)? retired\b|\btook early retirement\b"),
     ),
 }
+PASSING: Final = frozenset({"whereabouts", "guest"})
+"""Families of states that one is in for days."""
 _RULES: Final = tuple(
     (family, value, re.compile(rule, re.IGNORECASE)) for family, rules in _FAMILIES.items() for value, rule in rules
 )

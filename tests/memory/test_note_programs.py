@@ -1,0 +1,271 @@
+"""Notes as Obsidian, Logseq, Notion, Org and Zettelkasten programs keep them: links, tags, tasks, properties, dates in names;
+and what lies among them that others wrote."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memdir.memory.markup import cleaned, source_at
+from memdir.memory.pages import Known, pages
+from memdir_bench.memory.judging import DAY_MS, Store, shown
+
+from .reading import facts, read
+
+pytestmark = pytest.mark.promise("facts.note-programs")
+
+
+@pytest.mark.parametrize(
+    ("source", "plain"),
+    [
+        ("My manager is [[Helen Marsh]].", "My manager is Helen Marsh."),
+        ("Lunch with [[People/Ana Ruiz#Work|Ana]] and [[People/Ben]]", "Lunch with Ana and Ben"),
+        ("Moved [to Porto](https://example.com/a) on ==Monday==", "Moved to Porto on Monday"),
+        ("I *really* like __tea__, _strong_, `black`", "I really like tea, strong, black"),
+        ("Use snake_case_names and 2 * 3 * 4", "Use snake_case_names and 2 * 3 * 4"),
+        ("~~I like coffee.~~ I like tea.", "I like tea."),
+        ("wants to open a bakery #ideas #work/later", "wants to open a bakery"),
+        ("Deploys are announced in #releases", "Deploys are announced in #releases"),
+        ("My favourite colour is #fa0 and my channel is #ops", "My favourite colour is #fa0 and my channel is #ops"),
+        ("call the dentist ⏫ 📅 2026-03-09 ➕ 2026-03-01", "call the dentist 📅 2026-03-09"),
+        ("Our bank is Aktia[^2] ^a1b2c3", "Our bank is Aktia"),
+        ("![[garden.png]] The garden is 40 m²", "The garden is 40 m²"),
+        ("See [[https://example.com][the lease]]", "See the lease"),
+        ("weight:: 78.2", "weight: 78.2"),
+        ("i live in Porto", "I live in Porto"),
+    ],
+)
+def test_markup_is_no_part_of_what_is_said(source: str, plain: str) -> None:
+    assert cleaned(source) == plain
+
+
+PIECES = st.sampled_from(
+    [
+        "[[Ana Ruiz]]",
+        "[[Ana|she]]",
+        "**bold**",
+        "_so_",
+        "==x==",
+        "~~gone~~",
+        " #tag",
+        "i am",
+        "\n  ",
+        "word",
+        "`a`",
+        "[a](b)",
+        ",",
+    ]
+)
+
+
+@given(st.lists(PIECES, max_size=12))
+def test_each_place_in_the_plain_text_has_one_in_its_source(pieces: list[str]) -> None:
+    source = "".join(pieces)
+    plain = cleaned(source)
+    for at, char in enumerate(plain):
+        place = source_at(source, plain, at)
+        while source[place] != char and not (char == " " and source[place].isspace()) and (char, source[place]) != ("I", "i"):
+            place += 1  # markup stands before it
+        assert place < len(source)
+    assert source_at(source, plain, len(plain)) <= len(source)
+
+
+DAILY = """---
+date: 2026-03-20
+tags: [daily]
+mood: ok
+---
+# Friday 20 March 2026
+prev:: [[2026-03-19]]
+weight:: 78.2
+
+## Log
+- moved in!! New address: Rua das Flores 14, 4050-262 Porto
+- sold the bike to [[Tomás]] for 180€
+- [[Helen Marsh]] is on leave until June, [[Dario]] is my manager in the meantime
+- I'm on the [[platform]] team now
+
+> [!quote] Marcus
+> I live in Rome.
+
+> [!info] I'm allergic to penicillin.
+
+%% I live in Oslo. %%
+
+## Tasks
+- [x] call the dentist ✅ 2026-03-18
+- [ ] ask [[Karl]] about the drill
+"""
+
+
+def test_a_daily_note_of_obsidian() -> None:
+    kinds = {one.text: one.kind for one in read(DAILY, "/memory/Daily/2026-03-20.md")}
+    assert kinds == {
+        "moved in!!": "dynamic",
+        "New address: Rua das Flores 14, 4050-262 Porto": "static",
+        "sold the bike to Tomás for 180€": "dynamic",
+        "Helen Marsh is on leave until June.": "dynamic",
+        "Dario is my manager in the meantime": "dynamic",
+        "I'm on the platform team now": "static",
+        "I'm allergic to penicillin.": "static",
+        "ask Karl about the drill": "dynamic",
+    }
+
+
+def test_a_clause_has_its_own_place_although_links_stand_before_it() -> None:
+    found = [one for one in read(DAILY, "/memory/Daily/2026-03-20.md") if "Dario" in one.text]
+    assert DAILY.encode()[found[0].start_byte : found[0].end_byte].decode() == "[[Dario]] is my manager in the meantime"
+
+
+def test_a_new_address_takes_the_place_of_the_old_one() -> None:
+    store = Store()
+    store.write("/memory/me.md", "- Address: Lange Straat 9, Utrecht\n- Phone: 030 1234\n", now_ms=0)
+    store.write("/memory/Daily/2026-03-20.md", DAILY, now_ms=DAY_MS)
+    said = [one.text for one in shown(store, DAY_MS)]
+    assert [one for one in said if "ddress" in one] == ["New address: Rua das Flores 14, 4050-262 Porto"]
+    assert "Phone: 030 1234" in said
+
+
+LOGSEQ = """- Met [[Ines Kowalski]] for coffee
+\t- she's moving to Gdańsk in April
+\t- wants to start a bakery #ideas
+- DONE pay the rent
+  :LOGBOOK:
+  CLOCK: [2026-03-02 Mon 09:12:33]--[2026-03-02 Mon 09:20:11] =>  00:07:38
+  :END:
+- TODO renew passport
+  SCHEDULED: <2026-03-10 Tue>
+- collapsed:: true
+  We signed the lease for the shop.
+- ((64f0a1b2-1234-4abc-9def-001122334455))
+- [[Garden]]
+"""
+
+
+def test_a_journal_of_logseq() -> None:
+    assert facts(LOGSEQ, "/memory/journals/2026_03_02.md") == [
+        "Met Ines Kowalski for coffee", "Ines Kowalski's moving to Gdańsk in April", "Ines Kowalski wants to start a bakery",
+        "renew passport SCHEDULED: <2026-03-10 Tue>", "We signed the lease for the shop.",
+    ]  # fmt: skip
+    page = "tags:: person\nbirthday:: [[Jul 9th]]\nalias:: Ines\n\n- Her husband is [[Marek]]\n"
+    assert facts(page, "/memory/pages/Ines Kowalski.md") == [
+        "Ines Kowalski – birthday: Jul 9th", "Ines Kowalski's husband is Marek",
+    ]  # fmt: skip
+
+
+def test_a_page_of_notion_is_of_whom_it_is_called_after_and_not_of_the_user() -> None:
+    text = "# Dr Patel\n\nPhone: +44 20 7946 0018\nAddress: 12 Harley Mews, London\nLast edited time: March 3, 2026 10:11 PM\n"
+    path = "/memory/Contacts 1f2e3d4c5b6a79887766554433221100/Dr Patel 0a1b2c3d4e5f60718293a4b5c6d7e8f9.md"
+    assert {one.text: one.subject for one in read(text, path)} == {
+        "Dr Patel – Phone: +44 20 7946 0018": "dr patel", "Dr Patel – Address: 12 Harley Mews, London": "dr patel",
+    }  # fmt: skip
+
+
+def test_org() -> None:
+    text = (
+        "#+TITLE: Life\n* Health\n** Allergies\n   - penicillin\n* TODO Renew the insurance\n  DEADLINE: <2026-12-18 Fri>\n"
+        "* DONE Cancel the gym\n  CLOSED: [2026-11-01 Sun]\n* Home\n  We live at /Lindenstrasse 4/, third floor.\n"
+    )
+    assert facts(text, "/memory/life.org") == [
+        "Allergies: penicillin", "Renew the insurance DEADLINE: <2026-12-18 Fri>", "We live at Lindenstrasse 4, third floor.",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("path", "day"),
+    [
+        ("/memory/2026_03_02.md", "2026-03-02"),
+        ("/memory/202603021412 Why I left.md", "2026-03-02"),
+        ("/memory/2 March 2026.md", "2026-03-02"),
+        ("/memory/Mar 2nd, 2026.md", "2026-03-02"),
+    ],
+)
+def test_days_in_names_of_files(path: str, day: str) -> None:
+    (fact,) = read("I live in Porto.\n", path)
+    assert fact.said_ms is not None
+    assert datetime.fromtimestamp(fact.said_ms / 1000, UTC).date().isoformat() == day
+    assert fact.subject == "user"
+
+
+CLIPPED = (
+    "I used to drink six cups a day. I live in Seattle, and my husband works at a roastery.\nI'm a nurse.\n"
+    "- Green tea is better\n- Ana Lowe lives in Graz\n"
+)
+
+
+@pytest.mark.promise("facts.hearsay")
+@pytest.mark.parametrize(
+    ("head", "path"),
+    [
+        ('---\nsource: "https://blog.example.com/quit"\nauthor: Sandra Lowe\n---\n', "/memory/How I quit coffee.md"),
+        ("# How I quit coffee\nSource: <https://blog.example.com/quit>\n\n", "/memory/notes/coffee.md"),
+        ("---\ntags: [clippings, health]\n---\n", "/memory/coffee.md"),
+        ("tags:: book, coffee\n\n", "/memory/pages/coffee.md"),
+        ("", "/memory/Clippings/coffee.md"),
+        ("", "/memory/3_Book notes/coffee.md"),
+        ("", "/memory/Rezepte/kaffee.md"),
+    ],
+)
+def test_what_was_clipped_or_is_about_a_book_is_nobodys_fact(head: str, path: str) -> None:
+    assert facts(head + CLIPPED, path) == []
+
+
+def test_but_a_persons_page_may_name_their_site() -> None:
+    text = "---\nurl: https://ana.example.com\ncompany: Nexo\n---\n- Lives in Graz\n"
+    assert facts(text, "/memory/people/ana ruiz.md") == ["Ana Ruiz – Company: Nexo", "Ana Ruiz – Lives in Graz"]
+
+
+def test_lists_of_links_and_tables_of_numbers_state_nothing() -> None:
+    links = "# Home\n- [[Garden]]\n- [[People/Ana]]\n- [lease](lease.pdf)\n- https://example.com\n"
+    assert facts(links, "/memory/home moc.md") == []
+    table = "| date | ferritin |\n| --- | --- |\n| 2025-09-01 | 12 |\n| 2026-03-01 | 40 |\n"
+    assert facts(table, "/memory/blood.md") == []
+
+
+def test_a_relative_clause_says_nothing_of_the_user() -> None:
+    assert facts("I met Ana, who is married now and lives in Graz.\n", "/memory/me.md") == [
+        "I met Ana, who is married now and lives in Graz.",
+    ]  # fmt: skip
+
+
+def test_lists_in_front_matter() -> None:
+    text = '---\nlanguages: [Portuguese, English]\nhobbies:\n  - chess\n  - sailing\npartner: "[[Ana]]"\nname: [NAME]\n---\n'
+    assert facts(text, "/memory/me.md") == ["Languages: Portuguese, English", "Hobbies: chess, sailing", "Partner: Ana"]
+
+
+def test_pages_of_people_and_projects_are_told_by_their_folders() -> None:
+    notes = {
+        "/memory/People/Tomás.md": "Plays bass in a band.\nRehearsal opens at eight.\n",
+        "/memory/Projects/Oslo trip.md": "---\nstatus: planning\n---\n- Hotel: Citybox\n",
+        "/memory/me.md": "My manager is [[Helen Marsh]].\n",
+    }
+    store = Store()
+    for path, text in notes.items():
+        store.write(path, text, now_ms=0)
+    known = [Known(memory=one, place=f"{one.document_id}:1") for one in store.latest()]
+    found = pages(known, now_ms=0)
+    assert [line for line in found["people.md"].splitlines() if line.startswith("## ")] == ["## Helen Marsh", "## Tomás"]
+    assert "Oslo trip – Status: planning" in found["projects.md"]
+    assert "Tomás – Plays bass" not in found["projects.md"]
+
+
+def test_what_somebody_has_several_of_is_not_replaced_by_another_one() -> None:
+    store = Store()
+    store.write(
+        "/memory/me.md",
+        "- Allergies: penicillin\n- Languages: Portuguese, English\n- Child: Mira\n- Keys: at Zoe's\n",
+        now_ms=0,
+    )
+    store.write("/memory/health.md", "# Me\n\n## Allergies\n- cats (mild)\n", now_ms=DAY_MS)
+    store.write(
+        "/memory/now.md", "- Languages: Portuguese, English, Norwegian\n- Child: Tom\n- Keys: in the shed\n", now_ms=2 * DAY_MS
+    )
+    store.write("/memory/user.md", "## Gifts\n- a kite for Mira\n", now_ms=2 * DAY_MS)
+    store.write("/memory/profile.md", "## Gifts\n- socks for Tom\n", now_ms=3 * DAY_MS)
+    assert sorted(one.text for one in shown(store, 3 * DAY_MS)) == [
+        "Allergies: cats (mild)", "Allergies: penicillin", "Child: Mira", "Child: Tom", "Gifts: a kite for Mira",
+        "Gifts: socks for Tom", "Keys: in the shed", "Languages: Portuguese, English, Norwegian",
+    ]  # fmt: skip
