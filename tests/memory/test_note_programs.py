@@ -3,6 +3,8 @@ and what lies among them that others wrote."""
 
 from __future__ import annotations
 
+import random
+import re
 from datetime import UTC, datetime
 
 import pytest
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 from memdir.memory.markup import cleaned, source_at
 from memdir.memory.pages import Known, pages
 from memdir_bench.memory.judging import DAY_MS, Store, shown
+from memdir_bench.memory.made_up_lives import life
 
 from .reading import facts, read
 
@@ -71,6 +74,36 @@ def test_each_place_in_the_plain_text_has_one_in_its_source(pieces: list[str]) -
             place += 1  # markup stands before it
         assert place < len(source)
     assert source_at(source, plain, len(plain)) <= len(source)
+
+
+def _marked(text: str, rng: random.Random) -> str:
+    """With links, emphasis, tags and comments, as somebody may write it in Obsidian."""
+
+    def named(found: re.Match[str]) -> str:
+        name = found[0]
+        return rng.choice([f"[[{name}]]", f"**{name}**", f"[[People/{name}|{name}]]", name, f"[{name}](x.md)", f"=={name}=="])
+
+    lines = []
+    for line in text.split("\n"):
+        linked = re.sub(r"(?<=[a-z] )[A-Z][a-z]{2,}(?: [A-Z][a-z]+)?(?=[ .,;]|$)", named, line)
+        is_said = bool(line.strip()) and not line.startswith("#")
+        lines.append(linked + rng.choice(["", "", "", " #life", " #work/now", " %%check this%%"]) * is_said)
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("family", ["tuned", "held"])
+def test_links_emphasis_tags_and_comments_change_nothing_of_what_is_remembered(family: str) -> None:
+    compared = 0
+    for seed in range(6):
+        for path, text, _ in life(family, seed).notes:
+            if "/chats/" not in path:
+                marked = _marked(text, random.Random(f"{family}{seed}{path}"))
+                plain, found = read(text, path), read(marked, path)
+                assert [(one.kind, one.subject, one.text) for one in found] == [
+                    (one.kind, one.subject, one.text) for one in plain
+                ]
+                compared += 1
+    assert compared > 100
 
 
 DAILY = """---
