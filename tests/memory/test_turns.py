@@ -32,6 +32,8 @@ def test_a_mail_as_it_was_delivered_is_one() -> None:
     received = "Received: from a.example by b.example;\n\tWed, 18 Nov 2026 10:00:00 +0100\n"
     delivered = f"From liv@example.org Wed Nov 18 10:00:00 2026\n{received}{HEAD}Content-Transfer-Encoding: 8bit\n"
     assert [one.subject for one in read(f"{delivered}\nI live in Malmö.\n", "/memory/mail.txt")] == ["liv stenmark"]
+    nameless = "Message-ID: <1@b.example>\nContent-Type: text/plain\nSubject: Hi\n\nI live in Malmö.\n"
+    assert [one.subject for one in read(nameless, "/memory/mail.txt")] == ["somebody"]
 
 
 def test_what_a_model_says_in_a_chat_is_nobodys_and_who_talks_with_it_is_the_user() -> None:

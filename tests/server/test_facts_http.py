@@ -117,3 +117,30 @@ def test_a_graph_leads_from_one_to_the_next(server: ServerProcess, client: httpx
     assert links("user", 3)[-1] == ("ben okafor", "works at", "tessera", 3)
     assert links("ines", 1) == [near[0], ("ines alves", "works at", "tessera", 2)]
     assert links("nobody", 2) == []
+
+
+@pytest.mark.promise("facts.note-programs")
+def test_a_question_is_answered_by_what_it_asks_for_of_whom_it_names(
+    server: ServerProcess, client: httpx.Client, tag: str
+) -> None:
+    del server
+    at = {"containerTag": tag}
+    for path, content in (
+        ("me.md", "- Job: reliability engineer at Nexo\n- Allergies: penicillin\n"),
+        ("daily/2026-03-20.md", "- moved in!! New address: Rua das Flores 14, Porto\n- [ ] tell the bank where I live now\n"),
+        ("people/Priya Nair.md", "Lives in Braga with her partner [[João]]. Works at Tessera.\n- Her daughter is Mira\n"),
+        ("people/Ines Kowalski.md", "city:: Poznań\n\n- Her husband is [[Marek]]\n- Works at a bakery\n"),
+    ):
+        client.put(f"/v1/files/memory/{path}", params=at, content=content.encode()).raise_for_status()
+    done(client, tag)
+
+    def answer(question: str) -> str:
+        text: str = client.get("/v1/facts", params={**at, "q": question}).json()["facts"][0]["text"]
+        return text
+
+    assert answer("where does the user live") == "New address: Rua das Flores 14, Porto"
+    assert answer("where do we live") == "New address: Rua das Flores 14, Porto"
+    assert answer("what do I do for a living?") == "Job: reliability engineer at Nexo"
+    assert answer("what am I allergic to") == "Allergies: penicillin"
+    assert answer("where does Priya live") == "Priya Nair – Lives in Braga with her partner João."
+    assert answer("where does Ines live") == "Ines Kowalski – city: Poznań"

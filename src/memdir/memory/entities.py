@@ -61,7 +61,7 @@ class Entities:
         self._by_first: dict[str, set[str]] = {}
         for name in names:
             first, _, rest = name.partition(" ")
-            if rest:
+            if rest and "'s" not in name and "’s" not in name:
                 self._by_first.setdefault(first, set()).add(name)
         self._subjects = {self.named(link.subject) for link in self._links} - {USER}
 
@@ -70,11 +70,11 @@ class Entities:
         return {self.named(name) for name in _mentioned(candidate)}
 
     def asked_about(self, question: str) -> set[str]:
-        """Known names in a question; the user, for "I" and "my"."""
+        """Known names in a question; the user, for "I", "our" and "the user"."""
         words = re.findall(r"\w[\w-]*", re.sub(r"['’]s\b", "", question.casefold()))
         runs = {" ".join(words[at : at + size]) for size in (1, 2, 3) for at in range(len(words))}
         found = {name for run in runs if (name := self.named(run)) in self._subjects}
-        return found | ({USER} if {"i", "my", "me", "mine"} & set(words) else set())
+        return found | ({USER} if {"i", "my", "me", "mine", "user", "we", "our"} & set(words) else set())
 
     def named(self, text: str) -> str:
         """The name that is meant: "ana" is "ana ruiz" where only one is called so; "I" and "me" are the user."""
@@ -117,7 +117,13 @@ class Entities:
         return found - self.people() - {USER}
 
 
+def subject_of(candidate: MemoryCandidate) -> str:
+    """Whom a fact is about, in lower case."""
+    claim = claim_of(candidate.text)
+    return candidate.subject.casefold() if claim is None else claim.subject
+
+
 def _mentioned(candidate: MemoryCandidate) -> set[str]:
     claim = claim_of(candidate.text)
-    own = {candidate.subject.casefold()} if claim is None else {claim.subject, claim.value}
+    own = {subject_of(candidate)} | (set() if claim is None else {claim.value})
     return own | {name.casefold() for name in _NAME.findall(candidate.text)}

@@ -46,6 +46,10 @@ _FROM: Final = re.compile(
     r"^(?:\*\*)?(?:From|Von|De|Från|Da)(?:\*\*)?:(?:\*\*)?[ \t]+\"?(?P<who>[^\n<\"(]*)", re.IGNORECASE | re.MULTILINE
 )
 _MAIL: Final = re.compile(r"^(?:\*\*)?(?:Subject|Betreff|Objet|Asunto|Ämne)\b|\w@\w", re.IGNORECASE | re.MULTILINE)
+_OF_A_PROGRAM: Final = re.compile(
+    r"^(?:MIME-Version|Content-Type|Message-ID|Received|Return-Path): ", re.IGNORECASE | re.MULTILINE
+)
+"""Fields that nobody types."""
 SELF: Final = frozenset({"me", "myself", "ich", "moi", "yo", "jag", "ik"})
 """How people call themselves in what they write down, in lower case."""
 _USER: Final = SELF | {"user", "human", "you", "du"}
@@ -82,8 +86,8 @@ def turns(text: str, position: int = 0) -> list[Turn] | None:
     forwarded = _FORWARDED.match(text, begin)
     head = _HEAD.match(text, begin if forwarded is None else forwarded.end())
     sender = None if head is None or _MAIL.search(head[0]) is None else _FROM.search(head[0])
-    if head is not None and sender is not None:
-        who = " ".join(sender["who"].split()) or "Somebody"
+    if head is not None and (sender is not None or _OF_A_PROGRAM.search(head[0]) is not None):
+        who = ("" if sender is None else " ".join(sender["who"].split())) or "Somebody"
         return [Turn(head.end(), len(text), ME if who.casefold() in _USER else who, written_on(head[0]))]
     lines = sum(bool(line.strip()) for line in text[begin:].splitlines())
     for pattern in _LINES:

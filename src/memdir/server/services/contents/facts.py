@@ -10,7 +10,8 @@ from typing import Final, Literal, cast
 from memdir.api import facts as wire
 from memdir.core.clock import iso_ms
 from memdir.memory.claims import claim_of
-from memdir.memory.entities import Entities
+from memdir.memory.entities import Entities, subject_of
+from memdir.memory.questions import attribute_of, attributes_asked
 from memdir.retrieval.types import SearchQuery
 from memdir.server.engine import Engine
 from memdir.server.http.access import Caller
@@ -21,6 +22,10 @@ from memdir.store.types import Container, Memory, Scope
 _READ_MAX: Final = 20_000
 _OF_OTHERS: Final = 0.5
 """What a fact about others than those whom a question names counts."""
+_ANSWERS: Final = 0.95
+"""What a fact counts at least that tells of whom a question names what it asks for."""
+_BESIDE: Final = 0.9
+"""What others count then."""
 _WORD: Final = re.compile(r"\w+")
 
 
@@ -103,11 +108,18 @@ def _scores(
         texts = {memory_id: memory.candidate.text for memory_id, memory in held.items()}
         with engine.in_flight.search():
             scores = {one.id: one.score for one in engine.memory_index.search_among(texts, query, engine.searcher)}
-    asked = entities.asked_about(wanted.q)
-    if asked:
-        for memory_id in scores:
-            if asked.isdisjoint(entities.names_in(held[memory_id].candidate)):
-                scores[memory_id] *= _OF_OTHERS
+    asked, attributes = entities.asked_about(wanted.q), attributes_asked(wanted.q)
+    for memory_id in scores if asked else ():
+        if asked.isdisjoint(entities.names_in(held[memory_id].candidate)):
+            scores[memory_id] *= _OF_OTHERS
+    answers = {
+        memory_id
+        for memory_id, memory in (held.items() if asked and attributes else ())
+        if entities.named(subject_of(memory.candidate)) in asked and attribute_of(memory.candidate.text) in attributes
+    }
+    if answers:
+        scores = {memory_id: score * (1.0 if memory_id in answers else _BESIDE) for memory_id, score in scores.items()}
+        scores |= {memory_id: max(scores.get(memory_id, 0.0), _ANSWERS) for memory_id in answers}
     return dict(sorted(scores.items(), key=lambda one: -one[1]))
 
 
