@@ -237,6 +237,7 @@ CLIPPED = (
         ("# How I quit coffee\nSource: <https://blog.example.com/quit>\n\n", "/memory/notes/coffee.md"),
         ("---\ntags: [clippings, health]\n---\n", "/memory/coffee.md"),
         ("tags:: book, coffee\n\n", "/memory/pages/coffee.md"),
+        ('---\ntype: Web\nauthors: "[[Ann Lowe]]"\nurl: https://a.example/x\n---\n', "/memory/coffee.md"),
         ("", "/memory/Clippings/coffee.md"),
         ("", "/memory/3_Book notes/coffee.md"),
         ("", "/memory/Rezepte/kaffee.md"),
@@ -302,3 +303,48 @@ def test_what_somebody_has_several_of_is_not_replaced_by_another_one() -> None:
         "Allergies: cats (mild)", "Allergies: penicillin", "Child: Mira", "Child: Tom", "Gifts: a kite for Mira",
         "Gifts: socks for Tom", "Keys: in the shed", "Languages: Portuguese, English, Norwegian",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '---\nmodule: "AI"\n---\n# Fluent\n\nAn aspect of a [[World]] that can change. All others are called [[Static]]\n',
+        "# Agents\n\nAn [[Agent]] (see [[Reflex]]) which chooses [[Action|actions]]. This type of agent is quite flexible.\n",
+        "# Be bored\n\nThe idea is that when you are bored your mind rests.\nAfter that you will want to do something.\n",
+    ],
+)
+def test_a_note_that_explains_something_is_about_nobody(text: str) -> None:
+    assert facts(text, "/memory/AI/x.md") == []
+
+
+def test_but_what_a_short_note_tells_of_a_thing_is_remembered() -> None:
+    for said in (
+        "A spare key is at the neighbour's.",
+        "The process for refunds is owned by Ana.",
+        "You need the VPN for staging.",
+    ):
+        assert facts(said + "\n", "/memory/notes.md") == [said]
+
+
+def test_boxes_and_tags_before_a_line() -> None:
+    text = (
+        "- [/] paint the fence\n- [-] call the bank\n- [>] mow the lawn\n- [!] the boiler leaks\n"
+        "- #event dinner with [[Jenna Wolf]] on Friday\n"
+    )
+    assert facts(text, "/memory/notes.md") == ["paint the fence", "the boiler leaks", "dinner with Jenna Wolf on Friday"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Adresse: Allee 1, Halle", "Neue Adresse: Gartenweg 3, Leipzig"),
+        ("Dirección: Calle Sol 1, Lugo", "Nueva dirección: Calle Mayor 5, Valencia"),
+        ("Adresse : 3 rue Haute, Metz", "Nouvelle adresse : 12 rue des Lilas, Lyon"),
+    ],
+)
+def test_a_new_address_in_other_languages(old: str, new: str) -> None:
+    store = Store()
+    store.write("/memory/me.md", f"- {old}\n", now_ms=0)
+    store.write("/memory/2026-11-20.md", f"## Heute\n- {new}\n- Zahnarzt angerufen\n", now_ms=DAY_MS)
+    said = [(one.kind, one.text) for one in shown(store, DAY_MS) if one.kind == "static"]
+    assert said == [("static", new)]

@@ -53,6 +53,7 @@ _RECENT_HEADING: Final = Caseless(
 _OF_USER: Final = Caseless(r"\b(?:user|me|my|human|owner)\b")
 _VAGUE: Final = Caseless(
     r"(?:(?:my|the|some|other|important|key|more|long-term) )?(?:notes?|contexts?|memor(?:y|ies)|misc\w*|facts?|others?|"
+    r"aufgaben|tagebuch|notizen|heute|tareas|diario|notas|hoy|tâches|aujourd'hui|"
     r"logs?|journal|diary|tasks?|to-?dos?|today|events?|happened|standup|thoughts|highlights|"
     r"general|background|info(?:rmation)?|overview|profile|details|basics|personal(?: info(?:rmation)?)?|things to remember|"
     r"about\b.*|user\b.*|me|(?:week|w|kw|q|day|month)? ?\d[\d./ –-]*|never assume|.*\.md\b.*)$",
@@ -61,9 +62,10 @@ _VAGUE: Final = Caseless(
 _ADDRESS: Final = re.compile(r"<?https?://\S+")
 _LABEL_MAX_CHARS: Final = 40
 _LASTING: Final = Caseless(
-    r"^(?:(?:my|our) )?(?:(?:new|current|home|work|private) )*(?:address|phone|mobile|(?:phone )?number|e-?mail|surname|name|"
-    r"birthday|job|role|employer|landlord|landlady|doctor|dentist|boss|manager|time ?zone|adresse|telefon|teléfono|"
-    r"dirección|téléphone)(?: address| number)? ?:"
+    r"^(?:(?:my|our|meine?|mi|mon|ma) )?(?:(?:new|current|home|work|private|neue[rs]?|nuev[oa]|nouvelle|nouveau) )*"
+    r"(?:address|phone|mobile|(?:phone )?number|e-?mail|surname|name|"
+    r"birthday|job|role|employer|landlord|landlady|doctor|dentist|boss|manager|time ?zone|adresse|anschrift|"
+    r"telefon(?:nummer)?|handy(?:nummer)?|dirección|domicilio|teléfono|móvil|téléphone|portable)(?: address| number)? ?:"
 )
 """What does not pass with the day on which it is noted."""
 

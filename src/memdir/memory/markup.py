@@ -35,6 +35,7 @@ _NOTE_MARKS: Final = re.compile(r"\[\^[^\]\s]+\]|\s\^[\w-]+$")
 _TASK_MARKS: Final = re.compile(r"\s*(?:[🔺⏫🔼🔽⏬]|[➕✅❌]\ufe0f? ?\d{4}-\d{2}-\d{2})\ufe0f?")
 """A task's priority, and when it was made or done."""
 _TAGS: Final = re.compile(r"(?:\s+#(?![0-9a-fA-F]{3}(?:[0-9a-fA-F]{3})?\b)[^\W\d_][\w/-]*)+\s*$")
+_LEADING_TAGS: Final = re.compile(r"^(?:#[^\W\d_][\w/-]*\s+)+(?=\S)")
 _NEEDS_MORE: Final = re.compile(
     r"(?:[:,]|\b(?:in|on|at|to|is|are|of|via|the|my|our|channel|tag|and|or|im|auf|ist|en|es|sur|dans|est))$", re.IGNORECASE
 )
@@ -53,6 +54,7 @@ def cleaned(text: str) -> str:
         text = emphasis.sub(r"\2", text)
     text = _FIELD.sub(r"\1:", text)
     text = _TASK_MARKS.sub("", _NOTE_MARKS.sub("", text))
+    text = _LEADING_TAGS.sub("", text)
     tags = _TAGS.search(text)
     if tags is not None and tags.start() and _NEEDS_MORE.search(text[: tags.start()].rstrip()) is None:
         text = text[: tags.start()]

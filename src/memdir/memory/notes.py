@@ -78,6 +78,12 @@ _FROM_ELSEWHERE: Final = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 """What the head of a text says that was taken from a page or a book, or is about one."""
+_OF_PAGE: Final = re.compile(r"^(?:url|link)::?[ \t]*[\"'<\[]*https?://", re.IGNORECASE | re.MULTILINE)
+_OF_AUTHOR: Final = re.compile(
+    r"^(?:authors?|published|publisher|site)::?[ \t]*\S|^type::?[ \t]*[\"']?(?:web|article|clipping|bookmark)\b",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""Where both are said, too."""
 _OF_PERSON: Final = re.compile(
     r"^(?:tags?|type|kind|category)::?[ \t].*\b(?:persons?|people|contacts?|friends?|colleagues?|family)\b",
     re.IGNORECASE | re.MULTILINE,
@@ -263,7 +269,9 @@ def is_reference(text: str, path: str) -> bool:
     template; by its folder, or by what its head says."""
     if _AGENT_NAME.search(path) and path.startswith("/memory/"):
         return False
-    return _REFERENCE_FOLDER.search(path) is not None or _FROM_ELSEWHERE.search(text[:_HEAD_CHARS]) is not None
+    head = text[:_HEAD_CHARS]
+    is_page = _OF_PAGE.search(head) is not None and _OF_AUTHOR.search(head) is not None
+    return is_page or _REFERENCE_FOLDER.search(path) is not None or _FROM_ELSEWHERE.search(head) is not None
 
 
 def kind_of_subject(path: str, subject: str) -> Literal["person", "project"] | None:

@@ -165,12 +165,13 @@ _BARE: Final = re.compile(
     re.IGNORECASE,
 )
 _ATTRIBUTE: Final = Caseless(
-    r"^(?:(?:my|our) )?(?:(?:new|current|work|private) )?"
+    r"^(?:(?:my|our|meine?|mi|mon|ma) )?(?:(?:new|current|work|private|neue[rs]?|nuev[oa]|nouvelle|nouveau) )?"
     r"(?:(?:full |first |last |nick|user ?)?name|(?:date of )?birth(?:day)?|born|age|job(?: title)?|role|employer|company|"
     r"team|city|home(?: town| address)?|location|address|time ?zone|(?:native |spoken )?languages?|pronouns|diet|allerg(?:y|"
     r"ies)|hobb(?:y|ies)|favou?rite .{1,30}|preferred .{1,30}|preferences?|prefers|likes|dislikes|partner|spouse|wife|"
     r"husband|child(?:ren)?|kids|pets?|dog|cat|phone|mobile|e-?mail|editor|shell|goals?|occupation|nationality|wohnort|"
     r"geburtstag|beruf|sprachen?|nom|prénom|ville|nombre|nome|ciudad|cidade|cumpleaños|communication(?: style)?|tone|uses|"
+    r"adresse|anschrift|telefon(?:nummer)?|handy(?:nummer)?|dirección|domicilio|teléfono|móvil|téléphone|portable|"
     r"works at|lives in|schedule|profession|working hours|what to call (?:me|them|him|her)|"
     r"名字|姓名|时区|所在地|职业|身份|偏好|生日|语言|名前|"
     r"誕生日|職業|住所)\s*[:：]"
@@ -314,6 +315,18 @@ _ABOUT_MIN: Final = 0.05
 """Of a longer text: a diary speaks of other things most of the time."""
 
 
+_EXPLAINS: Final = re.compile(
+    r"^(?:(?:An?|Any|Every|Each) [\w-]+(?: [\w-]+)? (?:\([^)]*\) )?"
+    r"(?:that|which|whose|can|consists|means|refers|is (?:an?|the|any|[\w-]+ (?:when|if|iff))\b)|Direct |All others?\b|"
+    r"This (?:type|kind|sort|means|is (?:an?|the|called))\b|The (?:idea|concept|term|notion) |"
+    r"(?:E\.g\.|For example|In other words|Note that|Recall)\b|An aspect\b|(?:Let|Given) \$)|"
+    r"\b(?:is|are) (?:defined|known) (?:as|by)\b|\bconsists? of\b|\brefers? to\b|\$\S[^$]*\$"
+)
+_TO_READER: Final = re.compile(r"\b[Yy]ou(?:r|['’]re|['’]ll)?\b")
+"""What explains a thing, and what speaks to a reader: sentences in notes on a subject."""
+_EXPLAINS_SHARE: Final = 1 / 3
+
+
 def is_claim(statement: str) -> bool:
     """Whether a statement, by its own words, claims something of the user, of a person or of a project."""
     if not is_readable(statement):
@@ -368,6 +381,12 @@ def worth_remembering(
         claims.append(claim or (is_journal and life))
         of_life.append(life and not is_journal)
     said = sum(claims)
+    explains = sum(
+        _EXPLAINS.search(statement) is not None or (not item and _TO_READER.search(statement) is not None)
+        for statement, item in zip(statements, listed, strict=True)
+    )
+    if count > 1 and explains >= max(1.0, _EXPLAINS_SHARE * count) and not is_own and not any(map(is_first_person, statements)):
+        return [False] * count
     if _AUTHOR.search(whole) is not None and said < PERSONAL_SHARE * count and not is_own:
         return [False] * count
     is_short = len(whole.split()) <= NOTE_MAX_WORDS

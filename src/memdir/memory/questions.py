@@ -10,7 +10,10 @@ from memdir.memory.claims import claim_of
 _ASKED: Final = tuple(
     (re.compile(rf"\b(?:{words})\b", re.IGNORECASE), frozenset(attributes))
     for words, attributes in (
-        (r"where\b.*\b(?:lives?|living|based|resides?|home)|address|lives? now", ("lives in", "address", "city", "home")),
+        (
+            r"where\b.*\b(?:lives?|living|based|resides?|home)|address|lives? now",
+            ("lives in", "address", "city", "home", "adresse", "dirección"),
+        ),
         (
             r"where\b.*\bworks?|who\b.*\bworks? for|employer|company|jobs?|occupation|profession|for a living|works? as",
             ("works at", "role", "job", "employer"),
@@ -24,7 +27,9 @@ _ASKED: Final = tuple(
         (r"phone|mobile|call", ("phone", "mobile", "phone number", "number")),
     )
 )
-_PAIR: Final = re.compile(r"(?:[^:]{1,40} – )?(?:(?:my|our|new|current|home|work) )*(?P<key>[^:–]{1,40}): ", re.IGNORECASE)
+_PAIR: Final = re.compile(
+    r"(?:[^:]{1,40} – )?(?:(?:my|our|new|current|home|work|neue|nueva|nouvelle) )*(?P<key>[^:–]{1,40}?) ?: ", re.IGNORECASE
+)
 
 
 def attributes_asked(question: str) -> frozenset[str]:

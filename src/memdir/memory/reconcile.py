@@ -26,7 +26,9 @@ WORD_TOPICS: Final = frozenset({"~", "≠~"})
 SIMILAR: Final = 0.6
 """Share of words (Jaccard) from which an edited line is a new version of what stood there and not another fact."""
 
-_PAIR: Final = re.compile(r"^(?:[^:]{1,40} – )?(?:(?:[Mm]y|[Oo]ur|[Nn]ew|[Cc]urrent) )*(?P<key>[^:]{1,40}): +\S")
+_PAIR: Final = re.compile(
+    r"^(?:[^:]{1,40} – )?(?:(?i:my|our|new|current|neue[rs]?|nuev[oa]|nouvelle|nouveau) )*(?P<key>[^:]{1,40}): +\S"
+)
 _ITEMS_MAX: Final = 12
 _WHAT: Final = r"(?P<what>[\w' -]{2,60}?)"
 _DEFINITES: Final = tuple(

@@ -28,7 +28,10 @@ _UNDERLINE: Final = re.compile(r"={3,}|-{3,}")
 _BOLD_LINE: Final = re.compile(r"(?:\*\*|__)([^*_\n]{1,60}?):?(?:\*\*|__):?\s*$")
 _BOLD_LEVEL: Final = 7
 """Of a line that is nothing but bold: it heads what follows, up to the next heading."""
-_ITEM: Final = re.compile(r"(?P<indent>\s*)(?:[-*+•]|\d{1,3}[.)])\s+(?:\[(?P<box>[ xX])\]\s+)?")
+_ITEM: Final = re.compile(r"(?P<indent>\s*)(?:[-*+•]|\d{1,3}[.)])\s+(?:\[(?P<box>[^\[\]\s\w]|[ xXa-zA-Z])\]\s+)?")
+_OPEN_BOXES: Final = frozenset({" ", "/"})
+_CLOSED_BOXES: Final = frozenset({"x", "X", "-", ">", "<"})
+"""Done, cancelled, put off."""
 _FENCE: Final = re.compile(r"\s{0,3}(`{3,}|~{3,})")
 _QUOTED: Final = re.compile(r"\s{0,3}>\s?")
 _CALLOUT: Final = re.compile(
@@ -232,9 +235,9 @@ class _Reader:
             indent = len(item["indent"].expandtabs(4))
             while self._parents and self._parents[-1][0] >= indent:
                 self._parents.pop()
-            if item["box"] not in {"x", "X"}:
+            if item["box"] not in _CLOSED_BOXES:
                 self._item = (start + item.end(), stop, indent)
-                self._is_task = item["box"] is not None
+                self._is_task = item["box"] in _OPEN_BOXES
         elif self._item is not None and line[:1].isspace():
             self._item = (self._item[0], stop, self._item[2])
         else:
