@@ -83,6 +83,36 @@ _OCCASION: Final = re.compile(
 )
 
 
+SEVERAL_OF: Final = frozenset(
+    """
+    hobby goal client customer project language allergy medication interest skill subject course colleague teammate instrument
+    sport pronoun son daughter child brother sister aunt uncle cousin niece nephew grandmother grandfather friend neighbour
+    neighbor roommate flatmate dog cat pet
+    """.split()  # noqa: SIM905
+)
+"""What somebody may have more than one of."""
+_ONE_OF_MANY: Final = frozenset(
+    """
+    hours pronouns keys glasses headphones earphones shoes days status address business settings rates news times bus gas class
+    glass pass access process dress lens dns gps tyres tires boss
+    """.split()  # noqa: SIM905
+)
+"""Words with the end of a plural that have one value: "Opening hours: 9 to 5"."""
+_DOMAINS: Final = frozenset(
+    """
+    work home house household family health food travel garden school kitchen money finance car fun misc general personal
+    shopping packing food child wishlist bucket list pet
+    """.split()  # noqa: SIM905
+)
+"""Headings of lists that are no attributes."""
+
+
+def has_several(key: str) -> bool:
+    """Whether lines with a key, in lower case, may hold beside each other: "Allergies: nuts" and "Allergies: cats"."""
+    last = key.rpartition(" ")[2]
+    return last in SEVERAL_OF or last in _DOMAINS or (last.endswith("s") and last not in _ONE_OF_MANY)
+
+
 def topic_of(subject: str, attribute: str, aspect: str) -> tuple[str, str]:
     """Under which statements contradict each other, where something has one value of an aspect."""
     return subject, f"{attribute}, {aspect}"

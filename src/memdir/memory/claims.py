@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Final
 
-from memdir.memory.aspects import PLACES, aspect_of, topic_of
+from memdir.memory.aspects import PLACES, SEVERAL_OF, aspect_of, topic_of
 from memdir.memory.assertions import is_meant
 from memdir.memory.claims_other_languages import LANGUAGES, NAME, Language
 from memdir.memory.personal_other_languages import with_ich
@@ -203,28 +203,6 @@ _SAME_ATTRIBUTE: Final = {
     "favourite drink": "drinks", "favorite drink": "drinks", "code": "editor", "editor of choice": "editor",
     "home town": "lives in", "gp": "doctor", "physician": "doctor",
 }  # fmt: skip
-_SEVERAL_OF: Final = frozenset(
-    """
-    hobby goal client customer project language allergy medication interest skill subject course colleague teammate instrument
-    sport pronoun son daughter child brother sister aunt uncle cousin niece nephew grandmother grandfather friend neighbour
-    neighbor roommate flatmate dog cat pet
-    """.split()  # noqa: SIM905
-)
-"""What somebody may have more than one of."""
-_ONE_OF_MANY: Final = frozenset(
-    """
-    hours pronouns keys glasses headphones earphones shoes days status address business settings rates news times bus gas class
-    glass pass access process dress lens dns gps tyres tires boss
-    """.split()  # noqa: SIM905
-)
-"""Words with the end of a plural that have one value: "Opening hours: 9 to 5"."""
-_DOMAINS: Final = frozenset(
-    """
-    work home house household family health food travel garden school kitchen money finance car fun misc general personal
-    shopping packing food child wishlist bucket list pet
-    """.split()  # noqa: SIM905
-)
-"""Headings of lists that are no attributes."""
 _ALSO: Final = re.compile(r"\b(?:too|as well|another)\b\W*|\balso\b", re.IGNORECASE)
 _KEYS: Final = {
     **dict.fromkeys(
@@ -330,12 +308,6 @@ def claim_of(statement: str) -> Claim | None:
     return next((made for one in LANGUAGES if (made := _claim_in(one, statement)) is not None), None)
 
 
-def has_several(key: str) -> bool:
-    """Whether lines with a key, in lower case, may hold beside each other: "Allergies: nuts" and "Allergies: cats"."""
-    last = key.rpartition(" ")[2]
-    return last in _SEVERAL_OF or last in _DOMAINS or (last.endswith("s") and last not in _ONE_OF_MANY)
-
-
 def is_readable(statement: str) -> bool:
     """Whether it may be a sentence; none is a picture in PostScript, a line of data, or a key in Base64."""
     return len(statement) <= _STATEMENT_MAX_CHARS and _LONG_WORD.search(statement) is None
@@ -385,7 +357,7 @@ def _claim_in(language: Language, statement: str) -> Claim | None:
         what = (groups.get("what") or "").casefold()
         named = language.attributes.get(what, what) or attribute
         if subject is not None and value and named:
-            single = is_single and groups.get("aside") is None and named not in _SEVERAL_OF
+            single = is_single and groups.get("aside") is None and named not in SEVERAL_OF
             aspect = language.aspect_of(value, named, statement) if what or named == "drinks" else ""
             return Claim(subject=subject, attribute=named, value=value.casefold(), is_single=single, aspect=aspect)
     return None
@@ -441,7 +413,7 @@ def _claim(found: re.Match[str], attribute: str, *, is_single: bool) -> Claim | 
         while (shorter := _USUAL.sub("", named)) != named:
             named = shorter
         attribute = _SAME_ATTRIBUTE.get(named, named)
-    is_single = is_single and groups.get("aside") is None and attribute not in _SEVERAL_OF
+    is_single = is_single and groups.get("aside") is None and attribute not in SEVERAL_OF
     is_single = is_single and _ALSO.search(found.string) is None
     aspect = aspect_of(value, attribute) if named or attribute in PLACES or attribute == "drinks" else ""
     return Claim(subject=subject, attribute=attribute, value=value.casefold(), is_single=is_single, aspect=aspect)

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from memdir.memory.aspects import HOW, aspect_of, topic_of
-from memdir.memory.claims import USER, Claim, claim_of, formers_of, has_several, short_names, speaker_and_words
+from memdir.memory.aspects import HOW, aspect_of, has_several, topic_of
+from memdir.memory.claims import USER, Claim, claim_of, formers_of, short_names, speaker_and_words
 from memdir.memory.dates import DAY_MS, MONTH, WEEKDAY
 from memdir.memory.endings import endings_of, is_ended, stems_of, word_topics
 from memdir.memory.tools import is_of_kind

@@ -401,7 +401,8 @@ def _say_mounted(record: MountRecord, report: ImportReport | None, *, created: b
     if out.json:
         out.document(_document(record, report, created=created) | {"already_mounted": False, "agent_hint": hinted})
     elif record.nfs_command:
-        out.line(f"{record.name} is served over NFS and not mounted ({visible(record.nfs_problem)}); root can:")
+        problem = visible(record.nfs_problem.partition("\n")[0])
+        out.line(f"{record.name} is served over NFS and not mounted ({problem}); root can:")
         out.line(f"  {record.nfs_command}")
     elif not foreground:
         out.line(f"{record.name} is mounted at {out.name(record.path)}")
