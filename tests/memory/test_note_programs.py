@@ -348,3 +348,18 @@ def test_a_new_address_in_other_languages(old: str, new: str) -> None:
     store.write("/memory/2026-11-20.md", f"## Heute\n- {new}\n- Zahnarzt angerufen\n", now_ms=DAY_MS)
     said = [(one.kind, one.text) for one in shown(store, DAY_MS) if one.kind == "static"]
     assert said == [("static", new)]
+
+
+def test_prices_addresses_and_birthdays_are_no_marks_of_a_manual() -> None:
+    text = "- Rent $900, water $40\n- Spotify 17.99, NYT 12.50\n- Accountant: Kirsi, kirsi@example.fi\n- Car insurance 410.20\n"
+    assert len(facts(text, "/memory/Areas/Finances.md")) == 4
+    assert facts("husband, b. 1984-02-17 in Turku\n", "/memory/People/Sami.md") == ["Sami – husband, b. 1984-02-17 in Turku"]
+
+
+def test_news_of_a_friend_and_a_new_rule_in_a_daily_note() -> None:
+    text = (
+        "Woke early.\nLunch with Liisa. She's starting a new job at the library in January!\nNew rule: no phone after 21:00\n"
+    )
+    assert facts(text, "/memory/Daily/2026-11-25.md") == [
+        "Liisa's starting a new job at the library in January!", "New rule: no phone after 21:00",
+    ]  # fmt: skip

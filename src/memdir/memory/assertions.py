@@ -63,3 +63,23 @@ def is_meant(statement: str) -> bool:
     if reported is not None and TRUSTED.isdisjoint(reported["who"].casefold().split()):
         return False
     return not any(one.marks.search(statement) and one.not_meant.search(statement) for one in LANGUAGES)
+
+
+_EXPLAINS: Final = re.compile(
+    r"^(?:(?:An?|Any|Every|Each) [\w-]+(?: [\w-]+)? (?:\([^)]*\) )?"
+    r"(?:that|which|whose|can|consists|means|refers|is (?:an?|the|any|[\w-]+ (?:when|if|iff))\b)|Direct |All others?\b|"
+    r"This (?:type|kind|sort|means|is (?:an?|the|called))\b|The (?:idea|concept|term|notion) |"
+    r"(?:E\.g\.|For example|In other words|Note that|Recall)\b|An aspect\b|(?:Let|Given) \$)|"
+    r"\b(?:is|are) (?:defined|known) (?:as|by)\b|\bconsists? of\b|\brefers? to\b|\$[^$\n]*[\\^_{}][^$\n]*\$"
+)
+_TO_READER: Final = re.compile(r"\b[Yy]ou(?:r|['’]re|['’]ll)?\b")
+
+
+def explains_something(statement: str) -> bool:
+    """Whether it says what a thing is, as notes on a subject do: "An agent which …", "All others are called …"."""
+    return _EXPLAINS.search(statement) is not None
+
+
+def speaks_to_reader(statement: str) -> bool:
+    """Whether it says "you"."""
+    return _TO_READER.search(statement) is not None

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from memdir.core.caseless import Caseless
-from memdir.memory.assertions import is_meant
+from memdir.memory.assertions import explains_something, is_meant, speaks_to_reader
 from memdir.memory.claims import claim_of, is_readable
 from memdir.memory.dates import DATE, DAY_PREFIX, WEEKDAY
 from memdir.memory.endings import says_what_is_over
@@ -28,7 +28,8 @@ _HOW: Final = r"(?:(?:really|usually|always|never|often|also|still|currently|no 
 _IS: Final = (
     r"(?:allergic|married|engaged|divorced|vegan|vegetarian|pregnant|retired|born|afraid|left-handed|lactose|colou?r-?blind|"
     r"diabetic|\d{1,3} years old|from [A-Z]|based in|learning|looking for|working (?:at|for|as|on)|training for|"
-    r"on (?:\w+ leave|leave|holiday|vacation|sabbatical|call)|responsible for|fluent)"
+    r"on (?:\w+ leave|leave|holiday|vacation|sabbatical|call)|responsible for|fluent|"
+    r"(?:starting|moving|leaving|joining|expecting|retiring)\b(?! (?:from|at|the (?:day|week|file|list))\b))"
 )
 _PERSON: Final = (
     rf"{_HOW}(?:prefers|preferred|likes|loves|hates|dislikes|enjoys|lives|lived in|works (?:at|for|as|from|remotely|part|"
@@ -144,7 +145,8 @@ _HAS_DONE: Final = re.compile(
 )
 _TURN: Final = re.compile(
     rf"(?:{_LIFE_EVENTS}|finished|ran (?:the|my)|passed (?:the|my)|(?:training|saving(?: up)?|studying) for (?:an?|the|my)|"
-    rf"learning (?:to|(?-i:[A-Z])\w+))\b|no more (?!than\b)\w|[a-z]+ing (?:\w+ )?(?:on {WEEKDAY}s|"
+    rf"learning (?:to|(?-i:[A-Z])\w+))\b|(?:decisions?|agreed|(?:new |house )?rules?): \w|"
+    rf"no more (?!than\b)\w|[a-z]+ing (?:\w+ )?(?:on {WEEKDAY}s|"
     rf"every (?!day\b)\w+)\b|(?:[A-Z]\w+ |[Mm]y \w+ )(?:died|passed away|retired|has died|"
     rf"has retired)\b|(?:the |our )?[\w-]+(?: [\w-]+)? (?:is |was |has been )?(?:moved|pushed|postponed|renamed|changed)"
     r"(?: back| forward)? (?:to|from|until)\b",
@@ -156,7 +158,9 @@ _POSSESSIVE: Final = re.compile(
     r"team|e-?mail|phone|number|address|job|role|desk|office|flat|house|car|bike|diet|allerg\w+|time ?zone|nickname|name|"
     r"employer|girlfriend|boyfriend|friend|preferred|hobby|hobbies|goal|doctor|dentist)\b"
 )
-_PRONOUN: Final = re.compile(rf"^(?:She|He|Sie|Er|Elle|Ella|Él) (?:{_PERSON}|wohnt|arbeitet|mag|habite|aime|vive|trabaja)")
+_PRONOUN: Final = re.compile(
+    rf"^(?:She|He|Sie|Er|Elle|Ella|Él) (?:{_PERSON}|wohnt|arbeitet|mag|habite|aime|vive|trabaja)|^(?:She|He)['’]s {_IS}"
+)
 _BARE: Final = re.compile(
     r"^(?:(?:happily|recently|actively|regularly|mostly|also) )?"
     r"(?:prefers|likes|loves|hates|dislikes|enjoys|lives (?:in|at|with)|works (?:at|for|as|from)|speaks|born (?:in|on)|"
@@ -278,7 +282,9 @@ def _may_be_about_person(statement: str) -> bool:
 
 
 _MARKS: Final = (
-    r"https?://|\bwww\.|\w@\w|\b\d+\.\d+[.\d-]|\b[Cc]opyright\b|\([cC]\)|©|\b[Cc]loses?: ?#|#\d{2,}|\bCVE-|(?:^|\s)--?\w|"
+    r"https?://|\bwww\.|\b\d+\.\d+(?:\.\d|-\d|\d{2})|\b0\.\d|(?i:version|release|new in|since) v?\d+\.\d|"
+    r"\b[Cc]opyright\b|\([cC]\)|©|\b[Cc]loses?: ?#|#\d{2,}|\bCVE-|"
+    r"(?:^|\s)--?\w|"
     r"\w\(\d?\)|\w_\w|::|/(?:usr|etc|var|lib|bin|dev|proc)\b|\.(?:so|h|c|cc|cpp|py|js|gz|html?|conf|txt|md)\b|[{}<|\\]|(?<!-)>|"
     r"\b[0-9a-f]{7,}\b"
 )
@@ -315,16 +321,8 @@ _ABOUT_MIN: Final = 0.05
 """Of a longer text: a diary speaks of other things most of the time."""
 
 
-_EXPLAINS: Final = re.compile(
-    r"^(?:(?:An?|Any|Every|Each) [\w-]+(?: [\w-]+)? (?:\([^)]*\) )?"
-    r"(?:that|which|whose|can|consists|means|refers|is (?:an?|the|any|[\w-]+ (?:when|if|iff))\b)|Direct |All others?\b|"
-    r"This (?:type|kind|sort|means|is (?:an?|the|called))\b|The (?:idea|concept|term|notion) |"
-    r"(?:E\.g\.|For example|In other words|Note that|Recall)\b|An aspect\b|(?:Let|Given) \$)|"
-    r"\b(?:is|are) (?:defined|known) (?:as|by)\b|\bconsists? of\b|\brefers? to\b|\$\S[^$]*\$"
-)
-_TO_READER: Final = re.compile(r"\b[Yy]ou(?:r|['’]re|['’]ll)?\b")
-"""What explains a thing, and what speaks to a reader: sentences in notes on a subject."""
 _EXPLAINS_SHARE: Final = 1 / 3
+"""Of the statements of a note from which it is about its subject and about nobody."""
 
 
 def is_claim(statement: str) -> bool:
@@ -382,7 +380,7 @@ def worth_remembering(
         of_life.append(life and not is_journal)
     said = sum(claims)
     explains = sum(
-        _EXPLAINS.search(statement) is not None or (not item and _TO_READER.search(statement) is not None)
+        explains_something(statement) or (not item and speaks_to_reader(statement))
         for statement, item in zip(statements, listed, strict=True)
     )
     if count > 1 and explains >= max(1.0, _EXPLAINS_SHARE * count) and not is_own and not any(map(is_first_person, statements)):

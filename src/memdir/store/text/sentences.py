@@ -22,7 +22,7 @@ _NEVER_LAST_TEXT: Final = """
 _NEVER_LAST: Final = frozenset(_NEVER_LAST_TEXT.split())
 """Something always follows these."""
 _BEFORE_NUMBER_TEXT: Final = """
-    no nos nr nº fig figs eq vol pp p pg art arts abs sec sect ch chap ex ed app par § str lit kap abb bd s n
+    no nos nr nº fig figs eq vol pp p pg art arts abs sec sect ch chap ex ed app par § str lit kap abb bd s n b c geb
 """
 _BEFORE_NUMBER: Final = frozenset(_BEFORE_NUMBER_TEXT.split())
 """These are abbreviations when a number follows; else words that may end a sentence ("No.")."""
