@@ -11,7 +11,7 @@ import pytest
 
 from memdir.retrieval.lexical.choice import word_indexes, words_among
 from memdir.retrieval.query import Searcher
-from memdir.retrieval.types import SearchQuery
+from memdir.retrieval.types import SearchOutcome, SearchQuery
 from memdir.server.engine import Engine
 from memdir.server.indexing.in_flight import SearchesInFlight
 from memdir.server.indexing.pipeline import BINARY_NOTE
@@ -474,6 +474,32 @@ def test_chunks_of_a_symlink_or_folder_are_never_asked_for(store: AnyStore, cont
     put("/link", b"target", kind="symlink")
     store.files.apply(container, Put(path="/dir", kind="dir"))
     assert store.jobs.count() == 0
+
+
+def test_a_passage_that_an_edit_took_away_while_a_search_read_it_is_not_shown(
+    store: AnyStore, container: Container, put: Putting
+) -> None:
+    put("/a.md", b"The zebra crossing is painted.\n")
+    engine = FakeEngine(store)
+    for job in store.jobs.claim("index", limit=10):
+        indexed(store, engine, job)
+    beside = word_indexes(store)
+    words = words_among((beside,) if beside else (), engine.chunks)
+    searcher = Searcher(engine.chunks, engine.static, None, words=words)
+
+    def search(query: SearchQuery) -> SearchOutcome:
+        outcome = searcher.search(query)
+        assert [hit.path for hit in outcome.hits] == ["/a.md"]
+        put("/a.md", b"The violin concert is cancelled.\n")
+        for job in store.jobs.claim("index", limit=10):
+            indexed(store, engine, job)
+        return outcome
+
+    engine.searcher = SimpleNamespace(search=search)  # type: ignore[attr-defined]
+    query = SearchQuery(text="zebra crossing", scope=Scope(container_id=container.id), limit=5, threshold=0.0)
+    found, _ = current_hits(SimpleNamespace(store=store), engine, query)  # type: ignore[arg-type]
+    words.close()
+    assert found == []
 
 
 def test_what_a_search_shows_is_read_by_the_transformer_before_the_rest_of_an_import(

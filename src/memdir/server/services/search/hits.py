@@ -40,6 +40,10 @@ def current_hits(caller: Caller, engine: Engine, query: SearchQuery) -> tuple[li
         outcome = searcher.search(query)
         documents = caller.store.documents.indexed([hit.document_id for hit in outcome.hits])
     hits = [(hit, documents[hit.document_id]) for hit in outcome.hits if hit.document_id in documents]
+    # An edit may have been indexed since the searcher read its passage, which is gone then.
+    changed = [hit.stored.id for hit, document in hits if hit.stored.revision != document.revision]
+    gone = set(changed).difference(engine.chunks.origins(changed)) if changed else set()
+    hits = [(hit, document) for hit, document in hits if hit.stored.id not in gone]
     unread = {document.id for _, document in hits if document.status == "embedding" and document.size_bytes < LONG_BYTES}
     if unread:
         engine.shown.extend(unread)
