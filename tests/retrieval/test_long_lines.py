@@ -14,6 +14,7 @@ from memdir.ingest.extractors.formats import HEAD_BYTES, family_of
 from memdir.ingest.text import decode
 from memdir.memory.extract import extract
 from memdir.memory.guard import is_instruction
+from memdir.memory.markup import as_markdown
 from memdir.retrieval.agents.relevance import is_filler
 from memdir.retrieval.agents.terms import asked
 from memdir.retrieval.agents.updates import relation
@@ -83,3 +84,9 @@ def test_a_line_of_twenty_thousand_characters_is_read_like_any_other(reader: str
         for atom in ATOMS:
             bounded()
             READERS[reader](f"{beginning}{atom * (CHARS // len(atom))}x\n")
+
+
+@pytest.mark.parametrize("opening", ["<!-- a ", "<!--", "%%a ", "%%\nx\n", ":a:\n", ":a:\nx\n", "- a:: ", "/a "])
+def test_what_is_opened_again_and_again_and_never_closed_is_read_once(opening: str, bounded: Callable[[], None]) -> None:
+    bounded()
+    as_markdown(f"<!-- a -->{opening * (400_000 // len(opening))}", is_org=True)

@@ -40,6 +40,24 @@ _NEEDS_MORE: Final = re.compile(
     r"(?:[:,]|\b(?:in|on|at|to|is|are|of|via|the|my|our|channel|tag|and|or|im|auf|ist|en|es|sur|dans|est))$", re.IGNORECASE
 )
 """What a tag is a part of: "Deploys are announced in #releases"."""
+_COMMENT: Final = re.compile(r"<!--.*?-->", re.DOTALL)
+_OBSIDIAN_COMMENT: Final = re.compile(r"%%[^%\n]+%%|^%%[ \t]*$.*?^%%[ \t]*$", re.DOTALL | re.MULTILINE)
+_DRAWER: Final = re.compile(
+    r"^[ \t]*:[A-Za-z_-]{1,40}:[ \t]*\n(?:(?![ \t]*:[A-Za-z_-]{1,40}:[ \t]*$)[^\n]*\n){0,99}[ \t]*:END:[ \t]*$", re.MULTILINE
+)
+_LOGSEQ_SETTING: Final = re.compile(
+    r"(?<=- )(?:collapsed|id):: [^\n]*$|^[ \t]+(?:collapsed|id|logseq\.[\w.-]+|created-at|updated-at|heading|background-color|"
+    r"query-[\w-]+|card-[\w-]+):: [^\n]*$",
+    re.MULTILINE,
+)
+_TASK: Final = re.compile(
+    r"^(?P<indent>[ \t]*)(?:[-+]|\*+) (?P<state>TODO|NEXT|LATER|DOING|NOW|WAITING|WAIT|STARTED|DONE|CANCELL?ED) (?=\S)",
+    re.MULTILINE,
+)
+_DONE: Final = frozenset({"DONE", "CANCELED", "CANCELLED"})
+_ORG_HEADING: Final = re.compile(r"^\*+(?= )", re.MULTILINE)
+_ORG_SETTING: Final = re.compile(r"^[ \t]*(?:#\+\w+:|CLOSED: |CLOCK: )[^\n]*$", re.MULTILINE)
+_ORG_EMPHASIS: Final = re.compile(r"(?<![\w/])/(?=\S)([^/\n]+?)(?<=\S)/(?![\w/])")
 
 
 @lru_cache(maxsize=_KNOWN)
@@ -61,6 +79,10 @@ def cleaned(text: str) -> str:
     return " ".join(text.replace("`", "").split())
 
 
+def _named(link: re.Match[str]) -> str:
+    return "" if link["shown"] else link["alias"] or link["page"]
+
+
 def source_at(source: str, plain: str, position: int) -> int:
     """Where in a text the character at a position of its plain text stands; the first of several that it could be."""
     at = 0
@@ -75,27 +97,12 @@ def _is_same(plain: str, source: str) -> bool:
     return plain == source or (plain == " " and source.isspace()) or (plain == "I" and source == "i")
 
 
-_COMMENTS: Final = re.compile(r"<!--.*?-->|%%[^%\n]+%%|^%%[ \t]*$.*?^%%[ \t]*$", re.DOTALL | re.MULTILINE)
-_DRAWER: Final = re.compile(r"^[ \t]*:[A-Za-z_-]{1,40}:[ \t]*\n(?:[^\n]*\n){0,99}?[ \t]*:END:[ \t]*$", re.MULTILINE)
-_LOGSEQ_SETTING: Final = re.compile(
-    r"(?<=- )(?:collapsed|id):: [^\n]*$|^[ \t]+(?:collapsed|id|logseq\.[\w.-]+|created-at|updated-at|heading|background-color|"
-    r"query-[\w-]+|card-[\w-]+):: [^\n]*$",
-    re.MULTILINE,
-)
-_TASK: Final = re.compile(
-    r"^(?P<indent>[ \t]*)(?:[-+]|\*+) (?P<state>TODO|NEXT|LATER|DOING|NOW|WAITING|WAIT|STARTED|DONE|CANCELL?ED) (?=\S)",
-    re.MULTILINE,
-)
-_DONE: Final = frozenset({"DONE", "CANCELED", "CANCELLED"})
-_ORG_HEADING: Final = re.compile(r"^\*+(?= )", re.MULTILINE)
-_ORG_SETTING: Final = re.compile(r"^[ \t]*(?:#\+\w+:|CLOSED: |CLOCK: )[^\n]*$", re.MULTILINE)
-_ORG_EMPHASIS: Final = re.compile(r"(?<![\w/])/(?=\S)([^/\n]+?)(?<=\S)/(?![\w/])")
-
-
 def as_markdown(text: str, *, is_org: bool) -> str:
     """A text with comments, drawers and settings blanked out, tasks of Logseq and Org as those of Markdown, and Org's headings
     and emphasis as Markdown's; each character stays where it was."""
-    text = _COMMENTS.sub(_blank, text)
+    last = text.rfind("-->") + 3  # what is opened behind it is never closed, and looking for that costs its square
+    text = _COMMENT.sub(_blank, text[:last]) + text[last:]
+    text = _OBSIDIAN_COMMENT.sub(_blank, text)
     text = _DRAWER.sub(_blank, text)
     text = _LOGSEQ_SETTING.sub(_blank, text)
     text = _TASK.sub(_task, text)
@@ -113,7 +120,3 @@ def _blank(found: re.Match[str]) -> str:
 def _task(found: re.Match[str]) -> str:
     box = f"{found['indent']}- [{'x' if found['state'] in _DONE else ' '}]"
     return box.ljust(len(found[0]))
-
-
-def _named(link: re.Match[str]) -> str:
-    return "" if link["shown"] else link["alias"] or link["page"]

@@ -50,7 +50,8 @@ _OF_DAYS: Final = re.compile(
     r"(?:(?:daily|weekly|monthly|yearly|my|dev|work|personal|quick|random|private|meine?|mis|mes)-)*"
     r"(?:notes?|journal|diary|log|logbook|reviews?|retro|inbox|to-?dos?|tasks?|stand-?ups?|scratch(?:pad)?|week|month|ideas|"
     r"reflections?|brain-?dump|goals|resolutions|habits|bucket-?list|brag(?:-?doc)?|"
-    r"wins|achievements|accomplishments|quick|capture|misc|random|untitled|tagebuch|notizen|diario|notas|carnet)(?:-?(?:for-)?[wq]?\d+)*|(?:\d{4}-?)?[wq]\d+"
+    r"wins|achievements|accomplishments|quick|capture|misc|random|untitled|tagebuch|notizen|diario|notas|carnet)"
+    r"(?:-?(?:for-)?[wq]?\d+)*|(?:\d{4}-?)?[wq]\d+"
 )
 """Names of files that people write into day by day, about themselves."""
 _PEOPLE_STEMS: Final = frozenset(
@@ -255,12 +256,12 @@ def _subject_of(path: str) -> str:
     if _AGENT_NAME.search(name) and folder.startswith("/memory/"):
         name = folder.rpartition("/")[2]
     base = _stem(name)
-    if not name or is_secret(_NO_NAME.sub("", name.rsplit(".", 1)[0])):
+    if not name or is_secret(_title(name)):
         return USER
     is_own = base in _USER_STEMS or _OF_DAYS.fullmatch(base) is not None or not base or path.startswith("/user/")
     if is_own:
         return USER
-    written = re.sub(r"[_-]", " ", _NO_NAME.sub("", name.rsplit(".", 1)[0])).strip()
+    written = re.sub(r"[_-]", " ", _title(name)).strip()
     return written.title() if written.islower() and _stem(folder) in _PEOPLE_STEMS else written
 
 
@@ -285,9 +286,13 @@ def kind_of_subject(path: str, subject: str) -> Literal["person", "project"] | N
     return "person" if folder in _PEOPLE_STEMS else "project"
 
 
+def _title(path: str) -> str:
+    """What a file is called, without the end of its name, a day and a number."""
+    return _NO_NAME.sub("", path.rpartition("/")[2].rsplit(".", 1)[0])
+
+
 def _stem(path: str) -> str:
-    name = path.rpartition("/")[2].rsplit(".", 1)[0]
-    return re.sub(r"[_ ]", "-", _NO_NAME.sub("", name)).casefold()
+    return re.sub(r"[_ ]", "-", _title(path)).casefold()
 
 
 def _stands_alone(text: str, piece: Statement) -> bool:

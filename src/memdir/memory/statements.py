@@ -62,20 +62,9 @@ _FRONT_SKIP: Final = frozenset(
 )
 _KEYS_OF_FILE: Final = frozenset(
     {
-        *(
-            "last updated",
-            "last modified",
-            "updated",
-            "modified",
-            "created",
-            "id",
-            "contact id",
-            "uuid",
-            "version",
-            "up",
-            "prev",
-        ),
-        *("last edited time", "last edited by", "created time", "created by", "alias", "aliases", "tags", "collapsed"),
+        *("last updated", "last modified", "last edited time", "last edited by", "updated", "modified", "created"),
+        *("created time", "created by", "id", "contact id", "uuid", "version", "up", "prev", "alias", "aliases", "tags"),
+        "collapsed",
     }
 )
 """Of lines that are about the file and not about anybody."""
@@ -200,7 +189,8 @@ class _Reader:
 
     def _line(self, start: int, stop: int) -> Iterator[Statement]:
         line = self._text[start:stop]
-        box, quoted = _CALLOUT.match(line), _QUOTED.match(line)
+        quoted = _QUOTED.match(line)
+        box = None if quoted is None else _CALLOUT.match(line)
         self._is_callout = box is not None or (self._is_callout and quoted is not None)
         if self._is_callout and (mark := box or quoted) is not None:
             yield from self._close()
