@@ -8,6 +8,12 @@ from typing import Final
 
 from memdir.memory.dates import MONTH, WEEKDAY
 
+MINE: Final = "my|our|meine?|mi|mon|ma"
+NEW: Final = "new|current|neue[rs]?|nuev[oa]|nouvelle|nouveau"
+"""What may stand before the key of a line: "My new address: …"."""
+_PAIR: Final = re.compile(
+    rf"(?:[^:]{{1,40}} – )?(?:(?:{MINE}|{NEW}) )*(?P<key>[^:]{{1,40}}): +(?P<value>\S.*)", re.IGNORECASE | re.DOTALL
+)
 PLACES: Final = frozenset({"lives in", "from", "raised in"})
 """Attributes."""
 _WHEN: Final = re.compile(
@@ -105,6 +111,12 @@ _DOMAINS: Final = frozenset(
     """.split()  # noqa: SIM905
 )
 """Headings of lists that are no attributes."""
+
+
+def key_and_value(fact: str) -> tuple[str, str] | None:
+    """Of a line `key: value`, the key in lower case and without whose it is."""
+    pair = _PAIR.match(fact)
+    return None if pair is None else (pair["key"].strip().casefold(), pair["value"])
 
 
 def has_several(key: str) -> bool:

@@ -4,6 +4,7 @@ languages by `claims_other_languages`. Pure."""
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 from memdir.memory.claims_other_languages import LANGUAGES
@@ -73,13 +74,14 @@ _EXPLAINS: Final = re.compile(
     r"\b(?:is|are) (?:defined|known) (?:as|by)\b|\bconsists? of\b|\brefers? to\b|\$[^$\n]*[\\^_{}][^$\n]*\$"
 )
 _TO_READER: Final = re.compile(r"\b[Yy]ou(?:r|['’]re|['’]ll)?\b")
+_EXPLAINS_SHARE: Final = 1 / 3
 
 
-def explains_something(statement: str) -> bool:
-    """Whether it says what a thing is, as notes on a subject do: "An agent which …", "All others are called …"."""
-    return _EXPLAINS.search(statement) is not None
-
-
-def speaks_to_reader(statement: str) -> bool:
-    """Whether it says "you"."""
-    return _TO_READER.search(statement) is not None
+def explain_something(statements: Sequence[str], listed: Sequence[bool]) -> bool:
+    """Whether so many say what a thing is ("An agent which …", "All others are called …"), or, outside of lists, speak to a
+    reader, that a text is about a subject and about nobody."""
+    explain = sum(
+        _EXPLAINS.search(statement) is not None or (not item and _TO_READER.search(statement) is not None)
+        for statement, item in zip(statements, listed, strict=True)
+    )
+    return explain >= max(1.0, _EXPLAINS_SHARE * len(statements))

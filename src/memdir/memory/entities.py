@@ -125,5 +125,5 @@ def subject_of(candidate: MemoryCandidate) -> str:
 
 def _mentioned(candidate: MemoryCandidate) -> set[str]:
     claim = claim_of(candidate.text)
-    own = {subject_of(candidate)} | (set() if claim is None else {claim.value})
+    own = {candidate.subject.casefold()} if claim is None else {claim.subject, claim.value}
     return own | {name.casefold() for name in _NAME.findall(candidate.text)}

@@ -12,6 +12,7 @@ from typing import Final
 
 from memdir.core.caseless import Caseless
 from memdir.core.frontmatter import parse
+from memdir.memory.aspects import MINE, NEW
 from memdir.memory.claims import USER, claim_of, formers_of, is_bare, says, short_names
 from memdir.memory.dates import DATE, WEEKDAY, day_of, ms_of, named_by, parsed, since
 from memdir.memory.endings import endings_of, says_what_is_over, word_topics
@@ -59,10 +60,10 @@ _VAGUE: Final = Caseless(
     r"about\b.*|user\b.*|me|(?:week|w|kw|q|day|month)? ?\d[\d./ –-]*|never assume|.*\.md\b.*)$",
 )
 """Headings that say nothing about what stands below."""
-_ADDRESS: Final = re.compile(r"<?https?://\S+")
+_URL: Final = re.compile(r"<?https?://\S+")
 _LABEL_MAX_CHARS: Final = 40
 _LASTING: Final = Caseless(
-    r"^(?:(?:my|our|meine?|mi|mon|ma) )?(?:(?:new|current|home|work|private|neue[rs]?|nuev[oa]|nouvelle|nouveau) )*"
+    rf"^(?:(?:{MINE}) )?(?:(?:home|work|private|{NEW}) )*"
     r"(?:address|phone|mobile|(?:phone )?number|e-?mail|surname|name|"
     r"birthday|job|role|employer|landlord|landlady|doctor|dentist|boss|manager|time ?zone|adresse|anschrift|"
     r"telefon(?:nummer)?|handy(?:nummer)?|dirección|domicilio|teléfono|móvil|téléphone|portable)(?: address| number)? ?:"
@@ -219,7 +220,7 @@ def _subject_in(piece: Statement, note: Note, records: frozenset[str]) -> str:
 def _candidate(piece: Statement, subject: str, note: Note) -> tuple[str, str, str, float] | None:
     """Kind, text, subject and confidence; None when the piece states nothing that may be remembered."""
     said = piece.text
-    if not TEXT_MIN_CHARS <= len(said) <= TEXT_MAX_CHARS or said.endswith("?") or _ADDRESS.fullmatch(said) is not None:
+    if not TEXT_MIN_CHARS <= len(said) <= TEXT_MAX_CHARS or said.endswith("?") or _URL.fullmatch(said) is not None:
         return None
     if is_for_model(said) or is_secret(said):
         return None

@@ -153,6 +153,7 @@ class Note:
                 if (is_claim(piece.text) if piece.speaker else piece.form not in SENTENCES or states(piece.text))
             ], []
         pieces = self._not_for_models()
+        # Of a task the first word is an order ("Call Karl"), which by itself is no statement of what is so.
         said = [f"To do: {piece.text}" if piece.form == "task" else piece.text for piece in pieces]
         is_short = sum(len(one.split()) for one in said) <= NOTE_MAX_WORDS
         listed = [True] * len(pieces) if self.is_to_keep and is_short else self._listed(pieces, said)

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from memdir.core.caseless import Caseless
-from memdir.memory.assertions import explains_something, is_meant, speaks_to_reader
+from memdir.memory.aspects import MINE, NEW
+from memdir.memory.assertions import explain_something, is_meant
 from memdir.memory.claims import claim_of, is_readable
 from memdir.memory.dates import DATE, DAY_PREFIX, WEEKDAY
 from memdir.memory.endings import says_what_is_over
@@ -169,7 +170,7 @@ _BARE: Final = re.compile(
     re.IGNORECASE,
 )
 _ATTRIBUTE: Final = Caseless(
-    r"^(?:(?:my|our|meine?|mi|mon|ma) )?(?:(?:new|current|work|private|neue[rs]?|nuev[oa]|nouvelle|nouveau) )?"
+    rf"^(?:(?:{MINE}) )?(?:(?:work|private|{NEW}) )?"
     r"(?:(?:full |first |last |nick|user ?)?name|(?:date of )?birth(?:day)?|born|age|job(?: title)?|role|employer|company|"
     r"team|city|home(?: town| address)?|location|address|time ?zone|(?:native |spoken )?languages?|pronouns|diet|allerg(?:y|"
     r"ies)|hobb(?:y|ies)|favou?rite .{1,30}|preferred .{1,30}|preferences?|prefers|likes|dislikes|partner|spouse|wife|"
@@ -321,10 +322,6 @@ _ABOUT_MIN: Final = 0.05
 """Of a longer text: a diary speaks of other things most of the time."""
 
 
-_EXPLAINS_SHARE: Final = 1 / 3
-"""Of the statements of a note from which it is about its subject and about nobody."""
-
-
 def is_claim(statement: str) -> bool:
     """Whether a statement, by its own words, claims something of the user, of a person or of a project."""
     if not is_readable(statement):
@@ -379,11 +376,7 @@ def worth_remembering(
         claims.append(claim or (is_journal and life))
         of_life.append(life and not is_journal)
     said = sum(claims)
-    explains = sum(
-        explains_something(statement) or (not item and speaks_to_reader(statement))
-        for statement, item in zip(statements, listed, strict=True)
-    )
-    if count > 1 and explains >= max(1.0, _EXPLAINS_SHARE * count) and not is_own and not any(map(is_first_person, statements)):
+    if count > 1 and not is_own and explain_something(statements, listed) and not any(map(is_first_person, statements)):
         return [False] * count
     if _AUTHOR.search(whole) is not None and said < PERSONAL_SHARE * count and not is_own:
         return [False] * count

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from memdir.memory.aspects import key_and_value
 from memdir.memory.claims import claim_of
 
 _ASKED: Final = tuple(
@@ -27,9 +28,8 @@ _ASKED: Final = tuple(
         (r"phone|mobile|call", ("phone", "mobile", "phone number", "number")),
     )
 )
-_PAIR: Final = re.compile(
-    r"(?:[^:]{1,40} – )?(?:(?:my|our|new|current|home|work|neue|nueva|nouvelle) )*(?P<key>[^:–]{1,40}?) ?: ", re.IGNORECASE
-)
+_WHICH: Final = re.compile(r"^(?:(?:home|work) )+")
+"""Of an address or a number."""
 
 
 def attributes_asked(question: str) -> frozenset[str]:
@@ -42,5 +42,5 @@ def attribute_of(fact: str) -> str:
     claim = claim_of(fact)
     if claim is not None:
         return claim.attribute
-    pair = _PAIR.match(fact)
-    return "" if pair is None else pair["key"].casefold()
+    pair = key_and_value(fact)
+    return "" if pair is None else _WHICH.sub("", pair[0])

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from memdir.memory.aspects import HOW, aspect_of, has_several, topic_of
+from memdir.memory.aspects import HOW, aspect_of, has_several, key_and_value, topic_of
 from memdir.memory.claims import USER, Claim, claim_of, formers_of, short_names, speaker_and_words
 from memdir.memory.dates import DAY_MS, MONTH, WEEKDAY
 from memdir.memory.endings import endings_of, is_ended, stems_of, word_topics
@@ -26,9 +26,6 @@ WORD_TOPICS: Final = frozenset({"~", "≠~"})
 SIMILAR: Final = 0.6
 """Share of words (Jaccard) from which an edited line is a new version of what stood there and not another fact."""
 
-_PAIR: Final = re.compile(
-    r"^(?:[^:]{1,40} – )?(?:(?i:my|our|new|current|neue[rs]?|nuev[oa]|nouvelle|nouveau) )*(?P<key>[^:]{1,40}): +\S"
-)
 _ITEMS_MAX: Final = 12
 _WHAT: Final = r"(?P<what>[\w' -]{2,60}?)"
 _DEFINITES: Final = tuple(
@@ -129,10 +126,9 @@ def fact_of(candidate: MemoryCandidate) -> tuple[str, str] | None:
     claim = claim_of(candidate.text)
     if claim is not None and claim.is_single:
         return claim.topic
-    pair = _PAIR.match(candidate.text)
+    pair = key_and_value(candidate.text)
     if pair is not None and candidate.kind == "static":
-        key = pair["key"].strip().casefold()
-        return None if has_several(key) else (candidate.subject.casefold(), key)
+        return None if has_several(pair[0]) else (candidate.subject.casefold(), pair[0])
     if claim is not None:
         return None
     definite = next((one for pattern in _DEFINITES if (one := pattern.match(candidate.text)) is not None), None)
@@ -149,11 +145,11 @@ def fact_of(candidate: MemoryCandidate) -> tuple[str, str] | None:
 
 def _items_of(candidate: MemoryCandidate) -> list[tuple[str, str]]:
     """Topics of what a line with a list lists ("Languages: Portuguese, English"): a later line with one of them replaces it."""
-    pair = _PAIR.match(candidate.text)
-    if pair is None or candidate.kind != "static" or not has_several(key := pair["key"].strip().casefold()):
+    pair = key_and_value(candidate.text)
+    if pair is None or candidate.kind != "static" or not has_several(pair[0]):
         return []
-    items = re.split(r"[,;/]| (?:and|und|y|et) ", candidate.text[pair.end("key") + 1 :].casefold())
-    return [(candidate.subject.casefold(), f"{key}={plain}") for item in items[:_ITEMS_MAX] if (plain := item.strip(" ."))]
+    items = re.split(r"[,;/]| (?:and|und|y|et) ", pair[1].casefold())
+    return [(candidate.subject.casefold(), f"{pair[0]}={plain}") for item in items[:_ITEMS_MAX] if (plain := item.strip(" ."))]
 
 
 def _topic_of(candidate: MemoryCandidate) -> tuple[str, str] | None:
