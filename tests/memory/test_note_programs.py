@@ -236,6 +236,7 @@ CLIPPED = (
         ('---\nsource: "https://blog.example.com/quit"\nauthor: Sandra Lowe\n---\n', "/memory/How I quit coffee.md"),
         ("# How I quit coffee\nSource: <https://blog.example.com/quit>\n\n", "/memory/notes/coffee.md"),
         ("---\ntags: [clippings, health]\n---\n", "/memory/coffee.md"),
+        ("---\ntags:\n  - health\n  - clippings\n---\n", "/memory/coffee.md"),
         ("tags:: book, coffee\n\n", "/memory/pages/coffee.md"),
         ('---\ntype: Web\nauthors: "[[Ann Lowe]]"\nurl: https://a.example/x\n---\n', "/memory/coffee.md"),
         ("", "/memory/Clippings/coffee.md"),
@@ -250,6 +251,14 @@ def test_what_was_clipped_or_is_about_a_book_is_nobodys_fact(head: str, path: st
 def test_but_a_persons_page_may_name_their_site() -> None:
     text = "---\nurl: https://ana.example.com\ncompany: Nexo\n---\n- Lives in Graz\n"
     assert facts(text, "/memory/people/ana ruiz.md") == ["Ana Ruiz – Company: Nexo", "Ana Ruiz – Lives in Graz"]
+
+
+def test_a_page_tagged_as_a_persons_is_of_them_wherever_it_lies() -> None:
+    for tags in ("tags: [person, work]", "tags:\n  - work\n  - person", "tags:\n- Contacts"):
+        assert facts(f"---\n{tags}\n---\n- Finance, third floor\n- Knows everybody in Graz\n", "/memory/Ana Ruiz.md") == [
+            "Ana Ruiz – Finance, third floor",
+            "Ana Ruiz – Knows everybody in Graz",
+        ]
 
 
 def test_lists_of_links_and_tables_of_numbers_state_nothing() -> None:

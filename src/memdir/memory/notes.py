@@ -73,9 +73,12 @@ _REFERENCE: Final = (
     r"livres|citations|recettes|modèles|poèmes"
 )
 _REFERENCE_FOLDER: Final = re.compile(rf"/(?:\d+[-_. ]+)?(?:{_REFERENCE})(?:[ _-][0-9a-f]{{32}})?/", re.IGNORECASE)
+_AS_LIST: Final = r"^(?:tags?|categor(?:y|ies)):[ \t]*\r?(?:\n[ \t]*-[ \t][^\n]*){0,20}?\n[ \t]*-[ \t]+[\"'#]*"
+"""Tags one below the other, up to one of them."""
 _FROM_ELSEWHERE: Final = re.compile(
     rf"^(?:source|original|via|clipped(?:[ _-](?:from|url))?|quelle|fuente)::?[ \t]*[\"'<\[]*https?://|"
-    rf"^(?:isbn|doi)::?[ \t]*\S|^tags?::?[^\n]*(?:[\s\[#,'\"]|^)(?:{_REFERENCE})(?=[\s\],'\"]|$)",
+    rf"^(?:isbn|doi)::?[ \t]*\S|^tags?::?[^\n]*[ \t\[#,'\"](?:{_REFERENCE})(?=[\s\],'\"]|$)|"
+    rf"{_AS_LIST}(?:{_REFERENCE})[\"']?[ \t]*\r?$",
     re.IGNORECASE | re.MULTILINE,
 )
 """What the head of a text says that was taken from a page or a book, or is about one."""
@@ -86,7 +89,7 @@ _OF_AUTHOR: Final = re.compile(
 )
 """Where both are said, too."""
 _OF_PERSON: Final = re.compile(
-    r"^(?:tags?|type|kind|category)::?[ \t].*\b(?:persons?|people|contacts?|friends?|colleagues?|family)\b",
+    rf"(?:^(?:tags?|type|kind|category)::?[ \t].*\b|{_AS_LIST})(?:persons?|people|contacts?|friends?|colleagues?|family)\b",
     re.IGNORECASE | re.MULTILINE,
 )
 """What the head of a note says of whom it is about."""
