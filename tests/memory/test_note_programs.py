@@ -372,3 +372,37 @@ def test_news_of_a_friend_and_a_new_rule_in_a_daily_note() -> None:
     assert facts(text, "/memory/Daily/2026-11-25.md") == [
         "Liisa's starting a new job at the library in January!", "New rule: no phone after 21:00",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/memory/sed/AUTHORS", "/memory/lib/NOTICE.txt", "/memory/lib/changelog.gz", "/memory/x/debian.changelog", "/memory/x/TODO.Debian",
+     "/memory/CHANGELOG.md", "/memory/api/LICENSE-MIT"],
+)  # fmt: skip
+def test_what_comes_with_every_program_is_nobodys_fact(path: str) -> None:
+    text = "- Use one process for each queue\n- Ana Ruiz prefers tabs\n"
+    assert facts(text, path) == []
+    for own in ("/memory/api/README.md", "/memory/TODO", "/memory/news.md", "/memory/Authors.md", "/memory/changes.md"):
+        assert len(facts(text, own)) == 2
+
+
+def test_notes_in_restructured_text_have_headings_and_manuals_are_nobodys_fact() -> None:
+    text = (
+        "********\nHolidays\n********\n\nTents\n~~~~~\n\n- Two ropes and the big tarp\n\nStoves\n^^^^^^\n\nI never cook with gas.\n\n"
+        ".. note:: Ana prefers wood\n"
+    )
+    assert facts(text, "/memory/camping.rst") == [
+        "Camping – Tents: Two ropes and the big tarp",
+        "I never cook with gas.",
+        "Ana prefers wood",
+    ]
+    for mark in (".. code-block:: ini\n\n   a = 1\n", ".. _tents:\n", ".. toctree::\n   a\n", "See :ref:`tents`.\n"):
+        assert facts(f"{text}\n{mark}", "/memory/camping.rst") == []
+
+
+def test_a_rule_below_a_line_is_no_fence_and_a_fence_no_heading() -> None:
+    assert facts("Tents\n~~~~~\n\n- Two ropes and the big tarp\n", "/memory/me.md") == ["Tents: Two ropes and the big tarp"]
+    assert facts("- I like tea\n\nHow to brew:\n~~~\nI am code\n~~~\n- I like rye\n", "/memory/me.md") == [
+        "I like tea",
+        "I like rye",
+    ]

@@ -42,6 +42,8 @@ _NEEDS_MORE: Final = re.compile(
 """What a tag is a part of: "Deploys are announced in #releases"."""
 _COMMENT: Final = re.compile(r"<!--.*?-->", re.DOTALL)
 _OBSIDIAN_COMMENT: Final = re.compile(r"%%[^%\n]+%%|^%%[ \t]*$.*?^%%[ \t]*$", re.DOTALL | re.MULTILINE)
+_ADMONITION: Final = re.compile(r"^\.\. [a-z][\w-]*::", re.MULTILINE)
+"""Of reStructuredText; what follows is said."""
 _DRAWER: Final = re.compile(
     r"^[ \t]*:[A-Za-z_-]{1,40}:[ \t]*\n(?:(?![ \t]*:[A-Za-z_-]{1,40}:[ \t]*$)[^\n]*\n){0,99}[ \t]*:END:[ \t]*$", re.MULTILINE
 )
@@ -103,6 +105,7 @@ def as_markdown(text: str, *, is_org: bool) -> str:
     last = text.rfind("-->") + 3  # what is opened behind it is never closed, and looking for that costs its square
     text = _COMMENT.sub(_blank, text[:last]) + text[last:]
     text = _OBSIDIAN_COMMENT.sub(_blank, text)
+    text = _ADMONITION.sub(_blank, text)
     text = _DRAWER.sub(_blank, text)
     text = _LOGSEQ_SETTING.sub(_blank, text)
     text = _TASK.sub(_task, text)

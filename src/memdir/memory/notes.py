@@ -73,6 +73,18 @@ _REFERENCE: Final = (
     r"livres|citations|recettes|modèles|poèmes"
 )
 _REFERENCE_FOLDER: Final = re.compile(rf"/(?:\d+[-_. ]+)?(?:{_REFERENCE})(?:[ _-][0-9a-f]{{32}})?/", re.IGNORECASE)
+_OF_SOFTWARE: Final = re.compile(
+    r"(?:.*/)?(?:(?:AUTHORS|BUGS|CHANGE(?:LOG|S)|CODE_OF_CONDUCT|CONTRIBUT(?:ING|ORS)|COPYING(?:\.LIB)?|COPYRIGHT|DCO|HACKING|INSTALL|LICEN[CS]E|"
+    r"MAINTAINERS|NEWS|NOTICE|PATENTS|THANKS|UPGRADING|(?:debian\.|Debian\.)?[Cc]hange[Ll]og)(?:[.-](?:md|txt|rst|org|gz|[\dA-Z].*))?|"
+    r".*\.Debian(?:\.md|\.txt)?)"
+)
+"""Names of what comes with every program."""
+_OF_MANUAL: Final = re.compile(
+    r"^[ \t]*\.\. (?:(?!(?:note|tip|hint|important|warning|todo|image|figure|contents)::)[a-z][\w:+-]*::|_[^\n:]+:[ \t]*$)|"
+    r":(?:ref|doc|class|func|meth|mod|term):`",
+    re.MULTILINE,
+)
+"""Directives, targets and roles of reStructuredText, which programs' manuals have, and seldom somebody's notes."""
 _AS_LIST: Final = r"^(?:tags?|categor(?:y|ies)):[ \t]*\r?(?:\n[ \t]*-[ \t][^\n]*){0,20}?\n[ \t]*-[ \t]+[\"'#]*"
 """Tags one below the other, up to one of them."""
 _FROM_ELSEWHERE: Final = re.compile(
@@ -271,12 +283,13 @@ def _subject_of(path: str) -> str:
 
 def is_reference(text: str, path: str) -> bool:
     """Whether a text is what somebody else wrote, or is about such: a page that was clipped, notes on a book, a recipe, a
-    template; by its folder, or by what its head says."""
+    template, what comes with a program; by its name, its folder, or by what its head says."""
     if _AGENT_NAME.search(path) and path.startswith("/memory/"):
         return False
     head = text[:_HEAD_CHARS]
     is_page = _OF_PAGE.search(head) is not None and _OF_AUTHOR.search(head) is not None
-    return is_page or _REFERENCE_FOLDER.search(path) is not None or _FROM_ELSEWHERE.search(head) is not None
+    is_named_so = _REFERENCE_FOLDER.search(path) is not None or _OF_SOFTWARE.fullmatch(path) is not None
+    return is_page or is_named_so or _OF_MANUAL.search(text) is not None or _FROM_ELSEWHERE.search(head) is not None
 
 
 def kind_of_subject(path: str, subject: str) -> Literal["person", "project"] | None:

@@ -427,7 +427,7 @@ def personal(statements: Sequence[str], *, listed: bool) -> list[bool]:
     whole = " ".join(statements)
     if not statements or _AUTHOR.search(whole) is not None:
         return [False] * len(statements)
-    about = sum(map(is_about_person, statements))
+    about = sum(is_about_person(one) and is_meant(one) for one in statements)
     least = max(1.0, PERSONAL_SHARE * len(statements))
     if listed or len(whole.split()) <= SHORT_MAX_WORDS:
         about += sum(map(_may_be_about_person, statements))

@@ -23,8 +23,11 @@ FRONT_MAX_CHARS: Final = 20_000
 _LINE_MAX_CHARS: Final = 4000
 """What is longer is no heading and no pair; of a statement no more is given."""
 _HEADING: Final = re.compile(r"(#{1,6})\s+(.+?)\s*#*$")
-_UNDERLINE: Final = re.compile(r"={3,}|-{3,}")
-"""Below a line that is a heading."""
+_RULE: Final = re.compile(r"([=~^\"'*+#-])\1{2,}")
+"""Below a line that is a heading: in Markdown some `=` or `-`, in reStructuredText as many of any of these as the line has
+characters."""
+_LEVELS: Final = {"=": 1, "-": 2}
+_OTHER_LEVEL: Final = 3
 _BOLD_LINE: Final = re.compile(r"(?:\*\*|__)([^*_\n]{1,60}?):?(?:\*\*|__):?\s*$")
 _BOLD_LEVEL: Final = 7
 """Of a line that is nothing but bold: it heads what follows, up to the next heading."""
@@ -197,17 +200,12 @@ class _Reader:
             start += mark.end()
             line = self._text[start:stop]
         stripped = line.strip()
+        rule = None if self._fence else _RULE.fullmatch(stripped)
+        if rule is not None and self._underlines(stripped, start):
+            return
         in_fence = self._in_fence(line)
         self._rows = self._rows + 1 if stripped.startswith("|") and not in_fence else 0
-        if (
-            self._paragraph is not None
-            and _UNDERLINE.fullmatch(stripped)
-            and "\n" not in self._text[self._paragraph[0] : start - 1]
-        ):
-            title, self._paragraph = self._text[slice(*self._paragraph)], None
-            self._head(1 if stripped[0] == "=" else 2, title)
-            return
-        if in_fence or not stripped or stripped.startswith((">", "|", "<!--", "---", "===")):
+        if in_fence or rule is not None or not stripped or stripped.startswith((">", "|", "<!--", "---", "===")):
             yield from self._close()
             yield from self._row(start, stop)
             return
@@ -236,6 +234,15 @@ class _Reader:
             self._parents.clear()
             first = start + len(line) - len(line.lstrip())
             self._paragraph = (self._paragraph[0] if self._paragraph else first, stop)
+
+    def _underlines(self, rule: str, start: int) -> bool:
+        """Whether a rule makes a heading of the line above."""
+        title = "" if self._paragraph is None else self._text[self._paragraph[0] : start - 1]
+        if not title or "\n" in title or (rule[0] not in _LEVELS and len(rule) < len(title.rstrip())):
+            return False
+        self._paragraph = None
+        self._head(_LEVELS.get(rule[0], _OTHER_LEVEL), title)
+        return True
 
     def _head(self, level: int, title: str) -> None:
         self._parents.clear()

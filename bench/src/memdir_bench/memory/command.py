@@ -100,8 +100,9 @@ def _changes(family: str) -> Iterator[Figure]:
 def _prose(count: int) -> Iterator[Figure]:
     """READMEs, changelogs, licences and news of packages, as if they had been put among the memories."""
     read = facts = documents = 0
-    for _path, text in islice(documentation.documents(max_bytes=_DOCUMENT_BYTES), count):
-        found = sum(not one.is_passing for one in extract(text, "/memory/document.txt", byte_at=int))
+    for path, text in islice(documentation.documents(max_bytes=_DOCUMENT_BYTES), count):
+        place = f"/memory/{path.parent.name}/{path.name.removesuffix('.gz')}"
+        found = sum(not one.is_passing for one in extract(text, place, byte_at=int))
         read, facts, documents = read + 1, facts + found, documents + bool(found)
     if read:
         yield figure("prose_documents_with_facts", documents / read, "share", samples=read, note=f"{facts} facts")
