@@ -376,9 +376,11 @@ def test_news_of_a_friend_and_a_new_rule_in_a_daily_note() -> None:
 
 @pytest.mark.parametrize(
     "path",
-    ["/memory/sed/AUTHORS", "/memory/lib/NOTICE.txt", "/memory/lib/changelog.gz", "/memory/x/debian.changelog", "/memory/x/TODO.Debian",
-     "/memory/CHANGELOG.md", "/memory/api/LICENSE-MIT"],
-)  # fmt: skip
+    [
+        *("/memory/sed/AUTHORS", "/memory/lib/NOTICE.txt", "/memory/lib/changelog.gz", "/memory/x/debian.changelog"),
+        *("/memory/x/TODO.Debian", "/memory/CHANGELOG.md", "/memory/api/LICENSE-MIT"),
+    ],
+)
 def test_what_comes_with_every_program_is_nobodys_fact(path: str) -> None:
     text = "- Use one process for each queue\n- Ana Ruiz prefers tabs\n"
     assert facts(text, path) == []
@@ -388,8 +390,8 @@ def test_what_comes_with_every_program_is_nobodys_fact(path: str) -> None:
 
 def test_notes_in_restructured_text_have_headings_and_manuals_are_nobodys_fact() -> None:
     text = (
-        "********\nHolidays\n********\n\nTents\n~~~~~\n\n- Two ropes and the big tarp\n\nStoves\n^^^^^^\n\nI never cook with gas.\n\n"
-        ".. note:: Ana prefers wood\n"
+        "********\nHolidays\n********\n\nTents\n~~~~~\n\n- Two ropes and the big tarp\n\n"
+        "Stoves\n^^^^^^\n\nI never cook with gas.\n\n.. note:: Ana prefers wood\n"
     )
     assert facts(text, "/memory/camping.rst") == [
         "Camping – Tents: Two ropes and the big tarp",
