@@ -817,6 +817,7 @@ _FACTS = _group(
         "lists": "Items of a list that speaks of the user are remembered, however long it is.",
         "hearsay": "What others say of the user, quotations, fiction, and orders to a model are no facts.",
         "note-programs": "Notes are read as Obsidian, Logseq, Notion and Org keep them; clipped pages bring no facts.",
+        "assistants": "What other assistants remember of their user is read from a file as they show it, with its days.",
         "speakers": "In chats, conversations and letters each says what is theirs; a model says nothing about the user.",
         "languages": "Notes in German, Spanish and French bring the facts that English ones would, also across languages.",
         "when": "A fact says since when it is so; what is noted later of a former day changes nothing that holds now.",

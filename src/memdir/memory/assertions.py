@@ -10,11 +10,18 @@ from typing import Final
 from memdir.memory.claims_other_languages import LANGUAGES
 from memdir.memory.relations import TRUSTED
 
+_PREDICATE: Final = (
+    r"(?!.*\?)(?:not |also |currently |very )?(?:allergic|married|engaged|vegan|vegetarian|based|from|"
+    r"(?:[a-z-]+ly )?(?!\w*thing\b)[a-z]{2,}ing|"
+    r"an? (?![\w-]+(?: [\w-]+)? (?:needed|required|worth|enough|possible|ok))[\w-]+)\b"
+)
+"""What follows "is" and "does" in a statement without a subject ("Is allergic to nuts"), and in no question."""
 _NOT_MEANT: Final = re.compile(
     r"\?\s*$|^\([a-z]\) |^(?![\w ’']{1,40}: \S|(?:when|where)\b[^?]{3,80}, (?:I|we|my)\b)(?:if|maybe|perhaps|suppose|"
-    r"imagine|should|would|could|can|do|does|did|is|are|what|who|why|how|when|where|whether|ask|remind)\b|"
-    r"\b(?:(?<!that )(?<!which )(?<!who )would|might|maybe|perhaps|wonder|no idea|not sure|pretend|dream(?:ed|t)? (?:of|"
-    r"that)|wish|if "
+    rf"imagine|should|would|could|can|do|(?:does|did|is)(?! {_PREDICATE})|are|what|who|why|how|when|where|whether|ask|"
+    r"remind)\b|"
+    r"\b(?:(?<!that )(?<!which )(?<!who )(?<!user )would|might|maybe|perhaps|wonder|no idea|not sure|pretend|"
+    r"dream(?:ed|t)? (?:of|that)|wish|if "
     r"only|one day|someday|(?<!get )(?<!ting )(?<!got )(?<!am )used to|(?:almost|nearly) (?:\w+ed|bought|left|quit|took|got|"
     r"went))\b|"
     r"\b(?-i:may) (?:be|have|mean|well)\b",

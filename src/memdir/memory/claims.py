@@ -419,10 +419,19 @@ def _claim(found: re.Match[str], attribute: str, *, is_single: bool) -> Claim | 
     return Claim(subject=subject, attribute=attribute, value=value.casefold(), is_single=is_single, aspect=aspect)
 
 
+_USERS: Final = frozenset(
+    {
+        *("i", "we", "my", "our", "user", "the user", "the team", "the family", "the board", "the group"),
+        *("nutzer", "der nutzer", "benutzer", "der benutzer", "usuario", "el usuario", "utilisateur"),
+    }
+)
+"""Who is the user, or speaks for them."""
+
+
 def _subject(who: str) -> str | None:
     """`user`, a name, or None for a word that only begins a sentence."""
     plain = re.sub(r"['’]s$", "", who.strip())
-    if plain.casefold() in ("i", "we", "my", "our", "the user", "user", "the team", "the family", "the board", "the group"):
+    if plain.casefold() in _USERS:
         return USER
     if plain.casefold() in ("she", "he", "her", "his"):
         return None

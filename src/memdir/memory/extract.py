@@ -53,7 +53,8 @@ _RECENT_HEADING: Final = Caseless(
 )
 _OF_USER: Final = Caseless(r"\b(?:user|me|my|human|owner)\b")
 _VAGUE: Final = Caseless(
-    r"(?:(?:my|the|some|other|important|key|more|long-term) )?(?:notes?|contexts?|memor(?:y|ies)|misc\w*|facts?|others?|"
+    r"(?:(?:my|the|some|other|important|key|more|long-term|work|personal) )?(?:notes?|contexts?|identity|"
+    r"top of mind|brief history|memor(?:y|ies)|misc\w*|facts?|others?|"
     r"aufgaben|tagebuch|notizen|heute|tareas|diario|notas|hoy|tâches|aujourd'hui|"
     r"logs?|journal|diary|tasks?|to-?dos?|today|events?|happened|standup|thoughts|highlights|"
     r"general|background|info(?:rmation)?|overview|profile|details|basics|personal(?: info(?:rmation)?)?|things to remember|"

@@ -12,6 +12,7 @@ from typing import Final, Literal
 
 from memdir.core.caseless import Caseless
 from memdir.memory.assertions import is_meant
+from memdir.memory.assistants import as_list, is_memory, is_of_assistant
 from memdir.memory.claims import USER
 from memdir.memory.clauses import JOINING, clauses
 from memdir.memory.dates import DAY_PREFIX, Journal, named_by
@@ -79,6 +80,8 @@ _OF_SOFTWARE: Final = re.compile(
     r".*\.Debian(?:\.md|\.txt)?)"
 )
 """Names of what comes with every program."""
+_OF_DATA: Final = re.compile(r".*\.(?:jsonl?|ndjson|geojson|csv|tsv|xml|sql)", re.IGNORECASE)
+"""Names of what programs read."""
 _OF_MANUAL: Final = re.compile(
     r"^[ \t]*\.\. (?:(?!(?:note|tip|hint|important|warning|todo|image|figure|contents)::)[a-z][\w:+-]*::|_[^\n:]+:[ \t]*$)|"
     r":(?:ref|doc|class|func|meth|mod|term):`",
@@ -223,12 +226,16 @@ class Note:
 def note_of(text: str, path: str) -> Note:
     """Of a document; `path` is empty for one that lies in no place."""
     subject = _subject_of(path)
-    journal = Journal(text)
-    pieces = tuple(part for piece in statements(text, is_org=path.endswith(".org")) for part in _clauses(text, piece))
     stem, folder = _stem(path), _stem(path.rpartition("/")[0])
+    is_list = is_of_assistant(stem)
+    if is_list:
+        text = as_list(text)
+    journal = Journal(text)
+    stated = statements(text, is_org=path.endswith(".org"))
+    pieces = tuple(part for piece in (map(_remembered, stated) if is_list else stated) for part in _clauses(text, piece))
     titles = (stem.replace("-", " "), *(piece.headings[0] for piece in pieces[:1] if piece.headings))
     is_to_keep = folder in _RECORDS_STEMS or any(map(_TO_KEEP.search, titles))
-    is_own = is_to_keep or stem in _OWN_STEMS
+    is_own = is_to_keep or is_list or stem in _OWN_STEMS
     said = [piece.text for piece in pieces]
     names = names_within(said) | {word.title() for word in subject.split()}
     is_record = folder in _RECORDS_STEMS or (subject != USER and _OF_PERSON.search(text[:_HEAD_CHARS]) is not None)
@@ -239,14 +246,20 @@ def note_of(text: str, path: str) -> Note:
         path=path,
         pieces=pieces,
         journal=journal,
-        is_journal=_is_journal(pieces, journal, path),
+        is_journal=not is_list and _is_journal(pieces, journal, path),
         subject=subject,
         is_record=is_record,
         is_to_keep=is_to_keep,
         is_own=is_own,
-        names=names | {one.split(maxsplit=1)[0] for one in said if one and is_own},
+        names=names | {one.split(maxsplit=1)[0] for one in said if one and is_own and not is_list},
         members=_members(pieces),
     )
+
+
+def _remembered(piece: Statement) -> Statement:
+    """Of a list of memories: without the day that stands before it, and for itself, however the text is set."""
+    said = DAY_PREFIX.sub("", piece.text, count=1)
+    return replace(piece, text=said, form="line" if piece.form == "sentence" and is_memory(said) else piece.form)
 
 
 def _members(pieces: Sequence[Statement]) -> frozenset[str]:
@@ -274,8 +287,8 @@ def _subject_of(path: str) -> str:
     base = _stem(name)
     if not name or is_secret(_title(name)):
         return USER
-    is_own = base in _USER_STEMS or _OF_DAYS.fullmatch(base) is not None or not base or path.startswith("/user/")
-    if is_own:
+    is_own = base in _USER_STEMS or _OF_DAYS.fullmatch(base) is not None or is_of_assistant(base)
+    if is_own or not base or path.startswith("/user/"):
         return USER
     written = re.sub(r"[_-]", " ", _title(name)).strip()
     return written.title() if written.islower() and _stem(folder) in _PEOPLE_STEMS else written
@@ -283,12 +296,12 @@ def _subject_of(path: str) -> str:
 
 def is_reference(text: str, path: str) -> bool:
     """Whether a text is what somebody else wrote, or is about such: a page that was clipped, notes on a book, a recipe, a
-    template, what comes with a program; by its name, its folder, or by what its head says."""
+    template, what comes with a program, data of one; by its name, its folder, or by what its head says."""
     if _AGENT_NAME.search(path) and path.startswith("/memory/"):
         return False
     head = text[:_HEAD_CHARS]
     is_page = _OF_PAGE.search(head) is not None and _OF_AUTHOR.search(head) is not None
-    is_named_so = _REFERENCE_FOLDER.search(path) is not None or _OF_SOFTWARE.fullmatch(path) is not None
+    is_named_so = _REFERENCE_FOLDER.search(path) is not None or any(one.fullmatch(path) for one in (_OF_SOFTWARE, _OF_DATA))
     return is_page or is_named_so or _OF_MANUAL.search(text) is not None or _FROM_ELSEWHERE.search(head) is not None
 
 
