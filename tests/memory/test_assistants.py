@@ -56,7 +56,9 @@ def test_names_of_such_files(name: str) -> None:
     assert is_of_assistant(name)
 
 
-@pytest.mark.parametrize("name", ["claude-pricing", "memories-of-paris", "llm-context-windows", "gemini", "gpt-5-facts"])
+@pytest.mark.parametrize(
+    "name", ["claude-pricing", "memories", "memories-of-paris", "llm-context-windows", "gemini", "gpt-5-facts"]
+)
 def test_names_of_other_files(name: str) -> None:
     assert not is_of_assistant(name)
 

@@ -14,8 +14,9 @@ _KEPT: Final = (
     r"instructions|context|profile|about-me)"
 )
 _NAME: Final = re.compile(
-    rf"(?:(?:my|old|all|exported?|saved)-)*(?:{_ASSISTANT}-(?:(?:my|saved|user|exported)-)*{_KEPT}|memories|"
-    rf"saved-(?:memories|info)|model-set-context|custom-instructions|(?:(?:memor(?:y|ies)|{_ASSISTANT})-)(?:export(?:ed)?|import(?:ed)?|dump)|"
+    rf"(?:(?:my|old|all|exported?|saved)-)*(?:{_ASSISTANT}-(?:(?:my|saved|user|exported)-)*{_KEPT}|"
+    rf"saved-(?:memories|info)|exported-memories|model-set-context|custom-instructions|"
+    rf"(?:memor(?:y|ies)|{_ASSISTANT})-(?:export(?:ed)?|import(?:ed)?|dump)|"
     rf"what-{_ASSISTANT}-knows(?:-about-me)?|{_KEPT}-(?:from|of|in)-{_ASSISTANT})"
     r"(?:-(?:export|backup|list|dump|import|old|v?\d+|[a-z]{2}))*"
 )

@@ -36,8 +36,8 @@ _AGENT_NAME: Final = re.compile(r"-[0-9a-f]{6}\.md$")
 """As `store.agents.files.slug` names a file."""
 _OWN_STEMS: Final = frozenset(
     """
-    user me about about-me profile user-profile my-profile memory preferences prefs my-preferences identity now claude agents
-    life personal health medical bio
+    user me about about-me profile user-profile my-profile memory memories preferences prefs my-preferences identity now
+    claude agents life personal health medical bio
     ich über-mich profil vorlieben moi à-propos-de-moi préférences yo sobre-mi sobre-mí perfil preferencias
     """.split()  # noqa: SIM905
 )
@@ -75,8 +75,8 @@ _REFERENCE: Final = (
 )
 _REFERENCE_FOLDER: Final = re.compile(rf"/(?:\d+[-_. ]+)?(?:{_REFERENCE})(?:[ _-][0-9a-f]{{32}})?/", re.IGNORECASE)
 _OF_SOFTWARE: Final = re.compile(
-    r"(?:.*/)?(?:(?:AUTHORS|BUGS|CHANGE(?:LOG|S)|CODE_OF_CONDUCT|CONTRIBUT(?:ING|ORS)|COPYING(?:\.LIB)?|COPYRIGHT|DCO|HACKING|INSTALL|LICEN[CS]E|"
-    r"MAINTAINERS|NEWS|NOTICE|PATENTS|THANKS|UPGRADING|(?:debian\.|Debian\.)?[Cc]hange[Ll]og)(?:[.-](?:md|txt|rst|org|gz|[\dA-Z].*))?|"
+    r"(?:.*/)?(?:(?:AUTHORS|CHANGE(?:LOG|S)|CODE_OF_CONDUCT|CONTRIBUT(?:ING|ORS)|COPYING(?:\.LIB)?|COPYRIGHT|DCO|HACKING|"
+    r"INSTALL|LICEN[CS]E|MAINTAINERS|NEWS|NOTICE|PATENTS|THANKS|UPGRADING|(?:debian\.|Debian\.)?[Cc]hange[Ll]og)(?:[.-](?:md|txt|rst|org|gz|[\dA-Z].*))?|"
     r".*\.Debian(?:\.md|\.txt)?)"
 )
 """Names of what comes with every program."""
