@@ -69,6 +69,13 @@ def test_every_line_is_of_the_user() -> None:
     assert {one.subject for one in found} == {"user"}
 
 
+def test_a_verb_at_the_beginning_is_nobodys_name() -> None:
+    found = read("- Doesn't drink alcohol.\n- Theo is 9.\n- Can’t eat nuts.\n", "/memory/chatgpt memory.md")
+    assert {one.text: one.subject for one in found} == {
+        "Doesn't drink alcohol.": "user", "Theo is 9.": "theo", "Can’t eat nuts.": "user",
+    }  # fmt: skip
+
+
 def test_paragraphs_and_other_languages() -> None:
     assert facts(CHATGPT.replace("\n", "\n\n"), "/memory/saved memories.md") == CHATGPT.splitlines()
     said = ["Hat zwei Katzen namens Miso und Nori.", "Lernt gerade Japanisch.", "Nutzer bevorzugt kurze Antworten."]

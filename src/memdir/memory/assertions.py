@@ -18,8 +18,8 @@ _PREDICATE: Final = (
 """What follows "is" and "does" in a statement without a subject ("Is allergic to nuts"), and in no question."""
 _NOT_MEANT: Final = re.compile(
     r"\?\s*$|^\([a-z]\) |^(?![\w ’']{1,40}: \S|(?:when|where)\b[^?]{3,80}, (?:I|we|my)\b)(?:if|maybe|perhaps|suppose|"
-    rf"imagine|should|would|could|can|do|(?:does|did|is)(?! {_PREDICATE})|are|what|who|why|how|when|where|whether|ask|"
-    r"remind)\b|"
+    rf"imagine|should|would|could|can(?!['’]t\b)|do|(?:does|did|is)(?! {_PREDICATE})|are|what|who|why|how|when|where|whether|"
+    r"ask|remind)\b|"
     r"\b(?:(?<!that )(?<!which )(?<!who )(?<!user )would|might|maybe|perhaps|wonder|no idea|not sure|pretend|"
     r"dream(?:ed|t)? (?:of|that)|wish|if "
     r"only|one day|someday|(?<!get )(?<!ting )(?<!got )(?<!am )used to|(?:almost|nearly) (?:\w+ed|bought|left|quit|took|got|"

@@ -436,4 +436,5 @@ def _subject(who: str) -> str | None:
     if plain.casefold() in ("she", "he", "her", "his"):
         return None
     words = plain.casefold().split()
-    return None if not words or words[0] in _NO_WHO else " ".join(words)
+    is_name = bool(words) and words[0] not in _NO_WHO and not words[0].endswith(("n't", "n’t"))
+    return " ".join(words) if is_name else None
