@@ -9,8 +9,9 @@ from typing import Final
 from memdir.memory.dates import MONTH, WEEKDAY
 
 MINE: Final = "my|our|meine?|mi|mon|ma"
+"""Before the key of a line, whose it is: "My address: …"."""
 NEW: Final = "new|current|neue[rs]?|nuev[oa]|nouvelle|nouveau"
-"""What may stand before the key of a line: "My new address: …"."""
+"""Before the key of a line, which one: "New address: …"."""
 _PAIR: Final = re.compile(
     rf"(?:[^:]{{1,40}} – )?(?:(?:{MINE}|{NEW}) )*(?P<key>[^:]{{1,40}}): +(?P<value>\S.*)", re.IGNORECASE | re.DOTALL
 )
@@ -114,7 +115,7 @@ _DOMAINS: Final = frozenset(
 
 
 def key_and_value(fact: str) -> tuple[str, str] | None:
-    """Of a line `key: value`, the key in lower case and without whose it is."""
+    """Of a line `key: value`, the key in lower case, without MINE and NEW, and the value as it is written; None for others."""
     pair = _PAIR.match(fact)
     return None if pair is None else (pair["key"].strip().casefold(), pair["value"])
 

@@ -82,11 +82,12 @@ _EXPLAINS: Final = re.compile(
 )
 _TO_READER: Final = re.compile(r"\b[Yy]ou(?:r|['’]re|['’]ll)?\b")
 _EXPLAINS_SHARE: Final = 1 / 3
+"""Of a text's statements."""
 
 
-def explain_something(statements: Sequence[str], listed: Sequence[bool]) -> bool:
-    """Whether so many say what a thing is ("An agent which …", "All others are called …"), or, outside of lists, speak to a
-    reader, that a text is about a subject and about nobody."""
+def is_explanatory(statements: Sequence[str], listed: Sequence[bool]) -> bool:
+    """Whether a text explains a subject and is about nobody: so many of its statements say what a thing is ("An agent which
+    …", "All others are called …"), or say "you" where they are not `listed`."""
     explain = sum(
         _EXPLAINS.search(statement) is not None or (not item and _TO_READER.search(statement) is not None)
         for statement, item in zip(statements, listed, strict=True)

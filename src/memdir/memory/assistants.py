@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from memdir.memory.markup import blanked
+
 _ASSISTANT: Final = (
     r"(?:chat-?gpt|gpt(?:-?\d\w*)?|openai|claude(?:-ai|-code)?|anthropic|gemini|google-ai|bard|copilot|grok|perplexity|mistral|"
     r"le-chat|deepseek|meta-ai|mem0|letta|ai|llm|assistant)"
@@ -15,7 +17,7 @@ _KEPT: Final = (
 )
 _NAME: Final = re.compile(
     rf"(?:(?:my|old|all|exported?|saved)-)*(?:{_ASSISTANT}-(?:(?:my|saved|user|exported)-)*{_KEPT}|"
-    rf"saved-(?:memories|info)|exported-memories|model-set-context|custom-instructions|"
+    rf"(?:saved|exported)-memories|saved-info|model-set-context|custom-instructions|"
     rf"(?:memor(?:y|ies)|{_ASSISTANT})-(?:export(?:ed)?|import(?:ed)?|dump)|"
     rf"what-{_ASSISTANT}-knows(?:-about-me)?|{_KEPT}-(?:from|of|in)-{_ASSISTANT})"
     r"(?:-(?:export|backup|list|dump|import|old|v?\d+|[a-z]{2}))*"
@@ -41,7 +43,7 @@ def as_list(text: str) -> str:
     may stand around all of it."""
     fences = list(_FENCE.finditer(text))
     if len(fences) == 2 and not text[: fences[0].start()].strip() and not text[fences[1].end() :].strip():
-        text = _FENCE.sub(lambda found: " " * len(found[0]), text)
+        text = _FENCE.sub(blanked, text)
     return _DAY.sub(_dated, text)
 
 

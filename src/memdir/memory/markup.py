@@ -103,20 +103,21 @@ def as_markdown(text: str, *, is_org: bool) -> str:
     """A text with comments, drawers and settings blanked out, tasks of Logseq and Org as those of Markdown, and Org's headings
     and emphasis as Markdown's; each character stays where it was."""
     last = text.rfind("-->") + 3  # what is opened behind it is never closed, and looking for that costs its square
-    text = _COMMENT.sub(_blank, text[:last]) + text[last:]
-    text = _OBSIDIAN_COMMENT.sub(_blank, text)
-    text = _ADMONITION.sub(_blank, text)
-    text = _DRAWER.sub(_blank, text)
-    text = _LOGSEQ_SETTING.sub(_blank, text)
+    text = _COMMENT.sub(blanked, text[:last]) + text[last:]
+    text = _OBSIDIAN_COMMENT.sub(blanked, text)
+    text = _ADMONITION.sub(blanked, text)
+    text = _DRAWER.sub(blanked, text)
+    text = _LOGSEQ_SETTING.sub(blanked, text)
     text = _TASK.sub(_task, text)
     if is_org:
-        text = _ORG_SETTING.sub(_blank, text)
+        text = _ORG_SETTING.sub(blanked, text)
         text = _ORG_HEADING.sub(lambda found: "#" * len(found[0]), text)
         text = _ORG_EMPHASIS.sub(r"*\1*", text)
     return text
 
 
-def _blank(found: re.Match[str]) -> str:
+def blanked(found: re.Match[str]) -> str:
+    """As many spaces, and the ends of its lines."""
     return re.sub(r"[^\n]", " ", found[0])
 
 

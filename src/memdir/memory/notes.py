@@ -74,26 +74,24 @@ _REFERENCE: Final = (
     r"livres|citations|recettes|modèles|poèmes"
 )
 _REFERENCE_FOLDER: Final = re.compile(rf"/(?:\d+[-_. ]+)?(?:{_REFERENCE})(?:[ _-][0-9a-f]{{32}})?/", re.IGNORECASE)
-_OF_SOFTWARE: Final = re.compile(
-    r"(?:.*/)?(?:(?:AUTHORS|CHANGE(?:LOG|S)|CODE_OF_CONDUCT|CONTRIBUT(?:ING|ORS)|COPYING(?:\.LIB)?|COPYRIGHT|DCO|HACKING|"
-    r"INSTALL|LICEN[CS]E|MAINTAINERS|NEWS|NOTICE|PATENTS|THANKS|UPGRADING|(?:debian\.|Debian\.)?[Cc]hange[Ll]og)(?:[.-](?:md|txt|rst|org|gz|[\dA-Z].*))?|"
-    r".*\.Debian(?:\.md|\.txt)?)"
+_OF_PROGRAMS: Final = re.compile(
+    r"(?:AUTHORS|CHANGE(?:LOG|S)|CODE_OF_CONDUCT|CONTRIBUT(?:ING|ORS)|COPYING(?:\.LIB)?|COPYRIGHT|DCO|HACKING|INSTALL|LICEN[CS]E|"
+    r"MAINTAINERS|NEWS|NOTICE|PATENTS|THANKS|UPGRADING|(?:[Dd]ebian\.)?[Cc]hange[Ll]og)"
+    r"(?:[.-](?:md|txt|rst|org|gz|[\dA-Z].*))?|.*\.Debian(?:\.md|\.txt)?|.*\.(?i:jsonl?|ndjson|geojson|csv|tsv|xml|sql)"
 )
-"""Names of what comes with every program."""
-_OF_DATA: Final = re.compile(r".*\.(?:jsonl?|ndjson|geojson|csv|tsv|xml|sql)", re.IGNORECASE)
-"""Names of what programs read."""
+"""Names of files that come with every program, and of data that programs read."""
 _OF_MANUAL: Final = re.compile(
     r"^[ \t]*\.\. (?:(?!(?:note|tip|hint|important|warning|todo|image|figure|contents)::)[a-z][\w:+-]*::|_[^\n:]+:[ \t]*$)|"
     r":(?:ref|doc|class|func|meth|mod|term):`",
     re.MULTILINE,
 )
 """Directives, targets and roles of reStructuredText, which programs' manuals have, and seldom somebody's notes."""
-_AS_LIST: Final = r"^(?:tags?|categor(?:y|ies)):[ \t]*\r?(?:\n[ \t]*-[ \t][^\n]*){0,20}?\n[ \t]*-[ \t]+[\"'#]*"
-"""Tags one below the other, up to one of them."""
+_TAG_BELOW: Final = r"^(?:tags?|categor(?:y|ies)):[ \t]*\r?(?:\n[ \t]*-[ \t][^\n]*){0,20}?\n[ \t]*-[ \t]+[\"'#]*"
+"""Up to a tag in a list that has each on a line of its own."""
 _FROM_ELSEWHERE: Final = re.compile(
     rf"^(?:source|original|via|clipped(?:[ _-](?:from|url))?|quelle|fuente)::?[ \t]*[\"'<\[]*https?://|"
     rf"^(?:isbn|doi)::?[ \t]*\S|^tags?::?[^\n]*[ \t\[#,'\"](?:{_REFERENCE})(?=[\s\],'\"]|$)|"
-    rf"{_AS_LIST}(?:{_REFERENCE})[\"']?[ \t]*\r?$",
+    rf"{_TAG_BELOW}(?:{_REFERENCE})[\"']?[ \t]*\r?$",
     re.IGNORECASE | re.MULTILINE,
 )
 """What the head of a text says that was taken from a page or a book, or is about one."""
@@ -104,7 +102,7 @@ _OF_AUTHOR: Final = re.compile(
 )
 """Where both are said, too."""
 _OF_PERSON: Final = re.compile(
-    rf"(?:^(?:tags?|type|kind|category)::?[ \t].*\b|{_AS_LIST})(?:persons?|people|contacts?|friends?|colleagues?|family)\b",
+    rf"(?:^(?:tags?|type|kind|category)::?[ \t].*\b|{_TAG_BELOW})(?:persons?|people|contacts?|friends?|colleagues?|family)\b",
     re.IGNORECASE | re.MULTILINE,
 )
 """What the head of a note says of whom it is about."""
@@ -227,15 +225,15 @@ def note_of(text: str, path: str) -> Note:
     """Of a document; `path` is empty for one that lies in no place."""
     subject = _subject_of(path)
     stem, folder = _stem(path), _stem(path.rpartition("/")[0])
-    is_list = is_of_assistant(stem)
-    if is_list:
+    from_assistant = is_of_assistant(stem)
+    if from_assistant:
         text = as_list(text)
     journal = Journal(text)
     stated = statements(text, is_org=path.endswith(".org"))
-    pieces = tuple(part for piece in (map(_remembered, stated) if is_list else stated) for part in _clauses(text, piece))
+    pieces = tuple(part for piece in (map(_remembered, stated) if from_assistant else stated) for part in _clauses(text, piece))
     titles = (stem.replace("-", " "), *(piece.headings[0] for piece in pieces[:1] if piece.headings))
     is_to_keep = folder in _RECORDS_STEMS or any(map(_TO_KEEP.search, titles))
-    is_own = is_to_keep or is_list or stem in _OWN_STEMS
+    is_own = is_to_keep or from_assistant or stem in _OWN_STEMS
     said = [piece.text for piece in pieces]
     names = names_within(said) | {word.title() for word in subject.split()}
     is_record = folder in _RECORDS_STEMS or (subject != USER and _OF_PERSON.search(text[:_HEAD_CHARS]) is not None)
@@ -246,12 +244,12 @@ def note_of(text: str, path: str) -> Note:
         path=path,
         pieces=pieces,
         journal=journal,
-        is_journal=not is_list and _is_journal(pieces, journal, path),
+        is_journal=not from_assistant and _is_journal(pieces, journal, path),
         subject=subject,
         is_record=is_record,
         is_to_keep=is_to_keep,
         is_own=is_own,
-        names=names | {one.split(maxsplit=1)[0] for one in said if one and is_own and not is_list},
+        names=names | {one.split(maxsplit=1)[0] for one in said if one and is_own and not from_assistant},
         members=_members(pieces),
     )
 
@@ -296,13 +294,13 @@ def _subject_of(path: str) -> str:
 
 def is_reference(text: str, path: str) -> bool:
     """Whether a text is what somebody else wrote, or is about such: a page that was clipped, notes on a book, a recipe, a
-    template, what comes with a program, data of one; by its name, its folder, or by what its head says."""
+    template, what comes with a program or is read by one; by its name, its folder, what its head says, or its markup."""
     if _AGENT_NAME.search(path) and path.startswith("/memory/"):
         return False
     head = text[:_HEAD_CHARS]
     is_page = _OF_PAGE.search(head) is not None and _OF_AUTHOR.search(head) is not None
-    is_named_so = _REFERENCE_FOLDER.search(path) is not None or any(one.fullmatch(path) for one in (_OF_SOFTWARE, _OF_DATA))
-    return is_page or is_named_so or _OF_MANUAL.search(text) is not None or _FROM_ELSEWHERE.search(head) is not None
+    is_named_so = _REFERENCE_FOLDER.search(path) is not None or _OF_PROGRAMS.fullmatch(path.rpartition("/")[2]) is not None
+    return is_page or is_named_so or _FROM_ELSEWHERE.search(head) is not None or _OF_MANUAL.search(text) is not None
 
 
 def kind_of_subject(path: str, subject: str) -> Literal["person", "project"] | None:

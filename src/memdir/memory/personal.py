@@ -13,7 +13,7 @@ from typing import Final
 
 from memdir.core.caseless import Caseless
 from memdir.memory.aspects import MINE, NEW
-from memdir.memory.assertions import explain_something, is_meant
+from memdir.memory.assertions import is_explanatory, is_meant
 from memdir.memory.claims import claim_of, is_readable
 from memdir.memory.dates import DATE, DAY_PREFIX, WEEKDAY
 from memdir.memory.endings import says_what_is_over
@@ -377,7 +377,7 @@ def worth_remembering(
         claims.append(claim or (is_journal and life))
         of_life.append(life and not is_journal)
     said = sum(claims)
-    if count > 1 and not is_own and explain_something(statements, listed) and not any(map(is_first_person, statements)):
+    if count > 1 and not is_own and is_explanatory(statements, listed) and not any(map(is_first_person, statements)):
         return [False] * count
     if _AUTHOR.search(whole) is not None and said < PERSONAL_SHARE * count and not is_own:
         return [False] * count

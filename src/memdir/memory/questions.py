@@ -28,8 +28,8 @@ _ASKED: Final = tuple(
         (r"phone|mobile|call", ("phone", "mobile", "phone number", "number")),
     )
 )
-_WHICH: Final = re.compile(r"^(?:(?:home|work) )+")
-"""Of an address or a number."""
+_HOME_OR_WORK: Final = re.compile(r"^(?:(?:home|work) )+")
+"""Before "address" and "phone"."""
 
 
 def attributes_asked(question: str) -> frozenset[str]:
@@ -43,4 +43,4 @@ def attribute_of(fact: str) -> str:
     if claim is not None:
         return claim.attribute
     pair = key_and_value(fact)
-    return "" if pair is None else _WHICH.sub("", pair[0])
+    return "" if pair is None else _HOME_OR_WORK.sub("", pair[0])

@@ -24,8 +24,8 @@ _LINE_MAX_CHARS: Final = 4000
 """What is longer is no heading and no pair; of a statement no more is given."""
 _HEADING: Final = re.compile(r"(#{1,6})\s+(.+?)\s*#*$")
 _RULE: Final = re.compile(r"([=~^\"'*+#-])\1{2,}")
-"""Below a line that is a heading: in Markdown some `=` or `-`, in reStructuredText as many of any of these as the line has
-characters."""
+"""A line of one character. It makes a heading of the line above: in Markdown `=` or `-`, in reStructuredText any of these, as
+many as that line has characters."""
 _LEVELS: Final = {"=": 1, "-": 2}
 _OTHER_LEVEL: Final = 3
 _BOLD_LINE: Final = re.compile(r"(?:\*\*|__)([^*_\n]{1,60}?):?(?:\*\*|__):?\s*$")
@@ -201,7 +201,7 @@ class _Reader:
             line = self._text[start:stop]
         stripped = line.strip()
         rule = None if self._fence else _RULE.fullmatch(stripped)
-        if rule is not None and self._underlines(stripped, start):
+        if rule is not None and self._make_heading(stripped, start):
             return
         in_fence = self._in_fence(line)
         self._rows = self._rows + 1 if stripped.startswith("|") and not in_fence else 0
@@ -235,8 +235,8 @@ class _Reader:
             first = start + len(line) - len(line.lstrip())
             self._paragraph = (self._paragraph[0] if self._paragraph else first, stop)
 
-    def _underlines(self, rule: str, start: int) -> bool:
-        """Whether a rule makes a heading of the line above."""
+    def _make_heading(self, rule: str, start: int) -> bool:
+        """Make a heading of the line above a rule; False where it is none."""
         title = "" if self._paragraph is None else self._text[self._paragraph[0] : start - 1]
         if not title or "\n" in title or (rule[0] not in _LEVELS and len(rule) < len(title.rstrip())):
             return False
