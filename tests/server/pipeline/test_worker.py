@@ -307,7 +307,7 @@ def test_a_long_log_does_not_keep_the_notes_beside_it_waiting(
     assert place < EMBED_CHUNKS
 
 
-_NOTE_IS_CUT = "select 1 from chunk c join document d on d.id = c.document_id where d.path = '/note.md'"
+_NOTE_IS_QUEUED = "select 1 from job j join document d on d.id = j.document_id where d.path = '/note.md' and j.kind = 'embed'"
 
 
 @pytest.mark.promise("pipeline.priorities")
@@ -319,13 +319,13 @@ def test_an_edit_waits_for_a_few_passages_of_the_import_that_is_being_embedded(
     working: Working,
 ) -> None:
     class Interrupted(HashEmbedder):
-        """Somebody saves a file while it is at the first passages; its words are in before the second ones are through."""
+        """Somebody saves a file while it is at the first passages; its vectors are due before the second ones are through."""
 
         def embed_passages(self, texts: list[str]) -> Matrix:
             if not self.seen:
                 put("/note.md", b"The spare key hangs at the bakery.\n")
             elif len(self.seen) == EMBED_CHUNKS:
-                events.until(lambda: store.db.one(_NOTE_IS_CUT) is not None)
+                events.until(lambda: store.db.one(_NOTE_IS_QUEUED) is not None)
             return super().embed_passages(texts)
 
     dense = Interrupted("fake-dense")
@@ -338,7 +338,7 @@ def test_an_edit_waits_for_a_few_passages_of_the_import_that_is_being_embedded(
     events.until(drained(store))
     place = next(number for number, text in enumerate(dense.seen) if "spare key" in text)
     assert place in (EMBED_CHUNKS, 2 * EMBED_CHUNKS), (
-        "the batch under way, and one that began before the words of the edit were in"
+        "the batch under way, and one that began before the vectors of the edit were asked for"
     )
     assert len(dense.seen) == 4 * EMBED_CHUNKS + 1
 
