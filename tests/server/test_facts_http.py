@@ -97,6 +97,34 @@ def test_notes_of_former_days_that_come_later_do_not_change_what_holds(
     assert answer("where do I live") == ("I live in Porto.", "2026-01-10", None)
 
 
+@pytest.mark.promise("facts.when")
+def test_what_was_written_down_only_after_it_had_ended_was_so_before(
+    server: ServerProcess, client: httpx.Client, tag: str
+) -> None:
+    """Both notes are of today: since when somebody lived in Porto nobody knows, until when the second one says."""
+    del server
+    at = {"containerTag": tag}
+    for path, content in (("me.md", "I live in Porto. My laptop is slow."), ("news.md", "I moved to Lisbon in May 2020.")):
+        client.put(f"/v1/files/memory/{path}", params=at, content=content.encode()).raise_for_status()
+        done(client, tag)
+
+    def facts(**more: str) -> list[tuple[str, str | None, str | None]]:
+        found = client.get("/v1/facts", params={**at, **more}).json()["facts"]
+        return [(one["text"], *(one[key] and one[key][:10] for key in ("validFrom", "validTo"))) for one in found]
+
+    porto = ("I live in Porto.", None, "2020-05-01")
+    lisbon = ("I moved to Lisbon in May 2020.", "2020-05-01", None)
+    assert facts(q="where do I live", at="2020-03-01")[:1] == facts(at="2020-03-01") == [porto]
+    assert facts(q="where do I live", at="2020-06-01") == [lisbon]
+    assert facts(q="where do I live")[0] == lisbon
+    (now,) = client.get("/v1/facts", params={**at, "words": "lisbon"}).json()["facts"]
+    assert [(one["text"], one["validFrom"]) for one in now["versions"]] == [("I live in Porto.", None)]
+    client.delete("/v1/files/memory/news.md", params=at).raise_for_status()
+    done(client, tag)
+    assert facts(at="2020-03-01") == []
+    assert facts(q="where do I live")[0][2] is None
+
+
 def test_a_graph_leads_from_one_to_the_next(server: ServerProcess, client: httpx.Client, tag: str) -> None:
     del server
     at = {"containerTag": tag}

@@ -28,10 +28,10 @@ class FactSource(Wire):
 
 
 class FactVersion(Wire):
-    """What a fact said, and from which day on."""
+    """What a fact said, and from which day on; null: it was written down only after it had ended."""
 
     text: str
-    valid_from: str
+    valid_from: str | None
     relation: str | None
     """To the version before it: updates, contradicts, extends, derives."""
 
@@ -46,8 +46,8 @@ class Fact(Wire):
     value: str | None
     confidence: float
     updated_at: str
-    valid_from: str
-    """The day that its words name, else that of its document."""
+    valid_from: str | None
+    """The day that its words name, else that of its document; null: it was written down only after it had ended."""
     valid_to: str | None
     """When what took its place began; null: it is so now."""
     score: float | None = None

@@ -56,8 +56,8 @@ def facts_here(container: str | None) -> str | None:
 
 def span(fact: dict[str, Any]) -> str:
     """Since when, until when."""
-    until = "" if fact["validTo"] is None else f" to {fact['validTo'][:10]}"
-    return f"{fact['validFrom'][:10]}{until}"
+    since, until = ((fact[key] or "")[:10] for key in ("validFrom", "validTo"))
+    return f"{since} to {until}" if since and until else since or f"until {until}"
 
 
 def place_of_source(source: dict[str, Any], out: Output) -> str:
@@ -76,4 +76,5 @@ def show_fact(fact: dict[str, Any], out: Output) -> None:
     for source in fact["sources"]:
         out.line(f"   {place_of_source(source, out)}" + ("" if source["stands"] else "  (not any more)"))
     for before in fact["versions"]:
-        out.line(f"   before, from {before['validFrom'][:10]}: {visible(before['text'])}")
+        since = f", from {before['validFrom'][:10]}" if before["validFrom"] else ""
+        out.line(f"   before{since}: {visible(before['text'])}")

@@ -28,6 +28,7 @@ _SELECT: Final = (
     "select x.id from memory_source x where x.memory_id = m.id order by x.stands desc, x.id limit 1) "
 )
 _REMEMBERED: Final = "m.is_latest = 1 and m.is_forgotten = 0 and (m.forget_after_ms is null or m.forget_after_ms > ?)"
+_SUCCESSOR: Final = "select 1 from memory n where n.parent_id = m.id and n.relation in ('updates', 'contradicts')"
 VERSIONS_MAX: Final = 1000
 """Versions of facts that one reading of histories gives."""
 
@@ -128,21 +129,14 @@ class MemoryStore:
         )
 
     def held_at(self, container_id: int, at_ms: int, *, limit: int) -> Sequence[Memory]:
-        """What was so at a moment, as it is known now: it began to be so by then, and what took its place did later."""
+        """What was so at a moment, as it is known now: it began to be so by then, or nobody knows when (it was written down
+        only after it had ended), and what took its place began later."""
         return self._all(
-            "where m.container_id = ? and m.valid_from_ms <= ? and m.is_forgotten = 0 and not exists (select 1 from memory n "
-            "where n.parent_id = m.id and n.relation in ('updates', 'contradicts') and n.valid_from_ms <= ?) "
+            f"where m.container_id = ? and m.is_forgotten = 0 and not exists ({_SUCCESSOR} and n.valid_from_ms <= ?) and ("
+            f"m.valid_from_ms <= ? or m.parent_id is null and exists ({_SUCCESSOR} and n.valid_from_ms < m.valid_from_ms)) "
             "order by m.kind desc, m.valid_from_ms desc, m.id limit ?",
             (container_id, at_ms, at_ms, limit),
         )
-
-    def successor(self, memory_id: str) -> Memory | None:
-        """What took its place, the first of several."""
-        found = self._all(
-            "where m.parent_id = ? and m.relation in ('updates', 'contradicts') order by m.valid_from_ms, m.id limit 1",
-            (memory_id,),
-        )
-        return found[0] if found else None
 
     def versions(self, root_ids: Sequence[str]) -> Sequence[Memory]:
         """All versions of some facts, oldest first, at most VERSIONS_MAX."""

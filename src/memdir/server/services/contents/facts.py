@@ -132,8 +132,9 @@ def _is_at(source: Source, path: str, line: int | None) -> bool:
 
 
 def _fact(caller: Caller, memory: Memory, sources: Sequence[Source], score: float | None) -> wire.Fact:
-    versions = [one for one in caller.store.memories.history(memory.id) if one.id == memory.id or _began(one) <= _began(memory)]
-    after = caller.store.memories.successor(memory.id)
+    history = caller.store.memories.history(memory.id)
+    began = {one.id: _began(one, history) for one in history}
+    ended = _ended(memory, history)
     claim = claim_of(memory.candidate.text)
     return wire.Fact(
         id=memory.id,
@@ -144,21 +145,38 @@ def _fact(caller: Caller, memory: Memory, sources: Sequence[Source], score: floa
         value=None if claim is None else claim.value,
         confidence=round(memory.candidate.confidence, 2),
         updated_at=iso_ms(memory.updated_at_ms),
-        valid_from=iso_ms(_began(memory)),
-        valid_to=None if after is None else iso_ms(max(_began(after), _began(memory))),
+        valid_from=_iso(began[memory.id]),
+        valid_to=_iso(None if ended is None else max(ended, began[memory.id] or ended)),
         score=None if score is None else round(score, 4),
         sources=[
             wire.FactSource(path=one.path, start_line=one.start_line, end_line=one.end_line, stands=one.stands)
             for one in sources
         ],
         versions=[
-            wire.FactVersion(text=one.candidate.text, valid_from=iso_ms(_began(one)), relation=one.relation)
-            for one in reversed(versions)
-            if one.id != memory.id
+            wire.FactVersion(text=one.candidate.text, valid_from=_iso(began[one.id]), relation=one.relation)
+            for one in reversed(history)
+            if one.id != memory.id and (began[one.id] or 0) <= (began[memory.id] or 0)
         ],
     )
 
 
-def _began(memory: Memory) -> int:
-    began = memory.candidate.valid_from_ms
-    return memory.created_at_ms if began is None else began
+def _began(memory: Memory, history: Sequence[Memory]) -> int | None:
+    """Since when it was so; None for one that was written down only after it had ended."""
+    ended = _ended(memory, history)
+    said = _said_since(memory)
+    return None if memory.parent_id is None and ended is not None and ended < said else said
+
+
+def _ended(memory: Memory, history: Sequence[Memory]) -> int | None:
+    """When what took its place began, the first of several; None: it is so now."""
+    after = (one for one in history if one.parent_id == memory.id and one.relation in ("updates", "contradicts"))
+    return min(map(_said_since, after), default=None)
+
+
+def _said_since(memory: Memory) -> int:
+    since = memory.candidate.valid_from_ms
+    return memory.created_at_ms if since is None else since
+
+
+def _iso(at_ms: int | None) -> str | None:
+    return None if at_ms is None else iso_ms(at_ms)
