@@ -812,6 +812,8 @@ _FACTS = _group(
         "diary": "Of a diary in four languages what lasts is remembered, four facts of five are that; none outlives its entry.",
         "own-files": "Profiles kept for agents, and what people write of themselves, are read; blank templates are not.",
         "endings": "What a later note says is over, or is otherwise now, is shown no more; what it only mentions stays.",
+        "several": "All that a note says is over, or is otherwise now, goes, in every file, and comes back if the note goes.",
+        "plans": "What is planned changes nothing that holds until then.",
         "clauses": "A sentence that says several things is as many facts, which change apart.",
         "aspects": "What is said of another side of a thing, or of another one of several, ends nothing.",
         "lists": "Items of a list that speaks of the user are remembered, however long it is.",

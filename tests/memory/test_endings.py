@@ -164,6 +164,45 @@ def test_somebody_elses_is_not_the_users() -> None:
     assert "Joost loves his Skoda." in latest("I live in Ghent. Joost loves his Skoda.", "Sold the Skoda.")
 
 
+@pytest.mark.promise("facts.aspects")
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("- Allergies: penicillin, nuts", "I'm not allergic to penicillin after all."),
+        ("I'm allergic to nuts and penicillin.", "I'm not allergic to penicillin any more."),
+        ("- Hobbies: tennis, chess and piano", "I gave up tennis."),
+        ("- Medication: ibuprofen, omeprazole", "I stopped taking ibuprofen."),
+        ("I play tennis and the piano.", "I gave up the piano."),
+        ("My desk is on the third floor.", "My desk is black now."),
+        ("My laptop is a ThinkPad X1.", "My laptop is fast now."),
+        ("Project Juniper is due on 3 March 2027.", "Project Juniper replaced SQLite with Cassandra."),
+        ("I work at Nexia.", "I joined a gym."),
+        ("I work at Nexia.", "I joined Ana for lunch."),
+        ("I work at Nexia.", "I joined the local choir last week."),
+    ],
+)
+def test_what_is_over_leaves_what_stands_beside_it(before: str, after: str) -> None:
+    assert before.removeprefix("- ") in latest(before, after)
+
+
+@pytest.mark.promise("facts.several")
+@pytest.mark.parametrize(
+    ("notes", "now"),
+    [
+        (("- Job: baker at Nexia", "I work at Nexia."), "I joined Tessera in May."),
+        (("- Job: baker at Nexia", "I work as a baker at Nexia."), "I left Nexia."),
+        (("I'm a baker at Nexia.", "- Employer: Nexia"), "I joined IBM."),
+        (("- Relationship status: single", "I'm single and live alone."), "I got married in June."),
+        (("My editor is Vim.", "I use Vim for everything."), "I've switched to Helix."),
+        (("Our database is MySQL.", "We use MySQL."), "We migrated from MySQL to Postgres."),
+        (("I have a dog called Kuma.", "Kuma is a beagle.", "Kuma sleeps on the couch."), "Kuma died yesterday."),
+        (("The standup is at 9:30.", "- Standup: 9:30"), "The standup is now at 10."),
+    ],
+)
+def test_what_several_notes_say_is_over_in_all_of_them(notes: tuple[str, ...], now: str) -> None:
+    assert latest(*notes, now) == [now]
+
+
 @given(st.sampled_from(PAIRS), st.sampled_from(PAIRS))
 def test_every_fact_that_something_ends_is_found_by_the_words_it_is_looked_up_by(
     one: tuple[str, str], other: tuple[str, str]

@@ -12,6 +12,8 @@ from memdir.ingest.text import decode
 from memdir.memory import Profile, extract, profile, reconcile
 from memdir.memory.guard import is_instruction, is_secret
 from memdir.store.types import Memory, MemoryCandidate
+from memdir.store.upkeep.check import Check
+from memdir_bench.memory.changes import pairs
 from tests.retrieval.conftest import World
 
 DAY_MS = 86_400_000
@@ -218,6 +220,51 @@ def test_a_contradiction_from_a_newer_source_wins_and_the_older_comes_back_when_
     assert holds(world) == {"Ana works at Globex.", "Ana has a boat."}, "an edit elsewhere in the older source changes nothing"
     world.delete("/memory/b.md")
     assert holds(world) == {"Ana works at Acme.", "Ana has a boat."}
+
+
+@pytest.mark.promise("facts.several")
+def test_all_that_is_over_by_a_statement_goes_and_comes_back_with_its_source(world: World) -> None:
+    kept = {"My bike is red.", "Car insurance: Allianz"}
+    told = {"Car: Golf", "I drive a Golf.", "The Golf needs new tyres."}
+    learn(world, "/memory/me.md", "- Car: Golf\n- Car insurance: Allianz\n")
+    learn(world, "/memory/log.md", "I drive a Golf. My bike is red.\n")
+    learn(world, "/memory/todo.md", "The Golf needs new tyres.\n")
+    assert holds(world) == kept | told
+    learn(world, "/memory/news.md", "Sold the Golf.\n")
+    assert holds(world) == kept | {"Sold the Golf."}
+    (sold,) = [memory for memory in world.memories.latest(1) if memory.candidate.text == "Sold the Golf."]
+    assert {memory.candidate.text for memory in world.memories.history(sold.id)} == told | {"Sold the Golf."}
+    assert {memory.candidate.text for memory in world.memories.held_at(1, 0, limit=10)} == set()
+    learn(world, "/memory/me.md", "- Car: Golf\n- Car insurance: Allianz\n- Name: Ana\n")
+    assert holds(world) == kept | {"Sold the Golf.", "Name: Ana"}, "an edit elsewhere in a source brings nothing back"
+    learn(world, "/memory/news.md", "Sold the Golf last week.\n")
+    assert holds(world) == kept | {"Sold the Golf last week.", "Name: Ana"}
+    learn(world, "/memory/news.md", "The weather is fine.\n")
+    assert holds(world) >= kept | told | {"Name: Ana"}, "nobody says any more that it was sold"
+    assert [one for one in Check(world.store).findings() if one.kind == "memory"] == []
+
+
+@pytest.mark.promise("facts.several")
+def test_a_note_that_is_deleted_again_leaves_what_was_known_before_it(world: World) -> None:
+    before, after = zip(*[(one[1], one[2]) for one in pairs("tuned")[::20]], strict=True)
+    for number, text in enumerate(before):
+        learn(world, f"/memory/{number}/notes.md", text)
+    known, most = holds(world), 0
+    for text in after:
+        learn(world, "/memory/news/notes.md", text)
+        most = max(most, len(known - holds(world)))
+        world.delete("/memory/news/notes.md")
+        assert holds(world) == known, text
+    assert most > 1
+
+
+@pytest.mark.promise("facts.several")
+def test_what_is_corrected_ends_what_other_notes_say_of_it_too(world: World) -> None:
+    learn(world, "/memory/me.md", "- Location: Porto\n")
+    learn(world, "/memory/about.md", "I live in Porto, my bike is red.\n")
+    learn(world, "/memory/home.md", "My cat is called Miso. Home is Porto.\n")
+    learn(world, "/memory/about.md", "I live in Lisbon, my bike is red.\n")
+    assert holds(world) == {"I live in Lisbon.", "My bike is red.", "My cat is called Miso."}
 
 
 def test_facts_about_different_things_do_not_replace_each_other(world: World) -> None:

@@ -71,6 +71,18 @@ end
 """,
     4: "alter table memory drop column valid_from_ms; alter table memory drop column said_at_ms",
     5: "drop index document_with_text",
+    6: """
+drop trigger memory_gone;
+drop index memory_ended_by;
+alter table memory drop column ended_by;
+create trigger memory_gone after delete on memory begin
+    update memory set is_latest = 1
+    where id = old.parent_id and old.is_latest = 1 and old.relation in ('updates', 'contradicts')
+      and exists (select 1 from memory_source s where s.memory_id = old.parent_id and s.stands = 1);
+    update memory set parent_id = old.parent_id where parent_id = old.id;
+    update container set profile_version = profile_version + 1 where id = old.container_id;
+end
+""",
 }
 """How the steps are taken back: today's code cannot write with the columns that they bring."""
 

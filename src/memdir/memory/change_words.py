@@ -85,8 +85,9 @@ _IS_ENDED: Final = _one_of(r"""
 """)
 """What is said of such a thing, where nothing follows."""
 _HAS_ENDED: Final = _one_of(r"""
-    replaced|superseded|split into|broken up|merged into|dead|died|stolen|broke down|passed away|retired|expired|lapsed|
-    came off|fell (?:through|apart)|moved (?:out|away|on)|split up|broke up|closed (?:down|for good|its doors)|
+    replaced(?! (?!by\b|with\b)[^.,;]{2,40} (?:by|with)\b)|superseded|split into|broken up|merged into|dead|died|
+    stolen|broke down|passed away|retired|expired|lapsed|came off|fell (?:through|apart)|moved (?:out|away|on)|
+    split up|broke up|closed (?:down|for good|its doors)|
     went (?:bust|back|under|bankrupt|out of business|away)|(?:ran|run) out(?! of)|wore off|
     disappeared|called it quits|broke(?=\s*[.,;!]|\s*$)|
     didn['’]t work out|stepped (?:down|aside)|written off|totall?ed

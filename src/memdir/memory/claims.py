@@ -93,6 +93,19 @@ _LIVE: Final = (
     ),
     rf"\b[Hh]ome is(?: now)? (?P<value>[^.,;!?()]{{2,60}}?)(?: for (?:me|us))?{_END}",
 )
+_EMPLOYER: Final = (
+    rf"(?=(?:(?:{NAME}|[A-Z]{{2,}})\b(?! for (?:an? |the )?(?:\w+ )?(?:lunch|dinner|breakfast|coffee|drinks?|walk|run|"
+    r"call|trip)\b)|"
+    r"(?:an?|the|my|our|another) (?:[\w'’-]+ ){0,3}?(?:[A-Z]{2,}|company|firm|start-?up|agency|practice|hospital|clinic|"
+    r"university|bank|studio|bakery|restaurant|lab|laboratory|institute|ministry|council|charity|NGO|police|army|navy)\b))"
+)
+"""Whom somebody joins to work there, and no gym, choir or friend."""
+_JOB: Final = (
+    r"(?!(?:member|beginner|customer|speaker|player|teenager|newcomer|user|better|never|over|prisoner|learner|visitor)\b)"
+    r"(?:[a-z]{2,}(?:er|or|eer|ist|ian|ant)|nurse|chef|cook|clerk|analyst|intern|lead|head|assistant|C[A-Z]O|VP|PM|SRE)"
+)
+"""What somebody is who works somewhere."""
+_NO_LESSON: Final = r"(?!(?:an?|the|my|our) (?:\w+ )?(?:gym|course|class|pool|club|beginning|start|top|bottom|age)\b|\d)"
 _WORK: Final = (
     (
         rf"{_WHO}{_AM}{_HOW} (?:left|quit|resigned from) {_OLD} (?:and|to) (?:now )?(?:join|joined|joins|works? (?:at|for)|"
@@ -103,8 +116,10 @@ _WORK: Final = (
         rf")?)?{_V}(?: as [^.,;]+)?{_END}"
     ),
     (
-        rf"{_WHO}{_AM}{_HOW} (?:joined|(?:started|starting|start|begin|began) (?:work |(?:my|a|the) (?:new )?(?:job|role|"
-        rf"position) )?(?:at|with)|employed (?:by|at)|hired by) {_V}(?: as [^.,;]+)?{_END}"
+        rf"{_WHO}{_AM}{_HOW} (?:(?:joined|joining|joins|join) {_EMPLOYER}|(?:started|starting|start|starts|begin|"
+        rf"begins|began) (?:work |(?:my|a|the) (?:new )?(?:job|role|position) )?(?:at|with) {_NO_LESSON}|"
+        rf"employed (?:by|at) |hired by )"
+        rf"{_V}(?: as [^.,;]+)?{_END}"
     ),
     rf"{_WHO}{_AM}{_HOW} (?:got |have |has )?a (?:new )?job (?:at|with) {_V}{_END}",
     (
@@ -113,6 +128,7 @@ _WORK: Final = (
         rf"(?=(?:[\w-]+ )?(?:practice|business|company|firm|shop|store|studio|agency|bakery|restaurant|café|clinic|consultancy|"
         rf"start-?up|gallery|salon)\b){_V}{_END}"
     ),
+    rf"{_WHO}(?:['’](?:m|s)| am| is){_HOW} (?:an? |the )?(?:[\w/-]+ ){{0,4}}{_JOB} (?:at|@) (?P<value>{NAME}|[A-Z]{{2,}})",
     rf"{_MY} (?:new |current )?(?:employer|company|workplace)(?: is|['’]s)(?: now)? {_V}{_END}",
     rf"^Started (?:work|(?:my|a|the) (?:new )?(?:job|role|position)) (?:at|with) {_V}{_END}",
     rf"^(?P<value>{NAME}) hired me\b(?:.*?\bno longer (?:with|at) {_OLD}{_END})?",
@@ -270,6 +286,15 @@ class Claim:
     def topic(self) -> tuple[str, str]:
         """Two claims with the same one contradict each other, where they have one value."""
         return topic_of(self.subject, self.attribute, self.aspect)
+
+
+_AT_WORK: Final = re.compile(r"(?: at|,? ?@) (?P<employer>\S.*)")
+
+
+def employer_of(claim: Claim) -> Claim | None:
+    """For whom somebody works, of a claim what they are: "Job: baker at Nexia"."""
+    found = _AT_WORK.search(claim.value) if claim.attribute == "role" else None
+    return None if found is None else replace(claim, attribute="works at", value=found["employer"], is_single=True, aspect="")
 
 
 @cache

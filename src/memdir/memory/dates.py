@@ -8,9 +8,11 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
 from typing import Final
 
 DAY_MS: Final = 86_400_000
+_KNOWN: Final = 32_768
 _YEARS: Final = range(1900, 2101)
 _MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _WEEKDAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
@@ -19,6 +21,10 @@ MONTH: Final = (
     r"Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)"
 )
 _MONTH: Final = f"(?P<month>{MONTH})"
+_ANY_MONTH: Final = (
+    r"(?:jan|feb|fév|mär|mar|apr|abr|avr|may|mai|jun|jui|jul|aug|ago|aoû|sep|o[ck]t|nov|de[cz]|déc|ene|dic)[a-zéû]*"
+)
+"""In English, German, Spanish or French."""
 WEEKDAY: Final = r"(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day"
 _IN_NAME: Final = re.compile(r"(?<!\d)(\d{4})[-_.]?(\d{2})[-_.]?(\d{2})(?:\d{4}(?:\d{2})?)?(?!\d)")
 _IN_FOLDERS: Final = re.compile(r"/(\d{4})/(\d{2})/(?:\d{4}-\d{2}-)?(\d{2})\b")
@@ -71,6 +77,33 @@ _TO_COME: Final = re.compile(
     re.IGNORECASE,
 )
 """Of what is to come no past month is meant."""
+_PLANNED_VERB: Final = (
+    r"(?:\b(?:am|is|are|will be)|['’](?:m|re|s|ll be)|^)(?: (?:now|also|both|all|finally|officially|probably))* ?\b"
+    r"(?:moving|relocating|migrating|joining|starting|beginning|leaving|quitting|switching|changing|selling|buying|stopping|"
+    r"giving|cancell?ing|taking|becoming|opening|closing|retiring|returning|rewriting|replacing|dropping|going|"
+    r"getting (?:an?|the|my|our|rid))\b"
+    r"|\b(?:(?:start|begin|join|move|leave|retire|switch|take|open|close|end)s?|become|becomes|will)\b|\blast day\b.* is\b"
+)
+_AHEAD: Final = (
+    rf"(?<!to )\b(?:next (?:week|month|year|quarter|term|semester|spring|summer|autumn|fall|winter|sprint|{WEEKDAY}|{MONTH})|"
+    rf"tomorrow|soon(?! after)|later this \w+|this (?:coming|spring|summer|autumn|fall|winter)|"
+    rf"(?:in|on|by|after|before|from|around|at the (?:end|beginning|start) of) (?:early |late |mid-?|the )?"
+    rf"(?:{MONTH}\b|{WEEKDAY}\b|\d{{1,2}}(?:st|nd|rd|th)?\.? (?:of )?{MONTH}\b|next\b|new year\b|christmas\b|easter\b|"
+    rf"summer\b|holidays\b|month\b|year\b)|is \d{{1,2}}(?:st|nd|rd|th)?\.? {MONTH}\b|is {MONTH} \d|"
+    r"in (?:a|an|one|two|three|four|five|six|ten|\d{1,2}|a few|a couple of) (?:days?|weeks?|months?|years?)\b)"
+)
+_DONE: Final = (
+    rf"\b(?:last (?:week|month|year|{WEEKDAY}|{MONTH})|ago|yesterday|already|since|now|quit|left|moved|joined|switched|changed|"
+    r"sold|bought)\b"
+)
+_PAST: Final = r"\b(?:was|were|had|did|worked|lived|used|war|arbeitete|wohnte|trabajé|viví|travaillais|habitais)\b"
+_PLANNED: Final = (
+    re.compile(rf"^(?=.*(?:{_PLANNED_VERB}))(?=.*{_AHEAD})(?!.*{_DONE})", re.IGNORECASE),
+    re.compile(
+        rf"^(?:from|as of|starting|ab|desde|a partir de|dès|à partir d[eu']) ?(?:{_ANY_MONTH}|next|\d)(?!.*{_PAST})",
+        re.IGNORECASE,
+    ),
+)
 _UNIT_DAYS: Final = {"day": 1.0, "week": 7.0, "month": 30.44, "year": 365.25}
 
 
@@ -168,6 +201,12 @@ class Journal:
     def _put(self, start: int, day: date | None) -> None:
         self._starts.append(start)
         self._days.append(day)
+
+
+@lru_cache(maxsize=_KNOWN)
+def is_planned(statement: str) -> bool:
+    """Whether it says what will be so from a day to come: "I'm moving to Lisbon in May", "I start at Tessera on Monday"."""
+    return any(pattern.search(statement) for pattern in _PLANNED)
 
 
 def since(statement: str, said: date, *, value: str = "") -> date:

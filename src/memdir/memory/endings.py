@@ -13,6 +13,7 @@ from functools import cache, lru_cache
 from itertools import islice, takewhile
 from typing import Final
 
+from memdir.memory.aspects import has_several, key_and_value
 from memdir.memory.assertions import is_meant
 from memdir.memory.change_words import INSTEAD, Kind, listed, patterns, root, told_by
 from memdir.memory.change_words_other_languages import OTHER_LANGUAGES, ChangeWords
@@ -122,6 +123,8 @@ _VAGUE: Final = listed("""
     more less new old good way part home place read watch listen talk look
 """)
 """What tells nothing of what is over when it stands alone."""
+_NOT: Final = re.compile(r"\b(?:not|no longer)\b|n['’]t\b")
+_ITEM_ENDS: Final = re.compile(r"[,;/&]| (?:and|und|y|et) ")
 _LEFT_EACH_DAY: Final = listed("""
     haus büro tür fenster arbeit casa oficina puerta ventana trabajo maison bureau porte fenêtre travail
 """)
@@ -313,6 +316,8 @@ def _is_over(fact: str, ending: Ending) -> bool:
     if ending.kind in _OF_SUBJECT:
         verb = _VERB.search(fact)
         return subject == ending.stems and verb is not None and (ending.kind != "value" or stem(verb[0].strip()) == ending.verb)
+    if _is_one_of_several(fact, ending):
+        return False
     if ending.is_for_once and (_RECURRING.search(fact) or not _share_a_word(fact, ending.said)):
         return False
     if ending.kind != "anything":
@@ -320,7 +325,7 @@ def _is_over(fact: str, ending: Ending) -> bool:
     negated = told_by("not doing").search(fact)
     if (another := _ANOTHER.search(fact)) and root(another[0].split()[0]) in stems and root(another[1]) not in ending.stems:
         return False
-    return (negated is None or bool(stems_of(negated[0]) & ending.stems)) and not _is_one_of_several(fact, ending)
+    return negated is None or bool(stems_of(negated[0]) & ending.stems)
 
 
 def _share_a_word(fact: str, said: str) -> bool:
@@ -335,6 +340,8 @@ def _is_about_the_same(fact: str, ending: Ending) -> bool:
         return False
     if ending.needs_all:
         return about == ending.stems
+    if _NOT.search(ending.said) and any(_is_one_of_several(fact, ending, word) for word in ending.stems):
+        return False
     return about - _VAGUE == ending.stems - _VAGUE or (
         len(about & ending.stems) >= max(_SAME_MIN, _SAME * len(about | ending.stems)) or _begin_alike(fact, ending.said)
     )
@@ -367,7 +374,14 @@ def _about(text: str) -> frozenset[str]:
     return stems_of(text) - _QUANTITIES
 
 
-def _is_one_of_several(fact: str, ending: Ending) -> bool:
-    """Whether the fact tells of others beside it: "two cats, Miso and Kuma"."""
-    last = max(ending.stems, key=len)
-    return re.search(rf"\band {last}|{last}\w* and [A-ZÀ-Þa-zà-þ]|, {last}\w*,", fact, re.IGNORECASE) is not None
+def _is_one_of_several(fact: str, ending: Ending, named: str = "") -> bool:
+    """Whether the fact tells of others beside it: "two cats, Miso and Kuma", "Allergies: nuts, penicillin"; beside what is
+    `named`, a stem, else the longest."""
+    pair = key_and_value(fact)
+    if pair is not None and has_several(pair[0]):
+        items = [stems_of(item) for item in _ITEM_ENDS.split(pair[1])]
+        return any(item and item.isdisjoint(ending.stems) for item in items)
+    last = named or max(ending.stems, key=len)
+    return (
+        re.search(rf"\band (?:the |my |our )?{last}|{last}\w* and [A-ZÀ-Þa-zà-þ]|, {last}\w*,", fact, re.IGNORECASE) is not None
+    )

@@ -19,7 +19,7 @@ from memdir.memory.endings import endings_of, says_what_is_over, word_topics
 from memdir.memory.guard import is_for_model, is_secret
 from memdir.memory.notes import Note, is_reference, note_of
 from memdir.memory.personal import is_first_person, person_of, states
-from memdir.memory.reconcile import ends
+from memdir.memory.reconcile import ends, is_in_time
 from memdir.memory.relations import RELATIVES
 from memdir.memory.statements import FRONT_MAX_CHARS, SENTENCES, Statement
 from memdir.memory.states import PASSING, states_of
@@ -139,7 +139,7 @@ def _holding(found: Sequence[MemoryCandidate], *, newest_first: bool) -> tuple[M
     """What a text says at its end, where it says one after the other: a journal in one file. Of an attribute with one value
     the last statement, and nothing that a later one says is gone."""
     kept: list[MemoryCandidate] = []
-    taken: set[tuple[str, str]] = set()
+    taken: dict[tuple[str, str], list[MemoryCandidate]] = {}
     enders: dict[str, list[MemoryCandidate]] = {}
     for candidate in found if newest_first else reversed(found):
         if any(ends(later, candidate) for topic in word_topics(candidate.text) for later in enders.get(topic, ())):
@@ -148,12 +148,12 @@ def _holding(found: Sequence[MemoryCandidate], *, newest_first: bool) -> tuple[M
             enders.setdefault(topic, []).append(candidate)
         claim = claim_of(candidate.text)
         if claim is not None:
-            own = {(claim.subject, f"={name}") for name in short_names(claim.value)}
-            own |= {claim.topic} if claim.is_single else set()
-            if taken & own:
+            single = {claim.topic} if claim.is_single else set()
+            own = single | {(claim.subject, f"={name}") for name in short_names(claim.value)}
+            if any(is_in_time(later, candidate) for topic in own for later in taken.get(topic, ())):
                 continue
-            taken |= {claim.topic} if claim.is_single else set()
-            taken |= {(claim.subject, f"={former}") for former in formers_of(candidate.text)}
+            for said in single | {(claim.subject, f"={former}") for former in formers_of(candidate.text)}:
+                taken.setdefault(said, []).append(candidate)
         kept.append(candidate)
     return tuple(sorted(kept, key=lambda candidate: candidate.start_byte))
 

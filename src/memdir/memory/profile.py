@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from memdir.memory.claims import USER
-from memdir.memory.dates import DAY_MS
+from memdir.memory.dates import DAY_MS, is_planned
 from memdir.memory.reconcile import fact_of, same_text
 from memdir.store.types import Memory
 
@@ -88,13 +88,13 @@ def _of_ms(memory: Memory) -> int:
 
 
 def _without_doubles(memories: Sequence[Memory]) -> list[Memory]:
-    """Of facts with the same text or the same single-valued attribute the most recently stated one stays.
+    """Of facts with the same text or the same single-valued attribute the most recently stated one stays, and of plans.
 
     Two values in one document are no contradiction: a list may have two lines "Contact: …".
     """
     kept: list[Memory] = []
     texts: set[str] = set()
-    facts: dict[tuple[str, str], str] = {}
+    facts: dict[tuple[tuple[str, str], bool], str] = {}
     newest_first = sorted(
         memories,
         key=lambda memory: (-(_of_ms(memory) // DAY_MS), -memory.updated_at_ms, -memory.candidate.confidence, memory.id),
@@ -102,7 +102,8 @@ def _without_doubles(memories: Sequence[Memory]) -> list[Memory]:
     for memory in newest_first:
         if not memory.is_latest or memory.is_forgotten:
             continue
-        text, fact = same_text(memory.candidate.text), fact_of(memory.candidate)
+        text, told = same_text(memory.candidate.text), fact_of(memory.candidate)
+        fact = None if told is None else (told, is_planned(memory.candidate.text))
         source = memory.document_id or memory.id
         if text in texts or (fact is not None and facts.get(fact, source) != source):
             continue

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from memdir.memory.aspects import HOW, aspect_of, has_several, key_and_value, topic_of
-from memdir.memory.claims import USER, Claim, claim_of, formers_of, short_names, speaker_and_words
-from memdir.memory.dates import DAY_MS, MONTH, WEEKDAY
+from memdir.memory.claims import USER, Claim, claim_of, employer_of, formers_of, short_names, speaker_and_words
+from memdir.memory.dates import DAY_MS, MONTH, WEEKDAY, is_planned
 from memdir.memory.endings import endings_of, is_ended, stems_of, word_topics
 from memdir.memory.tools import is_of_kind
 from memdir.store.types import Memory, MemoryCandidate
@@ -66,8 +66,8 @@ class Change:
     memory_id: str | None = None
     relation: str | None = None
     """Of the later one of the two to the earlier one."""
-    replaces_id: str | None = None
-    """Of `precede`: the fact that it took the place of in its time."""
+    also_ids: tuple[str, ...] = ()
+    """Further facts that hold no more by the candidate."""
 
 
 def reconcile(candidates: Sequence[MemoryCandidate], *, own: Sequence[Memory], others: Sequence[Memory]) -> tuple[Change, ...]:
@@ -88,28 +88,31 @@ def reconcile(candidates: Sequence[MemoryCandidate], *, own: Sequence[Memory], o
     gone = [memory for memory in own if memory.id not in still]
     gone_by_topic = _by_topic(gone)
     replaced: set[str] = set()
+    ended: set[str] = set()
     for candidate in fresh:
         later = _replacing(candidate, other_by_topic)
         if later is not None and candidate.is_passing:
             continue
+        used = replaced | ended
+        before = [
+            one for one in _replaced_by(candidate, other_by_topic, used) if one is not later and not _is_before(candidate, one)
+        ]
         if later is not None:
-            before = _replaced_by(candidate, other_by_topic, replaced | {later.id})
-            replaces = None if before is None or _is_before(candidate, before) else before.id
-            replaced |= set() if replaces is None else {replaces}
-            changes.append(
-                Change(action="precede", candidate=candidate, memory_id=later.id, relation="updates", replaces_id=replaces)
-            )
+            also = tuple(one.id for one in before)
+            replaced.update(also)
+            changes.append(Change(action="precede", candidate=candidate, memory_id=later.id, relation="updates", also_ids=also))
             continue
-        earlier = _replaced_by(candidate, gone_by_topic, replaced) or _edited(candidate, gone, replaced)
-        relation = "updates"
-        if earlier is None:
-            earlier = _replaced_by(candidate, other_by_topic, replaced)
-            if earlier is not None and _is_before(candidate, earlier):
-                earlier = None
-            relation = "contradicts" if earlier is not None and earlier.candidate.kind == candidate.kind else "updates"
-        if earlier is not None and (earlier.is_latest or earlier in gone):
-            replaced.add(earlier.id)
-            changes.append(Change(action="supersede", candidate=candidate, memory_id=earlier.id, relation=relation))
+        here = _replaced_by(candidate, gone_by_topic, used)
+        here = here or _edited(candidate, gone, used) or _ending_alike(candidate, gone, used)
+        if here or before:
+            earlier, *rest = (*here, *before)
+            relation = "contradicts" if not here and earlier.candidate.kind == candidate.kind else "updates"
+            also = tuple(one.id for one in rest if one.is_latest)
+            replaced |= {earlier.id, *(one.id for one in before)}
+            ended.update(also)
+            changes.append(
+                Change(action="supersede", candidate=candidate, memory_id=earlier.id, relation=relation, also_ids=also)
+            )
         elif not candidate.is_passing:
             changes.append(Change(action="add", candidate=candidate))
     changes.extend(Change(action="remove", memory_id=memory.id) for memory in gone if memory.id not in replaced)
@@ -168,7 +171,7 @@ def topics_of(candidate: MemoryCandidate) -> frozenset[tuple[str, str]]:
         first = _first_name(claim.subject)
         found |= {(first, f"={name}") for name in short_names(claim.value)}
         found |= {(first, claim.attribute)} if not claim.aspect.startswith(HOW) else set()
-        found |= _definites_of(claim)
+        found |= _definites_of(claim) | _of_employer(claim)
     elif fact is not None:
         found.add(_of_key(fact))
     found |= set(_items_of(candidate))
@@ -203,13 +206,22 @@ def _fact_topics_of(candidate: MemoryCandidate) -> list[tuple[str, str]]:
     if claim is None:
         return [fact]
     keys = [] if claim.aspect.startswith(HOW) else [_of_key((fact[0], claim.attribute))]
-    return [fact, *keys, *_definites_of(claim)]
+    return [fact, *keys, *_definites_of(claim), *(topic for topic in _of_employer(claim) if "=" not in topic[1])]
 
 
 def _definites_of(claim: Claim) -> set[tuple[str, str]]:
     """ "Our standup is at 10" is what "The standup is at 11" contradicts."""
     is_either = claim.is_single and claim.aspect in _TIMES_AND_AMOUNTS
     return {topic_of(claim.subject, claim.attribute, _TIME_OR_AMOUNT)} if is_either else set()
+
+
+def _of_employer(claim: Claim) -> set[tuple[str, str]]:
+    """ "Job: baker at Nexia" is over for who left Nexia or works elsewhere."""
+    employer = employer_of(claim)
+    if employer is None:
+        return set()
+    first = _first_name(employer.subject)
+    return {(first, employer.topic[1])} | {(first, f"={name}") for name in short_names(employer.value)}
 
 
 def _of_key(key: tuple[str, str]) -> tuple[str, str]:
@@ -224,9 +236,26 @@ def _ending_topics_of(candidate: MemoryCandidate) -> list[tuple[str, str]]:
     return names + [("≠~", topic) for topic in sorted(word_topics(candidate.text))]
 
 
+def is_in_time(candidate: MemoryCandidate, fact: MemoryCandidate) -> bool:
+    """Whether another value may take the place of a fact already: a plan changes nothing but a plan, and a plan is over when it
+    has come true."""
+    planned = is_planned(candidate.text)
+    if planned == is_planned(fact.text):
+        return True
+    claim, plan = claim_of(candidate.text), claim_of(fact.text)
+    return (
+        not planned
+        and claim is not None
+        and plan is not None
+        and not short_names(claim.value).isdisjoint(short_names(plan.value))
+    )
+
+
 def ends(candidate: MemoryCandidate, fact: MemoryCandidate) -> bool:
     """Whether a statement says that what a fact tells of is over: of the same person, or of the one who is gone
     themselves ("Kuma died")."""
+    if is_planned(candidate.text) and not is_planned(fact.text):
+        return False
     return any(
         is_ended(fact.text, ending)
         and (
@@ -236,10 +265,18 @@ def ends(candidate: MemoryCandidate, fact: MemoryCandidate) -> bool:
             or ending.stems in (stems_of(candidate.subject), stems_of(_subject_of(fact)))
         )
         for ending in endings_of(candidate.text)
-        if not (candidate.is_passing and ending.kind == "the same")
+        if not (ending.kind == "the same" and (candidate.is_passing or _are_of_other_sides(candidate, fact)))
         and not (ending.kind == "name" and _may_be_another(candidate))
         and not (ending.kind == "place" and _moves_house(candidate))
     )
+
+
+def _are_of_other_sides(one: MemoryCandidate, other: MemoryCandidate) -> bool:
+    """ "My desk is black now" says nothing of where it is."""
+    claims = [claim for candidate in (one, other) if (claim := claim_of(candidate.text)) is not None and claim.is_single]
+    known = [claim for claim in claims if claim.aspect or " " in claim.value]
+    sides = {HOW if claim.aspect.startswith(HOW) else claim.aspect for claim in known}
+    return len(sides) > 1 and claims[0].attribute == claims[1].attribute and not sides.isdisjoint({HOW, "where"})
 
 
 def _are_said_by_one(one: MemoryCandidate, other: MemoryCandidate) -> bool:
@@ -322,7 +359,7 @@ def _replacing(candidate: MemoryCandidate, table: Mapping[tuple[str, str], Seque
         one
         for topic in topics
         for one in _under_topic(candidate, topic, table)
-        if topic[0] != "≠~" or ends(one.candidate, candidate)
+        if (ends if topic[0] == "≠~" else is_in_time)(one.candidate, candidate)
     ]
     later = [one for one in known if one.is_latest and _is_before(candidate, one)]
     return min(later, key=lambda one: (one.candidate.said_ms or 0, one.id), default=None)
@@ -336,18 +373,18 @@ def _by_topic(memories: Iterable[Memory]) -> dict[tuple[str, str], list[Memory]]
     return table
 
 
-def _replaced_by(
-    candidate: MemoryCandidate, table: Mapping[tuple[str, str], Sequence[Memory]], used: set[str]
-) -> Memory | None:
-    """The first fact that holds no more; of those that tell of what is over, the one that says least else."""
+def _replaced_by(candidate: MemoryCandidate, table: Mapping[tuple[str, str], Sequence[Memory]], used: set[str]) -> list[Memory]:
+    """The facts that hold no more; of those that tell of what is over, the ones that say least else go first."""
+    by_value: dict[str, Memory] = {}
     over: dict[str, Memory] = {}
     for topic in replaced_topics_of(candidate):
         known = [memory for memory in _under_topic(candidate, topic, table) if memory.id not in used]
         if topic[0] == "~":
             over |= {memory.id: memory for memory in known if ends(candidate, memory.candidate)}
-        elif known:
-            return known[0]
-    return min(over.values(), key=lambda memory: (len(stems_of(memory.candidate.text)), memory.id), default=None)
+        else:
+            by_value |= {memory.id: memory for memory in known if is_in_time(candidate, memory.candidate)}
+    told = sorted(over.values(), key=lambda memory: (len(stems_of(memory.candidate.text)), memory.id))
+    return [*by_value.values(), *(memory for memory in told if memory.id not in by_value)]
 
 
 def _under_topic(
@@ -358,10 +395,10 @@ def _under_topic(
     return found if topic[0] in WORD_TOPICS else _of_same_subject(candidate, found)
 
 
-def _edited(candidate: MemoryCandidate, gone: Sequence[Memory], used: set[str]) -> Memory | None:
+def _edited(candidate: MemoryCandidate, gone: Sequence[Memory], used: set[str]) -> list[Memory]:
     """The vanished fact that this line most resembles, if enough, and if the line lasts."""
     if candidate.is_passing:
-        return None
+        return []
     words = _words(candidate.text)
     best: Memory | None = None
     best_share = SIMILAR
@@ -372,7 +409,18 @@ def _edited(candidate: MemoryCandidate, gone: Sequence[Memory], used: set[str]) 
         share = len(words & other) / max(1, len(words | other))
         if share >= best_share and (best is None or share > best_share):
             best, best_share = memory, share
-    return best
+    return [] if best is None else [best]
+
+
+def _ending_alike(candidate: MemoryCandidate, gone: Sequence[Memory], used: set[str]) -> list[Memory]:
+    """The vanished fact that told of the end of the same thing: what that one ended stays over."""
+    over = _over(candidate)
+    same = (memory for memory in gone if memory.id not in used and not over.isdisjoint(_over(memory.candidate)))
+    return [memory for memory in same if _is_of_same(candidate, memory.candidate)][:1] if over else []
+
+
+def _over(candidate: MemoryCandidate) -> set[str]:
+    return {word for ending in endings_of(candidate.text) if ending.kind != "the same" for word in ending.topics}
 
 
 def _words(text: str) -> frozenset[str]:

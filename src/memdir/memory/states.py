@@ -235,6 +235,9 @@ _OF_PARENTS: Final = re.compile(
 )
 
 
+_STATUS: Final = re.compile(r"^(?:(?:relationship|marital|civil) )?status: ", re.IGNORECASE)
+
+
 @dataclass(frozen=True, slots=True)
 class State:
     """One of a `family`; `who` is in it, by words, empty for the user."""
@@ -247,6 +250,7 @@ class State:
 @lru_cache(maxsize=_KNOWN)
 def states_of(statement: str) -> tuple[State, ...]:
     """At most one of each family: of several the one that comes last in it."""
+    statement = _STATUS.sub("I am ", statement, count=1)
     found: dict[str, State] = {}
     for family, value, rule in _RULES:
         match = rule.search(statement)

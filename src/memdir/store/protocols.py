@@ -130,6 +130,6 @@ class MemoryChange(Protocol):
     def relation(self) -> str | None: ...
 
     @property
-    def replaces_id(self) -> str | None:
-        """Of `precede`: an earlier memory that is superseded by what comes between."""
+    def also_ids(self) -> Sequence[str]:
+        """Further existing memories that hold no more by the candidate."""
         ...

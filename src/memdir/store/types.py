@@ -147,6 +147,8 @@ class Memory:
     forget_reason: str | None = None
     source_count: int = 1
     """Documents and calls that said it."""
+    ended_by: str | None = None
+    """Id of the memory by which it holds no more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, weakref_slot=True)

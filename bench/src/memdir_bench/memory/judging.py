@@ -87,8 +87,8 @@ class Store:
             elif change.candidate is not None:
                 if known is not None and change.action == "supersede":
                     self.memories[known.id] = replace(known, is_latest=False)
-                if change.replaces_id is not None:
-                    self.memories[change.replaces_id] = replace(self.memories[change.replaces_id], is_latest=False)
+                for also in change.also_ids:
+                    self.memories[also] = replace(self.memories[also], is_latest=False)
                 self._count += 1
                 name = f"m{self._count:05}"
                 made = Memory(

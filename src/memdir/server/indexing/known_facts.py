@@ -89,7 +89,8 @@ class KnownFacts:
             return
         standing = self._store.memories.standing_in([decided.document.id for decided in decisions])
         now = {memory.id: memory for memories in standing.values() for memory in memories}
-        gone = {change.replaces_id if change.action == "precede" else change.memory_id for change in changes} - {None}
+        gone = {change.memory_id for change in changes if change.action != "precede"} - {None}
+        gone |= {memory_id for change in changes for memory_id in change.also_ids}
         for memory_id in {*now, *cast("set[str]", gone)}:
             known.take(memory_id)
         for memory in now.values():

@@ -20,15 +20,19 @@ _COLUMNS: Final = (
     "select m.id, m.container_id, s.document_id, s.revision, m.root_id, m.parent_id, m.relation, m.version, m.is_latest, "
     "m.is_forgotten, m.kind, m.subject, m.text, m.confidence, s.start_line, s.end_line, s.start_byte, s.end_byte, "
     "m.created_at_ms, m.updated_at_ms, s.caller, m.metadata, m.forget_after_ms, m.forget_reason, "
-    "(select count(*) from memory_source c where c.memory_id = m.id), m.said_at_ms, m.valid_from_ms"
+    "(select count(*) from memory_source c where c.memory_id = m.id), m.said_at_ms, m.valid_from_ms, m.ended_by"
 )
 _SELECT: Final = (
     # A left join, and a condition that follows from the other one: else PostgreSQL reads the sources of all memories.
     f"{_COLUMNS} from memory m left join memory_source s on s.memory_id = m.id and s.id = ("  # noqa: S608
     "select x.id from memory_source x where x.memory_id = m.id order by x.stands desc, x.id limit 1) "
 )
+_HISTORY: Final = (
+    "select v.id from memory r join memory v on v.root_id = r.root_id where r.id = ? union "
+    "select e.id from memory r join memory v on v.root_id = r.root_id join memory e on e.ended_by = v.id where r.id = ?"
+)
+"""All versions of a fact, and what each of them ended."""
 _REMEMBERED: Final = "m.is_latest = 1 and m.is_forgotten = 0 and (m.forget_after_ms is null or m.forget_after_ms > ?)"
-_SUCCESSOR: Final = "select 1 from memory n where n.parent_id = m.id and n.relation in ('updates', 'contradicts')"
 VERSIONS_MAX: Final = 1000
 """Versions of facts that one reading of histories gives."""
 
@@ -112,28 +116,27 @@ class MemoryStore:
         return [Source(path=row[0], start_line=row[1], end_line=row[2], stands=bool(row[3])) for row in rows]
 
     def spans(self, memory_id: str) -> list[tuple[str, int, int]]:
-        """Documents that say any version of a fact now, and where: bytes, half open."""
+        """Documents that say any version of a fact now, or what else those ended, and where: bytes, half open."""
         rows = self._db.all(
-            "select s.document_id, s.start_byte, s.end_byte from memory_source s join memory m on m.id = s.memory_id "
-            "where m.root_id = (select r.root_id from memory r where r.id = ?) and s.stands = 1 and s.document_id is not null",
-            (memory_id,),
+            "select s.document_id, s.start_byte, s.end_byte from memory_source s join memory m on m.id = s.memory_id "  # noqa: S608
+            f"where m.id in ({_HISTORY}) and s.stands = 1 and s.document_id is not null",
+            (memory_id, memory_id),
         )
         return [(row[0], row[1], row[2]) for row in rows]
 
     def history(self, memory_id: str) -> Sequence[Memory]:
-        """All versions of a fact, oldest first."""
+        """All versions of a fact, and what else they ended, oldest first."""
         return self._all(
-            "where m.root_id = (select r.root_id from memory r where r.id = ?) "
-            "order by m.is_latest, m.said_at_ms, m.version, m.id",
-            (memory_id,),
+            f"where m.id in ({_HISTORY}) order by m.is_latest, m.said_at_ms, m.version, m.id", (memory_id, memory_id)
         )
 
     def held_at(self, container_id: int, at_ms: int, *, limit: int) -> Sequence[Memory]:
         """What was so at a moment, as it is known now: it began to be so by then, or nobody knows when (it was written down
         only after it had ended), and what took its place began later."""
         return self._all(
-            f"where m.container_id = ? and m.is_forgotten = 0 and not exists ({_SUCCESSOR} and n.valid_from_ms <= ?) and ("
-            f"m.valid_from_ms <= ? or m.parent_id is null and exists ({_SUCCESSOR} and n.valid_from_ms < m.valid_from_ms)) "
+            "left join memory n on n.id = m.ended_by where m.container_id = ? and m.is_forgotten = 0 "
+            "and (n.id is null or n.valid_from_ms > ?) "
+            "and (m.valid_from_ms <= ? or m.parent_id is null and n.valid_from_ms < m.valid_from_ms) "
             "order by m.kind desc, m.valid_from_ms desc, m.id limit ?",
             (container_id, at_ms, at_ms, limit),
         )
@@ -311,6 +314,7 @@ class MemoryStore:
                 said_ms=row[25],
                 valid_from_ms=row[26],
             ),
+            ended_by=row[27],
             created_at_ms=row[18],
             updated_at_ms=row[19],
             caller=row[20],

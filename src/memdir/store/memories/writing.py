@@ -6,7 +6,7 @@ Everything here runs inside a transaction that `memories` holds.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -65,7 +65,6 @@ def _supersede(transaction: Transaction, origin: Origin, change: MemoryChange, n
     row = _superseded(transaction, change.memory_id)
     if row is None:
         return _add(transaction, origin, change, now_ms)
-    transaction.execute("update memory set is_latest = 0, updated_at_ms = ? where id = ?", (now_ms, row[0]))
     if origin.document_id is not None:
         transaction.execute(
             "update memory_source set stands = 0 where memory_id = ? and document_id = ?",
@@ -83,7 +82,21 @@ def _supersede(transaction: Transaction, origin: Origin, change: MemoryChange, n
         parent_id=row[0],
         relation=change.relation or "updates",
     )
+    transaction.execute(
+        "update memory set ended_by = ? where ended_by = ? "
+        "and not exists (select 1 from memory_source s where s.memory_id = ? and s.stands = 1)",
+        (memory_id, row[0], row[0]),
+    )
+    _end(transaction, [row[0], *change.also_ids], memory_id, now_ms)
     return Written(memory_id=memory_id, changed=True)
+
+
+def _end(transaction: Transaction, memory_ids: Iterable[str], by_id: str, now_ms: int) -> None:
+    """These hold no more, by what another memory says."""
+    for memory_id in memory_ids:
+        transaction.execute(
+            "update memory set is_latest = 0, ended_by = ?, updated_at_ms = ? where id = ?", (by_id, now_ms, memory_id)
+        )
 
 
 def _precede(transaction: Transaction, origin: Origin, change: MemoryChange, now_ms: int) -> Written:
@@ -102,37 +115,20 @@ def _precede(transaction: Transaction, origin: Origin, change: MemoryChange, now
             break
         later = before
     parent_id = later[2]
-    if change.replaces_id is not None:
-        joined = _joined(transaction, change.replaces_id, later[1], now_ms)
-        parent_id = joined if parent_id is None else parent_id
     memory_id = new_id()
     row = first(transaction, "select max(version) from memory where root_id = ?", (later[1],))
     assert row is not None
     _insert(
         transaction, origin, candidate, now_ms, memory_id=memory_id, root_id=later[1], version=row[0] + 1,
-        parent_id=parent_id, relation=None if parent_id is None else change.relation, is_latest=False,
+        parent_id=parent_id, relation=None if parent_id is None else change.relation, ended_by=later[0],
     )  # fmt: skip
     transaction.execute(
         "update memory set parent_id = ?, relation = coalesce(relation, ?), updated_at_ms = ? where id = ?",
         (memory_id, change.relation, now_ms, later[0]),
     )
+    transaction.execute("update memory set ended_by = ? where id = ? and ended_by = ?", (memory_id, parent_id, later[0]))
+    _end(transaction, change.also_ids, memory_id, now_ms)
     return Written(memory_id=memory_id, changed=True)
-
-
-def _joined(transaction: Transaction, memory_id: str, root_id: str, now_ms: int) -> str | None:
-    """A fact that holds no more and all its versions become versions of another one, before its first. Returns the fact's id;
-    None when it is gone."""
-    found = first(transaction, "select root_id from memory where id = ? and is_latest = 1", (memory_id,))
-    if found is None:
-        return None
-    row = first(transaction, "select max(version) from memory where root_id = ?", (root_id,))
-    assert row is not None
-    transaction.execute("update memory set is_latest = 0, updated_at_ms = ? where id = ?", (now_ms, memory_id))
-    transaction.execute(
-        "update memory set parent_id = ? where root_id = ? and parent_id is null and is_latest = 0", (memory_id, root_id)
-    )
-    transaction.execute("update memory set root_id = ?, version = version + ? where root_id = ?", (root_id, row[0], found[0]))
-    return memory_id
 
 
 def _superseded(transaction: Transaction, memory_id: str | None) -> Row | None:
@@ -224,12 +220,12 @@ def _insert(
     version: int,
     parent_id: str | None = None,
     relation: str | None = None,
-    is_latest: bool = True,
+    ended_by: str | None = None,
 ) -> None:
     transaction.execute(
         "insert into memory (id, container_id, root_id, parent_id, relation, version, kind, subject, text, confidence, "
-        "metadata, forget_after_ms, forget_reason, created_at_ms, updated_at_ms, said_at_ms, valid_from_ms, is_latest) "
-        "values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "metadata, forget_after_ms, forget_reason, created_at_ms, updated_at_ms, said_at_ms, valid_from_ms, is_latest, "
+        "ended_by) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             memory_id,
             origin.container_id,
@@ -248,7 +244,8 @@ def _insert(
             now_ms,
             now_ms if candidate.said_ms is None else candidate.said_ms,
             now_ms if candidate.valid_from_ms is None else candidate.valid_from_ms,
-            int(is_latest),
+            int(ended_by is None),
+            ended_by,
         ),
     )
     _insert_source(transaction, origin, candidate, memory_id)

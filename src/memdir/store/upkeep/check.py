@@ -372,9 +372,8 @@ _RULES: Final = (
     ),
     Rule(
         kind="memory",
-        sql="select m.id, n.id from memory m join memory n on n.parent_id = m.id "
-        "where m.is_latest = 1 and n.is_latest = 1 and n.relation in ('updates', 'contradicts') order by m.id, n.id",
-        tell=lambda row: f"memory {row[0]} holds, and so does {row[1]}, which took its place",
+        sql="select m.id, n.id from memory m join memory n on n.id = m.ended_by where m.is_latest = 1 order by m.id",
+        tell=lambda row: f"memory {row[0]} holds, although {row[1]} took its place",
         mend=_run("update memory set is_latest = 0 where id = ?"),
         about=frozenset({"memory"}),
     ),

@@ -133,8 +133,9 @@ def _is_at(source: Source, path: str, line: int | None) -> bool:
 
 def _fact(caller: Caller, memory: Memory, sources: Sequence[Source], score: float | None) -> wire.Fact:
     history = caller.store.memories.history(memory.id)
-    began = {one.id: _began(one, history) for one in history}
-    ended = _ended(memory, history)
+    ending = caller.store.memories.many([one.ended_by for one in (*history, memory) if one.ended_by])
+    began = {one.id: _began(one, ending) for one in (*history, memory)}
+    ended = _ended(memory, ending)
     claim = claim_of(memory.candidate.text)
     return wire.Fact(
         id=memory.id,
@@ -160,17 +161,16 @@ def _fact(caller: Caller, memory: Memory, sources: Sequence[Source], score: floa
     )
 
 
-def _began(memory: Memory, history: Sequence[Memory]) -> int | None:
+def _began(memory: Memory, ending: Mapping[str, Memory]) -> int | None:
     """Since when it was so; None for one that was written down only after it had ended."""
-    ended = _ended(memory, history)
-    said = _said_since(memory)
+    ended, said = _ended(memory, ending), _said_since(memory)
     return None if memory.parent_id is None and ended is not None and ended < said else said
 
 
-def _ended(memory: Memory, history: Sequence[Memory]) -> int | None:
-    """When what took its place began, the first of several; None: it is so now."""
-    after = (one for one in history if one.parent_id == memory.id and one.relation in ("updates", "contradicts"))
-    return min(map(_said_since, after), default=None)
+def _ended(memory: Memory, ending: Mapping[str, Memory]) -> int | None:
+    """When what took its place began; None: it is so now."""
+    after = ending.get(memory.ended_by or "")
+    return None if after is None else _said_since(after)
 
 
 def _said_since(memory: Memory) -> int:
