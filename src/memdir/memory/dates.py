@@ -100,7 +100,8 @@ _PAST: Final = r"\b(?:was|were|had|did|worked|lived|used|war|arbeitete|wohnte|tr
 _PLANNED: Final = (
     re.compile(rf"^(?=.*(?:{_PLANNED_VERB}))(?=.*{_AHEAD})(?!.*{_DONE})", re.IGNORECASE),
     re.compile(
-        rf"^(?:from|as of|starting|ab|desde|a partir de|dès|à partir d[eu']) ?(?:{_ANY_MONTH}|next|\d)(?!.*{_PAST})",
+        rf"^(?:(?:from|as of|starting|ab|desde|a partir de|dès|à partir d[eu']) ?(?:{_ANY_MONTH}|next|\d)|"
+        rf"next (?:week|month|year|quarter|term|semester|sprint|season)\b)(?!.*{_PAST})",
         re.IGNORECASE,
     ),
 )

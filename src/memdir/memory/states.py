@@ -31,6 +31,7 @@ _FAMILIES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
             "dating",
             (
                 r"\b(?:dating|seeing (?:someone|somebody|a (?:new )?(?:guy|girl|woman|man))|in a (?:new )?relationship)\b|"
+                r"\band I (?:live|moved in) together\b|"
                 r"\b(?:my|a|is my) (?:new )?(?:girlfriend|boyfriend)\b"
             ),
         ),
@@ -233,9 +234,9 @@ _OF_PARENTS: Final = re.compile(
     r"girlfriend|boyfriend)(?: [A-ZÀ-Þ]\w+)? ?$",
     re.IGNORECASE,
 )
-
-
 _STATUS: Final = re.compile(r"^(?:(?:relationship|marital|civil) )?status: ", re.IGNORECASE)
+_WITH_USER: Final = re.compile(r"\band I\b")
+"""Who is in a state together with the user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,6 +274,8 @@ def is_excluded(fact: str, state: State, said: str) -> bool:
 
 def _who(statement: str, end: int, family: str) -> frozenset[str]:
     before = _FROM_CLAUSE.sub("", statement[:end], count=1)
+    if _WITH_USER.search(before):
+        return frozenset()
     if family == "children":
         before = _OF_PARENTS.sub("", before)
     return frozenset(words(_RELATED.sub("", before))) - _OF_NOBODY
