@@ -35,6 +35,22 @@ def test_comments_and_text_boxes_stand_behind_their_sheet(sandbox: Sandbox) -> N
     assert rest.count("Comment") == 1
 
 
+def test_where_the_words_of_cells_lead(sandbox: Sandbox) -> None:
+    import xlsxwriter
+
+    made = io.BytesIO()
+    book = xlsxwriter.Workbook(made, {"in_memory": True})
+    sheet = book.add_worksheet("Ropes")
+    sheet.write_url("A1", "https://example.org/ropes?length=26&kind=b", string="Chandler")
+    sheet.write_url("B2", "https://example.org/shown")
+    sheet.write_url("C3", "internal:Ropes!A1", string="above")
+    book.close()
+    text = read(sandbox, made.getvalue(), "a.xlsx").text
+    assert "- Link on A1: https://example.org/ropes?length=26&kind=b\n" in text
+    assert text.count("https://example.org/shown") == 1
+    assert text.count("Link on") == 1
+
+
 @pytest.mark.parametrize("empty", ["", "<v></v>", "<v />"])
 def test_formulas_that_nobody_has_worked_out_are_read(sandbox: Sandbox, empty: str) -> None:
     """As openpyxl writes them."""
@@ -70,14 +86,16 @@ def test_a_damaged_part_of_comments_costs_no_cell(sandbox: Sandbox) -> None:
     assert "| row | Length |" in read(sandbox, broken.getvalue(), "a.xlsx").text
 
 
-def test_comments_of_an_opendocument_sheet(sandbox: Sandbox) -> None:
+def test_comments_and_links_of_an_opendocument_sheet(sandbox: Sandbox) -> None:
     space = "urn:oasis:names:tc:opendocument:xmlns"
     content = (
         f'<office:document-content xmlns:office="{space}:office:1.0" xmlns:table="{space}:table:1.0" '
-        f'xmlns:text="{space}:text:1.0" xmlns:dc="http://purl.org/dc/elements/1.1/"><office:body><office:spreadsheet>'
+        f'xmlns:text="{space}:text:1.0" xmlns:dc="http://purl.org/dc/elements/1.1/" '
+        f'xmlns:xlink="http://www.w3.org/1999/xlink"><office:body><office:spreadsheet>'
         '<table:table table:name="Ropes"><table:table-row><table:table-cell office:value-type="string">'
         "<office:annotation><dc:creator>Ana</dc:creator><dc:date>2026-05-02</dc:date><text:p>is it not 26?</text:p>"
-        "</office:annotation><text:p>Length</text:p></table:table-cell></table:table-row></table:table>"
+        '</office:annotation><text:p><text:a xlink:href="https://example.org/26">Length</text:a></text:p></table:table-cell>'
+        "</table:table-row></table:table>"
         "</office:spreadsheet></office:body></office:document-content>"
     )
     made = io.BytesIO()
@@ -88,6 +106,7 @@ def test_comments_of_an_opendocument_sheet(sandbox: Sandbox) -> None:
     text = read(sandbox, made.getvalue(), "a.ods").text
     assert "Length" in text
     assert "- Comment of Ana: is it not 26?" in text
+    assert "- Link on Length: https://example.org/26" in text
 
 
 def test_comments_and_diagrams_of_slides(sandbox: Sandbox) -> None:

@@ -89,6 +89,13 @@ def related(archive: zipfile.ZipFile, part: str) -> Iterator[tuple[str, str, str
             yield one.get("Id", ""), one.get("Type", "").rpartition("/")[2], place
 
 
+def addresses(archive: zipfile.ZipFile, part: str) -> dict[str, str]:
+    """What a part refers to outside the package, by its identity."""
+    folder, name = posixpath.split(part)
+    relations = elements(parsed_if_whole(archive, f"{folder}/_rels/{name}.rels"), "Relationship")
+    return {one.get("Id", ""): one.get("Target", "") for one in relations if one.get("TargetMode") == "External"}
+
+
 def part(archive: zipfile.ZipFile, name: str) -> bytes:
     """The bytes of a part. KeyError when it is missing, ExtractionError beyond PART_MAX_BYTES or when it cannot be unpacked."""
     info = archive.getinfo(name)

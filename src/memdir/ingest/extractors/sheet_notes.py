@@ -1,5 +1,5 @@
-"""What stands on a sheet and in none of its values: formulas, comments on cells, text boxes and titles of charts ([ECMA-376]
-part 1, 18.3, 18.7, 20.5 and 21.2; OpenDocument 1.3, 14.1). Calamine reads values alone."""
+"""What stands on a sheet and in none of its values: formulas, links, comments on cells, text boxes and titles of charts
+([ECMA-376] part 1, 18.3, 18.7, 20.5 and 21.2; OpenDocument 1.3, 14.1). Calamine reads values alone."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import html
 import posixpath
 import re
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from io import BytesIO
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,8 +24,11 @@ _NO_VALUE: Final = re.compile(rb"</(?:\w+:)?f>(?:<(?:\w+:)?v ?/>|<(?:\w+:)?v></(
 _HEADER_OR_FOOTER: Final = re.compile(rb"<(?:\w+:)?(?:odd|even|first)(?:Header|Footer)\b[^>]*>([^<]*)<")
 _CODES: Final = re.compile(r'&(?:"[^"]*"|K[0-9A-F]{6}|K\d\d[+-]\d{3}|\d+|[A-Z])')
 """What stands in headers and footers and is no text ([ECMA-376] part 1, 18.3.1.39)."""
+_LINK: Final = re.compile(rb"<(?:\w+:)?hyperlink\b([^>]*)>")
+_ATTRIBUTE: Final = re.compile(r'(?:^|\s|:)(ref|id)="([^"]*)"')
 _FORMULAS_MAX: Final = 1_000
 """Of a sheet: a column of them says the same again and again."""
+_LINKS_MAX: Final = 1_000
 _COPY: Final = "[Threaded comment]"
 """What Excel says in the old kind of comment where there is one of the new kind, which is read."""
 
@@ -45,6 +49,7 @@ def _of_excel(archive: zipfile.ZipFile) -> Iterator[tuple[str, list[str]]]:
         lines = [
             *_formulas(data),
             *_headers_and_footers(data),
+            *_links(data, packages.addresses(archive, parts.get(key, ""))),
             *(
                 line
                 for _, kind, place in packages.related(archive, parts.get(key, ""))
@@ -67,6 +72,15 @@ def _formulas(sheet: bytes) -> Iterator[str]:
                 yield f"{place}: ={formula}"
     if count > _FORMULAS_MAX:
         yield f"{count - _FORMULAS_MAX} more formulas"
+
+
+def _links(sheet: bytes, addresses: Mapping[str, str]) -> Iterator[str]:
+    """Where the words of cells lead: `Link on A1: https://…`."""
+    found = _LINK.finditer(sheet, max(sheet.rfind(b"sheetData"), 0))
+    for link in islice(found, _LINKS_MAX):
+        at = dict(_ATTRIBUTE.findall(link[1].decode("utf-8", "replace")))
+        if address := addresses.get(at.get("id", "")):
+            yield f"Link on {at.get('ref', '?')}: {address}"
 
 
 def _headers_and_footers(sheet: bytes) -> Iterator[str]:
@@ -121,7 +135,12 @@ def _lines(kind: str, root: Any) -> Iterator[str]:
 
 def _of_opendocument(archive: zipfile.ZipFile) -> Iterator[tuple[str, list[str]]]:
     for table in packages.elements(packages.parsed_if_whole(archive, "content.xml"), "table"):
-        lines = []
+        links = (
+            f"Link on {packages.words(link)}: {address}"
+            for link in packages.elements(table, "a")
+            if ":" in (address := next((value for key, value in link.attrib.items() if key.endswith("}href")), ""))
+        )
+        lines = list(islice(links, _LINKS_MAX))
         for comment in packages.elements(table, "annotation"):
             author = next((packages.words(one) for one in packages.elements(comment, "creator")), "")
             said = packages.words_in(comment, "p")

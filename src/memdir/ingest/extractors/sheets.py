@@ -53,9 +53,11 @@ def extract(path: Path, out: Output) -> None:
             continue
         if sheet.start is not None or name in beside:
             out.heading(2, f"Sheet: {name}")
+        addresses: set[str] = set()
         if sheet.start is not None:
-            out.table(_rows(sheet, out))
-        out.paragraph("\n".join(f"- {line}" for line in beside.get(name, ())))
+            out.table(_rows(sheet, out, addresses))
+        lines = (line for line in beside.get(name, ()) if line.rpartition(" ")[2] not in addresses)
+        out.paragraph("\n".join(f"- {line}" for line in lines))
         out.progress(number, len(names))
     if unread and unread == len(names):
         raise _damaged()
@@ -80,11 +82,13 @@ def _damaged() -> ExtractionError:
     return ExtractionError("it is damaged: no sheet can be opened", hint=packages.DAMAGED_HINT)
 
 
-def _rows(sheet: Any, out: Output) -> Iterator[list[str]]:
+def _rows(sheet: Any, out: Output, addresses: set[str]) -> Iterator[list[str]]:
+    """`addresses` gets those that stand in cells, so that no link says them again."""
     first = sheet.start[0] + 1
     head = True
     for number, row in enumerate(sheet.to_python(skip_empty_area=True), start=first):
         cells = [_shown(cell) for cell in row]
+        addresses.update(cell for cell in cells if "://" in cell)
         if any(cells):
             yield ["row" if head else str(number), *cells]
             head = False
