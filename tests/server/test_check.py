@@ -103,7 +103,7 @@ ONE = "(select content_hash from document where path = '/e/1.md')"
 JOB = "insert into job (document_id, kind, container_id, priority, not_before_ms, created_at_ms) values "
 MEMORY = (
     "insert into memory (id, container_id, root_id, parent_id, relation, version, kind, subject, text, confidence, "
-    "created_at_ms, updated_at_ms) values "
+    "created_at_ms, updated_at_ms, ended_by) values "
 )
 DAMAGE: tuple[tuple[str, Damage, bool], ...] = (
     ("blob-count", sql(f"update blob set ref_count = 7 where hash = {ONE}"), True),
@@ -137,8 +137,8 @@ SQLITE_DAMAGE: tuple[tuple[str, Damage, bool], ...] = (
     (
         "memory",
         sql(
-            MEMORY + "('m1', 1, 'm1', null, null, 1, 'static', 's', 't', 1, 0, 0)",
-            MEMORY + "('m2', 1, 'm1', 'm1', 'updates', 2, 'static', 's', 't', 1, 0, 0)",
+            MEMORY + "('m1', 1, 'm1', null, null, 1, 'static', 's', 't', 1, 0, 0, 'm2')",
+            MEMORY + "('m2', 1, 'm1', 'm1', 'updates', 2, 'static', 's', 't', 1, 0, 0, null)",
         ),
         True,
     ),

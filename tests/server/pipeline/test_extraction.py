@@ -169,7 +169,13 @@ from container k cross join (
     select 1 as number, 'application/pdf' as media_type union all select 2, 'text/plain' union all select 3, 'audio/mpeg'
 ) as kind;
 insert into job (document_id, kind, container_id, priority, not_before_ms, created_at_ms)
-select 'd2', 'embed', id, 0, 0, 0 from container
+select 'd2', 'embed', id, 0, 0, 0 from container;
+insert into memory (id, container_id, root_id, parent_id, relation, version, is_latest, kind, subject, text, confidence,
+created_at_ms, updated_at_ms)
+select 'm1', id, 'm1', null, null, 1, 0, 'static', 'user', 'I live in Porto.', 1, 0, 0 from container union all
+select 'm2', id, 'm1', 'm1', 'updates', 2, 1, 'static', 'user', 'I live in Lisbon.', 1, 0, 0 from container;
+insert into memory_source (memory_id, document_id, revision, confidence, start_byte, end_byte, start_line, end_line)
+values ('m1', 'd1', 1, 1, 0, 9, 1, 1), ('m2', 'd2', 1, 1, 0, 9, 1, 1)
 """
 _INSERTS = _MADE.split(";")
 
@@ -193,7 +199,17 @@ def test_a_store_made_before_keeps_what_it_has_and_its_files_are_asked_to_be_rea
         assert store.jobs.count("index") == 2
         assert store.jobs.count("embed") == 1
         assert {job.document_id for job in store.jobs.claim("index", limit=9)} == {"d1", "d3"}
+        assert _standing(store) == ["I live in Lisbon."]
+        with store.db.write() as connection:
+            connection.execute("delete from document where id = 'd2'")
+        assert _standing(store) == ["I live in Porto."]
     store.close()
+
+
+def _standing(store: SqliteStore) -> list[str]:
+    container = store.containers.find("local", "old")
+    assert container is not None
+    return [memory.candidate.text for memory in store.memories.latest(container.id)]
 
 
 @pytest.mark.promise("extract.upgraded")
@@ -207,11 +223,15 @@ def test_so_on_postgres(postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> 
             connection.execute("select set_config('memdir.org', 'local', false)")
             for statement in _INSERTS:
                 connection.execute(statement)
-        assert migrations.migrate(url) == (1, 5)
+        assert migrations.migrate(url) == (1, len(migration_steps(migrations.MIGRATIONS)))
         with psycopg.connect(url) as connection:
             connection.execute("select set_config('memdir.org', '*', false)")
-            rows = connection.execute("select document_id, kind from memdir.job order by 1").fetchall()
+            rows = connection.execute("select document_id, kind from memdir.job where kind <> 'memory' order by 1").fetchall()
+            connection.execute("set search_path to memdir")
+            connection.execute("delete from document where id = 'd2'")
+            kept = connection.execute("select text from memory where is_latest = 1").fetchall()
         assert rows == [("d1", "index"), ("d2", "embed"), ("d3", "index")]
+        assert kept == [("I live in Porto.",)]
 
 
 @pytest.mark.promise("retrieval.literal-index")
