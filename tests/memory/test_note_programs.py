@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memdir.memory.extract import extract
 from memdir.memory.markup import cleaned, source_at
 from memdir.memory.pages import Known, pages
 from memdir_bench.memory.judging import DAY_MS, Store, shown
@@ -293,6 +294,26 @@ def test_pages_of_people_and_projects_are_told_by_their_folders() -> None:
     assert [line for line in found["people.md"].splitlines() if line.startswith("## ")] == ["## Helen Marsh", "## Tomás"]
     assert "Oslo trip – Status: planning" in found["projects.md"]
     assert "Tomás – Plays bass" not in found["projects.md"]
+
+
+@pytest.mark.parametrize("name", ["README.md", "index.md", "notes.md", "profile.md", "allergies.md"])
+def test_what_lies_in_the_folder_of_a_person_or_project_is_of_them(name: str) -> None:
+    text = "# Ana Ruiz\n\n- Lives in Porto\n- Allergic to nuts\n\nI met her in Graz.\n"
+    for folder in ("people/Ana Ruiz", "Contacts/Ana Ruiz", "10 People/Ana Ruiz/health"):
+        found = extract(text, f"/memory/{folder}/{name}", byte_at=lambda at: at)
+        assert {one.text for one in found if one.subject == "ana ruiz"} == {
+            "Ana Ruiz – Lives in Porto",
+            "Ana Ruiz – Allergic to nuts",
+        }
+        assert {one.text for one in found if one.subject == "user"} <= {"I met her in Graz."}
+    found = extract("- Owner: Ben\n", f"/memory/Projects/Archive/Heron/{name}", byte_at=lambda at: at)
+    assert [(one.subject, one.text) for one in found] == [("heron", "Heron – Owner: Ben")]
+
+
+def test_a_diary_in_the_folder_of_a_person_keeps_what_lasts() -> None:
+    text = "Had lunch with Ana.\n\nShe moved to Lisbon.\n"
+    found = extract(text, "/memory/people/Ana Ruiz/2026-03-02.md", byte_at=lambda at: at)
+    assert [one.text for one in found if not one.is_passing] == ["Ana Ruiz moved to Lisbon."]
 
 
 def test_what_somebody_has_several_of_is_not_replaced_by_another_one() -> None:

@@ -125,6 +125,24 @@ def test_what_was_written_down_only_after_it_had_ended_was_so_before(
     assert facts(q="where do I live")[0][2] is None
 
 
+@pytest.mark.promise("facts.several")
+def test_all_that_a_note_ends_is_told_as_its_change(server: ServerProcess, client: httpx.Client, tag: str) -> None:
+    del server
+    at = {"containerTag": tag}
+    for path, content in (("USER.md", "- Car: Golf\n"), ("log.md", "I drive a Golf.\n"), ("news.md", "Sold the Golf.\n")):
+        client.put(f"/v1/files/memory/{path}", params=at, content=content.encode()).raise_for_status()
+        done(client, tag)
+    (sold,) = client.get("/v1/facts", params=at).json()["facts"]
+    assert {one["text"] for one in sold["versions"]} == {"Car: Golf", "I drive a Golf."}
+    pages = {page["name"]: page["text"] for page in client.get("/v1/profile", params=at).json()["pages"]}
+    (line,) = [line for line in pages["changes.md"].splitlines() if line.startswith("- ")]
+    assert "~~Car: Golf~~" in line
+    assert "~~I drive a Golf.~~" in line
+    client.delete("/v1/files/memory/news.md", params=at).raise_for_status()
+    done(client, tag)
+    assert {one["text"] for one in client.get("/v1/facts", params=at).json()["facts"]} == {"Car: Golf", "I drive a Golf."}
+
+
 def test_a_graph_leads_from_one_to_the_next(server: ServerProcess, client: httpx.Client, tag: str) -> None:
     del server
     at = {"containerTag": tag}

@@ -65,6 +65,13 @@ _PROJECTS_STEMS: Final = frozenset({"projects", "projekte", "projets", "proyecto
 _RECORDS_STEMS: Final = _PEOPLE_STEMS | _PROJECTS_STEMS
 """Names of files in which each heading is somebody, or a project, and what stands below is of it; and of folders in which each
 file is."""
+_RECORD_FOLDER: Final = re.compile(
+    r"(?P<record>(?:.*/)?(?:\d{1,3}[ ._-]+)?(?:people|persons?|contacts|clients|customers|kontakte|personen|leute|kunden|"
+    r"personnes|personas|clientes|projects|projekte|projets|proyectos)/(?:(?:archived?|done|active|inactive|current|"
+    r"completed|finished|old|paused|someday|work|personal|private|\d{4})/)*[^/]+)/",
+    re.IGNORECASE,
+)
+"""A folder of one person or project, which each file in it is about: `people/Ana Ruiz/notes.md`."""
 _REFERENCE: Final = (
     r"(?:book|reading|literature|lecture|course|class|film|movie|podcast|article|paper|kindle)s?[- ]"
     r"(?:notes?|highlights?|summar\w+)|"
@@ -224,7 +231,8 @@ class Note:
 def note_of(text: str, path: str) -> Note:
     """Of a document; `path` is empty for one that lies in no place."""
     subject = _subject_of(path)
-    stem, folder = _stem(path), _stem(path.rpartition("/")[0])
+    record = _record(path)
+    stem, folder = _stem(record), _stem(record.rpartition("/")[0])
     from_assistant = is_of_assistant(stem)
     if from_assistant:
         text = as_list(text)
@@ -232,7 +240,8 @@ def note_of(text: str, path: str) -> Note:
     stated = statements(text, is_org=path.endswith(".org"))
     pieces = tuple(part for piece in (map(_remembered, stated) if from_assistant else stated) for part in _clauses(text, piece))
     titles = (stem.replace("-", " "), *(piece.headings[0] for piece in pieces[:1] if piece.headings))
-    is_to_keep = folder in _RECORDS_STEMS or any(map(_TO_KEEP.search, titles))
+    is_of_day = record != path and named_by(path) is not None
+    is_to_keep = (folder in _RECORDS_STEMS and not is_of_day) or any(map(_TO_KEEP.search, titles))
     is_own = is_to_keep or from_assistant or stem in _OWN_STEMS
     said = [piece.text for piece in pieces]
     names = names_within(said) | {word.title() for word in subject.split()}
@@ -278,8 +287,8 @@ def _is_journal(pieces: Sequence[Statement], journal: Journal, path: str) -> boo
 
 def _subject_of(path: str) -> str:
     """`user` for files about the user, the project for memories of agents, which are called after what they say, else what the
-    file is called."""
-    folder, _, name = path.rpartition("/")
+    file, or the folder of one person or project, is called."""
+    folder, _, name = _record(path).rpartition("/")
     if _AGENT_NAME.search(name) and folder.startswith("/memory/"):
         name = folder.rpartition("/")[2]
     base = _stem(name)
@@ -306,12 +315,19 @@ def is_reference(text: str, path: str) -> bool:
 def kind_of_subject(path: str, subject: str) -> Literal["person", "project"] | None:
     """What a fact in a file is about, where the file, or its folder, is one of people, or of projects, and says whom it is
     about: by its own name, or by its headings."""
-    stem, folder = _stem(path), _stem(path.rpartition("/")[0])
+    record = _record(path)
+    stem, folder = _stem(record), _stem(record.rpartition("/")[0])
     if stem in _RECORDS_STEMS:
         return None if subject in {USER, stem} else "person" if stem in _PEOPLE_STEMS else "project"
     if folder not in _RECORDS_STEMS or subject != _subject_of(path).casefold():
         return None
     return "person" if folder in _PEOPLE_STEMS else "project"
+
+
+def _record(path: str) -> str:
+    """The path of the folder of one person or project that a file lies in, else its own."""
+    found = _RECORD_FOLDER.match(path)
+    return path if found is None else found["record"]
 
 
 def _title(path: str) -> str:

@@ -15,6 +15,8 @@ from memdir.store.types import Memory
 PAGE_MAX_CHARS: Final = 60_000
 CHANGES_DAYS: Final = 7
 _ALL_TOKENS: Final = 1_000_000
+_FORMER_MAX: Final = 3
+"""Facts that one took the place of, shown with it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +98,8 @@ def _changes(known: Sequence[Known], now_ms: int) -> Iterable[str]:
     for one in sorted(fresh, key=lambda one: (-one.memory.created_at_ms, one.memory.candidate.start_byte, one.memory.id)):
         day = day_of(one.memory.created_at_ms)
         if one.former:
-            yield f"- {day}: ~~{' '.join(one.former[0].candidate.text.split())}~~ → {_line(one)[2:]}"
+            former = " ".join(f"~~{' '.join(before.candidate.text.split())}~~" for before in one.former[:_FORMER_MAX])
+            yield f"- {day}: {former} → {_line(one)[2:]}"
         else:
             yield f"- {day}: new: {_line(one)[2:]}"
 

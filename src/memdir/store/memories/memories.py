@@ -150,6 +150,10 @@ class MemoryStore:
             (*roots, VERSIONS_MAX),
         )
 
+    def ended(self, by_ids: Sequence[str]) -> Sequence[Memory]:
+        """What some facts ended, at most VERSIONS_MAX."""
+        return self._all(f"where m.ended_by in ({marks_for(by_ids)}) order by m.id limit ?", (*by_ids, VERSIONS_MAX))
+
     def get(self, memory_id: str) -> Memory | None:
         """One memory by id."""
         found = self._all("where m.id = ?", (memory_id,))

@@ -39,9 +39,8 @@ def read(caller: Caller, tag: str) -> wire.ProfileAnswer:
 
 def _former(caller: Caller, memories: Sequence[Memory]) -> dict[str, list[Memory]]:
     """What was so before some facts, the latest first."""
-    by_root = {memory.root_id: memory.id for memory in memories if memory.parent_id is not None}
+    changed = [memory.id for memory in memories if memory.parent_id is not None][:IN_MAX]
     found: dict[str, list[Memory]] = {}
-    for version in caller.store.memories.versions(list(by_root)[:IN_MAX]) if by_root else ():
-        if not version.is_latest:
-            found.setdefault(by_root[version.root_id], []).append(version)
+    for memory in caller.store.memories.ended(changed) if changed else ():
+        found.setdefault(memory.ended_by or "", []).append(memory)
     return {memory_id: sorted(own, key=lambda one: -(one.candidate.said_ms or 0)) for memory_id, own in found.items()}
