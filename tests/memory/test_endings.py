@@ -176,6 +176,9 @@ def test_somebody_elses_is_not_the_users() -> None:
         ("My desk is on the third floor.", "My desk is black now."),
         ("My laptop is a ThinkPad X1.", "My laptop is fast now."),
         ("Project Juniper is due on 3 March 2027.", "Project Juniper replaced SQLite with Cassandra."),
+        ("Ledger is written in Go.", "Ledger runs on Postgres 16 now."),
+        ("Ledger is written in Go.", "Karim left, Ana owns Ledger now."),
+        ("Staging is at ledger-stg.brightloop.dev.", "Ledger runs on Postgres 16 now."),
         ("I work at Nexia.", "I joined a gym."),
         ("I work at Nexia.", "I joined Ana for lunch."),
         ("I work at Nexia.", "I joined the local choir last week."),
@@ -201,6 +204,33 @@ def test_what_is_over_leaves_what_stands_beside_it(before: str, after: str) -> N
 )
 def test_what_several_notes_say_is_over_in_all_of_them(notes: tuple[str, ...], now: str) -> None:
     assert latest(*notes, now) == [now]
+
+
+@pytest.mark.promise("facts.endings")
+@pytest.mark.parametrize(
+    ("path", "before", "after"),
+    [
+        ("notes.md", "Our standup is at 9:45.", "Standup is at 10:15 now."),
+        ("conventions.md", "- Line length is 100", "Line length is 120 from now on."),
+        ("notes.md", "The rent is 820 euros.", "The rent is now 870 euros."),
+        ("people/Tomás.md", "- In second grade", "Tomás started third grade today."),
+        ("people/Rui.md", "- Drives a motorbike", "Rui sold his motorbike."),
+        ("projects/ledger.md", "- Database: MySQL 8", "Ledger runs on Postgres 16 now, MySQL is gone."),
+    ],
+)
+def test_a_line_of_a_diary_says_what_is_otherwise_now(path: str, before: str, after: str) -> None:
+    store = Store()
+    store.write(f"/memory/{path}", f"{before}\n", now_ms=0)
+    (known,) = store.latest()
+    store.write("/memory/2026-09-12.md", f"The weather was fine and we had soup.\n\n{after}\n", now_ms=DAY_MS)
+    assert known.id not in {one.id for one in store.latest()}
+    assert store.latest()
+
+
+def test_what_is_new_is_remembered_of_a_diary() -> None:
+    store = Store()
+    store.write("/memory/2026-09-12.md", "Rain all day.\n\nNew laptop: Framework 13.\n", now_ms=0)
+    assert [one.candidate.text for one in store.latest()] == ["New laptop: Framework 13."]
 
 
 @given(st.sampled_from(PAIRS), st.sampled_from(PAIRS))

@@ -75,3 +75,9 @@ def test_what_packages_tell_of_their_changes_ends_hardly_any_fact_of_a_person() 
         statements += [" ".join(one.split()) for one in re.split(r"(?<=[.!?])\s+|\n\s*\n|\n\s*[-*] ", text) if len(one) < 250]
     ended = [(one, fact) for one in statements for switch in switches(one) for fact in FACTS if is_replaced(fact, switch)]
     assert len(ended) <= len(statements) / 10_000 + 1, ended
+
+
+def test_a_longer_name_is_not_told_as_the_shorter_one_in_it() -> None:
+    names = {one.name for one in tools_of("The app is in React Native, the agent is Claude Code and CI is Travis CI.")}
+    assert {"react native", "claude code", "travis ci"} <= names
+    assert names.isdisjoint({"react", "claude", "travis"})

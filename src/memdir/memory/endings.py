@@ -123,6 +123,12 @@ _VAGUE: Final = listed("""
     more less new old good way part home place read watch listen talk look
 """)
 """What tells nothing of what is over when it stands alone."""
+_OWNS: Final = re.compile(
+    r"\b(?:own(?:s|ed|er)?|maintain(?:s|ed|er)?|lead(?:s|er)?|led|manage[sdr]?|head(?:s|ed)?|run(?:s|ning)?|handles?|"
+    r"looks? after|responsible|in charge|contact)\b",
+    re.IGNORECASE,
+)
+"""Whose a thing is that somebody answers for."""
 _NOT: Final = re.compile(r"\b(?:not|no longer)\b|n['’]t\b")
 _ITEM_ENDS: Final = re.compile(r"[,;/&]| (?:and|und|y|et) ")
 _LEFT_EACH_DAY: Final = listed("""
@@ -134,8 +140,8 @@ _LEFT_EACH_DAY: Final = listed("""
 @dataclass(frozen=True, slots=True)
 class Ending:
     """Stems of what is over, and which `kind` of facts it ends (`change_words`). `needs_all`: only where nothing else is said.
-    `state`: of the kind `state`, the one that excludes others. `switch`: of the kind `tool`. `said`: the clause. `verb`: of
-    the kind `value`, which both must have."""
+    `state`: of the kind `state`, the one that excludes others. `switch`: of the kind `tool`. `said`: the clause; `whole`: the
+    statement, of the kind `made`. `verb`: of the kind `value`, which both must have."""
 
     stems: frozenset[str]
     kind: Kind
@@ -144,6 +150,7 @@ class Ending:
     state: State | None = None
     switch: Switch | None = None
     said: str = ""
+    whole: str = ""
     verb: str = ""
     language: ChangeWords | None = None
     """Of another language than English, with what facts must tell of: `tells`."""
@@ -228,8 +235,9 @@ def _told(statement: str, patterns: Sequence[tuple[Kind, re.Pattern[str]]]) -> I
                 verb = stem(match[0].rpartition(" ")[2]) if kind == "value" else ""
                 is_off = match[0].endswith(("ancelled", "anceled", "called off"))  # of itself: today
                 yield Ending(
-                    stems, kind, is_for_once=is_off or (is_cancelled and bool(stems & _ONCE)), said=match[0], verb=verb
-                )
+                    stems, kind, is_for_once=is_off or (is_cancelled and bool(stems & _ONCE)), said=match[0], verb=verb,
+                    whole=statement if kind == "made" else "",
+                )  # fmt: skip
 
 
 def _said_of(match: re.Match[str]) -> str:
@@ -318,6 +326,8 @@ def _is_over(fact: str, ending: Ending) -> bool:
         return subject == ending.stems and verb is not None and (ending.kind != "value" or stem(verb[0].strip()) == ending.verb)
     if _is_one_of_several(fact, ending):
         return False
+    if _is_beside(fact, subject, ending):
+        return False
     if ending.is_for_once and (_RECURRING.search(fact) or not _share_a_word(fact, ending.said)):
         return False
     if ending.kind != "anything":
@@ -326,6 +336,17 @@ def _is_over(fact: str, ending: Ending) -> bool:
     if (another := _ANOTHER.search(fact)) and root(another[0].split()[0]) in stems and root(another[1]) not in ending.stems:
         return False
     return negated is None or bool(stems_of(negated[0]) & ending.stems)
+
+
+def _is_beside(fact: str, subject: frozenset[str], ending: Ending) -> bool:
+    """Whether a fact tells something else of it: "Ledger runs on Postgres now" says nothing of the language that it is written
+    in, "Ana owns Ledger now" nothing of either."""
+    if ending.kind == "role":
+        return _OWNS.match(ending.said) is not None and _OWNS.search(fact) is None
+    if ending.kind != "made":
+        return False
+    kinds, others = ({one.kind for one in tools_of(text)} for text in (fact, ending.whole))
+    return (bool(subject) and subject != ending.stems) or (bool(kinds and others) and kinds.isdisjoint(others))
 
 
 def _share_a_word(fact: str, said: str) -> bool:

@@ -305,9 +305,15 @@ def _is_of_same(one: MemoryCandidate, other: MemoryCandidate) -> bool:
     files = {candidate.subject.casefold() for candidate in (one, other) if _is_of_file(candidate)}
     if len(files) > 1:
         return False
-    whose = [USER if _is_users(candidate) else _subject_of(candidate) for candidate in (one, other)]
     opened = _OPENING.match(one.text)
-    return whose[0] == whose[1] if opened is None else opened["who"].casefold() == whose[1]
+    ours = {opened["who"].casefold()} if opened is not None else _whose(one)
+    return not ours.isdisjoint(_whose(other))
+
+
+def _whose(candidate: MemoryCandidate) -> set[str]:
+    """The user's, where no other subject is named in it but for that of its file, or that one's."""
+    of_file = {candidate.subject.casefold()} if _is_of_file(candidate) else set()
+    return of_file | {USER if _is_users(candidate) else _subject_of(candidate)}
 
 
 def _is_users(candidate: MemoryCandidate) -> bool:

@@ -235,6 +235,8 @@ _OF_PARENTS: Final = re.compile(
     re.IGNORECASE,
 )
 _STATUS: Final = re.compile(r"^(?:(?:relationship|marital|civil) )?status: ", re.IGNORECASE)
+_OF_FILE: Final = re.compile(r"^(?P<who>[^:–]{1,40}) – (?P<at>In|At|On)\b")
+"""Of an item in the file of a person."""
 _WITH_USER: Final = re.compile(r"\band I\b")
 """Who is in a state together with the user."""
 
@@ -251,7 +253,7 @@ class State:
 @lru_cache(maxsize=_KNOWN)
 def states_of(statement: str) -> tuple[State, ...]:
     """At most one of each family: of several the one that comes last in it."""
-    statement = _STATUS.sub("I am ", statement, count=1)
+    statement = _OF_FILE.sub(r"\g<who> is \g<at>", _STATUS.sub("I am ", statement, count=1), count=1)
     found: dict[str, State] = {}
     for family, value, rule in _RULES:
         match = rule.search(statement)

@@ -48,8 +48,8 @@ def _any_of(names: list[str]) -> str:
 
 
 _NAME: Final = re.compile(
-    rf"(?<![\w.@/-])(?:(?P<exact>{_any_of([one[1:] for one in _KINDS if one[0] == '='])})|"
-    rf"(?i:(?P<any>{_any_of([one for one in _KINDS if one[0] != '='])})))(?![\w@/]|[.-]\w)"
+    rf"(?<![\w.@/-])(?:(?i:(?P<any>{_any_of([one for one in _KINDS if one[0] != '='])}))|"
+    rf"(?P<exact>{_any_of([one[1:] for one in _KINDS if one[0] == '='])}))(?![\w@/]|[.-]\w)"
 )
 _WITHIN: Final = re.compile(r"[\w,'’)] $|[(/-]$")
 """What stands before a word that begins no sentence."""
