@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
+from datetime import date
 
-from memdir.memory.dates import is_planned
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memdir.memory.dates import is_planned, ms_of, since
 from memdir.memory.profile import profile
-from memdir.memory.questions import attribute_of
 from memdir_bench.memory.judging import DAY_MS, Store
 
 
@@ -65,11 +68,39 @@ def test_what_is_so_already_is_no_plan(done: str) -> None:
 
 
 @pytest.mark.promise("facts.plans")
-def test_the_profile_has_both() -> None:
+def test_the_profile_has_both_until_the_day_has_come() -> None:
     store = Store()
-    store.write("/memory/me.md", "I live in Porto.", now_ms=0)
-    store.write("/memory/news.md", "I'm moving to Braga in March.", now_ms=DAY_MS)
-    assert profile(store.latest(), now_ms=DAY_MS).static_texts == ["I'm moving to Braga in March.", "I live in Porto."]
+    store.write("/memory/2026-10-01.md", "I live in Porto.", now_ms=0)
+    store.write("/memory/2026-11-20.md", "I'm moving to Braga in March.", now_ms=DAY_MS)
+    plan, now = "I'm moving to Braga in March.", "I live in Porto."
+    assert set(profile(store.latest(), now_ms=ms_of(date(2027, 2, 28))).static_texts) == {now, plan}
+    assert profile(store.latest(), now_ms=ms_of(date(2027, 3, 1))).static_texts == [plan]
+
+
+@pytest.mark.promise("facts.plans")
+@pytest.mark.parametrize(
+    ("plan", "day"),
+    [
+        ("I'm moving to Braga in March.", "2027-03-01"),
+        ("I'm moving to Braga in December.", "2026-12-01"),
+        ("I'm moving to Braga on 3 January.", "2027-01-03"),
+        ("I'm moving to Braga on January 3, 2028.", "2028-01-03"),
+        ("I'm moving to Braga next week.", "2026-11-23"),
+        ("I'm moving to Braga next month.", "2026-12-01"),
+        ("I'm moving to Braga next quarter.", "2027-01-01"),
+        ("I'm moving to Braga next spring.", "2027-03-01"),
+        ("I'm moving to Braga at the end of the year.", "2027-01-01"),
+        ("I'm moving to Braga in two weeks.", "2026-12-04"),
+        ("Tomorrow I'm moving to Braga.", "2026-11-21"),
+        ("I'm starting at Tessera on Monday.", "2026-11-23"),
+        ("Ab Januar arbeite ich bei Tessera.", "2027-01-01"),
+        ("I'm moving to Braga after the holidays.", "2027-11-20"),
+        ("I moved to Braga in March.", "2026-03-01"),
+    ],
+)
+def test_a_plan_holds_from_the_day_that_it_names(plan: str, day: str) -> None:
+    said = date(2026, 11, 20)
+    assert since(plan, said, value="tessera" if "Tessera" in plan else "braga") == date.fromisoformat(day)
 
 
 @pytest.mark.promise("facts.plans")
@@ -81,5 +112,12 @@ def test_a_plan_that_came_true_is_over_and_so_is_what_was_before() -> None:
         "I'm moving to Faro in April.",
     ]
     assert latest("I work at Nexia.", "I'm joining Tessera in January.", "I joined Tessera.") == ["I joined Tessera."]
-    assert attribute_of("I live in Porto.") == "lives in"
-    assert attribute_of(plan) == ""
+
+
+@given(
+    st.dates(),
+    st.sampled_from(["in May", "next month", "next quarter", "next winter", "in 99 years", "on Monday", "in 2 days"]),
+)
+def test_a_plan_of_any_day_holds_after_it(said: date, when: str) -> None:
+    day = since(f"I'm moving to Braga {when}.", said, value="braga")
+    assert day > said or said.year not in range(1900, 2101)

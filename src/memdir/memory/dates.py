@@ -105,6 +105,21 @@ _PLANNED: Final = (
         re.IGNORECASE,
     ),
 )
+_MONTH_TO_COME: Final = re.compile(
+    rf"\b(?:(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\.? (?:of )?)?{_MONTH}\b(?: (?P<day2>\d{{1,2}})\b(?!:))?(?:,? (?P<year>\d{{4}}))?"
+)
+_TIMES_TO_COME: Final = ((re.compile(r"\btomorrow\b", re.IGNORECASE), 1), (re.compile(r"\bsoon\b", re.IGNORECASE), 30))
+"""With how many days they are off."""
+_IN_TIME: Final = re.compile(
+    r"\bin (?P<count>\d{1,2}|a|an|one|two|three|four|five|six|seven|eight|nine|ten) (?P<unit>day|week|month|year)s?\b",
+    re.IGNORECASE,
+)
+_WEEKDAY_TO_COME: Final = re.compile(rf"\b{WEEKDAY}\b")
+_SEASONS: Final = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12, "christmas": 12}
+_PERIOD_TO_COME: Final = re.compile(
+    rf"\b(?:next (?:week|month|quarter|year)|end of (?:the|this) (?:week|month|quarter|year)|new year|{'|'.join(_SEASONS)})\b",
+    re.IGNORECASE,
+)
 _UNIT_DAYS: Final = {"day": 1.0, "week": 7.0, "month": 30.44, "year": 365.25}
 
 
@@ -212,13 +227,16 @@ def is_planned(statement: str) -> bool:
 
 def since(statement: str, said: date, *, value: str = "") -> date:
     """From when on a statement holds that was said on a day: the day that it names, where that is not in the future, else
-    `said`. Days in `value` (a birthday, a deadline) are what it is about."""
-    if _TO_COME.search(statement):
+    `said`; of a plan with a `value` the day for which it is. Days in `value` (a birthday, a deadline) are what it is about."""
+    planned = bool(value) and said.year in _YEARS and is_planned(statement)
+    if not planned and _TO_COME.search(statement):
         return said
     text = _in_english(statement)
     if value:
         at = text.casefold().find(value)
         text = text if at < 0 else text[:at] + text[at + len(value) :]
+    if planned:
+        return _planned_for(text, said)
     for read in (_by_iso, _by_name, _by_distance, _by_year):
         day = read(text, said)
         if day is not None:
@@ -257,6 +275,49 @@ def _in_english(statement: str) -> str:
     for pattern, word in _ENGLISH:
         statement = pattern.sub(word, statement)
     return statement
+
+
+def _planned_for(text: str, said: date) -> date:
+    """The first day of the time that a plan names, after `said`; a year later where it names none that is known here."""
+    iso = _by_iso(text, said)
+    if iso is not None and iso > said:
+        return iso
+    found = _MONTH_TO_COME.search(text)
+    if found is not None:
+        month, day = _MONTHS.index(found["month"][:3].casefold()) + 1, int(found["day"] or found["day2"] or 1)
+        years = (int(found["year"]),) if found["year"] else (said.year, said.year + 1)
+        named = (_day(year, month, day) for year in years)
+        return next((one for one in named if one is not None and one > said), said + timedelta(days=1))
+    for pattern, days in _TIMES_TO_COME:
+        if pattern.search(text):
+            return said + timedelta(days=days)
+    found = _IN_TIME.search(text)
+    if found is not None:
+        count = _COUNTS.get(found["count"].casefold()) or int(found["count"])
+        return said + timedelta(days=round(count * _UNIT_DAYS[found["unit"].casefold()]))
+    found = _WEEKDAY_TO_COME.search(text)
+    if found is not None:
+        return said + timedelta(days=(_WEEKDAYS.index(found[0].casefold()) - said.weekday()) % 7 or 7)
+    found = _PERIOD_TO_COME.search(text)
+    return said + timedelta(days=365) if found is None else _period(found[0].casefold(), said)
+
+
+def _period(name: str, said: date) -> date:
+    """When the next such period begins; of a year or month that is named by its end, when it ends."""
+    after_year = date(said.year + 1, 1, 1)
+    after_month = date(said.year + said.month // 12, said.month % 12 + 1, 1)
+    if "week" in name:
+        return said + timedelta(days=7 - said.weekday())
+    if "month" in name:
+        return after_month
+    if "quarter" in name:
+        month = (said.month - 1) // 3 * 3 + 4
+        return after_year if month > len(_MONTHS) else date(said.year, month, 1)
+    for season, month in _SEASONS.items():
+        if season in name:
+            begins = date(said.year, month, 1)
+            return begins if begins > said else date(said.year + 1, month, 1)
+    return after_year
 
 
 def _by_iso(text: str, said: date) -> date | None:

@@ -64,7 +64,10 @@ def _page(title: str, about: str, lines: Iterable[str]) -> str:
 def _line(one: Known) -> str:
     memory = one.memory
     began = memory.candidate.valid_from_ms
-    since = "" if began is None else f"since {day_of(began)}" if memory.candidate.kind == "static" else str(day_of(began))
+    since = ""
+    if began is not None:
+        is_plan = began > (memory.candidate.said_ms or began)
+        since = f"{'from' if is_plan else 'since'} {day_of(began)}" if memory.candidate.kind == "static" else str(day_of(began))
     notes = ", ".join(part for part in (one.place, since) if part)
     return f"- {' '.join(memory.candidate.text.split())}" + (f" ({notes})" if notes else "")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from memdir.memory.claims import USER
-from memdir.memory.dates import DAY_MS, is_planned
+from memdir.memory.dates import DAY_MS
 from memdir.memory.reconcile import fact_of, same_text
 from memdir.store.types import Memory
 
@@ -45,7 +45,7 @@ def profile(memories: Sequence[Memory], *, now_ms: int, budget_tokens: int = BUD
     stated. Of a recent one: confidence times
     2^(-age / half-life); below FORGOTTEN_BELOW it is left out and stays searchable.
     """
-    unique = _without_doubles(memories)
+    unique = _without_doubles(memories, now_ms)
     static = sorted(
         (memory for memory in unique if memory.candidate.kind == "static"),
         key=lambda memory: (
@@ -87,8 +87,9 @@ def _of_ms(memory: Memory) -> int:
     return memory.updated_at_ms if said is None else said
 
 
-def _without_doubles(memories: Sequence[Memory]) -> list[Memory]:
-    """Of facts with the same text or the same single-valued attribute the most recently stated one stays, and of plans.
+def _without_doubles(memories: Sequence[Memory], now_ms: int) -> list[Memory]:
+    """Of facts with the same text or the same single-valued attribute the most recently stated one stays, and of those that are
+    still to come.
 
     Two values in one document are no contradiction: a list may have two lines "Contact: …".
     """
@@ -103,7 +104,7 @@ def _without_doubles(memories: Sequence[Memory]) -> list[Memory]:
         if not memory.is_latest or memory.is_forgotten:
             continue
         text, told = same_text(memory.candidate.text), fact_of(memory.candidate)
-        fact = None if told is None else (told, is_planned(memory.candidate.text))
+        fact = None if told is None else (told, (memory.candidate.valid_from_ms or 0) > now_ms)
         source = memory.document_id or memory.id
         if text in texts or (fact is not None and facts.get(fact, source) != source):
             continue

@@ -7,7 +7,6 @@ from typing import Final
 
 from memdir.memory.aspects import key_and_value
 from memdir.memory.claims import claim_of
-from memdir.memory.dates import is_planned
 
 _ASKED: Final = tuple(
     (re.compile(rf"\b(?:{words})\b", re.IGNORECASE), frozenset(attributes))
@@ -39,9 +38,7 @@ def attributes_asked(question: str) -> frozenset[str]:
 
 
 def attribute_of(fact: str) -> str:
-    """What a fact tells of whom it is about, in lower case; empty where it is no such, or not so yet."""
-    if is_planned(fact):
-        return ""
+    """What a fact tells of whom it is about, in lower case; empty where it is no such."""
     claim = claim_of(fact)
     if claim is not None:
         return claim.attribute

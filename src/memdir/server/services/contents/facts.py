@@ -112,10 +112,13 @@ def _scores(
     for memory_id in scores if asked else ():
         if asked.isdisjoint(entities.names_in(held[memory_id].candidate)):
             scores[memory_id] *= _OF_OTHERS
+    now_ms = caller.store.now_ms()
     answers = {
         memory_id
         for memory_id, memory in (held.items() if asked and attributes else ())
-        if entities.named(subject_of(memory.candidate)) in asked and attribute_of(memory.candidate.text) in attributes
+        if (wanted.at is not None or _said_since(memory) <= now_ms)
+        and entities.named(subject_of(memory.candidate)) in asked
+        and attribute_of(memory.candidate.text) in attributes
     }
     if answers:
         scores = {memory_id: score * (1.0 if memory_id in answers else _BESIDE) for memory_id, score in scores.items()}
