@@ -116,11 +116,11 @@ class MemoryStore:
         return [Source(path=row[0], start_line=row[1], end_line=row[2], stands=bool(row[3])) for row in rows]
 
     def spans(self, memory_id: str) -> list[tuple[str, int, int]]:
-        """Documents that say any version of a fact now, or what else those ended, and where: bytes, half open."""
+        """Documents that say any version of a fact now, and where: bytes, half open."""
         rows = self._db.all(
-            "select s.document_id, s.start_byte, s.end_byte from memory_source s join memory m on m.id = s.memory_id "  # noqa: S608
-            f"where m.id in ({_HISTORY}) and s.stands = 1 and s.document_id is not null",
-            (memory_id, memory_id),
+            "select s.document_id, s.start_byte, s.end_byte from memory_source s join memory m on m.id = s.memory_id "
+            "where m.root_id = (select r.root_id from memory r where r.id = ?) and s.stands = 1 and s.document_id is not null",
+            (memory_id,),
         )
         return [(row[0], row[1], row[2]) for row in rows]
 

@@ -185,7 +185,7 @@ def _said_of(caller: Caller, container: Container, subject: str, plan: _Plan) ->
     about = [one for one in memories if name in entities.names_in(one.candidate)]
     spans: dict[str, list[tuple[int, int]]] = {}
     for memory in about:
-        for version in caller.store.memories.history(memory.id):
+        for version in caller.store.memories.versions([memory.root_id]):
             plan.facts[version.id] = version.candidate.text
         for document_id, start, end in caller.store.memories.spans(memory.id):
             spans.setdefault(document_id, []).append((start, end))

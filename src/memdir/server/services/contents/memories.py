@@ -205,7 +205,9 @@ def _latest(caller: Caller, memory: Memory) -> Memory:
     """The version that holds now, whichever one was named."""
     if memory.is_latest:
         return memory
-    return next((later for later in reversed(caller.store.memories.history(memory.id)) if later.is_latest), memory)
+    store = caller.store.memories
+    later = next((later for later in reversed(store.versions([memory.root_id])) if later.is_latest), None)
+    return later or store.get(memory.ended_by or "") or memory
 
 
 def _existing(caller: Caller, memory_id: str) -> Memory:
