@@ -61,6 +61,12 @@ _REPORTED: Final = re.compile(
     r"(?:I|[Mm]y|[Ww]e|[Oo]ur|the user)\b"
 )
 """What somebody or something is told to say of the user."""
+OPINION: Final = re.compile(
+    r"(?:not )?an? (?:\w+ly |very |quite )?(?:good|great|bad|nice|fine|terrible|awful|interesting|excellent|funny|fair|valid) "
+    r"(?:one|idea|thing|point|question)",
+    re.IGNORECASE,
+)
+"""What is said of somebody's suggestion, and tells nothing of them."""
 
 
 def is_meant(statement: str) -> bool:

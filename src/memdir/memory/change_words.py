@@ -142,6 +142,11 @@ _WHEN: Final = (
     rf"(?:\d|{WEEKDAY}|{MONTH}|week|month|year|quarter|tomorrow|today|noon|midnight|morning|afternoon|evening|spring|summer|"
     r"autumn|fall|winter|later|earlier|notice)"
 )
+NOW_IS: Final = (
+    r"(?:is|are|costs?|takes?|starts?|ends?|opens?|closes?|runs?) (?:now (?=[^.;]*(?:\d|(?-i:[A-Z])))"
+    r"|(?=[^.;]*(?:\d|(?-i:[A-Z])))[^.;,]{1,40} (?:now|from now on|these days|going forward)\W*$)"
+)
+"""How something is after it changed: a number or a name tells it."""
 _TAKES_OVER: Final = r"\b(?:took|takes|taking|has taken) over"
 _NAME: Final = r"[A-ZÀ-Þ]\w+(?: [A-ZÀ-Þ]\w+)?"
 _DO: Final = (

@@ -14,8 +14,9 @@ from functools import cache, lru_cache
 from typing import Final
 
 from memdir.memory.aspects import PLACES, SEVERAL_OF, aspect_of, topic_of
-from memdir.memory.assertions import is_meant
+from memdir.memory.assertions import OPINION, is_meant
 from memdir.memory.claims_other_languages import LANGUAGES, NAME, Language
+from memdir.memory.occupations import EMPLOYER, JOB, NO_LESSON
 from memdir.memory.personal_other_languages import with_ich
 from memdir.memory.relations import KIN, RELATIVES
 from memdir.memory.tools import is_tool
@@ -93,19 +94,6 @@ _LIVE: Final = (
     ),
     rf"\b[Hh]ome is(?: now)? (?P<value>[^.,;!?()]{{2,60}}?)(?: for (?:me|us))?{_END}",
 )
-_EMPLOYER: Final = (
-    rf"(?=(?:(?:{NAME}|[A-Z]{{2,}})\b(?! for (?:an? |the )?(?:\w+ )?(?:lunch|dinner|breakfast|coffee|drinks?|walk|run|"
-    r"call|trip)\b)|"
-    r"(?:an?|the|my|our|another) (?:[\w'’-]+ ){0,3}?(?:[A-Z]{2,}|company|firm|start-?up|agency|practice|hospital|clinic|"
-    r"university|bank|studio|bakery|restaurant|lab|laboratory|institute|ministry|council|charity|NGO|police|army|navy)\b))"
-)
-"""Whom somebody joins to work there, and no gym, choir or friend."""
-_JOB: Final = (
-    r"(?!(?:member|beginner|customer|speaker|player|teenager|newcomer|user|better|never|over|prisoner|learner|visitor)\b)"
-    r"(?:[a-z]{2,}(?:er|or|eer|ist|ian|ant)|nurse|chef|cook|clerk|analyst|intern|lead|head|assistant|C[A-Z]O|VP|PM|SRE)"
-)
-"""What somebody is who works somewhere."""
-_NO_LESSON: Final = r"(?!(?:an?|the|my|our) (?:\w+ )?(?:gym|course|class|pool|club|beginning|start|top|bottom|age)\b|\d)"
 _WORK: Final = (
     (
         rf"{_WHO}{_AM}{_HOW} (?:left|quit|resigned from) {_OLD} (?:and|to) (?:now )?(?:join|joined|joins|works? (?:at|for)|"
@@ -116,8 +104,8 @@ _WORK: Final = (
         rf")?)?{_V}(?: as [^.,;]+)?{_END}"
     ),
     (
-        rf"{_WHO}{_AM}{_HOW} (?:(?:joined|joining|joins|join) {_EMPLOYER}|(?:started|starting|start|starts|begin|"
-        rf"begins|began) (?:work |(?:my|a|the) (?:new )?(?:job|role|position) )?(?:at|with) {_NO_LESSON}|"
+        rf"{_WHO}{_AM}{_HOW} (?:(?:joined|joining|joins|join) {EMPLOYER}|(?:started|starting|start|starts|begin|"
+        rf"begins|began) (?:work |(?:my|a|the) (?:new )?(?:job|role|position) )?(?:at|with) {NO_LESSON}|"
         rf"employed (?:by|at) |hired by )"
         rf"{_V}(?: as [^.,;]+)?{_END}"
     ),
@@ -128,7 +116,7 @@ _WORK: Final = (
         rf"(?=(?:[\w-]+ )?(?:practice|business|company|firm|shop|store|studio|agency|bakery|restaurant|café|clinic|consultancy|"
         rf"start-?up|gallery|salon)\b){_V}{_END}"
     ),
-    rf"{_WHO}(?:['’](?:m|s)| am| is){_HOW} (?:an? |the )?(?:[\w/-]+ ){{0,4}}{_JOB} (?:at|@) (?P<value>{NAME}|[A-Z]{{2,}})",
+    rf"{_WHO}(?:['’](?:m|s)| am| is){_HOW} (?:an? |the )?(?:[\w/-]+ ){{0,4}}{JOB} (?:at|@) (?P<value>{NAME}|[A-Z]{{2,}})",
     rf"{_MY} (?:new |current )?(?:employer|company|workplace)(?: is|['’]s)(?: now)? {_V}{_END}",
     rf"^Started (?:work|(?:my|a|the) (?:new )?(?:job|role|position)) (?:at|with) {_V}{_END}",
     rf"^(?P<value>{NAME}) hired me\b(?:.*?\bno longer (?:with|at) {_OLD}{_END})?",
@@ -250,12 +238,6 @@ _WISHED: Final = re.compile(
     r"\b(?:hopes? to|wants? to|plans? to|going to|thinking (?:of|about)|considering|dreams? of|will probably)\b", re.IGNORECASE
 )
 """Somebody may say so of themselves, and it is not so yet."""
-_OPINION: Final = re.compile(
-    r"(?:not )?an? (?:\w+ly |very |quite )?(?:good|great|bad|nice|fine|terrible|awful|interesting|excellent|funny|fair|valid) "
-    r"(?:one|idea|thing|point|question)",
-    re.IGNORECASE,
-)
-"""What is said of somebody's suggestion, and tells nothing of them."""
 _NO_WHO: Final = frozenset(
     """
     the this that these those there it they a an and or but of for from with without by to in on at as if when while where
@@ -433,7 +415,7 @@ def _claim(found: re.Match[str], attribute: str, *, is_single: bool) -> Claim | 
         return None
     named = " ".join((groups.get("what") or "").casefold().split())
     if named:
-        if _OPINION.fullmatch(value):
+        if OPINION.fullmatch(value):
             return None
         while (shorter := _USUAL.sub("", named)) != named:
             named = shorter

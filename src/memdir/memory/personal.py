@@ -14,9 +14,11 @@ from typing import Final
 from memdir.core.caseless import Caseless
 from memdir.memory.aspects import MINE, NEW
 from memdir.memory.assertions import is_explanatory, is_meant
+from memdir.memory.change_words import NOW_IS
 from memdir.memory.claims import claim_of, is_readable
 from memdir.memory.dates import DATE, DAY_PREFIX, WEEKDAY
 from memdir.memory.endings import says_what_is_over
+from memdir.memory.occupations import SCHOOL
 from memdir.memory.personal_other_languages import ABOUT_SPEAKER, OF_SOMEBODY, is_bare_german
 
 PERSONAL_SHARE: Final = 0.25
@@ -139,21 +141,12 @@ _WE: Final = re.compile(
     r"|^Nous (?:avons|sommes|habitons|vivons|déménageons|attendons)\b|^(?:Notre|Nos) \w+ ",
     re.IGNORECASE,
 )
-_SCHOOL: Final = (
-    r"(?:\w+ grade|year \d+|school|kindergarten|nursery|pre-?school|high school|college|university|uni)\b|"
-    r"(?:an?|her|his|their) (?:new )?(?:job|degree|course|apprenticeship|phd|internship)\b"
-)
 _HAS_DONE: Final = re.compile(
     _NAME + r"(?:has (?:finally |just |now |also )?(?:been|left|joined|given|taken|bought|sold|become|got|gone|begun|\w+ed)|"
     r"(?:quit|left|joined|married|retired|resigned|sold|bought|adopted|was (?:born|promoted|diagnosed|laid off|hired)|"
-    rf"(?:started|began|finished) (?:{_SCHOOL})|"
+    rf"(?:started|began|finished) (?:{SCHOOL})|"
     r"got (?:a|the|married|engaged|promoted|divorced)|broke (?:her|his|their)|(?:changed|switched) (?:to|jobs|schools)))\b"
 )
-_NOW_IS: Final = (
-    r"(?:is|are|costs?|takes?|starts?|ends?|opens?|closes?|runs?) (?:now (?=[^.;]*(?:\d|(?-i:[A-Z])))"
-    r"|(?=[^.;]*(?:\d|(?-i:[A-Z])))[^.;,]{1,40} (?:now|from now on|these days|going forward)\W*$)"
-)
-"""How something is after it changed: a number or a name tells it."""
 _TURN: Final = re.compile(
     rf"(?:{_LIFE_EVENTS}|finished|ran (?:the|my)|passed (?:the|my)|(?:training|saving(?: up)?|studying) for (?:an?|the|my)|"
     rf"learning (?:to|(?-i:[A-Z])\w+))\b|(?:decisions?|agreed|(?:new |house )?rules?): \w|"
@@ -161,7 +154,7 @@ _TURN: Final = re.compile(
     rf"every (?!day\b)\w+)\b|(?:[A-Z]\w+ |[Mm]y \w+ )(?:died|passed away|retired|has died|"
     rf"has retired)\b|(?:the |our )?[\w-]+(?: [\w-]+)? (?:is |was |has been )?(?:moved|pushed|postponed|renamed|changed)"
     r"(?: back| forward)? (?:to|from|until)\b"
-    rf"|(?!(?:it|this|that|he|she|everything|\w+body|\w+one) )(?:the |our |my )?[\w-]+(?: [\w-]+){{0,2}} (?:{_NOW_IS})"
+    rf"|(?!(?:it|this|that|he|she|everything|\w+body|\w+one) )(?:the |our |my )?[\w-]+(?: [\w-]+){{0,2}} (?:{NOW_IS})"
     r"|(?:my |our )?new (?:[a-z]+ )?(?:laptop|computer|phone|tablet|camera|car|bike|bank|gym|doctor|dentist|gp|therapist|boss|"
     r"manager|landlord|insurance|provider|contract|plan|salary|rent|hours|schedule|routine|team|project|client|desk|office|"
     r"flat|house|number)(?: is)?: \w",

@@ -1,0 +1,26 @@
+"""Where somebody works or learns, as patterns of English. Pure."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from memdir.memory.claims_other_languages import NAME
+
+EMPLOYER: Final = (
+    rf"(?=(?:(?:{NAME}|[A-Z]{{2,}})\b(?! for (?:an? |the )?(?:\w+ )?(?:lunch|dinner|breakfast|coffee|drinks?|walk|run|"
+    r"call|trip)\b)|"
+    r"(?:an?|the|my|our|another) (?:[\w'’-]+ ){0,3}?(?:[A-Z]{2,}|company|firm|start-?up|agency|practice|hospital|clinic|"
+    r"university|bank|studio|bakery|restaurant|lab|laboratory|institute|ministry|council|charity|NGO|police|army|navy)\b))"
+)
+"""Whom somebody joins to work there, and no gym, choir or friend."""
+JOB: Final = (
+    r"(?!(?:member|beginner|customer|speaker|player|teenager|newcomer|user|better|never|over|prisoner|learner|visitor)\b)"
+    r"(?:[a-z]{2,}(?:er|or|eer|ist|ian|ant)|nurse|chef|cook|clerk|analyst|intern|lead|head|assistant|C[A-Z]O|VP|PM|SRE)"
+)
+"""What somebody is who works somewhere."""
+NO_LESSON: Final = r"(?!(?:an?|the|my|our) (?:\w+ )?(?:gym|course|class|pool|club|beginning|start|top|bottom|age)\b|\d)"
+SCHOOL: Final = (
+    r"(?:\w+ grade|year \d+|school|kindergarten|nursery|pre-?school|high school|college|university|uni)\b|"
+    r"(?:an?|her|his|their) (?:new )?(?:job|degree|course|apprenticeship|phd|internship)\b"
+)
+"""What somebody starts to learn at, or to do."""
