@@ -58,10 +58,8 @@ _NAMED: Final = re.compile(
 _DIGITS: Final = re.compile(r"(?<!\d)(?P<first>\d{1,2})(?P<mark>[./-])(?P<second>\d{1,2})(?P=mark)(?P<year>\d{4}|\d{2})(?!\d)")
 _FROM: Final = re.compile(r"\bfrom (?:the )?$", re.IGNORECASE)
 _YEAR: Final = re.compile(r"\b(?:in|since|from|as of|during) (?P<year>(?:19|20)\d{2})\b", re.IGNORECASE)
-_AGO: Final = re.compile(
-    r"\b(?P<count>\d{1,3}|a|an|one|two|three|four|five|six|seven|eight|nine|ten) (?P<unit>day|week|month|year)s? ago\b",
-    re.IGNORECASE,
-)
+_LENGTH: Final = r"(?P<count>\d{1,3}|a|an|one|two|three|four|five|six|seven|eight|nine|ten) (?P<unit>day|week|month|year)s?"
+_AGO: Final = re.compile(rf"\b{_LENGTH} ago\b", re.IGNORECASE)
 _LAST: Final = re.compile(
     r"\b(?P<which>last|this) (?P<unit>week|month|year|" + "|".join(_WEEKDAYS) + r")\b|\b(?P<day>yesterday)\b", re.IGNORECASE
 )
@@ -110,10 +108,7 @@ _MONTH_TO_COME: Final = re.compile(
 )
 _TIMES_TO_COME: Final = ((re.compile(r"\btomorrow\b", re.IGNORECASE), 1), (re.compile(r"\bsoon\b", re.IGNORECASE), 30))
 """With how many days they are off."""
-_IN_TIME: Final = re.compile(
-    r"\bin (?P<count>\d{1,2}|a|an|one|two|three|four|five|six|seven|eight|nine|ten) (?P<unit>day|week|month|year)s?\b",
-    re.IGNORECASE,
-)
+_IN_TIME: Final = re.compile(rf"\bin {_LENGTH}\b", re.IGNORECASE)
 _WEEKDAY_TO_COME: Final = re.compile(rf"\b{WEEKDAY}\b")
 _SEASONS: Final = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12, "christmas": 12}
 _PERIOD_TO_COME: Final = re.compile(
@@ -293,8 +288,7 @@ def _planned_for(text: str, said: date) -> date:
             return said + timedelta(days=days)
     found = _IN_TIME.search(text)
     if found is not None:
-        count = _COUNTS.get(found["count"].casefold()) or int(found["count"])
-        return said + timedelta(days=round(count * _UNIT_DAYS[found["unit"].casefold()]))
+        return said + _length(found)
     found = _WEEKDAY_TO_COME.search(text)
     if found is not None:
         return said + timedelta(days=(_WEEKDAYS.index(found[0].casefold()) - said.weekday()) % 7 or 7)
@@ -344,8 +338,7 @@ def _by_name(text: str, said: date) -> date | None:
 def _by_distance(text: str, said: date) -> date | None:
     ago = _AGO.search(text)
     if ago is not None:
-        count = _COUNTS.get(ago["count"].casefold()) or int(ago["count"])
-        return said - timedelta(days=round(count * _UNIT_DAYS[ago["unit"].casefold()]))
+        return said - _length(ago)
     found = _LAST.search(text)
     if found is None:
         return None
@@ -360,6 +353,12 @@ def _by_distance(text: str, said: date) -> date | None:
         return first
     before = first - timedelta(days=1)
     return {"week": first - timedelta(days=7), "month": before.replace(day=1), "year": date(before.year, 1, 1)}[unit]
+
+
+def _length(found: re.Match[str]) -> timedelta:
+    """Of `_LENGTH`."""
+    count = _COUNTS.get(found["count"].casefold()) or int(found["count"])
+    return timedelta(days=round(count * _UNIT_DAYS[found["unit"].casefold()]))
 
 
 def _by_year(text: str, said: date) -> date | None:

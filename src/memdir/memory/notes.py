@@ -55,20 +55,21 @@ _OF_DAYS: Final = re.compile(
     r"(?:-?(?:for-)?[wq]?\d+)*|(?:\d{4}-?)?[wq]\d+"
 )
 """Names of files that people write into day by day, about themselves."""
-_PEOPLE_STEMS: Final = frozenset(
-    """
-    people persons contacts team family friends colleagues clients customers kontakte personen leute familie freunde kollegen
-    kunden personnes famille amis collègues personas familia amigos clientes
-    """.split()  # noqa: SIM905
+_GROUPS_STEMS: Final = frozenset(
+    "team family friends colleagues familie freunde kollegen famille amis collègues familia amigos".split()  # noqa: SIM905
+)
+"""What lies in a folder below theirs need not be of one of them: `team/standups`."""
+_PEOPLE_STEMS: Final = _GROUPS_STEMS | frozenset(
+    "people persons contacts clients customers kontakte personen leute kunden personnes personas clientes".split()  # noqa: SIM905
 )
 _PROJECTS_STEMS: Final = frozenset({"projects", "projekte", "projets", "proyectos"})
 _RECORDS_STEMS: Final = _PEOPLE_STEMS | _PROJECTS_STEMS
 """Names of files in which each heading is somebody, or a project, and what stands below is of it; and of folders in which each
 file is."""
 _RECORD_FOLDER: Final = re.compile(
-    r"(?P<record>(?:.*/)?(?:\d{1,3}[ ._-]+)?(?:people|persons?|contacts|clients|customers|kontakte|personen|leute|kunden|"
-    r"personnes|personas|clientes|projects|projekte|projets|proyectos)/(?:(?:archived?|done|active|inactive|current|"
-    r"completed|finished|old|paused|someday|work|personal|private|\d{4})/)*[^/]+)/",
+    rf"(?P<record>(?:.*/)?(?:\d{{1,3}}[ ._-]+)?(?:person|{'|'.join(sorted(_RECORDS_STEMS - _GROUPS_STEMS))})/"
+    r"(?:(?:archived?|done|active|inactive|current|completed|finished|old|paused|someday|work|personal|private|\d{4})/)*"
+    r"[^/]+)/",
     re.IGNORECASE,
 )
 """A folder of one person or project, which each file in it is about: `people/Ana Ruiz/notes.md`."""
@@ -231,8 +232,7 @@ class Note:
 def note_of(text: str, path: str) -> Note:
     """Of a document; `path` is empty for one that lies in no place."""
     subject = _subject_of(path)
-    record = _record(path)
-    stem, folder = _stem(record), _stem(record.rpartition("/")[0])
+    stem, folder = _stem_and_folder(path)
     from_assistant = is_of_assistant(stem)
     if from_assistant:
         text = as_list(text)
@@ -240,7 +240,7 @@ def note_of(text: str, path: str) -> Note:
     stated = statements(text, is_org=path.endswith(".org"))
     pieces = tuple(part for piece in (map(_remembered, stated) if from_assistant else stated) for part in _clauses(text, piece))
     titles = (stem.replace("-", " "), *(piece.headings[0] for piece in pieces[:1] if piece.headings))
-    is_of_day = record != path and named_by(path) is not None
+    is_of_day = _record(path) != path and named_by(path) is not None
     is_to_keep = (folder in _RECORDS_STEMS and not is_of_day) or any(map(_TO_KEEP.search, titles))
     is_own = is_to_keep or from_assistant or stem in _OWN_STEMS
     said = [piece.text for piece in pieces]
@@ -315,8 +315,7 @@ def is_reference(text: str, path: str) -> bool:
 def kind_of_subject(path: str, subject: str) -> Literal["person", "project"] | None:
     """What a fact in a file is about, where the file, or its folder, is one of people, or of projects, and says whom it is
     about: by its own name, or by its headings."""
-    record = _record(path)
-    stem, folder = _stem(record), _stem(record.rpartition("/")[0])
+    stem, folder = _stem_and_folder(path)
     if stem in _RECORDS_STEMS:
         return None if subject in {USER, stem} else "person" if stem in _PEOPLE_STEMS else "project"
     if folder not in _RECORDS_STEMS or subject != _subject_of(path).casefold():
@@ -328,6 +327,12 @@ def _record(path: str) -> str:
     """The path of the folder of one person or project that a file lies in, else its own."""
     found = _RECORD_FOLDER.match(path)
     return path if found is None else found["record"]
+
+
+def _stem_and_folder(path: str) -> tuple[str, str]:
+    """Stems of a file, or of the folder of one person or project, and of the folder around it."""
+    record = _record(path)
+    return _stem(record), _stem(record.rpartition("/")[0])
 
 
 def _title(path: str) -> str:

@@ -66,7 +66,7 @@ class Change:
     memory_id: str | None = None
     relation: str | None = None
     """Of the later one of the two to the earlier one."""
-    also_ids: tuple[str, ...] = ()
+    also_ended: tuple[str, ...] = ()
     """Further facts that hold no more by the candidate."""
 
 
@@ -100,7 +100,9 @@ def reconcile(candidates: Sequence[MemoryCandidate], *, own: Sequence[Memory], o
         if later is not None:
             also = tuple(one.id for one in before)
             replaced.update(also)
-            changes.append(Change(action="precede", candidate=candidate, memory_id=later.id, relation="updates", also_ids=also))
+            changes.append(
+                Change(action="precede", candidate=candidate, memory_id=later.id, relation="updates", also_ended=also)
+            )
             continue
         here = _replaced_by(candidate, gone_by_topic, used)
         here = here or _edited(candidate, gone, used) or _ending_alike(candidate, gone, used)
@@ -111,7 +113,7 @@ def reconcile(candidates: Sequence[MemoryCandidate], *, own: Sequence[Memory], o
             replaced |= {earlier.id, *(one.id for one in before)}
             ended.update(also)
             changes.append(
-                Change(action="supersede", candidate=candidate, memory_id=earlier.id, relation=relation, also_ids=also)
+                Change(action="supersede", candidate=candidate, memory_id=earlier.id, relation=relation, also_ended=also)
             )
         elif not candidate.is_passing:
             changes.append(Change(action="add", candidate=candidate))
@@ -169,9 +171,11 @@ def topics_of(candidate: MemoryCandidate) -> frozenset[tuple[str, str]]:
     found = {fact} if fact is not None else set()
     if claim is not None:
         first = _first_name(claim.subject)
-        found |= {(first, f"={name}") for name in short_names(claim.value)}
+        employer = employer_of(claim)
+        values = (claim.value, *(() if employer is None else (employer.value,)))
+        found |= {(first, f"={name}") for value in values for name in short_names(value)}
         found |= {(first, claim.attribute)} if not claim.aspect.startswith(HOW) else set()
-        found |= _definites_of(claim) | _of_employer(claim)
+        found |= _beside(claim)
     elif fact is not None:
         found.add(_of_key(fact))
     found |= set(_items_of(candidate))
@@ -206,22 +210,16 @@ def _fact_topics_of(candidate: MemoryCandidate) -> list[tuple[str, str]]:
     if claim is None:
         return [fact]
     keys = [] if claim.aspect.startswith(HOW) else [_of_key((fact[0], claim.attribute))]
-    return [fact, *keys, *_definites_of(claim), *(topic for topic in _of_employer(claim) if "=" not in topic[1])]
+    return [fact, *keys, *_beside(claim)]
 
 
-def _definites_of(claim: Claim) -> set[tuple[str, str]]:
-    """ "Our standup is at 10" is what "The standup is at 11" contradicts."""
+def _beside(claim: Claim) -> set[tuple[str, str]]:
+    """Topics of what else a claim gives a value of: "Our standup is at 10" is what "The standup is at 11" contradicts, "Job:
+    baker at Nexia" what "I work at Tessera" does."""
     is_either = claim.is_single and claim.aspect in _TIMES_AND_AMOUNTS
-    return {topic_of(claim.subject, claim.attribute, _TIME_OR_AMOUNT)} if is_either else set()
-
-
-def _of_employer(claim: Claim) -> set[tuple[str, str]]:
-    """ "Job: baker at Nexia" is over for who left Nexia or works elsewhere."""
+    topics = {topic_of(claim.subject, claim.attribute, _TIME_OR_AMOUNT)} if is_either else set()
     employer = employer_of(claim)
-    if employer is None:
-        return set()
-    first = _first_name(employer.subject)
-    return {(first, employer.topic[1])} | {(first, f"={name}") for name in short_names(employer.value)}
+    return topics if employer is None else topics | {(_first_name(employer.subject), employer.topic[1])}
 
 
 def _of_key(key: tuple[str, str]) -> tuple[str, str]:

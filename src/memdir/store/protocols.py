@@ -130,6 +130,6 @@ class MemoryChange(Protocol):
     def relation(self) -> str | None: ...
 
     @property
-    def also_ids(self) -> Sequence[str]:
+    def also_ended(self) -> Sequence[str]:
         """Further existing memories that hold no more by the candidate."""
         ...

@@ -87,7 +87,7 @@ class Store:
             elif change.candidate is not None:
                 if known is not None and change.action == "supersede":
                     self.memories[known.id] = replace(known, is_latest=False)
-                for also in change.also_ids:
+                for also in change.also_ended:
                     self.memories[also] = replace(self.memories[also], is_latest=False)
                 self._count += 1
                 name = f"m{self._count:05}"

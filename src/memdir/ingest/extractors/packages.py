@@ -81,8 +81,8 @@ def parsed_if_whole(archive: zipfile.ZipFile, name: str) -> Any:
 
 def related(archive: zipfile.ZipFile, part: str) -> Iterator[tuple[str, str, str]]:
     """Identity, last word of the kind and place of what a part refers to inside the package."""
-    folder, name = posixpath.split(part)
-    for one in elements(parsed_if_whole(archive, f"{folder}/_rels/{name}.rels"), "Relationship"):
+    folder = posixpath.dirname(part)
+    for one in _relationships(archive, part):
         if one.get("TargetMode") != "External":
             target = one.get("Target", "")
             place = target.lstrip("/") if target.startswith("/") else posixpath.normpath(posixpath.join(folder, target))
@@ -91,9 +91,13 @@ def related(archive: zipfile.ZipFile, part: str) -> Iterator[tuple[str, str, str
 
 def addresses(archive: zipfile.ZipFile, part: str) -> dict[str, str]:
     """What a part refers to outside the package, by its identity."""
+    external = (one for one in _relationships(archive, part) if one.get("TargetMode") == "External")
+    return {one.get("Id", ""): one.get("Target", "") for one in external}
+
+
+def _relationships(archive: zipfile.ZipFile, part: str) -> Iterable[Any]:
     folder, name = posixpath.split(part)
-    relations = elements(parsed_if_whole(archive, f"{folder}/_rels/{name}.rels"), "Relationship")
-    return {one.get("Id", ""): one.get("Target", "") for one in relations if one.get("TargetMode") == "External"}
+    return elements(parsed_if_whole(archive, f"{folder}/_rels/{name}.rels"), "Relationship")
 
 
 def part(archive: zipfile.ZipFile, name: str) -> bytes:

@@ -8,7 +8,7 @@ import html
 import posixpath
 import re
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from io import BytesIO
 from itertools import islice
 from pathlib import Path
@@ -49,7 +49,7 @@ def _of_excel(archive: zipfile.ZipFile) -> Iterator[tuple[str, list[str]]]:
         lines = [
             *_formulas(data),
             *_headers_and_footers(data),
-            *_links(data, packages.addresses(archive, parts.get(key, ""))),
+            *_links(data, archive, parts.get(key, "")),
             *(
                 line
                 for _, kind, place in packages.related(archive, parts.get(key, ""))
@@ -74,10 +74,11 @@ def _formulas(sheet: bytes) -> Iterator[str]:
         yield f"{count - _FORMULAS_MAX} more formulas"
 
 
-def _links(sheet: bytes, addresses: Mapping[str, str]) -> Iterator[str]:
+def _links(sheet: bytes, archive: zipfile.ZipFile, part: str) -> Iterator[str]:
     """Where the words of cells lead: `Link on A1: https://…`."""
-    found = _LINK.finditer(sheet, max(sheet.rfind(b"sheetData"), 0))
-    for link in islice(found, _LINKS_MAX):
+    found = list(islice(_LINK.finditer(sheet, max(sheet.rfind(b"sheetData"), 0)), _LINKS_MAX))
+    addresses = packages.addresses(archive, part) if found else {}
+    for link in found:
         at = dict(_ATTRIBUTE.findall(link[1].decode("utf-8", "replace")))
         if address := addresses.get(at.get("id", "")):
             yield f"Link on {at.get('ref', '?')}: {address}"

@@ -90,7 +90,7 @@ class KnownFacts:
         standing = self._store.memories.standing_in([decided.document.id for decided in decisions])
         now = {memory.id: memory for memories in standing.values() for memory in memories}
         gone = {change.memory_id for change in changes if change.action != "precede"} - {None}
-        gone |= {memory_id for change in changes for memory_id in change.also_ids}
+        gone |= {memory_id for change in changes for memory_id in change.also_ended}
         for memory_id in {*now, *cast("set[str]", gone)}:
             known.take(memory_id)
         for memory in now.values():

@@ -87,7 +87,7 @@ def _supersede(transaction: Transaction, origin: Origin, change: MemoryChange, n
         "and not exists (select 1 from memory_source s where s.memory_id = ? and s.stands = 1)",
         (memory_id, row[0], row[0]),
     )
-    _end(transaction, [row[0], *change.also_ids], memory_id, now_ms)
+    _end(transaction, [row[0], *change.also_ended], memory_id, now_ms)
     return Written(memory_id=memory_id, changed=True)
 
 
@@ -127,7 +127,7 @@ def _precede(transaction: Transaction, origin: Origin, change: MemoryChange, now
         (memory_id, change.relation, now_ms, later[0]),
     )
     transaction.execute("update memory set ended_by = ? where id = ? and ended_by = ?", (memory_id, parent_id, later[0]))
-    _end(transaction, change.also_ids, memory_id, now_ms)
+    _end(transaction, change.also_ended, memory_id, now_ms)
     return Written(memory_id=memory_id, changed=True)
 
 
