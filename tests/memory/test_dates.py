@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memdir.memory.dates import Journal, day_of, ms_of, named_by, since
+from memdir.memory.dates import DAY_MS, Journal, day_of, ms_of, named_by, since
 from memdir.memory.extract import extract
 from memdir.memory.pronouns import resolved
 
@@ -81,6 +81,13 @@ def test_the_first_writing_is_of_the_day_in_the_front_matter_and_a_later_one_is_
     first = extract(text, "/memory/me.md", byte_at=int, written_ms=ms_of(SAID))
     later = extract(text, "/memory/me.md", byte_at=int, written_ms=ms_of(SAID), is_first_writing=False)
     assert [day_of(one.said_ms or 0) for one in (*first, *later)] == [date(2024, 2, 3), SAID]
+
+
+def test_a_statement_of_the_day_on_which_it_is_written_has_its_time() -> None:
+    noon = ms_of(SAID) + DAY_MS // 2
+    text = f"# {SAID}\n- I live in Porto\n# {SAID - timedelta(days=1)}\n- I work at Nexia\n"
+    found = {one.text: one.said_ms for one in extract(text, "/memory/journal.md", byte_at=int, written_ms=noon)}
+    assert found == {"I live in Porto": noon, "I work at Nexia": ms_of(SAID) - DAY_MS}
 
 
 @pytest.mark.parametrize(

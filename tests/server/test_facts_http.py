@@ -125,6 +125,25 @@ def test_what_was_written_down_only_after_it_had_ended_was_so_before(
     assert facts(q="where do I live")[0][2] is None
 
 
+@pytest.mark.promise("facts.when")
+@pytest.mark.parametrize("first", ["me.md", "news.md"])
+def test_of_two_notes_of_one_day_the_one_that_was_written_later_counts(
+    server: ServerProcess, client: httpx.Client, tag: str, first: str
+) -> None:
+    """Whichever reaches the server first: a mount sends small files before large ones."""
+    del server
+    at = {"containerTag": tag}
+    notes = {"me.md": ("I live in Porto.", 20_000_000), "news.md": ("I moved to Lisbon in May 2020.", 20_000_003)}
+    for path in sorted(notes, key=lambda path: path != first):
+        text, written_s = notes[path]
+        of_file = {**at, "mtimeNs": str((written_s + 36_000) * 10**9)}
+        client.put(f"/v1/files/memory/{path}", params=of_file, content=text.encode()).raise_for_status()
+        done(client, tag)
+    (lisbon,) = client.get("/v1/facts", params=at).json()["facts"]
+    assert lisbon["text"] == "I moved to Lisbon in May 2020."
+    assert [one["text"] for one in lisbon["versions"]] == ["I live in Porto."]
+
+
 @pytest.mark.promise("facts.several")
 def test_all_that_a_note_ends_is_told_as_its_change(server: ServerProcess, client: httpx.Client, tag: str) -> None:
     del server

@@ -125,7 +125,7 @@ def extract(
                 end_line=line + text.count("\n", piece.start, piece.end),
                 start_byte=byte_at(piece.start),
                 end_byte=byte_at(piece.end),
-                said_ms=None if day is None else ms_of(day),
+                said_ms=None if day is None else _moment_of(day, written_ms),
                 valid_from_ms=None if day is None else ms_of(since(said, day, value="" if claim is None else claim.value)),
                 is_passing=is_passing,
             )
@@ -173,6 +173,11 @@ def _with_restated(text: str, pieces: list[Statement], restated: Sequence[tuple[
         pieces = [one for one in pieces if not (start <= one.start and one.end <= end and claim_of(one.text) is None)]
         pieces.append(Statement(start=start, end=end, text=statement, form="sentence"))
     return sorted(pieces, key=lambda piece: piece.start)
+
+
+def _moment_of(day: date, written_ms: int | None) -> int:
+    """When a statement of a day was made: its midnight, which stands for no time, or when the document was written on it."""
+    return written_ms if written_ms is not None and day_of(written_ms) == day else ms_of(day)
 
 
 def _said_on(text: str, path: str, written_ms: int | None, *, is_first_writing: bool) -> date | None:

@@ -351,9 +351,14 @@ def _may_be_same(name: str, other: str) -> bool:
 
 
 def _is_before(candidate: MemoryCandidate, memory: Memory) -> bool:
-    """Whether a statement is of an earlier day than a fact. What has no date is of now."""
+    """Whether a statement is of an earlier day than a fact, or of an earlier time of one day. What has no date is of now; where
+    midnight says that no time is known, the one that comes later counts."""
     ours, theirs = candidate.said_ms, memory.candidate.said_ms
-    return ours is not None and theirs is not None and ours // DAY_MS < theirs // DAY_MS
+    if ours is None or theirs is None:
+        return False
+    if ours // DAY_MS == theirs // DAY_MS and 0 in (ours % DAY_MS, theirs % DAY_MS):
+        return False
+    return ours < theirs
 
 
 def _replacing(candidate: MemoryCandidate, table: Mapping[tuple[str, str], Sequence[Memory]]) -> Memory | None:

@@ -114,7 +114,8 @@ class MemoryCandidate:
     start_byte: int
     end_byte: int
     said_ms: int | None = None
-    """The day that the statement is of, by its line, its document's date or the time of writing; None: nothing tells."""
+    """The day that the statement is of, by its line, its document's date or the time of writing, with the time where it was
+    written on that day (else midnight UTC); None: nothing tells."""
     valid_from_ms: int | None = None
     """Since when it is so: the day that its words name, else `said_ms`."""
     is_passing: bool = False
