@@ -818,6 +818,8 @@ _FACTS = _group(
         "aspects": "What is said of another side of a thing, or of another one of several, ends nothing.",
         "lists": "Items of a list that speaks of the user are remembered, however long it is.",
         "hearsay": "What others say of the user, quotations, fiction, and orders to a model are no facts.",
+        "reported": "What an agent notes that the user said, or the user that a friend did, is their own statement.",
+        "own-name": "Who is called as the user is the user: in notes of agents, in chats, and in files called so.",
         "note-programs": "Notes are read as Obsidian, Logseq, Notion and Org keep them; clipped pages bring no facts.",
         "assistants": "What other assistants remember of their user is read from a file as they show it, with its days.",
         "speakers": "In chats, conversations and letters each says what is theirs; a model says nothing about the user.",

@@ -20,7 +20,8 @@ Has two cats named Miso and Nori.
 User's partner, Lena, is a pediatric nurse working night shifts.
 Is planning a two-week trip to Japan in April 2027 with Lena.
 User drives a 2019 Skoda Octavia.
-Is allergic to shellfish and avoids dairy.
+Is allergic to shellfish.
+Avoids dairy.
 Does bouldering twice a week at Kosmos.
 User would like code examples in type-annotated Python 3.12.
 """
@@ -64,7 +65,7 @@ def test_names_of_other_files(name: str) -> None:
 
 
 def test_every_line_is_of_the_user() -> None:
-    found = read(CHATGPT, "/memory/ChatGPT memories.md")
+    found = read(CHATGPT.replace(".\nAvoids", " and avoids"), "/memory/ChatGPT memories.md")
     assert [one.text for one in found] == CHATGPT.splitlines()
     assert {one.subject for one in found} == {"user"}
 

@@ -144,6 +144,31 @@ def test_of_two_notes_of_one_day_the_one_that_was_written_later_counts(
     assert [one["text"] for one in lisbon["versions"]] == ["I live in Porto."]
 
 
+@pytest.mark.promise("facts.own-name")
+@pytest.mark.parametrize("first", ["profile", "session"])
+def test_the_user_is_known_by_name_whichever_note_comes_first(
+    server: ServerProcess, client: httpx.Client, tag: str, first: str
+) -> None:
+    del server
+    at = {"containerTag": tag}
+    notes = {
+        "profile": ("USER.md", "- Name: Tobias Renner (goes by Tobi)\n- Lives in Leipzig\n", 20_000),
+        "session": ("2026-11-27.md", "- Tobi told me they moved to Halle.\n- Tobi's wife is Henrike.\n", 20_500),
+    }
+    for name in sorted(notes, key=lambda name: name != first):
+        path, text, day = notes[name]
+        of_file = {**at, "mtimeNs": str(day * 86_400 * 10**9)}
+        client.put(f"/v1/files/memory/{path}", params=of_file, content=text.encode()).raise_for_status()
+        done(client, tag)
+    wanted = {"Name: Tobias Renner (goes by Tobi)", "The user moved to Halle.", "The user's wife is Henrike."}
+    deadline = time.monotonic() + 60
+    found: dict[str, str] = {}
+    while set(found) != wanted:
+        assert time.monotonic() < deadline, found
+        found = {one["text"]: one["subject"] for one in client.get("/v1/facts", params=at).json()["facts"]}
+    assert set(found.values()) == {"user"}
+
+
 @pytest.mark.promise("facts.several")
 def test_all_that_a_note_ends_is_told_as_its_change(server: ServerProcess, client: httpx.Client, tag: str) -> None:
     del server

@@ -26,6 +26,7 @@ _KNOWN: Final = 32_768
 _STATEMENT_MAX_CHARS: Final = 1000
 _LONG_WORD: Final = re.compile(r"[\w'’-]{60}")
 
+_TITLE: Final = r"(?:(?:Mrs?|Ms|Dr|Prof)\.? )?"
 _WHO: Final = (
     rf"(?:(?P<who>I|[Ww]e|[Tt]he user|[Ss]he|[Hh]e|{NAME})|(?:[Mm]y|[Oo]ur) (?P<kin>{KIN}))"
     r"(?:, (?:my|our|the|an?) [^,.;]{2,40},)?"
@@ -38,7 +39,7 @@ _OLD: Final = r"[^.,;!?()]{2,40}?"
 _END: Final = (
     r"(?= (?:now|again|instead|currently|since|because|for|with|so|and|but|where|which|when|at the moment|these "
     r"days|this|last|next|in (?:January|February|March|April|May|June|July|August|September|October|November|December|\d{4})|"
-    r"as of|from now|close to|near|on [A-Z]\w+day)\b"
+    r"as of|from now|close to|near|on [A-Z]\w+day|on \d{1,2}(?:st|nd|rd|th)?(?: of)? [A-Z][a-z]+|btw)\b"
     r"|\s*[.,;!?(]|\s*$)"
 )
 _PERSON: Final = (
@@ -109,7 +110,7 @@ _WORK: Final = (
         rf"employed (?:by|at) |hired by )"
         rf"{_V}(?: as [^.,;]+)?{_END}"
     ),
-    rf"{_WHO}{_AM}{_HOW} (?:got |have |has )?a (?:new )?job (?:at|with) {_V}{_END}",
+    rf"{_WHO}{_AM}{_HOW} (?:(?:got|landed) (?:the|my)|(?:got |have |has )?a) (?:new )?job (?:at|with) {_V}{_END}",
     (
         rf"{_WHO}(?: (?:left|quit) {_OLD} (?:and|to))?{_AM}{_HOW} (?:open|opens|opened|opening|start|starts|started|starting|"
         rf"found|founded|founding|set up|launched|launching) (?:my|our|her|his|their) own "
@@ -121,6 +122,7 @@ _WORK: Final = (
     rf"^Started (?:work|(?:my|a|the) (?:new )?(?:job|role|position)) (?:at|with) {_V}{_END}",
     rf"^(?P<value>{NAME}) hired me\b(?:.*?\bno longer (?:with|at) {_OLD}{_END})?",
 )
+_BOSS: Final = rf"{_WHO}{_AM}{_HOW} (?:report|reports|reporting) to (?P<value>{_TITLE}{NAME})"
 _BORN: Final = (
     rf"{_MY} birthday is (?:on )?{_V}{_END}",
     rf"{_WHO}{_AM} born on {_V}{_END}",
@@ -134,7 +136,6 @@ _FROM: Final = (
     rf"{_WHO}(?:['’]m| am|['’]s| is)(?: originally)? from {_V}{_END}",
 )
 _RAISED: Final = rf"{_WHO}{_AM}{_HOW} (?:raised|grew up) (?:in|on|near) {_V}{_END}"
-_TITLE: Final = r"(?:(?:Mrs?|Ms|Dr|Prof)\.? )?"
 _PARTNER: Final = (
     rf"{_MY} (?P<what>{_PERSON}) is (?:called |named )?(?P<value>{_TITLE}{NAME})",
     rf"{_MY} (?P<what>{_PERSON}) (?P<value>{_TITLE}{NAME})\b(?P<aside>)",
@@ -198,7 +199,7 @@ _MANY: Final = (
     ("role", rf"{_WHO}{_AM}{_HOW} (?:works?|working|employed) as (?:an? )?{_V}{_END}"),
 )  # fmt: skip
 _SINGLE: Final = (
-    ("due", _DUE), ("age", _AGED),
+    ("due", _DUE), ("age", _AGED), ("manager", (_BOSS,)),
     ("lives in", _LIVE), ("works at", _WORK), ("birthday", _BORN), ("from", _FROM), ("raised in", (_RAISED,)),
     ("", _PARTNER), ("drinks", _DRINK), ("", _OWN),
 )  # fmt: skip
@@ -227,7 +228,7 @@ _BARE: Final = re.compile(
     r"(?P<verb>(?:(?:mostly|usually|always|never|currently|also|actively|regularly|strongly|only) )?"
     r"(?:lives|works|worked|moved|prefers|likes|loves|hates|dislikes|enjoys|uses|drinks|eats|speaks|plays|avoids|wants|needs|"
     r"owns|writes|reads|studied|joined|switched|left|born|married|allergic|vegetarian|vegan|based|interested|attends|follows|"
-    r"watches|built|has|is|was)) (?=\S)",
+    r"watches|built|has|is|was|reports(?= to))) (?=\S)",
     re.IGNORECASE,
 )
 _WITHOUT_IS: Final = frozenset({"born", "married", "allergic", "vegetarian", "vegan", "based", "interested"})

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from memdir.memory.claims import formers_of, is_readable
+from memdir.memory.claims import formers_of, is_bare, is_readable
 from memdir.memory.personal import is_claim, is_of_life
 
 CLAUSES_MAX: Final = 6
@@ -16,7 +16,8 @@ _NAME: Final = r"(?!(?:My|Our|Her|His|I|We|She|He)\b)(?:Dr\.? |Mrs?\.? |Ms\.? )?
 _NO_VERB: Final = r"(?:an?|the|in|at|on|from|with|of|and|or|to|by|for)\b"
 _VERBS: Final = (
     r"(?:(?:also|now|currently) )?(?:lives?|works?|speaks?|prefers?|likes?|loves?|hates?|uses?|drinks?|owns?|plays?|drives?|"
-    r"rents?|studies|study|teach(?:es)?|runs?|am|are|is|has|have|was (?:born|raised)|were born|grew up|moved|joined|bought|"
+    r"rents?|eats?|dislikes?|enjoys?|avoids?|wants?|needs?|reports? to|"
+    r"studies|study|teach(?:es)?|runs?|am|are|is|has|have|was (?:born|raised)|were born|grew up|moved|joined|bought|"
     r"started|adopted|never|always)\b"
 )
 _BEGINS: Final = re.compile(
@@ -60,19 +61,22 @@ def clauses(sentence: str) -> list[tuple[int, int, str]]:
 
 def _cut(sentence: str, start: int, subject: str) -> tuple[int, str, int, str] | None:
     """End and text of the first clause from `start` on, where the next begins, and the subject that the next one lacks."""
-    first = _BEGINS.match(_told(sentence[start:], subject))
-    who = None if first is None else first["who"]
-    if first is None or (who or "").casefold() in _NO_NAMES:
+    said = _told(sentence[start:], subject)
+    lacks_subject = is_bare(said) and " – " not in said
+    first = None if lacks_subject else _BEGINS.match(said)
+    who = "" if lacks_subject else None if first is None else first["who"]
+    if (first is None and not lacks_subject) or (who or "").casefold() in _NO_NAMES:
         return None
     for joint in _JOINT.finditer(sentence, start + 1):
         has_subject = joint["own"] is not None
         is_joined = joint["mark"] is not None or joint["word"] is not None
-        if not is_joined or not (has_subject or (who is not None and joint["mark"] in {None, ","})):
+        goes_on = who is not None and joint["mark"] in ({None, ",", ";"} if lacks_subject else {None, ","})
+        if not is_joined or not (has_subject or goes_on):
             continue
         if not has_subject and _RELATIVE.search(sentence, start, joint.start()) is not None:
             continue
         begins = joint.start("own" if has_subject else "verb")
-        lacks = "" if has_subject else f"{who} "
+        lacks = "" if has_subject or lacks_subject else f"{who} "
         text, rest = _told(sentence[start : joint.start()], subject), _told(sentence[begins:], lacks)
         is_exchange = joint["mark"] in {None, ","} and bool(formers_of(text)) and _USED_TO.match(text) is None
         if not is_exchange and _are_apart(text, rest, who):
@@ -83,8 +87,11 @@ def _cut(sentence: str, start: int, subject: str) -> tuple[int, str, int, str] |
 def _are_apart(text: str, rest: str, who: str | None) -> bool:
     """Whether two clauses are facts by themselves, and neither needs the other to be understood."""
     is_of_both = rest.startswith("We ") and who not in {None, "I", "We"}  # "Tom is my friend; we met in Leeds"
-    if is_of_both or min(len(text.split()), len(rest.split())) < _WORDS_MIN or _POINTS_BACK.search(rest):
+    least = _WORDS_MIN - 1 if who == "" else _WORDS_MIN
+    if is_of_both or min(len(text.split()), len(rest.split())) < least or _POINTS_BACK.search(rest):
         return False
+    if who == "" and is_bare(rest):  # "Lives in Porto, works at Tessera"
+        return True
     return (_says(text) or _USED_TO.match(text) is not None) and _says(rest)
 
 

@@ -14,10 +14,10 @@ from memdir.core.caseless import Caseless
 from memdir.core.frontmatter import parse
 from memdir.memory.aspects import MINE, NEW
 from memdir.memory.claims import USER, claim_of, formers_of, is_bare, says, short_names
-from memdir.memory.dates import DATE, WEEKDAY, day_of, ms_of, named_by, parsed, since
+from memdir.memory.dates import DATE, WEEKDAY, day_of, ms_of, named_by, parsed, since, written_on
 from memdir.memory.endings import endings_of, says_what_is_over, word_topics
 from memdir.memory.guard import is_for_model, is_secret
-from memdir.memory.notes import Note, is_reference, note_of
+from memdir.memory.notes import Note, holds_records, is_reference, note_of
 from memdir.memory.personal import is_first_person, person_of, states
 from memdir.memory.reconcile import ends, is_in_time
 from memdir.memory.relations import RELATIVES
@@ -35,6 +35,13 @@ _LOOK_MAX_CHARS: Final = 400_000
 
 _DATED_BY: Final = ("updated", "modified", "last_modified", "date", "created")
 """Keys of front matter, the one that counts most first."""
+_UPDATED: Final = re.compile(
+    r"^[\W_]*(?:(?:last[ -])?(?:updated?|modified|edited|reviewed)|stand|zuletzt (?:aktualisiert|geändert|bearbeitet)|"
+    r"(?:mis|mise) à jour|actualizado)(?: at| on| am| le| el)?[ \t:*_(]{1,5}(?P<day>[^\n]{4,40})",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""What the head of a text says of when it was written: `_Last updated: 2026-11-20_`."""
+_HEAD_CHARS: Final = 600
 _DECIDED: Final = Caseless(
     r"\b(?:decided|decisions?|agreed|chose|chosen|settled on|resolved|entschieden|beschlossen|décidé|decidió)\b"
 )
@@ -62,6 +69,7 @@ _VAGUE: Final = Caseless(
 )
 """Headings that say nothing about what stands below."""
 _URL: Final = re.compile(r"<?https?://\S+")
+_ASIDE: Final = re.compile(r"(?<=\S) \([^()]*\)$")
 _LABEL_MAX_CHARS: Final = 40
 _LASTING: Final = Caseless(
     rf"^(?:(?:{MINE}) )?(?:(?:home|work|private|{NEW}) )*"
@@ -80,6 +88,7 @@ def extract(
     written_ms: int | None = None,
     is_first_writing: bool = True,
     restated: Sequence[tuple[int, str]] = (),
+    called: frozenset[str] = frozenset(),
 ) -> tuple[MemoryCandidate, ...]:
     """Candidates in order of the text, at most CANDIDATES_MAX; `byte_at` gives the original byte of a character. Without a
     `path` nobody said that this is to be remembered: only a text about a person has any (`memory.personal`).
@@ -88,14 +97,14 @@ def extract(
     front matter (in the first writing only: a later line is of a later day), or by when the document was `written_ms`.
 
     `restated` are lines and what a model says that they say (`model_reader`): candidates like the rules' own where no rule
-    found the same.
+    found the same. `called`: names of the user, in lower case (`own_name`).
 
     Pure. Questions, quotations, code, instructions to a model, secrets, and texts that others wrote (`notes.is_reference`) are
     left out.
     """
     if _is_untrusted(text) or is_reference(text, path):
         return ()
-    note = note_of(text[:_LOOK_MAX_CHARS], path)
+    note = note_of(text[:_LOOK_MAX_CHARS], path, called)
     of_document = _said_on(text, path, written_ms, is_first_writing=is_first_writing)
     found: list[MemoryCandidate] = []
     seen: set[str] = set()
@@ -181,13 +190,14 @@ def _moment_of(day: date, written_ms: int | None) -> int:
 
 
 def _said_on(text: str, path: str, written_ms: int | None, *, is_first_writing: bool) -> date | None:
-    """The day that a whole document is of: its name's, that of its front matter, else when it was written."""
+    """The day that a whole document is of: its name's, that of its front matter or its head, else when it was written."""
     named = named_by(path)
     if named is not None:
         return named
-    if is_first_writing and text.startswith("---"):
-        fields, _ = parse(text[:FRONT_MAX_CHARS])
+    if is_first_writing:
+        fields, _ = parse(text[:FRONT_MAX_CHARS]) if text.startswith("---") else ({}, "")
         days = [day for key in _DATED_BY if (day := parsed(str(fields.get(key, "")))) is not None]
+        days += [day for one in _UPDATED.finditer(text[:_HEAD_CHARS]) if (day := written_on(one["day"])) is not None]
         if days and (written_ms is None or days[0] <= day_of(written_ms)):
             return days[0]
     return None if written_ms is None else day_of(written_ms)
@@ -200,8 +210,8 @@ def _is_untrusted(text: str) -> bool:
 
 
 def _records(pieces: Sequence[Statement], *, every: bool) -> frozenset[str]:
-    """Headings that are each what the lines below are about: the same key stands below several of them, or all are
-    (`every`)."""
+    """Headings that are each what the lines below are about: the same key stands below several of them, they stand below one
+    that says so, or all are (`every`)."""
     below: dict[str, set[str]] = {}
     found: set[str] = set()
     for piece in pieces:
@@ -209,6 +219,8 @@ def _records(pieces: Sequence[Statement], *, every: bool) -> frozenset[str]:
         if heading and key:
             below.setdefault(key, set()).add(heading)
         if heading and every and (key or is_bare(piece.text)):
+            found.add(heading)
+        if len(piece.headings) > 1 and holds_records(piece.headings[-2]):
             found.add(heading)
     found |= {heading for headings in below.values() if len(headings) > 1 for heading in headings}
     return frozenset(heading for heading in found if not _VAGUE.search(heading))
@@ -220,7 +232,9 @@ def _subject_in(piece: Statement, note: Note, records: frozenset[str]) -> str:
         return USER if piece.key.casefold() in SELF else piece.key
     if not piece.headings or piece.headings[-1] not in records:
         return note.subject
-    return USER if _OF_USER.search(piece.headings[-1]) else piece.headings[-1]
+    heading = piece.headings[-1]
+    is_users = _OF_USER.search(heading) is not None or heading.casefold() in note.called
+    return USER if is_users else _ASIDE.sub("", heading)
 
 
 def _candidate(piece: Statement, subject: str, note: Note) -> tuple[str, str, str, float] | None:

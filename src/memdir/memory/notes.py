@@ -13,15 +13,17 @@ from typing import Final, Literal
 from memdir.core.caseless import Caseless
 from memdir.memory.assertions import is_meant
 from memdir.memory.assistants import as_list, is_memory, is_of_assistant
-from memdir.memory.claims import USER
+from memdir.memory.claims import USER, is_bare
 from memdir.memory.clauses import JOINING, clauses
 from memdir.memory.dates import DAY_PREFIX, Journal, named_by
 from memdir.memory.endings import may_end
 from memdir.memory.guard import is_for_model, is_overriding, is_secret
 from memdir.memory.markup import source_at
+from memdir.memory.own_name import as_user
 from memdir.memory.personal import (
     NOTE_MAX_WORDS,
     is_claim,
+    is_first_person,
     is_of_life,
     names_within,
     personal,
@@ -29,6 +31,7 @@ from memdir.memory.personal import (
     worth_remembering,
 )
 from memdir.memory.pronouns import resolved
+from memdir.memory.reports import direct
 from memdir.memory.statements import SENTENCES, Statement, statements
 from memdir.memory.turns import SELF
 
@@ -151,6 +154,8 @@ class Note:
     """What is a name in it, and not only the first word of a sentence."""
     members: frozenset[str]
     """Keys of lines that are people."""
+    called: frozenset[str]
+    """Names of the user."""
 
     @property
     def has_records(self) -> bool:
@@ -188,11 +193,14 @@ class Note:
                 one and (item or states(text) or is_of_life(text))
                 for one, item, text in zip(personal(said, listed=all(listed)), listed, said, strict=True)
             ]
-        kept = [
-            one or (piece.key in self.members and is_meant(text)) for one, piece, text in zip(chosen, pieces, said, strict=True)
-        ]
         about = f"{self.subject[:1].upper()}{self.subject[1:]}" if self.is_record else None
-        named = _with_names(self.text, pieces, about)
+        if self.is_own and self.subject == USER and any(map(is_bare, said)) and not any(map(is_first_person, said)):
+            about = "The user"  # as agents write: "Prefers tea. He is allergic to nuts."
+        named = _with_names(self.text, pieces, about, self.called)
+        kept = [
+            one or ((piece.key in self.members or piece.is_users_word) and is_meant(piece.text))
+            for one, piece in zip(chosen, named, strict=True)
+        ]
         tells = self.is_journal and (is_short or any(kept))
         passing = [tells and not one and may_end(text) for one, text in zip(kept, said, strict=True)]
         return list(compress(named, kept)), list(compress(named, passing))
@@ -229,16 +237,18 @@ class Note:
         ]
 
 
-def note_of(text: str, path: str) -> Note:
-    """Of a document; `path` is empty for one that lies in no place."""
+def note_of(text: str, path: str, called: frozenset[str] = frozenset()) -> Note:
+    """Of a document; `path` is empty for one that lies in no place. `called`: names of the user, in lower case."""
     subject = _subject_of(path)
+    subject = USER if subject.casefold() in called else subject
     stem, folder = _stem_and_folder(path)
     from_assistant = is_of_assistant(stem)
     if from_assistant:
         text = as_list(text)
     journal = Journal(text)
-    stated = statements(text, is_org=path.endswith(".org"))
-    pieces = tuple(part for piece in (map(_remembered, stated) if from_assistant else stated) for part in _clauses(text, piece))
+    stated = statements(text, is_org=path.endswith(".org"), called=called)
+    stated = map(_remembered, stated) if from_assistant else stated
+    pieces = tuple(part for piece in stated for part in _clauses(text, _direct(text, piece, called)))
     titles = (stem.replace("-", " "), *(piece.headings[0] for piece in pieces[:1] if piece.headings))
     is_of_day = _record(path) != path and named_by(path) is not None
     is_to_keep = (folder in _RECORDS_STEMS and not is_of_day) or any(map(_TO_KEEP.search, titles))
@@ -260,6 +270,7 @@ def note_of(text: str, path: str) -> Note:
         is_own=is_own,
         names=names | {one.split(maxsplit=1)[0] for one in said if one and is_own and not from_assistant},
         members=_members(pieces),
+        called=called,
     )
 
 
@@ -312,6 +323,17 @@ def is_reference(text: str, path: str) -> bool:
     return is_page or is_named_so or _FROM_ELSEWHERE.search(head) is not None or _OF_MANUAL.search(text) is not None
 
 
+def holds_records(heading: str) -> bool:
+    """Whether each heading below one is somebody, or a project: "Projects", "Current projects"."""
+    return heading.casefold().split()[-1:] in [[stem] for stem in _RECORDS_STEMS - _GROUPS_STEMS]
+
+
+def is_about_user(path: str) -> bool:
+    """Whether a file is about the user by its name, or lies in no place."""
+    stem = _stem(path)
+    return not path or stem in _OWN_STEMS or is_of_assistant(stem) or path.startswith("/user/")
+
+
 def kind_of_subject(path: str, subject: str) -> Literal["person", "project"] | None:
     """What a fact in a file is about, where the file, or its folder, is one of people, or of projects, and says whom it is
     about: by its own name, or by its headings."""
@@ -356,15 +378,27 @@ def _is_sentence(said: str) -> bool:
     return 2 * sum(word[:1].islower() for word in words) >= max(len(words), _SENTENCE_MIN_WORDS)
 
 
-def _with_names(text: str, pieces: Sequence[Statement], about: str | None) -> list[Statement]:
+def _with_names(text: str, pieces: Sequence[Statement], about: str | None, called: frozenset[str]) -> list[Statement]:
     """With the name in place of "she" and "he" where a paragraph tells who that is, or the text is `about` somebody."""
     goes_on = [
         before is not None and piece.form == before.form and _BETWEEN.fullmatch(text, before.end, piece.start) is not None
         and "\n\n" not in text[before.end : piece.start]
         for before, piece in zip([None, *pieces], pieces, strict=False)
     ]  # fmt: skip
+    about = "The user" if about is None and any(piece.is_users_word for piece in pieces) else about
     said = resolved([piece.text for piece in pieces], goes_on=goes_on, about=about)
-    return [replace(piece, text=one) for piece, one in zip(pieces, said, strict=True)]
+    return [_direct(text, replace(piece, text=one), called) for piece, one in zip(pieces, said, strict=True)]
+
+
+def _direct(text: str, piece: Statement, called: frozenset[str]) -> Statement:
+    """What somebody is noted to have said of themselves, by itself; what is said of the user by name, of the user."""
+    if piece.speaker is not None:
+        return piece
+    start, said, is_of_user = direct(piece.text, called)
+    if not start:
+        return replace(piece, text=as_user(piece.text, called)) if called else piece
+    start = source_at(text[piece.start : piece.end], piece.text, start)
+    return replace(piece, start=piece.start + start, text=said, is_users_word=is_of_user)
 
 
 def _clauses(text: str, piece: Statement) -> list[Statement]:

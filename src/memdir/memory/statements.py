@@ -67,7 +67,7 @@ _KEYS_OF_FILE: Final = frozenset(
     {
         *("last updated", "last modified", "last edited time", "last edited by", "updated", "modified", "created"),
         *("created time", "created by", "id", "contact id", "uuid", "version", "up", "prev", "alias", "aliases", "tags"),
-        "collapsed",
+        *("collapsed", "stand", "zuletzt aktualisiert", "zuletzt geändert", "zuletzt bearbeitet"),
     }
 )
 """Of lines that are about the file and not about anybody."""
@@ -127,6 +127,8 @@ class Statement:
     """Who says it where several speak, `turns.ME` for the user; None where the text has one voice."""
     day: date | None = None
     """When, where a message tells."""
+    is_users_word: bool = False
+    """Whether somebody, an agent, notes that the user said it."""
 
     @property
     def key(self) -> str:
@@ -135,12 +137,12 @@ class Statement:
         return "" if found is None else found["key"]
 
 
-def statements(text: str, *, is_org: bool = False) -> Iterator[Statement]:
-    """All of a text in Markdown, or Org, in order; of a conversation what people say in it."""
+def statements(text: str, *, is_org: bool = False, called: frozenset[str] = frozenset()) -> Iterator[Statement]:
+    """All of a text in Markdown, or Org, in order; of a conversation what people say in it. `called`: names of the user."""
     text = as_markdown(text, is_org=is_org)
     position, front = _front_matter(text)
     yield from (one for one in front if not _is_blank(one))
-    said = turns(text, position)
+    said = turns(text, position, called)
     if said is None:
         yield from _read(text, position, len(text))
     else:

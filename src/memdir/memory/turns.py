@@ -73,36 +73,37 @@ class Turn:
     day: date | None = None
 
 
-def turns(text: str, position: int = 0) -> list[Turn] | None:
+def turns(text: str, position: int = 0, called: frozenset[str] = frozenset()) -> list[Turn] | None:
     """What people say in a text from a character on, in order, without what models and tools do; None where it has one voice.
 
-    The user is who is called "me" or "user"; else the only one who speaks with a model. Without either all are called by
-    their names.
+    The user is who is called "me" or "user", or as the user is `called` (in lower case); else the only one who speaks with a
+    model. Without any all are called by their names.
     """
     blank = re.compile(r"\s*").match(text, position)
     begin = blank.end() if blank else position
+    users = _USER | called
     if _ROLE.match(text, begin) is not None:
-        return _said([(found["who"], found) for found in _ROLE.finditer(text, begin)], len(text))
+        return _said([(found["who"], found) for found in _ROLE.finditer(text, begin)], len(text), users)
     forwarded = _FORWARDED.match(text, begin)
     head = _HEAD.match(text, begin if forwarded is None else forwarded.end())
     sender = None if head is None or _MAIL.search(head[0]) is None else _FROM.search(head[0])
     if head is not None and (sender is not None or _OF_A_PROGRAM.search(head[0]) is not None):
         who = ("" if sender is None else " ".join(sender["who"].split())) or "Somebody"
-        return [Turn(head.end(), len(text), ME if who.casefold() in _USER else who, written_on(head[0]))]
+        return [Turn(head.end(), len(text), ME if who.casefold() in users else who, written_on(head[0]))]
     lines = sum(bool(line.strip()) for line in text[begin:].splitlines())
     for pattern in _LINES:
         found = list(pattern.finditer(text, begin))
         if sum(one["who"] is not None for one in found) >= max(_MESSAGES_MIN, lines / 3):
-            return _said([((one["who"] or "").strip(" *"), one) for one in found], len(text))
-    return _spoken(text, begin, lines)
+            return _said([((one["who"] or "").strip(" *"), one) for one in found], len(text), users)
+    return _spoken(text, begin, lines, users)
 
 
-def _spoken(text: str, begin: int, lines: int) -> list[Turn] | None:
+def _spoken(text: str, begin: int, lines: int, users: frozenset[str]) -> list[Turn] | None:
     """Of lines that begin with names, one of them the user's, who says "I" there."""
     found = [(mark["who"], mark) for mark in _SPOKEN.finditer(text, begin)]
     if len(found) < _MESSAGES_MIN or len(found) < lines / 2 or len({who.casefold() for who, _ in found}) < _MESSAGES_MIN:
         return None
-    said = _said(found, len(text))
+    said = _said(found, len(text), users)
     own = [one for one in said if one.speaker == ME]
     is_own = any(_OF_MYSELF.search(text, one.start, one.end) for one in own)
     takes_turns = len({one.speaker for one in said}) < len(said) and all(
@@ -111,7 +112,7 @@ def _spoken(text: str, begin: int, lines: int) -> list[Turn] | None:
     return said if own and (is_own or takes_turns) else None
 
 
-def _said(marks: list[tuple[str, re.Match[str]]], end: int) -> list[Turn]:
+def _said(marks: list[tuple[str, re.Match[str]]], end: int, users: frozenset[str]) -> list[Turn]:
     """Of the names and beginnings of messages; what stands behind one without a name is nobody's ("Bo left the group")."""
     names = {who.casefold() for who, _ in marks if who}
     people = names - _MACHINES
@@ -120,7 +121,7 @@ def _said(marks: list[tuple[str, re.Match[str]]], end: int) -> list[Turn]:
     ends = [mark.start() for _, mark in marks[1:]] + [end]
     return [
         Turn(
-            mark.end(), stop, ME if is_with_model or who.casefold() in _USER else who, written_on(mark[0], day_first=day_first)
+            mark.end(), stop, ME if is_with_model or who.casefold() in users else who, written_on(mark[0], day_first=day_first)
         )
         for (who, mark), stop in zip(marks, ends, strict=True)
         if who and who.casefold() not in _MACHINES

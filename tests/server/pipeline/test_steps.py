@@ -206,20 +206,17 @@ def test_memories_decided_on_an_older_state_are_decided_again(
         (job,) = store.jobs.claim("index")
         index(store, engine, Lease(store, job))  # type: ignore[arg-type]
     first, second = store.jobs.claim("memory", limit=2)
-    original = engine.memories.latest
 
-    def meanwhile(container_id: int, **options: Any) -> Any:
-        found = original(container_id, **options)
-        monkey.undo()
-        remember(store, KnownFacts(store), Lease(store, first))
-        return found
+    class Overtaken(KnownFacts):
+        def concerned(self, *concerned_by: Any) -> Any:
+            found = super().concerned(*concerned_by)
+            remember(store, KnownFacts(store), Lease(store, first))
+            return found
 
-    with pytest.MonkeyPatch.context() as monkey:
-        monkey.setattr(engine.memories, "latest", meanwhile)
-        with pytest.raises(SupersededError):
-            remember(store, KnownFacts(store), Lease(store, second))
+    with pytest.raises(SupersededError):
+        remember(store, Overtaken(store), Lease(store, second))
     remember(store, KnownFacts(store), Lease(store, second))
-    assert [memory.candidate.text for memory in original(container.id)] == ["I prefer tea over coffee."]
+    assert [memory.candidate.text for memory in engine.memories.latest(container.id)] == ["I prefer tea over coffee."]
     assert store.jobs.count() == 0
 
 

@@ -7,12 +7,16 @@ version, and they are read anew.
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, cast
 
+from memdir.memory.notes import is_about_user
+from memdir.memory.own_name import NAMES_MAX, names_in
 from memdir.memory.reconcile import WORD_TOPICS, related_topics_of, same_text, topics_of
+from memdir.store.jobs.reprocessing import DOCUMENTS_MAX
 from memdir.store.memories.memories import Decided
 from memdir.store.store import Store
 from memdir.store.types import Container, Memory, MemoryCandidate
@@ -32,17 +36,22 @@ class _Known:
     by_id: dict[str, Memory] = field(default_factory=dict)
     by_text: dict[str, set[str]] = field(default_factory=dict)
     by_topic: dict[Topic, set[str]] = field(default_factory=dict)
+    of_name: set[str] = field(default_factory=set)
+    """Ids of facts that may say what the user is called."""
 
     def put(self, memory: Memory) -> None:
         self.by_id[memory.id] = memory
         self.by_text.setdefault(same_text(memory.candidate.text), set()).add(memory.id)
         for topic in topics_of(memory.candidate):
             self.by_topic.setdefault(topic, set()).add(memory.id)
+        if names_in(memory.candidate, is_own=True):
+            self.of_name.add(memory.id)
 
     def take(self, memory_id: str) -> None:
         memory = self.by_id.pop(memory_id, None)
         if memory is None:
             return
+        self.of_name.discard(memory_id)
         self.by_text[same_text(memory.candidate.text)].discard(memory_id)
         for topic in topics_of(memory.candidate):
             self.by_topic[topic].discard(memory_id)
@@ -75,6 +84,30 @@ class KnownFacts:
         concerned.sort(key=lambda memory: memory.id)
         concerned.sort(key=lambda memory: (memory.candidate.kind, memory.updated_at_ms), reverse=True)
         return concerned
+
+    def called(self, container: Container) -> frozenset[str]:
+        """What the user is called, in lower case."""
+        known = self._current(container)
+        facts = [known.by_id[memory_id] for memory_id in sorted(known.of_name)[-NAMES_MAX:]]
+        documents = self._store.documents.many([one.document_id for one in facts if one.document_id is not None])
+        paths = [documents[one.document_id].path if one.document_id in documents else "" for one in facts]
+        return frozenset(
+            name
+            for one, path in zip(facts, paths, strict=True)
+            for name in names_in(one.candidate, is_own=is_about_user(path or ""))
+        )
+
+    def of_names(self, container: Container, names: Collection[str]) -> list[str]:
+        """Ids of documents with facts about somebody who is called so (in lower case), or that name them; at most
+        DOCUMENTS_MAX."""
+        named = re.compile(rf"\b(?:{'|'.join(map(re.escape, names))})\b", re.IGNORECASE)
+        found = {
+            memory.document_id
+            for memory in self._current(container).by_id.values()
+            if memory.document_id is not None
+            and (memory.candidate.subject in names or named.search(memory.candidate.text) is not None)
+        }
+        return sorted(found)[:DOCUMENTS_MAX]
 
     def applied(self, container: Container, decisions: Sequence[Decided], *, changed: bool) -> None:
         """The decisions, which all were made on `container` as it was, are carried out; `changed`: something came of them."""

@@ -10,6 +10,8 @@ from typing import Final
 from memdir.ingest.text import decode
 from memdir.memory.extract import extract
 from memdir.memory.model_reader import from_environment
+from memdir.memory.notes import is_about_user
+from memdir.memory.own_name import names_in
 from memdir.memory.reconcile import reconcile, related_topics_of, same_text, topics_of
 from memdir.server.indexing.known_facts import KnownFacts, Topic
 from memdir.server.indexing.leases import Lease
@@ -63,7 +65,15 @@ def _remember_in(store: Store, facts: KnownFacts, container: Container, works: S
     paths = container.memory_paths
     sources = [work for work in works if is_memory_source(work.document.path, work.document.task_type, paths)]
     each([work for work in works if work not in sources], partial(_forget, store), failed)
-    sources = each(sources, partial(_read, store, small_contents(store, sources)), failed)
+    called = facts.called(container)
+    small = small_contents(store, sources)
+    sources = each(sources, partial(_read, store, small, called), failed)
+    names = _names_in(sources) - called
+    if names:  # of documents that were read already, and of these
+        here = {work.document.id for work in works}
+        others = [one for one in facts.of_names(container, names) if one not in here]
+        store.reprocessing.ask_for(container.id, others, "memory")
+        sources = each(sources, partial(_read, store, small, called | names), failed)
     standing = store.memories.standing_in([work.document.id for work in sources])
     for work in sources:
         work.own = standing[work.document.id]
@@ -74,11 +84,21 @@ def _remember_in(store: Store, facts: KnownFacts, container: Container, works: S
         _decide(store, facts, now, unrelated, failed)
 
 
+def _names_in(works: Sequence[_Reading]) -> frozenset[str]:
+    """What the user is called, as these say."""
+    return frozenset(
+        name
+        for work in works
+        for candidate in work.candidates
+        for name in names_in(candidate, is_own=is_about_user(work.document.path or ""))
+    )
+
+
 def _forget(store: Store, work: _Reading) -> None:
     store.memories.forget_document(work.document, guard=store.jobs.guard(work.lease.job))
 
 
-def _read(store: Store, small: Small, work: _Reading) -> None:
+def _read(store: Store, small: Small, called: frozenset[str], work: _Reading) -> None:
     document = work.document
     if document.transcription in _OF_OTHERS:
         return
@@ -94,7 +114,7 @@ def _read(store: Store, small: Small, work: _Reading) -> None:
         work.candidates = work.lease.compute(
             lambda: extract(
                 text.text, path, byte_at=text.byte_at, written_ms=document.mtime_ns // 1_000_000 or document.updated_at_ms,
-                is_first_writing=document.revision == 1, restated=restated,
+                is_first_writing=document.revision == 1, restated=restated, called=called,
             )
         )  # fmt: skip
 

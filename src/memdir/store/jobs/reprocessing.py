@@ -13,6 +13,7 @@ from memdir.store.acting import SYSTEM, acting_as
 from memdir.store.database import Database, fetch
 from memdir.store.jobs import queue as jobs
 
+DOCUMENTS_MAX: Final = 500
 _PAGE: Final = 500
 """Documents in one transaction: others may write in between."""
 
@@ -56,6 +57,18 @@ class Reprocessing:
                     break
                 after = rows[-1][0]
         return count
+
+    @acting_as(SYSTEM)
+    def ask_for(self, container_id: int, document_ids: Sequence[str], kind: str) -> None:
+        """The same for some of its documents, at most DOCUMENTS_MAX."""
+        some = document_ids[:DOCUMENTS_MAX]
+        if not some:
+            return
+        with self._db.write() as connection:
+            jobs.enqueue_all(
+                connection, some, container_id=container_id, kind=kind, priority=jobs.BULK,
+                now_ms=self._clock.now_ns() // 1_000_000,
+            )  # fmt: skip
 
     def fetch_again(self, content_hash: str) -> bool:
         """Ask for the page of an address that was fetched before, for every document that is this address. False when it was

@@ -1,0 +1,50 @@
+"""What the user is called, and what is said of them by that name: an agent that was told it writes "Tobi moved to Halle", and
+chats that were exported call everybody by name. Pure."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from memdir.memory.claims import USER
+from memdir.store.types import MemoryCandidate
+
+NAMES_MAX: Final = 8
+"""Of one user."""
+_NAME: Final = r"(?P<name>[A-ZÀ-Þ][\w'’-]+(?: (?:[a-zà-ÿ]{2,3} ){0,2}[A-ZÀ-Þ][\w'’-]+){0,3})"
+_PAIR: Final = re.compile(
+    r"(?:(?i:(?:(?:full|first|given|preferred|user|display|nick|real|my|user['’]s)[ -]?)*name|user|what to call them|"
+    r"call (?:me|them|him|her)|goes by|vorname|rufname|nombre|prénom|nom)): "
+    rf"{_NAME}(?=[\s,.;(]|$)"
+)
+_SAYS: Final = re.compile(
+    r"(?:(?:My|(?:The )?[Uu]ser['’]s) (?:\w+ )?name is|(?:I['’]m|I am|(?:The )?[Uu]ser is) called|(?:Please )?[Cc]all me|"
+    r"(?:I|(?:The )?[Uu]ser) goe?s? by|Goes by|Ich heiße|Mein Name ist|Je m['’]appelle|Me llamo|Mi nombre es) "
+    rf"(?:just )?{_NAME}(?=[\s,.;(]|$)"
+)
+_ALSO: Final = re.compile(rf"\b(?:goes by|aka|a\.k\.a\.|known as|called|call (?:me|him|her|them)|genannt) (?:just )?{_NAME}")
+_NOT_NAMES: Final = frozenset({"User", "The", "Unknown", "None", "Owner", "Admin", "Root", "Human", "My", "He", "She", "They"})
+
+
+def names_in(candidate: MemoryCandidate, *, is_own: bool) -> frozenset[str]:
+    """What a fact says that the user is called, in lower case: names whole, and their first words. `is_own`: it stands in a
+    file about the user, where a line `Name: …` is theirs."""
+    if candidate.subject != USER:
+        return frozenset()
+    found = _SAYS.match(candidate.text) or (_PAIR.match(candidate.text) if is_own else None)
+    if found is None:
+        return frozenset()
+    also = _ALSO.search(candidate.text, found.end())
+    names = [one["name"] for one in (found, also) if one is not None]
+    names += [name.split()[0] for name in names]
+    return frozenset(name.casefold() for name in names if name.split()[0] not in _NOT_NAMES)
+
+
+def as_user(statement: str, called: frozenset[str]) -> str:
+    """A statement that begins with a name of the user, of the user."""
+    for name in sorted(called, key=len, reverse=True):
+        if statement[: len(name)].casefold() == name:
+            rest = statement[len(name) :]
+            if re.match(r"(?:['’]s)? [a-z]", rest) and re.match(r" and\b", rest) is None:
+                return f"The user{rest}"
+    return statement
