@@ -142,3 +142,42 @@ def test_what_stands_below_projects_is_of_each() -> None:
     assert [(one.subject, one.text) for one in read(text, "/memory/memory.md")] == [
         ("heron", "Heron – Go 1.23 monorepo"), ("heron", "Heron – Deadline: 15 January"), ("user", "Lives in Graz"),
     ]  # fmt: skip
+
+
+@pytest.mark.promise("facts.reported")
+def test_in_what_an_agent_writes_i_is_the_agent_and_all_of_the_user_is_kept() -> None:
+    text = (
+        "User asked me to speed up the importer. User will be away from 20 December to 6 January.\n"
+        "I like the new layout better. I decided to use exponential backoff because the API limits us. My editor is Vim.\n"
+    )
+    assert facts(text, SESSION) == [
+        "User asked me to speed up the importer.", "User will be away from 20 December to 6 January.",
+        "I decided to use exponential backoff because the API limits us.",
+    ]  # fmt: skip
+    assert facts("I like the new layout better. My editor is Vim.\n", SESSION)[-1] == "My editor is Vim."
+
+
+@pytest.mark.promise("facts.own-name")
+def test_a_block_about_a_human_and_a_log_with_times_are_of_the_user() -> None:
+    store = Store()
+    store.write(
+        "/memory/human.md", "Name: Marcus Obi\nOccupation: teacher\nHe broke up with Ada.\nHis mother is ill.\n", now_ms=0
+    )
+    assert [one.candidate.text for one in store.latest()] == [
+        "Name: Marcus Obi", "Occupation: teacher", "The user broke up with Ada.", "The user's mother is ill.",
+    ]  # fmt: skip
+    log = "- [09:12] User: Sam, illustrator\n- [10:05] Sam's accountant is Priti Shah\n"
+    found = extract(log, SESSION, byte_at=bytes_before(log), called=frozenset({"sam"}))
+    assert [one.text for one in found] == ["User: Sam, illustrator", "The user's accountant is Priti Shah"]
+    assert {name for one in found for name in names_in(one, is_own=False)} == {"sam"}
+
+
+@pytest.mark.promise("facts.assistants")
+def test_files_in_which_claude_code_keeps_a_memory_each() -> None:
+    head = "---\nname: {0}\ndescription: short\nmetadata:\n  type: {0}\n---\n\n"
+    assert facts(
+        head.format("project") + "Merge freeze begins 5 December.\n\n**Why:** a release.\n", "/memory/x/freeze.md"
+    ) == ["Merge freeze begins 5 December."]
+    found = read(head.format("user") + "The user is a data scientist at Kestrel.\n", "/memory/x/user-role.md")
+    assert [(one.subject, one.text) for one in found] == [("user", "The user is a data scientist at Kestrel.")]
+    assert facts("- [preference] Likes pour over #coffee\n- [x] Call Ana\n", "/memory/me.md") == ["Likes pour over"]

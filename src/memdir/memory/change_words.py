@@ -87,7 +87,7 @@ _IS_ENDED: Final = _one_of(r"""
 _HAS_ENDED: Final = _one_of(r"""
     replaced(?! (?!by\b|with\b)[^.,;]{2,40} (?:by|with)\b)|superseded|split into|broken up|merged into|dead|died|
     stolen|broke down|passed away|retired|expired|lapsed|came off|fell (?:through|apart)|moved (?:out|away|on)|
-    split up|broke up|closed (?:down|for good|its doors)|
+    (?:split|broke) up(?! (?:with|from)\b)|closed (?:down|for good|its doors)|
     went (?:bust|back|under|bankrupt|out of business|away)|(?:ran|run) out(?! of)|wore off|
     disappeared|called it quits|broke(?=\s*[.,;!]|\s*$)|
     didn['’]t work out|stepped (?:down|aside)|written off|totall?ed

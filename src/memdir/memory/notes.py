@@ -13,7 +13,7 @@ from typing import Final, Literal
 from memdir.core.caseless import Caseless
 from memdir.memory.assertions import is_meant
 from memdir.memory.assistants import as_list, is_memory, is_of_assistant
-from memdir.memory.claims import USER, is_bare
+from memdir.memory.claims import USER, claim_of
 from memdir.memory.clauses import JOINING, clauses
 from memdir.memory.dates import DAY_PREFIX, Journal, named_by
 from memdir.memory.endings import may_end
@@ -40,6 +40,8 @@ _AGENT_NAME: Final = re.compile(r"-[0-9a-f]{6}\.md$")
 _OWN_STEMS: Final = frozenset(
     """
     user me about about-me profile user-profile my-profile memory memories preferences prefs my-preferences identity now
+    human human-block user-info user-facts user-memory user-memories user-context user-preferences about-user about-the-user
+    core-memory long-term-memory
     claude agents life personal health medical bio
     ich über-mich profil vorlieben moi à-propos-de-moi préférences yo sobre-mi sobre-mí perfil preferencias
     """.split()  # noqa: SIM905
@@ -118,6 +120,14 @@ _OF_PERSON: Final = re.compile(
 )
 """What the head of a note says of whom it is about."""
 _HEAD_CHARS: Final = 1000
+_REMEMBERED: Final = re.compile(
+    r"---\r?\n(?=(?:[^\n]{1,2000}\n){0,12}?name:)(?=(?:[^\n]{1,2000}\n){0,12}?description:)"
+    r"(?:[^\n]{1,2000}\n){1,12}?[ \t]*type:[ \t]*(?:user|feedback|project|reference)[ \t]*\r?\n"
+)
+"""The head of a file in which Claude Code keeps one memory."""
+_TO_AGENT: Final = re.compile(r"(?:The )?[Uu]ser (?:asked|told|wants|wanted|expects|reminded|corrected|thanked) (?:me|us)\b")
+_OF_USER: Final = re.compile(r"(?:The )?[Uu]ser(?:['’]s)? (?=[a-z])")
+_OF_WRITER: Final = re.compile(r"(?:I|My)\b")
 _BETWEEN: Final = re.compile(rf"(?:{JOINING})?\s*|\n[ \t]+[-*+] ")
 _SENTENCE_MIN_WORDS: Final = 4
 _LINE_MAX_WORDS: Final = 40
@@ -194,15 +204,23 @@ class Note:
                 for one, item, text in zip(personal(said, listed=all(listed)), listed, said, strict=True)
             ]
         about = f"{self.subject[:1].upper()}{self.subject[1:]}" if self.is_record else None
-        if self.is_own and self.subject == USER and any(map(is_bare, said)) and not any(map(is_first_person, said)):
+        if self.is_own and self.subject == USER and not any(map(is_first_person, said)):
             about = "The user"  # as agents write: "Prefers tea. He is allergic to nuts."
         named = _with_names(self.text, pieces, about, self.called)
+        is_agents = any(piece.is_noted_of_user or _TO_AGENT.match(piece.text) is not None for piece in named)
         kept = [
-            one or ((piece.key in self.members or piece.is_users_word) and is_meant(piece.text))
+            (one and not (is_agents and _is_of_writer(piece.text)))
+            or (
+                (piece.key in self.members or piece.is_noted_of_user or (is_agents and _OF_USER.match(piece.text) is not None))
+                and is_meant(piece.text)
+            )
             for one, piece in zip(chosen, named, strict=True)
         ]
         tells = self.is_journal and (is_short or any(kept))
-        passing = [tells and not one and may_end(text) for one, text in zip(kept, said, strict=True)]
+        passing = [
+            tells and not one and may_end(text) and not (is_agents and _is_of_writer(text))
+            for one, text in zip(kept, said, strict=True)
+        ]
         return list(compress(named, kept)), list(compress(named, passing))
 
     def _not_for_models(self) -> list[Statement]:
@@ -240,7 +258,8 @@ class Note:
 def note_of(text: str, path: str, called: frozenset[str] = frozenset()) -> Note:
     """Of a document; `path` is empty for one that lies in no place. `called`: names of the user, in lower case."""
     subject = _subject_of(path)
-    subject = USER if subject.casefold() in called else subject
+    is_remembered = _REMEMBERED.match(text) is not None
+    subject = USER if is_remembered or subject.casefold() in called else subject
     stem, folder = _stem_and_folder(path)
     from_assistant = is_of_assistant(stem)
     if from_assistant:
@@ -251,11 +270,13 @@ def note_of(text: str, path: str, called: frozenset[str] = frozenset()) -> Note:
     pieces = tuple(part for piece in stated for part in _clauses(text, _direct(text, piece, called)))
     titles = (stem.replace("-", " "), *(piece.headings[0] for piece in pieces[:1] if piece.headings))
     is_of_day = _record(path) != path and named_by(path) is not None
-    is_to_keep = (folder in _RECORDS_STEMS and not is_of_day) or any(map(_TO_KEEP.search, titles))
+    is_to_keep = is_remembered or (folder in _RECORDS_STEMS and not is_of_day) or any(map(_TO_KEEP.search, titles))
     is_own = is_to_keep or from_assistant or stem in _OWN_STEMS
     said = [piece.text for piece in pieces]
     names = names_within(said) | {word.title() for word in subject.split()}
     is_record = folder in _RECORDS_STEMS or (subject != USER and _OF_PERSON.search(text[:_HEAD_CHARS]) is not None)
+    if is_remembered:  # the rest is how the file is found, and of other texts the reason
+        pieces = tuple(one for one in pieces if one.form != "front" and one.key.casefold() != "why")
     if not is_record:  # of a page it says whether it is published
         pieces = tuple(one for one in pieces if one.form != "front" or one.key.casefold() != "status")
     return Note(
@@ -366,6 +387,12 @@ def _stem(path: str) -> str:
     return re.sub(r"[_ ]", "-", _title(path)).casefold()
 
 
+def _is_of_writer(statement: str) -> bool:
+    """Whether an agent claims it of itself ("I like the new layout"), other than what it decided for the user."""
+    claim = claim_of(statement) if _OF_WRITER.match(statement) is not None else None
+    return claim is not None and claim.attribute != "decision"
+
+
 def _stands_alone(text: str, piece: Statement) -> bool:
     """Whether an empty line follows, or nothing."""
     rest = text[piece.end :]
@@ -385,7 +412,7 @@ def _with_names(text: str, pieces: Sequence[Statement], about: str | None, calle
         and "\n\n" not in text[before.end : piece.start]
         for before, piece in zip([None, *pieces], pieces, strict=False)
     ]  # fmt: skip
-    about = "The user" if about is None and any(piece.is_users_word for piece in pieces) else about
+    about = "The user" if about is None and any(piece.is_noted_of_user for piece in pieces) else about
     said = resolved([piece.text for piece in pieces], goes_on=goes_on, about=about)
     return [_direct(text, replace(piece, text=one), called) for piece, one in zip(pieces, said, strict=True)]
 
@@ -396,9 +423,10 @@ def _direct(text: str, piece: Statement, called: frozenset[str]) -> Statement:
         return piece
     start, said, is_of_user = direct(piece.text, called)
     if not start:
-        return replace(piece, text=as_user(piece.text, called)) if called else piece
+        said = as_user(piece.text, called)
+        return piece if said == piece.text else replace(piece, text=said, is_noted_of_user=True)
     start = source_at(text[piece.start : piece.end], piece.text, start)
-    return replace(piece, start=piece.start + start, text=said, is_users_word=is_of_user)
+    return replace(piece, start=piece.start + start, text=said, is_noted_of_user=is_of_user)
 
 
 def _clauses(text: str, piece: Statement) -> list[Statement]:

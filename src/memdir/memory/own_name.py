@@ -13,13 +13,13 @@ NAMES_MAX: Final = 8
 """Of one user."""
 _NAME: Final = r"(?P<name>[A-ZÀ-Þ][\w'’-]+(?: (?:[a-zà-ÿ]{2,3} ){0,2}[A-ZÀ-Þ][\w'’-]+){0,3})"
 _PAIR: Final = re.compile(
-    r"(?:(?i:(?:(?:full|first|given|preferred|user|display|nick|real|my|user['’]s)[ -]?)*name|user|what to call them|"
+    r"(?:(?i:(?:(?:full|first|given|preferred|user|display|nick|real|my|user['’]s)[ -]?)*name|what to call them|"
     r"call (?:me|them|him|her)|goes by|vorname|rufname|nombre|prénom|nom)): "
     rf"{_NAME}(?=[\s,.;(]|$)"
 )
 _SAYS: Final = re.compile(
     r"(?:(?:My|(?:The )?[Uu]ser['’]s) (?:\w+ )?name is|(?:I['’]m|I am|(?:The )?[Uu]ser is) called|(?:Please )?[Cc]all me|"
-    r"(?:I|(?:The )?[Uu]ser) goe?s? by|Goes by|Ich heiße|Mein Name ist|Je m['’]appelle|Me llamo|Mi nombre es) "
+    r"User:|(?:I|(?:The )?[Uu]ser) goe?s? by|Goes by|Ich heiße|Mein Name ist|Je m['’]appelle|Me llamo|Mi nombre es) "
     rf"(?:just )?{_NAME}(?=[\s,.;(]|$)"
 )
 _ALSO: Final = re.compile(rf"\b(?:goes by|aka|a\.k\.a\.|known as|called|call (?:me|him|her|them)|genannt) (?:just )?{_NAME}")

@@ -43,6 +43,8 @@ _CALLOUT: Final = re.compile(
 """A box with words of one's own, which is written like a quotation."""
 SENTENCES: Final = frozenset({"sentence", "line"})
 """Forms of statements that are sentences."""
+_MARK: Final = re.compile(r"^\[(?:\d{1,2}[:.]\d{2}(?:[:.]\d{2})?(?: ?[AaPp][Mm])?|[a-z][a-z_-]{2,23})\]\s+(?=[^\W\d_])")
+"""When an entry of a log was made; of an item its category, as Basic Memory writes (`- [preference] Likes tea #drinks`)."""
 _LETTERS: Final = re.compile(r"[^\W\d_]{2}")
 _LINK_ONLY: Final = re.compile(r"\s*(?:!?\[\[[^\[\]]*\]\]|!?\[[^\]]*\]\([^)]*\)|(?:#[^\W\d][\w/-]*\s*)+)\s*")
 """One that leads to another text, or tags: it says nothing."""
@@ -127,8 +129,8 @@ class Statement:
     """Who says it where several speak, `turns.ME` for the user; None where the text has one voice."""
     day: date | None = None
     """When, where a message tells."""
-    is_users_word: bool = False
-    """Whether somebody, an agent, notes that the user said it."""
+    is_noted_of_user: bool = False
+    """Whether somebody, an agent, notes that the user said it, or says it of the user by name."""
 
     @property
     def key(self) -> str:
@@ -152,7 +154,7 @@ def statements(text: str, *, is_org: bool = False, called: frozenset[str] = froz
 
 def _read(text: str, start: int, end: int) -> Iterator[Statement]:
     for one in _Reader(text).read(start, end):
-        said = cleaned(one.text[:_LINE_MAX_CHARS])
+        said = _MARK.sub("", cleaned(one.text[:_LINE_MAX_CHARS]))
         if said and not _is_blank(one) and _LINK_ONLY.fullmatch(one.text) is None:
             yield replace(one, text=said)
 
