@@ -273,3 +273,37 @@ def test_guides_decision_records_and_commits_say_what_they_say_once(memories: Ag
     with pytest.raises(UsageError, match="git says"):
         list(sources.commits(shop.parent))
     assert memdir("memory", "import", "--from", "adr", str(shop.parent), code=1)["found"] == []
+
+
+@pytest.mark.promise("agent.sources")
+def test_what_claude_code_remembers_of_a_project_is_taken_with_its_sessions(
+    memories: AgentMemories, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    head = "---\nname: {0}\ndescription: short\n{1}type: {0}\n---\n\n"
+    for place, files in {
+        "claude/projects/-src-shop/memory": {
+            "MEMORY.md": "- [Tests](tests.md) — a real database\n",
+            "tests.md": head.format("feedback", "") + "Tests hit a real database.\n\n**Why:** mocks passed, prod failed.\n",
+            "role.md": head.format("user", "metadata:\n  ") + "The user is new to the frontend.\n",
+            "secret.md": head.format("project", "") + "The token is ghp_16C7e42F292c6912E7710c838347Ae178B4a.\n",
+            "notes.md": "Nobody says what this is.\n",
+        },
+        "claude/projects/-gone/memory": {"freeze.md": head.format("project", "") + "Merge freeze begins 5 December.\n"},
+        "claude/projects/-old/memory": {"MEMORY.md": "# Notes\n\n- Always run the linter before a commit\n"},
+    }.items():
+        (tmp_path / place).mkdir(parents=True)
+        for name, text in files.items():
+            (tmp_path / place / name).write_text(text, encoding="utf-8")
+    for slug, folder in (("-src-shop", "shop"), ("-old", "old")):
+        file = tmp_path / "claude" / "projects" / slug / "s.jsonl"
+        written(file, "claude-code", [Said(who="user", text="hi")], cwd=str(tmp_path / folder))
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
+    wanted = {
+        "Tests hit a real database. Why: mocks passed, prod failed.": "shop", "The user is new to the frontend.": None,
+        "Always run the linter before a commit.": "old",
+    }  # fmt: skip
+    told = memdir("memory", "import", "--from", "claude-code", "--dry-run")
+    assert {one["content"] for one in told["found"]} == {*wanted, "Merge freeze begins 5 December."}
+    assert memdir("memory", "import", "--from", "claude-code")["created"] == len(wanted)
+    assert memdir("memory", "import", "--from", "claude-code")["created"] == 0
+    assert {one["memory"]["content"]: one["memory"]["project"] for one in memories.review(limit=100)[0]} == wanted

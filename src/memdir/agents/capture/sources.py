@@ -18,6 +18,7 @@ from typing import Final
 from memdir.agents.capture.candidates import Candidate, is_safe
 from memdir.agents.capture.guides import rules_of
 from memdir.core.errors import UsageError
+from memdir.core.frontmatter import parse
 from memdir.store.text.sentences import sentences
 
 GUIDES: Final = ("CLAUDE.md", "AGENTS.md", "GEMINI.md", ".cursorrules", ".windsurfrules", ".github/copilot-instructions.md")
@@ -34,6 +35,11 @@ _FILE_MAX_BYTES: Final = 1 << 20
 _FILES_MAX: Final = 2_000
 _TEXT_MAX_CHARS: Final = 400
 _GIT_TIMEOUT_S: Final = 120
+_INDEX: Final = "MEMORY.md"
+_MEMORY_MAX_CHARS: Final = 2_000
+_TYPE: Final = re.compile(r"---\n(?:[^\n]{1,2000}\n){0,12}?[ \t]*type:[ \t]*(?P<type>user|feedback|project|reference)[ \t]*\n")
+_KINDS: Final = {"user": "preference", "feedback": "convention", "project": "decision", "reference": "convention"}
+_STRONG: Final = re.compile(r"\*\*")
 _FENCE: Final = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _DECISION: Final = re.compile(r"^#{2,4}\s*(?:the )?decision(?: outcome)?\s*:?\s*$", re.IGNORECASE | re.MULTILINE)
 _INLINE: Final = re.compile(r"^\*\*decision(?: outcome)?[.:]?\*\*[.:]?\s*(?=\S)", re.IGNORECASE | re.MULTILINE)
@@ -72,6 +78,34 @@ def guides(root: Path) -> Iterator[Found]:
             if rule.content not in told:
                 told.add(rule.content)
                 yield Found(candidate=rule, where=str(file.relative_to(root)))
+
+
+def host_memories(folder: Path) -> Iterator[Found]:
+    """What Claude Code keeps of a project in a folder `memory`: one a file, with `name`, `description` and `type` at its head,
+    or, where there is none, lists in `MEMORY.md`."""
+    files = [file for file in sorted(folder.glob("*.md"))[:_FILES_MAX] if file.name != _INDEX]
+    for file in files:
+        found = _remembered(_text(file))
+        if found is not None:
+            yield Found(candidate=found, where=f"{folder.parent.name}/{file.name}", at=_changed(file))
+    if not files:
+        for rule in rules_of(_text(folder / _INDEX)):
+            yield Found(candidate=rule, where=f"{folder.parent.name}/{_INDEX}", at=_changed(folder / _INDEX))
+
+
+def _remembered(text: str) -> Candidate | None:
+    kind = _TYPE.match(text)
+    body = " ".join(_STRONG.sub("", parse(text)[1]).split())
+    if kind is None or not body or len(body) > _MEMORY_MAX_CHARS:
+        return None
+    return _safe(Candidate(kind=_KINDS[kind["type"]], content=body, score=3.0))
+
+
+def _changed(file: Path) -> str | None:
+    try:
+        return datetime.fromtimestamp(file.stat().st_mtime, UTC).isoformat()
+    except OSError:
+        return None
 
 
 def decisions(root: Path) -> Iterator[Found]:

@@ -58,7 +58,8 @@ def take_captured(args: argparse.Namespace, out: Output) -> int:
 
 def _sessions(args: argparse.Namespace, out: Output) -> tuple[list[Candidate], Captured]:
     from memdir.agents.capture.candidates import candidates
-    from memdir.agents.capture.run import Captured, capture
+    from memdir.agents.capture.run import Captured, capture, project_folder, propose
+    from memdir.agents.capture.sources import host_memories
     from memdir.agents.capture.transcripts import read_transcript
     from memdir.cli.output import Progress
     from memdir.core.errors import BusyError
@@ -83,6 +84,20 @@ def _sessions(args: argparse.Namespace, out: Output) -> tuple[list[Candidate], C
                 found += some
                 created, kept, refused = created + captured.created, kept + captured.kept, [*refused, *captured.refused]
             progress.update(number, len(files))
+    if args.form == "claude-code":
+        for folder in _memory_folders(args):
+            told = list(host_memories(folder))
+            found += [one.candidate for one in told]
+            if memories is None or not told:
+                continue
+            sessions = sorted(folder.parent.glob("*.jsonl"))[-1:]
+            cwd = read_transcript(sessions[0]).cwd if sessions else None
+            if cwd is None:
+                out.note(f"{folder}: of which project is not known, as no session of it is there; only preferences are taken")
+                told = [one for one in told if one.candidate.kind == "preference"]
+            project = None if cwd is None else project_folder(memories, cwd)
+            captured = propose(memories, told, source=args.form, project=project, keep=args.keep)
+            created, kept, refused = created + captured.created, kept + captured.kept, [*refused, *captured.refused]
     return found, Captured(found=len(found), created=created, kept=kept, refused=tuple(refused))
 
 
@@ -97,6 +112,15 @@ def _transcripts(args: argparse.Namespace) -> Iterator[Path]:
     if not place.exists():
         raise UsageError(f"there is no {args.file}", hint="give a transcript, or a folder of them")
     yield from sorted(place.rglob(pattern.rpartition("/")[2])) if place.is_dir() else [place]
+
+
+def _memory_folders(args: argparse.Namespace) -> Iterator[Path]:
+    """Where Claude Code keeps what it remembers of projects."""
+    variable, usual, _ = _PLACES["claude-code"]
+    if args.file is None:
+        yield from sorted(Path(os.environ.get(variable, "") or usual).expanduser().glob("projects/*/memory"))
+    elif Path(args.file).is_dir():
+        yield from sorted(Path(args.file).rglob("memory"))
 
 
 def _project(args: argparse.Namespace, out: Output) -> tuple[list[Candidate], Captured]:

@@ -202,9 +202,10 @@ IMPORT: Final = Command(
         "looked at first, and nothing is imported when an entry of it is no memory. What is there already is passed over, so\n"
         "an import may be repeated. `memdir import FILE` is the same.\n"
         "\n"
-        "Or find what a later session should know in past sessions (--from claude-code, codex, gemini), in a project's guide\n"
-        "files (guides), decision records (adr) and commits that say why (git): by rules, into an inbox that no prompt is\n"
-        "given anything of before you keep it (`memdir memory review`) or it is said again in another session."
+        "Or find what a later session should know in past sessions (--from claude-code, codex, gemini; of Claude Code\n"
+        "also what it remembers of each project, `projects/*/memory/*.md`), in a project's guide files (guides), decision\n"
+        "records (adr) and commits that say why (git): by rules, into an inbox that no prompt is given anything of before you\n"
+        "keep it (`memdir memory review`) or it is said again in another session."
     ),
     examples=[
         ("memdir memory import memories.json", "from another machine"),
