@@ -31,12 +31,18 @@ SESSION = "/memory/sessions/2026-11-27.md"
         ("Ana told me she moved to Basel.", "Ana moved to Basel."),
         ("Karim mentioned that he sold his car.", "Karim sold his car."),
         ("My sister says she is pregnant.", "My sister is pregnant."),
+        ("Der Nutzer ist nach Halle gezogen.", "User ist nach Halle gezogen."),
+        ("Nutzer sagte, er wohnt jetzt in Halle.", "User wohnt jetzt in Halle."),
+        ("El usuario dijo que vive en Madrid.", "User vive en Madrid."),
+        ("L'utilisateur a dit qu'il habite à Lyon.", "User habite à Lyon."),
         ("Tom said his new address is Hill Road 4.", "Tom's new address is Hill Road 4."),
     ],
 )
 def test_what_somebody_is_noted_to_have_said_is_their_statement(noted: str, said: str) -> None:
     assert facts(f"# Session\n\n{noted}\n", SESSION) == [said]
-    begins, text, _ = direct(noted)
+    reported = direct(noted)
+    assert reported is not None
+    begins, text, _ = reported
     assert text == said
     assert noted[begins:].rsplit(maxsplit=1)[-1] == said.rsplit(maxsplit=1)[-1]
 
@@ -49,11 +55,11 @@ def test_what_somebody_is_noted_to_have_said_is_their_statement(noted: str, said
         "User mentioned he was in Graz.", "User said he'd move to Graz.", "User reported a bug in the login form.",
         "Ana told me that I should move.", "Ana says they are expecting a baby.", "Bob told me Tom moved to Basel.",
         "She told me she moved to Basel.", "The article says that he moved to Basel.", "Somebody told me he moved to Basel.",
-        "User heroes said they agree.", "The users said they moved.",
+        "User heroes said they agree.", "User prefers tea.", "The users said they moved.",
     ],
 )  # fmt: skip
 def test_what_is_no_report_of_ones_own_stays(noted: str) -> None:
-    assert direct(noted) == (0, noted, False)
+    assert direct(noted) is None
 
 
 @pytest.mark.promise("facts.reported")
@@ -118,6 +124,7 @@ def test_who_is_the_user_by_name_is_the_user() -> None:
         ("user", "I moved to Halle"),
     ]
     assert found("- Lives in Halle\n", "/memory/people/Tobi.md") == [("user", "Lives in Halle")]
+    assert as_user("Tobi ist Vegetarier.", CALLED) == "User ist Vegetarier."
     assert as_user("Tobias and Ana live in Graz.", CALLED) == "Tobias and Ana live in Graz."
     assert as_user("Tobiasz lives in Graz.", CALLED) == "Tobiasz lives in Graz."
 

@@ -421,10 +421,11 @@ def _direct(text: str, piece: Statement, called: frozenset[str]) -> Statement:
     """What somebody is noted to have said of themselves, by itself; what is said of the user by name, of the user."""
     if piece.speaker is not None:
         return piece
-    start, said, is_of_user = direct(piece.text, called)
-    if not start:
+    reported = direct(piece.text, called)
+    if reported is None:
         said = as_user(piece.text, called)
         return piece if said == piece.text else replace(piece, text=said, is_noted_of_user=True)
+    start, said, is_of_user = reported
     start = source_at(text[piece.start : piece.end], piece.text, start)
     return replace(piece, start=piece.start + start, text=said, is_noted_of_user=is_of_user)
 

@@ -7,6 +7,7 @@ import re
 from typing import Final
 
 from memdir.memory.claims import USER
+from memdir.memory.claims_other_languages import LANGUAGES
 from memdir.store.types import MemoryCandidate
 
 NAMES_MAX: Final = 8
@@ -23,6 +24,7 @@ _SAYS: Final = re.compile(
     rf"(?:just )?{_NAME}(?=[\s,.;(]|$)"
 )
 _ALSO: Final = re.compile(rf"\b(?:goes by|aka|a\.k\.a\.|known as|called|call (?:me|him|her|them)|genannt) (?:just )?{_NAME}")
+_NOT_ENGLISH: Final = re.compile(r" (?:ist|hat|war|mag|wird|kann|es|tiene|está|era|fue|est|a|était|aime)\b")
 _NOT_NAMES: Final = frozenset({"User", "The", "Unknown", "None", "Owner", "Admin", "Root", "Human", "My", "He", "She", "They"})
 
 
@@ -46,5 +48,6 @@ def as_user(statement: str, called: frozenset[str]) -> str:
         if statement[: len(name)].casefold() == name:
             rest = statement[len(name) :]
             if re.match(r"(?:['’]s)? [a-z]", rest) and re.match(r" and\b", rest) is None:
-                return f"The user{rest}"
+                is_english = _NOT_ENGLISH.match(rest) is None and not any(one.marks.search(statement) for one in LANGUAGES)
+                return f"The user{rest}" if is_english else f"User{rest}"
     return statement

@@ -1,5 +1,5 @@
 """What somebody is noted to have said of themselves, as their own statement: an agent writes "The user told me they moved to
-Graz", somebody who keeps a diary "Ana says she works at Nexia now". English. Pure."""
+Graz", somebody who keeps a diary "Ana says she works at Nexia now". German, Spanish and French of the user only. Pure."""
 
 from __future__ import annotations
 
@@ -28,6 +28,14 @@ _PLAIN: Final = re.compile(r"(?:(?:[Ww]e|[Oo]ur|[Tt]he|[Aa]ll|[Nn]o|[A-Z][\w-]*)
 """What the user may have said of something else."""
 _OF_WRITER: Final = re.compile(r"\b(?:I|[Mm]e|[Mm]y|[Yy]ou|[Yy]our)\b")
 """In what the user said, the agent."""
+_ELSEWHERE: Final = re.compile(
+    r"(?:Der (?:Ben|N)utzer|(?:Die )?(?:Ben|N)utzerin|El usuario|(?:La )?[Uu]suaria|L['’]utilisateur|L['’]utilisatrice|"
+    r"(?P<user>User|Nutzer|Benutzer|Usuario)) (?=[a-zà-ÿ])"
+    r"(?P<says>(?:hat )?(?:mir )?(?:sagte?|gesagt|erwähnte?|erzählte?|meinte?|berichtete?|schrieb)(?: mir| uns)?,? (?:er|sie) |"
+    r"(?:me |nos )?(?:dijo|dice|comentó|mencionó|contó|explicó) que |"
+    r"(?:m['’]a |nous a |a |me )?(?:dit|mentionné|expliqué|indiqué|raconté) qu['’](?:il|elle) )?(?=[a-zà-ÿ])"
+)
+"""The user in other languages, and what they are noted to have said."""
 _BACK_IN_TIME: Final = re.compile(r"(?:was|were|had|would|could|should|might)\b|['’]d\b")
 """Reported like this it may be so now, or have been."""
 _ADVERBS: Final = r"(?:(?:now|also|still|usually|always|never|really|only|mostly|currently|just|already|recently) )*"
@@ -45,22 +53,24 @@ _REGULAR: Final = frozenset(
 _SHORT: Final = {"s": "is", "re": "is", "ve": "has", "ll": "will"}
 
 
-def direct(statement: str, called: frozenset[str] = frozenset()) -> tuple[int, str, bool]:
+def direct(statement: str, called: frozenset[str] = frozenset()) -> tuple[int, str, bool] | None:
     """From which character on a statement is what somebody said of themselves, that by itself, with who they are in place of a
-    pronoun, and whether the user, who is `called` so, said it; 0 and the statement where it reports nothing, or not only of who
-    said it."""
+    pronoun, and whether the user, who is `called` so, said it; None where it reports nothing, or not only of who said it."""
     found = _REPORT.match(statement)
     if found is None:
-        return 0, statement, False
+        other = _ELSEWHERE.match(statement)
+        if other is None or (other["user"] and other["says"] is None):
+            return None
+        return 0, f"User {statement[other.end() :]}", other["says"] is not None
     is_of_user = found["name"] is None or found["name"].casefold() in called
     rest, pronoun = statement[found.end() :], found["whose"]
     if pronoun is None:
         is_said = found["source"] or (is_of_user and (found["that"] or found["says"].startswith("sa")))
         is_of_all = bool(is_said) and _OF_WRITER.search(rest) is None and _PLAIN.match(rest) is not None
-        return (found.end(), rest[:1].upper() + rest[1:], True) if is_of_all else (0, statement, False)
+        return (found.end(), rest[:1].upper() + rest[1:], True) if is_of_all else None
     is_plural = pronoun.startswith("they")
     if (is_plural and not is_of_user) or _BACK_IN_TIME.match(rest):
-        return 0, statement, False  # of more than who said it, or of no time that is certain
+        return None  # of more than who said it, or of no time that is certain
     who = "The user" if is_of_user else found["name"]
     if pronoun in {"their", "his", "her"}:
         return found.start("whose"), f"{who}'s {rest}", is_of_user
