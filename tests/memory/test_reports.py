@@ -126,6 +126,9 @@ def test_who_is_the_user_by_name_is_the_user() -> None:
     assert found("- Lives in Halle\n", "/memory/people/Tobi.md") == [("user", "Lives in Halle")]
     assert as_user("Tobi ist Vegetarier.", CALLED) == "User ist Vegetarier."
     assert as_user("Tobias and Ana live in Graz.", CALLED) == "Tobias and Ana live in Graz."
+    for said in ("Will be late on Monday.", "Mark the tests as slow.", "Will this be enough?", "Rob and Sue left."):
+        assert as_user(said, frozenset({"will", "mark", "rob"})) == said
+    assert as_user("Mark doesn't eat fish.", frozenset({"mark"})) == "The user doesn't eat fish."
     assert as_user("Tobiasz lives in Graz.", CALLED) == "Tobiasz lives in Graz."
 
 

@@ -19,13 +19,26 @@ _PAIR: Final = re.compile(
     rf"{_NAME}(?=[\s,.;(]|$)"
 )
 _SAYS: Final = re.compile(
-    r"(?:(?:My|(?:The )?[Uu]ser['’]s) (?:\w+ )?name is|(?:I['’]m|I am|(?:The )?[Uu]ser is) called|(?:Please )?[Cc]all me|"
+    r"(?:(?:My|(?:The )?[Uu]ser['’]s) (?:(?:first|full|given|real|preferred) )?name is|"
+    r"(?:I['’]m|I am|(?:The )?[Uu]ser is) called|(?:Please )?[Cc]all me|"
     r"User:|(?:I|(?:The )?[Uu]ser) goe?s? by|Goes by|Ich heiße|Mein Name ist|Je m['’]appelle|Me llamo|Mi nombre es) "
     rf"(?:just )?{_NAME}(?=[\s,.;(]|$)"
 )
 _ALSO: Final = re.compile(rf"\b(?:goes by|aka|a\.k\.a\.|known as|called|call (?:me|him|her|them)|genannt) (?:just )?{_NAME}")
+_TELLS_OF_ONE: Final = re.compile(
+    r"['’]s [a-z]| (?:(?:now|also|still|usually|always|never|really|just|currently|recently|already|only|no longer|mostly) )*"
+    r"(?!(?:this|its|as|at|that|not|but|it|must)\b)(?:[a-zà-ÿ]+(?:s|ed|t|ó)|has|went|got|bought|sold|took|made|gave|became|began|"
+    r"chose|came|lives?|would|will|can|could|plans?|n['’]t|mag|hat|habite|aime|tiene|vive|trabaja|prefiere)(?:n['’]t)?\b"
+)
+"""Behind a name: with "Will be late" or "Mark the tests" no Will and no Mark is meant."""
 _NOT_ENGLISH: Final = re.compile(r" (?:ist|hat|war|mag|wird|kann|es|tiene|está|era|fue|est|a|était|aime)\b")
-_NOT_NAMES: Final = frozenset({"User", "The", "Unknown", "None", "Owner", "Admin", "Root", "Human", "My", "He", "She", "They"})
+_NOT_NAMES: Final = frozenset(
+    """
+    User The Unknown None Owner Admin Root Human My He She They May April June August Summer Autumn Today Tomorrow
+    Monday Tuesday Wednesday Thursday Friday Saturday Sunday
+    """.split()  # noqa: SIM905
+)
+"""Nor are what is a day or a month, too."""
 
 
 def names_in(candidate: MemoryCandidate, *, is_own: bool) -> frozenset[str]:
@@ -47,7 +60,7 @@ def as_user(statement: str, called: frozenset[str]) -> str:
     for name in sorted(called, key=len, reverse=True):
         if statement[: len(name)].casefold() == name:
             rest = statement[len(name) :]
-            if re.match(r"(?:['’]s)? [a-z]", rest) and re.match(r" and\b", rest) is None:
+            if _TELLS_OF_ONE.match(rest) is not None:
                 is_english = _NOT_ENGLISH.match(rest) is None and not any(one.marks.search(statement) for one in LANGUAGES)
                 return f"The user{rest}" if is_english else f"User{rest}"
     return statement

@@ -65,6 +65,8 @@ def _remember_in(store: Store, facts: KnownFacts, container: Container, works: S
     paths = container.memory_paths
     sources = [work for work in works if is_memory_source(work.document.path, work.document.task_type, paths)]
     each([work for work in works if work not in sources], partial(_forget, store), failed)
+    if not sources:
+        return
     called = facts.called(container)
     small = small_contents(store, sources)
     sources = each(sources, partial(_read, store, small, called), failed)
