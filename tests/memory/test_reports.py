@@ -55,6 +55,7 @@ def test_what_somebody_is_noted_to_have_said_is_their_statement(noted: str, said
         "User mentioned he was in Graz.", "User said he'd move to Graz.", "User reported a bug in the login form.",
         "Ana told me that I should move.", "Ana says they are expecting a baby.", "Bob told me Tom moved to Basel.",
         "She told me she moved to Basel.", "The article says that he moved to Basel.", "Somebody told me he moved to Basel.",
+        "Yesterday Ana told me she moved to Basel.",
         "User heroes said they agree.", "User prefers tea.", "The users said they moved.",
     ],
 )  # fmt: skip
@@ -180,6 +181,13 @@ def test_a_block_about_a_human_and_a_log_with_times_are_of_the_user() -> None:
     found = extract(log, SESSION, byte_at=bytes_before(log), called=frozenset({"sam"}))
     assert [one.text for one in found] == ["User: Sam, illustrator", "The user's accountant is Priti Shah"]
     assert {name for one in found for name in names_in(one, is_own=False)} == {"sam"}
+
+
+@pytest.mark.promise("facts.own-name")
+def test_she_behind_somebody_else_is_not_the_user() -> None:
+    lines = ["Lives in Graz", "Wife: Anna", "She works at Nexia", "Prefers tea", "He is allergic to nuts", "Has two kids"]
+    told = [line.replace("He is", "The user is") for line in lines]
+    assert facts("".join(f"- {line}\n" for line in [*lines, "She is six"]), "/memory/USER.md") == [*told, "She is six"]
 
 
 @pytest.mark.promise("facts.assistants")

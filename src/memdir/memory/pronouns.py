@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from memdir.memory.claims import USER, claim_of, is_bare
-from memdir.memory.relations import FEMALE, MALE, PEOPLE
+from memdir.memory.relations import FEMALE, KIN, MALE, PEOPLE
 
 _PRONOUN: Final = re.compile(r"^(?:(?P<who>[Ss]he|[Hh]e)(?P<short>['’]s)?|(?P<own>[Hh]er|[Hh]is)) (?=[a-z])")
 _FULL_NAME: Final = re.compile(
@@ -19,19 +19,22 @@ _MET: Final = re.compile(
     r"Spoke|Chatted|Talk|Chat) (?:with|to)))(?: (?:up )?with)? (?P<name>[A-ZÀ-Þ][\w'’-]+(?: [A-ZÀ-Þ][\w'’-]+){0,2})(?! and\b|,)"
 )
 """Whom what follows tells of."""
+_USER: Final = "The user"
+_OTHERS: Final = re.compile(rf"\b(?:{KIN}|{'|'.join(sorted(PEOPLE))}|kids?|child(?:ren)?|sons|daughters)\b", re.IGNORECASE)
+"""Who else may be meant by what stands behind."""
 _OF_USER: Final = re.compile(r"(?:The |This )?[Uu]ser (?=[a-z])")
 
 
 def resolved(statements: Sequence[str], *, goes_on: Sequence[bool], about: str | None = None) -> list[str]:
     """The statements with the name in place of a pronoun at their beginning. `goes_on`: the statement stands right behind the
     one before it, in the same paragraph. `about`: whom the whole text is about, where that is told."""
-    about = "The user" if about is None and any(map(_OF_USER.match, statements)) else about
+    about = _USER if about is None and any(map(_OF_USER.match, statements)) else about
     said: list[str] = []
     name: str | None = None
     pronoun: str | None = None
     before: str | None = None
     """What may name somebody; looked at only when a pronoun follows."""
-    for statement, follows in zip(statements, goes_on, strict=True):
+    for last, statement, follows in zip([None, *statements], statements, goes_on, strict=False):
         if not follows:
             name = pronoun = before = None
         found = _PRONOUN.match(statement)
@@ -53,7 +56,7 @@ def resolved(statements: Sequence[str], *, goes_on: Sequence[bool], about: str |
             continue
         pronoun = used if name is not None else pronoun
         verb = "'s" if found["own"] or found["short"] else ""
-        who = name or about
+        who = name or (None if about == _USER and last is not None and _OTHERS.search(last) is not None else about)
         said.append(statement if who is None else f"{who}{verb} {statement[found.end() :]}")
     return said
 

@@ -10,7 +10,8 @@ from memdir.memory.relations import FAMILY, KIN
 
 _USER: Final = r"(?:The |This |Our )?[Uu]ser"
 _NAME: Final = (
-    r"(?!(?:The|This|Our|User|She|He|They|It|I|We|You|Who|Somebody|Someone|Nobody|Everyone|Everybody|People)\b)"
+    r"(?!(?:The|This|Our|User|She|He|They|It|I|We|You|Who|Somebody|Someone|Nobody|Everyone|Everybody|People|"
+    r"Yesterday|Today|Tonight|Then|Later|When|If|After|Before|And|But|So)\b)"
     rf"[A-ZÀ-Þ][\w'’-]+(?: [A-ZÀ-Þ][\w'’-]+){{0,2}}|My (?:{KIN}|{FAMILY})"
 )
 _SAYS: Final = (
