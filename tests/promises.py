@@ -814,6 +814,7 @@ _FACTS = _group(
         "endings": "What a later note says is over, or is otherwise now, is shown no more; what it only mentions stays.",
         "several": "All that a note says is over, or is otherwise now, goes, in every file, and comes back if the note goes.",
         "plans": "What is planned changes nothing that holds until then.",
+        "tasks": "What was to be done, or wanted, is over when a note says that it is done; rules and other tasks stay.",
         "clauses": "A sentence that says several things is as many facts, which change apart.",
         "aspects": "What is said of another side of a thing, or of another one of several, ends nothing.",
         "lists": "Items of a list that speaks of the user are remembered, however long it is.",

@@ -13,9 +13,10 @@ from memdir.store.text.words import stem
 
 Kind = Literal[
     "anything", "doing", "not doing", "wanting", "owing", "trouble", "liking", "disliking", "sharing", "away", "near", "place",
-    "owned", "value", "role", "job", "time", "size", "name", "made", "state", "tool", "the same",
+    "owned", "value", "role", "job", "time", "size", "name", "made", "state", "tool", "the same", "done",
 ]  # fmt: skip
-"""What facts must tell of to be ended: `anything` that is about it; `state`, `tool` and `the same` are found in `endings`."""
+"""What facts must tell of to be ended: `anything` that is about it; `state`, `tool`, `the same` and `done` are found in
+`endings`."""
 
 _THE: Final = r"(?:(?:the|my|our|his|her|their|its|all|an?) )?"
 _NP: Final = r"((?:[^.,;:!?()–—]|(?:(?<=\bSt)|(?<=\b[DM]r)|(?<=\bMs)|(?<=\bMrs)|(?<=\bProf)|(?<=\d))[.]){2,60}?)"

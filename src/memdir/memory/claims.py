@@ -243,6 +243,7 @@ _NO_WHO: Final = frozenset(
     """
     the this that these those there it they a an and or but of for from with without by to in on at as if when while where
     which who what how why some many most several all both each every any no not one two three such other another here however
+    found bought got rented took
     thus also although because since after before during under over between among more less new users user people students
     researchers scientists everybody everyone somebody someone nobody figure table section chapter part today yesterday
     tomorrow january february march july august september october november december monday tuesday wednesday thursday friday

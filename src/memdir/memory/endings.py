@@ -20,6 +20,7 @@ from memdir.memory.change_words_other_languages import OTHER_LANGUAGES, ChangeWo
 from memdir.memory.claims import is_readable, speaker_and_words
 from memdir.memory.relations import FAMILY
 from memdir.memory.states import FILLERS, State, is_excluded, states_of
+from memdir.memory.tasks import done_in, first_of, is_done, task_of
 from memdir.memory.tools import Switch, is_replaced, switches, tools_of
 from memdir.store.text.words import stem, words
 
@@ -152,6 +153,8 @@ class Ending:
     said: str = ""
     whole: str = ""
     verb: str = ""
+    done: frozenset[str] = frozenset()
+    """Of the kind `done`, the roots that the verb of what was to be done may have."""
     language: ChangeWords | None = None
     """Of another language than English, with what facts must tell of: `tells`."""
     tells: re.Pattern[str] | None = None
@@ -161,7 +164,7 @@ class Ending:
         """Of `word_topics`, by which such facts are looked up."""
         if self.needs_all:
             return frozenset({_all_of(self.stems)})
-        if self.kind == "the same":
+        if self.kind in {"the same", "done"}:
             return self.stems
         telling = sorted(self.stems - _ACCOUNTS or self.stems, key=lambda one: (-len(one), one))
         return frozenset(telling[: 1 if len(self.stems) < _MISSES_ONE else 2])
@@ -176,6 +179,11 @@ def endings_of(statement: str) -> tuple[Ending, ...]:
     found = list(_told(statement, patterns()))
     found += [Ending(frozenset({_of(state)}), "state", state=state, said=statement) for state in states_of(statement)]
     found += [Ending(frozenset({_of_kind(one.kind)}), "tool", switch=one, said=statement) for one in switches(statement)]
+    found += [
+        Ending(stems, "done", done=verbs, said=statement)
+        for verbs, what in done_in(statement)
+        if (stems := stems_of(what) - _VAGUE)
+    ]
     changed = _CHANGED.search(statement)
     for said in dict.fromkeys((statement, statement if changed is None else _clause_at(statement, changed.start()))):
         about = _about(said)
@@ -308,7 +316,22 @@ def is_ended(fact: str, ending: Ending) -> bool:
         return is_replaced(fact, ending.switch)
     if ending.state is not None:
         return is_excluded(fact, ending.state, ending.said)
+    if ending.kind == "done":
+        return _is_done(fact, ending)
     return _is_about_the_same(fact, ending) if ending.kind == "the same" else _is_over(fact, ending)
+
+
+def _is_done(fact: str, ending: Ending) -> bool:
+    """Whether a fact is a task that is done: what was done is of it, or the reverse; one word only where it is the first."""
+    task = task_of(fact)
+    if task is None or not is_done(task, ending.done) or _RECURRING.search(fact):
+        return False
+    wanted, first = stems_of(task.what) - _VAGUE, stems_of(" ".join(task.what.split()[:2])) - _VAGUE
+    if len(ending.stems) == 1 < len(wanted):
+        return ending.stems == stems_of(first_of(task.what)) or ending.stems == first
+    what = stems_of(first_of(task.what))
+    is_for_another = bool(wanted - what) and bool(ending.stems - what) and (wanted - what).isdisjoint(ending.stems)
+    return bool(wanted) and not is_for_another and (ending.stems <= wanted or what <= ending.stems)
 
 
 def _is_over(fact: str, ending: Ending) -> bool:

@@ -15,7 +15,7 @@ from memdir.core.frontmatter import parse
 from memdir.memory.aspects import MINE, NEW
 from memdir.memory.claims import USER, claim_of, formers_of, is_bare, says, short_names
 from memdir.memory.dates import DATE, WEEKDAY, day_of, ms_of, named_by, parsed, since, written_on
-from memdir.memory.endings import endings_of, says_what_is_over, word_topics
+from memdir.memory.endings import endings_of, may_end, word_topics
 from memdir.memory.guard import is_for_model, is_secret
 from memdir.memory.notes import Note, holds_records, is_reference, note_of
 from memdir.memory.personal import is_first_person, person_of, states
@@ -255,7 +255,7 @@ def _candidate(piece: Statement, subject: str, note: Note) -> tuple[str, str, st
         said = _with_subject(subject, said)
     claim = claim_of(said)
     is_short = piece.form == "sentence" and len(said.split()) < 3 and said.isascii() and not is_first_person(said)
-    if is_short and claim is None and not states_of(said) and not says_what_is_over(said):
+    if is_short and claim is None and not states_of(said) and not may_end(said):
         return None
     durable = decided and not is_recent_part
     # A date at the beginning makes an event; one further in is a detail of a durable fact.

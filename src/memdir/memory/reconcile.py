@@ -16,6 +16,7 @@ from memdir.memory.aspects import HOW, aspect_of, has_several, key_and_value, to
 from memdir.memory.claims import USER, Claim, claim_of, employer_of, formers_of, short_names, speaker_and_words
 from memdir.memory.dates import DAY_MS, MONTH, WEEKDAY, is_planned
 from memdir.memory.endings import endings_of, is_ended, stems_of, word_topics
+from memdir.memory.tasks import is_order
 from memdir.memory.tools import is_of_kind
 from memdir.store.types import Memory, MemoryCandidate
 
@@ -265,6 +266,7 @@ def ends(candidate: MemoryCandidate, fact: MemoryCandidate) -> bool:
         for ending in endings_of(candidate.text)
         if not (ending.kind == "the same" and (candidate.is_passing or _are_of_other_sides(candidate, fact)))
         and not (ending.kind == "name" and _may_be_another(candidate))
+        and not (ending.kind == "done" and fact.kind == "static" and is_order(fact.text))
         and not (ending.kind == "place" and _moves_house(candidate))
     )
 

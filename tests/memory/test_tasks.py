@@ -1,0 +1,62 @@
+"""What was to be done is over when a later note says that it is done, and else is not."""
+
+from __future__ import annotations
+
+import pytest
+
+from memdir_bench.memory.judging import DAY_MS, Store
+
+pytestmark = pytest.mark.promise("facts.tasks")
+
+
+def latest(task: str, later: str) -> list[str]:
+    store = Store()
+    store.write("/memory/notes/todo.md", task + "\n", now_ms=20_000 * DAY_MS)
+    before = [one.candidate.text for one in store.latest()]
+    assert before
+    store.write("/memory/2026-11-28.md", f"Rain all day.\n\n{later}\n", now_ms=20_001 * DAY_MS)
+    return [one.candidate.text for one in store.latest() if one.candidate.text in before]
+
+
+@pytest.mark.parametrize(
+    ("task", "later"),
+    [
+        ("- [ ] Renew the domain heron.dev before Dec 12", "Domain renewed."),
+        ("- [ ] Renew the domain heron.dev before Dec 12", "The domain is renewed."),
+        ("- [ ] Renew the domain heron.dev before Dec 12", "I renewed heron.dev today."),
+        ("- [ ] Call the dentist", "Called the dentist."),
+        ("- [ ] Book flights to Lisbon", "Flights booked!"),
+        ("- Wants to plant a quince tree in spring", "The quince tree is planted!"),
+        ("- Need to fix the gutter", "The gutter is finally fixed."),
+        ("- [ ] Send the contract to Marta", "Sent Marta the contract."),
+        ("- Planning to repaint the kitchen", "We repainted the kitchen."),
+        ("- Looking for a flat", "Found a flat in Graz."),
+        ("- [ ] Write the migration script", "I've written the migration script."),
+    ],
+)
+def test_what_is_done_is_no_task_any_more(task: str, later: str) -> None:
+    assert latest(task, later) == []
+
+
+@pytest.mark.parametrize(
+    ("task", "later"),
+    [
+        ("- Run the linter before a commit", "Ran the linter."),
+        ("I need to take my pills every morning.", "Took my pills."),
+        ("- [ ] Fix the login bug", "Fixed the export bug."),
+        ("- [ ] Call Karl about the roof", "Called Karla."),
+        ("- I have to pick up Mila at 15:30", "Picked up Mila late."),
+        ("- Must pay rent on the first", "Paid rent."),
+        ("I like to cook curry.", "Cooked a curry."),
+        ("- [ ] Send the contract to Marta", "Sent the photos to Marta."),
+        ("- [ ] Renew the domain", "The domain will be renewed tomorrow."),
+        ("- [ ] Renew the domain", "Domain not renewed yet."),
+        ("- [ ] Call the dentist", "Should have called the dentist."),
+        ("Wants to learn Italian", "Learned that Ana is Italian."),
+        ("- Wants to move to Lisbon", "Moved the sofa to the wall."),
+        ("- [ ] Water the plants", "Ana watered her plants."),
+        ("- [ ] Book flights to Lisbon", "Booked flights to Porto."),
+    ],
+)
+def test_a_rule_another_thing_and_what_is_not_done_yet_stay(task: str, later: str) -> None:
+    assert len(latest(task, later)) == 1
