@@ -30,7 +30,7 @@ TRUSTED: Final = RELATIVES | frozenset(
     """
     doctor doctors dentist vet gp physio physiotherapist nurse therapist surgeon midwife pharmacist optician landlord landlady
     teacher coach tutor professor supervisor accountant lawyer notary colleague colleagues friend friends neighbour neighbours
-    neighbor mechanic team lead client customer employer school wife kids
+    neighbor mechanic team lead client customer employer school wife kids user
     """.split()  # noqa: SIM905
 )
 """Who knows of the user what they say."""

@@ -8,7 +8,7 @@ from typing import Final
 
 from memdir.memory.relations import FAMILY, KIN
 
-_USER: Final = r"(?:The |This |Our )?[Uu]ser"
+_USER: Final = r"(?:[Tt]he |This |Our )?[Uu]ser"
 _NAME: Final = (
     r"(?!(?:The|This|Our|User|She|He|They|It|I|We|You|Who|Somebody|Someone|Nobody|Everyone|Everybody|People|"
     r"Yesterday|Today|Tonight|Then|Later|When|If|After|Before|And|But|So)\b)"
