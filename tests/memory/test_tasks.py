@@ -54,6 +54,7 @@ def test_what_is_done_is_no_task_any_more(task: str, later: str) -> None:
         ("- [ ] Call the dentist", "Should have called the dentist."),
         ("Wants to learn Italian", "Learned that Ana is Italian."),
         ("- Wants to move to Lisbon", "Moved the sofa to the wall."),
+        ("- [ ] Call the bank", "The bank called, they want a form."),
         ("- [ ] Water the plants", "Ana watered her plants."),
         ("- [ ] Book flights to Lisbon", "Booked flights to Porto."),
     ],

@@ -125,7 +125,9 @@ _REMEMBERED: Final = re.compile(
     r"(?:[^\n]{1,2000}\n){1,12}?[ \t]*type:[ \t]*(?:user|feedback|project|reference)[ \t]*\r?\n"
 )
 """The head of a file in which Claude Code keeps one memory."""
-_TO_AGENT: Final = re.compile(r"(?:The )?[Uu]ser (?:asked|told|wants|wanted|expects|reminded|corrected|thanked) (?:me|us|that (?:I|we))\b")
+_TO_AGENT: Final = re.compile(
+    r"(?:The )?[Uu]ser (?:asked|told|wants|wanted|expects|reminded|corrected|thanked) (?:me|us|that (?:I|we))\b"
+)
 _OF_USER: Final = re.compile(r"(?:The )?[Uu]ser(?:['’]s)? (?=[a-z])")
 _OF_WRITER: Final = re.compile(r"(?:I|My)\b")
 _BETWEEN: Final = re.compile(rf"(?:{JOINING})?\s*|\n[ \t]+[-*+] ")

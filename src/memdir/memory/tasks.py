@@ -41,11 +41,13 @@ _DID: Final = re.compile(
     re.IGNORECASE,
 )
 _IS_DONE: Final = re.compile(
-    r"(?:^|[,;–] |\. |\band )(?P<what>(?:[^.;,!?:]|\.(?=\w)){2,60}?)(?: (?:is|are|was|were|got|has been|have been))?"
+    r"(?:^|[,;–] |\. |\band )(?P<what>(?:[^.;,!?:]|\.(?=\w)){2,60}?)(?P<passive> (?:is|are|was|were|got|has been|have been))?"
     rf"(?: (?:now|finally|all))* {_PAST}"
     r"(?=\s*[.!,;]|\s*$| (?:today|yesterday|now|at last|finally|last|this|on \w+day)\b)",
     re.IGNORECASE,
 )
+_OF_PEOPLE: Final = frozenset({"called", "wrote", "replied", "answered", "texted", "phoned", "mailed", "asked", "visited"})
+"""With "The bank called" nobody called the bank."""
 _NOT_YET: Final = re.compile(
     r"\b(?:not|never|will|shall|should|must|to be|needs?|going|would|could|tomorrow|if|when|until|almost|nearly|half|partly|"
     r"tried|planned|wanted|forgot|failed|nobody|no one)\b|n['’]t\b|\?",
@@ -85,6 +87,8 @@ def done_in(statement: str) -> Iterator[tuple[frozenset[str], str]]:
     for pattern in (_DID, _IS_DONE):
         for found in pattern.finditer(statement):
             verb = found["verb"].casefold()
+            if verb in _OF_PEOPLE and not found.groupdict().get("passive", " "):
+                continue
             base = _BASE.get(verb)
             verbs = {base} if base else {verb, verb.removesuffix("d"), verb.removesuffix("ed")}
             yield frozenset(map(root, verbs)), found["what"]
