@@ -169,6 +169,27 @@ def test_the_user_is_known_by_name_whichever_note_comes_first(
     assert set(found.values()) == {"user"}
 
 
+@pytest.mark.promise("facts.own-name")
+def test_files_that_give_the_user_other_names_are_read_once_each(server: ServerProcess, client: httpx.Client, tag: str) -> None:
+    """Short names hold beside the whole one; of two others the later one does, and no file asks for the other for ever."""
+    del server
+    at = {"containerTag": tag}
+    notes = {
+        "USER.md": "- Name: Tobias Renner\n- Bo is a friend.\n", "human.md": "Name: Tobi\n",
+        "me.md": "- My name is Bo Ek.\n- Tobi is a friend.\n",
+    }  # fmt: skip
+    for day, (path, text) in enumerate(notes.items()):
+        of_file = {**at, "mtimeNs": str((20_000 + day) * 86_400 * 10**9)}
+        client.put(f"/v1/files/memory/{path}", params=of_file, content=text.encode()).raise_for_status()
+        done(client, tag)
+    found = {one["text"] for one in client.get("/v1/facts", params=at).json()["facts"]}
+    assert "My name is Bo Ek." in found
+    client.delete("/v1/files/memory/me.md", params=at).raise_for_status()
+    done(client, tag)
+    found = {one["text"] for one in client.get("/v1/facts", params=at).json()["facts"]}
+    assert {"Name: Tobias Renner", "Name: Tobi"} <= found
+
+
 @pytest.mark.promise("facts.several")
 def test_all_that_a_note_ends_is_told_as_its_change(server: ServerProcess, client: httpx.Client, tag: str) -> None:
     del server

@@ -19,7 +19,7 @@ from memdir.memory.endings import endings_of, may_end, word_topics
 from memdir.memory.guard import is_for_model, is_secret
 from memdir.memory.notes import Note, holds_records, is_reference, note_of
 from memdir.memory.personal import is_first_person, person_of, states
-from memdir.memory.reconcile import ends, is_in_time
+from memdir.memory.reconcile import ends, may_replace
 from memdir.memory.relations import RELATIVES
 from memdir.memory.statements import FRONT_MAX_CHARS, SENTENCES, Statement
 from memdir.memory.states import PASSING, states_of
@@ -159,7 +159,7 @@ def _holding(found: Sequence[MemoryCandidate], *, newest_first: bool) -> tuple[M
         if claim is not None:
             single = {claim.topic} if claim.is_single else set()
             own = single | {(claim.subject, f"={name}") for name in short_names(claim.value)}
-            if any(is_in_time(later, candidate) for topic in own for later in taken.get(topic, ())):
+            if any(may_replace(later, candidate) for topic in own for later in taken.get(topic, ())):
                 continue
             for said in single | {(claim.subject, f"={former}") for former in formers_of(candidate.text)}:
                 taken.setdefault(said, []).append(candidate)

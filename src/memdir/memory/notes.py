@@ -209,7 +209,7 @@ class Note:
         if self.is_own and self.subject == USER and not any(map(is_first_person, said)):
             about = "The user"  # as agents write: "Prefers tea. He is allergic to nuts."
         named = _with_names(self.text, pieces, about, self.called)
-        is_agents = any(piece.is_noted_of_user or _TO_AGENT.match(piece.text) is not None for piece in named)
+        is_agents = any(piece.is_report or _TO_AGENT.match(piece.text) is not None for piece in named)
         kept = [
             (one and not (is_agents and _is_of_writer(piece.text)))
             or (
@@ -429,7 +429,7 @@ def _direct(text: str, piece: Statement, called: frozenset[str]) -> Statement:
         return piece if said == piece.text else replace(piece, text=said, is_noted_of_user=True)
     start, said, is_of_user = reported
     start = source_at(text[piece.start : piece.end], piece.text, start)
-    return replace(piece, start=piece.start + start, text=said, is_noted_of_user=is_of_user)
+    return replace(piece, start=piece.start + start, text=said, is_noted_of_user=is_of_user, is_report=is_of_user)
 
 
 def _clauses(text: str, piece: Statement) -> list[Statement]:

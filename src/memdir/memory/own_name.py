@@ -55,6 +55,12 @@ def names_in(candidate: MemoryCandidate, *, is_own: bool) -> frozenset[str]:
     return frozenset(name.casefold() for name in names if name.split()[0] not in _NOT_NAMES)
 
 
+def are_of_one_name(one: MemoryCandidate, other: MemoryCandidate) -> bool:
+    """Whether two facts say what the user is called, one in short: "Tobi", "Tobias Renner"."""
+    first, second = names_in(one, is_own=True), names_in(other, is_own=True)
+    return any(a.startswith(b) or b.startswith(a) for a in first for b in second)
+
+
 def as_user(statement: str, called: frozenset[str]) -> str:
     """A statement that begins with a name of the user, of the user."""
     for name in sorted(called, key=len, reverse=True):

@@ -16,6 +16,7 @@ from memdir.memory.aspects import HOW, aspect_of, has_several, key_and_value, to
 from memdir.memory.claims import USER, Claim, claim_of, employer_of, formers_of, short_names, speaker_and_words
 from memdir.memory.dates import DAY_MS, MONTH, WEEKDAY, is_planned
 from memdir.memory.endings import endings_of, is_ended, stems_of, word_topics
+from memdir.memory.own_name import are_of_one_name
 from memdir.memory.tasks import is_order
 from memdir.memory.tools import is_of_kind
 from memdir.store.types import Memory, MemoryCandidate
@@ -235,9 +236,11 @@ def _ending_topics_of(candidate: MemoryCandidate) -> list[tuple[str, str]]:
     return names + [("≠~", topic) for topic in sorted(word_topics(candidate.text))]
 
 
-def is_in_time(candidate: MemoryCandidate, fact: MemoryCandidate) -> bool:
+def may_replace(candidate: MemoryCandidate, fact: MemoryCandidate) -> bool:
     """Whether another value may take the place of a fact already: a plan changes nothing but a plan, and a plan is over when it
-    has come true."""
+    has come true; what the user is called in short holds beside the name."""
+    if are_of_one_name(candidate, fact):
+        return False
     planned = is_planned(candidate.text)
     if planned == is_planned(fact.text):
         return True
@@ -370,7 +373,7 @@ def _replacing(candidate: MemoryCandidate, table: Mapping[tuple[str, str], Seque
         one
         for topic in topics
         for one in _under_topic(candidate, topic, table)
-        if (ends if topic[0] == "≠~" else is_in_time)(one.candidate, candidate)
+        if (ends if topic[0] == "≠~" else may_replace)(one.candidate, candidate)
     ]
     later = [one for one in known if one.is_latest and _is_before(candidate, one)]
     return min(later, key=lambda one: (one.candidate.said_ms or 0, one.id), default=None)
@@ -393,7 +396,7 @@ def _replaced_by(candidate: MemoryCandidate, table: Mapping[tuple[str, str], Seq
         if topic[0] == "~":
             over |= {memory.id: memory for memory in known if ends(candidate, memory.candidate)}
         else:
-            by_value |= {memory.id: memory for memory in known if is_in_time(candidate, memory.candidate)}
+            by_value |= {memory.id: memory for memory in known if may_replace(candidate, memory.candidate)}
     told = sorted(over.values(), key=lambda memory: (len(stems_of(memory.candidate.text)), memory.id))
     return [*by_value.values(), *(memory for memory in told if memory.id not in by_value)]
 

@@ -130,7 +130,9 @@ class Statement:
     day: date | None = None
     """When, where a message tells."""
     is_noted_of_user: bool = False
-    """Whether somebody, an agent, notes that the user said it, or says it of the user by name."""
+    """Whether the user is noted to have said it, or it says it of the user by name."""
+    is_report: bool = False
+    """Whether the user is noted to have said it: by somebody else, an agent."""
 
     @property
     def key(self) -> str:

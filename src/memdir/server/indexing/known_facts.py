@@ -100,6 +100,8 @@ class KnownFacts:
     def of_names(self, container: Container, names: Collection[str]) -> list[str]:
         """Ids of documents with facts about somebody who is called so (in lower case), or that name them; at most
         DOCUMENTS_MAX."""
+        if not names:
+            return []
         named = re.compile(rf"\b(?:{'|'.join(map(re.escape, names))})\b", re.IGNORECASE)
         found = {
             memory.document_id

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
@@ -70,10 +70,12 @@ def _remember_in(store: Store, facts: KnownFacts, container: Container, works: S
     called = facts.called(container)
     small = small_contents(store, sources)
     sources = each(sources, partial(_read, store, small, called), failed)
-    names = _names_in(sources) - called
-    if names:  # of documents that were read already, and of these
+    names = _names_in((work.document.path, work.candidates) for work in sources) - called
+    if names:  # these are read again with them, and so are others, once
+        known = store.memories.standing_in([work.document.id for work in sources])
+        before = _names_in((work.document.path, [memory.candidate for memory in known[work.document.id]]) for work in sources)
         here = {work.document.id for work in works}
-        others = [one for one in facts.of_names(container, names) if one not in here]
+        others = [one for one in facts.of_names(container, names - before) if one not in here]
         store.reprocessing.ask_for(container.id, others, "memory")
         sources = each(sources, partial(_read, store, small, called | names), failed)
     standing = store.memories.standing_in([work.document.id for work in sources])
@@ -86,13 +88,10 @@ def _remember_in(store: Store, facts: KnownFacts, container: Container, works: S
         _decide(store, facts, now, unrelated, failed)
 
 
-def _names_in(works: Sequence[_Reading]) -> frozenset[str]:
-    """What the user is called, as these say."""
+def _names_in(said: Iterable[tuple[str | None, Sequence[MemoryCandidate]]]) -> frozenset[str]:
+    """What the user is called, as documents say, of which the paths are given."""
     return frozenset(
-        name
-        for work in works
-        for candidate in work.candidates
-        for name in names_in(candidate, is_own=is_about_user(work.document.path or ""))
+        name for path, candidates in said for one in candidates for name in names_in(one, is_own=is_about_user(path or ""))
     )
 
 
