@@ -187,6 +187,8 @@ def test_a_block_about_a_human_and_a_log_with_times_are_of_the_user() -> None:
 def test_she_behind_somebody_else_is_not_the_user() -> None:
     lines = ["Lives in Graz", "Wife: Anna", "She works at Nexia", "Prefers tea", "He is allergic to nuts", "Has two kids"]
     told = [line.replace("He is", "The user is") for line in lines]
+    told_of_user = "The user is married to Daniel and has a daughter.\n\nShe is lactose intolerant.\n"
+    assert facts(told_of_user, "/memory/USER.md")[-1] == "The user is lactose intolerant."
     assert facts("".join(f"- {line}\n" for line in [*lines, "She is six"]), "/memory/USER.md") == [*told, "She is six"]
 
 

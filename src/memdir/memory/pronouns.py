@@ -56,7 +56,8 @@ def resolved(statements: Sequence[str], *, goes_on: Sequence[bool], about: str |
             continue
         pronoun = used if name is not None else pronoun
         verb = "'s" if found["own"] or found["short"] else ""
-        who = name or (None if about == _USER and last is not None and _OTHERS.search(last) is not None else about)
+        may_be_other = last is not None and _OTHERS.search(last) is not None and _OF_USER.match(last) is None
+        who = name or (None if about == _USER and may_be_other else about)
         said.append(statement if who is None else f"{who}{verb} {statement[found.end() :]}")
     return said
 
