@@ -231,7 +231,7 @@ def hostile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sandbox
     folder = tmp_path / "more"
     folder.mkdir()
     for name, code in HOSTILE.items():
-        (folder / f"{name}.py").write_text(f"SECRETS = {(str(secret), str(Path.home() / '.profile'))!r}\n{code}")
+        (folder / f"{name}.py").write_text(f"SECRETS = {(str(secret), __file__)!r}\n{code}")
     start = (
         "import sys; sys.path.append({0!r}); import memdir.ingest.extractors as e; e.__path__.append({0!r}); "
         "from memdir.ingest.sandbox import fork_server as f; f.main()"

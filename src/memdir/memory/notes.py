@@ -13,7 +13,7 @@ from typing import Final, Literal
 from memdir.core.caseless import Caseless
 from memdir.memory.assertions import is_meant
 from memdir.memory.assistants import as_list, is_memory, is_of_assistant
-from memdir.memory.claims import USER, claim_of
+from memdir.memory.claims import USER, claim_of, is_bare
 from memdir.memory.clauses import JOINING, clauses
 from memdir.memory.dates import DAY_PREFIX, Journal, named_by
 from memdir.memory.endings import may_end
@@ -206,7 +206,8 @@ class Note:
                 for one, item, text in zip(personal(said, listed=all(listed)), listed, said, strict=True)
             ]
         about = f"{self.subject[:1].upper()}{self.subject[1:]}" if self.is_record else None
-        if self.is_own and self.subject == USER and not any(map(is_first_person, said)):
+        tells_of_user = any(piece.form == "pair" for piece in pieces) or any(map(is_bare, said))
+        if self.is_own and self.subject == USER and tells_of_user and not any(map(is_first_person, said)):
             about = "The user"  # as agents write: "Prefers tea. He is allergic to nuts."
         named = _with_names(self.text, pieces, about, self.called)
         is_agents = any(piece.is_report or _TO_AGENT.match(piece.text) is not None for piece in named)
