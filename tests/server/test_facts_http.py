@@ -14,6 +14,13 @@ from .test_search_http import done
 pytestmark = ON_BOTH
 
 
+def note(client: httpx.Client, tag: str, path: str, text: str, *, written_s: int) -> None:
+    """A file among the memories, written at a time; waits for its facts."""
+    of_file = {"containerTag": tag, "mtimeNs": str(written_s * 10**9)}
+    client.put(f"/v1/files/memory/{path}", params=of_file, content=text.encode()).raise_for_status()
+    done(client, tag)
+
+
 @pytest.mark.promise("facts.why")
 def test_a_fact_says_its_lines_and_what_it_said_before(server: ServerProcess, client: httpx.Client, tag: str) -> None:
     del server
@@ -136,9 +143,7 @@ def test_of_two_notes_of_one_day_the_one_that_was_written_later_counts(
     notes = {"me.md": ("I live in Porto.", 20_000_000), "news.md": ("I moved to Lisbon in May 2020.", 20_000_003)}
     for path in sorted(notes, key=lambda path: path != first):
         text, written_s = notes[path]
-        of_file = {**at, "mtimeNs": str((written_s + 36_000) * 10**9)}
-        client.put(f"/v1/files/memory/{path}", params=of_file, content=text.encode()).raise_for_status()
-        done(client, tag)
+        note(client, tag, path, text, written_s=written_s + 36_000)
     (lisbon,) = client.get("/v1/facts", params=at).json()["facts"]
     assert lisbon["text"] == "I moved to Lisbon in May 2020."
     assert [one["text"] for one in lisbon["versions"]] == ["I live in Porto."]
@@ -157,9 +162,7 @@ def test_the_user_is_known_by_name_whichever_note_comes_first(
     }
     for name in sorted(notes, key=lambda name: name != first):
         path, text, day = notes[name]
-        of_file = {**at, "mtimeNs": str(day * 86_400 * 10**9)}
-        client.put(f"/v1/files/memory/{path}", params=of_file, content=text.encode()).raise_for_status()
-        done(client, tag)
+        note(client, tag, path, text, written_s=day * 86_400)
     wanted = {"Name: Tobias Renner (goes by Tobi)", "The user moved to Halle.", "The user's wife is Henrike."}
     deadline = time.monotonic() + 60
     found: dict[str, str] = {}
@@ -179,9 +182,7 @@ def test_files_that_give_the_user_other_names_are_read_once_each(server: ServerP
         "me.md": "- My name is Bo Ek.\n- Tobi is a friend.\n",
     }  # fmt: skip
     for day, (path, text) in enumerate(notes.items()):
-        of_file = {**at, "mtimeNs": str((20_000 + day) * 86_400 * 10**9)}
-        client.put(f"/v1/files/memory/{path}", params=of_file, content=text.encode()).raise_for_status()
-        done(client, tag)
+        note(client, tag, path, text, written_s=(20_000 + day) * 86_400)
     found = {one["text"] for one in client.get("/v1/facts", params=at).json()["facts"]}
     assert "My name is Bo Ek." in found
     client.delete("/v1/files/memory/me.md", params=at).raise_for_status()

@@ -23,6 +23,10 @@ _NAME: Final = re.compile(
     r"(?:-(?:export|backup|list|dump|import|old|v?\d+|[a-z]{2}))*"
 )
 """`chatgpt-memories`, `claude-memory-export`, `gemini-saved-info`, `memories-from-claude`."""
+_CLAUDE_CODE: Final = re.compile(
+    r"---\r?\n(?=(?:[^\n]{1,2000}\n){0,12}?name:)(?=(?:[^\n]{1,2000}\n){0,12}?description:)"
+    r"(?:[^\n]{1,2000}\n){1,12}?[ \t]*type:[ \t]*(?P<type>user|feedback|project|reference)[ \t]*\r?\n"
+)
 _LINE_MIN_WORDS: Final = 3
 _FENCE: Final = re.compile(r"^[ \t]*(?:```|~~~)[^\n]*$", re.MULTILINE)
 _DAY: Final = re.compile(
@@ -36,6 +40,13 @@ _DAY: Final = re.compile(
 def is_of_assistant(name: str) -> bool:
     """Whether a file, by its name in lower case with `-` between words, holds what an assistant remembers of its user."""
     return _NAME.fullmatch(re.sub(r"[()\[\]]", "", name)) is not None
+
+
+def claude_code_type(text: str) -> str | None:
+    """Of a file in which Claude Code keeps one memory, what its head says the memory is about: `user`, `feedback`, `project` or
+    `reference`; None of other texts."""
+    head = _CLAUDE_CODE.match(text)
+    return None if head is None else head["type"]
 
 
 def as_list(text: str) -> str:

@@ -20,7 +20,7 @@ from memdir.memory.change_words_other_languages import OTHER_LANGUAGES, ChangeWo
 from memdir.memory.claims import is_readable, speaker_and_words
 from memdir.memory.relations import FAMILY
 from memdir.memory.states import FILLERS, State, is_excluded, states_of
-from memdir.memory.tasks import done_in, first_of, is_done, task_of
+from memdir.memory.tasks import done_in, is_done, object_of, task_of
 from memdir.memory.tools import Switch, is_replaced, switches, tools_of
 from memdir.store.text.words import stem, words
 
@@ -328,8 +328,8 @@ def _is_done(fact: str, ending: Ending) -> bool:
         return False
     wanted, first = stems_of(task.what) - _VAGUE, stems_of(" ".join(task.what.split()[:2])) - _VAGUE
     if len(ending.stems) == 1 < len(wanted):
-        return ending.stems == stems_of(first_of(task.what)) or ending.stems == first
-    what = stems_of(first_of(task.what))
+        return ending.stems == stems_of(object_of(task.what)) or ending.stems == first
+    what = stems_of(object_of(task.what))
     is_for_another = bool(wanted - what) and bool(ending.stems - what) and (wanted - what).isdisjoint(ending.stems)
     return bool(wanted) and not is_for_another and (ending.stems <= wanted or what <= ending.stems)
 

@@ -12,7 +12,7 @@ from typing import Final, Literal
 
 from memdir.core.caseless import Caseless
 from memdir.memory.assertions import is_meant
-from memdir.memory.assistants import as_list, is_memory, is_of_assistant
+from memdir.memory.assistants import as_list, claude_code_type, is_memory, is_of_assistant
 from memdir.memory.claims import USER, claim_of, is_bare
 from memdir.memory.clauses import JOINING, clauses
 from memdir.memory.dates import DAY_PREFIX, Journal, named_by
@@ -120,11 +120,6 @@ _OF_PERSON: Final = re.compile(
 )
 """What the head of a note says of whom it is about."""
 _HEAD_CHARS: Final = 1000
-_REMEMBERED: Final = re.compile(
-    r"---\r?\n(?=(?:[^\n]{1,2000}\n){0,12}?name:)(?=(?:[^\n]{1,2000}\n){0,12}?description:)"
-    r"(?:[^\n]{1,2000}\n){1,12}?[ \t]*type:[ \t]*(?:user|feedback|project|reference)[ \t]*\r?\n"
-)
-"""The head of a file in which Claude Code keeps one memory."""
 _TO_AGENT: Final = re.compile(
     r"(?:The )?[Uu]ser (?:asked|told|wants|wanted|expects|reminded|corrected|thanked) (?:me|us|that (?:I|we))\b"
 )
@@ -214,7 +209,7 @@ class Note:
         kept = [
             (one and not (is_agents and _is_of_writer(piece.text)))
             or (
-                (piece.key in self.members or piece.is_noted_of_user or (is_agents and _OF_USER.match(piece.text) is not None))
+                (piece.key in self.members or piece.concerns_user or (is_agents and _OF_USER.match(piece.text) is not None))
                 and is_meant(piece.text)
             )
             for one, piece in zip(chosen, named, strict=True)
@@ -261,7 +256,7 @@ class Note:
 def note_of(text: str, path: str, called: frozenset[str] = frozenset()) -> Note:
     """Of a document; `path` is empty for one that lies in no place. `called`: names of the user, in lower case."""
     subject = _subject_of(path)
-    is_remembered = _REMEMBERED.match(text) is not None
+    is_remembered = claude_code_type(text) is not None
     subject = USER if is_remembered or subject.casefold() in called else subject
     stem, folder = _stem_and_folder(path)
     from_assistant = is_of_assistant(stem)
@@ -349,7 +344,7 @@ def is_reference(text: str, path: str) -> bool:
 
 def holds_records(heading: str) -> bool:
     """Whether each heading below one is somebody, or a project: "Projects", "Current projects"."""
-    return heading.casefold().split()[-1:] in [[stem] for stem in _RECORDS_STEMS - _GROUPS_STEMS]
+    return heading.casefold().rpartition(" ")[2] in _RECORDS_STEMS - _GROUPS_STEMS
 
 
 def is_about_user(path: str) -> bool:
@@ -415,7 +410,7 @@ def _with_names(text: str, pieces: Sequence[Statement], about: str | None, calle
         and "\n\n" not in text[before.end : piece.start]
         for before, piece in zip([None, *pieces], pieces, strict=False)
     ]  # fmt: skip
-    about = "The user" if about is None and any(piece.is_noted_of_user for piece in pieces) else about
+    about = "The user" if about is None and any(piece.concerns_user for piece in pieces) else about
     said = resolved([piece.text for piece in pieces], goes_on=goes_on, about=about)
     return [_direct(text, replace(piece, text=one), called) for piece, one in zip(pieces, said, strict=True)]
 
@@ -427,10 +422,10 @@ def _direct(text: str, piece: Statement, called: frozenset[str]) -> Statement:
     reported = direct(piece.text, called)
     if reported is None:
         said = as_user(piece.text, called)
-        return piece if said == piece.text else replace(piece, text=said, is_noted_of_user=True)
+        return piece if said == piece.text else replace(piece, text=said, concerns_user=True)
     start, said, is_of_user = reported
     start = source_at(text[piece.start : piece.end], piece.text, start)
-    return replace(piece, start=piece.start + start, text=said, is_noted_of_user=is_of_user, is_report=is_of_user)
+    return replace(piece, start=piece.start + start, text=said, concerns_user=is_of_user, is_report=is_of_user)
 
 
 def _clauses(text: str, piece: Statement) -> list[Statement]:

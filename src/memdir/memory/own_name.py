@@ -8,6 +8,7 @@ from typing import Final
 
 from memdir.memory.claims import USER
 from memdir.memory.claims_other_languages import LANGUAGES
+from memdir.memory.reports import ADVERBS
 from memdir.store.types import MemoryCandidate
 
 NAMES_MAX: Final = 8
@@ -26,7 +27,7 @@ _SAYS: Final = re.compile(
 )
 _ALSO: Final = re.compile(rf"\b(?:goes by|aka|a\.k\.a\.|known as|called|call (?:me|him|her|them)|genannt) (?:just )?{_NAME}")
 _TELLS_OF_ONE: Final = re.compile(
-    r"['’]s [a-z]| (?:(?:now|also|still|usually|always|never|really|just|currently|recently|already|only|no longer|mostly) )*"
+    rf"['’]s [a-z]| {ADVERBS}"
     r"(?!(?:this|its|as|at|that|not|but|it|must)\b)(?:[a-zà-ÿ]+(?:s|ed|t|ó)|has|went|got|bought|sold|took|made|gave|became|began|"
     r"chose|came|lives?|would|will|can|could|plans?|n['’]t|mag|hat|habite|aime|tiene|vive|trabaja|prefiere)(?:n['’]t)?\b"
 )

@@ -39,8 +39,9 @@ _ELSEWHERE: Final = re.compile(
 """The user in other languages, and what they are noted to have said."""
 _BACK_IN_TIME: Final = re.compile(r"(?:was|were|had|would|could|should|might)\b|['’]d\b")
 """Reported like this it may be so now, or have been."""
-_ADVERBS: Final = r"(?:(?:now|also|still|usually|always|never|really|only|mostly|currently|just|already|recently) )*"
-_PLURAL: Final = re.compile(rf"(?P<adverbs>{_ADVERBS})(?P<verb>[a-z]+(?:n['’]t)?)")
+ADVERBS: Final = r"(?:(?:now|also|still|usually|always|never|really|only|mostly|currently|just|already|recently|no longer) )*"
+"""Before a verb."""
+_PLURAL: Final = re.compile(rf"(?P<adverbs>{ADVERBS})(?P<verb>[a-z]+(?:n['’]t)?)")
 _IRREGULAR: Final = {
     "are": "is", "have": "has", "do": "does", "go": "goes", "aren't": "isn't", "haven't": "hasn't", "don't": "doesn't",
     "study": "studies", "teach": "teaches",

@@ -129,10 +129,10 @@ class Statement:
     """Who says it where several speak, `turns.ME` for the user; None where the text has one voice."""
     day: date | None = None
     """When, where a message tells."""
-    is_noted_of_user: bool = False
-    """Whether the user is noted to have said it, or it says it of the user by name."""
+    concerns_user: bool = False
+    """Whether it is a report, or speaks of the user by name."""
     is_report: bool = False
-    """Whether the user is noted to have said it: by somebody else, an agent."""
+    """Whether somebody else, an agent, reports that the user said it."""
 
     @property
     def key(self) -> str:

@@ -99,7 +99,7 @@ def is_done(task: Task, verbs: frozenset[str]) -> bool:
     return task.verb in verbs if task.verb else not verbs.isdisjoint(_FOUND)
 
 
-def first_of(what: str) -> str:
+def object_of(what: str) -> str:
     """What something is done to, without when, where and for whom."""
     return _BEFORE.sub("", what)
 

@@ -25,7 +25,7 @@ _ITEM: Final = re.compile(r"(\s*)(?:[-*+]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?(\S.*)
 _NO_PROSE: Final = re.compile(r"\s*[|<>@]")
 _CODE: Final = re.compile(r"(`+[^`]*`+)")
 _LINK: Final = re.compile(r"!?\[([^\]]*)\]\(([^)\s]*)[^)]*\)")
-_STRONG: Final = re.compile(r"(?<!\s)\*\*|\*\*(?!\s)")
+STRONG: Final = re.compile(r"(?<!\s)\*\*|\*\*(?!\s)")
 _EMPHASIS: Final = re.compile(r"(?<![\w*])\*(?=\S)([^*]+)(?<=\S)\*(?![\w*])")
 _NAMES_WRONG: Final = re.compile(
     r"\b(?:don['’]?t|do not|not to|avoid|never|anti-?patterns?|mistakes?|pitfalls?|gotchas?|wrong|forbidden|prohibited)\b",
@@ -81,7 +81,7 @@ def _plain(block: _Block) -> _Block:
     if len(_LINK.sub("", block.text).split()) > 1:
         text = _LINK.sub(_named, block.text)
         parts = _CODE.split(text)
-        parts[::2] = (_EMPHASIS.sub(r"\1", _STRONG.sub("", part)) for part in parts[::2])
+        parts[::2] = (_EMPHASIS.sub(r"\1", STRONG.sub("", part)) for part in parts[::2])
         block.text = "".join(parts).strip()
     else:
         block.text = ""

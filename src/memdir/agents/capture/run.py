@@ -38,6 +38,12 @@ class Captured:
     kept: int = 0
     refused: tuple[str, ...] = ()
 
+    def __add__(self, more: Captured) -> Captured:
+        return Captured(
+            found=self.found + more.found, created=self.created + more.created, kept=self.kept + more.kept,
+            refused=self.refused + more.refused,
+        )  # fmt: skip
+
 
 def project_folder(memories: AgentMemories, cwd: str | None) -> str | None:
     """What the server calls the project of a folder."""

@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Final
 
 from memdir.agents.capture.candidates import Candidate, is_safe
-from memdir.agents.capture.guides import rules_of
+from memdir.agents.capture.guides import STRONG, rules_of
 from memdir.core.errors import UsageError
 from memdir.core.frontmatter import parse
+from memdir.memory.assistants import claude_code_type
 from memdir.store.text.sentences import sentences
 
 GUIDES: Final = ("CLAUDE.md", "AGENTS.md", "GEMINI.md", ".cursorrules", ".windsurfrules", ".github/copilot-instructions.md")
@@ -37,9 +38,7 @@ _TEXT_MAX_CHARS: Final = 400
 _GIT_TIMEOUT_S: Final = 120
 _INDEX: Final = "MEMORY.md"
 _MEMORY_MAX_CHARS: Final = 2_000
-_TYPE: Final = re.compile(r"---\n(?:[^\n]{1,2000}\n){0,12}?[ \t]*type:[ \t]*(?P<type>user|feedback|project|reference)[ \t]*\n")
-_KINDS: Final = {"user": "preference", "feedback": "convention", "project": "decision", "reference": "convention"}
-_STRONG: Final = re.compile(r"\*\*")
+_KIND_OF_TYPE: Final = {"user": "preference", "feedback": "convention", "project": "decision", "reference": "convention"}
 _FENCE: Final = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _DECISION: Final = re.compile(r"^#{2,4}\s*(?:the )?decision(?: outcome)?\s*:?\s*$", re.IGNORECASE | re.MULTILINE)
 _INLINE: Final = re.compile(r"^\*\*decision(?: outcome)?[.:]?\*\*[.:]?\s*(?=\S)", re.IGNORECASE | re.MULTILINE)
@@ -94,11 +93,11 @@ def host_memories(folder: Path) -> Iterator[Found]:
 
 
 def _remembered(text: str) -> Candidate | None:
-    kind = _TYPE.match(text)
-    body = " ".join(_STRONG.sub("", parse(text)[1]).split())
-    if kind is None or not body or len(body) > _MEMORY_MAX_CHARS:
+    about = claude_code_type(text)
+    body = " ".join(STRONG.sub("", parse(text)[1]).split())
+    if about is None or not body or len(body) > _MEMORY_MAX_CHARS:
         return None
-    return _safe(Candidate(kind=_KINDS[kind["type"]], content=body, score=3.0))
+    return _safe(Candidate(kind=_KIND_OF_TYPE[about], content=body, score=3.0))
 
 
 def _changed(file: Path) -> str | None:

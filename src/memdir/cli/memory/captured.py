@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from memdir.agents.capture.candidates import Candidate
     from memdir.agents.capture.run import Captured
     from memdir.agents.capture.sources import Found
+    from memdir.agents.service import AgentMemories
     from memdir.cli.output import Output
 
 HOSTS: Final = ("claude-code", "codex", "gemini")
@@ -58,8 +59,7 @@ def take_captured(args: argparse.Namespace, out: Output) -> int:
 
 def _sessions(args: argparse.Namespace, out: Output) -> tuple[list[Candidate], Captured]:
     from memdir.agents.capture.candidates import candidates
-    from memdir.agents.capture.run import Captured, capture, project_folder, propose
-    from memdir.agents.capture.sources import host_memories
+    from memdir.agents.capture.run import Captured, capture
     from memdir.agents.capture.transcripts import read_transcript
     from memdir.cli.output import Progress
     from memdir.core.errors import BusyError
@@ -67,8 +67,7 @@ def _sessions(args: argparse.Namespace, out: Output) -> tuple[list[Candidate], C
 
     files = list(_transcripts(args))
     found: list[Candidate] = []
-    created = kept = 0
-    refused: list[str] = []
+    result = Captured()
     memories = None if args.dry_run else memories_of(args, out)
     state = app_paths().state_dir
     with Progress("reading", noun="session") as progress:
@@ -82,31 +81,41 @@ def _sessions(args: argparse.Namespace, out: Output) -> tuple[list[Candidate], C
                     out.note(error.message)
                     continue
                 found += some
-                created, kept, refused = created + captured.created, kept + captured.kept, [*refused, *captured.refused]
+                result += captured
             progress.update(number, len(files))
     if args.form == "claude-code":
         for folder in _memory_folders(args):
-            told = list(host_memories(folder))
-            found += [one.candidate for one in told]
-            if memories is None or not told:
-                continue
-            sessions = sorted(folder.parent.glob("*.jsonl"))[-1:]
-            cwd = read_transcript(sessions[0]).cwd if sessions else None
-            if cwd is None:
-                out.note(f"{folder}: of which project is not known, as no session of it is there; only preferences are taken")
-                told = [one for one in told if one.candidate.kind == "preference"]
-            project = None if cwd is None else project_folder(memories, cwd)
-            captured = propose(memories, told, source=args.form, project=project, keep=args.keep)
-            created, kept, refused = created + captured.created, kept + captured.kept, [*refused, *captured.refused]
-    return found, Captured(found=len(found), created=created, kept=kept, refused=tuple(refused))
+            some, captured = _host_memories(folder, memories, args, out)
+            found += some
+            result += captured
+    return found, result
+
+
+def _host_memories(
+    folder: Path, memories: AgentMemories | None, args: argparse.Namespace, out: Output
+) -> tuple[list[Candidate], Captured]:
+    """What Claude Code remembers of a project; the project is that of its last session."""
+    from memdir.agents.capture.run import Captured, project_folder, propose
+    from memdir.agents.capture.sources import host_memories
+    from memdir.agents.capture.transcripts import read_transcript
+
+    told = list(host_memories(folder))
+    if memories is None or not told:
+        return [one.candidate for one in told], Captured()
+    sessions = sorted(folder.parent.glob("*.jsonl"))[-1:]
+    cwd = read_transcript(sessions[0]).cwd if sessions else None
+    if cwd is None:
+        out.note(f"{folder}: of which project is not known, as no session of it is there; only preferences are taken")
+        told = [one for one in told if one.candidate.kind == "preference"]
+    project = None if cwd is None else project_folder(memories, cwd)
+    return [one.candidate for one in told], propose(memories, told, source=args.form, project=project, keep=args.keep)
 
 
 def _transcripts(args: argparse.Namespace) -> Iterator[Path]:
     """The file or the folder that is named; else where the host keeps all of them."""
-    variable, usual, pattern = _PLACES[args.form]
+    pattern = _PLACES[args.form][2]
     if args.file is None:
-        base = Path(os.environ.get(variable, "") or usual).expanduser()
-        yield from sorted(base.glob(pattern))
+        yield from sorted(_home_of(args.form).glob(pattern))
         return
     place = Path(args.file)
     if not place.exists():
@@ -114,11 +123,16 @@ def _transcripts(args: argparse.Namespace) -> Iterator[Path]:
     yield from sorted(place.rglob(pattern.rpartition("/")[2])) if place.is_dir() else [place]
 
 
+def _home_of(form: str) -> Path:
+    """Where a host keeps what it writes."""
+    variable, usual, _ = _PLACES[form]
+    return Path(os.environ.get(variable, "") or usual).expanduser()
+
+
 def _memory_folders(args: argparse.Namespace) -> Iterator[Path]:
     """Where Claude Code keeps what it remembers of projects."""
-    variable, usual, _ = _PLACES["claude-code"]
     if args.file is None:
-        yield from sorted(Path(os.environ.get(variable, "") or usual).expanduser().glob("projects/*/memory"))
+        yield from sorted(_home_of(args.form).glob("projects/*/memory"))
     elif Path(args.file).is_dir():
         yield from sorted(Path(args.file).rglob("memory"))
 
