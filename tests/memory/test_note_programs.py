@@ -399,7 +399,9 @@ def test_news_of_a_friend_and_a_new_rule_in_a_daily_note() -> None:
     "path",
     [
         *("/memory/sed/AUTHORS", "/memory/lib/NOTICE.txt", "/memory/lib/changelog.gz", "/memory/x/debian.changelog"),
-        *("/memory/x/TODO.Debian", "/memory/CHANGELOG.md", "/memory/api/LICENSE-MIT"),
+        *("/memory/x/TODO.Debian", "/memory/CHANGELOG.md", "/memory/api/LICENSE-MIT", "/memory/x/READ_ME.hack"),
+        *("/memory/x/README", "/memory/x/README.txt", "/memory/x/mail-FAQ.txt", "/memory/x/CHANGES2.7", "/memory/x/LIESMICH"),
+        *("/memory/x/main.py", "/memory/x/colors.rc", "/memory/x/colors.default", "/memory/x/values.yaml", "/memory/x/a.hlp"),
     ],
 )
 def test_what_comes_with_every_program_is_nobodys_fact(path: str) -> None:
@@ -407,6 +409,46 @@ def test_what_comes_with_every_program_is_nobodys_fact(path: str) -> None:
     assert facts(text, path) == []
     for own in ("/memory/api/README.md", "/memory/TODO", "/memory/news.md", "/memory/Authors.md", "/memory/changes.md"):
         assert len(facts(text, own)) == 2
+
+
+@pytest.mark.parametrize(
+    "name", ["notes.txt", "NOTES.TXT", "notes.org", "ideas v2.1", "Dr. Smith", "voice.m4a", "letter.docx", ".plan"]
+)
+def test_but_what_people_write_is(name: str) -> None:
+    assert "Ana Ruiz prefers tabs" in " ".join(facts("- Ana Ruiz prefers tabs\n", f"/memory/{name}"))
+
+
+AUTHORS = """This game came to me as a listing. I have tried to keep all that was good in it, and I left out a few things
+that spoil it. Wormholes have been deleted, since nobody liked them. The maps are drawn at random, and no
+two games have the same ones. Monsters grow with the level of the player who meets them first.
+
+Some of the sounds need a card. The sounds were made by friends, whom I have to thank for many evenings. Whoever plays alone
+starts in the village, and whoever joins others starts where they stand. The clock runs on while a game is saved.
+
+The rooms are written in a language of their own. I have kept it as small as I could, and the compiler lies beside it. The
+old rooms still work, but for the two with mirrors. Rings are found in the second part only, and swords in the third.
+
+Please report what breaks, with the level and the time. I am sure there is much. The next release has trees.
+"""
+
+
+def test_what_an_author_tells_of_a_work_is_nobodys_fact() -> None:
+    assert facts(AUTHORS, "/memory/phantasia.txt") == []
+    own = AUTHORS.replace("I am sure there is much.", "I live in Graz with my sister.")
+    assert "I live in Graz with my sister." in facts(own, "/memory/phantasia.txt")
+    assert facts(AUTHORS, "/memory/2026-11-20.md")
+
+
+def test_what_explains_a_thing_to_its_readers_is_nobodys_fact_though_its_author_speaks() -> None:
+    text = "You start with a sword. You may sell it. If you wait, it rusts. I prefer the bow. Your pet follows you.\n\n"
+    assert facts(text * 6, "/memory/strategy.txt") == []
+    assert "I prefer the bow." in facts("You start with a sword. I prefer the bow.\n", "/memory/strategy.txt")
+
+
+def test_sayings_and_a_readme_with_badges_are_nobodys_fact() -> None:
+    assert facts("I love you.\n%\nI live in Seattle.\n%\nI hate cats.\n%\n", "/memory/love") == []
+    badge = "![Build](https://github.com/a/b/workflows/c/badge.svg)\n\n- Check the built-in help\n- Ana Ruiz prefers tabs\n"
+    assert facts(badge, "/memory/irssi/README.md") == []
 
 
 def test_notes_in_restructured_text_have_headings_and_manuals_are_nobodys_fact() -> None:

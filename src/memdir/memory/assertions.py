@@ -67,6 +67,20 @@ OPINION: Final = re.compile(
     re.IGNORECASE,
 )
 """What is said of somebody's suggestion, and tells nothing of them."""
+_MARKS: Final = (
+    r"https?://|\bwww\.|\b\d+\.\d+(?:\.\d|-\d|\d{2})|\b0\.\d|(?i:version|release|new in|since) v?\d+\.\d|"
+    r"\b[Cc]opyright\b|\([cC]\)|©|\b[Cc]loses?: ?#|#\d{2,}|\bCVE-|"
+    r"(?:^|\s)--?\w|"
+    r"\w\(\d?\)|\w_\w|::|/(?:usr|etc|var|lib|bin|dev|proc)\b|\.(?:so|h|c|cc|cpp|py|js|gz|html?|conf|txt|md)\b|[{}<|\\]|(?<!-)>|"
+    r"\b[0-9a-f]{7,}\b"
+)
+TECHNICAL: Final = re.compile(_MARKS)
+SPECIALIST: Final = re.compile(
+    _MARKS + r"|\b[A-Z][A-Z_]{4,}\b|\b(?:licen[cs]e|warranty|upstream|maintainer|debian|gnu|compiler|library|API|module|"
+    r"package|option|default|argument|parameter|function|command|daemon|kernel|patch|bugfix|release)\b"
+)
+"""What stands in manuals, changelogs and licences, and seldom in what people note about their lives; the words are of a
+person's own work, too, and count in longer texts only."""
 
 
 def is_meant(statement: str) -> bool:
@@ -89,13 +103,20 @@ _EXPLAINS: Final = re.compile(
 _TO_READER: Final = re.compile(r"\b[Yy]ou(?:r|['’]re|['’]ll)?\b")
 _EXPLAINS_SHARE: Final = 1 / 3
 """Of a text's statements."""
+_EXPLAINS_FOR_EACH: Final = 3
+"""Statement of the writer's own."""
 
 
-def is_explanatory(statements: Sequence[str], listed: Sequence[bool]) -> bool:
+def is_to_reader(statement: str) -> bool:
+    """Whether it says "you"."""
+    return _TO_READER.search(statement) is not None
+
+
+def is_explanatory(statements: Sequence[str], listed: Sequence[bool], *, first_person: int) -> bool:
     """Whether a text explains a subject and is about nobody: so many of its statements say what a thing is ("An agent which
-    …", "All others are called …"), or say "you" where they are not `listed`."""
+    …", "All others are called …"), or say "you" where they are not `listed`, and few are the writer's (`first_person`)."""
     explain = sum(
-        _EXPLAINS.search(statement) is not None or (not item and _TO_READER.search(statement) is not None)
+        _EXPLAINS.search(statement) is not None or (not item and is_to_reader(statement))
         for statement, item in zip(statements, listed, strict=True)
     )
-    return explain >= max(1.0, _EXPLAINS_SHARE * len(statements))
+    return explain >= max(1.0, _EXPLAINS_SHARE * len(statements), _EXPLAINS_FOR_EACH * first_person)

@@ -17,9 +17,10 @@ from memdir.memory.claims import USER, claim_of, formers_of, is_bare, says, shor
 from memdir.memory.dates import DATE, WEEKDAY, day_of, ms_of, named_by, parsed, since, written_on
 from memdir.memory.endings import endings_of, may_end, word_topics
 from memdir.memory.guard import is_for_model, is_secret
-from memdir.memory.notes import Note, holds_records, is_reference, note_of
+from memdir.memory.notes import Note, holds_records, note_of
 from memdir.memory.personal import is_first_person, person_of, states
 from memdir.memory.reconcile import ends, may_replace
+from memdir.memory.references import is_reference
 from memdir.memory.relations import RELATIVES
 from memdir.memory.statements import FRONT_MAX_CHARS, SENTENCES, Statement
 from memdir.memory.states import PASSING, states_of
@@ -99,8 +100,8 @@ def extract(
     `restated` are lines and what a model says that they say (`model_reader`): candidates like the rules' own where no rule
     found the same. `called`: names of the user, in lower case (`own_name`).
 
-    Pure. Questions, quotations, code, instructions to a model, secrets, and texts that others wrote (`notes.is_reference`) are
-    left out.
+    Pure. Questions, quotations, code, instructions to a model, secrets, and texts that others wrote (`references.is_reference`)
+    are left out.
     """
     if _is_untrusted(text) or is_reference(text, path):
         return ()

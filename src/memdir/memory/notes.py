@@ -31,12 +31,11 @@ from memdir.memory.personal import (
     worth_remembering,
 )
 from memdir.memory.pronouns import resolved
+from memdir.memory.references import AGENT_NAME, HEAD_CHARS, TAG_BELOW
 from memdir.memory.reports import direct
 from memdir.memory.statements import SENTENCES, Statement, statements
 from memdir.memory.turns import SELF
 
-_AGENT_NAME: Final = re.compile(r"-[0-9a-f]{6}\.md$")
-"""As `store.agents.files.slug` names a file."""
 _OWN_STEMS: Final = frozenset(
     """
     user me about about-me profile user-profile my-profile memory memories preferences prefs my-preferences identity now
@@ -78,48 +77,11 @@ _RECORD_FOLDER: Final = re.compile(
     re.IGNORECASE,
 )
 """A folder of one person or project, which each file in it is about: `people/Ana Ruiz/notes.md`."""
-_REFERENCE: Final = (
-    r"(?:book|reading|literature|lecture|course|class|film|movie|podcast|article|paper|kindle)s?[- ]"
-    r"(?:notes?|highlights?|summar\w+)|"
-    r"literature|lectures?|courses?|articles?|papers?|clippings?|web-?clips?|highlights|readwise|pocket|instapaper|kindle|"
-    r"books?|bookshelf|novels?|fiction|stor(?:y|ies)|poems?|poetry|lyrics|quotes?|quotations?|recipes?|templates?|"
-    r"bücher|artikel|zitate|rezepte|vorlagen|vorlesungen|gedichte|libros|artículos|citas|recetas|plantillas|poemas|"
-    r"livres|citations|recettes|modèles|poèmes"
-)
-_REFERENCE_FOLDER: Final = re.compile(rf"/(?:\d+[-_. ]+)?(?:{_REFERENCE})(?:[ _-][0-9a-f]{{32}})?/", re.IGNORECASE)
-_OF_PROGRAMS: Final = re.compile(
-    r"(?:AUTHORS|CHANGE(?:LOG|S)|CODE_OF_CONDUCT|CONTRIBUT(?:ING|ORS)|COPYING(?:\.LIB)?|COPYRIGHT|DCO|HACKING|INSTALL|LICEN[CS]E|"
-    r"MAINTAINERS|NEWS|NOTICE|PATENTS|THANKS|UPGRADING|(?:[Dd]ebian\.)?[Cc]hange[Ll]og)"
-    r"(?:[.-](?:md|txt|rst|org|gz|[\dA-Z].*))?|.*\.Debian(?:\.md|\.txt)?|.*\.(?i:jsonl?|ndjson|geojson|csv|tsv|xml|sql)"
-)
-"""Names of files that come with every program, and of data that programs read."""
-_OF_MANUAL: Final = re.compile(
-    r"^[ \t]*\.\. (?:(?!(?:note|tip|hint|important|warning|todo|image|figure|contents)::)[a-z][\w:+-]*::|_[^\n:]+:[ \t]*$)|"
-    r":(?:ref|doc|class|func|meth|mod|term):`",
-    re.MULTILINE,
-)
-"""Directives, targets and roles of reStructuredText, which programs' manuals have, and seldom somebody's notes."""
-_TAG_BELOW: Final = r"^(?:tags?|categor(?:y|ies)):[ \t]*\r?(?:\n[ \t]*-[ \t][^\n]*){0,20}?\n[ \t]*-[ \t]+[\"'#]*"
-"""Up to a tag in a list that has each on a line of its own."""
-_FROM_ELSEWHERE: Final = re.compile(
-    rf"^(?:source|original|via|clipped(?:[ _-](?:from|url))?|quelle|fuente)::?[ \t]*[\"'<\[]*https?://|"
-    rf"^(?:isbn|doi)::?[ \t]*\S|^tags?::?[^\n]*[ \t\[#,'\"](?:{_REFERENCE})(?=[\s\],'\"]|$)|"
-    rf"{_TAG_BELOW}(?:{_REFERENCE})[\"']?[ \t]*\r?$",
-    re.IGNORECASE | re.MULTILINE,
-)
-"""What the head of a text says that was taken from a page or a book, or is about one."""
-_OF_PAGE: Final = re.compile(r"^(?:url|link)::?[ \t]*[\"'<\[]*https?://", re.IGNORECASE | re.MULTILINE)
-_OF_AUTHOR: Final = re.compile(
-    r"^(?:authors?|published|publisher|site)::?[ \t]*\S|^type::?[ \t]*[\"']?(?:web|article|clipping|bookmark)\b",
-    re.IGNORECASE | re.MULTILINE,
-)
-"""Where both are said, too."""
 _OF_PERSON: Final = re.compile(
-    rf"(?:^(?:tags?|type|kind|category)::?[ \t].*\b|{_TAG_BELOW})(?:persons?|people|contacts?|friends?|colleagues?|family)\b",
+    rf"(?:^(?:tags?|type|kind|category)::?[ \t].*\b|{TAG_BELOW})(?:persons?|people|contacts?|friends?|colleagues?|family)\b",
     re.IGNORECASE | re.MULTILINE,
 )
 """What the head of a note says of whom it is about."""
-_HEAD_CHARS: Final = 1000
 _TO_AGENT: Final = re.compile(
     r"(?:The )?[Uu]ser (?:asked|told|wants|wanted|expects|reminded|corrected|thanked) (?:me|us|that (?:I|we))\b"
 )
@@ -272,7 +234,7 @@ def note_of(text: str, path: str, called: frozenset[str] = frozenset()) -> Note:
     is_own = is_to_keep or from_assistant or stem in _OWN_STEMS
     said = [piece.text for piece in pieces]
     names = names_within(said) | {word.title() for word in subject.split()}
-    is_record = folder in _RECORDS_STEMS or (subject != USER and _OF_PERSON.search(text[:_HEAD_CHARS]) is not None)
+    is_record = folder in _RECORDS_STEMS or (subject != USER and _OF_PERSON.search(text[:HEAD_CHARS]) is not None)
     if is_remembered:  # the rest is how the file is found, and of other texts the reason
         pieces = tuple(one for one in pieces if one.form != "front" and one.key.casefold() != "why")
     if not is_record:  # of a page it says whether it is published
@@ -319,7 +281,7 @@ def _subject_of(path: str) -> str:
     """`user` for files about the user, the project for memories of agents, which are called after what they say, else what the
     file, or the folder of one person or project, is called."""
     folder, _, name = _record(path).rpartition("/")
-    if _AGENT_NAME.search(name) and folder.startswith("/memory/"):
+    if AGENT_NAME.search(name) and folder.startswith("/memory/"):
         name = folder.rpartition("/")[2]
     base = _stem(name)
     if not name or is_secret(_title(name)):
@@ -329,17 +291,6 @@ def _subject_of(path: str) -> str:
         return USER
     written = re.sub(r"[_-]", " ", _title(name)).strip()
     return written.title() if written.islower() and _stem(folder) in _PEOPLE_STEMS else written
-
-
-def is_reference(text: str, path: str) -> bool:
-    """Whether a text is what somebody else wrote, or is about such: a page that was clipped, notes on a book, a recipe, a
-    template, what comes with a program or is read by one; by its name, its folder, what its head says, or its markup."""
-    if _AGENT_NAME.search(path) and path.startswith("/memory/"):
-        return False
-    head = text[:_HEAD_CHARS]
-    is_page = _OF_PAGE.search(head) is not None and _OF_AUTHOR.search(head) is not None
-    is_named_so = _REFERENCE_FOLDER.search(path) is not None or _OF_PROGRAMS.fullmatch(path.rpartition("/")[2]) is not None
-    return is_page or is_named_so or _FROM_ELSEWHERE.search(head) is not None or _OF_MANUAL.search(text) is not None
 
 
 def holds_records(heading: str) -> bool:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import compress
 from typing import Final
 
 from memdir.core.caseless import Caseless
 from memdir.memory.aspects import MINE, NEW
-from memdir.memory.assertions import is_explanatory, is_meant
+from memdir.memory.assertions import SPECIALIST, TECHNICAL, is_explanatory, is_meant, is_to_reader
 from memdir.memory.change_words import NOW_IS
 from memdir.memory.claims import claim_of, is_readable
 from memdir.memory.dates import DATE, DAY_PREFIX, WEEKDAY
@@ -290,13 +291,6 @@ def _may_be_about_person(statement: str) -> bool:
     return _GROUP.match(statement) is not None or _FIRST_PERSON.search(statement) is not None or _names(_ACTING, statement)
 
 
-_MARKS: Final = (
-    r"https?://|\bwww\.|\b\d+\.\d+(?:\.\d|-\d|\d{2})|\b0\.\d|(?i:version|release|new in|since) v?\d+\.\d|"
-    r"\b[Cc]opyright\b|\([cC]\)|©|\b[Cc]loses?: ?#|#\d{2,}|\bCVE-|"
-    r"(?:^|\s)--?\w|"
-    r"\w\(\d?\)|\w_\w|::|/(?:usr|etc|var|lib|bin|dev|proc)\b|\.(?:so|h|c|cc|cpp|py|js|gz|html?|conf|txt|md)\b|[{}<|\\]|(?<!-)>|"
-    r"\b[0-9a-f]{7,}\b"
-)
 _STATES: Final = Caseless(
     r"\b(?:always|never|prefers?|preferred|likes?|loves?|hates?|dislikes?|uses?|wants?|needs?|requires?|avoids?"
     r"|works? (?:at|for|as|in|on|with)|lives? (?:in|at|with)|is|are|am|was|were|born|has|have|owns?|speaks?|studied|graduated"
@@ -307,13 +301,6 @@ _STATES: Final = Caseless(
     r"|siempre|nunca|prefiere|vive|trabaja|es|tiene|decidió)\b|です|ます|する|是|喜欢|住在|总是|从不",
 )
 """Words of a sentence that says that something is so."""
-_TECHNICAL: Final = re.compile(_MARKS)
-_SPECIALIST: Final = re.compile(
-    _MARKS + r"|\b[A-Z][A-Z_]{4,}\b|\b(?:licen[cs]e|warranty|upstream|maintainer|debian|gnu|compiler|library|API|module|"
-    r"package|option|default|argument|parameter|function|command|daemon|kernel|patch|bugfix|release)\b"
-)
-"""What stands in manuals, changelogs and licences, and seldom in what people note about their lives; the words are of a
-person's own work, too, and count in longer texts only."""
 TECHNICAL_MAX: Final = 0.34
 """Of the statements of a longer text."""
 NOTE_MAX_WORDS: Final = 150
@@ -372,7 +359,7 @@ def worth_remembering(
     """
     whole = " ".join(statements)
     count = len(statements)
-    technical = _share(_SPECIALIST, statements)
+    technical = _share(SPECIALIST, statements)
     if count > _LONG and technical > TECHNICAL_MAX:  # claims are dear, and a changelog has thousands of lines
         return [False] * count
     claims: list[bool] = []
@@ -384,7 +371,7 @@ def worth_remembering(
         claims.append(claim or (is_journal and life))
         of_life.append(life and not is_journal)
     said = sum(claims)
-    if count > 1 and not is_own and is_explanatory(statements, listed) and not any(map(is_first_person, statements)):
+    if count > 1 and not is_own and is_explanatory(statements, listed, first_person=sum(map(is_first_person, statements))):
         return [False] * count
     if _AUTHOR.search(whole) is not None and said < PERSONAL_SHARE * count and not is_own:
         return [False] * count
@@ -402,7 +389,7 @@ def worth_remembering(
             for claim, life, item, text in zip(claims, of_life, listed, statements, strict=True)
         ]
         said = sum(claims)
-    if is_own or (short and (_share(_TECHNICAL, statements) if count <= _SINGLE_MAX else technical) <= NOTE_TECHNICAL_MAX):
+    if is_own or (short and (_share(TECHNICAL, statements) if count <= _SINGLE_MAX else technical) <= NOTE_TECHNICAL_MAX):
         return [
             claim
             or (
@@ -413,7 +400,13 @@ def worth_remembering(
         ]
     if said < max(1.0, _ABOUT_MIN * count) or (technical > TECHNICAL_MAX and said < PERSONAL_SHARE * count):
         return [False] * count
-    return claims
+    is_authors = not (is_short or is_journal or any(map(_is_of_person, compress(statements, claims))))
+    return [False] * count if is_authors else claims
+
+
+def _is_of_person(statement: str) -> bool:
+    """Whether it claims an attribute of somebody, and neither speaks to a reader nor of a program."""
+    return claim_of(statement) is not None and not is_to_reader(statement) and TECHNICAL.search(statement) is None
 
 
 def _is_whole_sentence(statement: str) -> bool:

@@ -1,0 +1,75 @@
+"""Texts that somebody else wrote, or that are about such: nothing in them is remembered. Pure."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from memdir.core.siblings import TRANSCRIBED
+
+AGENT_NAME: Final = re.compile(r"-[0-9a-f]{6}\.md$")
+"""As `store.agents.files.slug` names a file."""
+HEAD_CHARS: Final = 1000
+_REFERENCE: Final = (
+    r"(?:book|reading|literature|lecture|course|class|film|movie|podcast|article|paper|kindle)s?[- ]"
+    r"(?:notes?|highlights?|summar\w+)|"
+    r"literature|lectures?|courses?|articles?|papers?|clippings?|web-?clips?|highlights|readwise|pocket|instapaper|kindle|"
+    r"books?|bookshelf|novels?|fiction|stor(?:y|ies)|poems?|poetry|lyrics|quotes?|quotations?|recipes?|templates?|"
+    r"bücher|artikel|zitate|rezepte|vorlagen|vorlesungen|gedichte|libros|artículos|citas|recetas|plantillas|poemas|"
+    r"livres|citations|recettes|modèles|poèmes"
+)
+_REFERENCE_FOLDER: Final = re.compile(rf"/(?:\d+[-_. ]+)?(?:{_REFERENCE})(?:[ _-][0-9a-f]{{32}})?/", re.IGNORECASE)
+_OF_PROGRAMS: Final = re.compile(
+    r"(?:AUTHORS|BUGS|CHANGE(?:LOG|S)[\d.]*|CODE_OF_CONDUCT|CONTRIBUT(?:ING|ORS)|COPYING(?:\.LIB)?|COPYRIGHT|DCO|HACKING|INSTALL|"
+    r"LICEN[CS]E|LIESMICH|MAINTAINERS|NEWS|NOTICE|PATENTS|THANKS|UPGRADING|(?:[Dd]ebian\.)?[Cc]hange[Ll]og|"
+    r"(?:.*[_.-])?(?i:faq))(?:[.-](?:md|txt|rst|org|gz|[\dA-Z].*))?|"
+    r"READ_?ME(?:\.txt|\.rst|[._-][\dA-Z].*)?|.*\.Debian(?:\.md|\.txt)?"
+)
+"""Names of files that come with every program."""
+_SUFFIX: Final = re.compile(r"[^.].*\.(?P<suffix>[a-z][a-z0-9_+-]{0,9}|[A-Z]{2,5})")
+_OF_NOTES: Final = TRANSCRIBED | frozenset(
+    """
+    md markdown mdown mkd mdx qmd txt text org rst adoc asciidoc wiki textile tex rtf note notes memo log journal diary
+    doc docx odt pages epub htm html xhtml mht mhtml webarchive eml msg mbox ppt pptx odp xls xlsx ods key numbers vcf ics one
+    """.split()  # noqa: SIM905
+)
+"""Ends of names of what people write; other files that have one are read by programs."""
+_OF_MANUAL: Final = re.compile(
+    r"^[ \t]*\.\. (?:(?!(?:note|tip|hint|important|warning|todo|image|figure|contents)::)[a-z][\w:+-]*::|_[^\n:]+:[ \t]*$)|"
+    r":(?:ref|doc|class|func|meth|mod|term):`|!\[[^\]\n]*\]\(https?://[^)\s]*(?:badge|shields\.io)",
+    re.MULTILINE,
+)
+"""Directives, targets and roles of reStructuredText, and badges, which programs' manuals have, and seldom somebody's notes."""
+_OF_FORTUNES: Final = re.compile(r"^%$", re.MULTILINE)
+"""Between sayings, as `strfile` reads them."""
+_FORTUNES_MIN: Final = 3
+TAG_BELOW: Final = r"^(?:tags?|categor(?:y|ies)):[ \t]*\r?(?:\n[ \t]*-[ \t][^\n]*){0,20}?\n[ \t]*-[ \t]+[\"'#]*"
+"""Up to a tag in a list that has each on a line of its own."""
+_FROM_ELSEWHERE: Final = re.compile(
+    rf"^(?:source|original|via|clipped(?:[ _-](?:from|url))?|quelle|fuente)::?[ \t]*[\"'<\[]*https?://|"
+    rf"^(?:isbn|doi)::?[ \t]*\S|^tags?::?[^\n]*[ \t\[#,'\"](?:{_REFERENCE})(?=[\s\],'\"]|$)|"
+    rf"{TAG_BELOW}(?:{_REFERENCE})[\"']?[ \t]*\r?$",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""What the head of a text says that was taken from a page or a book, or is about one."""
+_OF_PAGE: Final = re.compile(r"^(?:url|link)::?[ \t]*[\"'<\[]*https?://", re.IGNORECASE | re.MULTILINE)
+_OF_AUTHOR: Final = re.compile(
+    r"^(?:authors?|published|publisher|site)::?[ \t]*\S|^type::?[ \t]*[\"']?(?:web|article|clipping|bookmark)\b",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""Where both are said, too."""
+
+
+def is_reference(text: str, path: str) -> bool:
+    """Whether a text is what somebody else wrote, or is about such: a page that was clipped, notes on a book, a recipe, a
+    template, what comes with a program or is read by one; by its name, its folder, what its head says, or its markup."""
+    if AGENT_NAME.search(path) and path.startswith("/memory/"):
+        return False
+    head = text[:HEAD_CHARS]
+    is_page = _OF_PAGE.search(head) is not None and _OF_AUTHOR.search(head) is not None
+    name = path.rpartition("/")[2]
+    of_kind = _SUFFIX.fullmatch(name)
+    is_read_by_programs = of_kind is not None and of_kind["suffix"].lower() not in _OF_NOTES
+    is_named_so = _REFERENCE_FOLDER.search(path) is not None or _OF_PROGRAMS.fullmatch(name) is not None
+    is_marked_so = _OF_MANUAL.search(text) is not None or len(_OF_FORTUNES.findall(text)) >= _FORTUNES_MIN
+    return is_page or is_named_so or is_read_by_programs or _FROM_ELSEWHERE.search(head) is not None or is_marked_so
