@@ -138,7 +138,7 @@ def test_lines_that_begin_with_a_day_are_a_journal() -> None:
 
 def test_an_open_task_is_recent_and_a_ticked_one_is_gone() -> None:
     found = facts("- [ ] call the notary about the house\n- [x] cancel Telenet\n", "/memory/todo.md")
-    assert [(fact.text, fact.kind) for fact in found] == [("call the notary about the house", "dynamic")]
+    assert [(fact.text, fact.kind) for fact in found] == [("To do: call the notary about the house", "dynamic")]
 
 
 @pytest.mark.parametrize(

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from memdir_bench.memory.judging import DAY_MS, Store
+from memdir_bench.memory.judging import DAY_MS, Store, shown
+
+from .reading import read
 
 pytestmark = pytest.mark.promise("facts.tasks")
 
 
 def latest(task: str, later: str) -> list[str]:
     store = Store()
-    store.write("/memory/notes/todo.md", task + "\n", now_ms=20_000 * DAY_MS)
+    store.write("/memory/notes/notes.md", task + "\n", now_ms=20_000 * DAY_MS)
     before = [one.candidate.text for one in store.latest()]
     assert before
     store.write("/memory/2026-11-28.md", f"Rain all day.\n\n{later}\n", now_ms=20_001 * DAY_MS)
@@ -61,3 +63,34 @@ def test_what_is_done_is_no_task_any_more(task: str, later: str) -> None:
 )
 def test_a_rule_another_thing_and_what_is_not_done_yet_stay(task: str, later: str) -> None:
     assert len(latest(task, later)) == 1
+
+
+LIST = """(A) 2026-11-20 Thank Mom for the meatballs @phone
+@shop buy paint for the fence +Garden
+Pay rent due:2026-12-01 rec:1m
+x 2026-11-20 2026-11-18 Review the slides +Work
+x Buy stamps
+See https://example.com/a:b and 10:30 slots
+"""
+
+
+def test_what_a_list_of_tasks_says_is_to_be_done_and_passes() -> None:
+    found = {one.text: one.kind for one in read(LIST, "/memory/todo.txt")}
+    assert found == {
+        "To do: Thank Mom for the meatballs": "dynamic",
+        "To do: buy paint for the fence": "dynamic",
+        "Pay rent due 2026-12-01": "dynamic",
+        "To do: See https://example.com/a:b and 10:30 slots": "dynamic",
+    }
+    for name in ("TODO", "my-tasks.md", "Shopping List.md", "Aufgaben.md"):
+        assert [(one.kind, one.text) for one in read("- call Karl\n", f"/memory/{name}")] == [("dynamic", "To do: call Karl")]
+    assert [one.kind for one in read("- Deploys run on Fridays\n", "/memory/notes.md")] == ["static"]
+
+
+@pytest.mark.parametrize("path", ["/memory/todo.md", "/memory/projects/heron/TODO"])
+def test_an_item_of_a_list_of_tasks_is_over_when_it_is_done(path: str) -> None:
+    store = Store()
+    store.write(path, "- buy paint for the fence\n- send invoice to Nexia\n- pick up parcel\n- call Karl\n", now_ms=0)
+    store.write("/memory/1970-01-02.md", "Bought paint for the fence. Sent the invoice to Nexia.\n", now_ms=DAY_MS)
+    left = {one.text.removeprefix("Heron – ").removeprefix("To do: ") for one in shown(store, DAY_MS)}
+    assert {one for one in left if one[0].islower()} == {"pick up parcel", "call Karl"}

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import compress
+from itertools import chain, compress
 from typing import Final, Literal
 
 from memdir.core.caseless import Caseless
@@ -34,6 +34,7 @@ from memdir.memory.pronouns import resolved
 from memdir.memory.references import AGENT_NAME, HEAD_CHARS, TAG_BELOW
 from memdir.memory.reports import direct
 from memdir.memory.statements import SENTENCES, Statement, statements
+from memdir.memory.tasks import LIST_NAME, LIST_TITLE, in_list
 from memdir.memory.turns import SELF
 
 _OWN_STEMS: Final = frozenset(
@@ -227,10 +228,17 @@ def note_of(text: str, path: str, called: frozenset[str] = frozenset()) -> Note:
     journal = Journal(text)
     stated = statements(text, is_org=path.endswith(".org"), called=called)
     stated = map(_remembered, stated) if from_assistant else stated
+    is_of_tasks = LIST_NAME.fullmatch(_stem(path)) is not None
+    stated = chain.from_iterable(map(_listed_tasks, stated)) if is_of_tasks else stated
     pieces = tuple(part for piece in stated for part in _clauses(text, _direct(text, piece, called)))
     titles = (stem.replace("-", " "), *(piece.headings[0] for piece in pieces[:1] if piece.headings))
     is_of_day = _record(path) != path and named_by(path) is not None
-    is_to_keep = is_remembered or (folder in _RECORDS_STEMS and not is_of_day) or any(map(_TO_KEEP.search, titles))
+    is_to_keep = (
+        is_remembered
+        or (is_of_tasks and not path.endswith("/TODO"))
+        or (folder in _RECORDS_STEMS and not is_of_day)
+        or any(map(_TO_KEEP.search, titles))
+    )
     is_own = is_to_keep or from_assistant or stem in _OWN_STEMS
     said = [piece.text for piece in pieces]
     names = names_within(said) | {word.title() for word in subject.split()}
@@ -249,7 +257,7 @@ def note_of(text: str, path: str, called: frozenset[str] = frozenset()) -> Note:
         is_record=is_record,
         is_to_keep=is_to_keep,
         is_own=is_own,
-        names=names | {one.split(maxsplit=1)[0] for one in said if one and is_own and not from_assistant},
+        names=names | {one.split(maxsplit=1)[0] for one in said if one and is_own and not (from_assistant or is_of_tasks)},
         members=_members(pieces),
         called=called,
     )
@@ -259,6 +267,14 @@ def _remembered(piece: Statement) -> Statement:
     """Of a list of memories: without the day that stands before it, and for itself, however the text is set."""
     said = DAY_PREFIX.sub("", piece.text, count=1)
     return replace(piece, text=said, form="line" if piece.form == "sentence" and is_memory(said) else piece.form)
+
+
+def _listed_tasks(piece: Statement) -> list[Statement]:
+    """What a line of a list of tasks says is to be done, whether it has a box or not."""
+    if piece.form not in {"item", "line", "pair", "task"}:
+        return [piece]
+    what = in_list(piece.text)
+    return [] if what is None else [replace(piece, text=what, form="task", headings=piece.headings or (LIST_TITLE,))]
 
 
 def _members(pieces: Sequence[Statement]) -> frozenset[str]:
@@ -286,7 +302,7 @@ def _subject_of(path: str) -> str:
     base = _stem(name)
     if not name or is_secret(_title(name)):
         return USER
-    is_own = base in _USER_STEMS or _OF_DAYS.fullmatch(base) is not None or is_of_assistant(base)
+    is_own = base in _USER_STEMS or is_of_assistant(base) or any(one.fullmatch(base) for one in (_OF_DAYS, LIST_NAME))
     if is_own or not base or path.startswith("/user/"):
         return USER
     written = re.sub(r"[_-]", " ", _title(name)).strip()

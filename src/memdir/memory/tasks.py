@@ -23,7 +23,7 @@ _LOOKS_FOR: Final = re.compile(
     r"(?P<what>[^;!?]{2,80})",
     re.IGNORECASE,
 )
-_ORDER: Final = re.compile(rf"{_LABEL}(?P<verb>[A-Z][a-z]+) (?P<what>[^;!?]{{2,80}})")
+_ORDER: Final = re.compile(rf"{_LABEL}(?P<verb>[A-Za-z][a-z]+) (?P<what>[^;!?]{{2,80}})")
 _PASTS: Final = """
     send sent, buy bought, write wrote written, pay paid, find found, make made, take took taken, get got, sell sold, tell told,
     do did done, build built, bring brought, give gave given, meet met, read read, put put, set set, hold held, speak spoke,
@@ -58,6 +58,19 @@ _BEFORE: Final = re.compile(
 )
 
 
+LIST_NAME: Final = re.compile(
+    r"(?:[\w-]+-)?(?:to-?dos?|tasks?|to-?do-list|task-list|backlog|action-items|next-actions|errands|chores|shopping(?:-list)?|"
+    r"grocer(?:ies|y-list)|aufgaben|to-?do-liste|einkaufsliste|tareas|pendientes|tâches|à-faire)"
+)
+"""Names of files that list what is to be done."""
+LIST_TITLE: Final = "To do"
+_OF_LIST: Final = re.compile(
+    r"(?:\([A-Z]\) )?(?:\d{4}-\d\d-\d\d )?(?:[+@]\w\S* )*(?P<what>.+?)(?P<tags>(?: (?:[+@]\w\S*|(?!due:)[a-z]+:[^\s/]\S*))*)"
+)
+_DONE_IN_LIST: Final = re.compile(r"x (?:\d{4}-\d\d-\d\d )?\S")
+"""Lines of http://todotxt.org."""
+
+
 @dataclass(frozen=True, slots=True)
 class Task:
     """The root of the verb (none of who looks for something), and what it is done to. `is_order`: nothing but its form says
@@ -66,6 +79,14 @@ class Task:
     verb: str
     what: str
     is_order: bool = False
+
+
+def in_list(line: str) -> str | None:
+    """What a line of a list of tasks says is to be done, without priority, project and context; None when it is done."""
+    if _DONE_IN_LIST.match(line) is not None:
+        return None
+    found = _OF_LIST.fullmatch(line)
+    return line if found is None else found["what"].replace("due:", "due ")
 
 
 def task_of(statement: str) -> Task | None:
