@@ -149,6 +149,32 @@ def test_of_two_notes_of_one_day_the_one_that_was_written_later_counts(
     assert [one["text"] for one in lisbon["versions"]] == ["I live in Porto."]
 
 
+def test_a_plan_whose_day_has_come_takes_the_place_of_what_was_so(
+    server: ServerProcess, client: httpx.Client, tag: str
+) -> None:
+    """Where its day is still to come both are found: the one is so, the other will be."""
+    del server
+    now_s, day_s = int(time.time()), 86_400
+
+    def day(after: int, form: str = "%d %B %Y") -> str:
+        return time.strftime(form, time.gmtime(now_s + after * day_s))
+
+    def said(question: str, **more: str) -> set[str]:
+        found = client.get("/v1/facts", params={"containerTag": tag, "q": question, **more}).json()["facts"]
+        return {one["text"] for one in found}
+
+    braga, outsystems = f"I'm moving to Braga on {day(-20)}.", f"I'm starting at Outsystems on {day(20)}."
+    note(client, tag, "me.md", "I live in Porto.\n\nI work at Critical.\n", written_s=now_s - 300 * day_s)
+    note(client, tag, "plans.md", f"{braga}\n\n{outsystems}\n", written_s=now_s - 60 * day_s)
+    assert said("where do I live") & {braga, "I live in Porto."} == {braga}
+    assert said("where do I work") >= {outsystems, "I work at Critical."}
+    assert "I live in Porto." in said("where do I live", at=day(-40, "%Y-%m-%d"))
+    asked = {"containerTag": tag, "q": "I live in", "searchMode": "memories", "limit": 10}
+    found = {one["memory"] for one in client.post("/v4/search", json=asked).json()["results"]}
+    assert braga in found
+    assert "I live in Porto." not in found
+
+
 @pytest.mark.promise("facts.own-name")
 @pytest.mark.parametrize("first", ["profile", "session"])
 def test_the_user_is_known_by_name_whichever_note_comes_first(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from memdir.memory.claims import USER
-from memdir.memory.dates import DAY_MS
+from memdir.memory.dates import DAY_MS, is_planned
 from memdir.memory.reconcile import fact_of, same_text
 from memdir.store.types import Memory
 
@@ -113,6 +113,24 @@ def _without_doubles(memories: Sequence[Memory], now_ms: int) -> list[Memory]:
             facts[fact] = source
         kept.append(memory)
     return kept
+
+
+def overtaken(memories: Iterable[Memory], *, now_ms: int) -> frozenset[str]:
+    """Ids of the facts that are over since the day of a plan has come: "I live in Porto" from March on, with "I'm moving to
+    Braga in March"."""
+    memories = list(memories)
+    due: dict[tuple[str, str], int] = {}
+    for one in memories:
+        begins_ms = one.candidate.valid_from_ms
+        if begins_ms is not None and _of_ms(one) < begins_ms <= now_ms and is_planned(one.candidate.text):
+            fact = fact_of(one.candidate)
+            if fact is not None:
+                due[fact] = max(begins_ms, due.get(fact, begins_ms))
+    return frozenset(
+        one.id
+        for one in (memories if due else ())
+        if max(_of_ms(one), one.candidate.valid_from_ms or 0) < due.get(fact_of(one.candidate) or ("", ""), 0)
+    )
 
 
 def _tokens(memory: Memory) -> int:

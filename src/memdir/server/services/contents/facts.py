@@ -11,6 +11,7 @@ from memdir.api import facts as wire
 from memdir.core.clock import iso_ms
 from memdir.memory.claims import claim_of
 from memdir.memory.entities import Entities, subject_of
+from memdir.memory.profile import overtaken
 from memdir.memory.questions import attribute_of, attributes_asked
 from memdir.retrieval.types import SearchQuery
 from memdir.server.engine import Engine
@@ -35,6 +36,10 @@ def find(caller: Caller, engine: Engine, wanted: wire.FactsQuery) -> wire.Facts:
     if container is None:
         return wire.Facts(facts=[])
     held = _held(caller, container, wanted.at)
+    if wanted.q is not None:
+        now_ms = caller.store.now_ms() if wanted.at is None else _ms(wanted.at)
+        former = overtaken(held.values(), now_ms=now_ms)
+        held = {memory_id: memory for memory_id, memory in held.items() if memory_id not in former}
     entities = Entities(held.values()) if wanted.q or wanted.subject else Entities(())
     scores = None if wanted.q is None else _scores(caller, engine, container, wanted, held, entities)
     needed = {word.casefold() for word in _WORD.findall(wanted.words or "")}
@@ -81,8 +86,11 @@ def _held(caller: Caller, container: Container, at: datetime | None) -> dict[str
     store = caller.store.memories
     if at is None:
         return {memory.id: memory for memory in store.latest(container.id, limit=_READ_MAX)}
-    at_ms = int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
-    return {memory.id: memory for memory in store.held_at(container.id, at_ms, limit=_READ_MAX)}
+    return {memory.id: memory for memory in store.held_at(container.id, _ms(at), limit=_READ_MAX)}
+
+
+def _ms(at: datetime) -> int:
+    return int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
 def _scores(
