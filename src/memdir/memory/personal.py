@@ -195,6 +195,7 @@ _AUTHOR: Final = Caseless(
     r"|\b(?:in )?this (?:chapter|section|book|document|manual|page|tutorial|package|release|version|issue)\b|\bthe authors?\b"
     r"|\bchapter \d|\babstract\b|\bet al\b|\breferences?\b|\bhypothes[ie]s\b|\bexperiments? (?:show|were)\b"
 )
+_OF_GROUP: Final = re.compile(r"\b(?:[Ww]e|[Oo]urs?)\b")
 _NO_NAMES: Final = frozenset(
     """
     the this that these those there their they then than it its in on at as an a and or of for from with without by to
@@ -405,8 +406,9 @@ def worth_remembering(
 
 
 def _is_of_person(statement: str) -> bool:
-    """Whether it claims an attribute of somebody, and neither speaks to a reader nor of a program."""
-    return claim_of(statement) is not None and not is_to_reader(statement) and TECHNICAL.search(statement) is None
+    """Whether it claims an attribute of somebody, and neither speaks to a reader nor of a program or a group's work."""
+    is_claim = claim_of(statement) is not None and _OF_GROUP.search(statement) is None
+    return is_claim and not is_to_reader(statement) and SPECIALIST.search(statement) is None
 
 
 def _is_whole_sentence(statement: str) -> bool:
@@ -426,13 +428,16 @@ def personal(statements: Sequence[str], *, listed: bool) -> list[bool]:
     """For each statement of one text whether it may be remembered. All of them in a text about a person; none in one by an
     author about a subject. `listed`: the text is a list of notes, in which "we" are the user's own group, too."""
     whole = " ".join(statements)
-    if not statements or _AUTHOR.search(whole) is not None:
+    is_short = len(whole.split()) <= SHORT_MAX_WORDS
+    technical = _share(TECHNICAL if is_short else SPECIALIST, statements)
+    if not statements or _AUTHOR.search(whole) is not None or technical > NOTE_TECHNICAL_MAX:
         return [False] * len(statements)
     about = sum(is_about_person(one) and is_meant(one) for one in statements)
-    least = max(1.0, PERSONAL_SHARE * len(statements))
-    if listed or len(whole.split()) <= SHORT_MAX_WORDS:
+    if listed or is_short:
         about += sum(map(_may_be_about_person, statements))
-    return [about >= least] * len(statements)
+    elif not any(_is_of_person(one) or ABOUT_SPEAKER.search(one) for one in statements):
+        return [False] * len(statements)  # of other languages than English fewer attributes are known
+    return [about >= max(1.0, PERSONAL_SHARE * len(statements))] * len(statements)
 
 
 def states(said: str) -> bool:

@@ -18,10 +18,12 @@ from memdir_bench.memory.judging import Reader, judged
 from memdir_bench.memory.made_up_lives import life
 from memdir_bench.report import reported
 from memdir_bench.retrieval.metrics import wilson
+from memdir_bench.scale.prose import pieces
 
 LIVES: Final = 40
 _DOCUMENTS: Final = 3_000
 _DOCUMENT_BYTES: Final = 50_000
+_POSTED: Final = 10_000
 
 
 def main(args: argparse.Namespace, *, as_json: bool) -> int:
@@ -42,6 +44,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     figures += _diaries()
     figures += [one for family in ("tuned", "held", "languages_tuned", "languages_held") for one in _changes(family)]
     figures += _prose(50 if args.quick else _DOCUMENTS)
+    figures += _posted(50 if args.quick else _POSTED)
     return {"machine": machine(), "figures": [one.as_json() for one in figures], "failed": {}}
 
 
@@ -106,3 +109,18 @@ def _prose(count: int) -> Iterator[Figure]:
         read, facts, documents = read + 1, facts + found, documents + bool(found)
     if read:
         yield figure("prose_documents_with_facts", documents / read, "share", samples=read, note=f"{facts} facts")
+
+
+def _posted(count: int) -> Iterator[Figure]:
+    """Pieces of all of that documentation, as if a program had posted them without a place."""
+    texts = list(pieces(documentation.FOLDER))
+    read = texts[:: max(1, len(texts) // count)]
+    facts = [sum(not one.is_passing for one in extract(text, "", byte_at=int)) for text in read]
+    if read:
+        yield figure(
+            "posted_documents_with_facts",
+            sum(map(bool, facts)) / len(read),
+            "share",
+            samples=len(read),
+            note=f"{sum(facts)} facts",
+        )

@@ -52,8 +52,7 @@ _MARKUP: Final = re.compile(r"<(script|style|head)\b.*?</\1>|<[^>]+>", re.DOTALL
 
 def documents(root: Path, count: int) -> list[str]:
     """`count` pieces in a random order that is always the same. BenchError when there are not so many here."""
-    pieces = dict.fromkeys(_pieces(root))
-    found = list(pieces)
+    found = list(dict.fromkeys(pieces(root)))
     if len(found) < count:
         raise BenchError(
             f"{root} has prose for {len(found):,} documents only",
@@ -63,7 +62,8 @@ def documents(root: Path, count: int) -> list[str]:
     return found[:count]
 
 
-def _pieces(root: Path) -> Iterator[str]:
+def pieces(root: Path) -> Iterator[str]:
+    """Of 60 words or more, at most 200, in order of the files' names."""
     for path in sorted(root.rglob("*")):
         packed = path.suffix == ".gz"
         suffix = path.with_suffix("").suffix if packed else path.suffix
