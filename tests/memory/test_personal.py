@@ -36,24 +36,33 @@ ABSTRACTS = (
     "def prefers(name: str) -> bool:\n    return name == 'tea'\n",
     "Q: Is it possible to connect an old joystick to a serial port?\nA: Yes, but it may burn the port.",
     (
-        "* The standard cipher is now the fast one in stream mode. I renamed the old cipher to Fast160. Because the working group "
-        "refused to assign me a number for it, I have to drop support for it later. The daemon writes its key to the first ring."
+        "* The standard cipher is now the fast one in stream mode. I renamed the old cipher to Fast160. Because the "
+        "working group refused to assign me a number for it, I have to drop support for it later. The daemon writes "
+        "its key to the first ring."
     ),
     (
-        "I have not made a port for the ninth system, because I have not seen a dialect that is limited to the published source. "
-        "Every one that I have seen is a derivative with additions of its vendor, and those matter to this program since they "
-        "change what it reads in the kernel. Usually I drop a dialect when I can no longer test it."
+        "I have not made a port for the ninth system, because I have not seen a dialect that is limited to the "
+        "published source. Every one that I have seen is a derivative with additions of its vendor, and those matter "
+        "to this program since they change what it reads in the kernel. Usually I drop a dialect when I can no longer "
+        "test it."
     ),
     (
-        "We used to refuse to work without a good and a bad commit, which has been changed. We now use only one connection for "
-        "both, so that a slow network is asked once. We forgot the second case in the last version, and it has been corrected here."
+        "We used to refuse to work without a good and a bad commit, which has been changed. We now use only one "
+        "connection for both, so that a slow network is asked once. We forgot the second case in the last version, "
+        "and it has been corrected here."
     ),
 )
 STORIES = (
-    "I moved to Graz in May, and the flat is loud. The landlord promised new windows, and I believe him less each week. Mornings "
-    "are for the river: I walk to the second bridge and back before breakfast. The neighbours above have a piano and a plan.",
-    "Desde enero vivo en Lugo. La casa es fría y el patio tiene un limonero. Por las mañanas voy al mercado, y los viernes como con "
-    "mi hermana, que trabaja en el hospital. No como carne desde los quince años. El vecino de arriba toca el piano todo el día.",
+    (
+        "I moved to Graz in May, and the flat is loud. The landlord promised new windows, and I believe him less each "
+        "week. Mornings are for the river: I walk to the second bridge and back before breakfast. The neighbours "
+        "above have a piano and a plan."
+    ),
+    (
+        "Desde enero vivo en Lugo. La casa es fría y el patio tiene un limonero. Por las mañanas voy al mercado, y "
+        "los viernes como con mi hermana, que trabaja en el hospital. No como carne desde los quince años. El vecino "
+        "de arriba toca el piano todo el día."
+    ),
 )
 """Longer than a note."""
 
