@@ -291,7 +291,7 @@ def test_pages_of_people_and_projects_are_told_by_their_folders() -> None:
         store.write(path, text, now_ms=0)
     known = [Known(memory=one, place=f"{one.document_id}:1") for one in store.latest()]
     found = pages(known, now_ms=0)
-    assert [line for line in found["people.md"].splitlines() if line.startswith("## ")] == ["## Helen Marsh", "## Tomás"]
+    assert [line for line in found["people.md"].splitlines() if line.startswith("## ")] == ["## Tomás", "## Helen Marsh"]
     assert "Oslo trip – Status: planning" in found["projects.md"]
     assert "Tomás – Plays bass" not in found["projects.md"]
 

@@ -161,3 +161,76 @@ def test_a_deadline_that_moved_is_no_move_of_anybody() -> None:
     [fact] = facts("- deadline for Harvest MVP moved from 15 Dec to 20 Jan\n", "/memory/work/one-on-one.md")
     assert (fact.subject, fact.text) == ("harvest mvp", "deadline for Harvest MVP moved from 15 Dec to 20 Jan")
     assert fact.valid_from_ms == WRITTEN_MS
+
+
+def test_what_stands_above_a_log_in_the_same_file_lasts() -> None:
+    text = (
+        "# Health\n\nBlood type: A+\nMeds: levothyroxine every morning\nGP: Dr. Sommer\n\n"
+        "## Log\n- 2026-11-03: Mood: low\n- 2026-11-10: started physio on Mondays\n- 2026-11-24: knee is fine again\n"
+    )
+    lasting = [one.text for one in facts(text, "/memory/health.md") if one.kind == "static"]
+    assert lasting == ["Blood type: A+", "Meds: levothyroxine every morning", "GP: Dr. Sommer"]
+
+
+def test_minutes_say_who_was_there_and_what_each_said() -> None:
+    text = (
+        "# Weekly sync\n\nAttendees: Ana Ruiz, Jonas, Priya, me\n\n## Notes\n- Priya: hiring is paused until January\n"
+        "- Cost: 40 a month\n- Ana will be on parental leave from February\n"
+    )
+    said = {one.text: one.subject for one in facts(text, "/memory/2026-11-17 weekly sync.md")}
+    assert said["Priya: hiring is paused until January"] == "priya"
+    assert said["Ana will be on parental leave from February"] == "ana"
+    assert not any("Cost" in one for one in said)
+
+
+def test_what_is_known_of_a_car_and_of_children_stands_beside_days_and_names() -> None:
+    car = (
+        "# Car\n\nTyres: winter on since 2026-10-28\nInsurance: HUK24, renews 1 Jan\nNext inspection (TÜV): March 2027\n\n"
+        "2026-06-01 oil change at 82,000 km\n2026-10-28 winter tyres\n2026-11-12 brake pads front\n"
+    )
+    assert said(car, "/memory/car.md") == [
+        "Car – Tyres: winter on since 2026-10-28", "Car – Insurance: HUK24, renews 1 Jan",
+        "Car – Next inspection (TÜV): March 2027",
+    ]  # fmt: skip
+    kids = "Mila (2018-04-03): 2nd grade. Allergic to cashews.\nTheo (2021-09-15): Kita Sonnenblume. Hates socks.\n"
+    assert said(kids, "/memory/kids.md") == [
+        "Kids – Mila (2018-04-03): 2nd grade. Allergic to cashews.",
+        "Kids – Theo (2021-09-15): Kita Sonnenblume. Hates socks.",
+    ]
+
+
+def test_technical_lines_with_a_key_are_notes_and_technical_items_are_a_manuals() -> None:
+    network = (
+        "- Router: FRITZ!Box, http://192.168.178.1\n- NAS: 192.168.178.20, 2.4.1\n- Printer: http://192.168.178.30\n"
+        "- ISP: Telekom, until 2027-05\n"
+    )
+    assert len(said(network, "/memory/network.md")) == 4
+    assert said(network, "/memory/network.txt") == []
+    release = "- `--all` takes names\n- http://a.example is asked once\n- Fixed a crash in src/main.c\n- New option --quick\n"
+    assert said(release, "/memory/1.5.3.md") == []
+
+
+RULES = (
+    "# Conventions\n- Run tests with make\n- Use spaces, not tabs\n- Squash commits before merging\n"
+    "- Pin versions in the lock file\n- Adapt tools, do not wrap them\n- Koen reviews migrations\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("path", "subject"), [("CLAUDE.md", "user"), ("conventions.md", "conventions"), ("projects/heron.md", "heron")]
+)
+def test_the_verb_at_the_beginning_of_a_rule_is_nobodys_name(path: str, subject: str) -> None:
+    assert [one.subject for one in facts(RULES, f"/memory/{path}")] == [subject] * 5 + ["koen"]
+
+
+def test_she_in_notes_of_a_talk_is_whom_it_was_with() -> None:
+    text = "## 2026-11-05\n- She wants me to lead the team\n- Told her I'd like to go down to 80%\n"
+    for path in ("/memory/1-1 Marta.md", "/memory/Coffee with Marta.md"):
+        found = {one.text: one.subject for one in facts(text, path)}
+        assert found == {"Marta wants me to lead the team": "marta", "Told her I'd like to go down to 80%": "user"}
+
+
+def test_lines_of_ideas_say_that_they_are() -> None:
+    assert said("- Blog post about queues\n- Build a cold frame\n", "/memory/ideas.md") == [
+        "Ideas: Blog post about queues", "Ideas: Build a cold frame",
+    ]  # fmt: skip

@@ -107,6 +107,34 @@ _EXPLAINS_FOR_EACH: Final = 3
 """Statement of the writer's own."""
 
 
+_ORDERS: Final = frozenset(
+    """
+    add always annotate answer ask assign automate avoid back batch build bump cache call catch change check choose clean
+    close collect comment commit compare configure convert copy create cut declare define delete deploy describe design
+    disable do document download drop edit enable encrypt ensure escape expect explain export extract fail feed fetch
+    finish fix follow format generate get give group handle hash hide hold ignore implement import include indent inject
+    install invite isolate keep label lead leave limit link lint list load localize log look maintain make measure merge
+    migrate minimize mock monitor move name never note only open optimize order organize outline pack paginate parse pass
+    pay pick pin plan plant prefer prefix prepare print profile propose protect provide publish pull push put quote raise
+    read rebase record reduce refactor refer reject release remember remove rename replace replicate report request
+    require reset resolve restart return reuse review rotate round run sanitize save scan schedule scope see send separate
+    serve set share ship show sign simplify skip sort specify split squash start state stick stop store structure submit
+    support switch tag take target teach tell test throw tie time trace track translate treat trim try turn type update
+    upload use validate verify version wait wash watch water wrap write
+    """.split()  # noqa: SIM905
+)
+"""How rules and tasks begin: "Squash commits before merging"."""
+_OBJECT: Final = re.compile(
+    r"\w+ [a-z]{2,}s(?:,|$| (?:with|in|to|before|after|from|for|on|at|over|by|into|and|or|as|when|until)\b)"
+)
+"""Behind such a word, and not what somebody does: "Pin versions in the lock file"."""
+
+
+def is_order(statement: str) -> bool:
+    """Whether its first word is nobody's name, but tells what to do: a guess, where nothing else in a text shows a name."""
+    return statement.split(maxsplit=1)[0].casefold() in _ORDERS or _OBJECT.match(statement) is not None
+
+
 def is_to_reader(statement: str) -> bool:
     """Whether it says "you"."""
     return _TO_READER.search(statement) is not None

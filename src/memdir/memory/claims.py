@@ -243,7 +243,7 @@ _NO_WHO: Final = frozenset(
     """
     the this that these those there it they a an and or but of for from with without by to in on at as if when while where
     which who what how why some many most several all both each every any no not one two three such other another here however
-    found bought got rented took
+    found bought got rented took just
     thus also although because since after before during under over between among more less new users user people students
     researchers scientists everybody everyone somebody someone nobody figure table section chapter part today yesterday
     tomorrow january february march july august september october november december monday tuesday wednesday thursday friday
@@ -440,7 +440,7 @@ _USERS: Final = frozenset(
 def _subject(who: str) -> str | None:
     """`user`, a name, or None for a word that only begins a sentence."""
     plain = re.sub(r"['’]s$", "", who.strip())
-    if plain.casefold() in _USERS:
+    if plain.casefold() in _USERS or plain.startswith(("I'", "I’")):
         return USER
     if plain.casefold() in ("she", "he", "her", "his"):
         return None

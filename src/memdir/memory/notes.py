@@ -11,7 +11,7 @@ from itertools import chain, compress
 from typing import Final, Literal
 
 from memdir.core.caseless import Caseless
-from memdir.memory.assertions import is_meant
+from memdir.memory.assertions import is_meant, is_order
 from memdir.memory.assistants import as_list, claude_code_type, is_memory, is_of_assistant
 from memdir.memory.claims import USER, claim_of, is_bare
 from memdir.memory.clauses import JOINING, clauses
@@ -92,6 +92,16 @@ _BETWEEN: Final = re.compile(rf"(?:{JOINING})?\s*|\n[ \t]+[-*+] ")
 _SENTENCE_MIN_WORDS: Final = 4
 _LINE_MAX_WORDS: Final = 40
 """Where one says more, the text is no list of lines."""
+_MET: Final = re.compile(
+    r"(?:(?:Weekly|Monthly) )?(?:1 ?(?:on|:)? ?1s?|[Oo]ne on one|Call|Chat|Lunch|Coffee|Meeting|Dinner|Catch up)(?: with)?:? "
+    r"(?P<name>[A-ZÀ-Þ][\w'’]+(?: [A-ZÀ-Þ][\w'’]+)?)$"
+)
+_OF_IDEAS: Final = re.compile(r"ideas|ideen|goals|resolutions|habits|bucket-?list|wish-?list")
+_OF_NOTE_PROGRAMS: Final = re.compile(r"/(?!readme\.)[^/]+\.(?:md|markdown|org)$", re.IGNORECASE)
+_PRESENT: Final = frozenset(
+    "attendees attending present participants teilnehmer anwesend asistentes participantes présents".split()  # noqa: SIM905
+)
+"""Keys of the line in minutes that says who was there."""
 _MOMENT: Final = re.compile(r"\d{12}(?:\d{2})?(?!\d)")
 """Before a note's title, when it was begun (Zettelkasten): it is of no day for that."""
 _NO_NAME: Final = re.compile(r"^\d{4}[-_. ]?\d{2}[-_. ]?\d{2}(?:\d{4}|\d{6})?(?!\d)[-_ ]*|[ _-][0-9a-f]{32}$")
@@ -157,13 +167,17 @@ class Note:
         is_short = sum(len(one.split()) for one in said) <= NOTE_MAX_WORDS
         listed = [True] * len(pieces) if self.is_to_keep and is_short else self._listed(pieces, said)
         if self.path:
-            chosen = worth_remembering(said, names=self.names, listed=listed, is_own=self.is_own, is_journal=self.is_journal)
+            are_pairs = 2 * sum(piece.form == "pair" for piece in pieces) >= len(pieces)
+            are_pairs = are_pairs and _OF_NOTE_PROGRAMS.search(self.path) is not None
+            chosen = worth_remembering(
+                said, names=self.names, listed=listed, is_own=self.is_own, is_journal=self.is_journal, are_pairs=are_pairs
+            )
         else:
             chosen = [
                 one and (item or states(text) or is_of_life(text))
                 for one, item, text in zip(personal(said, listed=all(listed)), listed, said, strict=True)
             ]
-        about = f"{self.subject[:1].upper()}{self.subject[1:]}" if self.is_record else None
+        about = f"{self.subject[:1].upper()}{self.subject[1:]}" if self.is_record else self._met()
         tells_of_user = any(piece.form == "pair" for piece in pieces) or any(map(is_bare, said))
         if self.is_own and self.subject == USER and tells_of_user and not any(map(is_first_person, said)):
             about = "The user"  # as agents write: "Prefers tea. He is allergic to nuts."
@@ -184,6 +198,11 @@ class Note:
         ]
         return list(compress(named, kept)), list(compress(named, passing))
 
+    def _met(self) -> str | None:
+        """Whom the user talked to, as the name of the file or its title says: "1:1 with Marta"."""
+        titles = (_title(self.path).replace("-", " "), *(piece.headings[0] for piece in self.pieces[:1] if piece.headings))
+        return next((found["name"] for title in titles if (found := _MET.match(title)) is not None), None)
+
     def _not_for_models(self) -> list[Statement]:
         """Without what tells a model what to do or to keep, and what stands behind an order to believe nothing else, to the end
         of its paragraph."""
@@ -200,15 +219,16 @@ class Note:
     def _listed(self, pieces: Sequence[Statement], said: Sequence[str]) -> list[bool]:
         """For each whether it is an item of a list, by its form or as a line that says something of its own."""
         is_letter = any(map(_GREETING.match, said[:2]))
-        are_lines = self.is_own or not (self.is_journal or is_letter or any(len(one.split()) > _LINE_MAX_WORDS for one in said))
+        are_lines = self.is_own or not (is_letter or any(len(one.split()) > _LINE_MAX_WORDS for one in said))
         lines = sum(piece.form == "line" for piece in pieces)
         is_titled = len(pieces) == 1 or (not self.is_own and 2 * lines <= len(pieces))
         return [
             piece.form in {"item", "task"}
-            or (piece.form in {"front", "pair"} and not self.is_journal)
+            or (piece.form in {"front", "pair"} and not self.is_of_day(piece))
             or (
                 piece.form == "line"
                 and are_lines
+                and (self.is_own or not self.is_of_day(piece))
                 and (self.is_own or _is_sentence(one))
                 and not (at == 0 and is_titled and _stands_alone(self.text, piece))
             )
@@ -230,6 +250,8 @@ def note_of(text: str, path: str, called: frozenset[str] = frozenset()) -> Note:
     stated = map(_remembered, stated) if from_assistant else stated
     is_of_tasks = LIST_NAME.fullmatch(_stem(path)) is not None
     stated = chain.from_iterable(map(_listed_tasks, stated)) if is_of_tasks else stated
+    if _OF_IDEAS.fullmatch(_stem(path)) is not None:  # in which nothing else says what the lines are
+        stated = (replace(one, headings=one.headings or (_title(path).replace("-", " ").capitalize(),)) for one in stated)
     pieces = tuple(part for piece in stated for part in _clauses(text, _direct(text, piece, called)))
     titles = (stem.replace("-", " "), *(piece.headings[0] for piece in pieces[:1] if piece.headings))
     is_of_day = _record(path) != path and named_by(path) is not None
@@ -242,6 +264,8 @@ def note_of(text: str, path: str, called: frozenset[str] = frozenset()) -> Note:
     is_own = is_to_keep or from_assistant or stem in _OWN_STEMS
     said = [piece.text for piece in pieces]
     names = names_within(said) | {word.title() for word in subject.split()}
+    has_names = is_own and not (from_assistant or is_of_tasks)
+    first_words = {one.split(maxsplit=1)[0] for one in said if one and has_names and not is_order(one)}
     is_record = folder in _RECORDS_STEMS or (subject != USER and _OF_PERSON.search(text[:HEAD_CHARS]) is not None)
     if is_remembered:  # the rest is how the file is found, and of other texts the reason
         pieces = tuple(one for one in pieces if one.form != "front" and one.key.casefold() != "why")
@@ -257,7 +281,7 @@ def note_of(text: str, path: str, called: frozenset[str] = frozenset()) -> Note:
         is_record=is_record,
         is_to_keep=is_to_keep,
         is_own=is_own,
-        names=names | {one.split(maxsplit=1)[0] for one in said if one and is_own and not (from_assistant or is_of_tasks)},
+        names=names | first_words,
         members=_members(pieces),
         called=called,
     )
@@ -278,11 +302,13 @@ def _listed_tasks(piece: Statement) -> list[Statement]:
 
 
 def _members(pieces: Sequence[Statement]) -> frozenset[str]:
-    """Keys of lines that are people, in what a group writes down of what each did: one of them is "me"."""
+    """Keys of lines that are people, in what a group writes down of what each said or did: one of them is "me", or a line says
+    who was there."""
     keys = {piece.key for piece in pieces if piece.key}
-    if not any(key.casefold() in SELF for key in keys):
-        return frozenset()
-    return frozenset(key for key in keys if key.casefold() in SELF or (key.istitle() and " " not in key))
+    if any(key.casefold() in SELF for key in keys):
+        return frozenset(key for key in keys if key.casefold() in SELF or (key.istitle() and " " not in key))
+    present = " ".join(piece.text for piece in pieces if piece.key.casefold() in _PRESENT)
+    return frozenset(keys & set(re.findall(r"[^\W\d_][\w'’.-]+", present.partition(":")[2])))
 
 
 def _is_journal(pieces: Sequence[Statement], journal: Journal, path: str) -> bool:

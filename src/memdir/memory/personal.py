@@ -37,7 +37,7 @@ _IS: Final = (
 )
 _PERSON: Final = (
     rf"{_HOW}(?:prefers|preferred|likes|loves|hates|dislikes|enjoys|lives|lived in|works (?:at|for|as|from|remotely|part|"
-    rf"night)|worked (?:at|for|as)|speaks|studied|graduated|was born|(?:is|was) {_IS}|has (?:an? )?(?:allerg|"
+    rf"night)|worked (?:at|for|as)|speaks|studied|graduated|was born|(?:is|was|will be) {_IS}|has (?:an? )?(?:allerg|"
     rf"(?:\w+ )?(?:kids|children|sons?|daughters?|brothers?|sisters?|dogs?|cats?|wife|husband|partner|girlfriend|boyfriend))|"
     rf"drinks|eats|cooks|wakes|"
     rf"had (?:a|the|her|their) (?:baby|boy|girl|son|daughter|twins)|commutes|reports to|"
@@ -208,7 +208,6 @@ _NO_NAMES: Final = frozenset(
 )
 """How sentences begin that no person's name begins."""
 
-
 _WEAK_CLAIM: Final = re.compile(
     r"(?:(?P<name>[A-ZÀ-ÞА-Я][\w'’.-]*[a-zà-ÿа-я\d](?:['’]s (?:[a-z-]+ ){1,3}?)?(?: [A-ZÀ-ÞА-Я][\w'’.-]+)*)"
     r"(?: and [A-ZÀ-Þ][\w'’-]+)?"
@@ -349,10 +348,12 @@ def worth_remembering(
     listed: Sequence[bool],
     is_own: bool = False,
     is_journal: bool = False,
+    are_pairs: bool = False,
 ) -> list[bool]:
     """For each statement of one text under the memory paths whether it is remembered. `listed`: an item, a `key: value` line.
     `is_own`: the file's name says that it is about the user (`memory.md`, `about-me.md`), so all its items are.
-    `is_journal`: it tells of days; what only happened is passed over there, however short it is.
+    `is_journal`: it tells of days; what only happened is passed over there, however short it is. `are_pairs`: it is a note
+    of what somebody's network, servers or tools are like, and may be as technical as they are.
 
     Sentences are when they claim something of somebody. Items are in a short note, too: who writes "- Deploys run on
     Fridays" into a list in their memory means it to be remembered. A text about a subject (an article, a manual, a
@@ -390,7 +391,8 @@ def worth_remembering(
             for claim, life, item, text in zip(claims, of_life, listed, statements, strict=True)
         ]
         said = sum(claims)
-    if is_own or (short and (_share(TECHNICAL, statements) if count <= _SINGLE_MAX else technical) <= NOTE_TECHNICAL_MAX):
+    is_plain = (_share(TECHNICAL, statements) if count <= _SINGLE_MAX else technical) <= NOTE_TECHNICAL_MAX
+    if is_own or (short and (is_plain or are_pairs)):
         return [
             claim
             or (

@@ -18,10 +18,11 @@ _REFERENCE: Final = (
     r"bücher|artikel|zitate|rezepte|vorlagen|vorlesungen|gedichte|libros|artículos|citas|recetas|plantillas|poemas|"
     r"livres|citations|recettes|modèles|poèmes"
 )
-_REFERENCE_FOLDER: Final = re.compile(rf"/(?:\d+[-_. ]+)?(?:{_REFERENCE})(?:[ _-][0-9a-f]{{32}})?/", re.IGNORECASE)
+_REFERENCE_FOLDER: Final = re.compile(rf"/(?:\.github|(?:\d+[-_. ]+)?(?:{_REFERENCE})(?:[ _-][0-9a-f]{{32}})?)/", re.IGNORECASE)
 _OF_PROGRAMS: Final = re.compile(
-    r"(?:AUTHORS|BUGS|CHANGE(?:LOG|S)[\d.]*|CODE_OF_CONDUCT|CONTRIBUT(?:ING|ORS)|COPYING(?:\.LIB)?|COPYRIGHT|DCO|HACKING|INSTALL|"
-    r"LICEN[CS]E|LIESMICH|MAINTAINERS|NEWS|NOTICE|PATENTS|THANKS|UPGRADING|(?:[Dd]ebian\.)?[Cc]hange[Ll]og|"
+    r"(?:AUTHORS|BUGS|CHANGE(?:LOG|S)[\d.]*|CODE_OF_CONDUCT|CONTRIBUT(?:ING|ORS)|COPYING(?:\.LIB)?|COPYRIGHT|copyright|DCO|GOVERNANCE|HACKING|"
+    r"(?:\w+_)?LICEN[CS]E|INSTALL|LIESMICH|MAINTAIN(?:ERS|ING|ENCE)|NEWS|NOTICE|PATENTS|RELEAS(?:ES|ING)|SECURITY|SUPPORT|THANKS|"
+    r"UPGRAD(?:E|ING)|(?:[Dd]ebian\.)?[Cc]hange[Ll]og|"
     r"(?:.*[_.-])?(?i:faq))(?:[.-](?:md|txt|rst|org|gz|[\dA-Z].*))?|"
     r"READ_?ME(?:\.txt|\.rst|[._-][\dA-Z].*)?|.*\.Debian(?:\.md|\.txt)?"
 )
@@ -29,14 +30,15 @@ _OF_PROGRAMS: Final = re.compile(
 _SUFFIX: Final = re.compile(r"[^.].*\.(?P<suffix>[a-z][a-z0-9_+-]{0,9}|[A-Z]{2,5})")
 _OF_NOTES: Final = TRANSCRIBED | frozenset(
     """
-    md markdown mdown mkd mdx qmd txt text org rst adoc asciidoc wiki textile tex rtf note notes memo log journal diary
+    md markdown mdown mkd mdx qmd txt text org rst adoc asciidoc wiki textile tex rtf note notes memo journal diary
     doc docx odt pages epub htm html xhtml mht mhtml webarchive eml msg mbox ppt pptx odp xls xlsx ods key numbers vcf ics one
     """.split()  # noqa: SIM905
 )
 """Ends of names of what people write; other files that have one are read by programs."""
 _OF_MANUAL: Final = re.compile(
     r"^[ \t]*\.\. (?:(?!(?:note|tip|hint|important|warning|todo|image|figure|contents)::)[a-z][\w:+-]*::|_[^\n:]+:[ \t]*$)|"
-    r":(?:ref|doc|class|func|meth|mod|term):`|!\[[^\]\n]*\]\(https?://[^)\s]*(?:badge|shields\.io)",
+    r":(?:ref|doc|class|func|meth|mod|term):`|!\[[^\]\n]*\]\(https?://[^)\s]*(?:badge|shields\.io)|"
+    r"^#{1,4} (?:Synopsis|SYNOPSIS|See [Aa]lso|SEE ALSO)[ \t]*$",
     re.MULTILINE,
 )
 """Directives, targets and roles of reStructuredText, and badges, which programs' manuals have, and seldom somebody's notes."""

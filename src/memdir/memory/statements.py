@@ -51,7 +51,7 @@ _LINK_ONLY: Final = re.compile(r"\s*(?:!?\[\[[^\[\]]*\]\]|!?\[[^\]]*\]\([^)]*\)|
 _TABLE_HEAD_ROWS: Final = 2
 """The names of the columns, and the rule below."""
 _ROW: Final = re.compile(r"\s*\|(?P<key>[^|\n]+)\|(?P<values>[^|\n]+(?:\|[^|\n]*){0,4}?)\|?\s*$")
-_KEY_VALUE: Final = re.compile(r"(?P<key>[^\W\d_][\w '’/&.-]{0,39}?)(?:\s*:\s+|\s*：\s*)(?P<value>\S.*)$")
+_KEY_VALUE: Final = re.compile(r"(?P<key>[^\W\d_][\w '’/&.-]{0,39}?)(?: \([^()]{1,40}\))?(?:\s*:\s+|\s*：\s*)(?P<value>\S.*)$")
 _FIELD: Final = re.compile(
     r"^(?P<key>[A-Za-z_][\w -]{0,39}?)[ \t]*:(?:[ \t]+(?P<value>\S.*)|[ \t]*\r?(?P<items>(?:\n[ \t]*-[ \t]+\S.*)+))$",
     re.MULTILINE,
