@@ -104,3 +104,18 @@ def test_a_statement_of_the_day_on_which_it_is_written_has_its_time() -> None:
 )
 def test_a_pronoun_is_whom_the_sentence_before_names(said: list[str], goes_on: list[bool], found: str) -> None:
     assert resolved(said, goes_on=goes_on)[-1] == found
+
+
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [
+        ("Hotel: Nohga, 13–18 Dec, conf. 8837", date(2026, 11, 29)),
+        ("Flights: LH716 on 12 Dec", date(2026, 11, 29)),
+        ("Lives in Porto since 12 December", date(2025, 12, 12)),
+        ("Sold the Golf on 12 December", date(2025, 12, 12)),
+        ("Birthday party 14 Nov", date(2026, 11, 14)),
+    ],
+)
+def test_a_day_without_a_year_is_the_nearest_unless_it_is_told_as_past(text: str, day: date) -> None:
+    """What is to come holds from when it was said."""
+    assert since(text, date(2026, 11, 29)) == day

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from memdir.memory.pages import Known, pages
 from memdir.memory.profile import profile
 from memdir_bench.memory.judging import Store
 
@@ -225,6 +226,21 @@ def test_lines_and_sentences_that_say_the_same_replace_each_other(before: str, a
     shown = profile(store.latest(), now_ms=3).static_texts
     assert set(said) <= set(shown)
     assert not any("Oslo" in one or "Fjordlys" in one or "Eva" in one for one in shown), shown
+
+
+def test_lines_about_the_user_come_before_pairs_about_other_things() -> None:
+    store = Store()
+    store.write("/memory/glossary.md", "- ARR: annual recurring revenue\n- Churn: who leaves in a month\n", now_ms=5)
+    store.write("/memory/me.md", "41, born in Halle.\nLactose intolerant.\n", now_ms=1)
+    shown = profile(store.latest(), now_ms=6).static_texts
+    assert shown[:2] == ["41, born in Halle.", "Lactose intolerant."]
+
+
+def test_who_does_what_only_people_do_is_on_the_page_of_people() -> None:
+    store = Store()
+    store.write("/memory/1-1 Marta.md", "## 2026-11-19\n- Marta is leaving in March\n- Heron is leaving beta\n", now_ms=5)
+    text = pages([Known(memory=one, place="") for one in store.latest()], now_ms=6)["people.md"]
+    assert "## Marta" in text
 
 
 def test_what_the_user_says_of_themselves_comes_before_what_they_note_of_others() -> None:

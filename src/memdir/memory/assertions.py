@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from memdir.core.caseless import Caseless
 from memdir.memory.claims_other_languages import LANGUAGES
 from memdir.memory.relations import TRUSTED
 
@@ -67,6 +68,15 @@ OPINION: Final = re.compile(
     re.IGNORECASE,
 )
 """What is said of somebody's suggestion, and tells nothing of them."""
+AUTHOR: Final = Caseless(
+    r"\b(?:this|the present|our|my) (?:paper|study|article|essay|volume|report|work|thesis|monograph|survey|investigation|"
+    r"research)\b"
+    r"|\b(?:in )?this (?:chapter|section|book|document|manual|page|tutorial|package|release|version|issue)\b|\bthe authors?\b"
+    r"|\bchapter \d|\babstract\b|\bet al\b|\breferences?\b|\bhypothes[ie]s\b|\bexperiments? (?:show|were)\b"
+)
+"""What an author says of their own text."""
+OF_GROUP: Final = re.compile(r"\b(?:[Ww]e|[Oo]urs?)\b")
+"""What a group does, or an author with their readers."""
 _MARKS: Final = (
     r"https?://|\bwww\.|\b\d+\.\d+(?:\.\d|-\d|\d{2})|\b0\.\d|(?i:version|release|new in|since) v?\d+\.\d|"
     r"\b[Cc]opyright\b|\([cC]\)|©|\b[Cc]loses?: ?#|#\d{2,}|\bCVE-|"

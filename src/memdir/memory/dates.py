@@ -95,6 +95,10 @@ _DONE: Final = (
     r"sold|bought)\b"
 )
 _PAST: Final = r"\b(?:was|were|had|did|worked|lived|used|war|arbeitete|wohnte|trabajé|viví|travaillais|habitais)\b"
+_TOLD_AS_PAST: Final = re.compile(
+    rf"{_PAST}|\b(?:since|last|got|bought|sold|left|met|took|went|came|began|quit|gave|made|\w+ed|never)\b", re.IGNORECASE
+)
+"""Of what is over, or holds already: beside it a day without a year is one before."""
 _PLANNED: Final = (
     re.compile(rf"^(?=.*(?:{_PLANNED_VERB}))(?=.*{_AHEAD})(?!.*{_DONE})", re.IGNORECASE),
     re.compile(
@@ -329,7 +333,8 @@ def _by_name(text: str, said: date) -> date | None:
     year = found["year"] or found["year2"]
     if year is not None:
         return _day(int(year), month, day)
-    if _FROM.search(text[: found.start()]) is not None or found[0].casefold().startswith("from"):  # it may be to come
+    may_come = found["day"] is not None and _TOLD_AS_PAST.search(text) is None
+    if may_come or _FROM.search(text[: found.start()]) is not None or found[0].casefold().startswith("from"):
         days = [one for year in (said.year - 1, said.year, said.year + 1) if (one := _day(year, month, day)) is not None]
         return min(days, key=lambda one: abs(one - said), default=None)
     return next((one for back in (0, 1) if (one := _day(said.year - back, month, day)) is not None and one <= said), None)

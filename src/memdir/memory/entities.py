@@ -14,6 +14,7 @@ from typing import Final
 
 from memdir.memory.claims import USER, claim_of
 from memdir.memory.claims_other_languages import NAME
+from memdir.memory.personal import certain_person
 from memdir.store.types import Memory, MemoryCandidate
 
 HOPS_MAX: Final = 5
@@ -51,7 +52,10 @@ class Entities:
     def __init__(self, memories: Iterable[Memory]) -> None:
         self._links: list[Relation] = []
         names: set[str] = set()
+        self._persons: set[str] = set()
         for memory in memories:
+            person = certain_person(memory.candidate.text)
+            self._persons |= set() if person is None else {person}
             claim = claim_of(memory.candidate.text)
             names |= _mentioned(memory.candidate)
             if claim is not None and claim.attribute:
@@ -106,8 +110,9 @@ class Entities:
                     waiting.append((other, far + 1))
 
     def people(self) -> set[str]:
-        """Who has what only a person has, or is a person to somebody."""
-        found = {self.named(link.subject) for link in self._links if link.relation in _OF_PERSONS}
+        """Who has or does what only a person does, or is a person to somebody."""
+        found = set(map(self.named, self._persons))
+        found |= {self.named(link.subject) for link in self._links if link.relation in _OF_PERSONS}
         found |= {self.named(link.object) for link in self._links if link.relation in _PERSONS}
         return found - {USER}
 

@@ -251,7 +251,10 @@ def note_of(text: str, path: str, called: frozenset[str] = frozenset()) -> Note:
     is_of_tasks = LIST_NAME.fullmatch(_stem(path)) is not None
     stated = chain.from_iterable(map(_listed_tasks, stated)) if is_of_tasks else stated
     if _OF_IDEAS.fullmatch(_stem(path)) is not None:  # in which nothing else says what the lines are
-        stated = (replace(one, headings=one.headings or (_title(path).replace("-", " ").capitalize(),)) for one in stated)
+        title = (_title(path).replace("-", " ").capitalize(),)
+        stated = (
+            replace(one, headings=one.headings or title, form="item" if one.form == "pair" else one.form) for one in stated
+        )
     pieces = tuple(part for piece in stated for part in _clauses(text, _direct(text, piece, called)))
     titles = (stem.replace("-", " "), *(piece.headings[0] for piece in pieces[:1] if piece.headings))
     is_of_day = _record(path) != path and named_by(path) is not None

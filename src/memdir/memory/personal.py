@@ -14,7 +14,7 @@ from typing import Final
 
 from memdir.core.caseless import Caseless
 from memdir.memory.aspects import MINE, NEW
-from memdir.memory.assertions import SPECIALIST, TECHNICAL, is_explanatory, is_meant, is_to_reader
+from memdir.memory.assertions import AUTHOR, OF_GROUP, SPECIALIST, TECHNICAL, is_explanatory, is_meant, is_to_reader
 from memdir.memory.change_words import NOW_IS
 from memdir.memory.claims import claim_of, is_readable
 from memdir.memory.dates import DATE, DAY_PREFIX, WEEKDAY
@@ -189,13 +189,6 @@ _ATTRIBUTE: Final = Caseless(
     r"名字|姓名|时区|所在地|职业|身份|偏好|生日|语言|名前|"
     r"誕生日|職業|住所)\s*[:：]"
 )
-_AUTHOR: Final = Caseless(
-    r"\b(?:this|the present|our|my) (?:paper|study|article|essay|volume|report|work|thesis|monograph|survey|investigation|"
-    r"research)\b"
-    r"|\b(?:in )?this (?:chapter|section|book|document|manual|page|tutorial|package|release|version|issue)\b|\bthe authors?\b"
-    r"|\bchapter \d|\babstract\b|\bet al\b|\breferences?\b|\bhypothes[ie]s\b|\bexperiments? (?:show|were)\b"
-)
-_OF_GROUP: Final = re.compile(r"\b(?:[Ww]e|[Oo]urs?)\b")
 _NO_NAMES: Final = frozenset(
     """
     the this that these those there their they then than it its in on at as an a and or of for from with without by to
@@ -260,6 +253,15 @@ def person_of(statement: str, names: frozenset[str]) -> str | None:
     found = next((one for rule in _OF_PERSONS if (one := rule.match(statement)) is not None and one["name"]), None)
     if found is None and _is_weak_claim(statement, names):
         found = _WEAK_CLAIM.match(statement)
+    return _name_in(found)
+
+
+def certain_person(statement: str) -> str | None:
+    """The same of what nobody but a person is or does."""
+    return _name_in(_NAMED.match(statement))
+
+
+def _name_in(found: re.Match[str] | None) -> str | None:
     name = "" if found is None else (found["name"] or "").casefold()
     return name if name and name not in _PRONOUNS and _is_name(name) else None
 
@@ -311,8 +313,7 @@ _GOES_ON: Final = re.compile(r"^(?:She|He|They|Her|His|Their) \w")
 """A sentence about whom the one before it was about."""
 _SINGLE_MAX: Final = 3
 _SENTENCE_WORDS: Final = (2, 25)
-_LONG: Final = 100
-"""Statements."""
+_LONG_STATEMENTS: Final = 100
 _ABOUT_MIN: Final = 0.05
 """Of a longer text: a diary speaks of other things most of the time."""
 
@@ -362,7 +363,7 @@ def worth_remembering(
     whole = " ".join(statements)
     count = len(statements)
     technical = _share(SPECIALIST, statements)
-    if count > _LONG and technical > TECHNICAL_MAX:  # claims are dear, and a changelog has thousands of lines
+    if count > _LONG_STATEMENTS and technical > TECHNICAL_MAX:  # claims are dear, and a changelog has thousands of lines
         return [False] * count
     claims: list[bool] = []
     of_life: list[bool] = []
@@ -375,7 +376,7 @@ def worth_remembering(
     said = sum(claims)
     if count > 1 and not is_own and is_explanatory(statements, listed, first_person=sum(map(is_first_person, statements))):
         return [False] * count
-    if _AUTHOR.search(whole) is not None and said < PERSONAL_SHARE * count and not is_own:
+    if AUTHOR.search(whole) is not None and said < PERSONAL_SHARE * count and not is_own:
         return [False] * count
     is_short = len(whole.split()) <= NOTE_MAX_WORDS
     short = is_short and (sum(listed) * 3 >= count or count <= _SINGLE_MAX)
@@ -409,7 +410,7 @@ def worth_remembering(
 
 def _is_of_person(statement: str) -> bool:
     """Whether it claims an attribute of somebody, and neither speaks to a reader nor of a program or a group's work."""
-    is_claim = claim_of(statement) is not None and _OF_GROUP.search(statement) is None
+    is_claim = claim_of(statement) is not None and OF_GROUP.search(statement) is None
     return is_claim and not is_to_reader(statement) and SPECIALIST.search(statement) is None
 
 
@@ -432,7 +433,7 @@ def personal(statements: Sequence[str], *, listed: bool) -> list[bool]:
     whole = " ".join(statements)
     is_short = len(whole.split()) <= SHORT_MAX_WORDS
     technical = _share(TECHNICAL if is_short else SPECIALIST, statements)
-    if not statements or _AUTHOR.search(whole) is not None or technical > NOTE_TECHNICAL_MAX:
+    if not statements or AUTHOR.search(whole) is not None or technical > NOTE_TECHNICAL_MAX:
         return [False] * len(statements)
     about = sum(is_about_person(one) and is_meant(one) for one in statements)
     if listed or is_short:
