@@ -8,7 +8,9 @@ from memdir.memory.claims import claim_of, formers_of, is_readable
 from memdir.memory.dates import ms_of
 from memdir.memory.extract import extract
 from memdir.memory.profile import profile
-from memdir_bench.memory.judging import Store
+from memdir_bench.memory.judging import DAY_MS, Store, shown
+
+from .reading import read
 
 DIARIES = {
     "de": [
@@ -98,3 +100,28 @@ def test_what_is_no_sentence_claims_nothing_and_takes_no_time() -> None:
     assert claim_of(line) is None
     assert extract(line, "/memory/picture.ps", byte_at=int) == ()
     assert formers_of("Heron ist von MongoDB auf DuckDB umgestiegen.") == {"mongodb"}
+
+
+@pytest.mark.parametrize(
+    ("noted", "later"),
+    [
+        ("- wohnt in Halle, zieht im Januar um\n", "Jonas ist nach Berlin gezogen.\n"),
+        ("- Wohnt in Halle\n", "Jonas wohnt jetzt in Berlin.\n"),
+        ("- vive en Halle\n", "Jonas vive ahora en Berlin.\n"),
+        ("- Habite à Halle\n", "Jonas habite maintenant à Berlin.\n"),
+    ],
+)
+def test_a_line_in_a_file_about_somebody_is_replaced_like_a_sentence(noted: str, later: str) -> None:
+    store = Store()
+    store.write("/memory/personen/Jonas.md", noted, now_ms=0)
+    store.write("/memory/1970-01-02.md", later, now_ms=DAY_MS)
+    assert [one.text for one in shown(store, DAY_MS)] == [later.strip()]
+
+
+def test_german_lines_that_leave_ich_out_and_minutes() -> None:
+    found = read("Arbeite als Lotsin bei der Hafen AG.\nLinkshänderin.\n", "/memory/ich.md")
+    assert [(one.subject, one.text) for one in found] == [
+        ("user", "Arbeite als Lotsin bei der Hafen AG."), ("user", "Linkshänderin."),
+    ]  # fmt: skip
+    text = "Teilnehmer: Ana, Priya, ich\n\n- Ana geht ab Februar in Elternzeit\n- Priya: Einstellung erst im Januar\n"
+    assert {one.subject for one in read(text, "/memory/2026-11-17 Besprechung.md")} == {"ana", "priya"}

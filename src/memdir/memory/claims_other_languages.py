@@ -83,6 +83,7 @@ _DE_WHO: Final = (
 )
 _TITLE: Final = r"(?:(?:Frau |Herr )?(?:(?:Dr|Prof)\. )*|(?:el|la) (?:doctora?|señora?) |(?:le|la) docteure? )"
 _DE_OWN: Final = r"[Mm]eine? (?:neue[rsn]? |alte[rsn]? |beste[rsn]? |jetzige[rsn]? )?"
+_DE_AS: Final = r"(?: als [\w-]+(?: [\w-]+)?)?"
 _DE_HOW: Final = (
     r"(?: (?:jetzt|nun|derzeit|wieder|immer noch|noch|auch|inzwischen|heute|momentan|zurzeit|seit (?:(?:\S+ ){1,3}(?:Jahren?|"
     r"Monate?n?|Wochen)|\S+(?: \d{4})?)))*"
@@ -101,7 +102,7 @@ GERMAN: Final = Language(
         ("lives in", True, rf"{_DE_WHO} zog(?:en)?(?: \w+){{0,2}}? (?:von {_OLD} )?nach {_V}{_DE_END}"),
         (
             "works at", True,
-            rf"{_DE_WHO} arbeite(?:t|n)?{_DE_HOW} (?:bei|beim|für|im|am|an|in) (?:der |dem |einem? )?{_V}{_DE_END}",
+            rf"{_DE_WHO} arbeite(?:t|n)?{_DE_HOW}{_DE_AS} (?:bei|beim|für|im|am|an|in) (?:der |dem |einem? )?{_V}{_DE_END}",
         ),
         ("works at", True, rf"{_DE_WHO} (?:habe|hat)(?: \w+){{0,3}}? bei {_V} (?:angefangen|begonnen)\b"),
         ("birthday", True, r"[Mm]ein Geburtstag ist (?:am |der )?(?P<value>\d[^,;!?()]{2,30}?)(?=\.?\s*$|[,;])"),
@@ -412,3 +413,12 @@ FRENCH: Final = Language(
     no_who=frozenset(("le", "la", "les", "un", "une", "il", "elle", "on", "je", "nous", "hier", "personne", "quelqu'un", "ce")),
 )  # fmt: skip
 LANGUAGES: Final = (GERMAN, SPANISH, FRENCH)
+
+
+_OF_RECORD: Final = re.compile(rf"(?P<name>{NAME}) – (?P<said>[^\W\d_]{{3,}} (?!–)[^:]+)$")
+
+
+def of_record(statement: str) -> str:
+    """ "Jonas – Wohnt in Halle", as a line in a file about him is told, as a sentence; others as they are."""
+    found = _OF_RECORD.match(statement)
+    return statement if found is None else f"{found['name']} {found['said'][:1].lower()}{found['said'][1:]}"

@@ -30,6 +30,7 @@ from memdir.memory.personal import (
     states,
     worth_remembering,
 )
+from memdir.memory.personal_other_languages import is_bare_german
 from memdir.memory.pronouns import resolved
 from memdir.memory.references import AGENT_NAME, HEAD_CHARS, TAG_BELOW
 from memdir.memory.reports import direct
@@ -268,7 +269,7 @@ def note_of(text: str, path: str, called: frozenset[str] = frozenset()) -> Note:
     said = [piece.text for piece in pieces]
     names = names_within(said) | {word.title() for word in subject.split()}
     has_names = is_own and not (from_assistant or is_of_tasks)
-    first_words = {one.split(maxsplit=1)[0] for one in said if one and has_names and not is_order(one)}
+    first_words = {one.split(maxsplit=1)[0] for one in said if one and has_names and not (is_order(one) or is_bare_german(one))}
     is_record = folder in _RECORDS_STEMS or (subject != USER and _OF_PERSON.search(text[:HEAD_CHARS]) is not None)
     if is_remembered:  # the rest is how the file is found, and of other texts the reason
         pieces = tuple(one for one in pieces if one.form != "front" and one.key.casefold() != "why")

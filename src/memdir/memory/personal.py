@@ -205,7 +205,7 @@ _WEAK_CLAIM: Final = re.compile(
     r"(?:(?P<name>[A-ZÀ-ÞА-Я][\w'’.-]*[a-zà-ÿа-я\d](?:['’]s (?:[a-z-]+ ){1,3}?)?(?: [A-ZÀ-ÞА-Я][\w'’.-]+)*)"
     r"(?: and [A-ZÀ-Þ][\w'’-]+)?"
     r"(?: \([^)]*\))? (?:(?:now|also|still|always|never|usually|only|both) )?"
-    r"(?:(?:is|are|has|have|will|won['’]t|does|doesn['’]t|wants|live|work|[a-z]{2,}(?<![sui])s)\b|had a )"
+    r"(?:(?:is|are|has|have|will|won['’]t|does|doesn['’]t|wants|live|work|(?!als\b|\w+tags\b)[a-z]{2,}(?<![sui])s)\b|had a )"
     r"|You(?:['’]re| are) my |I(?:['’]ll| will) |(?:Decision|Decided|Agreed)\b[^:]{0,24}: )"
 )
 """What somebody or something is, has, will do or does as a rule: it counts only in a text that holds claims as well."""

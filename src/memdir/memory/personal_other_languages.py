@@ -58,7 +58,8 @@ ABOUT_SPEAKER: Final = re.compile(
 """What somebody says of themselves; a few forms of Portuguese, Italian, Dutch, Russian, Japanese, Chinese and Korean, too."""
 OF_SOMEBODY: Final = re.compile(
     rf"^(?P<name>{NAME}) "
-    r"(?:(?:leitet|studiert|arbeitet|wohnt|lebt|zieht|heiratet|kommt aus|ist (?:\w+ ){0,4}(?:gestorben|geboren|gezogen|"
+    r"(?:(?:geht (?:\w+ ){0,3}in (?:Elternzeit|Mutterschutz|Rente|Pension|Karenz)|"
+    r"leitet|studiert|arbeitet|wohnt|lebt|zieht|heiratet|kommt aus|ist (?:\w+ ){0,4}(?:gestorben|geboren|gezogen|"
     r"schwanger|krank|im Krankenhaus|im Heim)|hat (?:\w+ ){0,5}(?:verlassen|gekündigt|geheiratet|angefangen|aufgehört))"
     r"|(?:ya no |ya |ahora |no )?(?:vive|trabaja|estudia|tiene|soporta|se jubila|se casa|se muda|viene de|ha (?:terminado|"
     r"dejado|empezado|muerto|nacido))"
