@@ -238,9 +238,12 @@ def test_lines_about_the_user_come_before_pairs_about_other_things() -> None:
 
 def test_who_does_what_only_people_do_is_on_the_page_of_people() -> None:
     store = Store()
-    store.write("/memory/1-1 Marta.md", "## 2026-11-19\n- Marta is leaving in March\n- Heron is leaving beta\n", now_ms=5)
-    text = pages([Known(memory=one, place="") for one in store.latest()], now_ms=6)["people.md"]
-    assert "## Marta" in text
+    store.write("/memory/1-1 Marta.md", "## 2026-11-19\n- Marta is leaving in March\n- Heron is moving to Tuesdays\n", now_ms=5)
+    store.write("/memory/projects/heron.md", "- Owner: Priya\n", now_ms=5)
+    known = [Known(memory=one, place=f"{one.document_id}:1") for one in store.latest()]
+    found = pages(known, now_ms=6)
+    assert [line for line in found["people.md"].splitlines() if line.startswith("## ")] == ["## Marta"]
+    assert "## Heron" in found["projects.md"]
 
 
 def test_what_the_user_says_of_themselves_comes_before_what_they_note_of_others() -> None:

@@ -114,7 +114,7 @@ _TO_READER: Final = re.compile(r"\b[Yy]ou(?:r|['’]re|['’]ll)?\b")
 _EXPLAINS_SHARE: Final = 1 / 3
 """Of a text's statements."""
 _EXPLAINS_FOR_EACH: Final = 3
-"""Statement of the writer's own."""
+"""Such statements outweigh one that the writer makes of themselves."""
 
 
 _ORDERS: Final = frozenset(
@@ -140,7 +140,7 @@ _OBJECT: Final = re.compile(
 """Behind such a word, and not what somebody does: "Pin versions in the lock file"."""
 
 
-def is_order(statement: str) -> bool:
+def begins_with_order(statement: str) -> bool:
     """Whether its first word is nobody's name, but tells what to do: a guess, where nothing else in a text shows a name."""
     return statement.split(maxsplit=1)[0].casefold() in _ORDERS or _OBJECT.match(statement) is not None
 

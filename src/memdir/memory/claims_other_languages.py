@@ -419,6 +419,6 @@ _OF_RECORD: Final = re.compile(rf"(?P<name>{NAME}) – (?P<said>[^\W\d_]{{3,}} (
 
 
 def of_record(statement: str) -> str:
-    """ "Jonas – Wohnt in Halle", as a line in a file about him is told, as a sentence; others as they are."""
+    """A line in a file about somebody ("Jonas – Wohnt in Halle") as a sentence; others as they are."""
     found = _OF_RECORD.match(statement)
     return statement if found is None else f"{found['name']} {found['said'][:1].lower()}{found['said'][1:]}"

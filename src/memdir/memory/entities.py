@@ -52,10 +52,9 @@ class Entities:
     def __init__(self, memories: Iterable[Memory]) -> None:
         self._links: list[Relation] = []
         names: set[str] = set()
-        self._persons: set[str] = set()
+        self._statements: list[str] = []
         for memory in memories:
-            person = certain_person(memory.candidate.text)
-            self._persons |= set() if person is None else {person}
+            self._statements.append(memory.candidate.text)
             claim = claim_of(memory.candidate.text)
             names |= _mentioned(memory.candidate)
             if claim is not None and claim.attribute:
@@ -111,15 +110,18 @@ class Entities:
 
     def people(self) -> set[str]:
         """Who has or does what only a person does, or is a person to somebody."""
-        found = set(map(self.named, self._persons))
-        found |= {self.named(link.subject) for link in self._links if link.relation in _OF_PERSONS}
-        found |= {self.named(link.object) for link in self._links if link.relation in _PERSONS}
-        return found - {USER}
+        doing = {self.named(name) for one in self._statements if (name := certain_person(one)) is not None}
+        return self._related_people() | (doing - self.projects() - {USER})
 
     def projects(self) -> set[str]:
         """What is due, or uses something, and is nobody."""
         found = {self.named(link.subject) for link in self._links if link.relation in _OF_PROJECTS}
-        return found - self.people() - {USER}
+        return found - self._related_people() - {USER}
+
+    def _related_people(self) -> set[str]:
+        found = {self.named(link.subject) for link in self._links if link.relation in _OF_PERSONS}
+        found |= {self.named(link.object) for link in self._links if link.relation in _PERSONS}
+        return found - {USER}
 
 
 def subject_of(candidate: MemoryCandidate) -> str:

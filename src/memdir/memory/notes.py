@@ -11,7 +11,7 @@ from itertools import chain, compress
 from typing import Final, Literal
 
 from memdir.core.caseless import Caseless
-from memdir.memory.assertions import is_meant, is_order
+from memdir.memory.assertions import begins_with_order, is_meant
 from memdir.memory.assistants import as_list, claude_code_type, is_memory, is_of_assistant
 from memdir.memory.claims import USER, claim_of, is_bare
 from memdir.memory.clauses import JOINING, clauses
@@ -269,7 +269,9 @@ def note_of(text: str, path: str, called: frozenset[str] = frozenset()) -> Note:
     said = [piece.text for piece in pieces]
     names = names_within(said) | {word.title() for word in subject.split()}
     has_names = is_own and not (from_assistant or is_of_tasks)
-    first_words = {one.split(maxsplit=1)[0] for one in said if one and has_names and not (is_order(one) or is_bare_german(one))}
+    first_words = {
+        one.split(maxsplit=1)[0] for one in said if one and has_names and not (begins_with_order(one) or is_bare_german(one))
+    }
     is_record = folder in _RECORDS_STEMS or (subject != USER and _OF_PERSON.search(text[:HEAD_CHARS]) is not None)
     if is_remembered:  # the rest is how the file is found, and of other texts the reason
         pieces = tuple(one for one in pieces if one.form != "front" and one.key.casefold() != "why")

@@ -39,13 +39,15 @@ def pages(known: Sequence[Known], *, now_ms: int) -> dict[str, str]:
     for one in facts:
         name, path = entities.named(one.memory.candidate.subject), one.place.rpartition(":")[0]
         kind = kind_of_subject(path, one.memory.candidate.subject)
-        people |= {name} if kind == "person" else set()
-        projects |= {name} if kind == "project" else set()
+        if kind == "person":
+            people, projects = people | {name}, projects - {name}
+        elif kind == "project":
+            people, projects = people - {name}, projects | {name}
     return {
         "core.md": _page("Core knowledge", "What lasts, the most important first.", map(_line, static)),
         "recent.md": _page("Recent context", "The latest first.", map(_line, dynamic)),
         "people.md": _page("People", "Who is known, and what of them.", _grouped(facts, entities, people)),
-        "projects.md": _page("Projects", "What is worked on.", _grouped(facts, entities, projects - people)),
+        "projects.md": _page("Projects", "What is worked on.", _grouped(facts, entities, projects)),
         "changes.md": _page("Changes", f"What changed in {CHANGES_DAYS} days, the latest first.", _changes(known, now_ms)),
     }  # fmt: skip
 
